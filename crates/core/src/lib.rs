@@ -1,0 +1,1 @@
+//! The science of Lyceum, pure: recipes, rewards, ratings, archives, configurations. Nothing here knows a clock, a file or a socket.

@@ -1,0 +1,1 @@
+//! Models, adapter populations, generation and learning on libtorch.

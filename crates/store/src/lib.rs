@@ -1,0 +1,1 @@
+//! Postgres rows, the work queue and the artifact store.

@@ -1,0 +1,3 @@
+//! `lyceum`: REST API, web UI, coordinator and command line.
+
+fn main() {}
