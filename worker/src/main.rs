@@ -1,3 +1,16 @@
-//! `lyceum-worker`: takes work, runs it and writes results; runs every kind of work by hand from files too.
+//! `lyceum-worker`: takes work from a server's queue and runs it; runs every kind of work by hand from files too.
 
-fn main() {}
+mod cli;
+mod command;
+
+use clap::Parser as _;
+
+fn main() -> std::process::ExitCode {
+    match cli::Cli::parse().run() {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            std::process::ExitCode::FAILURE
+        }
+    }
+}
