@@ -1,0 +1,17 @@
+//! What a verifier is asked and what it answers, as plain data: one [`Task`] in, one [`Verdict`] out.
+//!
+//! Both are exactly the lines of JSON that `lyceum-worker verify` reads and writes. Nothing here executes anything; the
+//! work is done by the crate `lyceum-verifier`.
+
+mod fields;
+mod line;
+mod python_json;
+mod task;
+mod verdict;
+
+#[cfg(test)]
+mod tests;
+
+pub use line::{LineError, read_line};
+pub use task::{Check, CodePair, JsonText, MathPair, Oracle, ProblemType, Proposal, Solution, Task, Tests, Tolerance};
+pub use verdict::{Complexity, Failure, Status, Verdict};

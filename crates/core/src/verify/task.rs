@@ -1,0 +1,214 @@
+//! The question to a verifier.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+/// The three problem types of Absolute Zero (and PopuLoRA), by what is to be found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProblemType {
+    /// Abduction: an input that gives the shown output.
+    CodeI,
+    /// Deduction: the output of the program on the shown input.
+    CodeO,
+    /// Induction: a program that maps the shown inputs to the shown outputs.
+    CodeF,
+}
+
+impl ProblemType {
+    /// The name in tasks: `code_i`, `code_o` or `code_f`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::CodeI => "code_i",
+            Self::CodeO => "code_o",
+            Self::CodeF => "code_f",
+        }
+    }
+}
+
+/// A text of JSON kept as it was written, so that numbers of any size survive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JsonText(String);
+
+impl JsonText {
+    /// Takes a text that is valid JSON.
+    ///
+    /// # Errors
+    /// When it is not.
+    pub fn new(text: String) -> Result<Self, serde_json::Error> {
+        RawValue::from_string(text).map(|raw| Self(raw.get().to_owned()))
+    }
+
+    /// The JSON.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Serialize for JsonText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        RawValue::from_string(self.0.clone())
+            .map_err(serde::ser::Error::custom)?
+            .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for JsonText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Box::<RawValue>::deserialize(deserializer).map(|raw| Self(raw.get().to_owned()))
+    }
+}
+
+/// An input and the output it must give: for code both are Python literals, for a command-line program both are texts.
+pub type CodePair = (String, String);
+
+/// A proposed problem: is it well-formed, safe, deterministic, and what is its answer?
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Proposal {
+    /// Types `code_i` and `code_o`: a program `f` and one input (its arguments, separated by commas).
+    Io {
+        /// [`ProblemType::CodeI`] or [`ProblemType::CodeO`].
+        problem: ProblemType,
+        /// Source with a function `f`.
+        program: String,
+        /// The arguments.
+        input: String,
+    },
+    /// Type `code_f`: a program `f`, several inputs and a message that describes it.
+    Function {
+        /// Source with a function `f`.
+        program: String,
+        /// Several arguments lists.
+        inputs: Vec<String>,
+        /// What the student is told.
+        message: String,
+    },
+}
+
+/// An answer to a problem.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Solution {
+    /// Type `code_o`: is `answer` the value of `f(input)`?
+    Output {
+        /// Source with a function `f`.
+        program: String,
+        /// The arguments.
+        input: String,
+        /// A Python literal.
+        answer: String,
+    },
+    /// Type `code_i`: does `f(answer)` give `output`? Any input that does is right.
+    Input {
+        /// Source with a function `f`.
+        program: String,
+        /// A Python literal.
+        output: String,
+        /// Arguments, as Python literals separated by commas.
+        answer: String,
+    },
+    /// Type `code_f`: does the program `answer` map every input to its output?
+    Function {
+        /// Inputs and outputs, as Python literals.
+        pairs: Vec<CodePair>,
+        /// Source with a function `f`.
+        answer: String,
+    },
+}
+
+/// What a program under test is measured against.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Oracle {
+    /// HumanEval's `test` text (it defines `check(candidate)`), or a text of assertions as MBPP has.
+    Script {
+        /// The text.
+        test: String,
+        /// HumanEval's `prompt`; helper functions that it defines are then taken from here and not from the program.
+        prompt: Option<String>,
+    },
+    /// EvalPlus: inputs, and a reference program that says what is expected.
+    Reference {
+        /// One list of arguments each: a JSON list, or a JSON string that holds arguments as Python literals.
+        inputs: Vec<JsonText>,
+        /// The reference program.
+        reference: String,
+        /// Absolute tolerance for floats.
+        atol: Tolerance,
+        /// `Mbpp/N` or `HumanEval/N`: selects type restoration and special oracles. Without it, the task's `id` is
+        /// taken if it has this form.
+        task_id: Option<String>,
+    },
+    /// Texts for standard input and what must be printed; with an `entry_point`, LiveCodeBench's functional form
+    /// (arguments as JSON, one a line; the result as JSON).
+    Pairs(Vec<CodePair>),
+    /// LiveCodeBench's fields as they stand in its rows.
+    LiveCodeBench {
+        /// `public_test_cases`.
+        public: Option<String>,
+        /// `private_test_cases`: JSON, or base64 of zlib of a pickled string of JSON.
+        private: Option<String>,
+    },
+}
+
+/// An absolute tolerance: finite and not negative.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Default)]
+pub struct Tolerance(f64);
+
+impl Eq for Tolerance {}
+
+impl Tolerance {
+    /// Takes a finite number that is not negative.
+    #[must_use]
+    pub fn new(value: f64) -> Option<Self> {
+        (value.is_finite() && value >= 0.0).then_some(Self(value))
+    }
+
+    /// The number.
+    #[must_use]
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+/// A program and its tests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tests {
+    /// The program.
+    pub program: String,
+    /// The function under test; `None` for a program that reads standard input.
+    pub entry_point: Option<String>,
+    /// What it is measured against.
+    pub oracle: Oracle,
+}
+
+/// A mathematical answer beside the right one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MathPair {
+    /// The right answer.
+    pub gold: String,
+    /// The answer to judge, or a whole response whose last `\boxed{}` is the answer.
+    pub answer: String,
+}
+
+/// What is to be judged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Check {
+    /// Kind `propose`.
+    Propose(Proposal),
+    /// Kind `solve`.
+    Solve(Solution),
+    /// Kind `tests`.
+    Tests(Tests),
+    /// Kind `math`.
+    Math(MathPair),
+}
+
+/// One thing to judge, with the name under which its verdict comes back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// Chosen by the asker; comes back in the verdict.
+    pub id: String,
+    /// What is to be judged.
+    pub check: Check,
+}

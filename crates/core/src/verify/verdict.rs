@@ -1,0 +1,110 @@
+//! The answer of a verifier.
+
+use serde::{Deserialize, Serialize};
+
+/// How the execution behind a verdict ended. Whether an answer was right is said by [`Verdict::correct`], not here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// Everything ran to its end and could be compared.
+    Ok,
+    /// The task, program, input or answer could not be read.
+    Malformed,
+    /// A program raised, crashed, or broke the protocol of the sandbox.
+    Error,
+    /// A program used up its CPU time, or the wall-clock backstop.
+    Timeout,
+    /// A program reached its memory limit.
+    Memory,
+    /// Two executions of the same program on the same input gave different values.
+    Nondeterministic,
+    /// A proposal imports what the papers ban.
+    Unsafe,
+    /// A value is not one of Python's exact built-in types, is too deep, or too large.
+    Unserialisable,
+}
+
+/// The structural complexity of a program (PopuLoRA, section 10, "Structural complexity metrics").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Complexity {
+    /// Maximum nesting depth of the syntax tree; the module is 1, and expression contexts are not counted.
+    pub ast_depth: u32,
+    /// 1 + the number of if, elif, for, while, except, and, or, assert; a comprehension's `for` counts.
+    pub cyclomatic: u32,
+    /// Lines that are neither blank nor only a comment.
+    pub loc: u32,
+    /// Distinct identifiers introduced as variables.
+    pub variables: u32,
+}
+
+/// A test that did not pass.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Failure {
+    /// Position of the test, from 0.
+    pub index: usize,
+    /// How the execution of this test ended; `ok` when it ran and gave a wrong value.
+    pub status: Status,
+    /// What went wrong, for a person.
+    pub reason: String,
+}
+
+/// One verdict. Fields that do not belong to the kind of the task are absent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Verdict {
+    /// The task's id; `None` (null) only for an input line from which no id could be read.
+    pub id: Option<String>,
+    /// How the execution ended.
+    pub status: Status,
+    /// Why, for a person; empty when there is nothing to say.
+    pub reason: String,
+    /// Wall-clock time the verdict took, in milliseconds, without waiting for a free slot.
+    pub millis: f64,
+    /// `propose`: whether the proposal may be used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub valid: Option<bool>,
+    /// `propose` of type `code_i` or `code_o`: the repr of the program's output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// `propose` of type `code_f`: the repr of the output for each input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outputs: Option<Vec<String>>,
+    /// `propose`: complexity of the program, whenever it could be parsed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub complexity: Option<Complexity>,
+    /// `solve`, `tests`, `math`: whether the answer is right.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correct: Option<bool>,
+    /// `solve` of type `code_f`, and `tests`: how many pairs or tests passed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passed: Option<usize>,
+    /// `solve` of type `code_f`, and `tests`: how many pairs or tests there are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<usize>,
+    /// `tests`: the tests that did not pass, in order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failures: Option<Vec<Failure>>,
+}
+
+impl Verdict {
+    /// A verdict that says how execution ended and nothing more; the fields of its kind are added by struct update.
+    #[must_use]
+    pub fn bare(id: Option<String>, status: Status, reason: impl Into<String>) -> Self {
+        Self {
+            id,
+            status,
+            reason: reason.into(),
+            millis: 0.0,
+            valid: None,
+            output: None,
+            outputs: None,
+            complexity: None,
+            correct: None,
+            passed: None,
+            total: None,
+            failures: None,
+        }
+    }
+}
