@@ -1,0 +1,111 @@
+//! Names of stored files: the hash of their content.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use std::{fmt, str::FromStr};
+
+/// The SHA-256 of an artifact's bytes, written as 64 lower-case hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
+pub struct Digest(pub [u8; 32]);
+
+impl Digest {
+    /// The digest of `bytes`.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A text that is not a digest.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a digest: 64 lower-case hexadecimal digits are")]
+pub struct NotADigest(String);
+
+impl FromStr for Digest {
+    type Err = NotADigest;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = || NotADigest(text.chars().take(80).collect());
+        if text.len() != 64 || !text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
+            return Err(wrong());
+        }
+        let mut digest = [0; 32];
+        for (index, byte) in digest.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&text[2 * index..2 * index + 2], 16).map_err(|_| wrong())?;
+        }
+        Ok(Self(digest))
+    }
+}
+
+impl TryFrom<String> for Digest {
+    type Error = NotADigest;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<Digest> for String {
+    fn from(digest: Digest) -> Self {
+        digest.to_string()
+    }
+}
+
+/// What an artifact holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ArtifactKind {
+    /// A PEFT folder of one adapter version, as an uncompressed tar of its files in name order.
+    Adapter,
+    /// AdamW moments and step count that belong to an adapter version.
+    Optimizer,
+    /// Token ids and log-probabilities of a rollout.
+    Tokens,
+    /// One piece of an update's gradient.
+    Gradient,
+    /// Graded samples of a benchmark.
+    Samples,
+}
+
+impl ArtifactKind {
+    /// The name used in SQL and in the API.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Adapter => "adapter",
+            Self::Optimizer => "optimizer",
+            Self::Tokens => "tokens",
+            Self::Gradient => "gradient",
+            Self::Samples => "samples",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_reads_back_what_it_wrote_and_refuses_the_rest() {
+        let digest = Digest::of(b"abc");
+        // FIPS 180-2, appendix B.1.
+        let text = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(digest.to_string(), text);
+        assert_eq!(text.parse(), Ok(digest));
+        assert!(text[1..].parse::<Digest>().is_err());
+        assert!(text.to_uppercase().parse::<Digest>().is_err());
+        assert!("é".repeat(32).parse::<Digest>().is_err());
+    }
+}

@@ -1,0 +1,133 @@
+//! Run configs: what a user writes, checked as a whole, and what is executed, with every default written out.
+
+mod diagnose;
+mod overrides;
+mod schema;
+
+pub use diagnose::diagnose;
+pub use overrides::apply_overrides;
+pub use schema::{run_schema, schema_of};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    fault::{Fault, Faults},
+    recipe::{Registry, Role},
+    work::{BaseModel, LoraShape},
+};
+
+/// A run config. Fields are only ever added.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunConfig {
+    /// The algorithm.
+    pub recipe: String,
+    /// Seed of everything random. Runs of one arm differ by it alone.
+    #[serde(default)]
+    pub seed: u64,
+    /// Steps to run.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub steps: u32,
+    /// The populations by name.
+    #[schemars(length(min = 1, max = 16))]
+    pub populations: std::collections::BTreeMap<String, PopulationConfig>,
+    /// What the recipe alone understands.
+    #[serde(default)]
+    pub parameters: serde_json::Value,
+    /// How the run shares the workers.
+    #[serde(default)]
+    pub scheduling: SchedulingConfig,
+}
+
+/// Members that share a base model and an adapter shape.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PopulationConfig {
+    /// The frozen base.
+    pub base_model: BaseModel,
+    /// The shape of the adapters.
+    pub lora: LoraShape,
+    /// Who is in it.
+    #[schemars(length(min = 1))]
+    pub members: Vec<MemberGroup>,
+}
+
+/// Members that play the same.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MemberGroup {
+    /// What each plays; one member may play several roles.
+    #[schemars(length(min = 1))]
+    pub roles: Vec<Role>,
+    /// How many there are.
+    #[schemars(range(min = 1, max = 1024))]
+    pub count: u32,
+}
+
+/// How a run shares the workers with others.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SchedulingConfig {
+    /// Items of a run with a higher priority go first.
+    #[schemars(range(min = -100, max = 100))]
+    pub priority: i16,
+    /// Items of this run that are worked on at once, at most; none is no limit.
+    #[schemars(range(min = 1))]
+    pub max_concurrent: Option<u32>,
+    /// Times that an item is tried before the run stops with its error.
+    #[schemars(range(min = 1, max = 100))]
+    pub max_attempts: Option<u32>,
+}
+
+impl SchedulingConfig {
+    /// Tries of an item where the config does not say.
+    pub const DEFAULT_MAX_ATTEMPTS: u32 = 5;
+}
+
+/// Checks `document` as a whole against the common schema and its recipe's, and writes every default out.
+///
+/// # Errors
+/// Every fault at once, each with a JSON pointer and what would be valid.
+pub fn resolve(document: &serde_json::Value, registry: &Registry) -> Result<RunConfig, Faults> {
+    let recipe = match document
+        .get("recipe")
+        .and_then(|name| name.as_str())
+        .map(|name| registry.get(name))
+    {
+        Some(Ok(recipe)) => Some(recipe),
+        Some(Err(unknown)) => {
+            let mut faults = vec![Fault::new("/recipe", unknown.to_string())];
+            faults.extend(diagnose(document, &run_schema(None)));
+            return Err(Faults(faults));
+        }
+        None => None,
+    };
+    let mut faults = diagnose(document, &run_schema(recipe.map(AsRef::as_ref)));
+    if let Some(populations) = document.get("populations").and_then(|all| all.as_object()) {
+        for name in populations.keys().filter(|name| !is_name(name)) {
+            faults.push(Fault::new(
+                format!("/populations/{}", pointer_token(name)),
+                format!("`{name}` is no name of a population: 1 to 63 of `a` to `z`, `0` to `9`, `_` and `-` are"),
+            ));
+        }
+    }
+    Faults(faults).or(())?;
+    let config: RunConfig =
+        serde_json::from_value(document.clone()).map_err(|error| Faults(vec![Fault::new("", error.to_string())]))?;
+    match recipe {
+        Some(recipe) => recipe.resolve(config),
+        None => Err(Faults(vec![Fault::new("/recipe", "a recipe must be named")])),
+    }
+}
+
+/// `token` as a reference token of a JSON pointer (RFC 6901, part 3).
+pub fn pointer_token(token: &str) -> String {
+    token.replace('~', "~0").replace('/', "~1")
+}
+
+fn is_name(name: &str) -> bool {
+    (1..=63).contains(&name.len())
+        && name
+            .bytes()
+            .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'))
+}

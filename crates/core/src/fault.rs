@@ -1,0 +1,82 @@
+//! What is wrong with a document that a user sent: every fault at once, each at its place.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// One fault of a submitted document.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fault {
+    /// Where: a JSON pointer (RFC 6901), such as `/populations/0/lora/rank`; empty for the whole document.
+    pub pointer: String,
+    /// What is wrong and what would be valid, for a person.
+    pub detail: String,
+}
+
+impl Fault {
+    /// A fault at `pointer`.
+    pub fn new(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self {
+            pointer: pointer.into(),
+            detail: detail.into(),
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.pointer.as_str() {
+            "" => f.write_str(&self.detail),
+            pointer => write!(f, "{pointer}: {}", self.detail),
+        }
+    }
+}
+
+/// All faults of a document, in the order in which they stand in it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct Faults(pub Vec<Fault>);
+
+impl Faults {
+    /// `value` where nothing is wrong, else the faults.
+    pub fn or<T>(self, value: T) -> Result<T, Self> {
+        if self.0.is_empty() { Ok(value) } else { Err(self) }
+    }
+}
+
+impl fmt::Display for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, fault) in self.0.iter().enumerate() {
+            if index > 0 {
+                f.write_str("\n")?;
+            }
+            fault.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+/// The name among `known` that a user who wrote `given` most likely meant, if any is near.
+pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .into_iter()
+        .map(|name| {
+            (
+                strsim::damerau_levenshtein(&given.to_lowercase(), &name.to_lowercase()),
+                name,
+            )
+        })
+        .filter(|(distance, name)| *distance <= name.len().max(3) / 3 + 1)
+        .min()
+        .map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_of_the_keyboard_finds_its_name() {
+        assert_eq!(nearest("temprature", ["temperature", "top_p"]), Some("temperature"));
+        assert_eq!(nearest("Rank", ["rank", "alpha"]), Some("rank"));
+        assert_eq!(nearest("zzzzzz", ["rank", "alpha"]), None);
+    }
+}

@@ -1,0 +1,49 @@
+//! What a run remembers between steps.
+
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+use super::PlanError;
+use crate::{config::RunConfig, id::ExecutionId};
+
+/// The small, versioned memory of a run: what a step starts from. It is stored at the start of every step, so a run
+/// resumes after any crash and can be forked at any step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunState {
+    /// The run.
+    pub run: ExecutionId,
+    /// Its resolved config.
+    #[serde(skip)]
+    pub config: Arc<RunConfig>,
+    /// The step that it stands before, from 0.
+    pub step: u32,
+    /// The stage that the step belongs to; a recipe without stages leaves it empty.
+    #[serde(default)]
+    pub stage: String,
+    /// Whether the run is over.
+    #[serde(default)]
+    pub completed: bool,
+    /// The release of `memory`'s form.
+    pub memory_version: u32,
+    /// The recipe's own: members and their versions, problem pool, ratings, archive, schedules.
+    pub memory: serde_json::Value,
+}
+
+impl RunState {
+    /// The recipe's memory, read as its type.
+    pub fn memory<T: serde::de::DeserializeOwned>(&self) -> Result<T, PlanError> {
+        Ok(T::deserialize(&self.memory)?)
+    }
+
+    /// The state before the next step, remembering `memory`; over when the config's last step was this one.
+    pub fn next<T: Serialize>(&self, stage: impl Into<String>, memory: &T) -> Result<Self, PlanError> {
+        let step = self.step + 1;
+        Ok(Self {
+            step,
+            stage: stage.into(),
+            completed: step >= self.config.steps,
+            memory: serde_json::to_value(memory)?,
+            ..self.clone()
+        })
+    }
+}

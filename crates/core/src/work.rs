@@ -1,0 +1,102 @@
+//! One item of a step: what a worker is asked to do and what it answers.
+
+mod benchmark;
+mod evolve;
+mod key;
+mod kind;
+mod requirements;
+mod rollout;
+mod update;
+mod version;
+
+pub use benchmark::{BenchmarkPayload, BenchmarkResult};
+pub use evolve::{EvolvePayload, EvolveResult};
+pub use key::{NotAPhase, WorkKey};
+pub use kind::{UnknownWorkKind, WorkKind};
+pub use requirements::Requirements;
+pub use rollout::{
+    Completion, EmbeddingRequest, FinishReason, Generated, Message, Prompt, RolloutPayload, RolloutRequest,
+    RolloutResult, RolloutUsage, Sampling, VocabularyMask,
+};
+pub use update::{
+    KlReference, LossAggregation, MemberDiagnostics, MemberUpdate, MemberUpdated, Optimizer, Piece, PolicyLoss,
+    SequenceRef, UpdatePayload, UpdateResult,
+};
+pub use version::{AdapterRef, BaseModel, LoraShape};
+
+use serde::{Deserialize, Serialize};
+
+use crate::verify::{Task, Verdict};
+
+/// What an item asks for, by kind. Arithmetic depends on nothing else.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Payload {
+    /// Generate, or embed.
+    Rollout(RolloutPayload),
+    /// Judge in the sandbox.
+    Verify(VerifyPayload),
+    /// Learn.
+    Update(UpdatePayload),
+    /// Make an adapter out of others.
+    Evolve(EvolvePayload),
+    /// Measure a version on a slice of a suite.
+    Benchmark(BenchmarkPayload),
+}
+
+impl Payload {
+    /// The kind of work that this is.
+    pub fn kind(&self) -> WorkKind {
+        match self {
+            Self::Rollout(_) => WorkKind::Rollout,
+            Self::Verify(_) => WorkKind::Verify,
+            Self::Update(_) => WorkKind::Update,
+            Self::Evolve(_) => WorkKind::Evolve,
+            Self::Benchmark(_) => WorkKind::Benchmark,
+        }
+    }
+}
+
+/// What an item's worker answered, by kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Completions or embeddings.
+    Rollout(RolloutResult),
+    /// Verdicts.
+    Verify(VerifyResult),
+    /// New versions or a piece of a gradient.
+    Update(UpdateResult),
+    /// A child.
+    Evolve(EvolveResult),
+    /// Samples of a suite.
+    Benchmark(BenchmarkResult),
+}
+
+impl Outcome {
+    /// The kind of work that this answers.
+    pub fn kind(&self) -> WorkKind {
+        match self {
+            Self::Rollout(_) => WorkKind::Rollout,
+            Self::Verify(_) => WorkKind::Verify,
+            Self::Update(_) => WorkKind::Update,
+            Self::Evolve(_) => WorkKind::Evolve,
+            Self::Benchmark(_) => WorkKind::Benchmark,
+        }
+    }
+}
+
+/// Tasks for the sandbox.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VerifyPayload {
+    /// The tasks, judged in any order.
+    pub tasks: Vec<Task>,
+}
+
+/// What the sandbox said.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct VerifyResult {
+    /// One verdict a task, in the order of the tasks.
+    pub verdicts: Vec<Verdict>,
+}

@@ -1,0 +1,192 @@
+//! Generation and embedding.
+
+use serde::{Deserialize, Serialize};
+
+use super::{AdapterRef, BaseModel};
+use crate::artifact::Digest;
+
+/// A batch of prompts for any members of populations over one base, generated together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RolloutPayload {
+    /// The shared frozen base.
+    pub base_model: BaseModel,
+    /// The adapter versions that requests name by index.
+    pub adapters: Vec<AdapterRef>,
+    /// How tokens are drawn.
+    pub sampling: Sampling,
+    /// What to generate.
+    #[serde(default)]
+    pub requests: Vec<RolloutRequest>,
+    /// What to embed.
+    #[serde(default)]
+    pub embeddings: Vec<EmbeddingRequest>,
+    /// Whether to keep token ids and log-probabilities as an artifact; an update needs them.
+    #[serde(default)]
+    pub keep_tokens: bool,
+}
+
+/// How tokens are drawn. Names and defaults are those of the field (vLLM, transformers).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Sampling {
+    /// Softmax temperature; 0 takes the likeliest token.
+    #[schemars(range(min = 0.0, max = 100.0))]
+    pub temperature: f64,
+    /// Keeps the smallest set of tokens whose probability reaches this; 1 keeps all.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub top_p: f64,
+    /// Keeps the likeliest this many tokens; 0 keeps all.
+    pub top_k: u32,
+    /// Tokens after which a completion is cut.
+    #[schemars(range(min = 1))]
+    pub max_tokens: u32,
+    /// Texts that end a completion; they are not part of it.
+    pub stop: Vec<String>,
+    /// Token ids that end a completion, besides the model's own end of text.
+    pub stop_token_ids: Vec<u32>,
+    /// Vocabulary dropout (arXiv 2604.03472, Eq. 3): one mask for the whole batch.
+    pub vocabulary_mask: Option<VocabularyMask>,
+}
+
+impl Default for Sampling {
+    fn default() -> Self {
+        Self {
+            temperature: 1.0,
+            top_p: 1.0,
+            top_k: 0,
+            max_tokens: 512,
+            stop: Vec::new(),
+            stop_token_ids: Vec::new(),
+            vocabulary_mask: None,
+        }
+    }
+}
+
+/// A random mask over the vocabulary, given by what makes it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct VocabularyMask {
+    /// Seed of the Bernoulli draws.
+    pub seed: u64,
+    /// Probability that a token stays (the paper's α).
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub keep_rate: f64,
+    /// Tokens that always stay: those of the format, and the end of text.
+    #[serde(default)]
+    pub protected: Vec<u32>,
+}
+
+/// One prompt.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RolloutRequest {
+    /// Names the request within its item.
+    pub id: String,
+    /// What the model is shown.
+    pub prompt: Prompt,
+    /// Index into `adapters`; none is the base alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adapter: Option<u32>,
+    /// Samples to draw.
+    pub n: u32,
+    /// Seed of the samples; sample `i` of the request uses its `i`th stream.
+    pub seed: u64,
+    /// A limit of its own, below the batch's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u32>,
+}
+
+/// What a model is shown.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Prompt {
+    /// Text, tokenised as it stands.
+    Text(String),
+    /// A conversation, rendered by the model's chat template.
+    Messages(Vec<Message>),
+    /// Token ids.
+    Ids(Vec<u32>),
+}
+
+/// One turn of a conversation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Message {
+    /// `system`, `user` or `assistant`.
+    pub role: String,
+    /// The text.
+    pub content: String,
+}
+
+/// A text to embed: mean-pooled, normalised hidden states.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EmbeddingRequest {
+    /// Names the request within its item.
+    pub id: String,
+    /// The text.
+    pub text: String,
+}
+
+/// What was generated.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RolloutResult {
+    /// One entry a request, in the order of the requests.
+    pub generated: Vec<Generated>,
+    /// One unit vector an embedding request, in their order.
+    #[serde(default)]
+    pub embeddings: Vec<Vec<f32>>,
+    /// Token ids and log-probabilities of everything generated, where they were to be kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<Digest>,
+    /// What it cost.
+    pub usage: RolloutUsage,
+}
+
+/// The samples of one request.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Generated {
+    /// The request's id.
+    pub id: String,
+    /// Its samples, by index.
+    pub completions: Vec<Completion>,
+}
+
+/// One sample.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Completion {
+    /// The text, without prompt and stop.
+    pub text: String,
+    /// Why it ended.
+    pub finish_reason: FinishReason,
+    /// Its length in tokens.
+    pub tokens: u32,
+    /// Mean entropy of the unmasked model along it, in nats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entropy: Option<f32>,
+}
+
+/// Why a completion ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FinishReason {
+    /// End of text, or a stop.
+    Stop,
+    /// The limit of tokens.
+    Length,
+}
+
+/// What a rollout cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RolloutUsage {
+    /// Tokens of prompts, each counted once however many samples.
+    pub prompt_tokens: u64,
+    /// Tokens generated.
+    pub completion_tokens: u64,
+    /// Wall-clock time, in seconds.
+    pub seconds: f64,
+    /// How often a batch was halved because memory ran out; not 0 marks the run not bit-reproducible.
+    #[serde(default)]
+    pub halvings: u32,
+}

@@ -1,0 +1,224 @@
+//! Learning.
+
+use serde::{Deserialize, Serialize};
+
+use super::{AdapterRef, BaseModel};
+use crate::{
+    artifact::Digest,
+    id::{MemberId, VersionId, WorkId},
+};
+
+/// One optimisation phase of any members of one population, learned in one batch over the shared base.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UpdatePayload {
+    /// The shared frozen base.
+    pub base_model: BaseModel,
+    /// The members and what each learns from.
+    pub members: Vec<MemberUpdate>,
+    /// The loss.
+    pub loss: PolicyLoss,
+    /// The optimizer.
+    pub optimizer: Optimizer,
+    /// Tokens of one micro-batch at the most.
+    pub micro_batch_tokens: u32,
+    /// Where an update is cut: compute this piece of the gradient and store it, or sum the pieces and step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub piece: Option<Piece>,
+}
+
+/// One member's part in an update.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MemberUpdate {
+    /// The member.
+    pub member: MemberId,
+    /// Where it starts from.
+    pub from: AdapterRef,
+    /// What the new weights will be called.
+    pub to: VersionId,
+    /// What it learns from, in the order in which it is learned.
+    pub sequences: Vec<SequenceRef>,
+}
+
+/// One sampled sequence with its advantage.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SequenceRef {
+    /// The rollout that made it.
+    pub rollout: WorkId,
+    /// The rollout's token artifact.
+    pub tokens: Digest,
+    /// The request within it.
+    pub request: String,
+    /// The sample of the request.
+    pub sample: u32,
+    /// Its advantage, the same for each of its tokens.
+    pub advantage: f32,
+}
+
+/// The clipped policy gradient (PPO, arXiv 1707.06347, Eq. 7, with the decoupled and dual clips of DAPO and of arXiv 1912.09729).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PolicyLoss {
+    /// The ratio is clipped below at 1 − this.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub clip_low: f64,
+    /// The ratio is clipped above at 1 + this.
+    #[schemars(range(min = 0.0))]
+    pub clip_high: f64,
+    /// With a negative advantage the loss is bounded by this times its size; none does not bound it.
+    pub clip_dual: Option<f64>,
+    /// How tokens are averaged.
+    pub aggregation: LossAggregation,
+    /// Weight of the entropy bonus.
+    pub entropy: f64,
+    /// Weight of the KL divergence to a reference (the k3 estimator).
+    #[schemars(range(min = 0.0))]
+    pub kl: f64,
+    /// The reference.
+    pub kl_reference: KlReference,
+}
+
+impl Default for PolicyLoss {
+    fn default() -> Self {
+        Self {
+            clip_low: 0.2,
+            clip_high: 0.28,
+            clip_dual: Some(3.0),
+            aggregation: LossAggregation::TokenMean,
+            entropy: 0.0,
+            kl: 0.0,
+            kl_reference: KlReference::Base,
+        }
+    }
+}
+
+/// How the losses of tokens become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LossAggregation {
+    /// The mean over all tokens of a minibatch.
+    TokenMean,
+    /// The mean over sequences of each one's mean.
+    SequenceMean,
+}
+
+/// What the policy is held near to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum KlReference {
+    /// The base without adapter.
+    Base,
+    /// The version that the update starts from.
+    Start,
+}
+
+/// AdamW, and how often it steps.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Optimizer {
+    /// Step size.
+    #[schemars(range(min = 0.0))]
+    pub learning_rate: f64,
+    /// Decay of the first moment.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub beta1: f64,
+    /// Decay of the second moment.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub beta2: f64,
+    /// Keeps the denominator from zero.
+    pub eps: f64,
+    /// Decoupled weight decay.
+    #[schemars(range(min = 0.0))]
+    pub weight_decay: f64,
+    /// Largest norm of a member's gradient; a larger one is scaled down to it.
+    #[schemars(range(min = 0.0))]
+    pub max_grad_norm: f64,
+    /// Passes over the batch.
+    #[schemars(range(min = 1))]
+    pub epochs: u32,
+    /// Optimizer steps a pass.
+    #[schemars(range(min = 1))]
+    pub minibatches: u32,
+}
+
+impl Default for Optimizer {
+    fn default() -> Self {
+        Self {
+            learning_rate: 5e-5,
+            beta1: 0.9,
+            beta2: 0.999,
+            eps: 1e-8,
+            weight_decay: 0.0,
+            max_grad_norm: 1.0,
+            epochs: 1,
+            minibatches: 1,
+        }
+    }
+}
+
+/// A part of an update that is spread over items.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Piece {
+    /// The gradient of the `index`th of `of` even parts of the sequences.
+    Gradient {
+        /// From 0.
+        index: u32,
+        /// How many parts there are.
+        of: u32,
+    },
+    /// Sums the pieces in the order given and steps.
+    Apply {
+        /// The pieces by index.
+        gradients: Vec<Digest>,
+    },
+}
+
+/// What an update made.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct UpdateResult {
+    /// One entry a member, in the order of the payload; empty for a gradient piece.
+    pub members: Vec<MemberUpdated>,
+    /// The stored gradient, for a gradient piece.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gradient: Option<Digest>,
+    /// Wall-clock time, in seconds.
+    pub seconds: f64,
+    /// How often a micro-batch was halved because memory ran out; not 0 marks the run not bit-reproducible.
+    #[serde(default)]
+    pub halvings: u32,
+}
+
+/// One member's new version.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MemberUpdated {
+    /// The member.
+    pub member: MemberId,
+    /// The new version.
+    pub version: AdapterRef,
+    /// How the step went.
+    pub diagnostics: MemberDiagnostics,
+}
+
+/// How a member's step went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MemberDiagnostics {
+    /// Policy loss, mean over optimizer steps.
+    pub policy_loss: f64,
+    /// Norm of the gradient before it was scaled down, mean over optimizer steps.
+    pub grad_norm: f64,
+    /// Mean entropy of the policy over the batch's tokens, in nats.
+    pub entropy: f64,
+    /// Share of tokens whose ratio was clipped.
+    pub clip_share: f64,
+    /// Mean ratio of the policy to the one that sampled.
+    pub ratio: f64,
+    /// Mean absolute difference of the sampler's and the trainer's log-probabilities, in nats.
+    pub sampler_mismatch: f64,
+    /// Mean KL divergence to the reference, in nats; 0 where none is asked for.
+    pub kl: f64,
+    /// Tokens learned from.
+    pub tokens: u64,
+}
