@@ -1,1 +1,21 @@
 //! Models, adapter populations, generation and learning on libtorch.
+//!
+//! One frozen base model and N LoRA adapters ("members") share every forward pass: the adapters of a projection are one
+//! stacked pair of tensors, the rows of a batch are grouped by member, and a projection costs one product with the base
+//! weights and one batched product with the stack.
+
+pub mod config;
+pub mod device;
+pub mod error;
+pub mod model;
+pub mod peft;
+pub mod population;
+pub mod score;
+pub mod tokenizer;
+pub mod weights;
+
+pub use config::ModelConfig;
+pub use device::{Placement, Precision};
+pub use error::{EngineError, Result};
+pub use model::Model;
+pub use population::Population;

@@ -1,0 +1,260 @@
+//! `config.json` of a Hugging Face model folder. Field names are those of the file.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::error::{EngineError, Result};
+
+/// The model families that the engine runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Architecture {
+    /// Qwen2 and Qwen2.5: biases on q, k and v; no norms on q and k.
+    Qwen2,
+    /// Qwen3: no biases; an RMS norm over each head of q and k; `head_dim` apart from `hidden_size / num_attention_heads`.
+    Qwen3,
+}
+
+/// The part of `config.json` that determines the computation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelConfig {
+    /// The family.
+    pub architecture: Architecture,
+    /// Rows of the embedding; may exceed the tokenizer's vocabulary.
+    pub vocab_size: i64,
+    /// Width of the residual stream.
+    pub hidden_size: i64,
+    /// Width of the gated MLP.
+    pub intermediate_size: i64,
+    /// Decoder layers.
+    pub num_hidden_layers: usize,
+    /// Query heads.
+    pub num_attention_heads: i64,
+    /// Key and value heads; divides `num_attention_heads`.
+    pub num_key_value_heads: i64,
+    /// Width of one head.
+    pub head_dim: i64,
+    /// Longest sequence that the position embedding is meant for.
+    pub max_position_embeddings: i64,
+    /// Added to the mean square in every RMS norm.
+    pub rms_norm_eps: f64,
+    /// Base of the rotary position embedding.
+    pub rope_theta: f64,
+    /// Whether the output projection is the embedding.
+    pub tie_word_embeddings: bool,
+    /// Whether q, k and v have biases.
+    pub attention_bias: bool,
+    /// Ids that end a sequence, from `config.json` and `generation_config.json`.
+    pub eos_token_ids: Vec<i64>,
+    /// The padding id, where the file names one.
+    pub pad_token_id: Option<i64>,
+}
+
+impl ModelConfig {
+    /// Reads `config.json` (and the end-of-sequence ids of `generation_config.json`, if there is one) from a model folder.
+    pub fn from_folder(folder: &Path) -> Result<Self> {
+        let path = folder.join("config.json");
+        let file: ConfigFile = read_json(&path)?;
+        let mut config = file.resolve().map_err(|reason| EngineError::file(&path, reason))?;
+        let generation = folder.join("generation_config.json");
+        if generation.exists() {
+            let generation: GenerationConfigFile = read_json(&generation)?;
+            for id in generation.eos_token_id.map(OneOrMany::into_vec).unwrap_or_default() {
+                if !config.eos_token_ids.contains(&id) {
+                    config.eos_token_ids.push(id);
+                }
+            }
+        }
+        Ok(config)
+    }
+
+    /// Outputs of the q projection.
+    pub fn query_size(&self) -> i64 {
+        self.num_attention_heads * self.head_dim
+    }
+
+    /// Outputs of the k projection, and of the v projection.
+    pub fn key_value_size(&self) -> i64 {
+        self.num_key_value_heads * self.head_dim
+    }
+}
+
+pub(crate) fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
+    let text = std::fs::read_to_string(path).map_err(|source| EngineError::io(path, source))?;
+    serde_json::from_str(&text).map_err(|error| EngineError::file(path, format!("not the JSON expected: {error}")))
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OneOrMany {
+    One(i64),
+    Many(Vec<i64>),
+}
+
+impl OneOrMany {
+    fn into_vec(self) -> Vec<i64> {
+        match self {
+            Self::One(id) => vec![id],
+            Self::Many(ids) => ids,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct GenerationConfigFile {
+    eos_token_id: Option<OneOrMany>,
+}
+
+#[derive(Deserialize)]
+struct RopeParameters {
+    #[serde(alias = "type")]
+    rope_type: Option<String>,
+    rope_theta: Option<f64>,
+}
+
+/// The file as it stands; what may be absent is an option here and resolved by [`ConfigFile::resolve`].
+#[derive(Deserialize)]
+struct ConfigFile {
+    #[serde(default)]
+    architectures: Vec<String>,
+    model_type: Option<String>,
+    vocab_size: i64,
+    hidden_size: i64,
+    intermediate_size: i64,
+    num_hidden_layers: usize,
+    num_attention_heads: i64,
+    num_key_value_heads: Option<i64>,
+    head_dim: Option<i64>,
+    #[serde(default = "default_hidden_act")]
+    hidden_act: String,
+    max_position_embeddings: Option<i64>,
+    #[serde(default = "default_rms_norm_eps")]
+    rms_norm_eps: f64,
+    rope_theta: Option<f64>,
+    rope_parameters: Option<RopeParameters>,
+    rope_scaling: Option<RopeParameters>,
+    #[serde(default)]
+    tie_word_embeddings: bool,
+    attention_bias: Option<bool>,
+    #[serde(default)]
+    use_sliding_window: bool,
+    eos_token_id: Option<OneOrMany>,
+    pad_token_id: Option<i64>,
+}
+
+fn default_hidden_act() -> String {
+    "silu".to_owned()
+}
+
+fn default_rms_norm_eps() -> f64 {
+    1e-6
+}
+
+impl ConfigFile {
+    fn resolve(self) -> std::result::Result<ModelConfig, String> {
+        let architecture = self.architecture()?;
+        let positive = |name: &str, value: i64| {
+            if value > 0 {
+                Ok(value)
+            } else {
+                Err(format!("`{name}` is {value}; it has to be positive"))
+            }
+        };
+        positive("vocab_size", self.vocab_size)?;
+        positive("hidden_size", self.hidden_size)?;
+        positive("intermediate_size", self.intermediate_size)?;
+        positive("num_attention_heads", self.num_attention_heads)?;
+        if self.num_hidden_layers == 0 {
+            return Err("`num_hidden_layers` is 0; a model has at least one layer".to_owned());
+        }
+        if self.hidden_act != "silu" {
+            return Err(format!("`hidden_act` is `{}`; only silu is supported", self.hidden_act));
+        }
+        if self.use_sliding_window {
+            return Err("`use_sliding_window` is true; sliding-window attention is not supported".to_owned());
+        }
+        let heads = self.num_attention_heads;
+        let num_key_value_heads = positive("num_key_value_heads", self.num_key_value_heads.unwrap_or(heads))?;
+        if heads % num_key_value_heads != 0 {
+            return Err(format!(
+                "`num_key_value_heads` is {num_key_value_heads}; it has to divide `num_attention_heads` ({heads})"
+            ));
+        }
+        let head_dim = match (self.head_dim, architecture) {
+            (Some(head_dim), _) => positive("head_dim", head_dim)?,
+            // What the Qwen3 configuration class assumes where the file is silent.
+            (None, Architecture::Qwen3) => 128,
+            (None, Architecture::Qwen2) if self.hidden_size % heads == 0 => self.hidden_size / heads,
+            (None, Architecture::Qwen2) => {
+                return Err(format!(
+                    "`hidden_size` ({}) is not a multiple of `num_attention_heads` ({heads})",
+                    self.hidden_size
+                ));
+            }
+        };
+        if head_dim % 2 != 0 {
+            return Err(format!(
+                "the head width is {head_dim}; rotary embedding needs an even one"
+            ));
+        }
+        Ok(ModelConfig {
+            architecture,
+            vocab_size: self.vocab_size,
+            hidden_size: self.hidden_size,
+            intermediate_size: self.intermediate_size,
+            num_hidden_layers: self.num_hidden_layers,
+            num_attention_heads: heads,
+            num_key_value_heads,
+            head_dim,
+            max_position_embeddings: positive(
+                "max_position_embeddings",
+                self.max_position_embeddings.unwrap_or(32_768),
+            )?,
+            rms_norm_eps: self.rms_norm_eps,
+            rope_theta: self.rope_theta()?,
+            tie_word_embeddings: self.tie_word_embeddings,
+            attention_bias: match architecture {
+                Architecture::Qwen2 => true,
+                Architecture::Qwen3 => self.attention_bias.unwrap_or(false),
+            },
+            pad_token_id: self.pad_token_id,
+            eos_token_ids: self.eos_token_id.map(OneOrMany::into_vec).unwrap_or_default(),
+        })
+    }
+
+    fn architecture(&self) -> std::result::Result<Architecture, String> {
+        let named = self.architectures.first().map(String::as_str);
+        match (named, self.model_type.as_deref()) {
+            (Some("Qwen2ForCausalLM"), _) | (None, Some("qwen2")) => Ok(Architecture::Qwen2),
+            (Some("Qwen3ForCausalLM"), _) | (None, Some("qwen3")) => Ok(Architecture::Qwen3),
+            (Some(other), _) => Err(format!(
+                "`architectures` names `{other}`; supported are Qwen2ForCausalLM and Qwen3ForCausalLM"
+            )),
+            (None, other) => Err(format!(
+                "`model_type` is `{}` and `architectures` is absent; supported are qwen2 and qwen3",
+                other.unwrap_or("absent")
+            )),
+        }
+    }
+
+    fn rope_theta(&self) -> std::result::Result<f64, String> {
+        for rope in [&self.rope_parameters, &self.rope_scaling].into_iter().flatten() {
+            if let Some(kind) = rope.rope_type.as_deref().filter(|kind| *kind != "default") {
+                return Err(format!(
+                    "the rotary embedding is scaled (`{kind}`); only `default` is supported"
+                ));
+            }
+        }
+        let theta = self
+            .rope_parameters
+            .as_ref()
+            .and_then(|rope| rope.rope_theta)
+            .or(self.rope_theta)
+            .unwrap_or(10_000.0);
+        if theta > 0.0 {
+            Ok(theta)
+        } else {
+            Err(format!("`rope_theta` is {theta}; it has to be positive"))
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Where tensors live and in which precision the model computes.
+
+use std::fmt;
+use std::str::FromStr;
+
+use tch::{Device, Kind};
+
+use crate::error::{EngineError, Result};
+
+/// The number format of weights and activations. Softmax, norms and log-probabilities are computed in fp32 in both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Precision {
+    /// 32-bit floats: the reference.
+    Fp32,
+    /// bfloat16: the default where speed counts.
+    Bf16,
+}
+
+impl Precision {
+    /// The libtorch kind.
+    pub fn kind(self) -> Kind {
+        match self {
+            Self::Fp32 => Kind::Float,
+            Self::Bf16 => Kind::BFloat16,
+        }
+    }
+
+    /// Bytes of one number.
+    pub fn bytes(self) -> u64 {
+        match self {
+            Self::Fp32 => 4,
+            Self::Bf16 => 2,
+        }
+    }
+}
+
+impl fmt::Display for Precision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Fp32 => "fp32",
+            Self::Bf16 => "bf16",
+        })
+    }
+}
+
+impl FromStr for Precision {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        match text {
+            "fp32" => Ok(Self::Fp32),
+            "bf16" => Ok(Self::Bf16),
+            other => Err(format!("`{other}` is not a precision; valid are fp32 and bf16")),
+        }
+    }
+}
+
+/// A device and the precision to compute in on it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Placement {
+    /// The device that holds all tensors.
+    pub device: Device,
+    /// The precision of weights and activations.
+    pub precision: Precision,
+}
+
+impl Placement {
+    /// The reference: fp32 on the CPU.
+    pub const REFERENCE: Self = Self {
+        device: Device::Cpu,
+        precision: Precision::Fp32,
+    };
+
+    /// `asked` is `cpu`, `cuda`, `cuda:N`, or `auto` (the first GPU if there is one, else the CPU).
+    pub fn new(asked: &str, precision: Precision) -> Result<Self> {
+        Ok(Self {
+            device: device(asked)?,
+            precision,
+        })
+    }
+}
+
+fn device(asked: &str) -> Result<Device> {
+    let refuse = |reason: String| EngineError::Device {
+        asked: asked.to_owned(),
+        reason,
+    };
+    let index = match asked {
+        "cpu" => return Ok(Device::Cpu),
+        "auto" => {
+            return Ok(if cuda::load().is_ok() && tch::Cuda::is_available() {
+                Device::Cuda(0)
+            } else {
+                Device::Cpu
+            });
+        }
+        "cuda" => 0,
+        other => other
+            .strip_prefix("cuda:")
+            .and_then(|index| index.parse::<usize>().ok())
+            .ok_or_else(|| refuse("valid are auto, cpu, cuda and cuda:N".to_owned()))?,
+    };
+    cuda::load().map_err(&refuse)?;
+    let count = usize::try_from(tch::Cuda::device_count()).unwrap_or(0);
+    if index >= count {
+        return Err(refuse(format!("libtorch sees {count} CUDA devices")));
+    }
+    Ok(Device::Cuda(index))
+}
+
+/// libtorch's CUDA half is not linked, so that one binary serves machines with and without a GPU; it is opened at run time.
+mod cuda {
+    use std::ffi::{CStr, c_void};
+    use std::sync::OnceLock;
+
+    /// Opens `libtorch_cuda.so` with global symbols, which registers the CUDA kernels; does so once.
+    pub(super) fn load() -> Result<(), String> {
+        static LOADED: OnceLock<Result<(), String>> = OnceLock::new();
+        LOADED.get_or_init(|| open(c"libtorch_cuda.so")).clone()
+    }
+
+    fn open(library: &CStr) -> Result<(), String> {
+        // SAFETY: `library` is a NUL-terminated string; the handle is kept open for the life of the process.
+        let handle: *mut c_void = unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
+        if !handle.is_null() {
+            return Ok(());
+        }
+        // SAFETY: dlerror returns NULL or a NUL-terminated string that is valid until the next dl call of this thread.
+        let message = unsafe {
+            let text = libc::dlerror();
+            if text.is_null() {
+                "unknown reason".to_owned()
+            } else {
+                CStr::from_ptr(text).to_string_lossy().into_owned()
+            }
+        };
+        Err(format!(
+            "libtorch_cuda.so cannot be opened ({message}); it has to lie beside libtorch_cpu.so or on LD_LIBRARY_PATH"
+        ))
+    }
+}

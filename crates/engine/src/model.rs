@@ -1,0 +1,118 @@
+//! The frozen base: weights of a Qwen2 or Qwen3 model and the forward pass that all members share.
+
+mod attention;
+mod layer;
+mod logits;
+mod mlp;
+mod norm;
+mod rope;
+
+pub use attention::{Attend, CausalAttention};
+pub use layer::{Adapted, LayerWeights, decoder_layer};
+pub use rope::RopeTables;
+
+use std::path::Path;
+
+use tch::{Kind, Tensor};
+
+use crate::config::ModelConfig;
+use crate::device::Placement;
+use crate::error::Result;
+use crate::population::{LayerAdapters, Population, RowGroups};
+use crate::weights::Checkpoint;
+
+/// A base model on its device. Never changes, so it may be shared by reference between generation and learning.
+#[derive(Debug)]
+pub struct Model {
+    /// The configuration.
+    pub config: ModelConfig,
+    /// Device and precision.
+    pub placement: Placement,
+    /// `[vocab_size, hidden_size]`
+    pub embed_tokens: Tensor,
+    /// The decoder layers.
+    pub layers: Vec<LayerWeights>,
+    /// Weight of the final norm, `[hidden_size]`.
+    pub norm: Tensor,
+    /// `[vocab_size, hidden_size]`; the embedding itself where the two are tied.
+    pub lm_head: Tensor,
+}
+
+impl Model {
+    /// Loads a Hugging Face model folder.
+    pub fn load(folder: &Path, placement: Placement) -> Result<Self> {
+        let config = ModelConfig::from_folder(folder)?;
+        let checkpoint = Checkpoint::from_model_folder(folder)?;
+        let embedding = [config.vocab_size, config.hidden_size];
+        let embed_tokens = checkpoint.tensor("model.embed_tokens.weight", &embedding, placement)?;
+        let layers = (0..config.num_hidden_layers)
+            .map(|index| LayerWeights::load(&checkpoint, &config, index, placement))
+            .collect::<Result<Vec<_>>>()?;
+        let norm = checkpoint.tensor("model.norm.weight", &[config.hidden_size], placement)?;
+        let lm_head = if config.tie_word_embeddings {
+            embed_tokens.shallow_clone()
+        } else {
+            checkpoint.tensor("lm_head.weight", &embedding, placement)?
+        };
+        Ok(Self {
+            config,
+            placement,
+            embed_tokens,
+            layers,
+            norm,
+            lm_head,
+        })
+    }
+
+    /// Embeds ids `[..]` to `[.., hidden_size]`.
+    pub fn embed(&self, ids: &Tensor) -> Result<Tensor> {
+        Ok(Tensor::f_embedding(&self.embed_tokens, ids, -1, false, false)?)
+    }
+
+    /// Cosine and sine tables for positions `0..length`.
+    pub fn rope_tables(&self, length: i64) -> Result<RopeTables> {
+        RopeTables::new(&self.config, length, self.placement)
+    }
+
+    /// Arranges every layer's adapters for batches grouped by `groups`.
+    pub fn prepare_adapters(&self, population: &Population, groups: &RowGroups) -> Result<Vec<LayerAdapters>> {
+        let kind = self.placement.precision.kind();
+        population
+            .layers
+            .iter()
+            .map(|factors| LayerAdapters::prepare(factors, &population.shape, &self.config, groups, kind))
+            .collect()
+    }
+
+    /// Hidden states after the final norm, `[sequences, length, hidden_size]`, of right-padded sequences `[sequences, length]`
+    /// that start at position 0. What stands in the padding has no influence on what comes before it.
+    pub fn hidden_states(
+        &self,
+        ids: &Tensor,
+        adapters: Option<(&[LayerAdapters], &RowGroups)>,
+        attention: &dyn Attend,
+    ) -> Result<Tensor> {
+        let rope = self.rope_tables(ids.size()[1])?;
+        let mut hidden = self.embed(ids)?;
+        for (index, weights) in self.layers.iter().enumerate() {
+            let adapted = adapters.map(|(layers, groups)| Adapted {
+                adapters: &layers[index],
+                groups,
+            });
+            hidden = decoder_layer(&self.config, weights, adapted, index, &hidden, &rope, attention)?;
+        }
+        self.final_norm(&hidden)
+    }
+
+    /// The norm before the output projection.
+    pub fn final_norm(&self, hidden: &Tensor) -> Result<Tensor> {
+        norm::rms_norm(hidden, &self.norm, self.config.rms_norm_eps)
+    }
+
+    /// Logits in fp32, `[.., vocab_size]`, of normed hidden states `[.., hidden_size]`.
+    pub fn logits(&self, hidden: &Tensor) -> Result<Tensor> {
+        Ok(hidden
+            .f_linear(&self.lm_head, None::<&Tensor>)?
+            .f_to_kind(Kind::Float)?)
+    }
+}

@@ -1,0 +1,145 @@
+//! One decoder layer: its weights, and the pure function that applies it.
+
+use tch::Tensor;
+
+use super::attention::Attend;
+use super::mlp::gated;
+use super::norm::rms_norm;
+use super::rope::RopeTables;
+use crate::config::{Architecture, ModelConfig};
+use crate::device::Placement;
+use crate::error::Result;
+use crate::population::{LayerAdapters, LowRank, Projection, RowGroups};
+use crate::weights::Checkpoint;
+
+/// The frozen weights of one layer. Projections that read the same input are stored as one matrix.
+#[derive(Debug)]
+pub struct LayerWeights {
+    /// `[hidden_size]`
+    pub input_layernorm: Tensor,
+    /// q, k and v: `[query_size + 2 · key_value_size, hidden_size]`
+    pub qkv_proj: Tensor,
+    /// `[query_size + 2 · key_value_size]`
+    pub qkv_bias: Option<Tensor>,
+    /// q and k norms, a row per query and key head: `[heads + kv_heads, head_dim]` (Qwen3)
+    pub qk_norm: Option<Tensor>,
+    /// `[hidden_size, query_size]`
+    pub o_proj: Tensor,
+    /// `[hidden_size]`
+    pub post_attention_layernorm: Tensor,
+    /// gate and up: `[2 · intermediate_size, hidden_size]`
+    pub gate_up_proj: Tensor,
+    /// `[hidden_size, intermediate_size]`
+    pub down_proj: Tensor,
+}
+
+impl LayerWeights {
+    pub(super) fn load(
+        checkpoint: &Checkpoint,
+        config: &ModelConfig,
+        index: usize,
+        placement: Placement,
+    ) -> Result<Self> {
+        let prefix = format!("model.layers.{index}");
+        let norm = |name: &str, width| checkpoint.tensor(&format!("{prefix}.{name}.weight"), &[width], placement);
+        let weight = |projection: Projection| {
+            let (inputs, outputs) = projection.sizes(config);
+            let name = format!("{prefix}.{}.{projection}.weight", projection.block());
+            checkpoint.tensor(&name, &[outputs, inputs], placement)
+        };
+        let bias = |projection: Projection| {
+            let name = format!("{prefix}.{}.{projection}.bias", projection.block());
+            checkpoint.tensor(&name, &[projection.sizes(config).1], placement)
+        };
+        let qkv = [Projection::Q, Projection::K, Projection::V];
+        let joined = |parts: Result<Vec<Tensor>>| -> Result<Tensor> { Ok(Tensor::f_cat(&parts?, 0)?) };
+        let qk_norm = match config.architecture {
+            Architecture::Qwen2 => None,
+            Architecture::Qwen3 => {
+                let of_heads = |name, heads| -> Result<Tensor> {
+                    Ok(norm(name, config.head_dim)?.f_expand([heads, config.head_dim], false)?)
+                };
+                Some(Tensor::f_cat(
+                    &[
+                        of_heads("self_attn.q_norm", config.num_attention_heads)?,
+                        of_heads("self_attn.k_norm", config.num_key_value_heads)?,
+                    ],
+                    0,
+                )?)
+            }
+        };
+        Ok(Self {
+            input_layernorm: norm("input_layernorm", config.hidden_size)?,
+            qkv_proj: joined(qkv.into_iter().map(weight).collect())?,
+            qkv_bias: if config.attention_bias {
+                Some(joined(qkv.into_iter().map(bias).collect())?)
+            } else {
+                None
+            },
+            qk_norm,
+            o_proj: weight(Projection::O)?,
+            post_attention_layernorm: norm("post_attention_layernorm", config.hidden_size)?,
+            gate_up_proj: joined([Projection::Gate, Projection::Up].into_iter().map(weight).collect())?,
+            down_proj: weight(Projection::Down)?,
+        })
+    }
+}
+
+/// One layer's adapters and the rows that each of them serves.
+#[derive(Debug, Clone, Copy)]
+pub struct Adapted<'a> {
+    /// The layer's factors, arranged for these groups.
+    pub adapters: &'a LayerAdapters,
+    /// The rows of each member.
+    pub groups: &'a RowGroups,
+}
+
+/// Applies a layer to hidden states `[sequences, length, hidden_size]`. A pure function of its arguments (but for what
+/// `attention` keeps), so a caller may run it again to recompute activations.
+pub fn decoder_layer(
+    config: &ModelConfig,
+    weights: &LayerWeights,
+    adapted: Option<Adapted<'_>>,
+    index: usize,
+    hidden: &Tensor,
+    rope: &RopeTables,
+    attention: &dyn Attend,
+) -> Result<Tensor> {
+    let (sequences, length, width) = hidden.size3()?;
+    let project = |x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, pick: fn(&LayerAdapters) -> &Option<LowRank>| {
+        let base = x.f_linear(weight, bias)?;
+        match adapted.and_then(|Adapted { adapters, groups }| Some((pick(adapters).as_ref()?, groups))) {
+            Some((low_rank, groups)) => low_rank.add_to(base, x, groups),
+            None => Ok(base),
+        }
+    };
+
+    let hidden = hidden.f_reshape([sequences * length, width])?;
+    let normed = rms_norm(&hidden, &weights.input_layernorm, config.rms_norm_eps)?;
+    let qkv = project(&normed, &weights.qkv_proj, weights.qkv_bias.as_ref(), |layer| {
+        &layer.qkv
+    })?;
+    let (heads, kv_heads) = (config.num_attention_heads, config.num_key_value_heads);
+    let qkv = qkv.f_view([sequences, length, heads + 2 * kv_heads, config.head_dim])?;
+    let query_key = qkv.f_narrow(2, 0, heads + kv_heads)?;
+    let query_key = match &weights.qk_norm {
+        Some(weight) => {
+            let scaled = query_key.f_rms_norm([config.head_dim], None::<&Tensor>, config.rms_norm_eps)?;
+            rope.rotate(&scaled.f_mul(weight)?)?
+        }
+        None => rope.rotate(&query_key)?,
+    };
+    let attended = attention.attend(
+        index,
+        &query_key.f_narrow(2, 0, heads)?,
+        &query_key.f_narrow(2, heads, kv_heads)?,
+        &qkv.f_narrow(2, heads + kv_heads, kv_heads)?,
+    )?;
+    let attended = attended.f_view([sequences * length, config.query_size()])?;
+    let hidden = hidden.f_add(&project(&attended, &weights.o_proj, None, |layer| &layer.o)?)?;
+
+    let normed = rms_norm(&hidden, &weights.post_attention_layernorm, config.rms_norm_eps)?;
+    let gate_up = project(&normed, &weights.gate_up_proj, None, |layer| &layer.gate_up)?;
+    let output = project(&gated(&gate_up)?, &weights.down_proj, None, |layer| &layer.down)?;
+    Ok(hidden.f_add(&output)?.f_view([sequences, length, width])?)
+}

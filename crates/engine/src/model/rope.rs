@@ -1,0 +1,51 @@
+//! Rotary position embedding (Su et al. 2021), in the half-split form of the checkpoints.
+
+use tch::{Kind, Tensor};
+
+use crate::config::ModelConfig;
+use crate::device::Placement;
+use crate::error::Result;
+
+/// Cosines and signed sines for the tokens of a batch, broadcast over heads.
+#[derive(Debug)]
+pub struct RopeTables {
+    /// `[sequences or 1, length, 1, head_dim]`
+    cos: Tensor,
+    /// The same shape; negative in the first half, so that rotating is `x · cos + swapped(x) · sin`.
+    sin: Tensor,
+}
+
+impl RopeTables {
+    /// Tables for positions `0..length`, shape `[1, length, 1, head_dim]`.
+    pub fn new(config: &ModelConfig, length: i64, placement: Placement) -> Result<Self> {
+        let fp32 = (Kind::Float, placement.device);
+        let exponents = Tensor::f_arange_start_step(0, config.head_dim, 2, fp32)?.f_div_scalar(config.head_dim)?;
+        let frequencies = Tensor::f_pow_scalar(config.rope_theta, &exponents)?.f_reciprocal()?;
+        let angles = Tensor::f_arange(length, fp32)?.f_outer(&frequencies)?;
+        let shape = [1, length, 1, config.head_dim];
+        let kind = placement.precision.kind();
+        let (cos, sin) = (angles.f_cos()?, angles.f_sin()?);
+        Ok(Self {
+            cos: Tensor::f_cat(&[&cos, &cos], 1)?.f_view(shape)?.f_to_kind(kind)?,
+            sin: Tensor::f_cat(&[&sin.f_neg()?, &sin], 1)?
+                .f_view(shape)?
+                .f_to_kind(kind)?,
+        })
+    }
+
+    /// Rows of tables made by [`RopeTables::new`] for one token per sequence: `positions` `[sequences]`.
+    pub fn at(&self, positions: &Tensor) -> Result<Self> {
+        let pick = |table: &Tensor| table.f_index_select(1, positions)?.f_transpose(0, 1);
+        Ok(Self {
+            cos: pick(&self.cos)?,
+            sin: pick(&self.sin)?,
+        })
+    }
+
+    /// Rotates `[sequences, length, heads, head_dim]`.
+    pub(super) fn rotate(&self, x: &Tensor) -> Result<Tensor> {
+        let half = x.size()[3] / 2;
+        let swapped = x.f_roll([half], [3])?;
+        Ok(x.f_mul(&self.cos)?.f_addcmul(&swapped, &self.sin)?)
+    }
+}

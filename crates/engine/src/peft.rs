@@ -1,0 +1,24 @@
+//! Adapter folders as peft writes and reads them, within what vLLM accepts.
+
+mod config;
+mod read;
+mod write;
+
+pub use config::AdapterConfig;
+pub use read::{Adapter, read_population};
+pub use write::write_member;
+
+use crate::population::Projection;
+
+/// Name of the weights file in an adapter folder.
+pub const WEIGHTS: &str = "adapter_model.safetensors";
+/// Name of the configuration file in an adapter folder.
+pub const CONFIG: &str = "adapter_config.json";
+
+/// The key of a factor: peft's prefix, the module's path, and which of the two factors it is (`A` or `B`).
+fn key(layer: usize, projection: Projection, factor: char) -> String {
+    format!(
+        "base_model.model.model.layers.{layer}.{}.{projection}.lora_{factor}.weight",
+        projection.block()
+    )
+}

@@ -1,0 +1,113 @@
+//! Reading adapter folders.
+
+use std::path::{Path, PathBuf};
+
+use tch::Device;
+
+use super::{AdapterConfig, CONFIG, WEIGHTS, key};
+use crate::config::{ModelConfig, read_json};
+use crate::device::{Placement, Precision};
+use crate::error::{EngineError, Result};
+use crate::population::{Factors, LayerFactors, LoraShape, Population, Projection};
+use crate::weights::Checkpoint;
+
+/// One adapter as read from its folder, in fp32 on the CPU.
+#[derive(Debug)]
+pub struct Adapter {
+    /// Where it was read from.
+    pub folder: PathBuf,
+    /// Its configuration file.
+    pub config: AdapterConfig,
+    /// Its shape.
+    pub shape: LoraShape,
+    /// A `[r, in]` and B `[out, r]` by layer and projection.
+    pub layers: Vec<LayerFactors>,
+}
+
+impl Adapter {
+    /// Reads an adapter and checks every tensor against the base.
+    pub fn read(folder: &Path, base: &ModelConfig) -> Result<Self> {
+        let config: AdapterConfig = read_json(&folder.join(CONFIG))?;
+        let weights = Checkpoint::from_file(&folder.join(WEIGHTS))?;
+        let adapted: Vec<Projection> = Projection::ALL
+            .into_iter()
+            .filter(|&projection| weights.contains(&key(0, projection, 'A')))
+            .collect();
+        let shape = config
+            .shape(adapted)
+            .map_err(|reason| EngineError::file(folder.join(CONFIG), reason))?;
+        let mut expected = Vec::new();
+        let mut layers = Vec::with_capacity(base.num_hidden_layers);
+        for index in 0..base.num_hidden_layers {
+            let mut layer = LayerFactors::default();
+            for &projection in &shape.target_modules {
+                let (inputs, outputs) = projection.sizes(base);
+                let mut factor = |which, size: [i64; 2]| {
+                    let name = key(index, projection, which);
+                    let tensor = weights.tensor(&name, &size, Placement::REFERENCE);
+                    expected.push(name);
+                    tensor
+                };
+                let factors = Factors {
+                    a: factor('A', [shape.r, inputs])?,
+                    b: factor('B', [outputs, shape.r])?,
+                };
+                layer.insert(projection, factors);
+            }
+            layers.push(layer);
+        }
+        if let Some(stray) = weights.names().find(|name| !expected.iter().any(|known| known == name)) {
+            let problem = format!(
+                "is not part of a LoRA adapter for a base of {} layers; it belongs to another base or an unsupported method",
+                base.num_hidden_layers
+            );
+            return Err(EngineError::tensor(folder.join(WEIGHTS), stray, problem));
+        }
+        Ok(Self {
+            folder: folder.to_owned(),
+            config,
+            shape,
+            layers,
+        })
+    }
+}
+
+/// Reads adapters that share one shape and stacks them, in fp32, in the order given.
+pub fn read_population(folders: &[PathBuf], base: &ModelConfig, device: Device) -> Result<Population> {
+    let adapters = folders
+        .iter()
+        .map(|folder| Adapter::read(folder, base))
+        .collect::<Result<Vec<_>>>()?;
+    let Some(first) = adapters.first() else {
+        return Err(EngineError::population("a population needs at least one adapter"));
+    };
+    if let Some(other) = adapters.iter().find(|adapter| adapter.shape != first.shape) {
+        return Err(EngineError::file(
+            other.folder.join(CONFIG),
+            format!(
+                "the adapter's shape is {}, that of {} is {}; the members of a population share one shape",
+                describe(&other.shape),
+                first.folder.display(),
+                describe(&first.shape)
+            ),
+        ));
+    }
+    let shape = first.shape.clone();
+    let layers: Vec<Vec<LayerFactors>> = adapters.into_iter().map(|adapter| adapter.layers).collect();
+    Population::stack(shape, &layers)?.to(device, Precision::Fp32.kind())
+}
+
+fn describe(shape: &LoraShape) -> String {
+    let modules: Vec<_> = shape
+        .target_modules
+        .iter()
+        .map(|projection| projection.name())
+        .collect();
+    let rslora = if shape.use_rslora { ", rslora" } else { "" };
+    format!(
+        "r {}, lora_alpha {}{rslora}, {}",
+        shape.r,
+        shape.lora_alpha,
+        modules.join("+")
+    )
+}

@@ -1,0 +1,162 @@
+//! LoRA adapters of one base and one shape, stacked so that all of them compute in the same products.
+
+mod factors;
+mod groups;
+mod low_rank;
+mod projection;
+mod shape;
+
+pub use factors::{Factors, LayerFactors};
+pub use groups::RowGroups;
+pub use low_rank::{LayerAdapters, LowRank};
+pub use projection::Projection;
+pub use shape::LoraShape;
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+use tch::{Device, Kind, Tensor};
+
+use crate::config::ModelConfig;
+use crate::error::{EngineError, Result};
+
+/// N adapters of one shape: for each layer and adapted projection one pair of stacked factors.
+#[derive(Debug)]
+pub struct Population {
+    /// Rank, scaling and adapted projections, the same for all members.
+    pub shape: LoraShape,
+    /// Stacked factors, one entry per decoder layer.
+    pub layers: Vec<LayerFactors>,
+    members: usize,
+}
+
+impl Population {
+    /// N fresh members as peft initialises them: A uniform in ±1/√in (Kaiming with a = √5), B zero. The values depend on
+    /// `seed` alone.
+    pub fn initialise(
+        config: &ModelConfig,
+        shape: LoraShape,
+        members: usize,
+        seed: u64,
+        device: Device,
+    ) -> Result<Self> {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let (n, r) = (members as i64, shape.r);
+        let mut layers = Vec::with_capacity(config.num_hidden_layers);
+        for _ in 0..config.num_hidden_layers {
+            let mut layer = LayerFactors::default();
+            for &projection in &shape.target_modules {
+                let (inputs, outputs) = projection.sizes(config);
+                let bound = 1.0 / (inputs as f64).sqrt();
+                let values: Vec<f32> = (0..n * r * inputs)
+                    .map(|_| ((f64::from(random.next_u32()) / f64::from(u32::MAX) * 2.0 - 1.0) * bound) as f32)
+                    .collect();
+                let a = Tensor::f_from_slice(&values)?
+                    .f_reshape([n, r, inputs])?
+                    .f_to_device(device)?;
+                let b = Tensor::f_zeros([n, outputs, r], (Kind::Float, device))?;
+                layer.insert(projection, Factors { a, b });
+            }
+            layers.push(layer);
+        }
+        Ok(Self { shape, layers, members })
+    }
+
+    /// Stacks single adapters, each given as its layers' factors of shape A `[r, in]` and B `[out, r]`.
+    pub fn stack(shape: LoraShape, adapters: &[Vec<LayerFactors>]) -> Result<Self> {
+        let Some(first) = adapters.first() else {
+            return Err(EngineError::population("a population needs at least one adapter"));
+        };
+        let mut layers = Vec::with_capacity(first.len());
+        for index in 0..first.len() {
+            let mut layer = LayerFactors::default();
+            for &projection in &shape.target_modules {
+                let mut a = Vec::with_capacity(adapters.len());
+                let mut b = Vec::with_capacity(adapters.len());
+                for (member, adapter) in adapters.iter().enumerate() {
+                    let factors = adapter
+                        .get(index)
+                        .and_then(|layer| layer.get(projection))
+                        .ok_or_else(|| {
+                            EngineError::population(format!("adapter {member} has no {projection} in layer {index}"))
+                        })?;
+                    a.push(&factors.a);
+                    b.push(&factors.b);
+                }
+                layer.insert(
+                    projection,
+                    Factors {
+                        a: Tensor::f_stack(&a, 0)?,
+                        b: Tensor::f_stack(&b, 0)?,
+                    },
+                );
+            }
+            layers.push(layer);
+        }
+        Ok(Self {
+            shape,
+            layers,
+            members: adapters.len(),
+        })
+    }
+
+    /// Number of members.
+    pub fn members(&self) -> usize {
+        self.members
+    }
+
+    /// Views of one member's factors: A `[r, in]`, B `[out, r]`.
+    pub fn member(&self, index: usize) -> Result<Vec<LayerFactors>> {
+        if index >= self.members {
+            return Err(EngineError::population(format!(
+                "member {index} of a population of {}",
+                self.members
+            )));
+        }
+        self.map(|tensor| Ok(tensor.f_select(0, index as i64)?))
+    }
+
+    /// The same population with every tensor converted.
+    pub fn to(&self, device: Device, kind: Kind) -> Result<Self> {
+        let layers = self.map(|tensor| Ok(tensor.f_to_device(device)?.f_to_kind(kind)?))?;
+        Ok(Self {
+            shape: self.shape.clone(),
+            layers,
+            members: self.members,
+        })
+    }
+
+    /// Adapter parameters of one member.
+    pub fn parameters_per_member(&self) -> i64 {
+        self.tensors()
+            .map(|(_, _, factors)| factors.a.numel() + factors.b.numel())
+            .sum::<usize>() as i64
+            / self.members as i64
+    }
+
+    /// All stacked factors in order of layer and projection.
+    pub fn tensors(&self) -> impl Iterator<Item = (usize, Projection, &Factors)> {
+        self.layers
+            .iter()
+            .enumerate()
+            .flat_map(|(index, layer)| layer.iter().map(move |(p, factors)| (index, p, factors)))
+    }
+
+    fn map(&self, convert: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Vec<LayerFactors>> {
+        self.layers
+            .iter()
+            .map(|layer| {
+                let mut converted = LayerFactors::default();
+                for (projection, factors) in layer.iter() {
+                    converted.insert(
+                        projection,
+                        Factors {
+                            a: convert(&factors.a)?,
+                            b: convert(&factors.b)?,
+                        },
+                    );
+                }
+                Ok(converted)
+            })
+            .collect()
+    }
+}

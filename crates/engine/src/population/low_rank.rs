@@ -1,0 +1,146 @@
+//! The adapters' share of a projection, for all members of a batch at once.
+
+use tch::{Kind, Tensor};
+
+use super::factors::{Factors, LayerFactors};
+use super::groups::RowGroups;
+use super::projection::Projection;
+use super::shape::LoraShape;
+use crate::config::ModelConfig;
+use crate::error::Result;
+
+/// Stacked factors of projections that share their input (q, k and v; gate and up), arranged for the product: transposed,
+/// restricted to the members that have rows, with the scaling folded into the second factor. Built from the stacked
+/// parameters by differentiable operations only.
+#[derive(Debug)]
+pub struct LowRank {
+    /// `[groups, in, Σ r]`
+    down: Tensor,
+    up: Vec<Up>,
+    /// Width of the joint output.
+    outputs: i64,
+}
+
+#[derive(Debug)]
+struct Up {
+    /// `[groups, r, out]`
+    weight: Tensor,
+    /// Where this projection's part begins among the `Σ r` inner columns.
+    rank_offset: i64,
+    /// Where it begins among the joint outputs.
+    output_offset: i64,
+}
+
+impl LowRank {
+    /// `parts` are the projections in the order in which their outputs stand side by side, each with its factors (if it is
+    /// adapted) and its number of outputs. `None` if none is adapted.
+    pub fn prepare(
+        parts: &[(Option<&Factors>, i64)],
+        scaling: f64,
+        groups: &RowGroups,
+        kind: Kind,
+    ) -> Result<Option<Self>> {
+        let mut down = Vec::new();
+        let mut up = Vec::new();
+        let (mut rank_offset, mut output_offset) = (0, 0);
+        for &(factors, outputs) in parts {
+            if let Some(Factors { a, b }) = factors {
+                let rank = a.size()[1];
+                down.push(groups.select(a)?.f_to_kind(kind)?);
+                let weight = groups
+                    .select(b)?
+                    .f_mul_scalar(scaling)?
+                    .f_to_kind(kind)?
+                    .f_transpose(1, 2)?;
+                up.push(Up {
+                    weight,
+                    rank_offset,
+                    output_offset,
+                });
+                rank_offset += rank;
+            }
+            output_offset += outputs;
+        }
+        if up.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            down: Tensor::f_cat(&down, 1)?.f_transpose(1, 2)?,
+            up,
+            outputs: output_offset,
+        }))
+    }
+
+    /// Adds the adapters' share for `inputs` `[T, in]` to the base's `outputs` `[T, out]`.
+    pub fn add_to(&self, outputs: Tensor, inputs: &Tensor, groups: &RowGroups) -> Result<Tensor> {
+        let inner = groups.group(inputs)?.f_bmm(&self.down)?;
+        if groups.is_uniform() {
+            let grouped = groups.group(&outputs)?;
+            for up in &self.up {
+                let width = up.weight.size()[2];
+                let mut part = grouped.f_narrow(2, up.output_offset, width)?;
+                let _ = part.f_baddbmm_(&self.inner_of(&inner, up)?, &up.weight)?;
+            }
+            return Ok(outputs);
+        }
+        let mut columns = Vec::with_capacity(2 * self.up.len() + 1);
+        let mut filled = 0;
+        let shape = |width| [inner.size()[0], inner.size()[1], width];
+        let zeros = |width| Tensor::f_zeros(shape(width), (inner.kind(), inner.device()));
+        for up in &self.up {
+            if up.output_offset > filled {
+                columns.push(zeros(up.output_offset - filled)?);
+            }
+            columns.push(self.inner_of(&inner, up)?.f_bmm(&up.weight)?);
+            filled = up.output_offset + up.weight.size()[2];
+        }
+        if filled < self.outputs {
+            columns.push(zeros(self.outputs - filled)?);
+        }
+        let share = groups.ungroup(&Tensor::f_cat(&columns, 2)?)?;
+        Ok(outputs.f_add(&share)?)
+    }
+
+    fn inner_of(&self, inner: &Tensor, up: &Up) -> Result<Tensor> {
+        Ok(inner.f_narrow(2, up.rank_offset, up.weight.size()[1])?)
+    }
+}
+
+/// The adapters' share of one decoder layer.
+#[derive(Debug)]
+pub struct LayerAdapters {
+    /// q, k and v side by side.
+    pub qkv: Option<LowRank>,
+    /// The attention's output projection.
+    pub o: Option<LowRank>,
+    /// gate and up side by side.
+    pub gate_up: Option<LowRank>,
+    /// The MLP's output projection.
+    pub down: Option<LowRank>,
+}
+
+impl LayerAdapters {
+    /// Arranges one layer's stacked factors for a batch whose rows are grouped by `groups`. The result serves every batch
+    /// with the same members in the same order.
+    pub fn prepare(
+        factors: &LayerFactors,
+        shape: &LoraShape,
+        config: &ModelConfig,
+        groups: &RowGroups,
+        kind: Kind,
+    ) -> Result<Self> {
+        let joint = |projections: &[Projection]| {
+            let parts: Vec<_> = projections
+                .iter()
+                .map(|&p| (factors.get(p), p.sizes(config).1))
+                .collect();
+            LowRank::prepare(&parts, shape.scaling(), groups, kind)
+        };
+        Ok(Self {
+            qkv: joint(&[Projection::Q, Projection::K, Projection::V])?,
+            o: joint(&[Projection::O])?,
+            gate_up: joint(&[Projection::Gate, Projection::Up])?,
+            down: joint(&[Projection::Down])?,
+        })
+    }
+}

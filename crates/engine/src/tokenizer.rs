@@ -1,0 +1,54 @@
+//! `tokenizer.json`, checked against the model that it is to serve.
+
+use std::path::Path;
+
+use crate::config::ModelConfig;
+use crate::error::{EngineError, Result};
+
+/// Text to ids and back, as the folder's `tokenizer.json` says.
+pub struct Tokenizer {
+    inner: tokenizers::Tokenizer,
+}
+
+impl Tokenizer {
+    /// Reads `tokenizer.json` of a model folder. Fails if it can produce an id that the model has no embedding for.
+    pub fn load(folder: &Path, config: &ModelConfig) -> Result<Self> {
+        let path = folder.join("tokenizer.json");
+        let bytes = std::fs::read(&path).map_err(|source| EngineError::io(&path, source))?;
+        let inner = tokenizers::Tokenizer::from_bytes(bytes)
+            .map_err(|error| EngineError::file(&path, format!("not a tokenizer: {error}")))?;
+        let largest = inner.get_vocab(true).into_iter().max_by_key(|(_, id)| *id);
+        if let Some((token, id)) = largest.filter(|(_, id)| i64::from(*id) >= config.vocab_size) {
+            let reason = format!(
+                "token `{token}` has id {id}, but the model's `vocab_size` is {}; the tokenizer belongs to another model",
+                config.vocab_size
+            );
+            return Err(EngineError::file(path, reason));
+        }
+        Ok(Self { inner })
+    }
+
+    /// Ids of a text, special tokens in it recognised, none added.
+    pub fn encode(&self, text: &str) -> Result<Vec<i64>> {
+        let encoding = self.inner.encode_fast(text, false).map_err(|error| {
+            EngineError::request(
+                text.chars().take(40).collect::<String>(),
+                format!("cannot be tokenized: {error}"),
+            )
+        })?;
+        Ok(encoding.get_ids().iter().map(|&id| i64::from(id)).collect())
+    }
+
+    /// Text of ids, without special tokens.
+    pub fn decode(&self, ids: &[i64]) -> Result<String> {
+        let ids: Vec<u32> = ids.iter().filter_map(|&id| u32::try_from(id).ok()).collect();
+        self.inner
+            .decode(&ids, true)
+            .map_err(|error| EngineError::request(format!("{ids:?}"), format!("cannot be decoded: {error}")))
+    }
+
+    /// The id of a token, if the vocabulary has it.
+    pub fn id_of(&self, token: &str) -> Option<i64> {
+        self.inner.token_to_id(token).map(i64::from)
+    }
+}

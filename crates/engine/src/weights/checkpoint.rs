@@ -1,0 +1,195 @@
+//! A set of tensors by name, spread over one or several memory-mapped safetensors files.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use memmap2::Mmap;
+use safetensors::tensor::{Dtype, Metadata, SafeTensors};
+use serde::Deserialize;
+use tch::{Kind, Tensor};
+
+use crate::config::read_json;
+use crate::device::Placement;
+use crate::error::{EngineError, Result};
+
+/// Open safetensors files. Tensors are read (and checked) one at a time, so a large model is never in memory twice.
+pub struct Checkpoint {
+    /// What to name in errors about tensors that no file holds.
+    origin: PathBuf,
+    shards: Vec<Shard>,
+    /// Tensor name to index of its shard.
+    names: BTreeMap<String, usize>,
+}
+
+struct Shard {
+    path: PathBuf,
+    bytes: Mmap,
+    header: usize,
+    metadata: Metadata,
+}
+
+/// A tensor of a checkpoint, read and with the file it came from.
+pub struct CheckpointTensor {
+    /// The values as they were stored, on the CPU.
+    pub values: Tensor,
+    /// The file that holds it.
+    pub path: PathBuf,
+}
+
+#[derive(Deserialize)]
+struct Index {
+    weight_map: BTreeMap<String, String>,
+}
+
+impl Checkpoint {
+    /// The weights of a Hugging Face model folder: `model.safetensors`, or the shards of `model.safetensors.index.json`.
+    pub fn from_model_folder(folder: &Path) -> Result<Self> {
+        let index = folder.join("model.safetensors.index.json");
+        let single = folder.join("model.safetensors");
+        if single.exists() || !index.exists() {
+            return Self::from_file(&single);
+        }
+        let Index { weight_map } = read_json(&index)?;
+        let mut files: Vec<&String> = weight_map.values().collect();
+        files.sort();
+        files.dedup();
+        let shards = files
+            .iter()
+            .map(|file| Shard::open(&folder.join(file)))
+            .collect::<Result<Vec<_>>>()?;
+        let mut names = BTreeMap::new();
+        for (name, file) in &weight_map {
+            let Ok(shard) = files.binary_search(&file) else {
+                continue;
+            };
+            if shards[shard].metadata.info(name).is_none() {
+                return Err(EngineError::tensor(
+                    &shards[shard].path,
+                    name,
+                    "is missing, though the index places it here",
+                ));
+            }
+            names.insert(name.clone(), shard);
+        }
+        Ok(Self {
+            origin: index,
+            shards,
+            names,
+        })
+    }
+
+    /// One safetensors file.
+    pub fn from_file(path: &Path) -> Result<Self> {
+        let shard = Shard::open(path)?;
+        let names = shard.metadata.tensors().into_keys().map(|name| (name, 0)).collect();
+        Ok(Self {
+            origin: path.to_owned(),
+            shards: vec![shard],
+            names,
+        })
+    }
+
+    /// Names of all tensors, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.keys().map(String::as_str)
+    }
+
+    /// Whether a tensor of this name is there.
+    pub fn contains(&self, name: &str) -> bool {
+        self.names.contains_key(name)
+    }
+
+    /// Reads a tensor as it is stored.
+    pub fn read(&self, name: &str) -> Result<CheckpointTensor> {
+        let Some(&shard) = self.names.get(name) else {
+            return Err(EngineError::tensor(&self.origin, name, "is missing"));
+        };
+        let shard = &self.shards[shard];
+        Ok(CheckpointTensor {
+            values: shard.read(name)?,
+            path: shard.path.clone(),
+        })
+    }
+
+    /// Reads a tensor that must have this shape and be finite, and places it.
+    pub fn tensor(&self, name: &str, shape: &[i64], placement: Placement) -> Result<Tensor> {
+        let CheckpointTensor { values, path } = self.read(name)?;
+        if values.size() != shape {
+            return Err(EngineError::tensor(
+                &path,
+                name,
+                format!(
+                    "has shape {:?}; expected {shape:?} from the configuration",
+                    values.size()
+                ),
+            ));
+        }
+        let values = values.f_to_device(placement.device)?;
+        if !is_finite(&values)? {
+            return Err(EngineError::tensor(&path, name, "holds NaN or infinity"));
+        }
+        Ok(values.f_to_kind(placement.precision.kind())?)
+    }
+}
+
+/// Whether every element is finite. The sum of absolute values would overflow, so the extremes are looked at.
+pub(crate) fn is_finite(values: &Tensor) -> Result<bool> {
+    if values.numel() == 0 {
+        return Ok(true);
+    }
+    let (low, high) = values.f_aminmax(None, false)?;
+    Ok(low.f_double_value(&[])?.is_finite() && high.f_double_value(&[])?.is_finite())
+}
+
+impl Shard {
+    fn open(path: &Path) -> Result<Self> {
+        let file = File::open(path).map_err(|source| EngineError::io(path, source))?;
+        // SAFETY: the map is read-only. A file that another process cuts short while it is mapped would fault; model files
+        // are written once and then left alone.
+        let bytes = unsafe { Mmap::map(&file) }.map_err(|source| EngineError::io(path, source))?;
+        // Checks that header and data are complete, too.
+        SafeTensors::deserialize(&bytes).map_err(|error| malformed(path, &error, bytes.len()))?;
+        let (header, metadata) =
+            SafeTensors::read_metadata(&bytes).map_err(|error| malformed(path, &error, bytes.len()))?;
+        // The data begins after the eight bytes of the header's length and the header.
+        Ok(Self {
+            path: path.to_owned(),
+            bytes,
+            header: header + 8,
+            metadata,
+        })
+    }
+
+    fn read(&self, name: &str) -> Result<Tensor> {
+        let info = self
+            .metadata
+            .info(name)
+            .ok_or_else(|| EngineError::tensor(&self.path, name, "is missing"))?;
+        let kind = match info.dtype {
+            Dtype::F32 => Kind::Float,
+            Dtype::BF16 => Kind::BFloat16,
+            Dtype::F16 => Kind::Half,
+            Dtype::F64 => Kind::Double,
+            Dtype::I64 => Kind::Int64,
+            other => {
+                let problem = format!("is of type {other:?}; supported are F32, BF16, F16, F64 and I64");
+                return Err(EngineError::tensor(&self.path, name, problem));
+            }
+        };
+        let (start, end) = info.data_offsets;
+        let shape: Vec<i64> = info.shape.iter().map(|&size| size as i64).collect();
+        Ok(Tensor::f_from_data_size(
+            &self.bytes[self.header + start..self.header + end],
+            &shape,
+            kind,
+        )?)
+    }
+}
+
+fn malformed(path: &Path, error: &safetensors::SafeTensorError, length: usize) -> EngineError {
+    EngineError::file(
+        path,
+        format!("not a complete safetensors file ({error}; the file has {length} bytes)"),
+    )
+}

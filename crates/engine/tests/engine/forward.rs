@@ -1,0 +1,200 @@
+//! Last logits and log-probabilities against transformers and peft.
+
+use lyceum_engine::score::{ScoreRequest, score};
+use lyceum_engine::{Model, Placement, Population, Precision};
+
+use crate::fixtures::{FULL_SET, Golden, MODELS, OTHERS, STACKED, difference, model, model_folder, population};
+
+const TOLERANCE: f32 = 1e-4;
+
+fn request(ids: &[i64], adapter: Option<usize>) -> ScoreRequest {
+    ScoreRequest {
+        ids: ids.to_vec(),
+        adapter,
+    }
+}
+
+/// Scores `rows` (sequence index, adapter index) in one padded batch and compares each with the golden case named for it.
+fn assert_batch(
+    model: &Model,
+    population: Option<&Population>,
+    cases: &[&str],
+    golden: &Golden,
+    rows: &[(usize, Option<usize>)],
+) {
+    let sequences = golden.sequences();
+    let requests: Vec<_> = rows
+        .iter()
+        .map(|&(sequence, adapter)| request(&sequences[sequence], adapter))
+        .collect();
+    let scores = score(model, population, &requests, true).unwrap();
+    for (&(sequence, adapter), score) in rows.iter().zip(scores) {
+        let case = adapter.map_or("base", |adapter| cases[adapter]);
+        let logits = difference(
+            &score.last_logits.unwrap(),
+            &golden.floats(&format!("{case}/{sequence}/last_logits")),
+        );
+        let logprobs = difference(&score.logprobs, &golden.floats(&format!("{case}/{sequence}/logprobs")));
+        assert!(
+            logits < TOLERANCE && logprobs < TOLERANCE,
+            "{case}/{sequence}: logits {logits}, logprobs {logprobs}"
+        );
+    }
+}
+
+#[test]
+fn the_bare_base_matches_transformers_alone_and_padded() {
+    for name in MODELS {
+        let (model, golden) = (model(name), Golden::of(name));
+        for sequence in 0..4 {
+            assert_batch(&model, None, &[], &golden, &[(sequence, None)]);
+        }
+        assert_batch(
+            &model,
+            None,
+            &[],
+            &golden,
+            &[(0, None), (1, None), (2, None), (3, None)],
+        );
+    }
+}
+
+#[test]
+fn a_stacked_population_matches_peft_in_equal_groups() {
+    for name in MODELS {
+        let (model, golden) = (model(name), Golden::of(name));
+        let population = population(&model, name, &STACKED);
+        let rows: Vec<_> = (0..12).map(|row| (row % 4, Some(row / 4))).collect();
+        assert_batch(&model, Some(&population), &STACKED, &golden, &rows);
+        assert_batch(
+            &model,
+            Some(&population),
+            &STACKED,
+            &golden,
+            &[(2, Some(1)), (0, Some(2))],
+        );
+    }
+}
+
+#[test]
+fn a_stacked_population_matches_peft_in_ragged_groups_with_bare_rows_between() {
+    for name in MODELS {
+        let (model, golden) = (model(name), Golden::of(name));
+        let population = population(&model, name, &STACKED);
+        let rows = [
+            (3, Some(2)),
+            (0, None),
+            (1, Some(0)),
+            (2, Some(2)),
+            (2, None),
+            (0, Some(2)),
+            (3, Some(0)),
+        ];
+        assert_batch(&model, Some(&population), &STACKED, &golden, &rows);
+    }
+}
+
+#[test]
+fn every_set_of_projections_matches_peft() {
+    for name in FULL_SET {
+        let (model, golden) = (model(name), Golden::of(name));
+        for case in OTHERS {
+            let population = population(&model, name, &[case]);
+            let adapted: Vec<_> = (0..4).map(|sequence| (sequence, Some(0))).collect();
+            assert_batch(&model, Some(&population), &[case], &golden, &adapted);
+            assert_batch(
+                &model,
+                Some(&population),
+                &[case],
+                &golden,
+                &[(0, None), (1, Some(0)), (2, Some(0))],
+            );
+        }
+    }
+}
+
+/// bf16 keeps eight bits. The engine rounds in other places than transformers does, so each is compared with the fp32 result:
+/// the engine may not be further from it than twice what transformers' own bf16 is.
+#[test]
+fn bf16_is_as_near_to_fp32_as_transformers_own() {
+    for name in MODELS {
+        let golden = Golden::of(name);
+        let placement = Placement {
+            precision: Precision::Bf16,
+            ..Placement::REFERENCE
+        };
+        let model = Model::load(&model_folder(name), placement).unwrap();
+        let population = population(&model, name, &STACKED);
+        let sequences = golden.sequences();
+        let (mut ours, mut theirs) = (0.0, 0.0);
+        for (adapter, case) in [
+            (None, "base"),
+            (Some(0), "all-0"),
+            (Some(1), "all-1"),
+            (Some(2), "all-2"),
+        ] {
+            for (index, ids) in sequences.iter().enumerate() {
+                let scores = score(&model, Some(&population), &[request(ids, adapter)], true).unwrap();
+                let exact = golden.floats(&format!("{case}/{index}/last_logits"));
+                ours += mean_square(&scores[0].last_logits.clone().unwrap(), &exact);
+                theirs += mean_square(&golden.floats(&format!("{case}/{index}/bf16_last_logits")), &exact);
+            }
+        }
+        let ratio = f64::sqrt(ours / theirs);
+        assert!(ratio < 2.0, "{name}: {ratio:.2} times transformers' bf16 error");
+    }
+}
+
+fn mean_square(left: &[f32], right: &[f32]) -> f64 {
+    left.iter()
+        .zip(right)
+        .map(|(l, r)| f64::from(l - r).powi(2))
+        .sum::<f64>()
+        / left.len() as f64
+}
+
+/// Eight members in one batch: each result is the one that the member has alone, and a member's result does not move when
+/// another member's adapter and sequences do.
+#[test]
+fn members_neither_need_nor_disturb_each_other() {
+    let name = "qwen3-wide-heads";
+    let (model, golden) = (model(name), Golden::of(name));
+    let names: Vec<&str> = (0..8).map(|member| STACKED[member % 3]).collect();
+    let eight = population(&model, name, &names);
+    let sequences = golden.sequences();
+    let requests: Vec<_> = (0..16).map(|row| request(&sequences[row % 4], Some(row / 2))).collect();
+    let together = score(&model, Some(&eight), &requests, true).unwrap();
+    for member in 0..8 {
+        let single = population(&model, name, &names[member..=member]);
+        for row in [2 * member, 2 * member + 1] {
+            let alone = score(&model, Some(&single), &[request(&requests[row].ids, Some(0))], true).unwrap();
+            let apart = difference(
+                together[row].last_logits.as_ref().unwrap(),
+                alone[0].last_logits.as_ref().unwrap(),
+            );
+            assert!(apart < 1e-5, "member {member}: {apart}");
+        }
+    }
+    let mut changed = requests.clone();
+    for row in 2..16 {
+        changed[row].ids = sequences[(row + 1) % 4].clone();
+    }
+    let names: Vec<&str> = (0..8)
+        .map(|member| {
+            if member == 0 {
+                names[0]
+            } else {
+                STACKED[(member + 1) % 3]
+            }
+        })
+        .collect();
+    let others = population(&model, name, &names);
+    let after = score(&model, Some(&others), &changed, true).unwrap();
+    for row in 0..2 {
+        assert_eq!(together[row].logprobs.len(), after[row].logprobs.len());
+        assert!(
+            difference(&together[row].logprobs, &after[row].logprobs) < 1e-6,
+            "row {row} moved"
+        );
+    }
+}
