@@ -7,6 +7,7 @@
 pub mod config;
 pub mod device;
 pub mod error;
+pub mod generate;
 pub mod model;
 pub mod peft;
 pub mod population;

@@ -84,24 +84,31 @@ impl Model {
             .collect()
     }
 
-    /// Hidden states after the final norm, `[sequences, length, hidden_size]`, of right-padded sequences `[sequences, length]`
-    /// that start at position 0. What stands in the padding has no influence on what comes before it.
-    pub fn hidden_states(
+    /// Hidden states before the final norm, `[sequences, length, hidden_size]`, of ids `[sequences, length]` at the positions
+    /// that `rope` stands for.
+    pub fn forward(
         &self,
         ids: &Tensor,
+        rope: &RopeTables,
         adapters: Option<(&[LayerAdapters], &RowGroups)>,
         attention: &dyn Attend,
     ) -> Result<Tensor> {
-        let rope = self.rope_tables(ids.size()[1])?;
         let mut hidden = self.embed(ids)?;
         for (index, weights) in self.layers.iter().enumerate() {
             let adapted = adapters.map(|(layers, groups)| Adapted {
                 adapters: &layers[index],
                 groups,
             });
-            hidden = decoder_layer(&self.config, weights, adapted, index, &hidden, &rope, attention)?;
+            hidden = decoder_layer(&self.config, weights, adapted, index, &hidden, rope, attention)?;
         }
-        self.final_norm(&hidden)
+        Ok(hidden)
+    }
+
+    /// Hidden states after the final norm of right-padded sequences that start at position 0. What stands in the padding has
+    /// no influence on what comes before it.
+    pub fn hidden_states(&self, ids: &Tensor, adapters: Option<(&[LayerAdapters], &RowGroups)>) -> Result<Tensor> {
+        let rope = self.rope_tables(ids.size()[1])?;
+        self.final_norm(&self.forward(ids, &rope, adapters, &CausalAttention)?)
     }
 
     /// The norm before the output projection.

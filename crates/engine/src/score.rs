@@ -3,7 +3,7 @@
 use tch::{Device, Kind, Tensor};
 
 use crate::error::{EngineError, Result};
-use crate::model::{CausalAttention, Model};
+use crate::model::Model;
 use crate::population::{Population, RowGroups};
 
 /// Rows of logits that are held at a time.
@@ -61,7 +61,7 @@ pub fn score(
         _ => None,
     };
     let adapters = adapters.as_ref().map(|(layers, groups)| (layers.as_slice(), *groups));
-    let hidden = model.hidden_states(&ids, adapters, &CausalAttention)?;
+    let hidden = model.hidden_states(&ids, adapters)?;
 
     let mut scores = Vec::with_capacity(requests.len());
     for (index, request) in requests.iter().enumerate() {

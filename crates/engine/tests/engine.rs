@@ -8,5 +8,7 @@ mod bad_input;
 mod fixtures;
 #[path = "engine/forward.rs"]
 mod forward;
+#[path = "engine/generation.rs"]
+mod generation;
 #[path = "engine/tokens.rs"]
 mod tokens;

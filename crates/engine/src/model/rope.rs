@@ -42,6 +42,14 @@ impl RopeTables {
         })
     }
 
+    /// The tables of the first `length` positions.
+    pub fn first(&self, length: i64) -> Result<Self> {
+        Ok(Self {
+            cos: self.cos.f_narrow(1, 0, length)?,
+            sin: self.sin.f_narrow(1, 0, length)?,
+        })
+    }
+
     /// Rotates `[sequences, length, heads, head_dim]`.
     pub(super) fn rotate(&self, x: &Tensor) -> Result<Tensor> {
         let half = x.size()[3] / 2;

@@ -1,0 +1,122 @@
+//! Generation for all members at once: continuous batching over a slot cache.
+
+mod allotment;
+mod cache;
+mod mask;
+mod request;
+mod run;
+mod sampler;
+mod stop;
+
+pub use mask::VocabularyMask;
+pub use request::{Completion, FinishReason, GenerationRequest, GenerationResult, SamplingParams, StopConditions};
+
+use crate::error::{EngineError, Result};
+use crate::model::Model;
+use crate::population::Population;
+use crate::tokenizer::Tokenizer;
+use run::Run;
+
+/// A model with its population, ready to generate.
+#[derive(Clone, Copy)]
+pub struct Generator<'a> {
+    /// The base.
+    pub model: &'a Model,
+    /// The members that requests name by index.
+    pub population: Option<&'a Population>,
+    /// Needed for texts and stop strings.
+    pub tokenizer: Option<&'a Tokenizer>,
+}
+
+/// How to generate; part of what determines the result to the last bit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GenerationOptions {
+    /// Sequences that are decoded at the same time.
+    pub max_slots: usize,
+    /// Prompt tokens, padding included, that one prefill pass takes.
+    pub prefill_tokens: usize,
+    /// Bytes that keys and values may take; `None` leaves the limit to the device. Going over it counts as running out of
+    /// memory.
+    pub cache_bytes: Option<u64>,
+    /// Ids that no request of this batch may use.
+    pub mask: Option<VocabularyMask>,
+}
+
+impl Default for GenerationOptions {
+    fn default() -> Self {
+        Self {
+            max_slots: 256,
+            prefill_tokens: 16_384,
+            cache_bytes: None,
+            mask: None,
+        }
+    }
+}
+
+/// What happens while generating.
+#[derive(Debug)]
+pub enum GenerationEvent<'a> {
+    /// A decoding step is done.
+    Progress {
+        /// Completions that are over.
+        finished: usize,
+        /// Completions that were asked for.
+        completions: usize,
+        /// Tokens generated so far.
+        tokens: u64,
+    },
+    /// All completions of a request are over.
+    Finished(&'a GenerationResult),
+    /// Memory ran out; everything unfinished starts again with fewer slots.
+    Halved {
+        /// The number of slots from here on.
+        slots: usize,
+    },
+}
+
+/// The results of a batch.
+#[derive(Debug)]
+pub struct Generated {
+    /// One result for each request, in the requests' order.
+    pub results: Vec<GenerationResult>,
+    /// The number of slots after each time that memory ran out; empty if it never did.
+    pub halved: Vec<usize>,
+}
+
+impl Generator<'_> {
+    /// Completes all requests. A request's result depends, to rounding, on the request, the member and the mask alone: not on
+    /// what else is in the batch.
+    pub fn generate(
+        &self,
+        requests: &[GenerationRequest],
+        options: &GenerationOptions,
+        observe: &mut dyn FnMut(GenerationEvent<'_>),
+    ) -> Result<Generated> {
+        let _no_grad = tch::no_grad_guard();
+        for request in requests {
+            request.check(self.model, self.population.map_or(0, Population::members))?;
+        }
+        let samples: usize = requests.iter().map(|request| request.n).sum();
+        let mut slots = options.max_slots.clamp(1, samples.max(1));
+        let mut run = Run::new(self, requests, options)?;
+        let mut halved = Vec::new();
+        while let Err(error) = run.complete(slots, observe) {
+            if !error.is_out_of_memory() {
+                return Err(error);
+            }
+            if slots == 1 {
+                return Err(EngineError::OutOfMemory {
+                    device: format!("{:?}", self.model.placement.device),
+                    detail: format!("even one sequence at a time does not fit ({error})"),
+                });
+            }
+            slots /= 2;
+            halved.push(slots);
+            observe(GenerationEvent::Halved { slots });
+        }
+        Ok(Generated {
+            results: run.into_results(),
+            halved,
+        })
+    }
+}

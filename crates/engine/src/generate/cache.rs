@@ -1,0 +1,190 @@
+//! Keys and values of the sequences in flight: one slot per row of the decoding batch.
+
+use std::cell::RefCell;
+
+use tch::{Kind, Tensor};
+
+use crate::config::ModelConfig;
+use crate::device::Placement;
+use crate::error::{EngineError, Result};
+use crate::model::{Attend, CausalAttention};
+
+/// Room is added in steps of so many positions.
+const STEP: i64 = 64;
+
+/// Per layer keys and values `[slots, kv_heads, capacity, head_dim]`.
+#[derive(Debug)]
+pub(super) struct KvCache {
+    layers: Vec<(Tensor, Tensor)>,
+    slots: i64,
+    capacity: i64,
+    kv_heads: i64,
+    head_dim: i64,
+    placement: Placement,
+    /// Bytes that the cache may take; `None` leaves the limit to the device.
+    budget: Option<u64>,
+}
+
+impl KvCache {
+    pub(super) fn new(config: &ModelConfig, placement: Placement, slots: i64, budget: Option<u64>) -> Self {
+        let (kv_heads, head_dim) = (config.num_key_value_heads, config.head_dim);
+        Self {
+            layers: Vec::new(),
+            slots,
+            capacity: 0,
+            kv_heads,
+            head_dim,
+            placement,
+            budget,
+        }
+    }
+
+    /// Makes room for `length` positions in every slot; what is stored stays.
+    pub(super) fn reserve(&mut self, layers: usize, length: i64) -> Result<()> {
+        if length <= self.capacity {
+            return Ok(());
+        }
+        // Growing by half keeps the number of copies logarithmic.
+        let capacity = (length.max(self.capacity + self.capacity / 2) + STEP - 1) / STEP * STEP;
+        let shape = [self.slots, self.kv_heads, capacity, self.head_dim];
+        let bytes = 2 * layers as u64 * shape.iter().product::<i64>() as u64 * self.placement.precision.bytes();
+        if let Some(budget) = self.budget.filter(|&budget| bytes > budget) {
+            return Err(EngineError::OutOfMemory {
+                device: format!("{:?}", self.placement.device),
+                detail: format!(
+                    "a cache of {} slots of {capacity} tokens takes {bytes} bytes of {budget}",
+                    self.slots
+                ),
+            });
+        }
+        let options = (self.placement.precision.kind(), self.placement.device);
+        let used = self.capacity;
+        let grown = |old: Option<&Tensor>| -> Result<Tensor> {
+            let new = Tensor::f_zeros(shape, options)?;
+            if let Some(old) = old {
+                new.f_narrow(2, 0, used)?.f_copy_(old)?;
+            }
+            Ok(new)
+        };
+        for index in 0..layers {
+            let old = self.layers.get(index);
+            let new = (grown(old.map(|layer| &layer.0))?, grown(old.map(|layer| &layer.1))?);
+            match self.layers.get_mut(index) {
+                Some(layer) => *layer = new,
+                None => self.layers.push(new),
+            }
+        }
+        self.capacity = capacity;
+        Ok(())
+    }
+
+    /// Copies a prompt's keys and values into slots: slot `slots[i]` receives row `rows[i]` of `prompt`.
+    pub(super) fn fill(&mut self, prompt: &PromptCache, rows: &Tensor, slots: &Tensor) -> Result<()> {
+        for ((keys, values), (prompt_keys, prompt_values)) in self.layers.iter().zip(prompt.layers.borrow().iter()) {
+            let length = prompt_keys.size()[2];
+            for (cache, prompt) in [(keys, prompt_keys), (values, prompt_values)] {
+                let source = prompt.f_index_select(0, rows)?;
+                let _ = cache.f_narrow(2, 0, length)?.f_index_copy_(0, slots, &source)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps only these slots, in this order.
+    pub(super) fn keep(&mut self, slots: &Tensor) -> Result<()> {
+        for (keys, values) in &mut self.layers {
+            *keys = keys.f_index_select(0, slots)?;
+            *values = values.f_index_select(0, slots)?;
+        }
+        self.slots = slots.size()[0];
+        Ok(())
+    }
+}
+
+/// Keys and values that a prefill leaves behind, `[prompts, kv_heads, length, head_dim]` per layer.
+#[derive(Debug, Default)]
+pub(super) struct PromptCache {
+    layers: RefCell<Vec<(Tensor, Tensor)>>,
+}
+
+impl PromptCache {
+    /// Layers that have been prefilled.
+    pub(super) fn layers(&self) -> usize {
+        self.layers.borrow().len()
+    }
+
+    /// Positions of each prompt, padding included.
+    pub(super) fn length(&self) -> i64 {
+        self.layers.borrow().first().map_or(0, |(keys, _)| keys.size()[2])
+    }
+}
+
+impl Attend for PromptCache {
+    fn attend(&self, layer: usize, query: &Tensor, key: &Tensor, value: &Tensor) -> Result<Tensor> {
+        // Copies: the views would keep the whole joint projection alive.
+        let kept = |x: &Tensor| -> Result<Tensor> { Ok(x.f_transpose(1, 2)?.f_contiguous()?) };
+        self.layers.borrow_mut().push((kept(key)?, kept(value)?));
+        CausalAttention.attend(layer, query, key, value)
+    }
+}
+
+/// Attention of one new token per slot to what its slot holds.
+pub(super) struct DecodeAttention<'a> {
+    cache: &'a KvCache,
+    /// Number of positions that any slot uses, the new one included.
+    length: i64,
+    slot_index: Tensor,
+    head_index: Tensor,
+    /// Position of the new token, `[slots, 1]`.
+    positions: Tensor,
+    /// 0 where a slot's token may look, minus infinity elsewhere: `[slots, 1, 1, length]`.
+    mask: Tensor,
+}
+
+impl<'a> DecodeAttention<'a> {
+    /// `positions` `[slots]` of the new tokens, the largest of which is `length - 1`.
+    pub(super) fn new(cache: &'a KvCache, positions: &Tensor, length: i64) -> Result<Self> {
+        let index = (Kind::Int64, cache.placement.device);
+        let positions = positions.f_unsqueeze(1)?;
+        let hidden = Tensor::f_arange(length, index)?
+            .f_unsqueeze(0)?
+            .f_gt_tensor(&positions)?;
+        let options = (cache.placement.precision.kind(), cache.placement.device);
+        let mask = Tensor::f_zeros([cache.slots, length], options)?.f_masked_fill(&hidden, f64::NEG_INFINITY)?;
+        Ok(Self {
+            cache,
+            length,
+            slot_index: Tensor::f_arange(cache.slots, index)?.f_unsqueeze(1)?,
+            head_index: Tensor::f_arange(cache.kv_heads, index)?.f_unsqueeze(0)?,
+            positions,
+            mask: mask.f_view([cache.slots, 1, 1, length])?,
+        })
+    }
+}
+
+impl Attend for DecodeAttention<'_> {
+    fn attend(&self, layer: usize, query: &Tensor, key: &Tensor, value: &Tensor) -> Result<Tensor> {
+        let (keys, values) = &self.cache.layers[layer];
+        let place = [Some(&self.slot_index), Some(&self.head_index), Some(&self.positions)];
+        for (cache, new) in [(keys, key), (values, value)] {
+            let _ = cache
+                .shallow_clone()
+                .f_index_put_(&place, &new.f_squeeze_dim(1)?, false)?;
+        }
+        let (slots, _, heads, head_dim) = query.size4()?;
+        let kv_heads = self.cache.kv_heads;
+        // The query heads that share a key head stand as if they were consecutive queries: no key is repeated.
+        let query = query.f_reshape([slots, kv_heads, heads / kv_heads, head_dim])?;
+        let attended = Tensor::f_scaled_dot_product_attention(
+            &query,
+            &keys.f_narrow(2, 0, self.length)?,
+            &values.f_narrow(2, 0, self.length)?,
+            Some(&self.mask),
+            0.0,
+            false,
+            None,
+            false,
+        )?;
+        Ok(attended.f_reshape([slots, 1, heads * head_dim])?)
+    }
+}

@@ -1,0 +1,484 @@
+//! The state of one batch: what waits, what is decoded in which slot, what is over.
+
+use std::collections::{HashMap, VecDeque};
+use std::rc::Rc;
+
+use tch::Tensor;
+
+use super::allotment::allot;
+use super::cache::{DecodeAttention, KvCache, PromptCache};
+use super::request::{Completion, FinishReason, GenerationRequest, GenerationResult};
+use super::sampler::{Draw, Drawn, draw};
+use super::stop::Stop;
+use super::{GenerationEvent, GenerationOptions, Generator};
+use crate::error::Result;
+use crate::model::{Model, RopeTables};
+use crate::population::{LayerAdapters, Population, RowGroups};
+
+pub(super) struct Run<'a> {
+    generator: &'a Generator<'a>,
+    requests: &'a [GenerationRequest],
+    options: &'a GenerationOptions,
+    stops: Vec<Stop>,
+    mask: Option<Tensor>,
+    rope: RopeTables,
+    /// Completions that are over, by request and sample; they survive a restart with fewer slots.
+    completions: Vec<Vec<Option<Completion>>>,
+    results: Vec<Option<GenerationResult>>,
+    tokens: u64,
+}
+
+/// The samples of one member.
+struct Group {
+    adapter: Option<usize>,
+    /// `(request, sample)` pairs that wait for a slot.
+    queue: VecDeque<(usize, usize)>,
+    /// Slots of this group, adjacent in the batch.
+    rows: Vec<Option<Running>>,
+}
+
+struct Running {
+    /// The row of the batch, and of the cache.
+    slot: i64,
+    request: usize,
+    sample: usize,
+    ids: Vec<i64>,
+    logprobs: Vec<f32>,
+    sampling_logprobs: Vec<f32>,
+}
+
+/// Prefilled prompts whose samples have not all been let in yet: where they are, by request.
+type Prompts = HashMap<usize, (Rc<Prefilled>, i64)>;
+
+/// Prompts that were prefilled together.
+struct Prefilled {
+    cache: PromptCache,
+    /// Logits after each prompt, `[prompts, vocab_size]`.
+    logits: Tensor,
+}
+
+/// What the layers need to know about the rows of a decoding batch; stays the same until the rows are dealt anew.
+struct Rows {
+    cache: KvCache,
+    adapters: Option<(Vec<LayerAdapters>, RowGroups)>,
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(
+        generator: &'a Generator<'a>,
+        requests: &'a [GenerationRequest],
+        options: &'a GenerationOptions,
+    ) -> Result<Self> {
+        let model = generator.model;
+        let stops = requests
+            .iter()
+            .map(|request| Stop::new(request, model, generator.tokenizer))
+            .collect::<Result<_>>()?;
+        let mask = options
+            .mask
+            .as_ref()
+            .map(|mask| mask.tensor(model.config.vocab_size, model.placement.device));
+        let longest = requests
+            .iter()
+            .map(|request| request.prompt.len() + request.max_tokens)
+            .max()
+            .unwrap_or(1);
+        Ok(Self {
+            generator,
+            requests,
+            options,
+            stops,
+            mask: mask.transpose()?,
+            rope: model.rope_tables(longest as i64)?,
+            completions: requests.iter().map(|request| vec![None; request.n]).collect(),
+            results: vec![None; requests.len()],
+            tokens: 0,
+        })
+    }
+
+    pub(super) fn into_results(self) -> Vec<GenerationResult> {
+        self.results.into_iter().flatten().collect()
+    }
+
+    /// Generates what is not over yet, with at most `slots` sequences at a time.
+    pub(super) fn complete(&mut self, slots: usize, observe: &mut dyn FnMut(GenerationEvent<'_>)) -> Result<()> {
+        self.tokens = self
+            .completions
+            .iter()
+            .flatten()
+            .flatten()
+            .map(|completion| completion.ids.len() as u64)
+            .sum();
+        let mut groups = self.groups();
+        let mut prompts = Prompts::new();
+        let mut rows = None;
+        while groups.iter().any(|group| !group.queue.is_empty() || group.active() > 0) {
+            let idle = groups
+                .iter()
+                .map(|group| group.rows.len() - group.active())
+                .sum::<usize>();
+            let total = groups.iter().map(|group| group.rows.len()).sum::<usize>();
+            let mut current = match rows.take() {
+                // Whatever can be let in has been: the idle rows are worth moving the cache once they are a quarter.
+                Some(current) if idle * 4 < total => current,
+                previous => self.deal(&mut groups, slots, previous)?,
+            };
+            while self.admit(&mut groups, &mut current, &mut prompts, observe)? {}
+            if groups.iter().any(|group| group.active() > 0) {
+                self.decode(&mut groups, &mut current, observe)?;
+                while self.admit(&mut groups, &mut current, &mut prompts, observe)? {}
+            }
+            rows = Some(current);
+        }
+        Ok(())
+    }
+
+    fn groups(&self) -> Vec<Group> {
+        let mut groups: Vec<Group> = Vec::new();
+        for (index, request) in self.requests.iter().enumerate() {
+            let waiting = (0..request.n).filter(|&sample| self.completions[index][sample].is_none());
+            let waiting = waiting.map(|sample| (index, sample));
+            match groups.iter_mut().find(|group| group.adapter == request.adapter) {
+                Some(group) => group.queue.extend(waiting),
+                None => {
+                    groups.push(Group {
+                        adapter: request.adapter,
+                        queue: waiting.collect(),
+                        rows: Vec::new(),
+                    });
+                }
+            }
+        }
+        // Members in stack order, the bare base last.
+        groups.sort_by_key(|group| group.adapter.unwrap_or(usize::MAX));
+        groups
+    }
+
+    /// Deals the slots among the groups that are not over, and moves the sequences in flight to their new rows.
+    fn deal(&self, groups: &mut Vec<Group>, slots: usize, previous: Option<Rows>) -> Result<Rows> {
+        let Generator { model, population, .. } = *self.generator;
+        let device = model.placement.device;
+        groups.retain(|group| !group.queue.is_empty() || group.active() > 0);
+        let active: Vec<usize> = groups.iter().map(Group::active).collect();
+        let demand: Vec<usize> = groups
+            .iter()
+            .zip(&active)
+            .map(|(group, active)| group.queue.len() + active)
+            .collect();
+        let mut members = Vec::new();
+        let mut origins = Vec::new();
+        for (group, share) in groups.iter_mut().zip(allot(&demand, &active, slots)) {
+            members.extend(std::iter::repeat_n(group.adapter, share));
+            let running: Vec<Running> = group.rows.drain(..).flatten().collect();
+            for mut running in running {
+                let slot = origins.len() as i64;
+                origins.push(std::mem::replace(&mut running.slot, slot));
+                group.rows.push(Some(running));
+            }
+            // Idle rows copy any slot; what it holds is overwritten before it is looked at.
+            origins.resize(members.len(), 0);
+            group.rows.resize_with(share, || None);
+        }
+        let cache = match previous {
+            Some(Rows { mut cache, .. }) => {
+                cache.keep(&Tensor::f_from_slice(&origins)?.f_to_device(device)?)?;
+                cache
+            }
+            None => KvCache::new(
+                &model.config,
+                model.placement,
+                members.len() as i64,
+                self.options.cache_bytes,
+            ),
+        };
+        Ok(Rows {
+            cache,
+            adapters: adapters_of(model, population, &members, 1)?,
+        })
+    }
+
+    /// Lets waiting samples into idle slots, up to their first token. Answers whether there were any.
+    fn admit(
+        &mut self,
+        groups: &mut [Group],
+        rows: &mut Rows,
+        prompts: &mut Prompts,
+        observe: &mut dyn FnMut(GenerationEvent<'_>),
+    ) -> Result<bool> {
+        let mut admitted: Vec<Running> = Vec::new();
+        let mut slot = 0;
+        for group in groups.iter_mut() {
+            for row in &group.rows {
+                if row.is_none()
+                    && let Some((request, sample)) = group.queue.pop_front()
+                {
+                    admitted.push(Running::new(slot, request, sample));
+                }
+                slot += 1;
+            }
+        }
+        self.prefill(&admitted, prompts)?;
+        let any = !admitted.is_empty();
+        let mut continued = Vec::with_capacity(admitted.len());
+        while let Some(first) = admitted.first() {
+            // One prefilled batch at a time: its keys and values are copied, its logits drawn from.
+            let Some((prefilled, _)) = prompts.get(&first.request).cloned() else {
+                break;
+            };
+            let here = |running: &Running| {
+                prompts
+                    .get(&running.request)
+                    .filter(|(other, _)| Rc::ptr_eq(other, &prefilled))
+            };
+            let (now, later): (Vec<_>, Vec<_>) = admitted.into_iter().partition(|running| here(running).is_some());
+            admitted = later;
+            let sources: Vec<i64> = now.iter().filter_map(|running| Some(here(running)?.1)).collect();
+            let slots: Vec<i64> = now.iter().map(|running| running.slot).collect();
+            let device = self.generator.model.placement.device;
+            let sources = Tensor::f_from_slice(&sources)?.f_to_device(device)?;
+            let slots = Tensor::f_from_slice(&slots)?.f_to_device(device)?;
+            rows.cache.reserve(prefilled.cache.layers(), prefilled.cache.length())?;
+            rows.cache.fill(&prefilled.cache, &sources, &slots)?;
+            let logits = prefilled.logits.f_index_select(0, &sources)?;
+            let drawn = self.draw(&logits, &now)?;
+            for (running, drawn) in now.into_iter().zip(drawn) {
+                continued.extend(self.accept(running, drawn, observe)?);
+            }
+        }
+        put_back(groups, continued);
+        let waits = |request: &usize| {
+            groups
+                .iter()
+                .any(|group| group.queue.front().is_some_and(|(next, _)| next == request))
+        };
+        prompts.retain(|request, _| waits(request));
+        Ok(any)
+    }
+
+    /// Runs the prompts that are not prefilled yet through the model, in passes of bounded size.
+    fn prefill(&self, admitted: &[Running], prompts: &mut Prompts) -> Result<()> {
+        let mut new: Vec<usize> = Vec::new();
+        for running in admitted {
+            // The samples of a request are adjacent.
+            if !prompts.contains_key(&running.request) && new.last() != Some(&running.request) {
+                new.push(running.request);
+            }
+        }
+        let mut rest = new.as_slice();
+        while !rest.is_empty() {
+            let mut longest = 0;
+            let fits = |&(count, &request): &(usize, &usize)| {
+                longest = longest.max(self.requests[request].prompt.len());
+                count == 0 || (count + 1) * longest <= self.options.prefill_tokens
+            };
+            let count = rest.iter().enumerate().take_while(fits).count();
+            let (pass, others) = rest.split_at(count);
+            let prefilled = Rc::new(self.prefill_pass(pass)?);
+            prompts.extend(
+                pass.iter()
+                    .zip(0..)
+                    .map(|(&request, row)| (request, (Rc::clone(&prefilled), row))),
+            );
+            rest = others;
+        }
+        Ok(())
+    }
+
+    fn prefill_pass(&self, requests: &[usize]) -> Result<Prefilled> {
+        let Generator { model, population, .. } = *self.generator;
+        let device = model.placement.device;
+        let prompts: Vec<&Vec<i64>> = requests.iter().map(|&request| &self.requests[request].prompt).collect();
+        let length = prompts.iter().map(|prompt| prompt.len()).max().unwrap_or(0);
+        let mut padded = vec![0; prompts.len() * length];
+        for (row, prompt) in padded.chunks_mut(length).zip(&prompts) {
+            row[..prompt.len()].copy_from_slice(prompt);
+        }
+        let count = prompts.len() as i64;
+        let ids = Tensor::f_from_slice(&padded)?
+            .f_view([count, length as i64])?
+            .f_to_device(device)?;
+        let members: Vec<_> = requests.iter().map(|&request| self.requests[request].adapter).collect();
+        let adapters = adapters_of(model, population, &members, length as i64)?;
+        let adapters = adapters.as_ref().map(|(layers, groups)| (layers.as_slice(), groups));
+        let cache = PromptCache::default();
+        let hidden = model.forward(&ids, &self.rope.first(length as i64)?, adapters, &cache)?;
+        let last: Vec<i64> = prompts
+            .iter()
+            .zip(0..)
+            .map(|(prompt, row)| row * length as i64 + prompt.len() as i64 - 1)
+            .collect();
+        let last = Tensor::f_from_slice(&last)?.f_to_device(device)?;
+        let hidden = hidden.f_view([count * length as i64, -1])?.f_index_select(0, &last)?;
+        Ok(Prefilled {
+            cache,
+            logits: model.logits(&model.final_norm(&hidden)?)?,
+        })
+    }
+
+    /// Generates one token for every sequence in flight.
+    fn decode(
+        &mut self,
+        groups: &mut [Group],
+        rows: &mut Rows,
+        observe: &mut dyn FnMut(GenerationEvent<'_>),
+    ) -> Result<()> {
+        let model = self.generator.model;
+        let device = model.placement.device;
+        let slots = groups.iter().map(|group| group.rows.len()).sum::<usize>();
+        // Idle rows compute along, at position 0 of their slot.
+        let mut inputs = vec![0; 2 * slots];
+        let (ids, positions) = inputs.split_at_mut(slots);
+        let running: Vec<Running> = groups
+            .iter_mut()
+            .flat_map(|group| &mut group.rows)
+            .filter_map(Option::take)
+            .collect();
+        for running in &running {
+            ids[running.slot as usize] = running.ids.last().copied().unwrap_or(0);
+            positions[running.slot as usize] = self.position(running);
+        }
+        let length = positions.iter().max().map_or(1, |position| position + 1);
+        let inputs = Tensor::f_from_slice(&inputs)?
+            .f_view([2, slots as i64, 1])?
+            .f_to_device(device)?;
+        let positions = inputs.f_get(1)?.f_squeeze_dim(1)?;
+        rows.cache.reserve(model.layers.len(), length)?;
+        let attention = DecodeAttention::new(&rows.cache, &positions, length)?;
+        let adapters = rows
+            .adapters
+            .as_ref()
+            .map(|(layers, groups)| (layers.as_slice(), groups));
+        let hidden = model.forward(&inputs.f_get(0)?, &self.rope.at(&positions)?, adapters, &attention)?;
+        let mut hidden = hidden.f_squeeze_dim(1)?;
+        if running.len() < slots {
+            let active: Vec<i64> = running.iter().map(|running| running.slot).collect();
+            hidden = hidden.f_index_select(0, &Tensor::f_from_slice(&active)?.f_to_device(device)?)?;
+        }
+        let drawn = self.draw(&model.logits(&model.final_norm(&hidden)?)?, &running)?;
+        let mut continued = Vec::with_capacity(running.len());
+        for (running, drawn) in running.into_iter().zip(drawn) {
+            continued.extend(self.accept(running, drawn, observe)?);
+        }
+        put_back(groups, continued);
+        observe(GenerationEvent::Progress {
+            finished: self.completions.iter().flatten().flatten().count(),
+            completions: self.completions.iter().map(Vec::len).sum(),
+            tokens: self.tokens,
+        });
+        Ok(())
+    }
+
+    /// Position of a sequence's newest token.
+    fn position(&self, running: &Running) -> i64 {
+        (self.requests[running.request].prompt.len() + running.ids.len()) as i64 - 1
+    }
+
+    fn draw(&self, logits: &Tensor, running: &[Running]) -> Result<Vec<Drawn>> {
+        let of = |running: &Running| Draw {
+            params: self.requests[running.request].sampling,
+            seed: self.requests[running.request].seed,
+            sample: running.sample as u64,
+            position: running.ids.len() as u64,
+        };
+        draw(logits, self.mask.as_ref(), &running.iter().map(of).collect::<Vec<_>>())
+    }
+
+    /// Appends a token; hands the sequence back unless that ended it.
+    fn accept(
+        &mut self,
+        mut running: Running,
+        drawn: Drawn,
+        observe: &mut dyn FnMut(GenerationEvent<'_>),
+    ) -> Result<Option<Running>> {
+        running.ids.push(drawn.id);
+        running.logprobs.push(drawn.logprob);
+        running.sampling_logprobs.push(drawn.sampling_logprob);
+        self.tokens += 1;
+        let tokenizer = self.generator.tokenizer;
+        let Some(reason) = self.stops[running.request].reason(&running.ids, tokenizer)? else {
+            return Ok(Some(running));
+        };
+        self.finish(running, reason, observe)?;
+        Ok(None)
+    }
+
+    fn finish(
+        &mut self,
+        running: Running,
+        finish_reason: FinishReason,
+        observe: &mut dyn FnMut(GenerationEvent<'_>),
+    ) -> Result<()> {
+        let Running {
+            request,
+            sample,
+            ids,
+            logprobs,
+            sampling_logprobs,
+            ..
+        } = running;
+        let text = self
+            .generator
+            .tokenizer
+            .map(|tokenizer| self.stops[request].text(&ids, tokenizer))
+            .transpose()?;
+        self.completions[request][sample] = Some(Completion {
+            ids,
+            text,
+            finish_reason,
+            logprobs,
+            sampling_logprobs,
+        });
+        if self.completions[request].iter().all(Option::is_some) {
+            let completions = self.completions[request].iter().flatten().cloned().collect();
+            let result = GenerationResult {
+                id: self.requests[request].id.clone(),
+                completions,
+            };
+            observe(GenerationEvent::Finished(&result));
+            self.results[request] = Some(result);
+        }
+        Ok(())
+    }
+}
+
+impl Group {
+    fn active(&self) -> usize {
+        self.rows.iter().flatten().count()
+    }
+}
+
+impl Running {
+    fn new(slot: i64, request: usize, sample: usize) -> Self {
+        Self {
+            slot,
+            request,
+            sample,
+            ids: Vec::new(),
+            logprobs: Vec::new(),
+            sampling_logprobs: Vec::new(),
+        }
+    }
+}
+
+/// Puts sequences into the rows of their slots. Slots number the rows of all groups, one group after the other.
+fn put_back(groups: &mut [Group], running: Vec<Running>) {
+    let mut rows: Vec<&mut Option<Running>> = groups.iter_mut().flat_map(|group| &mut group.rows).collect();
+    for running in running {
+        let slot = running.slot as usize;
+        *rows[slot] = Some(running);
+    }
+}
+
+/// The adapters of sequences of `length` tokens, arranged; `None` if none has one.
+fn adapters_of(
+    model: &Model,
+    population: Option<&Population>,
+    members: &[Option<usize>],
+    length: i64,
+) -> Result<Option<(Vec<LayerAdapters>, RowGroups)>> {
+    let Some(population) = population else { return Ok(None) };
+    let Some(groups) = RowGroups::new(members, length, population.members(), model.placement.device)? else {
+        return Ok(None);
+    };
+    Ok(Some((model.prepare_adapters(population, &groups)?, groups)))
+}

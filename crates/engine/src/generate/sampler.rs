@@ -1,0 +1,150 @@
+//! From logits to tokens, for all rows of a batch at once.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+use tch::{Device, Kind, Tensor};
+
+use super::request::SamplingParams;
+use crate::error::{EngineError, Result};
+
+/// What a row draws with.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Draw {
+    pub(super) params: SamplingParams,
+    pub(super) seed: u64,
+    /// Index of the sample among the request's `n`.
+    pub(super) sample: u64,
+    /// Number of tokens generated before.
+    pub(super) position: u64,
+}
+
+impl Draw {
+    /// A number in [0, 1) that depends on seed, sample and position alone: the first word of a ChaCha block keyed by the first
+    /// two and counted by the third. 24 bits, so that it is exact in fp32.
+    fn uniform(&self) -> f32 {
+        let mut key = [0; 32];
+        key[..8].copy_from_slice(&self.seed.to_le_bytes());
+        key[8..16].copy_from_slice(&self.sample.to_le_bytes());
+        let mut random = ChaCha8Rng::from_seed(key);
+        random.set_word_pos(u128::from(self.position) * 16);
+        (random.next_u32() >> 8) as f32 / (1u32 << 24) as f32
+    }
+}
+
+/// A drawn token with its two log-probabilities.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Drawn {
+    pub(super) id: i64,
+    pub(super) logprob: f32,
+    pub(super) sampling_logprob: f32,
+}
+
+/// Draws one token per row of `logits` `[rows, vocab_size]` (fp32) by inverting the cumulative distribution. `mask` `[vocab_size]`
+/// is true for ids that must not be drawn.
+pub(super) fn draw(logits: &Tensor, mask: Option<&Tensor>, draws: &[Draw]) -> Result<Vec<Drawn>> {
+    let device = logits.device();
+    let logprobs = logits.f_log_softmax(-1, Kind::Float)?;
+    let plain = |draw: &Draw| draw.params.temperature == 1.0 && draw.params.top_k == 0 && draw.params.top_p == 1.0;
+    let distribution = if mask.is_none() && draws.iter().all(plain) {
+        logprobs.shallow_clone()
+    } else {
+        process(logits, mask, draws)?
+    };
+    let chosen = choose(&distribution, draws)?;
+    let both = Tensor::f_cat(
+        &[
+            chosen.f_to_kind(Kind::Double)?,
+            logprobs.f_gather(1, &chosen, false)?.f_to_kind(Kind::Double)?,
+            distribution.f_gather(1, &chosen, false)?.f_to_kind(Kind::Double)?,
+        ],
+        1,
+    )?;
+    // One transfer for all three; ids are exact in a double.
+    let rows: Vec<f64> = Vec::try_from(both.f_to_device(Device::Cpu)?.f_contiguous()?.f_view([-1])?)?;
+    debug_assert!(device == logits.device());
+    rows.chunks_exact(3)
+        .zip(draws)
+        .map(|(row, draw)| {
+            if !row[1].is_finite() {
+                return Err(EngineError::NonFinite {
+                    what: "a log-probability of the model's output".to_owned(),
+                });
+            }
+            let greedy = draw.params.temperature == 0.0;
+            let sampling_logprob = if greedy { 0.0 } else { row[2] as f32 };
+            Ok(Drawn {
+                id: row[0] as i64,
+                logprob: row[1] as f32,
+                sampling_logprob,
+            })
+        })
+        .collect()
+}
+
+fn choose(distribution: &Tensor, draws: &[Draw]) -> Result<Tensor> {
+    let device = distribution.device();
+    let greedy: Vec<bool> = draws.iter().map(|draw| draw.params.temperature == 0.0).collect();
+    if greedy.iter().all(|&greedy| greedy) {
+        return Ok(distribution.f_argmax(-1, true)?);
+    }
+    let cumulative = distribution.f_exp()?.f_cumsum(-1, Kind::Float)?;
+    // The sum differs from one by rounding; scaled by it, the search never runs past the last possible token.
+    let total = cumulative.f_narrow(1, distribution.size()[1] - 1, 1)?;
+    let uniform: Vec<f32> = draws.iter().map(Draw::uniform).collect();
+    let uniform = Tensor::f_from_slice(&uniform)?
+        .f_unsqueeze(1)?
+        .f_to_device(device)?
+        .f_mul(&total)?;
+    let sampled = uniform.f_searchsorted(&cumulative, false, true, "right", None::<&Tensor>)?;
+    if greedy.iter().any(|&greedy| greedy) {
+        let greedy = Tensor::f_from_slice(&greedy)?.f_unsqueeze(1)?.f_to_device(device)?;
+        return Ok(distribution.f_argmax(-1, true)?.f_where_self(&greedy, &sampled)?);
+    }
+    Ok(sampled)
+}
+
+/// Log-probabilities after mask, temperature, top-k and top-p; what is cut off is at minus infinity.
+fn process(logits: &Tensor, mask: Option<&Tensor>, draws: &[Draw]) -> Result<Tensor> {
+    let device = logits.device();
+    let vocabulary = logits.size()[1];
+    let column = |values: Vec<f32>| -> Result<Tensor> {
+        Ok(Tensor::f_from_slice(&values)?.f_unsqueeze(1)?.f_to_device(device)?)
+    };
+    let mut logits = match mask {
+        Some(mask) => logits.f_masked_fill(mask, f64::NEG_INFINITY)?,
+        None => logits.shallow_clone(),
+    };
+    // Greedy rows are left at temperature 1: only their order matters.
+    let temperature = |draw: &Draw| {
+        if draw.params.temperature == 0.0 {
+            1.0
+        } else {
+            draw.params.temperature as f32
+        }
+    };
+    if draws.iter().any(|draw| temperature(draw) != 1.0) {
+        logits = logits.f_div(&column(draws.iter().map(temperature).collect())?)?;
+    }
+    let bounded = |k: usize| if k == 0 { vocabulary } else { (k as i64).min(vocabulary) };
+    if draws
+        .iter()
+        .any(|draw| draw.params.top_k != 0 || draw.params.top_p < 1.0)
+    {
+        let (sorted, _) = logits.f_sort(-1, true)?;
+        let last: Vec<i64> = draws.iter().map(|draw| bounded(draw.params.top_k) - 1).collect();
+        let last = Tensor::f_from_slice(&last)?.f_unsqueeze(1)?.f_to_device(device)?;
+        let smallest = sorted.f_gather(1, &last, false)?;
+        let sorted = sorted.f_masked_fill(&sorted.f_lt_tensor(&smallest)?, f64::NEG_INFINITY)?;
+        let probabilities = sorted.f_softmax(-1, Kind::Float)?;
+        let before = probabilities.f_cumsum(-1, Kind::Float)?.f_sub(&probabilities)?;
+        let cut = before.f_ge_tensor(&column(draws.iter().map(|draw| draw.params.top_p as f32).collect())?)?;
+        // Rounding may let the sum reach 1 early; where top-p is off nothing is cut.
+        let active: Vec<bool> = draws.iter().map(|draw| draw.params.top_p < 1.0).collect();
+        let cut = cut.f_logical_and(&Tensor::f_from_slice(&active)?.f_unsqueeze(1)?.f_to_device(device)?)?;
+        let kept = sorted.f_masked_fill(&cut, f64::INFINITY)?;
+        let kept = kept.f_masked_fill(&kept.f_eq(f64::NEG_INFINITY)?, f64::INFINITY)?;
+        let smallest = kept.f_amin([-1], true)?;
+        logits = logits.f_masked_fill(&logits.f_lt_tensor(&smallest)?, f64::NEG_INFINITY)?;
+    }
+    Ok(logits.f_log_softmax(-1, Kind::Float)?)
+}

@@ -1,0 +1,62 @@
+//! When a completion is over.
+
+use super::request::{FinishReason, GenerationRequest};
+use crate::error::{EngineError, Result};
+use crate::model::Model;
+use crate::tokenizer::Tokenizer;
+
+/// The stop conditions of one request, resolved.
+#[derive(Debug)]
+pub(super) struct Stop {
+    ids: Vec<i64>,
+    strings: Vec<String>,
+    /// Tokens at the end of a completion that can hold the longest stop string.
+    window: usize,
+    max_tokens: usize,
+}
+
+impl Stop {
+    pub(super) fn new(request: &GenerationRequest, model: &Model, tokenizer: Option<&Tokenizer>) -> Result<Self> {
+        let mut ids = request.stop.ids.clone();
+        if !request.stop.ignore_eos {
+            ids.extend(&model.config.eos_token_ids);
+        }
+        if !request.stop.strings.is_empty() && tokenizer.is_none() {
+            return Err(EngineError::request(
+                &request.id,
+                "stop strings need the model's tokenizer.json",
+            ));
+        }
+        let longest = request.stop.strings.iter().map(String::len).max().unwrap_or(0);
+        // A token that shows as text has at least one byte; a few more for special tokens between them.
+        Ok(Self {
+            ids,
+            strings: request.stop.strings.clone(),
+            window: longest + 8,
+            max_tokens: request.max_tokens,
+        })
+    }
+
+    /// Whether a completion that now ends with its newest id is over.
+    pub(super) fn reason(&self, ids: &[i64], tokenizer: Option<&Tokenizer>) -> Result<Option<FinishReason>> {
+        if ids.last().is_some_and(|last| self.ids.contains(last)) {
+            return Ok(Some(FinishReason::Stop));
+        }
+        if let (Some(tokenizer), false) = (tokenizer, self.strings.is_empty()) {
+            let tail = tokenizer.decode(&ids[ids.len().saturating_sub(self.window)..])?;
+            if self.strings.iter().any(|stop| tail.contains(stop.as_str())) {
+                return Ok(Some(FinishReason::Stop));
+            }
+        }
+        Ok((ids.len() >= self.max_tokens).then_some(FinishReason::Length))
+    }
+
+    /// The completion's text, cut before the first stop string.
+    pub(super) fn text(&self, ids: &[i64], tokenizer: &Tokenizer) -> Result<String> {
+        let mut text = tokenizer.decode(ids)?;
+        if let Some(end) = self.strings.iter().filter_map(|stop| text.find(stop.as_str())).min() {
+            text.truncate(end);
+        }
+        Ok(text)
+    }
+}
