@@ -1,1 +1,89 @@
 //! Postgres rows, the work queue and the artifact store.
+//!
+//! Every statement of the product stands in this crate, one room a subject; whoever calls it sees functions and plain
+//! structs. Queries are checked by tests against the real Postgres rather than at build time, so that building needs
+//! no database.
+
+pub mod artifact;
+pub mod error;
+pub mod event;
+pub mod execution;
+pub mod plan;
+pub mod queue;
+mod records;
+mod text;
+pub mod work;
+pub mod worker;
+
+pub use error::{Result, StoreError};
+
+use sqlx::{
+    PgPool,
+    postgres::{PgConnectOptions, PgPoolOptions},
+};
+use std::{str::FromStr as _, time::Duration};
+
+/// The oldest Postgres that the migrations and queries work on (`NULLS NOT DISTINCT` came with it).
+pub const OLDEST_POSTGRES: i32 = 150_000;
+
+/// Everything that is kept in Postgres.
+#[derive(Clone, Debug)]
+pub struct Store {
+    pool: PgPool,
+}
+
+impl Store {
+    /// Connects, and refuses a Postgres that is too old.
+    ///
+    /// # Errors
+    /// An address that is none, a server that does not answer within ten seconds, or one older than [`OLDEST_POSTGRES`].
+    pub async fn connect(url: &str, connections: u32) -> Result<Self> {
+        let options = PgConnectOptions::from_str(url)?.application_name("lyceum");
+        let pool = PgPoolOptions::new()
+            .max_connections(connections)
+            .acquire_timeout(Duration::from_secs(10))
+            .connect_with(options)
+            .await?;
+        let version: i32 = sqlx::query_scalar("SELECT current_setting('server_version_num')::int")
+            .fetch_one(&pool)
+            .await?;
+        if version < OLDEST_POSTGRES {
+            return Err(StoreError::PostgresTooOld {
+                found: version / 10_000,
+                oldest: OLDEST_POSTGRES / 10_000,
+            });
+        }
+        Ok(Self { pool })
+    }
+
+    /// Brings the schema up to this release: the product's own tables, then the queue's.
+    ///
+    /// # Errors
+    /// A migration that fails, or a database that a later release has changed.
+    pub async fn migrate(&self) -> Result<()> {
+        // The queue's own migrations come with its crate, in a schema of their own, and are not written to run twice at
+        // once; one lock over both lets two servers start on one database.
+        let mut lock = self.pool.acquire().await?;
+        sqlx::query("SELECT pg_advisory_lock(hashtext('lyceum.migrate'))")
+            .execute(&mut *lock)
+            .await?;
+        let outcome = self.migrate_locked().await;
+        sqlx::query("SELECT pg_advisory_unlock(hashtext('lyceum.migrate'))")
+            .execute(&mut *lock)
+            .await?;
+        outcome
+    }
+
+    async fn migrate_locked(&self) -> Result<()> {
+        sqlx::migrate!("../../migrations").run(&self.pool).await?;
+        apalis_postgres::PostgresStorage::<()>::setup(&self.pool)
+            .await
+            .map_err(|error| StoreError::Queue(error.to_string()))?;
+        Ok(())
+    }
+
+    /// The connections.
+    pub fn pool(&self) -> &PgPool {
+        &self.pool
+    }
+}

@@ -12,6 +12,8 @@ pub struct Plan {
     pub work: Vec<WorkItem>,
     /// Rows that the recipe must see before it can say more; it is asked again with them in its view.
     pub wants: Vec<Want>,
+    /// What an evaluation came to, once its last step is over; a run leaves it empty.
+    pub result: Option<serde_json::Value>,
     /// What the run remembers after this step, once the step is over.
     pub finish: Option<RunState>,
 }

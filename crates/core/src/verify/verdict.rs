@@ -24,6 +24,23 @@ pub enum Status {
     Unserialisable,
 }
 
+impl Status {
+    /// The name in verdicts, in SQL and in the API.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Malformed => "malformed",
+            Self::Error => "error",
+            Self::Timeout => "timeout",
+            Self::Memory => "memory",
+            Self::Nondeterministic => "nondeterministic",
+            Self::Unsafe => "unsafe",
+            Self::Unserialisable => "unserialisable",
+        }
+    }
+}
+
 /// The structural complexity of a program (PopuLoRA, section 10, "Structural complexity metrics").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,0 +1,94 @@
+//! Who needs an artifact, and the collection of those that nobody needs.
+
+use lyceum_core::{artifact::Digest, id::ExecutionId};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::ArtifactStore;
+use crate::Result;
+
+/// Why an artifact is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// A result of an item names it, until the item's step is over.
+    Step,
+    /// It is the weights of a version.
+    Version,
+    /// It is the optimizer state of one of a member's last two versions.
+    Optimizer,
+    /// A birth's parent: the birth can be replayed.
+    Birth,
+    /// A fork started from it.
+    Fork,
+    /// An evaluation measured it.
+    Evaluation,
+}
+
+impl Reason {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Step => "step",
+            Self::Version => "version",
+            Self::Optimizer => "optimizer",
+            Self::Birth => "birth",
+            Self::Fork => "fork",
+            Self::Evaluation => "evaluation",
+        }
+    }
+}
+
+/// Keeps `digest` for `holder` (an item, version or evaluation of `execution`).
+pub async fn hold(
+    tx: &mut PgConnection,
+    digest: Digest,
+    execution: ExecutionId,
+    reason: Reason,
+    holder: Uuid,
+    step: Option<u32>,
+) -> Result<()> {
+    sqlx::query(
+        "INSERT INTO artifact_holds (digest, execution_id, reason, holder, step) VALUES ($1, $2, $3, $4, $5)
+         ON CONFLICT DO NOTHING",
+    )
+    .bind(digest.to_string())
+    .bind(execution.0)
+    .bind(reason.name())
+    .bind(holder)
+    .bind(step.map(u32::cast_signed))
+    .execute(tx)
+    .await?;
+    Ok(())
+}
+
+/// Lets go of what only the results of `step` named.
+pub async fn release_step(tx: &mut PgConnection, execution: ExecutionId, step: u32) -> Result<()> {
+    sqlx::query("DELETE FROM artifact_holds WHERE execution_id = $1 AND reason = 'step' AND step <= $2")
+        .bind(execution.0)
+        .bind(step.cast_signed())
+        .execute(tx)
+        .await?;
+    Ok(())
+}
+
+/// Removes artifacts that nothing has held for an hour, at most `limit`; returns how many. The hour covers the time between
+/// the writing of an artifact and of the result that names it.
+pub async fn collect(store: &ArtifactStore, limit: i64) -> Result<u32> {
+    let mut tx = store.pool().begin().await?;
+    let unheld: Vec<String> = sqlx::query_scalar(
+        "UPDATE artifacts SET removed_at = now() WHERE digest IN (
+             SELECT digest FROM artifacts a WHERE removed_at IS NULL AND created_at < now() - interval '1 hour'
+             AND NOT EXISTS (SELECT FROM artifact_holds h WHERE h.digest = a.digest)
+             LIMIT $1 FOR UPDATE SKIP LOCKED)
+         RETURNING digest",
+    )
+    .bind(limit)
+    .fetch_all(&mut *tx)
+    .await?;
+    let mut removed = 0;
+    for digest in unheld.iter().filter_map(|digest| digest.parse().ok()) {
+        store.remove(digest).await?;
+        removed += 1;
+    }
+    tx.commit().await?;
+    Ok(removed)
+}

@@ -1,0 +1,75 @@
+//! What happened, for those who watch.
+
+use chrono::{DateTime, Utc};
+use lyceum_core::id::ExecutionId;
+use serde::Serialize;
+use sqlx::{FromRow, PgConnection, PgExecutor, PgPool, types::Json};
+
+use crate::{Result, StoreError};
+
+/// The channel on which coordinators hear of executions that should be planned; the payload is the execution's id.
+pub const PLAN_CHANNEL: &str = "lyceum_plan";
+
+/// The channel on which servers hear of new events; the payload is the execution's id.
+pub const EVENT_CHANNEL: &str = "lyceum_events";
+
+/// Something that happened to an execution.
+#[derive(Clone, Debug, FromRow, Serialize)]
+pub struct Event {
+    /// Its number within the execution, from 1 without gaps: readers resume after the last one they saw.
+    pub number: i64,
+    /// What happened: `created`, `step_started`, `step_finished`, `planned`, `state`, `renamed`.
+    pub kind: String,
+    /// The particulars.
+    pub data: serde_json::Value,
+    /// When.
+    pub created_at: DateTime<Utc>,
+}
+
+/// Appends an event. The execution's row stays locked until the transaction ends, so numbers are given and become visible
+/// in the same order, and a reader who saw number n has seen all before it.
+pub async fn append(tx: &mut PgConnection, execution: ExecutionId, kind: &str, data: &impl Serialize) -> Result<i64> {
+    let data = serde_json::to_value(data).map_err(StoreError::json("event"))?;
+    let number: i64 = sqlx::query_scalar(
+        "UPDATE executions SET last_event = last_event + 1, updated_at = now() WHERE id = $1 RETURNING last_event",
+    )
+    .bind(execution.0)
+    .fetch_one(&mut *tx)
+    .await?;
+    sqlx::query("INSERT INTO events (execution_id, number, kind, data) VALUES ($1, $2, $3, $4)")
+        .bind(execution.0)
+        .bind(number)
+        .bind(kind)
+        .bind(Json(data))
+        .execute(&mut *tx)
+        .await?;
+    sqlx::query("SELECT pg_notify($1, $2)")
+        .bind(EVENT_CHANNEL)
+        .bind(execution.to_string())
+        .execute(&mut *tx)
+        .await?;
+    Ok(number)
+}
+
+/// Events after number `after`, oldest first, at most `limit`.
+pub async fn after(db: &PgPool, execution: ExecutionId, after: i64, limit: i64) -> Result<Vec<Event>> {
+    Ok(sqlx::query_as(
+        "SELECT number, kind, data, created_at FROM events WHERE execution_id = $1 AND number > $2
+         ORDER BY number LIMIT $3",
+    )
+    .bind(execution.0)
+    .bind(after)
+    .bind(limit)
+    .fetch_all(db)
+    .await?)
+}
+
+/// Tells coordinators, once the transaction is through, that there may be something to plan.
+pub async fn wake_coordinator(db: impl PgExecutor<'_>, execution: ExecutionId) -> Result<()> {
+    sqlx::query("SELECT pg_notify($1, $2)")
+        .bind(PLAN_CHANNEL)
+        .bind(execution.to_string())
+        .execute(db)
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,181 @@
+//! What an execution is doing.
+
+use lyceum_core::id::ExecutionId;
+use serde::{Deserialize, Serialize};
+use sqlx::{PgConnection, PgPool};
+use std::{fmt, str::FromStr};
+
+use crate::{Result, StoreError, event};
+
+/// What an execution is doing.
+///
+/// ```text
+/// running ⇄ paused        running → completed
+/// running → failed        failed → running (an item is retried)
+/// running, paused, failed → cancelled
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Its work is being done.
+    Running,
+    /// Its work waits; what had begun is finished.
+    Paused,
+    /// All its steps are over.
+    Completed,
+    /// An item or its plan failed for good.
+    Failed,
+    /// Somebody stopped it.
+    Cancelled,
+}
+
+impl State {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Running,
+        Self::Paused,
+        Self::Completed,
+        Self::Failed,
+        Self::Cancelled,
+    ];
+
+    /// The name used in SQL and in the API.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Paused => "paused",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A name that no state has.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("`{0}` is no state: running, paused, completed, failed and cancelled are")]
+pub struct UnknownState(String);
+
+impl FromStr for State {
+    type Err = UnknownState;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .into_iter()
+            .find(|state| state.name() == text)
+            .ok_or_else(|| UnknownState(text.to_owned()))
+    }
+}
+
+/// Lets no further item of a running execution begin.
+///
+/// # Errors
+/// [`StoreError::NotFound`], or [`StoreError::Conflict`] in another state.
+pub async fn pause(db: &PgPool, id: ExecutionId) -> Result<()> {
+    change(db, id, &[State::Running], State::Paused, "running", "paused").await
+}
+
+/// Lets a paused execution go on.
+///
+/// # Errors
+/// [`StoreError::NotFound`], or [`StoreError::Conflict`] in another state.
+pub async fn resume(db: &PgPool, id: ExecutionId) -> Result<()> {
+    change(db, id, &[State::Paused], State::Running, "paused", "resumed").await
+}
+
+/// Ends an execution that is not over. What is being done for it is dropped by its workers at their next renewal.
+///
+/// # Errors
+/// [`StoreError::NotFound`], or [`StoreError::Conflict`] when it is over.
+pub async fn cancel(db: &PgPool, id: ExecutionId) -> Result<()> {
+    let open = [State::Running, State::Paused, State::Failed];
+    change(
+        db,
+        id,
+        &open,
+        State::Cancelled,
+        "running, paused or failed",
+        "cancelled",
+    )
+    .await
+}
+
+async fn change(
+    db: &PgPool,
+    id: ExecutionId,
+    from: &[State],
+    to: State,
+    wanted: &'static str,
+    action: &'static str,
+) -> Result<()> {
+    let mut tx = db.begin().await?;
+    let row: Option<(String, String)> =
+        sqlx::query_as("SELECT kind, state FROM executions WHERE id = $1 FOR NO KEY UPDATE")
+            .bind(id.0)
+            .fetch_optional(&mut *tx)
+            .await?;
+    let (kind, state) = row.ok_or_else(|| StoreError::not_found("execution", id))?;
+    if !from.iter().any(|from| from.name() == state) {
+        let what = if kind == "run" { "run" } else { "evaluation" };
+        return Err(StoreError::Conflict {
+            what,
+            id: id.to_string(),
+            state,
+            wanted,
+            action,
+        });
+    }
+    stop(&mut tx, id, to, None).await?;
+    if to == State::Running {
+        event::wake_coordinator(&mut *tx, id).await?;
+    }
+    tx.commit().await?;
+    Ok(())
+}
+
+/// Sets the state of an execution whose row this transaction has locked, and drops the items that it will not need.
+pub(crate) async fn stop(tx: &mut PgConnection, id: ExecutionId, to: State, error: Option<&str>) -> Result<()> {
+    let over = matches!(to, State::Completed | State::Failed | State::Cancelled);
+    sqlx::query(
+        "UPDATE executions SET state = $2, error = $3, finished_at = CASE WHEN $4 THEN now() END, updated_at = now()
+         WHERE id = $1",
+    )
+    .bind(id.0)
+    .bind(to.name())
+    .bind(error.map(crate::text::storable))
+    .bind(over)
+    .execute(&mut *tx)
+    .await?;
+    if to == State::Cancelled {
+        sqlx::query(
+            "UPDATE work SET state = 'cancelled', lease_until = NULL, finished_at = now()
+             WHERE execution_id = $1 AND state IN ('ready', 'running')",
+        )
+        .bind(id.0)
+        .execute(&mut *tx)
+        .await?;
+    }
+    event::append(tx, id, "state", &serde_json::json!({ "state": to, "error": error })).await?;
+    Ok(())
+}
+
+/// Lets a failed execution go on, unless another of its items has failed too.
+pub(crate) async fn restart(tx: &mut PgConnection, id: ExecutionId) -> Result<()> {
+    let restarts: bool = sqlx::query_scalar(
+        "SELECT state = 'failed' AND NOT EXISTS (SELECT FROM work WHERE execution_id = $1 AND state = 'failed')
+         FROM executions WHERE id = $1",
+    )
+    .bind(id.0)
+    .fetch_one(&mut *tx)
+    .await?;
+    if restarts {
+        stop(tx, id, State::Running, None).await?;
+    }
+    Ok(())
+}

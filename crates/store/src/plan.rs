@@ -1,0 +1,9 @@
+//! Carrying out what a recipe planned, once.
+
+mod carry_out;
+mod due;
+mod view;
+
+pub use carry_out::{Carried, carry_out};
+pub use due::{Locked, due, lock};
+pub use view::{ViewCache, wanted};

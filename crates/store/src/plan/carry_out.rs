@@ -1,0 +1,137 @@
+//! Writing a plan.
+
+use lyceum_core::{
+    id::WorkId,
+    recipe::{Plan, RunState, WorkItem},
+};
+use sqlx::{PgConnection, types::Json};
+use std::collections::HashMap;
+
+use super::Locked;
+use crate::{
+    Result,
+    artifact::release_step,
+    event,
+    execution::{self, State, open_step},
+    queue::{self, Lane},
+    records::{self, Place},
+};
+
+/// What a plan came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Carried {
+    /// Items that are new.
+    pub new_work: u32,
+    /// Whether the step is over.
+    pub finished: bool,
+    /// Whether the execution is over.
+    pub completed: bool,
+}
+
+/// Writes a plan's records and items, announces the items and, where the step is over, opens the next one: all in the
+/// transaction that locked the execution, or none of it.
+pub async fn carry_out(tx: &mut PgConnection, locked: &Locked, plan: &Plan, seconds: f64) -> Result<Carried> {
+    let state = &locked.state;
+    if locked.is_run && !plan.records.is_empty() {
+        records::write(
+            tx,
+            Place {
+                run: state.run,
+                step: state.step,
+            },
+            &plan.records,
+        )
+        .await?;
+    }
+    if let Some(result) = &plan.result {
+        sqlx::query("UPDATE evaluations SET result = $2 WHERE id = $1")
+            .bind(state.run.0)
+            .bind(result)
+            .execute(&mut *tx)
+            .await?;
+    }
+    let new_work = insert_work(tx, state, &plan.work).await?;
+    sqlx::query(
+        "UPDATE steps SET total = total + $3, planned = $4, plan_seconds = plan_seconds + $5,
+             finished_at = CASE WHEN $6 THEN now() END
+         WHERE execution_id = $1 AND step = $2",
+    )
+    .bind(state.run.0)
+    .bind(state.step.cast_signed())
+    .bind(new_work.cast_signed())
+    .bind(locked.ended)
+    .bind(seconds)
+    .bind(plan.finish.is_some())
+    .execute(&mut *tx)
+    .await?;
+    let completed = match &plan.finish {
+        Some(next) => finish_step(tx, state, next).await?,
+        None => false,
+    };
+    if new_work > 0 {
+        let data = serde_json::json!({ "step": state.step, "work": new_work });
+        event::append(tx, state.run, "planned", &data).await?;
+    }
+    Ok(Carried {
+        new_work,
+        finished: plan.finish.is_some(),
+        completed,
+    })
+}
+
+async fn insert_work(tx: &mut PgConnection, state: &RunState, items: &[WorkItem]) -> Result<u32> {
+    let mut new = 0;
+    let mut announced: HashMap<Lane, u32> = HashMap::new();
+    for item in items {
+        let inserted = sqlx::query(
+            "INSERT INTO work (id, execution_id, step, phase, round, chunk, kind, payload, base_model, memory_bytes,
+                 max_attempts)
+             SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, max_attempts FROM executions WHERE id = $2
+             ON CONFLICT DO NOTHING",
+        )
+        .bind(WorkId::of(state.run, &item.key).0)
+        .bind(state.run.0)
+        .bind(item.key.step.cast_signed())
+        .bind(&item.key.phase)
+        .bind(item.key.round.cast_signed())
+        .bind(item.key.chunk.cast_signed())
+        .bind(item.payload.kind().name())
+        .bind(Json(&item.payload))
+        .bind(item.requirements.base_model.as_deref())
+        .bind(i64::try_from(item.requirements.memory_bytes).unwrap_or(i64::MAX))
+        .execute(&mut *tx)
+        .await?;
+        if inserted.rows_affected() > 0 {
+            new += 1;
+            *announced.entry(Lane::of(item.payload.kind())).or_default() += 1;
+        }
+    }
+    for (lane, count) in announced {
+        queue::issue(&mut *tx, lane, count).await?;
+    }
+    Ok(new)
+}
+
+async fn finish_step(tx: &mut PgConnection, state: &RunState, next: &RunState) -> Result<bool> {
+    release_step(tx, state.run, state.step).await?;
+    open_step(tx, next).await?;
+    sqlx::query("UPDATE executions SET step = $2, stage = $3 WHERE id = $1")
+        .bind(state.run.0)
+        .bind(next.step.cast_signed())
+        .bind(&next.stage)
+        .execute(&mut *tx)
+        .await?;
+    event::append(
+        tx,
+        state.run,
+        "step_finished",
+        &serde_json::json!({ "step": state.step }),
+    )
+    .await?;
+    if next.completed {
+        execution::stop(tx, state.run, State::Completed, None).await?;
+    } else {
+        event::wake_coordinator(&mut *tx, state.run).await?;
+    }
+    Ok(next.completed)
+}

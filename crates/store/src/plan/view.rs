@@ -1,0 +1,168 @@
+//! What a step has so far, kept between plans so that each result is read once.
+
+use lyceum_core::{
+    id::{DatasetId, ExecutionId, MemberId, ProblemId, VersionId},
+    recipe::{DatasetRow, ProblemRecord, StepView, Want, WorkState},
+    verify::{ProblemType, Status},
+    work::{Outcome, WorkKey},
+};
+use serde::de::DeserializeOwned;
+use sqlx::{FromRow, PgConnection, types::Json};
+use std::collections::HashSet;
+use uuid::Uuid;
+
+use crate::{Result, StoreError};
+
+/// The view of the step that an execution stands at. It only ever grows from rows, so a coordinator that starts anew, or
+/// that another ran ahead of, comes to the same view.
+#[derive(Debug, Default)]
+pub struct ViewCache {
+    step: Option<u32>,
+    read: HashSet<Uuid>,
+    /// The view.
+    pub view: StepView,
+}
+
+impl ViewCache {
+    /// Brings the view up to the rows of `step`.
+    pub async fn refresh(&mut self, tx: &mut PgConnection, execution: ExecutionId, step: u32) -> Result<()> {
+        if self.step != Some(step) {
+            *self = Self {
+                step: Some(step),
+                ..Self::default()
+            };
+        }
+        let open: Vec<(String, i32, i32)> = sqlx::query_as(
+            "SELECT phase, round, chunk FROM work WHERE execution_id = $1 AND step = $2 AND state <> 'done'",
+        )
+        .bind(execution.0)
+        .bind(step.cast_signed())
+        .fetch_all(&mut *tx)
+        .await?;
+        for (phase, round, chunk) in open {
+            self.view.work.insert(key(step, phase, round, chunk), WorkState::Open);
+        }
+        let known: Vec<Uuid> = self.read.iter().copied().collect();
+        let done: Vec<(Uuid, String, i32, i32, Json<Outcome>)> = sqlx::query_as(
+            "SELECT id, phase, round, chunk, result FROM work
+             WHERE execution_id = $1 AND step = $2 AND state = 'done' AND id <> ALL($3)",
+        )
+        .bind(execution.0)
+        .bind(step.cast_signed())
+        .bind(known)
+        .fetch_all(&mut *tx)
+        .await?;
+        for (id, phase, round, chunk, outcome) in done {
+            self.view
+                .work
+                .insert(key(step, phase, round, chunk), WorkState::Done(outcome.0));
+            self.read.insert(id);
+        }
+        Ok(())
+    }
+}
+
+fn key(step: u32, phase: String, round: i32, chunk: i32) -> WorkKey {
+    WorkKey::new(step, phase)
+        .round(round.cast_unsigned())
+        .chunk(chunk.cast_unsigned())
+}
+
+/// Reads the rows that a recipe wants to see into its view.
+///
+/// # Errors
+/// [`StoreError::NotFound`] for a row that is not there.
+pub async fn wanted(tx: &mut PgConnection, wants: &[Want], view: &mut StepView) -> Result<()> {
+    let mut problems = Vec::new();
+    for want in wants {
+        match want {
+            Want::Problem(id) => problems.push(id.0),
+            Want::Row(dataset, index) => {
+                let row = dataset_row(tx, *dataset, *index).await?;
+                view.rows.insert((*dataset, *index), DatasetRow(row));
+            }
+        }
+    }
+    let rows: Vec<ProblemRow> = sqlx::query_as(
+        "SELECT id, index, proposer_id, version_id, type, prompt, proposal, valid, status, reason, program, \"values\",
+             ast_depth, cyclomatic, loc, variables, cell FROM problems WHERE id = ANY($1)",
+    )
+    .bind(&problems)
+    .fetch_all(&mut *tx)
+    .await?;
+    for row in rows {
+        let problem = row.into_record()?;
+        view.problems.insert(problem.id, problem);
+    }
+    match problems
+        .into_iter()
+        .find(|id| !view.problems.contains_key(&ProblemId(*id)))
+    {
+        Some(missing) => Err(StoreError::not_found("problem", missing)),
+        None => Ok(()),
+    }
+}
+
+async fn dataset_row(tx: &mut PgConnection, dataset: DatasetId, index: u32) -> Result<serde_json::Value> {
+    sqlx::query_scalar("SELECT row FROM dataset_rows WHERE dataset_id = $1 AND index = $2")
+        .bind(dataset.0)
+        .bind(index.cast_signed())
+        .fetch_optional(tx)
+        .await?
+        .ok_or_else(|| StoreError::not_found("dataset row", format!("{dataset}/{index}")))
+}
+
+#[derive(FromRow)]
+struct ProblemRow {
+    id: Uuid,
+    index: i32,
+    proposer_id: Option<Uuid>,
+    version_id: Option<Uuid>,
+    r#type: String,
+    prompt: String,
+    proposal: String,
+    valid: bool,
+    status: String,
+    reason: String,
+    program: Option<String>,
+    values: Json<serde_json::Value>,
+    ast_depth: Option<f32>,
+    cyclomatic: Option<f32>,
+    loc: Option<f32>,
+    variables: Option<f32>,
+    cell: Option<i32>,
+}
+
+impl ProblemRow {
+    /// The record as it was written, less what only the lists need (its source and parents).
+    fn into_record(self) -> Result<ProblemRecord> {
+        let descriptor = match (self.ast_depth, self.cyclomatic, self.loc, self.variables) {
+            (Some(depth), Some(cyclomatic), Some(loc), Some(variables)) => Some([depth, cyclomatic, loc, variables]),
+            _ => None,
+        };
+        Ok(ProblemRecord {
+            id: ProblemId(self.id),
+            index: self.index.cast_unsigned(),
+            proposer: self
+                .proposer_id
+                .zip(self.version_id)
+                .map(|(member, version)| (MemberId(member), VersionId(version))),
+            source: None,
+            problem_type: named::<ProblemType>("problem's type", &self.r#type)?,
+            prompt: self.prompt,
+            proposal: self.proposal,
+            valid: self.valid,
+            status: named::<Status>("problem's status", &self.status)?,
+            reason: self.reason,
+            program: self.program,
+            values: self.values.0,
+            descriptor,
+            cell: self.cell.map(i32::cast_unsigned),
+            parents: Vec::new(),
+        })
+    }
+}
+
+fn named<T: DeserializeOwned>(what: &'static str, name: &str) -> Result<T> {
+    serde_json::from_value(serde_json::Value::String(name.to_owned())).map_err(StoreError::json(what))
+}

@@ -1,0 +1,45 @@
+//! Attempts.
+
+use lyceum_core::recipe::AttemptRecord;
+use sqlx::{PgConnection, QueryBuilder, types::Json};
+
+use super::Place;
+use crate::{Result, text::storable};
+
+/// Rows of a statement; Postgres takes at most 65,535 parameters.
+const BATCH: usize = 2000;
+
+pub(super) async fn attempts(tx: &mut PgConnection, place: Place, records: &[AttemptRecord]) -> Result<()> {
+    for batch in records.chunks(BATCH) {
+        let mut insert = QueryBuilder::new(
+            "WITH inserted AS (INSERT INTO attempts (id, run_id, step, problem_id, member_id, version_id, role, sample,
+             text, answer, well_formed, status, reason, correct, reward, reward_parts, tokens) ",
+        );
+        insert.push_values(batch, |mut row, record| {
+            row.push_bind(record.id.0)
+                .push_bind(place.run.0)
+                .push_bind(place.step())
+                .push_bind(record.problem.0)
+                .push_bind(record.solver.0.0)
+                .push_bind(record.solver.1.0)
+                .push_bind(record.role.name())
+                .push_bind(record.sample.cast_signed())
+                .push_bind(storable(&record.text))
+                .push_bind(record.answer.as_deref().map(storable))
+                .push_bind(record.well_formed)
+                .push_bind(record.status.name())
+                .push_bind(storable(&record.reason))
+                .push_bind(record.correct)
+                .push_bind(record.reward)
+                .push_bind(Json(&record.reward_parts))
+                .push_bind(record.tokens.cast_signed());
+        });
+        insert.push(
+            " ON CONFLICT DO NOTHING RETURNING 1)
+             UPDATE runs SET attempts = attempts + (SELECT count(*) FROM inserted) WHERE id = ",
+        );
+        insert.push_bind(place.run.0);
+        insert.build().execute(&mut *tx).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,140 @@
+//! Taking an item.
+
+use lyceum_core::{
+    id::{ExecutionId, WorkId, WorkerId},
+    work::{Payload, WorkKey, WorkKind},
+};
+use sqlx::{FromRow, PgPool, types::Json};
+use std::time::Duration;
+use uuid::Uuid;
+
+use crate::{Result, queue::Lane};
+
+/// What a worker can take.
+#[derive(Clone, Debug)]
+pub struct Slot {
+    /// The worker.
+    pub worker: WorkerId,
+    /// The kinds that it serves.
+    pub kinds: Vec<WorkKind>,
+    /// The base models that it can load; `None` can load any.
+    pub base_models: Option<Vec<String>>,
+    /// Those that it has loaded; their items come first.
+    pub loaded_models: Vec<String>,
+    /// Memory of its device, in bytes.
+    pub memory_bytes: u64,
+    /// How long a claim holds without renewal.
+    pub lease: Duration,
+}
+
+/// An item that is held.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// The item.
+    pub id: WorkId,
+    /// Whose it is.
+    pub execution: ExecutionId,
+    /// Its place.
+    pub key: WorkKey,
+    /// Its kind.
+    pub kind: WorkKind,
+    /// Which try this is, from 1.
+    pub attempt: u32,
+    /// What the holder's writes must show. Each claim raises it, so that a holder who lost its claim writes nothing.
+    pub fence: i64,
+    /// Follows a request into its work (W3C trace id).
+    pub trace_id: Option<String>,
+    /// What is asked, or why it cannot be read.
+    pub payload: Result<Payload, String>,
+}
+
+#[derive(FromRow)]
+struct Claimed {
+    id: Uuid,
+    execution_id: Uuid,
+    step: i32,
+    phase: String,
+    round: i32,
+    chunk: i32,
+    kind: String,
+    attempts: i32,
+    fence: i64,
+    trace_id: Option<String>,
+    payload: Json<Box<serde_json::value::RawValue>>,
+}
+
+/// The first fitting item of each running execution competes; the highest priority wins, then the execution that holds
+/// the fewest workers, then an item whose base is loaded, then age. Looking at one row an execution keeps a claim's cost
+/// by the number of executions, not of items.
+const CLAIM: &str = "
+WITH candidate AS (
+    SELECT w.id
+    FROM (
+        SELECT e.id, e.priority, (SELECT count(*) FROM work r WHERE r.execution_id = e.id AND r.state = 'running') AS held,
+               e.max_concurrent
+        FROM executions e WHERE e.state = 'running'
+    ) e
+    CROSS JOIN LATERAL (
+        SELECT w.id, w.seq, (w.base_model = ANY($4)) AS loaded
+        FROM work w
+        WHERE w.execution_id = e.id AND w.state = 'ready' AND w.kind = ANY($2) AND w.run_at <= now()
+          AND w.memory_bytes <= $5 AND (w.base_model IS NULL OR $3::text[] IS NULL OR w.base_model = ANY($3))
+        ORDER BY w.base_model = ANY($4) DESC NULLS LAST, w.seq
+        LIMIT 1
+        FOR UPDATE OF w SKIP LOCKED
+    ) w
+    WHERE e.max_concurrent IS NULL OR e.held < e.max_concurrent
+    ORDER BY e.priority DESC, e.held, w.loaded DESC NULLS LAST, w.seq
+    LIMIT 1
+)
+UPDATE work w
+SET state = 'running', attempts = attempts + 1, fence = fence + 1, worker_id = $1, started_at = now(),
+    lease_until = now() + $6 * interval '1 second', progress = NULL, progress_note = NULL, progress_at = now()
+FROM candidate c JOIN executions e ON true
+WHERE w.id = c.id AND e.id = w.execution_id
+RETURNING w.id, w.execution_id, w.step, w.phase, w.round, w.chunk, w.kind, w.attempts, w.fence, e.trace_id, w.payload";
+
+/// Takes an item that fits `slot`, if there is one.
+pub async fn claim(db: &PgPool, slot: &Slot) -> Result<Option<Claim>> {
+    let kinds: Vec<&str> = slot.kinds.iter().map(|kind| kind.name()).collect();
+    let row: Option<Claimed> = sqlx::query_as(CLAIM)
+        .bind(slot.worker.0)
+        .bind(kinds)
+        .bind(slot.base_models.as_deref())
+        .bind(&slot.loaded_models)
+        .bind(i64::try_from(slot.memory_bytes).unwrap_or(i64::MAX))
+        .bind(slot.lease.as_secs_f64())
+        .fetch_optional(db)
+        .await?;
+    Ok(row.map(Claim::from))
+}
+
+impl From<Claimed> for Claim {
+    fn from(row: Claimed) -> Self {
+        Self {
+            id: WorkId(row.id),
+            execution: ExecutionId(row.execution_id),
+            key: WorkKey::new(row.step.cast_unsigned(), row.phase)
+                .round(row.round.cast_unsigned())
+                .chunk(row.chunk.cast_unsigned()),
+            // The column's CHECK names the kinds.
+            kind: row.kind.parse().unwrap_or(WorkKind::Verify),
+            attempt: row.attempts.cast_unsigned(),
+            fence: row.fence,
+            trace_id: row.trace_id,
+            payload: serde_json::from_str(row.payload.0.get()).map_err(|error| error.to_string()),
+        }
+    }
+}
+
+/// Whether items of `lane` wait that some worker might take.
+pub async fn any_ready(db: &PgPool, lane: Lane) -> Result<bool> {
+    let kinds: Vec<&str> = lane.kinds().map(|kind| kind.name()).collect();
+    Ok(sqlx::query_scalar(
+        "SELECT EXISTS (SELECT FROM executions e JOIN work w ON w.execution_id = e.id
+         WHERE e.state = 'running' AND w.state = 'ready' AND w.kind = ANY($1) AND w.run_at <= now())",
+    )
+    .bind(kinds)
+    .fetch_one(db)
+    .await?)
+}

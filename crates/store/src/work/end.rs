@@ -1,0 +1,48 @@
+//! Writing a result.
+
+use lyceum_core::{artifact::Digest, work::Outcome};
+use sqlx::{PgPool, types::Json};
+
+use super::Claim;
+use crate::{Result, StoreError, artifact, event};
+
+/// Writes `outcome`, `done` and the step's count in one transaction, and tells the coordinator. `artifacts` are those that
+/// the outcome names; they are held until the step is over, or for as long as what the plan makes of them.
+///
+/// # Errors
+/// [`StoreError::FenceLost`] when the claim is no longer held; then nothing is written.
+pub async fn end(db: &PgPool, claim: &Claim, outcome: &Outcome, artifacts: &[Digest]) -> Result<()> {
+    let mut tx = db.begin().await?;
+    let ended = sqlx::query(
+        "UPDATE work SET state = 'done', result = $3, finished_at = now(), lease_until = NULL, progress = 1
+         WHERE id = $1 AND fence = $2 AND state = 'running'",
+    )
+    .bind(claim.id.0)
+    .bind(claim.fence)
+    .bind(Json(outcome))
+    .execute(&mut *tx)
+    .await?;
+    if ended.rows_affected() == 0 {
+        return Err(StoreError::FenceLost);
+    }
+    for digest in artifacts {
+        artifact::hold(
+            &mut tx,
+            *digest,
+            claim.execution,
+            artifact::Reason::Step,
+            claim.id.0,
+            Some(claim.key.step),
+        )
+        .await?;
+    }
+    // The one row on which two last finishers meet: whoever comes second sees the other's count.
+    sqlx::query("UPDATE steps SET ended = ended + 1 WHERE execution_id = $1 AND step = $2")
+        .bind(claim.execution.0)
+        .bind(claim.key.step.cast_signed())
+        .execute(&mut *tx)
+        .await?;
+    event::wake_coordinator(&mut *tx, claim.execution).await?;
+    tx.commit().await?;
+    Ok(())
+}

@@ -1,0 +1,179 @@
+//! Items that did not end well.
+
+use lyceum_core::id::{ExecutionId, WorkId};
+use serde::Serialize;
+use sqlx::{PgConnection, PgPool, types::Json};
+use std::time::Duration;
+
+use super::Claim;
+use crate::{
+    Result, StoreError, event,
+    execution::{self, State},
+    queue::{Lane, issue, issue_later},
+};
+
+/// What sort of failure it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// The handler said no.
+    Error,
+    /// The handler panicked.
+    Panic,
+    /// The worker went away without a word.
+    Lost,
+    /// The payload is not understood.
+    Payload,
+}
+
+/// Why an item failed.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// What sort.
+    pub kind: FailureKind,
+    /// Said to a person.
+    pub message: String,
+    /// Whether another try may end better.
+    pub retry: bool,
+}
+
+/// Least and greatest wait before the next try; it doubles from the one to the other.
+const BACK_OFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
+
+/// The wait before the try after try `attempt` (from 1).
+pub(super) fn back_off(attempt: u32) -> Duration {
+    BACK_OFF
+        .0
+        .saturating_mul(1 << attempt.saturating_sub(1).min(10))
+        .min(BACK_OFF.1)
+}
+
+/// Notes the failure on the item and either puts it back for later or, once its tries are spent, fails its execution.
+/// Returns whether it will be tried again.
+///
+/// # Errors
+/// [`StoreError::FenceLost`] when the claim is no longer held; then nothing is written.
+pub async fn fail(db: &PgPool, claim: &Claim, failure: &Failure) -> Result<bool> {
+    let mut tx = db.begin().await?;
+    let again = fail_in(&mut tx, claim.id, claim.fence, failure).await?;
+    tx.commit().await?;
+    Ok(again)
+}
+
+pub(super) async fn fail_in(tx: &mut PgConnection, id: WorkId, fence: i64, failure: &Failure) -> Result<bool> {
+    // Whoever stops an execution locks it before its items; the same order here keeps the two from waiting in a circle.
+    sqlx::query("SELECT FROM executions WHERE id = (SELECT execution_id FROM work WHERE id = $1) FOR NO KEY UPDATE")
+        .bind(id.0)
+        .execute(&mut *tx)
+        .await?;
+    let row: Option<(uuid::Uuid, String, i32, i32, String)> = sqlx::query_as(
+        "SELECT execution_id, kind, attempts, max_attempts, format('%s/%s/%s/%s', step, phase, round, chunk) FROM work
+         WHERE id = $1 AND fence = $2 AND state = 'running' FOR UPDATE",
+    )
+    .bind(id.0)
+    .bind(fence)
+    .fetch_optional(&mut *tx)
+    .await?;
+    let Some((execution, kind, attempts, max_attempts, place)) = row else {
+        return Err(StoreError::FenceLost);
+    };
+    let execution = ExecutionId(execution);
+    let again = failure.retry && attempts < max_attempts;
+    let wait = back_off(attempts.cast_unsigned());
+    sqlx::query(
+        "UPDATE work SET state = CASE WHEN $3 THEN 'ready' ELSE 'failed' END, lease_until = NULL,
+             run_at = now() + $4 * interval '1 second', finished_at = CASE WHEN $3 THEN NULL ELSE now() END,
+             errors = errors || jsonb_build_array($2::jsonb || jsonb_build_object(
+                 'attempt', attempts, 'at', now(), 'worker', worker_id))
+         WHERE id = $1",
+    )
+    .bind(id.0)
+    .bind(Json(
+        serde_json::json!({ "kind": failure.kind, "message": crate::text::storable(&failure.message) }),
+    ))
+    .bind(again)
+    .bind(wait.as_secs_f64())
+    .execute(&mut *tx)
+    .await?;
+    if again {
+        if let Ok(kind) = kind.parse() {
+            issue_later(&mut *tx, Lane::of(kind), 1, wait).await?;
+        }
+    } else {
+        let error = format!(
+            "{kind} {place} failed after {attempts} of {max_attempts} tries: {}",
+            failure.message
+        );
+        execution::stop(tx, execution, State::Failed, Some(&error)).await?;
+    }
+    Ok(again)
+}
+
+/// Puts an item back that its worker will not finish, as when it is told to stop. The try does not count.
+pub async fn release(db: &PgPool, claim: &Claim) -> Result<()> {
+    let mut tx = db.begin().await?;
+    let released = sqlx::query(
+        "UPDATE work SET state = 'ready', attempts = attempts - 1, lease_until = NULL, worker_id = NULL, run_at = now()
+         WHERE id = $1 AND fence = $2 AND state = 'running'",
+    )
+    .bind(claim.id.0)
+    .bind(claim.fence)
+    .execute(&mut *tx)
+    .await?;
+    if released.rows_affected() > 0 {
+        issue(&mut *tx, Lane::of(claim.kind), 1).await?;
+    }
+    tx.commit().await?;
+    Ok(())
+}
+
+/// Gives a failed item a fresh set of tries, and lets its failed execution go on.
+///
+/// # Errors
+/// [`StoreError::NotFound`], or [`StoreError::Conflict`] when the item has not failed.
+pub async fn retry(db: &PgPool, id: WorkId) -> Result<()> {
+    let mut tx = db.begin().await?;
+    sqlx::query("SELECT FROM executions WHERE id = (SELECT execution_id FROM work WHERE id = $1) FOR NO KEY UPDATE")
+        .bind(id.0)
+        .execute(&mut *tx)
+        .await?;
+    let row: Option<(uuid::Uuid, String, String)> =
+        sqlx::query_as("SELECT execution_id, kind, state FROM work WHERE id = $1 FOR UPDATE")
+            .bind(id.0)
+            .fetch_optional(&mut *tx)
+            .await?;
+    let (execution, kind, state) = row.ok_or_else(|| StoreError::not_found("work", id))?;
+    if state != "failed" {
+        return Err(StoreError::Conflict {
+            what: "work",
+            id: id.to_string(),
+            state,
+            wanted: "failed",
+            action: "retried",
+        });
+    }
+    sqlx::query("UPDATE work SET state = 'ready', attempts = 0, run_at = now(), finished_at = NULL WHERE id = $1")
+        .bind(id.0)
+        .execute(&mut *tx)
+        .await?;
+    let execution = ExecutionId(execution);
+    execution::restart(&mut tx, execution).await?;
+    if let Ok(kind) = kind.parse() {
+        issue(&mut *tx, Lane::of(kind), 1).await?;
+    }
+    event::wake_coordinator(&mut *tx, execution).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wait_doubles_from_a_second_to_five_minutes() {
+        let waits: Vec<u64> = (1..=11).map(|attempt| back_off(attempt).as_secs()).collect();
+        assert_eq!(waits, [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]);
+        assert_eq!(back_off(u32::MAX), BACK_OFF.1);
+    }
+}
