@@ -100,7 +100,11 @@ impl StoreError {
     /// Whether trying again later may help.
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Database(error) => !matches!(error, sqlx::Error::Database(_) | sqlx::Error::ColumnDecode { .. }),
+            // Of what Postgres itself says: a lost connection, a lost race, no room, an operator's intervention.
+            Self::Database(sqlx::Error::Database(error)) => error
+                .code()
+                .is_some_and(|code| ["08", "40", "53", "55", "57"].contains(&code.get(..2).unwrap_or_default())),
+            Self::Database(error) => !matches!(error, sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_)),
             Self::Artifacts(error) => !matches!(error, object_store::Error::NotFound { .. }),
             _ => false,
         }

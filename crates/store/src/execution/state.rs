@@ -106,6 +106,21 @@ pub async fn cancel(db: &PgPool, id: ExecutionId) -> Result<()> {
     .await
 }
 
+/// Stops a running execution because it cannot go on. One that is not running any more is left as it is.
+pub async fn fail(db: &PgPool, id: ExecutionId, error: &str) -> Result<()> {
+    let mut tx = db.begin().await?;
+    let running: Option<bool> =
+        sqlx::query_scalar("SELECT state = 'running' FROM executions WHERE id = $1 FOR NO KEY UPDATE")
+            .bind(id.0)
+            .fetch_optional(&mut *tx)
+            .await?;
+    if running == Some(true) {
+        stop(&mut tx, id, State::Failed, Some(error)).await?;
+    }
+    tx.commit().await?;
+    Ok(())
+}
+
 async fn change(
     db: &PgPool,
     id: ExecutionId,

@@ -1,0 +1,56 @@
+//! Plans executions and sweeps up behind workers. Any number of servers may coordinate on one database: the lock on an
+//! execution's row lets one of them plan it at a time.
+
+mod dispatch;
+mod housekeeping;
+mod planner;
+
+use lyceum_core::recipe::Registry;
+use lyceum_store::{Store, artifact::ArtifactStore};
+use std::{sync::Arc, time::Duration};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use planner::Planner;
+
+/// How often a coordinator looks for itself, besides being told.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// Between looks for executions that are due, whose notification may have been lost.
+    pub look: Duration,
+    /// Between sweeps for claims that ran out.
+    pub sweep: Duration,
+    /// Between removals of used tickets and of artifacts that nobody holds.
+    pub tidy: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { look: Duration::from_secs(1), sweep: Duration::from_secs(2), tidy: Duration::from_secs(60) }
+    }
+}
+
+/// A running coordinator.
+#[derive(Debug)]
+pub struct Coordinator {
+    stop: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Coordinator {
+    /// Starts to coordinate, planning with the recipes of `registry`.
+    pub fn start(store: Store, artifacts: ArtifactStore, registry: Registry, pace: Pace) -> Self {
+        let stop = CancellationToken::new();
+        let tasks = TaskTracker::new();
+        let planner = Arc::new(Planner::new(store.clone(), registry));
+        tasks.spawn(dispatch::run(store.clone(), planner, pace.look, stop.clone()));
+        tasks.spawn(housekeeping::run(store, artifacts, pace, stop.clone()));
+        tasks.close();
+        Self { stop, tasks }
+    }
+
+    /// Stops. A plan that is being carried out is either finished or leaves nothing.
+    pub async fn stop(self) {
+        self.stop.cancel();
+        self.tasks.wait().await;
+    }
+}

@@ -1,0 +1,46 @@
+//! What has to be done from time to time.
+
+use lyceum_store::{
+    Store,
+    artifact::{self, ArtifactStore},
+    queue, work,
+};
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+use super::Pace;
+
+/// Artifacts removed at a time.
+const COLLECTED_AT_ONCE: i64 = 200;
+
+/// Sweeps and tidies until `stop`.
+pub(super) async fn run(store: Store, artifacts: ArtifactStore, pace: Pace, stop: CancellationToken) {
+    let mut sweep = interval(pace.sweep);
+    let mut tidy = interval(pace.tidy);
+    sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    tidy.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            _ = sweep.tick() => match work::sweep(store.pool()).await {
+                Ok(swept) if swept.lost > 0 || swept.workers > 0 => tracing::warn!(
+                    work.lost = swept.lost,
+                    workers.lost = swept.workers,
+                    "put back {} items of lost workers", swept.lost,
+                ),
+                Ok(_) => {}
+                Err(error) => tracing::warn!(%error, "cannot sweep"),
+            },
+            _ = tidy.tick() => {
+                if let Err(error) = queue::tidy(store.pool()).await {
+                    tracing::warn!(%error, "cannot tidy the queue");
+                }
+                match artifact::collect(&artifacts, COLLECTED_AT_ONCE).await {
+                    Ok(0) => {}
+                    Ok(removed) => tracing::info!(artifacts.removed = removed, "removed {removed} unheld artifacts"),
+                    Err(error) => tracing::warn!(%error, "cannot collect artifacts"),
+                }
+            }
+        }
+    }
+}

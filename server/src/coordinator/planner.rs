@@ -1,0 +1,146 @@
+//! From a view to a plan that is carried out.
+
+use lyceum_core::{
+    id::ExecutionId,
+    recipe::{Plan, PlanError, Recipe, Registry, RunState, StepView, Want},
+};
+use lyceum_store::{
+    Store, StoreError, execution,
+    plan::{Carried, Locked, ViewCache, carry_out, lock, wanted},
+};
+use std::{
+    collections::HashMap,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Mutex, PoisonError},
+    time::Instant,
+};
+
+/// Plans executions, each from its rows and the results that it has seen.
+pub(super) struct Planner {
+    store: Store,
+    registry: Registry,
+    views: Mutex<HashMap<ExecutionId, ViewCache>>,
+}
+
+/// Why a plan was not carried out.
+#[derive(Debug, thiserror::Error)]
+enum Fault {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("the recipe cannot go on: {0}")]
+    Plan(#[from] PlanError),
+    #[error("{0}")]
+    Recipe(#[from] lyceum_core::recipe::UnknownRecipe),
+    #[error("the recipe panicked: {0}")]
+    Panic(String),
+    #[error("the recipe asks again for rows that it was given: {0:?}")]
+    WantsAgain(Vec<Want>),
+}
+
+impl Planner {
+    pub(super) fn new(store: Store, registry: Registry) -> Self {
+        Self { store, registry, views: Mutex::default() }
+    }
+
+    /// Plans `id` until nothing is left to plan. What cannot be planned stops the execution with the reason; a database
+    /// that does not answer leaves it for the next look.
+    pub(super) async fn plan(&self, id: ExecutionId) {
+        loop {
+            match self.plan_once(id).await {
+                Ok(None) => return,
+                Ok(Some(carried)) if carried.completed => {
+                    self.forget(id);
+                    tracing::info!(execution.id = %id, "execution {id} completed");
+                    return;
+                }
+                Ok(Some(_)) => {}
+                Err(Fault::Store(error)) if error.is_transient() => {
+                    tracing::warn!(execution.id = %id, %error, "cannot plan execution {id} now");
+                    return;
+                }
+                Err(fault) => {
+                    self.forget(id);
+                    tracing::error!(execution.id = %id, error = %fault, "cannot plan execution {id}");
+                    if let Err(error) = execution::fail(self.store.pool(), id, &fault.to_string()).await {
+                        tracing::warn!(execution.id = %id, %error, "cannot note the failure of execution {id}");
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    async fn plan_once(&self, id: ExecutionId) -> Result<Option<Carried>, Fault> {
+        let mut tx = self.store.pool().begin().await.map_err(StoreError::from)?;
+        let Some(locked) = lock(&mut tx, id).await? else { return Ok(None) };
+        let started = Instant::now();
+        let recipe = Arc::clone(self.registry.get(&locked.state.config.recipe)?);
+        let mut cache = self.take(id);
+        cache.refresh(&mut tx, id, locked.state.step).await?;
+        let plan = loop {
+            let (plan, view) = ask(Arc::clone(&recipe), &locked, std::mem::take(&mut cache.view)).await?;
+            cache.view = view;
+            let missing: Vec<Want> = plan.wants.iter().copied().filter(|want| !has(&cache.view, want)).collect();
+            if missing.is_empty() && !plan.wants.is_empty() {
+                return Err(Fault::WantsAgain(plan.wants));
+            }
+            if missing.is_empty() {
+                break plan;
+            }
+            wanted(&mut tx, &missing, &mut cache.view).await?;
+        };
+        let carried = carry_out(&mut tx, &locked, &plan, started.elapsed().as_secs_f64()).await?;
+        tx.commit().await.map_err(StoreError::from)?;
+        self.views.lock().unwrap_or_else(PoisonError::into_inner).insert(id, cache);
+        tracing::debug!(
+            execution.id = %id,
+            step = locked.state.step,
+            work.new = carried.new_work,
+            seconds = started.elapsed().as_secs_f64(),
+            "planned",
+        );
+        Ok(Some(carried))
+    }
+
+    /// The view of `id` so far. It is put back only after its plan was carried out, so that one which was not starts from
+    /// rows again.
+    fn take(&self, id: ExecutionId) -> ViewCache {
+        self.views.lock().unwrap_or_else(PoisonError::into_inner).remove(&id).unwrap_or_default()
+    }
+
+    fn forget(&self, id: ExecutionId) {
+        self.views.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+    }
+}
+
+/// Asks the recipe on a thread where it may take its time, and gives the view back.
+async fn ask(recipe: Arc<dyn Recipe>, locked: &Locked, view: StepView) -> Result<(Plan, StepView), Fault> {
+    let state: RunState = locked.state.clone();
+    let asked = tokio::task::spawn_blocking(move || {
+        let plan = catch_unwind(AssertUnwindSafe(|| recipe.plan(&state, &view)));
+        (plan, view)
+    });
+    let (plan, view) = asked.await.map_err(|error| Fault::Panic(error.to_string()))?;
+    match plan {
+        Ok(plan) => {
+            let plan = plan?;
+            for item in &plan.work {
+                item.key.check().map_err(PlanError::from)?;
+            }
+            Ok((plan, view))
+        }
+        Err(panic) => Err(Fault::Panic(said(panic.as_ref()))),
+    }
+}
+
+fn has(view: &StepView, want: &Want) -> bool {
+    match want {
+        Want::Problem(id) => view.problems.contains_key(id),
+        Want::Row(dataset, index) => view.rows.contains_key(&(*dataset, *index)),
+    }
+}
+
+fn said(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a word".to_owned())
+}

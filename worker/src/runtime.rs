@@ -1,0 +1,211 @@
+//! A worker: registers, takes what it can run, and leaves nothing behind.
+
+mod introduction;
+mod item;
+mod lane;
+mod settings;
+
+pub use settings::Settings;
+
+use lyceum_core::work::WorkKind;
+use lyceum_store::{
+    Store, StoreError,
+    artifact::ArtifactStore,
+    queue::Lane,
+    work::Slot,
+    worker::{Doing, NewWorker, register, seen},
+};
+use std::{collections::HashMap, sync::Arc};
+use tokio::{sync::Semaphore, time::MissedTickBehavior};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::handler::Handler;
+
+/// What the parts of a running worker share.
+struct Shared {
+    store: Store,
+    artifacts: ArtifactStore,
+    settings: Settings,
+    handlers: HashMap<WorkKind, Arc<dyn Handler>>,
+    /// Where handlers run. A handler that blocks its thread, against the rules, cannot hold up renewals here.
+    handler_threads: tokio::runtime::Handle,
+    /// No new items.
+    draining: CancellationToken,
+    /// Hand back what is held.
+    abandoning: CancellationToken,
+    items: TaskTracker,
+}
+
+/// Why a worker could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The database.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The system would not give threads.
+    #[error("cannot start the worker's threads: {0}")]
+    Threads(#[from] std::io::Error),
+}
+
+/// A running worker.
+pub struct Runtime {
+    shared: Arc<Shared>,
+    lanes: Vec<std::thread::JoinHandle<()>>,
+    handler_threads: Option<tokio::runtime::Runtime>,
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        self.shared.draining.cancel();
+        self.shared.abandoning.cancel();
+        if let Some(threads) = self.handler_threads.take() {
+            threads.shutdown_background();
+        }
+    }
+}
+
+impl Runtime {
+    /// Registers the worker and begins to take work.
+    ///
+    /// # Errors
+    /// When it cannot be registered, or its threads cannot be started.
+    pub async fn start(
+        store: Store,
+        artifacts: ArtifactStore,
+        handlers: Vec<Arc<dyn Handler>>,
+        settings: Settings,
+    ) -> Result<Self, StartError> {
+        let handler_threads = tokio::runtime::Builder::new_multi_thread()
+            .thread_name("handler")
+            .enable_all()
+            .build()?;
+        let kinds: Vec<WorkKind> = handlers.iter().map(|handler| handler.kind()).collect();
+        register(
+            store.pool(),
+            &NewWorker {
+                id: settings.id,
+                name: &settings.name,
+                host: &introduction::host(),
+                device: &settings.device,
+                kinds: &kinds,
+                base_models: settings.base_models.as_deref().unwrap_or_default(),
+                memory_bytes: settings.memory_bytes,
+                versions: settings.versions.clone(),
+            },
+        )
+        .await?;
+        let shared = Arc::new(Shared {
+            store,
+            artifacts,
+            settings,
+            handlers: handlers.into_iter().map(|handler| (handler.kind(), handler)).collect(),
+            handler_threads: handler_threads.handle().clone(),
+            draining: CancellationToken::new(),
+            abandoning: CancellationToken::new(),
+            items: TaskTracker::new(),
+        });
+        tokio::spawn(show_presence(Arc::clone(&shared)));
+        let mut lanes = Vec::new();
+        for lane in Lane::ALL {
+            if shared.slot(lane).kinds.is_empty() {
+                continue;
+            }
+            let slots = Arc::new(Semaphore::new(shared.settings.slots(lane)));
+            let shared = Arc::clone(&shared);
+            let runtime = tokio::runtime::Handle::current();
+            // apalis' worker future is not `Send` in every bound that `tokio::spawn` asks for; a thread of its own may
+            // run it all the same.
+            let thread = std::thread::Builder::new().name(format!("lane {}", lane.queue()));
+            lanes.push(thread.spawn(move || runtime.block_on(lane::run(shared, lane, slots)))?);
+        }
+        Ok(Self {
+            shared,
+            lanes,
+            handler_threads: Some(handler_threads),
+        })
+    }
+
+    /// Takes nothing new, lets what is held end within the settings' time, hands the rest back, and signs off.
+    pub async fn drain(mut self) {
+        self.shared.draining.cancel();
+        self.shared.items.close();
+        tokio::select! {
+            () = self.shared.items.wait() => {}
+            () = tokio::time::sleep(self.shared.settings.drain_time) => {
+                tracing::info!("handing back {} items that did not end in time", self.shared.items.len());
+            }
+            () = self.shared.abandoning.cancelled() => {}
+        }
+        self.shared.abandoning.cancel();
+        self.shared.items.wait().await;
+        let lanes = std::mem::take(&mut self.lanes);
+        let joined = tokio::task::spawn_blocking(move || lanes.into_iter().for_each(|lane| drop(lane.join()))).await;
+        if let Err(error) = joined {
+            tracing::warn!(%error, "a lane did not end well");
+        }
+        if let Err(error) = seen(self.shared.store.pool(), self.shared.settings.id, Doing::Stopped, &[]).await {
+            tracing::warn!(%error, "cannot sign off");
+        }
+    }
+
+    /// What makes a drain hurry: hands back at once what is held.
+    pub fn abandon_token(&self) -> CancellationToken {
+        self.shared.abandoning.clone()
+    }
+}
+
+impl Shared {
+    /// What a slot of `lane` can take.
+    fn slot(&self, lane: Lane) -> Slot {
+        Slot {
+            worker: self.settings.id,
+            kinds: lane.kinds().filter(|kind| self.handlers.contains_key(kind)).collect(),
+            base_models: self.settings.base_models.clone(),
+            loaded_models: self.loaded_models(),
+            memory_bytes: self.settings.memory_bytes,
+            lease: self.settings.lease,
+        }
+    }
+
+    fn loaded_models(&self) -> Vec<String> {
+        let mut models: Vec<String> = self
+            .handlers
+            .values()
+            .flat_map(|handler| handler.loaded_models())
+            .collect();
+        models.sort();
+        models.dedup();
+        models
+    }
+}
+
+/// Says every few seconds that the worker is there and what it does.
+async fn show_presence(shared: Arc<Shared>) {
+    let mut tick = tokio::time::interval(shared.settings.heartbeat);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut complained = false;
+    loop {
+        tick.tick().await;
+        if shared.abandoning.is_cancelled() {
+            return;
+        }
+        let doing = match (shared.draining.is_cancelled(), shared.items.is_empty()) {
+            (true, _) => Doing::Draining,
+            (false, true) => Doing::Idle,
+            (false, false) => Doing::Busy,
+        };
+        let shown = seen(shared.store.pool(), shared.settings.id, doing, &shared.loaded_models()).await;
+        // One line when the database goes and one when it is back, not one a tick.
+        match shown {
+            Err(error) if !complained => {
+                tracing::warn!(%error, "the database does not answer; holding on to what is being done");
+                complained = true;
+            }
+            Ok(()) if complained => {
+                tracing::info!("the database answers again");
+                complained = false;
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! One item, from claim to end.
+
+use futures::FutureExt as _;
+use lyceum_core::work::Outcome;
+use lyceum_store::{
+    StoreError,
+    work::{Claim, Failure, FailureKind, Held, Progress, end, fail, release, renew},
+};
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep},
+};
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
+
+use super::Shared;
+use crate::handler::{Context, HandlerError};
+
+/// How long a result is kept for a database that does not answer.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// How running an item ended.
+enum Ended {
+    Outcome(Outcome),
+    Failed(Failure),
+    /// Another has it, or nobody wants it any more.
+    Lost,
+    /// The worker has to go.
+    Abandoned,
+}
+
+/// Runs an item and writes what came of it.
+pub(super) async fn run(shared: &Arc<Shared>, claim: Claim) {
+    let span = tracing::info_span!(
+        "work",
+        work.id = %claim.id,
+        work.key = %claim.key,
+        work.kind = %claim.kind,
+        work.attempt = claim.attempt,
+        execution.id = %claim.execution,
+        trace.id = claim.trace_id.as_deref().unwrap_or_default(),
+    );
+    run_in_span(shared, claim).instrument(span).await;
+}
+
+async fn run_in_span(shared: &Arc<Shared>, claim: Claim) {
+    let started = Instant::now();
+    let cancelled = CancellationToken::new();
+    let context = Context::new(&claim, shared.artifacts.clone(), cancelled.clone());
+    let ended = handle(shared, &claim, &context).await;
+    cancelled.cancel();
+    let seconds = started.elapsed().as_secs_f64();
+    let written = match ended {
+        Ended::Outcome(outcome) => {
+            let artifacts = context.written();
+            persist(|| end(shared.store.pool(), &claim, &outcome, &artifacts))
+                .await
+                .map(|()| "done")
+        }
+        Ended::Failed(failure) => {
+            tracing::warn!(error = %failure.message, "work {} failed", claim.key);
+            persist(|| fail(shared.store.pool(), &claim, &failure))
+                .await
+                .map(|again| if again { "later" } else { "failed" })
+        }
+        Ended::Abandoned => persist(|| release(shared.store.pool(), &claim))
+            .await
+            .map(|()| "handed back"),
+        Ended::Lost => Err(StoreError::FenceLost),
+    };
+    match written {
+        Ok(state) => tracing::info!(state, seconds, "work {} ended", claim.key),
+        Err(StoreError::FenceLost) => tracing::info!(seconds, "work {} is no longer this worker's", claim.key),
+        Err(error) => tracing::error!(%error, seconds, "cannot write what came of work {}", claim.key),
+    }
+}
+
+/// Runs the handler on a task of its own while renewing the claim, and drops it when the claim is lost.
+async fn handle(shared: &Arc<Shared>, claim: &Claim, context: &Context) -> Ended {
+    let permanent = |kind, message| {
+        Ended::Failed(Failure {
+            kind,
+            message,
+            retry: false,
+        })
+    };
+    let payload = match &claim.payload {
+        Ok(payload) if payload.kind() == claim.kind => payload.clone(),
+        Ok(payload) => {
+            return permanent(
+                FailureKind::Payload,
+                format!("a payload of kind {} in work of kind {}", payload.kind(), claim.kind),
+            );
+        }
+        Err(error) => return permanent(FailureKind::Payload, format!("the payload cannot be read: {error}")),
+    };
+    let Some(handler) = shared.handlers.get(&claim.kind).cloned() else {
+        return Ended::Abandoned;
+    };
+    let job = AssertUnwindSafe(handler.run(payload, context.clone())).catch_unwind();
+    let mut task = shared.handler_threads.spawn(job.in_current_span());
+    let ended = tokio::select! {
+        ended = &mut task => Some(ended),
+        () = keep(shared, claim, context.watch_progress()) => None,
+        () = shared.abandoning.cancelled() => {
+            task.abort();
+            return Ended::Abandoned;
+        }
+    };
+    match ended {
+        None => {
+            task.abort();
+            Ended::Lost
+        }
+        Some(Ok(Ok(Ok(outcome)))) if outcome.kind() == claim.kind => Ended::Outcome(outcome),
+        Some(Ok(Ok(Ok(outcome)))) => permanent(
+            FailureKind::Error,
+            format!("an outcome of kind {} for work of kind {}", outcome.kind(), claim.kind),
+        ),
+        Some(Ok(Ok(Err(error)))) => {
+            let retry = matches!(error, HandlerError::Transient(_));
+            Ended::Failed(Failure {
+                kind: FailureKind::Error,
+                message: error.to_string(),
+                retry,
+            })
+        }
+        Some(Ok(Err(panic))) => Ended::Failed(Failure {
+            kind: FailureKind::Panic,
+            message: format!("panic: {}", said(panic.as_ref())),
+            retry: true,
+        }),
+        Some(Err(error)) => Ended::Failed(Failure {
+            kind: FailureKind::Panic,
+            message: error.to_string(),
+            retry: true,
+        }),
+    }
+}
+
+/// Renews the claim three times a lease, and with news of progress, at most twice a second. Returns when the claim is lost.
+/// While the database does not answer the item goes on: whoever might have it instead does not hear of it either, and the
+/// fence decides which of two results counts.
+async fn keep(shared: &Shared, claim: &Claim, mut progress: watch::Receiver<Progress>) {
+    let lease = shared.settings.lease;
+    loop {
+        let news = tokio::select! {
+            changed = progress.changed() => changed.is_ok(),
+            () = sleep(lease / 3) => false,
+        };
+        let progress = news.then(|| progress.borrow_and_update().clone());
+        match renew(shared.store.pool(), claim, lease, progress.as_ref()).await {
+            Ok(Held::No) => return,
+            Ok(Held::Yes) => {}
+            Err(error) => tracing::debug!(%error, "cannot renew the claim on work {} now", claim.key),
+        }
+        sleep(Duration::from_millis(500).min(lease / 6)).await;
+    }
+}
+
+/// Writes with patience: what was computed is not lost to a database that restarts.
+async fn persist<T, F: Future<Output = Result<T, StoreError>>>(mut write: impl FnMut() -> F) -> Result<T, StoreError> {
+    let give_up = Instant::now() + PATIENCE;
+    let mut wait = Duration::from_millis(100);
+    loop {
+        match write().await {
+            Err(error) if error.is_transient() && Instant::now() < give_up => {
+                tracing::warn!(%error, "cannot write; trying again in {wait:?}");
+                sleep(wait).await;
+                wait = (wait * 2).min(Duration::from_secs(5));
+            }
+            written => return written,
+        }
+    }
+}
+
+fn said(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "without a word".to_owned())
+}
