@@ -1,0 +1,130 @@
+//! Who Postgres runs as: this process's user, or, if that is root, an unprivileged one.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use nix::unistd::{Gid, Uid, User, chown, geteuid};
+
+use crate::{Error, Result};
+
+/// The account that root falls back to; Postgres packages make it.
+const UNPRIVILEGED: &str = "postgres";
+
+/// An account and whether running as it means to drop root's.
+#[derive(Clone, Debug)]
+pub(crate) struct Account {
+    name: String,
+    uid: Uid,
+    gid: Gid,
+    drop_root: bool,
+}
+
+impl Account {
+    /// The account for the cluster in `home`, which may not exist yet.
+    ///
+    /// `home` belongs to this process's user and the cluster in it to the account; root keeps the account of a cluster
+    /// that exists.
+    pub(crate) fn for_home(home: &Path) -> Result<Self> {
+        let me = geteuid();
+        if let Some(owner) = owner(home).filter(|owner| *owner != me) {
+            return Err(Error::OtherOwner {
+                path: home.to_owned(),
+                owner: name_of(owner),
+                me: name_of(me),
+            });
+        }
+        let user = if !me.is_root() {
+            User::from_uid(me)
+                .ok()
+                .flatten()
+                .ok_or(Error::NoPasswdEntry { uid: me.as_raw() })?
+        } else {
+            let user = match owner(&home.join("cluster")).filter(|owner| !owner.is_root()) {
+                Some(owner) => User::from_uid(owner),
+                None => User::from_name(UNPRIVILEGED),
+            };
+            user.ok().flatten().ok_or(Error::NoAccount)?
+        };
+        Ok(Self {
+            name: user.name,
+            uid: user.uid,
+            gid: user.gid,
+            drop_root: me.is_root(),
+        })
+    }
+
+    /// A command run as this account, with an environment that holds nothing of ours: `PGDATA` and its like would
+    /// change what Postgres does.
+    pub(crate) fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("LC_ALL", "C.UTF-8")
+            .env("TZ", "UTC");
+        command.current_dir("/").stdin(Stdio::null());
+        if self.drop_root {
+            command.uid(self.uid.as_raw()).gid(self.gid.as_raw());
+        }
+        command
+    }
+
+    /// Makes the folder `path` this account's own, closed to everybody else.
+    pub(crate) fn own_folder(&self, path: &Path) -> Result<()> {
+        make_folder(path, 0o700)?;
+        if self.drop_root {
+            chown(path, Some(self.uid), Some(self.gid))
+                .map_err(|errno| Error::io("change the owner of", path)(errno.into()))?;
+        }
+        Ok(())
+    }
+
+    /// Makes the folder `path`, which stays with this process's user; the account may pass through it.
+    pub(crate) fn passage(&self, path: &Path) -> Result<()> {
+        make_folder(path, if self.drop_root { 0o711 } else { 0o700 })
+    }
+
+    /// Checks that this account can enter `folder`; only root's stand-in may be shut out.
+    pub(crate) fn check_can_enter(&self, folder: &Path) -> Result<()> {
+        if !self.drop_root || self.can_enter(folder)? {
+            return Ok(());
+        }
+        let mut ancestors: Vec<_> = folder.ancestors().collect();
+        ancestors.reverse();
+        for ancestor in ancestors {
+            if !self.can_enter(ancestor)? {
+                return Err(Error::Unreachable {
+                    account: self.name.clone(),
+                    blocked: ancestor.to_owned(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks the kernel as this account, so that access control lists count too.
+    fn can_enter(&self, folder: &Path) -> Result<bool> {
+        let status = self.command(Path::new("test")).arg("-x").arg(folder).status();
+        Ok(status.map_err(Error::io("run `test -x` on", folder))?.success())
+    }
+}
+
+fn make_folder(path: &Path, mode: u32) -> Result<()> {
+    fs::create_dir_all(path).map_err(Error::io("make the folder", path))?;
+    fs::set_permissions(path, Permissions::from_mode(mode)).map_err(Error::io("set the mode of", path))
+}
+
+fn owner(path: &Path) -> Option<Uid> {
+    path.metadata().ok().map(|meta| Uid::from_raw(meta.uid()))
+}
+
+/// The name of a user, or its number when it has none.
+fn name_of(uid: Uid) -> String {
+    User::from_uid(uid)
+        .ok()
+        .flatten()
+        .map_or_else(|| uid.to_string(), |user| user.name)
+}

@@ -1,0 +1,24 @@
+//! A private Postgres from the system's own binaries.
+//!
+//! [`PrivatePostgres`] keeps a cluster in a folder, reachable by a unix socket in a folder of mode 0700 and by nothing
+//! else, and restarts it when it dies. Postgres refuses to run as root, so root runs it as the `postgres` account.
+//!
+//! [`TestCluster`] is the same for tests: one cluster per machine, without durability, a fresh database for each test,
+//! and nothing left behind.
+
+mod account;
+mod binaries;
+mod cluster;
+mod error;
+mod postmaster;
+mod private;
+mod socket;
+mod test_cluster;
+
+pub use binaries::{Binaries, OLDEST_MAJOR};
+pub use error::Error;
+pub use private::PrivatePostgres;
+pub use test_cluster::{TestCluster, TestDatabase};
+
+/// The result of everything here.
+pub type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,154 @@
+//! One postmaster process: started, waited for, signalled.
+
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::cluster::{Cluster, last_lines};
+use crate::{Error, Result};
+
+const POLL: Duration = Duration::from_millis(5);
+/// How long an orphan may take to stop before it is told to leave at once.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long the backends of a killed postmaster may hold its shared memory.
+const LEFTOVERS: Duration = Duration::from_secs(30);
+
+/// What the first line and the state line of `postmaster.pid` say.
+pub(crate) struct PidFile {
+    pub(crate) pid: Pid,
+    pub(crate) ready: bool,
+}
+
+impl PidFile {
+    pub(crate) fn read(data: &Path) -> Option<Self> {
+        let text = fs::read_to_string(data.join("postmaster.pid")).ok()?;
+        let mut lines = text.lines();
+        let pid = lines.next()?.trim().parse().ok()?;
+        Some(Self {
+            pid: Pid::from_raw(pid),
+            ready: lines.nth(6).is_some_and(|state| state.trim() == "ready"),
+        })
+    }
+
+    /// Whether the process is a postmaster on `data`: a process id left by a crash may belong to anybody by now.
+    pub(crate) fn is_alive(&self, data: &Path) -> bool {
+        let cwd = fs::read_link(format!("/proc/{}/cwd", self.pid));
+        matches!((cwd, data.canonicalize()), (Ok(cwd), Ok(data)) if cwd == data)
+    }
+}
+
+/// Stops a postmaster that outlived the process that had started it.
+pub(crate) fn stop_orphan(data: &Path) -> Result<()> {
+    let Some(orphan) = PidFile::read(data).filter(|orphan| orphan.is_alive(data)) else {
+        return Ok(());
+    };
+    tracing::warn!(
+        postgres.pid = orphan.pid.as_raw(),
+        "stopping a Postgres that an earlier start left behind"
+    );
+    for signal in [Signal::SIGINT, Signal::SIGQUIT] {
+        let _ = kill(orphan.pid, signal);
+        let deadline = Instant::now() + PATIENCE;
+        while orphan.is_alive(data) && Instant::now() < deadline {
+            sleep(POLL);
+        }
+        if !orphan.is_alive(data) {
+            return Ok(());
+        }
+    }
+    Err(Error::DoesNotStop {
+        pid: orphan.pid.as_raw(),
+        path: data.to_owned(),
+    })
+}
+
+/// Starts a postmaster and waits until it takes connections.
+///
+/// `spawned` gets its process id at once, so that it can be signalled while it starts; it returns false to give up.
+/// The calling thread has to live as long as the postmaster, which is told to stop when that thread ends.
+pub(crate) fn start(cluster: &Cluster, socket: &Path, mut spawned: impl FnMut(&Child) -> bool) -> Result<Child> {
+    let data = cluster.data();
+    stop_orphan(&data)?;
+    let deadline = Instant::now() + LEFTOVERS;
+    loop {
+        let log = cluster.home.join("start.log");
+        let mut child = spawn(cluster, socket, &log)?;
+        let wanted = spawned(&child);
+        if wanted && await_ready(&mut child, &data)? {
+            return Ok(child);
+        }
+        if !wanted {
+            let _ = child.kill();
+        }
+        let status = child.wait().map_err(Error::io("wait for", &data))?;
+        let said = fs::read_to_string(&log).unwrap_or_default();
+        if !wanted || !is_leftover(&said) || Instant::now() >= deadline {
+            return Err(Error::Failed {
+                program: "postgres",
+                status: status.to_string(),
+                output: last_lines(&said),
+            });
+        }
+        sleep(Duration::from_millis(100));
+    }
+}
+
+fn spawn(cluster: &Cluster, socket: &Path, log: &Path) -> Result<Child> {
+    let program = cluster.binaries.program("postgres");
+    let said = File::create(log).map_err(Error::io("write", log))?;
+    let heard = said.try_clone().map_err(Error::io("write", log))?;
+    let mut command = cluster.account.command(&program);
+    command
+        .arg("-D")
+        .arg(cluster.data())
+        .args(cluster.server_arguments(socket))
+        .stdout(said)
+        .stderr(heard);
+    own_session(&mut command);
+    die_with_parent(&mut command);
+    command.spawn().map_err(Error::io("run", program))
+}
+
+/// Keeps Ctrl-C in the terminal from reaching the command, which is stopped in order instead.
+pub(crate) fn own_session(command: &mut Command) {
+    // SAFETY: setsid is async-signal-safe and touches nothing of the parent's memory.
+    unsafe { command.pre_exec(|| nix::unistd::setsid().map(drop).map_err(Into::into)) };
+}
+
+/// Has the command shut down fast when the thread that started it, and so Lyceum, is gone.
+fn die_with_parent(command: &mut Command) {
+    // SAFETY: prctl is async-signal-safe and touches nothing of the parent's memory.
+    unsafe { command.pre_exec(|| nix::sys::prctl::set_pdeathsig(Signal::SIGINT).map_err(Into::into)) };
+}
+
+/// True when ready, false when the process has ended. Recovery after a crash may take as long as it takes.
+fn await_ready(child: &mut Child, data: &Path) -> Result<bool> {
+    let started = Instant::now();
+    let mut told = false;
+    loop {
+        if child.try_wait().map_err(Error::io("wait for", data))?.is_some() {
+            return Ok(false);
+        }
+        if PidFile::read(data).is_some_and(|file| file.ready && file.pid.as_raw() == child.id().cast_signed()) {
+            return Ok(true);
+        }
+        if !told && started.elapsed() > Duration::from_secs(5) {
+            told = true;
+            tracing::info!("waiting for Postgres, which may be recovering from a crash");
+        }
+        sleep(POLL);
+    }
+}
+
+/// Whether Postgres did not start because the processes of a killed one are not gone yet.
+fn is_leftover(said: &str) -> bool {
+    said.contains("pre-existing shared memory block")
+        || said.contains("already exists")
+        || said.contains("another server")
+}

@@ -1,0 +1,185 @@
+//! A Postgres for tests.
+//!
+//! The first test process starts it, the others join, and ten seconds after the last one has gone it stops and its
+//! folder is deleted. So nextest's process per test does not pay for a cluster each time.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
+
+use nix::unistd::geteuid;
+use tokio::sync::OnceCell;
+use uuid::Uuid;
+
+use crate::account::Account;
+use crate::cluster::{Cluster, Durability, failed, last_lines};
+use crate::postmaster::{PidFile, own_session, stop_orphan};
+use crate::{Error, Result, socket};
+
+const POLL: Duration = Duration::from_millis(5);
+
+/// Runs Postgres and stops it when nobody holds the lock any more. Arguments: lock, marker, then Postgres and its own.
+const KEEPER: &str = r#"
+exec 9<"$1"; home=$2; shift 2
+"$@" 9<&- & postgres=$!
+while kill -0 $postgres 2>/dev/null && sleep 10; do
+  if flock --nonblock --exclusive 9; then kill -INT $postgres; wait $postgres; rm -rf "$home/cluster" "$home/socket"; exit; fi
+done
+"#;
+
+/// The Postgres that all test processes of this user share.
+#[derive(Debug)]
+pub struct TestCluster {
+    socket: PathBuf,
+    psql: PathBuf,
+    _in_use: File,
+}
+
+impl TestCluster {
+    /// The cluster, started if it is not running.
+    ///
+    /// # Errors
+    /// As [`crate::PrivatePostgres::start`].
+    pub async fn shared() -> Result<&'static Self> {
+        static SHARED: OnceCell<TestCluster> = OnceCell::const_new();
+        let join = || async {
+            tokio::task::spawn_blocking(Self::join)
+                .await
+                .map_err(|_| Error::Abandoned)?
+        };
+        SHARED.get_or_try_init(join).await
+    }
+
+    /// An empty database of its own for a test; it is dropped with the value.
+    ///
+    /// # Errors
+    /// [`Error::Failed`] with what `psql` said.
+    pub async fn database(&'static self) -> Result<TestDatabase> {
+        let name = format!("test_{}", Uuid::new_v4().simple());
+        let create = format!("CREATE DATABASE {name}");
+        tokio::task::spawn_blocking(move || self.sql(&create))
+            .await
+            .map_err(|_| Error::Abandoned)??;
+        Ok(TestDatabase {
+            url: socket::url(&self.socket, &name),
+            name,
+            cluster: self,
+        })
+    }
+
+    fn join() -> Result<Self> {
+        let home = home();
+        let account = Account::for_home(&home)?;
+        account.passage(&home)?;
+        let in_use = open_lock(&home.join("in-use"))?;
+        in_use.lock_shared().map_err(Error::io("lock", &home))?;
+        let starting = open_lock(&home.join("starting"))?;
+        starting.lock().map_err(Error::io("lock", &home))?;
+
+        let cluster = Cluster::open(&home, account, Durability::Volatile)?;
+        let socket = home.join("socket");
+        if !is_ready(&cluster.data()) {
+            stop_orphan(&cluster.data())?;
+            cluster.account.own_folder(&socket)?;
+            start(&cluster, &socket)?;
+        }
+        Ok(Self {
+            socket,
+            psql: cluster.binaries.program("psql"),
+            _in_use: in_use,
+        })
+    }
+
+    fn sql(&self, statement: &str) -> Result<()> {
+        let mut command = Command::new(&self.psql);
+        command
+            .args(["--no-psqlrc", "--quiet", "--command", statement])
+            .arg(socket::url(&self.socket, "postgres"));
+        let output = command.output().map_err(Error::io("run", &self.psql))?;
+        if output.status.success() {
+            Ok(())
+        } else {
+            Err(failed("psql", output.status, &output.stderr))
+        }
+    }
+}
+
+fn home() -> PathBuf {
+    let name = format!("lyceum-test-postgres-{}", geteuid());
+    let home = std::env::temp_dir().join(&name);
+    if socket::fits(&home.join("socket")) {
+        home
+    } else {
+        Path::new("/tmp").join(name)
+    }
+}
+
+fn open_lock(path: &Path) -> Result<File> {
+    let file = fs::OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .read(true)
+        .write(true)
+        .open(path);
+    file.map_err(Error::io("open", path))
+}
+
+/// Starts Postgres under a shell that outlives this process.
+fn start(cluster: &Cluster, socket: &Path) -> Result<()> {
+    let log = cluster.home.join("start.log");
+    let said = File::create(&log).map_err(Error::io("write", &log))?;
+    let heard = said.try_clone().map_err(Error::io("write", &log))?;
+    let mut keeper = cluster.account.command(Path::new("sh"));
+    keeper
+        .args(["-c", KEEPER, "lyceum-test-postgres"])
+        .arg(cluster.home.join("in-use"))
+        .arg(&cluster.home);
+    keeper
+        .arg(cluster.binaries.program("postgres"))
+        .arg("-D")
+        .arg(cluster.data());
+    keeper.args(cluster.server_arguments(socket)).stdout(said).stderr(heard);
+    own_session(&mut keeper);
+    let mut keeper = keeper.spawn().map_err(Error::io("run", "sh"))?;
+    while !is_ready(&cluster.data()) {
+        if let Some(status) = keeper.try_wait().map_err(Error::io("wait for", "sh"))? {
+            let said = fs::read_to_string(&log).unwrap_or_default();
+            return Err(Error::Failed {
+                program: "postgres",
+                status: status.to_string(),
+                output: last_lines(&said),
+            });
+        }
+        sleep(POLL);
+    }
+    Ok(())
+}
+
+fn is_ready(data: &Path) -> bool {
+    PidFile::read(data).is_some_and(|file| file.ready && file.is_alive(data))
+}
+
+/// A database for one test.
+#[derive(Debug)]
+pub struct TestDatabase {
+    url: String,
+    name: String,
+    cluster: &'static TestCluster,
+}
+
+impl TestDatabase {
+    /// Its address.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+}
+
+impl Drop for TestDatabase {
+    fn drop(&mut self) {
+        let _ = self
+            .cluster
+            .sql(&format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name));
+    }
+}
