@@ -12,6 +12,7 @@ mod cluster;
 mod error;
 mod postmaster;
 mod private;
+pub mod process;
 mod socket;
 mod test_cluster;
 

@@ -1,9 +1,8 @@
 //! One postmaster process: started, waited for, signalled.
 
 use std::fs::{self, File};
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::Child;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -11,6 +10,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::cluster::{Cluster, last_lines};
+use crate::process::{own_session, stop_with_parent};
 use crate::{Error, Result};
 
 const POLL: Duration = Duration::from_millis(5);
@@ -72,7 +72,7 @@ pub(crate) fn stop_orphan(data: &Path) -> Result<()> {
 ///
 /// `spawned` gets its process id at once, so that it can be signalled while it starts; it returns false to give up.
 /// The calling thread has to live as long as the postmaster, which is told to stop when that thread ends.
-pub(crate) fn start(cluster: &Cluster, socket: &Path, mut spawned: impl FnMut(&Child) -> bool) -> Result<Child> {
+pub(crate) fn start(cluster: &Cluster, socket: &Path, spawned: &mut dyn FnMut(&Child) -> bool) -> Result<Child> {
     let data = cluster.data();
     stop_orphan(&data)?;
     let deadline = Instant::now() + LEFTOVERS;
@@ -81,6 +81,11 @@ pub(crate) fn start(cluster: &Cluster, socket: &Path, mut spawned: impl FnMut(&C
         let mut child = spawn(cluster, socket, &log)?;
         let wanted = spawned(&child);
         if wanted && await_ready(&mut child, &data)? {
+            tracing::info!(
+                postgres.pid = child.id(),
+                "Postgres {} is ready",
+                cluster.binaries.version()
+            );
             return Ok(child);
         }
         if !wanted {
@@ -111,20 +116,8 @@ fn spawn(cluster: &Cluster, socket: &Path, log: &Path) -> Result<Child> {
         .stdout(said)
         .stderr(heard);
     own_session(&mut command);
-    die_with_parent(&mut command);
+    stop_with_parent(&mut command, Signal::SIGINT);
     command.spawn().map_err(Error::io("run", program))
-}
-
-/// Keeps Ctrl-C in the terminal from reaching the command, which is stopped in order instead.
-pub(crate) fn own_session(command: &mut Command) {
-    // SAFETY: setsid is async-signal-safe and touches nothing of the parent's memory.
-    unsafe { command.pre_exec(|| nix::unistd::setsid().map(drop).map_err(Into::into)) };
-}
-
-/// Has the command shut down fast when the thread that started it, and so Lyceum, is gone.
-fn die_with_parent(command: &mut Command) {
-    // SAFETY: prctl is async-signal-safe and touches nothing of the parent's memory.
-    unsafe { command.pre_exec(|| nix::sys::prctl::set_pdeathsig(Signal::SIGINT).map_err(Into::into)) };
 }
 
 /// True when ready, false when the process has ended. Recovery after a crash may take as long as it takes.

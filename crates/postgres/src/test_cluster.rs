@@ -15,7 +15,8 @@ use uuid::Uuid;
 
 use crate::account::Account;
 use crate::cluster::{Cluster, Durability, failed, last_lines};
-use crate::postmaster::{PidFile, own_session, stop_orphan};
+use crate::postmaster::{PidFile, stop_orphan};
+use crate::process::own_session;
 use crate::{Error, Result, socket};
 
 const POLL: Duration = Duration::from_millis(5);

@@ -53,7 +53,7 @@ async fn what_is_written_is_there_after_a_restart() {
     let folder = data_folder();
     let postgres = PrivatePostgres::start(folder.path()).await.unwrap();
     write(postgres.url(), 1).await;
-    postgres.stop().await.unwrap();
+    postgres.stop().await;
 
     let postgres = PrivatePostgres::start(folder.path()).await.unwrap();
     assert_eq!(read(postgres.url()).await, [1]);
@@ -107,7 +107,7 @@ async fn a_postgres_that_outlived_lyceum_is_replaced() {
     let folder = data_folder();
     let postgres = PrivatePostgres::start(folder.path()).await.unwrap();
     write(postgres.url(), 1).await;
-    postgres.stop().await.unwrap();
+    postgres.stop().await;
     let orphan = start_by_hand(&folder);
 
     let postgres = PrivatePostgres::start(folder.path()).await.unwrap();
@@ -118,12 +118,7 @@ async fn a_postgres_that_outlived_lyceum_is_replaced() {
 #[tokio::test]
 async fn a_process_id_that_is_now_somebody_elses_is_left_alone() {
     let folder = data_folder();
-    PrivatePostgres::start(folder.path())
-        .await
-        .unwrap()
-        .stop()
-        .await
-        .unwrap();
+    PrivatePostgres::start(folder.path()).await.unwrap().stop().await;
     let mut bystander = Command::new("sleep").arg("600").spawn().unwrap();
     fs::write(cluster(&folder).join("postmaster.pid"), format!("{}\n", bystander.id())).unwrap();
 
@@ -149,12 +144,7 @@ async fn a_cluster_cut_short_is_made_anew() {
 #[tokio::test]
 async fn a_mode_that_postgres_refuses_is_restored() {
     let folder = data_folder();
-    PrivatePostgres::start(folder.path())
-        .await
-        .unwrap()
-        .stop()
-        .await
-        .unwrap();
+    PrivatePostgres::start(folder.path()).await.unwrap().stop().await;
     fs::set_permissions(cluster(&folder), Permissions::from_mode(0o755)).unwrap();
     PrivatePostgres::start(folder.path()).await.unwrap();
     assert_eq!(mode(&cluster(&folder)), 0o700);

@@ -1,0 +1,248 @@
+//! A child process that is kept running.
+
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
+use nix::unistd::Pid;
+use tokio::sync::oneshot;
+
+const SHORTEST_BACK_OFF: Duration = Duration::from_millis(100);
+const LONGEST_BACK_OFF: Duration = Duration::from_secs(5);
+/// A process that lived this long has its next death forgiven.
+const HEALTHY: Duration = Duration::from_secs(60);
+
+/// How a process is called and stopped.
+#[derive(Clone, Copy, Debug)]
+pub struct Policy {
+    /// What the log calls it.
+    pub name: &'static str,
+    /// What tells it to stop in order.
+    pub stop: Signal,
+    /// How long that may take.
+    pub patience: Duration,
+    /// What tells it to stop at once.
+    pub stop_now: Signal,
+}
+
+/// A child process that is started again, with growing pauses, whenever it ends; stopped when dropped.
+///
+/// A thread of its own starts it and waits for it, because [`stop_with_parent`] is bound to the thread that spawns.
+#[derive(Debug)]
+pub struct KeptProcess {
+    policy: Policy,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Why a process is not kept running.
+#[derive(Debug)]
+pub enum StartError<E> {
+    /// The first start failed.
+    Failed(E),
+    /// The system gave no thread, or the thread ended by itself.
+    Abandoned,
+}
+
+impl KeptProcess {
+    /// Starts the process with `start` and waits until that has answered.
+    ///
+    /// `start` shows each process that it spawns to the function that it is given, and gives up when that answers false.
+    ///
+    /// # Errors
+    /// The first answer of `start`, if it is an error. Later ones are logged, and `start` is tried again.
+    pub async fn start<E, F>(policy: Policy, start: F) -> Result<Self, StartError<E>>
+    where
+        E: std::fmt::Display + Send + 'static,
+        F: FnMut(&mut dyn FnMut(&Child) -> bool) -> Result<Child, E> + Send + 'static,
+    {
+        let shared = Arc::new(Shared::default());
+        let (started, answer) = oneshot::channel();
+        let thread = std::thread::Builder::new().name(policy.name.to_owned()).spawn({
+            let shared = Arc::clone(&shared);
+            move || {
+                keep(policy, &shared, start, started);
+                shared.end();
+            }
+        });
+        let thread = thread.map_err(|_| StartError::Abandoned)?;
+        answer
+            .await
+            .map_err(|_| StartError::Abandoned)?
+            .map_err(StartError::Failed)?;
+        Ok(Self {
+            policy,
+            shared,
+            thread: Some(thread),
+        })
+    }
+
+    /// Its process id, none while it is being started again.
+    pub fn pid(&self) -> Option<u32> {
+        self.shared.lock().process.map(|pid| pid.as_raw().cast_unsigned())
+    }
+
+    /// Stops the process and waits for its end.
+    pub async fn stop(mut self) {
+        let end = self.begin_stop();
+        let _ = tokio::task::spawn_blocking(end).await;
+    }
+
+    fn begin_stop(&mut self) -> impl FnOnce() + Send + 'static {
+        self.shared.stop(self.policy.stop);
+        let (policy, shared, thread) = (self.policy, Arc::clone(&self.shared), self.thread.take());
+        move || {
+            let Some(thread) = thread else { return };
+            if !shared.wait_for_end(policy.patience) {
+                tracing::warn!(
+                    "{} did not stop within {} s and has to leave at once",
+                    policy.name,
+                    policy.patience.as_secs()
+                );
+                shared.stop(policy.stop_now);
+            }
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for KeptProcess {
+    fn drop(&mut self) {
+        self.begin_stop()();
+    }
+}
+
+/// Keeps Ctrl-C in the terminal from reaching the command, which is stopped in order instead.
+pub fn own_session(command: &mut Command) {
+    // SAFETY: setsid is async-signal-safe and touches nothing of the parent's memory.
+    unsafe { command.pre_exec(|| nix::unistd::setsid().map(drop).map_err(Into::into)) };
+}
+
+/// Has the command get `signal` when the thread that spawns it, and so this process, is gone, by whatever means.
+pub fn stop_with_parent(command: &mut Command, signal: Signal) {
+    // SAFETY: prctl is async-signal-safe and touches nothing of the parent's memory.
+    unsafe { command.pre_exec(move || nix::sys::prctl::set_pdeathsig(signal).map_err(Into::into)) };
+}
+
+fn keep<E: std::fmt::Display>(
+    policy: Policy,
+    shared: &Shared,
+    mut start: impl FnMut(&mut dyn FnMut(&Child) -> bool) -> Result<Child, E>,
+    started: oneshot::Sender<Result<(), E>>,
+) {
+    let name = policy.name;
+    let mut started = Some(started);
+    let mut back_off = SHORTEST_BACK_OFF;
+    loop {
+        let since = Instant::now();
+        match start(&mut |child| shared.watch(child)) {
+            Ok(child) => {
+                if let Some(started) = started.take() {
+                    let _ = started.send(Ok(()));
+                }
+                let status = shared.wait(child);
+                if shared.is_stopping() {
+                    return;
+                }
+                let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
+                tracing::warn!("{name} ended unexpectedly ({status}) and is started again");
+            }
+            Err(error) => {
+                shared.forget();
+                if let Some(started) = started.take() {
+                    let _ = started.send(Err(error));
+                    return;
+                }
+                if !shared.is_stopping() {
+                    tracing::error!("{name} cannot be started again, retrying in {back_off:?}: {error}");
+                }
+            }
+        }
+        if since.elapsed() > HEALTHY {
+            back_off = SHORTEST_BACK_OFF;
+        }
+        if !shared.pause(back_off) {
+            return;
+        }
+        back_off = (back_off * 2).min(LONGEST_BACK_OFF);
+    }
+}
+
+/// What the thread and the owner both see.
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    stopping: bool,
+    ended: bool,
+    process: Option<Pid>,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes note of a new process; false if none is wanted any more.
+    fn watch(&self, child: &Child) -> bool {
+        let mut state = self.lock();
+        state.process = Some(Pid::from_raw(child.id().cast_signed()));
+        !state.stopping
+    }
+
+    fn forget(&self) {
+        self.lock().process = None;
+    }
+
+    /// Under the lock, under which the process id is forgotten before the process is reaped: it is never another's.
+    fn stop(&self, signal: Signal) {
+        let mut state = self.lock();
+        state.stopping = true;
+        if let Some(pid) = state.process {
+            let _ = kill(pid, signal);
+        }
+        self.changed.notify_all();
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.lock().stopping
+    }
+
+    /// Sleeps for `delay`; false if a stop cut it short.
+    fn pause(&self, delay: Duration) -> bool {
+        let waited = self
+            .changed
+            .wait_timeout_while(self.lock(), delay, |state| !state.stopping);
+        !waited.unwrap_or_else(PoisonError::into_inner).0.stopping
+    }
+
+    fn wait_for_end(&self, limit: Duration) -> bool {
+        let waited = self
+            .changed
+            .wait_timeout_while(self.lock(), limit, |state| !state.ended);
+        waited.unwrap_or_else(PoisonError::into_inner).0.ended
+    }
+
+    fn end(&self) {
+        self.lock().ended = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits for the end of `child` without reaping it, forgets it, then reaps it.
+    fn wait(&self, mut child: Child) -> std::io::Result<ExitStatus> {
+        let pid = Pid::from_raw(child.id().cast_signed());
+        while waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT) == Err(Errno::EINTR) {}
+        let mut state = self.lock();
+        state.process = None;
+        child.wait()
+    }
+}

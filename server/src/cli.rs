@@ -1,0 +1,44 @@
+//! The command line: one variant per command, each defined in its own file below `command/`.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::command;
+use crate::settings::CommonArgs;
+
+/// A laboratory in which language models teach each other.
+///
+/// `lyceum up` is all that a single machine needs. On several machines, run `lyceum server` beside a Postgres of your
+/// own and `lyceum-worker` wherever there is a GPU.
+///
+/// Every setting may come from its flag, from the environment (LYCEUM_ and the flag's name in capitals), or from the
+/// settings file under the flag's name with underscores; the first of these that has it counts. The settings file is
+/// lyceum.toml in the data folder, or the file given by --config.
+#[derive(Debug, Parser)]
+#[command(name = "lyceum", version, arg_required_else_help = true, max_term_width = 120)]
+pub struct Cli {
+    #[command(flatten)]
+    common: CommonArgs,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Up(command::up::Up),
+    Migrate(command::migrate::Migrate),
+}
+
+impl Cli {
+    /// Runs the chosen command to its end.
+    ///
+    /// # Errors
+    /// One that a person can act upon; it is printed as one line.
+    pub fn run(self) -> anyhow::Result<ExitCode> {
+        match self.command {
+            Command::Up(up) => up.run(self.common),
+            Command::Migrate(migrate) => migrate.run(self.common),
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! The commands, one file each.
+
+pub(crate) mod migrate;
+pub(crate) mod up;
+
+use anyhow::Context as _;
+
+/// What runs a command's asynchronous part.
+pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Runtime::new().context("the system gives no threads")
+}

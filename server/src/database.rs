@@ -1,0 +1,137 @@
+//! The way to the database, with an answer for everything that can bar it.
+
+use std::str::FromStr as _;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{Connection as _, PgConnection, PgPool};
+
+use crate::settings::DatabaseUrl;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Why the database cannot be used. Every message ends with the cure.
+#[derive(Debug, thiserror::Error)]
+pub enum DatabaseError {
+    /// Nothing answers.
+    #[error("cannot reach the database at {url} ({reason}); check that it is running and that DATABASE_URL is right")]
+    Unreachable {
+        /// Its address.
+        url: DatabaseUrl,
+        /// What the system says.
+        reason: String,
+    },
+    /// The user or password is wrong.
+    #[error("the database at {url} refuses the user ({reason}); correct the user or password in DATABASE_URL")]
+    Refused {
+        /// Its address.
+        url: DatabaseUrl,
+        /// What Postgres says.
+        reason: String,
+    },
+    /// The server has no such database.
+    #[error("{reason} at {url}; make it with `createdb -E UTF8`, or correct DATABASE_URL")]
+    NoSuchDatabase {
+        /// Its address.
+        url: DatabaseUrl,
+        /// What Postgres says.
+        reason: String,
+    },
+    /// The server is too old.
+    #[error("the database at {url} is Postgres {found}, Lyceum needs {oldest} or newer; upgrade it")]
+    TooOld {
+        /// Its address.
+        url: DatabaseUrl,
+        /// Its version.
+        found: String,
+        /// The oldest major version that will do.
+        oldest: u32,
+    },
+    /// The database does not hold all of Unicode.
+    #[error("the database at {url} is encoded in {encoding}; make one with `createdb -E UTF8 -T template0`")]
+    NotUtf8 {
+        /// Its address.
+        url: DatabaseUrl,
+        /// Its encoding.
+        encoding: String,
+    },
+}
+
+/// Checks that the database can be used.
+///
+/// # Errors
+/// All of [`DatabaseError`].
+pub async fn check(url: &DatabaseUrl) -> Result<(), DatabaseError> {
+    let unreachable = |reason: String| DatabaseError::Unreachable {
+        url: url.clone(),
+        reason,
+    };
+    let connecting = tokio::time::timeout(PATIENCE, PgConnection::connect(url.expose()));
+    let mut connection = match connecting.await {
+        Err(_) => return Err(unreachable(format!("no answer within {} s", PATIENCE.as_secs()))),
+        Ok(Err(error)) => return Err(explain(url, error)),
+        Ok(Ok(connection)) => connection,
+    };
+    let facts = "SELECT current_setting('server_version_num')::int, current_setting('server_version'), \
+                 current_setting('server_encoding')";
+    let facts: Result<(i32, String, String), _> = sqlx::query_as(facts).fetch_one(&mut connection).await;
+    let (number, found, encoding) = facts.map_err(|error| unreachable(error.to_string()))?;
+    let oldest = lyceum_postgres::OLDEST_MAJOR;
+    if number.cast_unsigned() < oldest * 10_000 {
+        return Err(DatabaseError::TooOld {
+            url: url.clone(),
+            found,
+            oldest,
+        });
+    }
+    if encoding != "UTF8" {
+        return Err(DatabaseError::NotUtf8 {
+            url: url.clone(),
+            encoding,
+        });
+    }
+    let _ = connection.close().await;
+    Ok(())
+}
+
+/// Checks the database and opens up to `connections` to it.
+///
+/// # Errors
+/// All of [`DatabaseError`].
+pub async fn open(url: &DatabaseUrl, connections: u32) -> Result<PgPool, DatabaseError> {
+    check(url).await?;
+    let options = PgConnectOptions::from_str(url.expose()).map_err(|error| explain(url, error))?;
+    let pool = PgPoolOptions::new()
+        .max_connections(connections)
+        .acquire_timeout(PATIENCE);
+    pool.connect_with(options.application_name("lyceum"))
+        .await
+        .map_err(|error| explain(url, error))
+}
+
+/// Brings the database up to this release.
+///
+/// # Errors
+/// A migration that fails, or a database that a later release has changed.
+pub async fn migrate(database: &PgPool) -> anyhow::Result<()> {
+    sqlx::migrate!("../migrations")
+        .run(database)
+        .await
+        .context("the database cannot be brought up to this release")
+}
+
+/// Sorts errors by their SQLSTATE (Postgres manual, appendix A).
+fn explain(url: &DatabaseUrl, error: sqlx::Error) -> DatabaseError {
+    let url = url.clone();
+    let reason = match &error {
+        sqlx::Error::Database(error) => error.message().to_owned(),
+        sqlx::Error::Io(error) => error.to_string(),
+        error => error.to_string(),
+    };
+    match error.as_database_error().and_then(|error| error.code()).as_deref() {
+        Some("28000" | "28P01") => DatabaseError::Refused { url, reason },
+        Some("3D000") => DatabaseError::NoSuchDatabase { url, reason },
+        _ => DatabaseError::Unreachable { url, reason },
+    }
+}

@@ -1,0 +1,163 @@
+//! Settings that every command has.
+
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use nix::unistd::geteuid;
+use serde::Deserialize;
+use tracing_subscriber::EnvFilter;
+
+use super::{File, FileError};
+
+/// The name of the settings file in the data folder.
+const FILE_NAME: &str = "lyceum.toml";
+
+/// Where data and settings are, and what is logged.
+#[derive(Args, Clone, Debug, Default, Deserialize)]
+#[command(next_help_heading = "Common settings")]
+pub struct CommonArgs {
+    /// The data folder [default: /var/lib/lyceum for root, else ~/.local/share/lyceum]
+    ///
+    /// It holds the private Postgres, artifacts, the admin token and lyceum.toml.
+    #[arg(long, global = true, env = "LYCEUM_DATA", value_name = "DIR")]
+    data: Option<PathBuf>,
+
+    /// The settings file [default: lyceum.toml in the data folder, if there is one]
+    #[arg(long, global = true, env = "LYCEUM_CONFIG", value_name = "FILE")]
+    #[serde(skip)]
+    config: Option<PathBuf>,
+
+    /// What to log: a level, or levels by module such as `info,sqlx=debug` [default: info]
+    #[arg(long, global = true, env = "LYCEUM_LOG", value_name = "FILTER")]
+    log: Option<String>,
+
+    /// How to log: for people or one JSON object a line [default: text]
+    #[arg(long, global = true, env = "LYCEUM_LOG_FORMAT", value_name = "FORMAT")]
+    log_format: Option<LogFormat>,
+}
+
+/// The form of a line of the log.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// The data folder and the settings file: where a command's settings come from besides its flags and the environment.
+#[derive(Debug)]
+pub struct Sources {
+    /// The data folder, which need not exist.
+    pub data: PathBuf,
+    /// The settings file.
+    pub file: File,
+    /// What is logged and how.
+    pub log: Log,
+}
+
+/// What is logged and how.
+#[derive(Clone, Debug)]
+pub struct Log {
+    filter: String,
+    format: LogFormat,
+}
+
+/// Why the sources of settings cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum SourcesError {
+    /// There is no home folder to put the data folder in.
+    #[error("there is no home folder; name the data folder with --data")]
+    NoHome,
+    /// The data folder is not a folder.
+    #[error("{} is not a folder; choose another data folder with --data", .0.display())]
+    NotAFolder(PathBuf),
+    /// The filter of the log is malformed.
+    #[error("`{filter}` is not a log filter ({source}); it looks like `info` or `info,sqlx=debug`")]
+    LogFilter {
+        /// The filter.
+        filter: String,
+        /// What is wrong with it.
+        source: tracing_subscriber::filter::ParseError,
+    },
+    /// The settings file is wrong.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+impl Sources {
+    /// Finds the data folder and reads the settings file.
+    ///
+    /// # Errors
+    /// All of [`SourcesError`].
+    pub fn read(given: CommonArgs) -> Result<Self, SourcesError> {
+        // Only a file outside the data folder can say where the data folder is.
+        let (data, file) = match &given.config {
+            Some(path) => {
+                let file = File::read(path)?;
+                (
+                    given.data.or(file.group::<CommonArgs>()?.data).or_else(default_data),
+                    file,
+                )
+            }
+            None => {
+                let data = given.data.or_else(default_data);
+                let file = data
+                    .as_ref()
+                    .map(|data| File::read_if_there(&data.join(FILE_NAME)))
+                    .transpose()?;
+                (data, file.unwrap_or_default())
+            }
+        };
+        let data = data.ok_or(SourcesError::NoHome)?;
+        if data.exists() && !data.is_dir() {
+            return Err(SourcesError::NotAFolder(data));
+        }
+        let stored: CommonArgs = file.group()?;
+        let filter = given.log.or(stored.log).unwrap_or_else(|| "info".to_owned());
+        EnvFilter::try_new(&filter).map_err(|source| SourcesError::LogFilter {
+            filter: filter.clone(),
+            source,
+        })?;
+        let format = given.log_format.or(stored.log_format).unwrap_or_default();
+        Ok(Self {
+            data,
+            file,
+            log: Log { filter, format },
+        })
+    }
+}
+
+impl Log {
+    /// Logs to standard error from here on.
+    pub fn start(&self) {
+        let filter = EnvFilter::new(&self.filter);
+        let lines = tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_writer(std::io::stderr);
+        let started = match self.format {
+            LogFormat::Text => lines.with_ansi(std::io::stderr().is_terminal()).try_init(),
+            LogFormat::Json => lines.json().flatten_event(true).try_init(),
+        };
+        if let Err(error) = started {
+            tracing::debug!("the log was started already: {error}");
+        }
+    }
+}
+
+/// What is usual on the system: a service of root below /var/lib, anybody else's data below the home folder.
+fn default_data() -> Option<PathBuf> {
+    if geteuid().is_root() {
+        return Some("/var/lib/lyceum".into());
+    }
+    let folder = |name| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    let shared = folder("XDG_DATA_HOME").or_else(|| folder("HOME").map(|home| home.join(".local/share")))?;
+    Some(shared.join("lyceum"))
+}

@@ -1,0 +1,58 @@
+//! Where the server listens and what it allows.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use clap::Args;
+use serde::Deserialize;
+
+use super::{File, FileError};
+
+/// The server.
+#[derive(Args, Clone, Debug, Default, Deserialize)]
+#[command(next_help_heading = "Server")]
+pub struct ServerArgs {
+    /// The address to listen at; anything but a loopback address lets other machines in [default: 127.0.0.1]
+    #[arg(long, env = "LYCEUM_HOST", value_name = "IP")]
+    host: Option<IpAddr>,
+
+    /// The port to listen at; 0 takes a free one [default: 7654]
+    #[arg(long, env = "LYCEUM_PORT", value_name = "PORT")]
+    port: Option<u16>,
+
+    /// The address that browsers and workers use, if a proxy stands in front [default: http://HOST:PORT]
+    #[arg(long, env = "LYCEUM_PUBLIC_URL", value_name = "URL")]
+    public_url: Option<String>,
+
+    /// Where artifacts are kept: a folder, or the URL of an S3-compatible bucket [default: artifacts in the data folder]
+    #[arg(long, env = "LYCEUM_ARTIFACTS", value_name = "DIR|URL")]
+    artifacts: Option<String>,
+}
+
+/// The server, as resolved.
+#[derive(Clone, Debug)]
+pub struct Server {
+    /// The address to listen at.
+    pub host: IpAddr,
+    /// The port to listen at, 0 for a free one.
+    pub port: u16,
+    /// The address that browsers and workers use, if it is not the one listened at.
+    pub public_url: Option<String>,
+    /// The folder or URL of the artifacts, if it is not in the data folder.
+    pub artifacts: Option<String>,
+}
+
+impl ServerArgs {
+    /// Fills up from the file and the defaults.
+    ///
+    /// # Errors
+    /// A value of the file that is wrong.
+    pub fn resolve(self, file: &File) -> Result<Server, FileError> {
+        let stored: Self = file.group()?;
+        Ok(Server {
+            host: self.host.or(stored.host).unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+            port: self.port.or(stored.port).unwrap_or(7654),
+            public_url: self.public_url.or(stored.public_url),
+            artifacts: self.artifacts.or(stored.artifacts),
+        })
+    }
+}

@@ -1,0 +1,6 @@
+//! What keeps the processes of one machine running: the data folder, the private Postgres, the local worker.
+
+pub mod data_folder;
+pub mod worker;
+
+pub use data_folder::DataFolder;
