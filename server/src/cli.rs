@@ -27,7 +27,9 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Up(command::up::Up),
+    Server(command::server::Server),
     Migrate(command::migrate::Migrate),
+    Doctor(command::doctor::Doctor),
 }
 
 impl Cli {
@@ -38,7 +40,9 @@ impl Cli {
     pub fn run(self) -> anyhow::Result<ExitCode> {
         match self.command {
             Command::Up(up) => up.run(self.common),
+            Command::Server(server) => server.run(self.common),
             Command::Migrate(migrate) => migrate.run(self.common),
+            Command::Doctor(doctor) => doctor.run(self.common),
         }
     }
 }

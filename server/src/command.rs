@@ -1,6 +1,8 @@
 //! The commands, one file each.
 
+pub(crate) mod doctor;
 pub(crate) mod migrate;
+pub(crate) mod server;
 pub(crate) mod up;
 
 use anyhow::Context as _;

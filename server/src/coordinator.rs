@@ -25,7 +25,11 @@ pub struct Pace {
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { look: Duration::from_secs(1), sweep: Duration::from_secs(2), tidy: Duration::from_secs(60) }
+        Self {
+            look: Duration::from_secs(1),
+            sweep: Duration::from_secs(2),
+            tidy: Duration::from_secs(60),
+        }
     }
 }
 

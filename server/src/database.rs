@@ -1,11 +1,9 @@
 //! The way to the database, with an answer for everything that can bar it.
 
-use std::str::FromStr as _;
 use std::time::Duration;
 
-use anyhow::Context as _;
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{Connection as _, PgConnection, PgPool};
+use lyceum_store::Store;
+use sqlx::{Connection as _, PgConnection};
 
 use crate::settings::DatabaseUrl;
 
@@ -95,30 +93,15 @@ pub async fn check(url: &DatabaseUrl) -> Result<(), DatabaseError> {
     Ok(())
 }
 
-/// Checks the database and opens up to `connections` to it.
+/// Checks the database, opens up to `connections` to it and brings it up to this release.
 ///
 /// # Errors
-/// All of [`DatabaseError`].
-pub async fn open(url: &DatabaseUrl, connections: u32) -> Result<PgPool, DatabaseError> {
+/// One of [`DatabaseError`], a migration that fails, or a database that a later release has changed.
+pub async fn open(url: &DatabaseUrl, connections: u32) -> anyhow::Result<Store> {
     check(url).await?;
-    let options = PgConnectOptions::from_str(url.expose()).map_err(|error| explain(url, error))?;
-    let pool = PgPoolOptions::new()
-        .max_connections(connections)
-        .acquire_timeout(PATIENCE);
-    pool.connect_with(options.application_name("lyceum"))
-        .await
-        .map_err(|error| explain(url, error))
-}
-
-/// Brings the database up to this release.
-///
-/// # Errors
-/// A migration that fails, or a database that a later release has changed.
-pub async fn migrate(database: &PgPool) -> anyhow::Result<()> {
-    sqlx::migrate!("../migrations")
-        .run(database)
-        .await
-        .context("the database cannot be brought up to this release")
+    let store = Store::connect(url.expose(), connections).await?;
+    store.migrate().await?;
+    Ok(store)
 }
 
 /// Sorts errors by their SQLSTATE (Postgres manual, appendix A).

@@ -2,7 +2,9 @@
 
 pub mod cli;
 mod command;
+pub mod coordinator;
 pub mod database;
+pub mod doctor;
 pub mod serve;
 pub mod settings;
 pub mod supervise;

@@ -6,8 +6,13 @@ use std::time::Duration;
 
 use actix_web::dev::ServerHandle;
 use actix_web::{App, HttpResponse, HttpServer, get, web};
+use lyceum_core::recipe::Registry;
+use lyceum_store::Store;
+use lyceum_store::artifact::ArtifactStore;
 use sqlx::PgPool;
 use tokio::task::JoinHandle;
+
+use crate::coordinator::{Coordinator, Pace};
 
 /// How long requests under way may take once the server is told to stop.
 const GRACE: Duration = Duration::from_secs(10);
@@ -51,19 +56,26 @@ pub fn listen(host: IpAddr, port: u16) -> Result<TcpListener, ListenError> {
     })
 }
 
-/// A server that is running.
+/// A server that is running, with its coordinator.
 #[derive(Debug)]
 pub struct Serving {
     handle: ServerHandle,
     task: JoinHandle<io::Result<()>>,
+    coordinator: Coordinator,
 }
 
 impl Serving {
-    /// Serves at `listener` what is in the database.
+    /// Serves at `listener` what is in the database, and plans what is due with the recipes of `registry`.
     ///
     /// # Errors
     /// A listener that the system does not give up.
-    pub fn start(listener: TcpListener, database: PgPool) -> io::Result<Self> {
+    pub fn start(
+        listener: TcpListener,
+        store: Store,
+        artifacts: ArtifactStore,
+        registry: Registry,
+    ) -> io::Result<Self> {
+        let database = store.pool().clone();
         let app = move || {
             App::new()
                 .app_data(web::Data::new(database.clone()))
@@ -75,9 +87,12 @@ impl Serving {
             .shutdown_timeout(GRACE.as_secs())
             .listen(listener)?
             .run();
+        let handle = server.handle();
+        let coordinator = Coordinator::start(store, artifacts, registry, Pace::default());
         Ok(Self {
-            handle: server.handle(),
+            handle,
             task: tokio::spawn(server),
+            coordinator,
         })
     }
 
@@ -89,10 +104,10 @@ impl Serving {
         (&mut self.task).await.map_err(io::Error::other)?
     }
 
-    /// Finishes the requests under way and ends.
+    /// Finishes the requests and plans under way and ends.
     pub async fn stop(self) {
         self.handle.stop(true).await;
-        let _ = self.task.await;
+        self.coordinator.stop().await;
     }
 }
 

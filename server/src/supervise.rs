@@ -1,6 +1,8 @@
 //! What keeps the processes of one machine running: the data folder, the private Postgres, the local worker.
 
 pub mod data_folder;
+mod stop;
 pub mod worker;
 
 pub use data_folder::DataFolder;
+pub use stop::Stop;

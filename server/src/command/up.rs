@@ -7,16 +7,17 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
+use lyceum_core::recipe::Registry;
 use lyceum_postgres::PrivatePostgres;
 use lyceum_postgres::process::KeptProcess;
+use lyceum_store::artifact::ArtifactStore;
 use sqlx::PgPool;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::serve::{self, Serving};
 use crate::settings::{
     CommonArgs, Database, DatabaseArgs, DatabaseUrl, Secret, Server, ServerArgs, Sources, WorkerArgs,
 };
-use crate::supervise::{DataFolder, worker};
+use crate::supervise::{DataFolder, Stop, worker};
 use crate::token::Scope;
 use crate::{database, token};
 
@@ -146,8 +147,9 @@ async fn start_in(
             (Some(postgres), url)
         }
     };
-    let pool = database::open(&url, prepared.database.connections).await?;
-    database::migrate(&pool).await?;
+    let store = database::open(&url, prepared.database.connections).await?;
+    let artifacts_folder = prepared.server.artifacts_folder(folder.path());
+    let artifacts = ArtifactStore::folder(&artifacts_folder, store.pool().clone())?;
 
     let listener = prepared
         .listener
@@ -155,13 +157,14 @@ async fn start_in(
         .context("cannot hand the port to the server")?;
     let local = format!("http://{}", listener.local_addr().context("the port is gone")?);
     let address = prepared.server.public_url.clone().unwrap_or_else(|| local.clone());
-    let token = admin_token(folder, &pool, &address).await?;
-    let serving = Serving::start(listener, pool).context("cannot start the server")?;
+    let token = admin_token(folder, store.pool(), &address).await?;
+    let serving = Serving::start(listener, store, artifacts, Registry::default()).context("cannot start the server")?;
 
     let worker = match prepared.worker.clone() {
         Some(program) => {
             let environment = vec![
                 ("DATABASE_URL", url.expose().to_owned()),
+                ("LYCEUM_ARTIFACTS", artifacts_folder.to_string_lossy().into_owned()),
                 ("LYCEUM_SERVER", local),
                 ("LYCEUM_TOKEN", token.expose().to_owned()),
                 // libtorch's threads spin while they wait, which starves everything else on the same cores.
@@ -195,27 +198,4 @@ async fn admin_token(folder: &DataFolder, pool: &PgPool, address: &str) -> anyho
     }
     println!("The admin token is in {}", file.display());
     Ok(token)
-}
-
-/// Ctrl-C or SIGTERM.
-struct Stop {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl Stop {
-    fn new() -> anyhow::Result<Self> {
-        let listen = |kind| signal(kind).context("cannot listen for signals");
-        Ok(Self {
-            interrupt: listen(SignalKind::interrupt())?,
-            terminate: listen(SignalKind::terminate())?,
-        })
-    }
-
-    async fn asked(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
-    }
 }

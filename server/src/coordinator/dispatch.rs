@@ -59,7 +59,9 @@ async fn listen(store: &Store) -> Option<PgListener> {
 
 /// The next execution that is told of. A broken connection ends the listener; the next look opens another.
 async fn next_notification(listener: &mut Option<PgListener>) -> Option<ExecutionId> {
-    let Some(open) = listener else { return std::future::pending().await };
+    let Some(open) = listener else {
+        return std::future::pending().await;
+    };
     match open.recv().await {
         Ok(notification) => notification.payload().parse().ok(),
         Err(error) => {

@@ -39,7 +39,11 @@ enum Fault {
 
 impl Planner {
     pub(super) fn new(store: Store, registry: Registry) -> Self {
-        Self { store, registry, views: Mutex::default() }
+        Self {
+            store,
+            registry,
+            views: Mutex::default(),
+        }
     }
 
     /// Plans `id` until nothing is left to plan. What cannot be planned stops the execution with the reason; a database
@@ -72,7 +76,9 @@ impl Planner {
 
     async fn plan_once(&self, id: ExecutionId) -> Result<Option<Carried>, Fault> {
         let mut tx = self.store.pool().begin().await.map_err(StoreError::from)?;
-        let Some(locked) = lock(&mut tx, id).await? else { return Ok(None) };
+        let Some(locked) = lock(&mut tx, id).await? else {
+            return Ok(None);
+        };
         let started = Instant::now();
         let recipe = Arc::clone(self.registry.get(&locked.state.config.recipe)?);
         let mut cache = self.take(id);
@@ -80,7 +86,12 @@ impl Planner {
         let plan = loop {
             let (plan, view) = ask(Arc::clone(&recipe), &locked, std::mem::take(&mut cache.view)).await?;
             cache.view = view;
-            let missing: Vec<Want> = plan.wants.iter().copied().filter(|want| !has(&cache.view, want)).collect();
+            let missing: Vec<Want> = plan
+                .wants
+                .iter()
+                .copied()
+                .filter(|want| !has(&cache.view, want))
+                .collect();
             if missing.is_empty() && !plan.wants.is_empty() {
                 return Err(Fault::WantsAgain(plan.wants));
             }
@@ -91,7 +102,10 @@ impl Planner {
         };
         let carried = carry_out(&mut tx, &locked, &plan, started.elapsed().as_secs_f64()).await?;
         tx.commit().await.map_err(StoreError::from)?;
-        self.views.lock().unwrap_or_else(PoisonError::into_inner).insert(id, cache);
+        self.views
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(id, cache);
         tracing::debug!(
             execution.id = %id,
             step = locked.state.step,
@@ -105,7 +119,11 @@ impl Planner {
     /// The view of `id` so far. It is put back only after its plan was carried out, so that one which was not starts from
     /// rows again.
     fn take(&self, id: ExecutionId) -> ViewCache {
-        self.views.lock().unwrap_or_else(PoisonError::into_inner).remove(&id).unwrap_or_default()
+        self.views
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&id)
+            .unwrap_or_default()
     }
 
     fn forget(&self, id: ExecutionId) {
@@ -142,5 +160,6 @@ fn has(view: &StepView, want: &Want) -> bool {
 
 fn said(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a word".to_owned())
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "without a word".to_owned())
 }

@@ -13,6 +13,9 @@ use super::{File, FileError};
 /// The name of the settings file in the data folder.
 const FILE_NAME: &str = "lyceum.toml";
 
+/// What is logged unless asked for otherwise: the libraries tell the usual at length.
+const QUIET: &str = "info,actix_server=warn,sqlx=warn";
+
 /// Where data and settings are, and what is logged.
 #[derive(Args, Clone, Debug, Default, Deserialize)]
 #[command(next_help_heading = "Common settings")]
@@ -28,7 +31,7 @@ pub struct CommonArgs {
     #[serde(skip)]
     config: Option<PathBuf>,
 
-    /// What to log: a level, or levels by module such as `info,sqlx=debug` [default: info]
+    /// What to log: a level, or levels by module such as `info,sqlx=debug` [default: info, and the warnings of libraries]
     #[arg(long, global = true, env = "LYCEUM_LOG", value_name = "FILTER")]
     log: Option<String>,
 
@@ -117,7 +120,7 @@ impl Sources {
             return Err(SourcesError::NotAFolder(data));
         }
         let stored: CommonArgs = file.group()?;
-        let filter = given.log.or(stored.log).unwrap_or_else(|| "info".to_owned());
+        let filter = given.log.or(stored.log).unwrap_or_else(|| QUIET.to_owned());
         EnvFilter::try_new(&filter).map_err(|source| SourcesError::LogFilter {
             filter: filter.clone(),
             source,

@@ -1,6 +1,7 @@
 //! Where the server listens and what it allows.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Deserialize;
@@ -23,9 +24,9 @@ pub struct ServerArgs {
     #[arg(long, env = "LYCEUM_PUBLIC_URL", value_name = "URL")]
     public_url: Option<String>,
 
-    /// Where artifacts are kept: a folder, or the URL of an S3-compatible bucket [default: artifacts in the data folder]
-    #[arg(long, env = "LYCEUM_ARTIFACTS", value_name = "DIR|URL")]
-    artifacts: Option<String>,
+    /// The folder that artifacts are kept in; servers of one database share it [default: artifacts in the data folder]
+    #[arg(long, env = "LYCEUM_ARTIFACTS", value_name = "DIR")]
+    artifacts: Option<PathBuf>,
 }
 
 /// The server, as resolved.
@@ -37,8 +38,15 @@ pub struct Server {
     pub port: u16,
     /// The address that browsers and workers use, if it is not the one listened at.
     pub public_url: Option<String>,
-    /// The folder or URL of the artifacts, if it is not in the data folder.
-    pub artifacts: Option<String>,
+    /// The folder of the artifacts, if it is not in the data folder.
+    pub artifacts: Option<PathBuf>,
+}
+
+impl Server {
+    /// The folder of the artifacts, for a server with the data folder `data`.
+    pub fn artifacts_folder(&self, data: &Path) -> PathBuf {
+        self.artifacts.clone().unwrap_or_else(|| data.join("artifacts"))
+    }
 }
 
 impl ServerArgs {

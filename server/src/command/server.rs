@@ -1,0 +1,68 @@
+//! `lyceum server`.
+
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::Args;
+use lyceum_core::recipe::Registry;
+use lyceum_store::artifact::ArtifactStore;
+
+use crate::database;
+use crate::serve::{self, Serving};
+use crate::settings::{self, CommonArgs, Database, DatabaseArgs, DatabaseUrl, ServerArgs, Sources};
+use crate::supervise::Stop;
+
+/// Run the server alone, on a Postgres of your own
+///
+/// Any number of servers may run on one database; they share one folder of artifacts. Make the first token with
+/// `lyceum token create`. Ctrl-C or SIGTERM stops it in order.
+#[derive(Args, Debug)]
+pub(crate) struct Server {
+    #[command(flatten)]
+    server: ServerArgs,
+    #[command(flatten)]
+    database: DatabaseArgs,
+}
+
+impl Server {
+    pub(crate) fn run(self, common: CommonArgs) -> anyhow::Result<ExitCode> {
+        let sources = Sources::read(common)?;
+        let server = self.server.resolve(&sources.file)?;
+        let database = self.database.resolve(&sources.file)?;
+        sources.log.start();
+        let url = database.url.clone().context(
+            "no database named; give its address in DATABASE_URL or with --database-url, or use `lyceum up`, which brings one",
+        )?;
+        let listener = serve::listen(server.host, server.port)?;
+        super::runtime()?.block_on(run(url, database, server, sources.data, listener))
+    }
+}
+
+async fn run(
+    url: DatabaseUrl,
+    database: Database,
+    server: settings::Server,
+    data: PathBuf,
+    listener: TcpListener,
+) -> anyhow::Result<ExitCode> {
+    let mut stop = Stop::new().context("cannot listen for signals")?;
+    let store = database::open(&url, database.connections).await?;
+    let artifacts = ArtifactStore::folder(&server.artifacts_folder(&data), store.pool().clone())?;
+    let address = listener.local_addr().context("the port is gone")?;
+    let mut serving =
+        Serving::start(listener, store, artifacts, Registry::default()).context("cannot start the server")?;
+    println!(
+        "Lyceum is ready at {}",
+        server.public_url.unwrap_or_else(|| format!("http://{address}"))
+    );
+    let outcome = tokio::select! {
+        ended = serving.ended() => ended.context("the server ended").map(|()| ExitCode::FAILURE),
+        () = stop.asked() => Ok(ExitCode::SUCCESS),
+    };
+    tokio::select! {
+        () = serving.stop() => outcome,
+        () = stop.asked() => std::process::exit(130),
+    }
+}

@@ -1,0 +1,126 @@
+//! The database: the installed Postgres, or the one named.
+
+use std::time::SystemTime;
+
+use lyceum_postgres::Binaries;
+use sqlx::{Connection as _, PgConnection};
+
+use super::{Finding, ask};
+use crate::database;
+use crate::settings::DatabaseUrl;
+
+/// What the queue's tables need.
+const EXTENSIONS: [&str; 2] = ["hstore", "pgcrypto"];
+/// Leases are seconds; clocks this far apart make them meaningless.
+const LARGEST_SKEW_SECONDS: f64 = 2.0;
+
+pub(super) async fn examine(url: Option<&DatabaseUrl>) -> Vec<Finding> {
+    match url {
+        Some(url) => named(url).await,
+        None => installed(),
+    }
+}
+
+fn installed() -> Vec<Finding> {
+    let binaries = match Binaries::newest() {
+        Ok(binaries) => binaries,
+        Err(error) => return vec![Finding::error(&error)],
+    };
+    let folder = binaries.folder();
+    let found = Finding::good(format!("Postgres {} in {}", binaries.version(), folder.display()));
+    let shared = ask(&folder.join("pg_config").to_string_lossy(), &["--sharedir"]);
+    let Some(shared) = shared else { return vec![found] };
+    let missing: Vec<_> = EXTENSIONS
+        .into_iter()
+        .filter(|name| {
+            !std::path::Path::new(&shared)
+                .join(format!("extension/{name}.control"))
+                .exists()
+        })
+        .collect();
+    vec![found, extensions(&missing)]
+}
+
+async fn named(url: &DatabaseUrl) -> Vec<Finding> {
+    if let Err(error) = database::check(url).await {
+        return vec![Finding::error(&error)];
+    }
+    let mut findings = vec![Finding::good(format!("the database at {url} answers"))];
+    match facts(url).await {
+        Ok((missing, skew)) => {
+            let missing: Vec<_> = missing.iter().map(String::as_str).collect();
+            findings.push(extensions(&missing));
+            findings.push(clock(skew));
+        }
+        Err(error) => findings.push(Finding::bad(
+            format!("the database at {url}: {error}"),
+            "look into its log",
+        )),
+    }
+    findings
+}
+
+/// The extensions that are not there, and how far its clock is ahead of this machine's, in seconds.
+async fn facts(url: &DatabaseUrl) -> sqlx::Result<(Vec<String>, f64)> {
+    let mut connection = PgConnection::connect(url.expose()).await?;
+    let missing =
+        "SELECT name FROM unnest($1::text[]) name WHERE name NOT IN (SELECT name FROM pg_available_extensions)";
+    let missing = sqlx::query_scalar(missing)
+        .bind(EXTENSIONS.map(str::to_owned).to_vec())
+        .fetch_all(&mut connection)
+        .await?;
+    let before = seconds_now();
+    let clock = "SELECT extract(epoch FROM clock_timestamp())::float8";
+    let theirs: f64 = sqlx::query_scalar(clock).fetch_one(&mut connection).await?;
+    Ok((missing, theirs - f64::midpoint(before, seconds_now())))
+}
+
+fn extensions(missing: &[&str]) -> Finding {
+    if missing.is_empty() {
+        return Finding::good(format!("Postgres' extensions {} can be had", EXTENSIONS.join(" and ")));
+    }
+    let what = format!("Postgres' extensions {} are not installed", missing.join(" and "));
+    Finding::bad(what, "install postgresql-contrib of the server's version where it runs")
+}
+
+fn clock(skew: f64) -> Finding {
+    let what = format!("the database's clock is {skew:+.1} s off this machine's");
+    if skew.abs() < LARGEST_SKEW_SECONDS {
+        Finding::good(what)
+    } else {
+        Finding::bad(what, "set both by NTP")
+    }
+}
+
+fn seconds_now() -> f64 {
+    SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::Verdict;
+
+    #[test]
+    fn clocks_may_differ_a_little() {
+        assert_eq!(clock(-0.3).verdict, Verdict::Good);
+        assert!(matches!(clock(4.0).verdict, Verdict::Bad { .. }));
+    }
+
+    #[tokio::test]
+    async fn a_live_database_is_judged() {
+        let database = lyceum_postgres::TestCluster::shared()
+            .await
+            .unwrap()
+            .database()
+            .await
+            .unwrap();
+        let url = database.url().parse().unwrap();
+        let (missing, skew) = facts(&url).await.unwrap();
+        assert_eq!(missing, [""; 0]);
+        assert!(skew.abs() < 1.0, "the same clock: {skew}");
+    }
+}

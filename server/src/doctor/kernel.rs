@@ -1,0 +1,67 @@
+//! What the kernel offers to the verifier's sandbox.
+
+use std::fs;
+
+use super::Finding;
+
+pub(super) fn examine() -> Vec<Finding> {
+    let read = |path| fs::read_to_string(path).unwrap_or_default();
+    vec![
+        seccomp(&read("/proc/sys/kernel/seccomp/actions_avail")),
+        landlock(&read("/sys/kernel/security/lsm")),
+        namespaces(
+            &read("/proc/sys/user/max_user_namespaces"),
+            &read("/proc/sys/kernel/unprivileged_userns_clone"),
+            &read("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"),
+        ),
+    ]
+}
+
+fn seccomp(actions: &str) -> Finding {
+    if actions.contains("errno") {
+        return Finding::good("the kernel filters system calls (seccomp)");
+    }
+    Finding::bad(
+        "the kernel does not filter system calls (seccomp)",
+        "run a kernel built with CONFIG_SECCOMP_FILTER",
+    )
+}
+
+fn landlock(modules: &str) -> Finding {
+    if modules.split(',').any(|module| module.trim() == "landlock") {
+        return Finding::good("the kernel confines file access (landlock)");
+    }
+    // The list is not there when securityfs is not mounted, as in containers; the self-test then tells.
+    Finding::lacking(
+        "the kernel does not tell that it confines file access (landlock)",
+        "run kernel 5.13 or newer with `landlock` in its parameter lsm=; the sandbox's other layers hold without it",
+    )
+}
+
+fn namespaces(most: &str, cloning: &str, apparmor: &str) -> Finding {
+    let barred = most.trim() == "0" || cloning.trim() == "0" || apparmor.trim() == "1";
+    if !barred || nix::unistd::geteuid().is_root() {
+        return Finding::good("programs can be given namespaces of their own");
+    }
+    Finding::lacking(
+        "users may not make namespaces",
+        "sysctl kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu) or user.max_user_namespaces=10000; \
+         the sandbox's other layers hold without it",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::Verdict;
+
+    #[test]
+    fn what_the_kernel_tells_is_read() {
+        assert_eq!(landlock("lockdown,capability,landlock,yama").verdict, Verdict::Good);
+        assert!(matches!(
+            landlock("lockdown,capability").verdict,
+            Verdict::Lacking { .. }
+        ));
+        assert!(matches!(seccomp("").verdict, Verdict::Bad { .. }));
+    }
+}

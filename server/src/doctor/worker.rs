@@ -1,0 +1,40 @@
+//! The local worker, and with it libtorch and the sandbox.
+
+use std::process::Command;
+
+use super::Finding;
+use crate::settings::Worker;
+use crate::supervise::worker::find;
+
+pub(super) fn examine(settings: &Worker) -> Vec<Finding> {
+    if !settings.wanted {
+        return vec![Finding::lacking(
+            "no local worker is wanted",
+            "run lyceum-worker elsewhere, or drop --no-worker",
+        )];
+    }
+    match find(settings.program.as_deref()) {
+        Ok(program) => {
+            let runs = Finding::good(format!("{} runs and is of this release", program.display()));
+            vec![runs, sandbox(&program)]
+        }
+        Err(error) => vec![Finding::error(&error)],
+    }
+}
+
+fn sandbox(program: &std::path::Path) -> Finding {
+    let cure = "see docs/SECURITY.md; a machine that cannot confine programs must not verify any";
+    match Command::new(program).args(["verify", "--self-test"]).output() {
+        Ok(output) if output.status.success() => Finding::good("the verifier's sandbox contains its attacks"),
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let last = said
+                .lines()
+                .rev()
+                .find(|line| !line.trim().is_empty())
+                .unwrap_or("it said nothing");
+            Finding::bad(format!("the verifier's self-test failed: {last}"), cure)
+        }
+        Err(error) => Finding::bad(format!("the verifier's self-test does not run: {error}"), cure),
+    }
+}
