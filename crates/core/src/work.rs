@@ -19,8 +19,8 @@ pub use rollout::{
     RolloutResult, RolloutUsage, Sampling, VocabularyMask,
 };
 pub use update::{
-    KlReference, LossAggregation, MemberDiagnostics, MemberUpdate, MemberUpdated, Optimizer, Piece, PolicyLoss,
-    SequenceRef, UpdatePayload, UpdateResult,
+    KlReference, LossAggregation, MemberDiagnostics, MemberUpdate, MemberUpdated, OldPolicy, Optimizer, Piece,
+    PolicyLoss, SequenceRef, UpdatePayload, UpdateResult,
 };
 pub use version::{AdapterRef, BaseModel, LoraShape};
 

@@ -8,6 +8,7 @@ pub mod config;
 pub mod device;
 pub mod error;
 pub mod generate;
+pub mod learn;
 pub mod model;
 pub mod peft;
 pub mod population;

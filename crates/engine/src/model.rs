@@ -8,7 +8,10 @@ mod norm;
 mod rope;
 
 pub use attention::{Attend, CausalAttention};
+pub(crate) use layer::rotated_heads;
 pub use layer::{Adapted, LayerWeights, decoder_layer};
+pub(crate) use mlp::gated;
+pub(crate) use norm::rms_norm;
 pub use rope::RopeTables;
 
 use std::path::Path;

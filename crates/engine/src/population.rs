@@ -125,6 +125,19 @@ impl Population {
         })
     }
 
+    /// The same population in memory of its own.
+    pub fn duplicate(&self) -> Result<Self> {
+        Ok(Self {
+            shape: self.shape.clone(),
+            layers: self.map(|tensor| {
+                let mut copy = tensor.f_empty_like()?;
+                copy.f_copy_(tensor)?;
+                Ok(copy)
+            })?,
+            members: self.members,
+        })
+    }
+
     /// Adapter parameters of one member.
     pub fn parameters_per_member(&self) -> i64 {
         self.tensors()
@@ -141,7 +154,8 @@ impl Population {
             .flat_map(|(index, layer)| layer.iter().map(move |(p, factors)| (index, p, factors)))
     }
 
-    fn map(&self, convert: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Vec<LayerFactors>> {
+    /// What `convert` makes of every stacked factor.
+    pub(crate) fn map(&self, convert: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Vec<LayerFactors>> {
         self.layers
             .iter()
             .map(|layer| {

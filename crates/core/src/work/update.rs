@@ -20,11 +20,18 @@ pub struct UpdatePayload {
     pub loss: PolicyLoss,
     /// The optimizer.
     pub optimizer: Optimizer,
-    /// Tokens of one micro-batch at the most.
+    /// Tokens of one micro-batch at the most; a longer sequence is a micro-batch of its own.
     pub micro_batch_tokens: u32,
+    /// Compute each layer's activations a second time for its backward pass, so that one layer's are held in place of all.
+    #[serde(default = "yes")]
+    pub recompute: bool,
     /// Where an update is cut: compute this piece of the gradient and store it, or sum the pieces and step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub piece: Option<Piece>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// One member's part in an update.
@@ -37,6 +44,9 @@ pub struct MemberUpdate {
     pub from: AdapterRef,
     /// What the new weights will be called.
     pub to: VersionId,
+    /// The version that this member is held near to, in place of what the loss names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kl_reference: Option<AdapterRef>,
     /// What it learns from, in the order in which it is learned.
     pub sequences: Vec<SequenceRef>,
 }
@@ -69,6 +79,8 @@ pub struct PolicyLoss {
     pub clip_high: f64,
     /// With a negative advantage the loss is bounded by this times its size; none does not bound it.
     pub clip_dual: Option<f64>,
+    /// What the denominator of the ratio is.
+    pub old_policy: OldPolicy,
     /// How tokens are averaged.
     pub aggregation: LossAggregation,
     /// Weight of the entropy bonus.
@@ -86,12 +98,23 @@ impl Default for PolicyLoss {
             clip_low: 0.2,
             clip_high: 0.28,
             clip_dual: Some(3.0),
+            old_policy: OldPolicy::Sampler,
             aggregation: LossAggregation::TokenMean,
             entropy: 0.0,
             kl: 0.0,
             kl_reference: KlReference::Base,
         }
     }
+}
+
+/// Whose log-probabilities the ratio is taken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OldPolicy {
+    /// Those that came with the sequences, so that the ratio also corrects for what the sampler computed differently.
+    Sampler,
+    /// The trainer's own before the first step, as verl computes them: the ratio of a first step is 1.
+    Trainer,
 }
 
 /// How the losses of tokens become one.
@@ -132,7 +155,7 @@ pub struct Optimizer {
     /// Decoupled weight decay.
     #[schemars(range(min = 0.0))]
     pub weight_decay: f64,
-    /// Largest norm of a member's gradient; a larger one is scaled down to it.
+    /// Largest norm of a member's gradient; a larger one is scaled down to it. 0 sets no limit.
     #[schemars(range(min = 0.0))]
     pub max_grad_norm: f64,
     /// Passes over the batch.
@@ -205,7 +228,7 @@ pub struct MemberUpdated {
 /// How a member's step went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MemberDiagnostics {
-    /// Policy loss, mean over optimizer steps.
+    /// Policy loss (or cross-entropy) without the entropy and KL terms, mean over optimizer steps.
     pub policy_loss: f64,
     /// Norm of the gradient before it was scaled down, mean over optimizer steps.
     pub grad_norm: f64,
@@ -219,6 +242,6 @@ pub struct MemberDiagnostics {
     pub sampler_mismatch: f64,
     /// Mean KL divergence to the reference, in nats; 0 where none is asked for.
     pub kl: f64,
-    /// Tokens learned from.
+    /// Tokens learned from, each counted once.
     pub tokens: u64,
 }

@@ -94,6 +94,33 @@ pub struct Adapted<'a> {
     pub groups: &'a RowGroups,
 }
 
+/// Cuts the joint projection `[sequences, length, query_size + 2 · key_value_size]` into normed and rotated queries
+/// `[sequences, length, heads, head_dim]`, keys and values `[sequences, length, kv_heads, head_dim]`.
+pub(crate) fn rotated_heads(
+    config: &ModelConfig,
+    weights: &LayerWeights,
+    qkv: &Tensor,
+    rope: &RopeTables,
+) -> Result<(Tensor, Tensor, Tensor)> {
+    let (sequences, length, _) = qkv.size3()?;
+    let (heads, kv_heads) = (config.num_attention_heads, config.num_key_value_heads);
+    let qkv = qkv.f_view([sequences, length, heads + 2 * kv_heads, config.head_dim])?;
+    // Splits rather than slices: their gradient is one concatenation.
+    let mut parts = qkv.f_split_with_sizes([heads + kv_heads, kv_heads], 2)?;
+    let value = parts.swap_remove(1);
+    let query_key = parts.swap_remove(0);
+    let query_key = match &weights.qk_norm {
+        Some(weight) => {
+            let scaled = query_key.f_rms_norm([config.head_dim], None::<&Tensor>, config.rms_norm_eps)?;
+            rope.rotate(&scaled.f_mul(weight)?)?
+        }
+        None => rope.rotate(&query_key)?,
+    };
+    let mut parts = query_key.f_split_with_sizes([heads, kv_heads], 2)?;
+    let key = parts.swap_remove(1);
+    Ok((parts.swap_remove(0), key, value))
+}
+
 /// Applies a layer to hidden states `[sequences, length, hidden_size]`. A pure function of its arguments (but for what
 /// `attention` keeps), so a caller may run it again to recompute activations.
 pub fn decoder_layer(
@@ -119,22 +146,8 @@ pub fn decoder_layer(
     let qkv = project(&normed, &weights.qkv_proj, weights.qkv_bias.as_ref(), |layer| {
         &layer.qkv
     })?;
-    let (heads, kv_heads) = (config.num_attention_heads, config.num_key_value_heads);
-    let qkv = qkv.f_view([sequences, length, heads + 2 * kv_heads, config.head_dim])?;
-    let query_key = qkv.f_narrow(2, 0, heads + kv_heads)?;
-    let query_key = match &weights.qk_norm {
-        Some(weight) => {
-            let scaled = query_key.f_rms_norm([config.head_dim], None::<&Tensor>, config.rms_norm_eps)?;
-            rope.rotate(&scaled.f_mul(weight)?)?
-        }
-        None => rope.rotate(&query_key)?,
-    };
-    let attended = attention.attend(
-        index,
-        &query_key.f_narrow(2, 0, heads)?,
-        &query_key.f_narrow(2, heads, kv_heads)?,
-        &qkv.f_narrow(2, heads + kv_heads, kv_heads)?,
-    )?;
+    let (query, key, value) = rotated_heads(config, weights, &qkv.f_view([sequences, length, -1])?, rope)?;
+    let attended = attention.attend(index, &query, &key, &value)?;
     let attended = attended.f_view([sequences * length, config.query_size()])?;
     let hidden = hidden.f_add(&project(&attended, &weights.o_proj, None, |layer| &layer.o)?)?;
 

@@ -1,0 +1,36 @@
+//! Learning: all members of a population in the same passes over the shared base.
+//!
+//! An [`update`](fn@update) takes the sequences of each member through `epochs × minibatches` optimizer steps. The sequences
+//! of a step are dealt to micro-batches of a token budget; each passes forward through the layers, through the output
+//! projection in chunks of rows, and backward through the layers, whose activations are kept or computed a second time.
+//! Members never mix: each has its own normaliser, gradient norm and optimizer step, so what a member learns does not depend
+//! on the others. The base is frozen, so the backward pass is written out for it and has no products for its weights.
+
+mod adamw;
+mod attention;
+mod backbone;
+mod batch;
+mod clip;
+mod diagnostics;
+mod head;
+mod layout;
+mod linear;
+mod loss;
+mod mlp;
+mod norm;
+mod optimizer_state;
+mod piece;
+mod rows;
+mod sequence;
+mod trained;
+mod update;
+
+pub use adamw::AdamW;
+pub use clip::clip_gradients;
+pub use head::{HeadGradient, TokenWeights, backward_through_head};
+pub use loss::{Loss, TokenLoss, TokenScores};
+pub use optimizer_state::{Moments, OptimizerState};
+pub use piece::GradientPiece;
+pub use sequence::TrainingSequence;
+pub use trained::TrainedTensor;
+pub use update::{KlReference, Progress, Update, UpdateOptions, Updated};

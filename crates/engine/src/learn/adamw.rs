@@ -1,0 +1,110 @@
+//! AdamW for all members at once.
+
+use lyceum_core::work::Optimizer;
+use tch::Tensor;
+
+use super::clip::per_member;
+use super::optimizer_state::OptimizerState;
+use super::trained::TrainedTensor;
+use crate::error::Result;
+
+/// AdamW (Loshchilov and Hutter 2019, arXiv 1711.05101, Algorithm 2), in the order of operations of PyTorch.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AdamW {
+    /// Step size.
+    pub learning_rate: f64,
+    /// Decay of the first moment.
+    pub beta1: f64,
+    /// Decay of the second moment.
+    pub beta2: f64,
+    /// Keeps the denominator from zero.
+    pub eps: f64,
+    /// Decoupled weight decay.
+    pub weight_decay: f64,
+}
+
+impl From<&Optimizer> for AdamW {
+    fn from(config: &Optimizer) -> Self {
+        let &Optimizer {
+            learning_rate,
+            beta1,
+            beta2,
+            eps,
+            weight_decay,
+            ..
+        } = config;
+        Self {
+            learning_rate,
+            beta1,
+            beta2,
+            eps,
+            weight_decay,
+        }
+    }
+}
+
+impl AdamW {
+    /// Steps the given members of `trained`, in place; the others keep values, moments and step count. `gradients` and the
+    /// state's moments stand in the order of `trained`.
+    pub fn step(
+        &self,
+        trained: &[TrainedTensor],
+        gradients: &[Tensor],
+        members: &[usize],
+        state: &mut OptimizerState,
+    ) -> Result<()> {
+        for &member in members {
+            state.steps[member] += 1;
+        }
+        let all = members.len() == state.steps.len();
+        for ((tensor, gradient), moments) in trained.iter().zip(gradients).zip(&state.moments) {
+            if all {
+                let (values, exp_avg, exp_avg_sq) = (&tensor.values, &moments.exp_avg, &moments.exp_avg_sq);
+                self.step_tensor(values, gradient, exp_avg, exp_avg_sq, &state.steps)?;
+                continue;
+            }
+            for &member in members {
+                let of_member = |stacked: &Tensor| stacked.f_narrow(0, member as i64, 1);
+                self.step_tensor(
+                    &of_member(&tensor.values)?,
+                    &of_member(gradient)?,
+                    &of_member(&moments.exp_avg)?,
+                    &of_member(&moments.exp_avg_sq)?,
+                    &state.steps[member..=member],
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    fn step_tensor(
+        &self,
+        values: &Tensor,
+        gradient: &Tensor,
+        exp_avg: &Tensor,
+        exp_avg_sq: &Tensor,
+        steps: &[u64],
+    ) -> Result<()> {
+        let of_steps = |value: &dyn Fn(f64) -> f64| -> Result<Tensor> {
+            let by_member: Vec<f32> = steps.iter().map(|&step| value(step as f64) as f32).collect();
+            per_member(&by_member, values)
+        };
+        let (mut exp_avg, mut exp_avg_sq) = (exp_avg.shallow_clone(), exp_avg_sq.shallow_clone());
+        let _ = exp_avg.f_lerp_(gradient, 1.0 - self.beta1)?;
+        let square = gradient.f_square()?.f_mul_scalar_(1.0 - self.beta2)?;
+        let _ = exp_avg_sq.f_mul_scalar_(self.beta2)?.f_add_(&square)?;
+        drop(square);
+        let denominator = exp_avg_sq
+            .f_sqrt()?
+            .f_mul_(&of_steps(&|step| (1.0 - self.beta2.powf(step)).sqrt().recip())?)?
+            .f_add_scalar_(self.eps)?;
+        let change = exp_avg
+            .f_mul(&of_steps(&|step| -self.learning_rate / (1.0 - self.beta1.powf(step)))?)?
+            .f_div_(&denominator)?;
+        let mut values = values.shallow_clone();
+        let _ = values
+            .f_mul_scalar_(1.0 - self.learning_rate * self.weight_decay)?
+            .f_add_(&change)?;
+        Ok(())
+    }
+}

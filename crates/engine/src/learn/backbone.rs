@@ -1,0 +1,188 @@
+//! The decoder layers, forward and backward, with activations kept or computed again.
+
+use tch::Tensor;
+
+use super::attention::{AttentionTape, attend};
+use super::layout::{Layout, Packing};
+use super::linear::AdaptedLinear;
+use super::mlp::gated_backward;
+use super::norm::rms_norm_backward;
+use super::rows::MemberRows;
+use crate::error::Result;
+use crate::model::{LayerWeights, Model, RopeTables, gated, rms_norm};
+use crate::population::{LayerFactors, Population, Projection};
+
+/// The layers with a population's adapters, arranged for one micro-batch.
+pub(super) struct Backbone<'a> {
+    model: &'a Model,
+    rows: &'a MemberRows,
+    packing: &'a Packing,
+    rope: RopeTables,
+    layers: Vec<Layer<'a>>,
+}
+
+struct Layer<'a> {
+    weights: &'a LayerWeights,
+    qkv: AdaptedLinear<'a>,
+    o: AdaptedLinear<'a>,
+    gate_up: AdaptedLinear<'a>,
+    down: AdaptedLinear<'a>,
+}
+
+/// What the backward pass needs of each layer.
+pub(super) enum Kept {
+    /// Its input, `[T, hidden_size]`: the rest is computed again.
+    Input(Tensor),
+    /// Everything.
+    Tape(Box<Tape>),
+}
+
+/// The activations of a layer. `inner` are the products with the adapters' A.
+pub(super) struct Tape {
+    input: Tensor,
+    normed: Tensor,
+    qkv_inner: Option<Tensor>,
+    attention: AttentionTape,
+    o_inner: Option<Tensor>,
+    between: Tensor,
+    between_normed: Tensor,
+    gate_up: Tensor,
+    gate_up_inner: Option<Tensor>,
+    gated: Tensor,
+    down_inner: Option<Tensor>,
+}
+
+impl<'a> Backbone<'a> {
+    pub(super) fn new(model: &'a Model, population: Option<&Population>, layout: &'a Layout) -> Result<Self> {
+        let rows = &layout.members;
+        let layers = model.layers.iter().enumerate().map(|(index, weights)| {
+            let factors = population.map(|population| (&population.layers[index], population.shape.scaling()));
+            let linear = |weight, bias, projections: &[Projection]| {
+                AdaptedLinear::new(weight, bias, projections, factors, rows, &model.config)
+            };
+            Ok(Layer {
+                weights,
+                qkv: linear(
+                    &weights.qkv_proj,
+                    weights.qkv_bias.as_ref(),
+                    &[Projection::Q, Projection::K, Projection::V],
+                )?,
+                o: linear(&weights.o_proj, None, &[Projection::O])?,
+                gate_up: linear(&weights.gate_up_proj, None, &[Projection::Gate, Projection::Up])?,
+                down: linear(&weights.down_proj, None, &[Projection::Down])?,
+            })
+        });
+        Ok(Self {
+            model,
+            rows,
+            packing: &layout.packing,
+            rope: model.rope_tables(layout.packing.length)?,
+            layers: layers.collect::<Result<_>>()?,
+        })
+    }
+
+    /// Hidden states before the final norm, `[T, hidden_size]`.
+    pub(super) fn forward(&self, ids: &Tensor) -> Result<Tensor> {
+        let mut hidden = self.model.embed(ids)?;
+        for layer in &self.layers {
+            hidden = self.apply(layer, &hidden)?;
+        }
+        Ok(hidden)
+    }
+
+    /// The same, and what the backward pass needs of each layer.
+    pub(super) fn forward_keeping(&self, ids: &Tensor, recompute: bool) -> Result<(Tensor, Vec<Kept>)> {
+        let mut hidden = self.model.embed(ids)?;
+        let mut kept = Vec::with_capacity(self.layers.len());
+        for layer in &self.layers {
+            if recompute {
+                let output = self.apply(layer, &hidden)?;
+                kept.push(Kept::Input(std::mem::replace(&mut hidden, output)));
+            } else {
+                let (output, tape) = self.record(layer, hidden)?;
+                kept.push(Kept::Tape(Box::new(tape)));
+                hidden = output;
+            }
+        }
+        Ok((hidden, kept))
+    }
+
+    /// Given the gradient of the hidden states, adds those of all factors to `sums`.
+    pub(super) fn backward(&self, mut gradient: Tensor, kept: Vec<Kept>, sums: &[LayerFactors]) -> Result<()> {
+        for ((layer, kept), sums) in self.layers.iter().zip(kept).zip(sums).rev() {
+            let tape = match kept {
+                Kept::Tape(tape) => *tape,
+                Kept::Input(input) => self.record(layer, input)?.1,
+            };
+            gradient = self.layer_backward(layer, tape, gradient, sums)?;
+        }
+        Ok(())
+    }
+
+    fn apply(&self, layer: &Layer<'_>, input: &Tensor) -> Result<Tensor> {
+        let (config, weights) = (&self.model.config, layer.weights);
+        let normed = rms_norm(input, &weights.input_layernorm, config.rms_norm_eps)?;
+        let (qkv, _) = layer.qkv.forward(&normed, self.rows)?;
+        let attended = attend(config, weights, &qkv, &self.rope, self.packing)?;
+        let between = layer.o.forward(&attended, self.rows)?.0.f_add_(input)?;
+        let normed = rms_norm(&between, &weights.post_attention_layernorm, config.rms_norm_eps)?;
+        let (gate_up, _) = layer.gate_up.forward(&normed, self.rows)?;
+        Ok(layer.down.forward(&gated(&gate_up)?, self.rows)?.0.f_add_(&between)?)
+    }
+
+    fn record(&self, layer: &Layer<'_>, input: Tensor) -> Result<(Tensor, Tape)> {
+        let (config, weights) = (&self.model.config, layer.weights);
+        let normed = rms_norm(&input, &weights.input_layernorm, config.rms_norm_eps)?;
+        let (qkv, qkv_inner) = layer.qkv.forward(&normed, self.rows)?;
+        let attention = AttentionTape::record(config, weights, &qkv, &self.rope, self.packing)?;
+        let (mut between, o_inner) = layer.o.forward(&attention.attended()?, self.rows)?;
+        let between = between.f_add_(&input)?;
+        let between_normed = rms_norm(&between, &weights.post_attention_layernorm, config.rms_norm_eps)?;
+        let (gate_up, gate_up_inner) = layer.gate_up.forward(&between_normed, self.rows)?;
+        let gated = gated(&gate_up)?;
+        let (mut output, down_inner) = layer.down.forward(&gated, self.rows)?;
+        let output = output.f_add_(&between)?;
+        let tape = Tape {
+            input,
+            normed,
+            qkv_inner,
+            attention,
+            o_inner,
+            between,
+            between_normed,
+            gate_up,
+            gate_up_inner,
+            gated,
+            down_inner,
+        };
+        Ok((output, tape))
+    }
+
+    fn layer_backward(&self, layer: &Layer<'_>, tape: Tape, gradient: Tensor, sums: &LayerFactors) -> Result<Tensor> {
+        let (weights, eps, sums) = (layer.weights, self.model.config.rms_norm_eps, Some(sums));
+        let by_gated = layer
+            .down
+            .backward(&gradient, &tape.gated, tape.down_inner, self.rows, sums)?;
+        drop(tape.gated);
+        let by_gate_up = gated_backward(&by_gated, &tape.gate_up)?;
+        drop((by_gated, tape.gate_up));
+        let by_normed =
+            layer
+                .gate_up
+                .backward(&by_gate_up, &tape.between_normed, tape.gate_up_inner, self.rows, sums)?;
+        drop((by_gate_up, tape.between_normed));
+        let mut by_between = rms_norm_backward(&by_normed, &tape.between, &weights.post_attention_layernorm, eps)?;
+        let gradient = by_between.f_add_(&gradient)?;
+
+        let attended = tape.attention.attended()?;
+        let by_attended = layer.o.backward(&gradient, &attended, tape.o_inner, self.rows, sums)?;
+        drop(attended);
+        let by_qkv = tape.attention.backward(&by_attended)?;
+        drop(by_attended);
+        let by_normed = layer
+            .qkv
+            .backward(&by_qkv, &tape.normed, tape.qkv_inner, self.rows, sums)?;
+        let mut by_input = rms_norm_backward(&by_normed, &tape.input, &weights.input_layernorm, eps)?;
+        Ok(by_input.f_add_(&gradient)?)
+    }
+}

@@ -1,0 +1,229 @@
+//! Which sequences pass through the layers together.
+
+use std::ops::Range;
+
+use super::sequence::TrainingSequence;
+
+/// Members are padded to equally many rows if that adds no more than one row in so many.
+const PADDING: usize = 16;
+
+/// Sequences of one member that share their prompt, and so the computation of it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Block {
+    /// Indices among the member's sequences.
+    pub(super) sequences: Range<usize>,
+}
+
+/// One member's rows of a micro-batch.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Lane {
+    pub(super) member: usize,
+    pub(super) blocks: Vec<Block>,
+    /// Tokens that pass through the layers.
+    pub(super) rows: usize,
+}
+
+/// Sequences that pass through the layers together.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct MicroBatch {
+    /// In order of their members.
+    pub(super) lanes: Vec<Lane>,
+    /// Rows that every lane is padded to, if it is.
+    pub(super) padded: Option<usize>,
+}
+
+impl MicroBatch {
+    /// Number of sequences.
+    pub(super) fn sequences(&self) -> usize {
+        self.lanes
+            .iter()
+            .flat_map(|lane| &lane.blocks)
+            .map(|block| block.sequences.len())
+            .sum()
+    }
+}
+
+/// Deals sequences to micro-batches of at most `budget` rows; a longer sequence is a micro-batch of its own. `work` names the
+/// members and their sequences. All members advance at the same pace, so that a micro-batch holds equal shares of each, and
+/// each member's sequences stay in order. A function of its arguments alone.
+pub(super) fn deal(
+    work: &[(usize, Range<usize>)],
+    sequences: &[Vec<TrainingSequence>],
+    budget: usize,
+    share_prompts: bool,
+) -> Vec<MicroBatch> {
+    struct Queue {
+        member: usize,
+        next: usize,
+        end: usize,
+        dealt: usize,
+        total: usize,
+    }
+    let mut queues: Vec<Queue> = work
+        .iter()
+        .map(|(member, range)| Queue {
+            member: *member,
+            next: range.start,
+            end: range.end,
+            dealt: 0,
+            total: sequences[*member][range.clone()]
+                .iter()
+                .map(TrainingSequence::inputs)
+                .sum(),
+        })
+        .collect();
+    let mut batches = Vec::new();
+    let mut open = Open::default();
+    loop {
+        // The queue that has come least far: `dealt / total`, compared without a division.
+        let behind = queues
+            .iter_mut()
+            .filter(|queue| queue.next < queue.end)
+            .min_by(|a, b| (a.dealt * b.total).cmp(&(b.dealt * a.total)));
+        let Some(queue) = behind else { break };
+        let of_member = &sequences[queue.member];
+        let sequence = &of_member[queue.next];
+        let mut joins = share_prompts && open.shares_prompt(queue.member, queue.next, of_member);
+        let rows = |joins: bool| sequence.inputs() - if joins { sequence.prompt.len() } else { 0 };
+        if open.rows > 0 && open.rows + rows(joins) > budget {
+            batches.push(std::mem::take(&mut open).close(budget));
+            joins = false;
+        }
+        open.push(queue.member, queue.next, rows(joins), joins);
+        queue.dealt += sequence.inputs();
+        queue.next += 1;
+    }
+    if open.rows > 0 {
+        batches.push(open.close(budget));
+    }
+    batches
+}
+
+/// A micro-batch that is being filled.
+#[derive(Default)]
+struct Open {
+    lanes: Vec<Lane>,
+    rows: usize,
+}
+
+impl Open {
+    fn shares_prompt(&self, member: usize, index: usize, sequences: &[TrainingSequence]) -> bool {
+        let lane = self.lanes.iter().find(|lane| lane.member == member);
+        lane.and_then(|lane| lane.blocks.last())
+            .is_some_and(|block| sequences[block.sequences.start].prompt == sequences[index].prompt)
+    }
+
+    fn push(&mut self, member: usize, index: usize, rows: usize, joins: bool) {
+        let at = self
+            .lanes
+            .iter()
+            .position(|lane| lane.member == member)
+            .unwrap_or_else(|| {
+                self.lanes.push(Lane {
+                    member,
+                    blocks: Vec::new(),
+                    rows: 0,
+                });
+                self.lanes.len() - 1
+            });
+        let lane = &mut self.lanes[at];
+        match lane.blocks.last_mut() {
+            Some(block) if joins => block.sequences.end = index + 1,
+            _ => lane.blocks.push(Block {
+                sequences: index..index + 1,
+            }),
+        }
+        lane.rows += rows;
+        self.rows += rows;
+    }
+
+    fn close(mut self, budget: usize) -> MicroBatch {
+        self.lanes.sort_by_key(|lane| lane.member);
+        let longest = self.lanes.iter().map(|lane| lane.rows).max().unwrap_or(0);
+        let padded = longest * self.lanes.len();
+        let worth_it = (padded - self.rows) * PADDING <= self.rows && padded <= budget.max(self.rows);
+        MicroBatch {
+            lanes: self.lanes,
+            padded: worth_it.then_some(longest),
+        }
+    }
+}
+
+/// The `index`th of `of` even, consecutive parts of `count` things.
+pub(super) fn part(count: usize, index: usize, of: usize) -> Range<usize> {
+    count * index / of..count * (index + 1) / of
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{MicroBatch, deal};
+    use crate::learn::TrainingSequence;
+
+    fn sequence(prompt: i64, prompt_length: usize, completion: usize) -> TrainingSequence {
+        TrainingSequence {
+            id: String::new(),
+            prompt: vec![prompt; prompt_length],
+            completion: vec![1; completion],
+            logprobs: Vec::new(),
+            advantage: 0.0,
+        }
+    }
+
+    fn all(sequences: &[Vec<TrainingSequence>], budget: usize) -> Vec<MicroBatch> {
+        let work: Vec<_> = sequences
+            .iter()
+            .enumerate()
+            .map(|(member, list)| (member, 0..list.len()))
+            .collect();
+        deal(&work, sequences, budget, true)
+    }
+
+    #[test]
+    fn samples_of_one_prompt_share_it() {
+        let batches = all(&[vec![sequence(1, 10, 5), sequence(1, 10, 5), sequence(2, 10, 5)]], 100);
+        assert_eq!(batches.len(), 1);
+        assert_eq!(batches[0].lanes[0].rows, 14 + 4 + 14);
+        assert_eq!(batches[0].lanes[0].blocks.len(), 2);
+    }
+
+    #[test]
+    fn equal_members_get_equal_shares() {
+        let members: Vec<_> = (0..4).map(|_| (0..6).map(|i| sequence(i, 3, 4)).collect()).collect();
+        for batch in all(&members, 48) {
+            assert_eq!(batch.padded, Some(12));
+            assert_eq!(batch.lanes.len(), 4);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_sequence_is_dealt_once_in_order_and_within_the_budget(
+            lengths in prop::collection::vec(prop::collection::vec((0i64..3, 1usize..9, 1usize..9), 0..12), 1..5),
+            budget in 1usize..60,
+        ) {
+            let sequences: Vec<Vec<_>> = lengths
+                .iter()
+                .map(|list| list.iter().map(|&(p, l, c)| sequence(p, l, c)).collect())
+                .collect();
+            let mut seen = vec![Vec::new(); sequences.len()];
+            for batch in all(&sequences, budget) {
+                let count: usize = batch.lanes.iter().flat_map(|lane| &lane.blocks).map(|b| b.sequences.len()).sum();
+                let rows: usize = batch.lanes.iter().map(|lane| lane.rows).sum();
+                prop_assert!(rows <= budget || count == 1);
+                if let Some(padded) = batch.padded {
+                    prop_assert!(padded * batch.lanes.len() <= budget.max(rows));
+                }
+                for lane in &batch.lanes {
+                    for block in &lane.blocks {
+                        seen[lane.member].extend(block.sequences.clone());
+                    }
+                }
+            }
+            for (seen, list) in seen.iter().zip(&sequences) {
+                prop_assert_eq!(seen, &(0..list.len()).collect::<Vec<_>>());
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Gradient norms of each member, and scaling down to a largest one.
+
+use tch::{Device, Kind, Tensor};
+
+use super::trained::TrainedTensor;
+use crate::error::{EngineError, Result};
+
+/// The norm of each member's gradient over all tensors; scales those of `members` above `largest` down to it (0 sets no limit),
+/// as PyTorch's `clip_grad_norm_` does for each member alone. `gradients` stand in the order of `trained`.
+///
+/// A gradient with NaN or infinity is an error that names the member and the tensor.
+pub fn clip_gradients(
+    trained: &[TrainedTensor],
+    gradients: &[Tensor],
+    members: &[usize],
+    largest: f64,
+) -> Result<Vec<f64>> {
+    let squares = member_squares(gradients)?;
+    for &member in members {
+        require_finite("the gradient", trained, &squares, member)?;
+    }
+    let norms: Vec<f64> = (0..squares.first().map_or(0, Vec::len))
+        .map(|member| squares.iter().map(|tensor| tensor[member]).sum::<f64>().sqrt())
+        .collect();
+    let scales: Vec<f32> = norms
+        .iter()
+        .map(|norm| {
+            if largest > 0.0 {
+                (largest / (norm + 1e-6)).min(1.0) as f32
+            } else {
+                1.0
+            }
+        })
+        .collect();
+    if scales.iter().any(|&scale| scale < 1.0) {
+        for gradient in gradients {
+            let _ = gradient.shallow_clone().f_mul_(&per_member(&scales, gradient)?)?;
+        }
+    }
+    Ok(norms)
+}
+
+/// Refuses trained values with NaN or infinity, naming the member and the tensor.
+pub(super) fn check_values(trained: &[TrainedTensor], members: &[usize]) -> Result<()> {
+    let values: Vec<Tensor> = trained.iter().map(|tensor| tensor.values.shallow_clone()).collect();
+    let squares = member_squares(&values)?;
+    members
+        .iter()
+        .try_for_each(|&member| require_finite("the weight", trained, &squares, member))
+}
+
+/// One value per member, shaped to multiply a stacked tensor.
+pub(super) fn per_member(values: &[f32], like: &Tensor) -> Result<Tensor> {
+    let mut shape = vec![1; like.dim()];
+    shape[0] = values.len() as i64;
+    Ok(Tensor::f_from_slice(values)?
+        .f_view(shape.as_slice())?
+        .f_to_device(like.device())?)
+}
+
+/// The sum of squares of each tensor, by member.
+fn member_squares(tensors: &[Tensor]) -> Result<Vec<Vec<f64>>> {
+    let squares = tensors.iter().map(|tensor| {
+        let norms = tensor
+            .f_flatten(1, -1)?
+            .f_linalg_norm(2, [1].as_slice(), false, Kind::Double)?;
+        Ok(Vec::<f64>::try_from(&norms.f_square()?.f_to_device(Device::Cpu)?)?)
+    });
+    squares.collect()
+}
+
+fn require_finite(what: &str, trained: &[TrainedTensor], squares: &[Vec<f64>], member: usize) -> Result<()> {
+    match trained
+        .iter()
+        .zip(squares)
+        .find(|(_, squares)| !squares[member].is_finite())
+    {
+        Some((tensor, _)) => Err(EngineError::NonFinite {
+            what: format!("{what} of `{}` of member {member}", tensor.name),
+        }),
+        None => Ok(()),
+    }
+}

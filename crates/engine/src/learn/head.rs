@@ -1,0 +1,95 @@
+//! The output projection and the log-probabilities over the vocabulary, a chunk of rows at a time, with their gradient.
+
+use std::ops::Range;
+
+use tch::{Device, Kind, Tensor};
+
+use crate::error::{EngineError, Result};
+use crate::model::Model;
+
+/// Derivatives of the loss by what the head computes for each row of a chunk.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TokenWeights {
+    /// By the log-probability of the row's target.
+    pub by_logprob: Vec<f32>,
+    /// By the entropy of the row's distribution; `None` where the loss has no entropy term.
+    pub by_entropy: Option<Vec<f32>>,
+}
+
+/// What the head's backward pass adds to.
+#[derive(Debug)]
+pub struct HeadGradient<'a> {
+    /// Gradient of the output projection `[vocab_size, hidden_size]`, fp32, where it is trained.
+    pub weight: Option<&'a Tensor>,
+}
+
+/// Computes the log-probability (fp32) of each of `targets` `[C]` under normed hidden states `[C, hidden_size]` and the entropy
+/// of each distribution, asks `weigh` for the derivatives of the loss by both, and answers the gradient of the hidden states.
+/// `weigh` is called with consecutive ranges of rows. Logits exist for `chunk` rows at a time, in at most two fp32 copies.
+pub fn backward_through_head(
+    model: &Model,
+    hidden: &Tensor,
+    targets: &Tensor,
+    chunk: i64,
+    gradient: &HeadGradient<'_>,
+    weigh: &mut dyn FnMut(Range<usize>, &[f32], &[f32]) -> Result<TokenWeights>,
+) -> Result<Tensor> {
+    let by_hidden = hidden.f_empty_like()?;
+    let rows = hidden.size()[0];
+    let mut start = 0;
+    while start < rows {
+        let count = chunk.min(rows - start);
+        let inputs = hidden.f_narrow(0, start, count)?;
+        let chosen = targets.f_narrow(0, start, count)?.f_unsqueeze(1)?;
+        let mut logits = model.logits(&inputs)?;
+        let mut probabilities = logits.f_softmax(-1, Kind::Float)?;
+        // ln Σ exp z = max z − ln max p, which spares a second pass of exponentials.
+        let normaliser = logits
+            .f_amax([-1], true)?
+            .f_sub(&probabilities.f_amax([-1], true)?.f_log()?)?;
+        let logprobs = logits.f_gather(1, &chosen, false)?.f_sub(&normaliser)?;
+        let mean_logit = probabilities
+            .f_unsqueeze(1)?
+            .f_bmm(&logits.f_unsqueeze(2)?)?
+            .f_squeeze_dim(2)?;
+        let entropies = normaliser.f_sub(&mean_logit)?;
+
+        let range = start as usize..(start + count) as usize;
+        let weights = weigh(range, &host(&logprobs)?, &host(&entropies)?)?;
+        let column = |values: &[f32]| -> Result<Tensor> {
+            Ok(Tensor::f_from_slice(values)?
+                .f_to_device(hidden.device())?
+                .f_unsqueeze(1)?)
+        };
+        let by_logprob = column(&weights.by_logprob)?;
+        // ∂ logprob/∂z = onehot − p and ∂ entropy/∂z = −p (ln p + entropy), with ln p = z − normaliser.
+        let mut by_logits = match &weights.by_entropy {
+            None => {
+                drop(logits);
+                probabilities.f_mul_(&by_logprob.f_neg()?)?
+            }
+            Some(by_entropy) => {
+                let by_entropy = column(by_entropy)?;
+                let constant = normaliser.f_sub(&entropies)?.f_mul(&by_entropy)?.f_sub(&by_logprob)?;
+                let factor = logits.f_mul_(&by_entropy.f_neg()?)?.f_add_(&constant)?;
+                probabilities.f_mul_(&factor)?
+            }
+        };
+        let by_logits = by_logits
+            .f_scatter_add_(1, &chosen, &by_logprob)?
+            .f_to_kind(hidden.kind())?;
+        let _ = by_logits.f_mm_out(&by_hidden.f_narrow(0, start, count)?, &model.lm_head)?;
+        if let Some(weight) = gradient.weight {
+            let _ = weight
+                .shallow_clone()
+                .f_add_(&by_logits.f_transpose(0, 1)?.f_mm(&inputs)?)?;
+        }
+        start += count;
+    }
+    Ok(by_hidden)
+}
+
+fn host(values: &Tensor) -> Result<Vec<f32>> {
+    let values = values.f_reshape([-1])?.f_to_device(Device::Cpu)?;
+    Vec::try_from(&values).map_err(EngineError::from)
+}

@@ -1,0 +1,138 @@
+//! A micro-batch as tensors.
+
+use tch::{Device, Tensor};
+
+use super::batch::{Lane, MicroBatch};
+use super::rows::MemberRows;
+use super::sequence::TrainingSequence;
+use crate::error::Result;
+
+/// The rows of a micro-batch: what each holds, how they form sequences, and which of them predict a token that is learned.
+#[derive(Debug)]
+pub(super) struct Layout {
+    /// `[T]`
+    pub(super) ids: Tensor,
+    pub(super) members: MemberRows,
+    pub(super) packing: Packing,
+    /// Rows whose output predicts the learned tokens, `[C]`; a row may predict several, where samples share a prompt.
+    pub(super) predicting: Tensor,
+    /// The learned tokens, `[C]`.
+    pub(super) targets: Tensor,
+    /// Member, sequence and place in the completion of each learned token.
+    pub(super) tokens: Vec<Token>,
+}
+
+/// Where a learned token comes from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Token {
+    pub(super) member: usize,
+    pub(super) sequence: usize,
+    pub(super) place: usize,
+}
+
+/// How rows are laid out as padded sequences for attention, and back.
+#[derive(Debug)]
+pub(super) struct Packing {
+    pub(super) sequences: i64,
+    /// Tokens of the longest sequence.
+    pub(super) length: i64,
+    /// `None` if the rows are the padded sequences as they stand.
+    pub(super) indices: Option<PackingIndices>,
+}
+
+#[derive(Debug)]
+pub(super) struct PackingIndices {
+    /// The row at each place of the padded sequences, `[sequences · length]`; where it is padding, the sequence's own first row
+    /// (padding comes last and is seen by no token, but NaN would spread even so: to its own member only).
+    pub(super) gather: Tensor,
+    /// The place of each row among the padded sequences, `[T]`: the first of its sequences, as the result is the same in all.
+    pub(super) scatter: Tensor,
+}
+
+impl Layout {
+    pub(super) fn new(
+        batch: &MicroBatch,
+        sequences: &[Vec<TrainingSequence>],
+        population: usize,
+        device: Device,
+    ) -> Result<Self> {
+        let mut rows = Rows::default();
+        let mut lanes = Vec::with_capacity(batch.lanes.len());
+        for lane in &batch.lanes {
+            rows.push_lane(lane, &sequences[lane.member]);
+            let padding = batch.padded.map_or(0, |padded| padded - lane.rows);
+            rows.ids.resize(rows.ids.len() + padding, 0);
+            lanes.push((lane.member, lane.rows + padding));
+        }
+        let length = rows.sequences.iter().map(Vec::len).max().unwrap_or(0);
+        let (mut gather, mut scatter) = (Vec::new(), vec![None; rows.ids.len()]);
+        for sequence in &rows.sequences {
+            for place in 0..length {
+                let row = sequence.get(place).copied();
+                if let Some(row) = row {
+                    scatter[row].get_or_insert(gather.len() as i64);
+                }
+                gather.push(row.unwrap_or(sequence[0]) as i64);
+            }
+        }
+        let index = |values: &[i64]| -> Result<Tensor> { Ok(Tensor::f_from_slice(values)?.f_to_device(device)?) };
+        let as_they_stand = gather.len() == rows.ids.len() && gather.iter().copied().eq(0..rows.ids.len() as i64);
+        let indices = if as_they_stand {
+            None
+        } else {
+            let scatter: Vec<i64> = scatter.into_iter().map(|place| place.unwrap_or(0)).collect();
+            Some(PackingIndices {
+                gather: index(&gather)?,
+                scatter: index(&scatter)?,
+            })
+        };
+        Ok(Self {
+            ids: index(&rows.ids)?,
+            members: MemberRows::new(&lanes, population, device)?,
+            packing: Packing {
+                sequences: rows.sequences.len() as i64,
+                length: length as i64,
+                indices,
+            },
+            predicting: index(&rows.predicting)?,
+            targets: index(&rows.targets)?,
+            tokens: rows.tokens,
+        })
+    }
+}
+
+#[derive(Default)]
+struct Rows {
+    ids: Vec<i64>,
+    /// The rows of each sequence, in order.
+    sequences: Vec<Vec<usize>>,
+    predicting: Vec<i64>,
+    targets: Vec<i64>,
+    tokens: Vec<Token>,
+}
+
+impl Rows {
+    fn push_lane(&mut self, lane: &Lane, sequences: &[TrainingSequence]) {
+        for block in &lane.blocks {
+            let prompt = &sequences[block.sequences.start].prompt;
+            let start = self.ids.len();
+            self.ids.extend(prompt);
+            for index in block.sequences.clone() {
+                let completion = &sequences[index].completion;
+                let mut rows: Vec<usize> = (start..start + prompt.len()).collect();
+                rows.extend(self.ids.len()..self.ids.len() + completion.len() - 1);
+                self.ids.extend(&completion[..completion.len() - 1]);
+                for (place, &id) in completion.iter().enumerate() {
+                    self.predicting.push(rows[prompt.len() - 1 + place] as i64);
+                    self.targets.push(id);
+                    self.tokens.push(Token {
+                        member: lane.member,
+                        sequence: index,
+                        place,
+                    });
+                }
+                self.sequences.push(rows);
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! A frozen linear projection with every member's low-rank share: forward, and backward for the input and the factors.
+
+use tch::{Kind, Tensor};
+
+use super::rows::MemberRows;
+use crate::config::ModelConfig;
+use crate::error::Result;
+use crate::population::{Factors, LayerFactors, Projection};
+
+/// Projections that read the same input, with the adapters of the members that have rows.
+#[derive(Debug)]
+pub(super) struct AdaptedLinear<'a> {
+    /// `[out, in]`
+    weight: &'a Tensor,
+    bias: Option<&'a Tensor>,
+    adapted: Option<Adapted>,
+}
+
+#[derive(Debug)]
+struct Adapted {
+    /// The adapted projections' A, one below the other: `[groups, Σ r, in]`
+    a: Tensor,
+    parts: Vec<Part>,
+    scaling: f64,
+}
+
+#[derive(Debug)]
+struct Part {
+    projection: Projection,
+    /// B times the scaling, `[groups, out, r]`
+    b: Tensor,
+    /// Where this projection begins among the joint outputs.
+    output: i64,
+    /// Where it begins among the `Σ r` inner columns.
+    inner: i64,
+}
+
+impl<'a> AdaptedLinear<'a> {
+    /// `projections` in the order in which their outputs stand side by side; `factors` are the stacked ones of the layer.
+    pub(super) fn new(
+        weight: &'a Tensor,
+        bias: Option<&'a Tensor>,
+        projections: &[Projection],
+        factors: Option<(&LayerFactors, f64)>,
+        rows: &MemberRows,
+        config: &ModelConfig,
+    ) -> Result<Self> {
+        let Some((factors, scaling)) = factors else {
+            return Ok(Self {
+                weight,
+                bias,
+                adapted: None,
+            });
+        };
+        let kind = weight.kind();
+        let (mut a, mut parts) = (Vec::new(), Vec::new());
+        let (mut output, mut inner) = (0, 0);
+        for &projection in projections {
+            if let Some(Factors { a: down, b: up }) = factors.get(projection) {
+                let rank = down.size()[1];
+                a.push(rows.select(down)?.f_to_kind(kind)?);
+                let b = rows.select(up)?.f_mul_scalar(scaling)?.f_to_kind(kind)?;
+                parts.push(Part {
+                    projection,
+                    b,
+                    output,
+                    inner,
+                });
+                inner += rank;
+            }
+            output += projection.sizes(config).1;
+        }
+        let adapted = if parts.is_empty() {
+            None
+        } else {
+            Some(Adapted {
+                a: Tensor::f_cat(&a, 1)?,
+                parts,
+                scaling,
+            })
+        };
+        Ok(Self { weight, bias, adapted })
+    }
+
+    /// Applies the projections to `x` `[T, in]`; answers `[T, out]` and the products with A `[T, Σ r]`, which the backward pass
+    /// wants back.
+    pub(super) fn forward(&self, x: &Tensor, rows: &MemberRows) -> Result<(Tensor, Option<Tensor>)> {
+        let outputs = x.f_linear(self.weight, self.bias)?;
+        let Some(Adapted { a, parts, .. }) = &self.adapted else {
+            return Ok((outputs, None));
+        };
+        let inner = Tensor::f_zeros([x.size()[0], a.size()[1]], (x.kind(), x.device()))?;
+        rows.add_product(&inner, x, &a.f_transpose(1, 2)?)?;
+        for part in parts {
+            let columns = outputs.f_narrow(1, part.output, part.b.size()[1])?;
+            rows.add_product(&columns, &part.inner_of(&inner)?, &part.b.f_transpose(1, 2)?)?;
+        }
+        Ok((outputs, Some(inner)))
+    }
+
+    /// Given the gradient of the outputs, adds those of the factors to `sums` and answers that of the input.
+    pub(super) fn backward(
+        &self,
+        gradient: &Tensor,
+        x: &Tensor,
+        inner: Option<Tensor>,
+        rows: &MemberRows,
+        sums: Option<&LayerFactors>,
+    ) -> Result<Tensor> {
+        let by_input = gradient.f_mm(self.weight)?;
+        let (Some(Adapted { a, parts, scaling }), Some(mut inner)) = (&self.adapted, inner) else {
+            return Ok(by_input);
+        };
+        let inner = inner.f_mul_scalar_(*scaling)?;
+        let by_inner = inner.f_zeros_like()?;
+        for part in parts {
+            let columns = gradient.f_narrow(1, part.output, part.b.size()[1])?;
+            let by_inner = part.inner_of(&by_inner)?;
+            rows.add_product(&by_inner, &columns, &part.b)?;
+            if let Some(Factors { a, b }) = sums.and_then(|sums| sums.get(part.projection)) {
+                rows.add_transposed_product(b, &columns, &part.inner_of(&inner)?)?;
+                rows.add_transposed_product(a, &by_inner, x)?;
+            }
+        }
+        rows.add_product(&by_input, &by_inner, a)?;
+        debug_assert_eq!(
+            by_input.kind(),
+            if self.weight.kind() == Kind::Float {
+                Kind::Float
+            } else {
+                Kind::BFloat16
+            }
+        );
+        Ok(by_input)
+    }
+}
+
+impl Part {
+    fn inner_of(&self, inner: &Tensor) -> Result<Tensor> {
+        Ok(inner.f_narrow(1, self.inner, self.b.size()[2])?)
+    }
+}

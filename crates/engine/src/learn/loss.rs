@@ -1,0 +1,190 @@
+//! The loss of one token and its derivative, in f64 on the host: the vocabulary-sized work around it stays on the device.
+
+use lyceum_core::work::{OldPolicy, PolicyLoss};
+
+/// Log-ratios are cut here before the exponential, so that one outlier cannot overflow.
+const LARGEST_LOG_RATIO: f64 = 20.0;
+/// The KL estimate of one token is cut here.
+const LARGEST_KL: f64 = 10.0;
+
+/// What is minimised.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Loss {
+    /// The clipped policy gradient with its entropy and KL terms.
+    PolicyGradient(PolicyLoss),
+    /// The mean negative log-likelihood of the tokens.
+    CrossEntropy,
+}
+
+/// What the loss knows about one token.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TokenScores {
+    /// Log-probability under the policy that learns.
+    pub logprob: f64,
+    /// Log-probability under the old policy.
+    pub old_logprob: f64,
+    /// Log-probability under the policy that is held near to.
+    pub reference_logprob: Option<f64>,
+    /// The sequence's advantage.
+    pub advantage: f64,
+}
+
+/// One token's part of the loss.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TokenLoss {
+    /// The loss without entropy and KL terms.
+    pub loss: f64,
+    /// Derivative of the loss with its KL term by the log-probability.
+    pub by_logprob: f64,
+    /// Ratio of the policy to the old one.
+    pub ratio: f64,
+    /// Whether a clip cut the gradient off.
+    pub clipped: bool,
+    /// The KL estimate, before its weight.
+    pub kl: f64,
+}
+
+impl Loss {
+    /// Whether sequences have to carry the sampler's log-probabilities.
+    pub fn needs_logprobs(&self) -> bool {
+        matches!(self, Self::PolicyGradient(loss) if loss.old_policy == OldPolicy::Sampler)
+    }
+
+    /// Whether log-probabilities under a reference are needed.
+    pub fn needs_reference(&self) -> bool {
+        matches!(self, Self::PolicyGradient(loss) if loss.kl != 0.0)
+    }
+
+    /// Derivative of the loss by the entropy of the distribution at a token, before the token's weight.
+    pub fn by_entropy(&self) -> f64 {
+        match self {
+            Self::PolicyGradient(loss) => -loss.entropy,
+            Self::CrossEntropy => 0.0,
+        }
+    }
+
+    /// The loss of one token.
+    ///
+    /// With ratio ρ = π/π_old and advantage A: `max(−Aρ, −A·clip(ρ, 1 − clip_low, 1 + clip_high))` (PPO, arXiv 1707.06347,
+    /// Eq. 7, with the two sides apart as in DAPO, arXiv 2503.14476, Eq. 8), at most `−A·clip_dual` where A is negative
+    /// (arXiv 1912.09729, Eq. 5); and the KL estimate `exp(q) − q − 1` with q the log-ratio of the reference to the policy.
+    pub fn token(&self, scores: TokenScores) -> TokenLoss {
+        let TokenScores {
+            logprob,
+            old_logprob,
+            reference_logprob,
+            advantage,
+        } = scores;
+        let (log_ratio, inside) = cut(logprob - old_logprob, LARGEST_LOG_RATIO);
+        let ratio = log_ratio.exp();
+        let Self::PolicyGradient(rule) = self else {
+            return TokenLoss {
+                loss: -logprob,
+                by_logprob: -1.0,
+                ratio,
+                clipped: false,
+                kl: 0.0,
+            };
+        };
+        let plain = -advantage * ratio;
+        let held = -advantage * ratio.clamp(1.0 - rule.clip_low, 1.0 + rule.clip_high);
+        let (mut loss, mut clipped) = (plain.max(held), held > plain);
+        if let Some(bound) = rule.clip_dual.map(|dual| -advantage * dual).filter(|_| advantage < 0.0)
+            && loss > bound
+        {
+            (loss, clipped) = (bound, true);
+        }
+        let mut by_logprob = if clipped || !inside { 0.0 } else { plain };
+        let mut kl = 0.0;
+        if let Some(reference) = reference_logprob {
+            let (q, inside) = cut(reference - logprob, LARGEST_LOG_RATIO);
+            let estimate = q.exp() - q - 1.0;
+            kl = estimate.min(LARGEST_KL);
+            if inside && estimate < LARGEST_KL {
+                by_logprob += rule.kl * (1.0 - q.exp());
+            }
+        }
+        TokenLoss {
+            loss,
+            by_logprob,
+            ratio,
+            clipped,
+            kl,
+        }
+    }
+}
+
+/// The value within ±`bound`, and whether it was there before.
+fn cut(value: f64, bound: f64) -> (f64, bool) {
+    (value.clamp(-bound, bound), value.abs() <= bound)
+}
+
+#[cfg(test)]
+mod tests {
+    use lyceum_core::work::PolicyLoss;
+    use proptest::prelude::*;
+
+    use super::{Loss, TokenScores};
+
+    fn scores(ratio: f64, advantage: f64) -> TokenScores {
+        TokenScores {
+            logprob: ratio.ln() - 1.0,
+            old_logprob: -1.0,
+            reference_logprob: None,
+            advantage,
+        }
+    }
+
+    #[test]
+    fn each_clip_cuts_off_its_side_only() {
+        let loss = Loss::PolicyGradient(PolicyLoss::default());
+        let clipped = |ratio, advantage| loss.token(scores(ratio, advantage)).clipped;
+        assert_eq!(
+            (clipped(1.3, 1.0), clipped(1.27, 1.0), clipped(0.1, 1.0)),
+            (true, false, false)
+        );
+        assert_eq!(
+            (clipped(0.79, -1.0), clipped(0.81, -1.0), clipped(2.9, -1.0)),
+            (true, false, false)
+        );
+        assert!(clipped(3.1, -1.0), "the dual clip bounds large ratios of bad tokens");
+        assert!((loss.token(scores(9.0, -2.0)).loss - 6.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn outliers_stay_finite() {
+        let loss = Loss::PolicyGradient(PolicyLoss {
+            clip_dual: None,
+            kl: 1.0,
+            ..PolicyLoss::default()
+        });
+        let outlier = TokenScores {
+            logprob: -1e4,
+            old_logprob: -1.0,
+            reference_logprob: Some(-1.0),
+            advantage: 1.0,
+        };
+        let token = loss.token(outlier);
+        assert!(token.loss.is_finite() && token.by_logprob == 0.0 && token.kl == 10.0);
+    }
+
+    proptest! {
+        #[test]
+        fn the_derivative_is_the_slope(
+            logprob in -6.0f64..-0.01, old in -6.0f64..-0.01, reference in -6.0f64..-0.01, advantage in -3.0f64..3.0,
+        ) {
+            let loss = Loss::PolicyGradient(PolicyLoss { kl: 0.3, ..PolicyLoss::default() });
+            let at = |logprob| {
+                let scores = TokenScores { logprob, old_logprob: old, reference_logprob: Some(reference), advantage };
+                let token = loss.token(scores);
+                (token.loss + 0.3 * token.kl, token)
+            };
+            let h = 1e-6;
+            let ((below, left), (above, right)) = (at(logprob - h), at(logprob + h));
+            // At a corner there is no slope to compare with.
+            prop_assume!(left.clipped == right.clipped && (left.kl < 10.0) == (right.kl < 10.0));
+            let slope = (above - below) / (2.0 * h);
+            prop_assert!((slope - at(logprob).1.by_logprob).abs() < 1e-4 * (1.0 + slope.abs()));
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! AdamW's moments and step counts, stacked; in and out as one safetensors file a member.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use safetensors::tensor::{Dtype, TensorView};
+use tch::{Device, Kind, Tensor};
+
+use super::trained::TrainedTensor;
+use crate::error::{EngineError, Result};
+use crate::weights::Checkpoint;
+
+/// Name of the file in a member's folder.
+const FILE: &str = "optimizer.safetensors";
+const STEP: &str = "step";
+
+/// The moments of a trained tensor, of its shape, fp32.
+#[derive(Debug)]
+pub struct Moments {
+    /// The trained tensor's name.
+    pub name: String,
+    /// Running mean of the gradient.
+    pub exp_avg: Tensor,
+    /// Running mean of its square.
+    pub exp_avg_sq: Tensor,
+}
+
+/// The optimizer's state for all members.
+#[derive(Debug)]
+pub struct OptimizerState {
+    /// Steps that each member has made.
+    pub steps: Vec<u64>,
+    /// In the order of the trained tensors.
+    pub moments: Vec<Moments>,
+}
+
+impl OptimizerState {
+    /// The state before a first step.
+    pub fn new(trained: &[TrainedTensor]) -> Result<Self> {
+        let moments = trained.iter().map(|tensor| {
+            Ok(Moments {
+                name: tensor.name.clone(),
+                exp_avg: tensor.values.f_zeros_like()?,
+                exp_avg_sq: tensor.values.f_zeros_like()?,
+            })
+        });
+        Ok(Self {
+            steps: vec![0; trained.first().map_or(0, TrainedTensor::members)],
+            moments: moments.collect::<Result<_>>()?,
+        })
+    }
+
+    /// The same state in memory of its own.
+    pub fn duplicate(&self) -> Result<Self> {
+        let copy = |tensor: &Tensor| -> Result<Tensor> {
+            let mut copy = tensor.f_empty_like()?;
+            copy.f_copy_(tensor)?;
+            Ok(copy)
+        };
+        let moments = self.moments.iter().map(|moments| {
+            Ok(Moments {
+                name: moments.name.clone(),
+                exp_avg: copy(&moments.exp_avg)?,
+                exp_avg_sq: copy(&moments.exp_avg_sq)?,
+            })
+        });
+        Ok(Self {
+            steps: self.steps.clone(),
+            moments: moments.collect::<Result<_>>()?,
+        })
+    }
+
+    /// Stacks the states of single members; `None` is the state before a first step. Every tensor is checked against the
+    /// trained ones.
+    pub fn read(folders: &[Option<PathBuf>], trained: &[TrainedTensor]) -> Result<Self> {
+        let mut state = Self::new(trained)?;
+        let members = state.steps.len();
+        if folders.len() != members {
+            let reason = format!("{} optimizer states for {members} members", folders.len());
+            return Err(EngineError::Population(reason));
+        }
+        for (member, folder) in folders.iter().enumerate() {
+            let Some(folder) = folder else { continue };
+            let path = folder.join(FILE);
+            let file = Checkpoint::from_file(&path)?;
+            let steps = Vec::<i64>::try_from(file.read(STEP)?.values)?;
+            state.steps[member] = match steps.as_slice() {
+                [step] if *step >= 0 => *step as u64,
+                _ => {
+                    return Err(EngineError::tensor(
+                        &path,
+                        STEP,
+                        format!("is {steps:?}; it has to be one step count"),
+                    ));
+                }
+            };
+            for moments in &state.moments {
+                for (suffix, stacked) in [("exp_avg", &moments.exp_avg), ("exp_avg_sq", &moments.exp_avg_sq)] {
+                    let name = format!("{}.{suffix}", moments.name);
+                    let stored = file.read(&name)?.values;
+                    let mut place = stacked.f_get(member as i64)?;
+                    if stored.size() != place.size() {
+                        let problem = format!("has shape {:?}; the adapter's is {:?}", stored.size(), place.size());
+                        return Err(EngineError::tensor(&path, &name, problem));
+                    }
+                    if !stored.f_isfinite()?.f_all()?.f_int64_value(&[])?.eq(&1) {
+                        return Err(EngineError::tensor(&path, &name, "is not finite (NaN or infinity)"));
+                    }
+                    place.f_copy_(&stored)?;
+                }
+            }
+        }
+        Ok(state)
+    }
+
+    /// Writes one member's state into its folder. The same state gives the same bytes.
+    pub fn write_member(&self, member: usize, folder: &Path) -> Result<()> {
+        let mut tensors = Vec::with_capacity(2 * self.moments.len());
+        for moments in &self.moments {
+            for (suffix, stacked) in [("exp_avg", &moments.exp_avg), ("exp_avg_sq", &moments.exp_avg_sq)] {
+                tensors.push((format!("{}.{suffix}", moments.name), stacked.f_get(member as i64)?));
+            }
+        }
+        let step = Tensor::f_from_slice(&[self.steps[member] as i64])?;
+        tensors.push((STEP.to_owned(), step));
+        std::fs::create_dir_all(folder).map_err(|source| EngineError::io(folder, source))?;
+        write_tensors(&folder.join(FILE), &tensors, HashMap::new())
+    }
+}
+
+/// Writes tensors of type F32, F64 or I64 under their names.
+pub(super) fn write_tensors(
+    path: &Path,
+    tensors: &[(String, Tensor)],
+    metadata: HashMap<String, String>,
+) -> Result<()> {
+    let stored = tensors.iter().map(|(name, tensor)| {
+        let tensor = tensor.f_detach()?.f_to_device(Device::Cpu)?.f_contiguous()?;
+        let (dtype, width) = match tensor.kind() {
+            Kind::Double => (Dtype::F64, 8),
+            Kind::Int64 => (Dtype::I64, 8),
+            _ => (Dtype::F32, 4),
+        };
+        let mut bytes = vec![0; tensor.numel() * width];
+        tensor.f_copy_data_u8(&mut bytes, tensor.numel())?;
+        let shape: Vec<usize> = tensor.size().iter().map(|&size| size as usize).collect();
+        Ok((name.as_str(), dtype, shape, bytes))
+    });
+    let stored = stored.collect::<Result<Vec<_>>>()?;
+    let refuse = |error: safetensors::SafeTensorError| EngineError::file(path, error.to_string());
+    let views = stored
+        .iter()
+        .map(|(name, dtype, shape, bytes)| Ok((*name, TensorView::new(*dtype, shape.clone(), bytes)?)))
+        .collect::<std::result::Result<Vec<_>, _>>()
+        .map_err(refuse)?;
+    let bytes = safetensors::serialize(views, Some(metadata)).map_err(refuse)?;
+    std::fs::write(path, bytes).map_err(|source| EngineError::io(path, source))
+}

@@ -1,0 +1,112 @@
+//! A part of an update's gradient, computed apart and summed by index.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use tch::{Device, Kind, Tensor};
+
+use super::diagnostics::Sums;
+use super::optimizer_state::write_tensors;
+use super::trained::TrainedTensor;
+use crate::error::{EngineError, Result};
+use crate::weights::Checkpoint;
+
+const SUMS: &str = "sums";
+const HALVINGS: &str = "halvings";
+
+/// The gradient of some of an update's sequences, already divided by the normalisers of all of them, so that the whole gradient
+/// is the sum of the pieces.
+#[derive(Debug)]
+pub struct GradientPiece {
+    pub(super) names: Vec<String>,
+    /// In the order of the trained tensors, fp32.
+    pub(super) gradients: Vec<Tensor>,
+    pub(super) sums: Vec<Sums>,
+    /// How often a micro-batch was halved because memory ran out.
+    pub halvings: u32,
+}
+
+impl GradientPiece {
+    /// The gradient by name of the trained tensor.
+    pub fn tensors(&self) -> impl Iterator<Item = (&str, &Tensor)> {
+        self.names.iter().map(String::as_str).zip(&self.gradients)
+    }
+
+    /// A gradient of zero.
+    pub(super) fn zero(trained: &[TrainedTensor]) -> Result<Self> {
+        let zeros = trained.iter().map(|tensor| Ok(tensor.values.f_zeros_like()?));
+        Ok(Self {
+            names: trained.iter().map(|tensor| tensor.name.clone()).collect(),
+            gradients: zeros.collect::<Result<_>>()?,
+            sums: vec![Sums::default(); trained.first().map_or(0, TrainedTensor::members)],
+            halvings: 0,
+        })
+    }
+
+    /// Adds another piece. The order of the additions decides about the last bits, so it has to be that of the indices.
+    pub(super) fn add(&mut self, other: &Self) -> Result<()> {
+        if self.names != other.names || self.sums.len() != other.sums.len() {
+            return Err(EngineError::population(format!(
+                "a gradient piece of {} tensors for {} members does not fit an update of {} tensors for {}",
+                other.names.len(),
+                other.sums.len(),
+                self.names.len(),
+                self.sums.len()
+            )));
+        }
+        for (sum, gradient) in self.gradients.iter_mut().zip(&other.gradients) {
+            let _ = sum.f_add_(gradient)?;
+        }
+        for (sum, other) in self.sums.iter_mut().zip(&other.sums) {
+            sum.add(*other);
+        }
+        self.halvings += other.halvings;
+        Ok(())
+    }
+
+    /// Writes the piece as a safetensors file. The same piece gives the same bytes.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let mut tensors: Vec<_> = self
+            .names
+            .iter()
+            .zip(&self.gradients)
+            .map(|(name, tensor)| (name.clone(), tensor.shallow_clone()))
+            .collect();
+        let sums: Vec<f64> = self.sums.iter().flat_map(|sums| sums.to_array()).collect();
+        let shape = [self.sums.len() as i64, Sums::WIDTH as i64];
+        tensors.push((SUMS.to_owned(), Tensor::f_from_slice(&sums)?.f_view(shape)?));
+        tensors.push((HALVINGS.to_owned(), Tensor::f_from_slice(&[i64::from(self.halvings)])?));
+        write_tensors(path, &tensors, HashMap::new())
+    }
+
+    /// Reads a piece and checks every tensor against the population's.
+    pub fn read(path: &Path, trained: &[TrainedTensor]) -> Result<Self> {
+        let file = Checkpoint::from_file(path)?;
+        let members = trained.first().map_or(0, TrainedTensor::members);
+        let read = |name: &str, shape: &[i64], kind: Kind| -> Result<Tensor> {
+            let values = file.read(name)?.values;
+            if values.size() != shape || values.kind() != kind {
+                let problem = format!(
+                    "is {:?} {:?}; expected {kind:?} {shape:?}",
+                    values.kind(),
+                    values.size()
+                );
+                return Err(EngineError::tensor(path, name, problem));
+            }
+            Ok(values)
+        };
+        let gradients = trained.iter().map(|tensor| {
+            let values = read(&tensor.name, &tensor.values.size(), Kind::Float)?;
+            Ok(values.f_to_device(tensor.values.device())?)
+        });
+        let sums = read(SUMS, &[members as i64, Sums::WIDTH as i64], Kind::Double)?;
+        let sums = Vec::<f64>::try_from(&sums.f_to_device(Device::Cpu)?.f_flatten(0, -1)?)?;
+        let halvings = read(HALVINGS, &[1], Kind::Int64)?.f_int64_value(&[0])?;
+        Ok(Self {
+            names: trained.iter().map(|tensor| tensor.name.clone()).collect(),
+            gradients: gradients.collect::<Result<_>>()?,
+            sums: sums.as_chunks().0.iter().map(|sums| Sums::from_array(*sums)).collect(),
+            halvings: u32::try_from(halvings).unwrap_or(u32::MAX),
+        })
+    }
+}

@@ -1,0 +1,116 @@
+//! Products of a batch's rows with each row's own member.
+
+use tch::{Device, Kind, Tensor};
+
+use crate::error::Result;
+
+/// The rows of a batch by member; the members' rows stand one after the other.
+#[derive(Debug)]
+pub(super) struct MemberRows {
+    /// Stack indices of the members that have rows, in order.
+    members: Vec<i64>,
+    /// The same as an index tensor; `None` if they are all members of the stack.
+    selection: Option<Tensor>,
+    layout: Layout,
+}
+
+#[derive(Debug)]
+enum Layout {
+    /// Every member has this many rows, so that one batched product serves them all.
+    Even(i64),
+    /// First row and number of rows of each member: a product for each.
+    Ragged(Vec<(i64, i64)>),
+}
+
+impl MemberRows {
+    /// `lanes` are the stack indices of the members and their numbers of rows; `population` is the height of the stack.
+    pub(super) fn new(lanes: &[(usize, usize)], population: usize, device: Device) -> Result<Self> {
+        let members: Vec<i64> = lanes.iter().map(|&(member, _)| member as i64).collect();
+        let selection = if members.len() == population {
+            None
+        } else {
+            Some(Tensor::f_from_slice(&members)?.f_to_device(device)?)
+        };
+        let first = lanes.first().map_or(0, |&(_, rows)| rows);
+        let layout = if lanes.iter().all(|&(_, rows)| rows == first) {
+            Layout::Even(first as i64)
+        } else {
+            let mut start = 0;
+            let ranges = lanes.iter().map(|&(_, rows)| {
+                let range = (start, rows as i64);
+                start += rows as i64;
+                range
+            });
+            Layout::Ragged(ranges.collect())
+        };
+        Ok(Self {
+            members,
+            selection,
+            layout,
+        })
+    }
+
+    /// The stack's entries for the members that have rows, in their order.
+    pub(super) fn select(&self, stacked: &Tensor) -> Result<Tensor> {
+        Ok(match &self.selection {
+            Some(indices) => stacked.f_index_select(0, indices)?,
+            None => stacked.shallow_clone(),
+        })
+    }
+
+    /// Adds to each row of `out` `[T, n]` the product of its row of `rows` `[T, k]` with its member's matrix of `matrices`
+    /// `[members with rows, k, n]`.
+    pub(super) fn add_product(&self, out: &Tensor, rows: &Tensor, matrices: &Tensor) -> Result<()> {
+        match &self.layout {
+            Layout::Even(count) => {
+                let mut grouped = self.grouped(out, *count)?;
+                let _ = grouped.f_baddbmm_(&self.grouped(rows, *count)?, matrices)?;
+            }
+            Layout::Ragged(ranges) => {
+                for (group, &(start, count)) in ranges.iter().enumerate() {
+                    let mut part = out.f_narrow(0, start, count)?;
+                    let _ = part.f_addmm_(&rows.f_narrow(0, start, count)?, &matrices.f_get(group as i64)?)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds to each member's entry of `sums` `[stack, m, n]` (fp32) the product of its rows of `left` `[T, m]`, transposed, with
+    /// its rows of `right` `[T, n]`.
+    pub(super) fn add_transposed_product(&self, sums: &Tensor, left: &Tensor, right: &Tensor) -> Result<()> {
+        let direct = left.kind() == Kind::Float;
+        match &self.layout {
+            Layout::Even(count) => {
+                let left = self.grouped(left, *count)?.f_transpose(1, 2)?;
+                let right = self.grouped(right, *count)?;
+                let mut sums = sums.shallow_clone();
+                match &self.selection {
+                    None if direct => drop(sums.f_baddbmm_(&left, &right)?),
+                    None => drop(sums.f_add_(&left.f_bmm(&right)?)?),
+                    Some(selection) => {
+                        let products = left.f_bmm(&right)?.f_to_kind(Kind::Float)?;
+                        let _ = sums.f_index_add_(0, selection, &products)?;
+                    }
+                }
+            }
+            Layout::Ragged(ranges) => {
+                for (&member, &(start, count)) in self.members.iter().zip(ranges) {
+                    let mut sum = sums.f_get(member)?;
+                    let left = left.f_narrow(0, start, count)?.f_transpose(0, 1)?;
+                    let right = right.f_narrow(0, start, count)?;
+                    if direct {
+                        let _ = sum.f_addmm_(&left, &right)?;
+                    } else {
+                        let _ = sum.f_add_(&left.f_mm(&right)?)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn grouped(&self, rows: &Tensor, count: i64) -> Result<Tensor> {
+        Ok(rows.f_view([self.members.len() as i64, count, rows.size()[1]])?)
+    }
+}

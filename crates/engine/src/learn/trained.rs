@@ -1,0 +1,44 @@
+//! What the optimizer changes.
+
+use tch::Tensor;
+
+use crate::error::Result;
+use crate::population::Population;
+
+/// A trained tensor. Its first dimension counts members, which never mix; a model that is trained whole is one member.
+#[derive(Debug)]
+pub struct TrainedTensor {
+    /// Its name in files and errors.
+    pub name: String,
+    /// The values, fp32, `[members, ..]`; shares its memory with whatever the tensor belongs to.
+    pub values: Tensor,
+}
+
+impl TrainedTensor {
+    /// All stacked factors of a population, in order of layer, projection and factor.
+    pub fn of_population(population: &Population) -> Vec<Self> {
+        let mut tensors = Vec::new();
+        for (layer, projection, factors) in population.tensors() {
+            for (factor, values) in [('A', &factors.a), ('B', &factors.b)] {
+                tensors.push(Self {
+                    name: format!("model.layers.{layer}.{}.{projection}.lora_{factor}", projection.block()),
+                    values: values.shallow_clone(),
+                });
+            }
+        }
+        tensors
+    }
+
+    /// A tensor that is trained whole, `[..]`, as the one of a single member.
+    pub fn whole(name: impl Into<String>, values: &Tensor) -> Result<Self> {
+        Ok(Self {
+            name: name.into(),
+            values: values.f_detach()?.f_unsqueeze(0)?,
+        })
+    }
+
+    /// Number of members.
+    pub fn members(&self) -> usize {
+        self.values.size()[0] as usize
+    }
+}
