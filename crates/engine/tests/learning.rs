@@ -2,7 +2,7 @@
 
 #[path = "learning/batch.rs"]
 mod batch;
-#[path = "engine/fixtures.rs"]
+#[path = "learning/fixtures.rs"]
 mod fixtures;
 #[path = "learning/golden.rs"]
 mod golden;

@@ -16,6 +16,9 @@ pub struct TokenWeights {
     pub by_entropy: Option<Vec<f32>>,
 }
 
+/// Answers the derivatives of the loss for a range of rows, given their log-probabilities and entropies.
+pub type Weigh<'a> = dyn FnMut(Range<usize>, &[f32], &[f32]) -> Result<TokenWeights> + 'a;
+
 /// What the head's backward pass adds to.
 #[derive(Debug)]
 pub struct HeadGradient<'a> {
@@ -32,7 +35,7 @@ pub fn backward_through_head(
     targets: &Tensor,
     chunk: i64,
     gradient: &HeadGradient<'_>,
-    weigh: &mut dyn FnMut(Range<usize>, &[f32], &[f32]) -> Result<TokenWeights>,
+    weigh: &mut Weigh<'_>,
 ) -> Result<Tensor> {
     let by_hidden = hidden.f_empty_like()?;
     let rows = hidden.size()[0];

@@ -5,7 +5,7 @@ use lyceum_engine::learn::{
     GradientPiece, KlReference, Loss, OptimizerState, TrainedTensor, TrainingSequence, Update, UpdateOptions, Updated,
 };
 use lyceum_engine::weights::Checkpoint;
-use lyceum_engine::{Model, Population, Result};
+use lyceum_engine::{Model, Population, Precision, Result};
 use serde::Deserialize;
 use tch::Tensor;
 
@@ -54,7 +54,7 @@ impl Case {
         let folder = fixtures::folder().join("learning").join(case);
         let text = std::fs::read_to_string(folder.join(format!("{model_name}.json"))).unwrap();
         let file: BatchFile = serde_json::from_str(&text).unwrap();
-        let model = fixtures::model(model_name);
+        let model = fixtures::model(model_name, Precision::Fp32);
         let population = fixtures::population(&model, model_name, &fixtures::STACKED);
         let mut sequences = vec![Vec::new(); population.members()];
         for row in file.sequences {
