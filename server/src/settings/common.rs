@@ -108,6 +108,9 @@ impl Sources {
             }
             None => {
                 let data = given.data.or_else(default_data);
+                if let Some(file) = data.as_ref().filter(|data| data.exists() && !data.is_dir()) {
+                    return Err(SourcesError::NotAFolder(file.clone()));
+                }
                 let file = data
                     .as_ref()
                     .map(|data| File::read_if_there(&data.join(FILE_NAME)))
@@ -116,9 +119,6 @@ impl Sources {
             }
         };
         let data = data.ok_or(SourcesError::NoHome)?;
-        if data.exists() && !data.is_dir() {
-            return Err(SourcesError::NotAFolder(data));
-        }
         let stored: CommonArgs = file.group()?;
         let filter = given.log.or(stored.log).unwrap_or_else(|| QUIET.to_owned());
         EnvFilter::try_new(&filter).map_err(|source| SourcesError::LogFilter {

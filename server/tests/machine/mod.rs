@@ -1,0 +1,219 @@
+//! A machine to run `lyceum` on: a folder to itself, programs that it may find, and what it says.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs::{self, Permissions};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use lyceum_postgres::{TestCluster, TestDatabase};
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
+use tempfile::TempDir;
+
+/// One machine.
+pub(crate) struct Machine {
+    folder: TempDir,
+    environment: RefCell<BTreeMap<String, String>>,
+}
+
+impl Machine {
+    pub(crate) fn new() -> Self {
+        let folder = TempDir::new().unwrap();
+        // As root, Postgres runs as another user, who has to pass through.
+        fs::set_permissions(folder.path(), Permissions::from_mode(0o711)).unwrap();
+        Self {
+            folder,
+            environment: RefCell::default(),
+        }
+    }
+
+    /// The data folder, which is not made.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// Sets a variable of the environment for what is started from here on.
+    pub(crate) fn set(&self, name: &str, value: &str) {
+        self.environment.borrow_mut().insert(name.to_owned(), value.to_owned());
+    }
+
+    /// A shell script.
+    pub(crate) fn program(&self, name: &str, script: &str) -> String {
+        let path = self.folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    /// A worker of some release that says when it starts and when it is told to stop.
+    pub(crate) fn worker(&self, version: &str) -> String {
+        let script = "if [ \"$1\" = --version ]; then echo lyceum-worker VERSION; exit; fi\n\
+                      trap 'echo worker $$ drained; exit 0' TERM\n\
+                      echo worker $$ started\n\
+                      while :; do sleep 0.05; done";
+        self.program("lyceum-worker", &script.replace("VERSION", version))
+    }
+
+    /// A Postgres of some release, which can do no more than say so.
+    pub(crate) fn postgres(&self, version: &str) -> String {
+        self.program("bin/initdb", "exit 1");
+        self.program("bin/postgres", &format!("echo 'postgres (PostgreSQL) {version}'"));
+        self.folder.path().join("bin").to_str().unwrap().to_owned()
+    }
+
+    fn lyceum(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lyceum"));
+        command
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .envs(&*self.environment.borrow());
+        command
+            .arg("up")
+            .arg("--data")
+            .arg(self.data())
+            .args(arguments)
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// `lyceum up`, ready, at a free port.
+    pub(crate) fn up(&self, arguments: &[&str]) -> Up {
+        let mut command = self.lyceum(arguments);
+        let mut child = command.args(["--port", "0"]).stdout(Stdio::piped()).spawn().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let mut up = Up {
+            child,
+            output,
+            said: Vec::new(),
+            heard: 0,
+        };
+        while !up.read_line().starts_with("Lyceum is ready at ") {}
+        up
+    }
+
+    /// `lyceum up`, refused with one line that holds all of `parts`; returns the line.
+    pub(crate) fn refused(&self, arguments: &[&str], parts: &[&str]) -> String {
+        let output = self.lyceum(arguments).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        let faults: Vec<_> = said.lines().filter(|line| !line.contains(" INFO ")).collect();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert_eq!(faults.len(), 1, "{said}");
+        assert!(faults[0].starts_with("error: "), "{said}");
+        for part in parts {
+            assert!(said.contains(part), "no `{part}` in: {said}");
+        }
+        said
+    }
+
+    /// `lyceum up` with flags that are wrong; returns what it says.
+    pub(crate) fn wrong(&self, arguments: &[&str]) -> String {
+        let output = self.lyceum(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(!self.data().exists());
+        String::from_utf8(output.stderr).unwrap()
+    }
+}
+
+/// A running `lyceum up`, told to stop at the end.
+pub(crate) struct Up {
+    child: Child,
+    output: BufReader<ChildStdout>,
+    /// The lines that it has said.
+    pub(crate) said: Vec<String>,
+    /// How many of them `worker_started` has gone through.
+    heard: usize,
+}
+
+impl Up {
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn address(&self) -> String {
+        let ready = self
+            .said
+            .iter()
+            .find_map(|line| line.strip_prefix("Lyceum is ready at "));
+        ready.unwrap().to_owned()
+    }
+
+    /// The answer to a request, as it came.
+    pub(crate) fn get(&mut self, path: &str) -> String {
+        let address = self.address();
+        let host = address.strip_prefix("http://").unwrap();
+        let mut stream = TcpStream::connect(host).unwrap();
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    /// Waits for the next start of the worker and returns its process id.
+    pub(crate) fn worker_started(&mut self) -> u32 {
+        loop {
+            while let Some(line) = self.said.get(self.heard) {
+                self.heard += 1;
+                if let Some(pid) = line
+                    .strip_prefix("worker ")
+                    .and_then(|rest| rest.strip_suffix(" started"))
+                {
+                    return pid.parse().unwrap();
+                }
+            }
+            self.read_line();
+        }
+    }
+
+    /// Stops it, and returns what it says until its end.
+    pub(crate) fn stop(&mut self, signal: Signal) -> String {
+        kill(self.pid(), signal);
+        let said = self.rest();
+        let status = self.child.wait().unwrap();
+        assert!(status.success(), "{status}: {said}");
+        said
+    }
+
+    /// What it says until nobody is left who could say something.
+    pub(crate) fn rest(&mut self) -> String {
+        let mut said = String::new();
+        self.output.read_to_string(&mut said).unwrap();
+        said
+    }
+
+    fn read_line(&mut self) -> &str {
+        let mut line = String::new();
+        let read = self.output.read_line(&mut line).unwrap();
+        assert_ne!(read, 0, "it ended after saying {:?}", self.said);
+        self.said.push(line.trim_end().to_owned());
+        &self.said[self.said.len() - 1]
+    }
+}
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        if self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
+            kill(self.pid(), Signal::SIGTERM);
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// Sends a signal.
+pub(crate) fn kill(pid: u32, signal: Signal) {
+    nix::sys::signal::kill(Pid::from_raw(pid.cast_signed()), signal).unwrap();
+}
+
+/// A database of a server that is not private.
+pub(crate) fn database() -> TestDatabase {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async { TestCluster::shared().await.unwrap().database().await.unwrap() })
+}
