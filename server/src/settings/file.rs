@@ -176,6 +176,19 @@ mod tests {
     }
 
     #[test]
+    fn the_manual_names_every_setting() {
+        let manual = include_str!("../../../docs/OPERATING.md");
+        for key in known_keys() {
+            let flag = key.replace('_', "-");
+            let mut rows = manual.lines().filter(|line| line.starts_with(&format!("| `{key}`")));
+            assert!(
+                rows.any(|row| row.contains(&format!("`--{flag}`"))),
+                "docs/OPERATING.md lacks `{key}`"
+            );
+        }
+    }
+
+    #[test]
     fn a_wrong_type_names_the_key() {
         let file = parse("port = \"many\"").unwrap();
         let message = file.group::<crate::settings::ServerArgs>().unwrap_err().to_string();
