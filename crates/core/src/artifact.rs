@@ -78,6 +78,8 @@ pub enum ArtifactKind {
     Gradient,
     /// Graded samples of a benchmark.
     Samples,
+    /// Vectors of embedded texts.
+    Embeddings,
 }
 
 impl ArtifactKind {
@@ -89,6 +91,7 @@ impl ArtifactKind {
             Self::Tokens => "tokens",
             Self::Gradient => "gradient",
             Self::Samples => "samples",
+            Self::Embeddings => "embeddings",
         }
     }
 }

@@ -1,12 +1,14 @@
 //! A recipe is a pure function from what a run remembers and what its step has so far to everything that should exist now.
 
 mod plan;
+mod problem_kind;
 mod record;
 mod registry;
 mod state;
 mod view;
 
 pub use plan::{Plan, PlanError, WorkItem};
+pub use problem_kind::ProblemKind;
 pub use record::{
     ArchiveInsertionRecord, AttemptRecord, BirthRecord, DeathRecord, InsertionStatus, MatchupRecord, MemberRecord,
     MetricRecord, ParentRelation, PopulationRecord, ProblemOutcomeRecord, ProblemRecord, RatingRecord, Records, Role,

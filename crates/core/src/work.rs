@@ -15,7 +15,7 @@ pub use key::{NotAPhase, WorkKey};
 pub use kind::{UnknownWorkKind, WorkKind};
 pub use requirements::Requirements;
 pub use rollout::{
-    Completion, EmbeddingRequest, FinishReason, Generated, Message, Prompt, RolloutPayload, RolloutRequest,
+    Completion, Embedded, EmbeddingBatch, FinishReason, Generated, Message, Prompt, RolloutPayload, RolloutRequest,
     RolloutResult, RolloutUsage, Sampling, VocabularyMask,
 };
 pub use update::{

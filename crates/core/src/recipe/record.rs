@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     artifact::Digest,
     id::{AttemptId, MatchupId, MemberId, PopulationId, ProblemId, VersionId},
-    verify::{ProblemType, Status},
+    verify::Status,
     work::{BaseModel, LoraShape, WorkKey},
 };
 
@@ -144,7 +144,7 @@ pub struct ProblemRecord {
     /// The item of work that it came from; none for a seed problem.
     pub source: Option<WorkKey>,
     /// What is asked of a solver.
-    pub problem_type: ProblemType,
+    pub kind: super::ProblemKind,
     /// The prompt that the proposer was shown.
     pub prompt: String,
     /// What the proposer answered, unparsed.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 use super::PlanError;
-use crate::{config::RunConfig, id::ExecutionId};
+use crate::{artifact::Digest, config::RunConfig, id::ExecutionId};
 
 /// The small, versioned memory of a run: what a step starts from. It is stored at the start of every step, so a run
 /// resumes after any crash and can be forked at any step.
@@ -23,6 +23,9 @@ pub struct RunState {
     /// Whether the run is over.
     #[serde(default)]
     pub completed: bool,
+    /// Artifacts that `memory` names besides versions, such as embeddings of a buffer: kept for as long as the run is.
+    #[serde(default)]
+    pub artifacts: Vec<Digest>,
     /// The release of `memory`'s form.
     pub memory_version: u32,
     /// The recipe's own: members and their versions, problem pool, ratings, archive, schedules.

@@ -19,8 +19,8 @@ pub struct RolloutPayload {
     #[serde(default)]
     pub requests: Vec<RolloutRequest>,
     /// What to embed.
-    #[serde(default)]
-    pub embeddings: Vec<EmbeddingRequest>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub embedding: Option<EmbeddingBatch>,
     /// Whether to keep token ids and log-probabilities as an artifact; an update needs them.
     #[serde(default)]
     pub keep_tokens: bool,
@@ -119,14 +119,27 @@ pub struct Message {
     pub content: String,
 }
 
-/// A text to embed: mean-pooled, normalised hidden states.
+/// Texts to embed with the base alone, as mean-pooled, normalised hidden states, and what to compare them with. Vectors stay
+/// in artifacts: a recipe decides by their similarities.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct EmbeddingRequest {
-    /// Names the request within its item.
-    pub id: String,
-    /// The text.
-    pub text: String,
+pub struct EmbeddingBatch {
+    /// The texts.
+    pub texts: Vec<String>,
+    /// Embeddings of before, each with the rows that count: GASP compares with what was accepted alone.
+    #[serde(default)]
+    pub against: Vec<(Digest, Vec<u32>)>,
+}
+
+/// How near texts are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Embedded {
+    /// The vectors, a row a text, `[texts, hidden_size]` in fp32.
+    pub vectors: Digest,
+    /// For each text the largest cosine similarity to any row that it was compared with; none where there was none.
+    pub nearest: Vec<Option<f32>>,
+    /// For each text its cosine similarities to the texts before it: decisions by index need no more.
+    pub among: Vec<Vec<f32>>,
 }
 
 /// What was generated.
@@ -134,9 +147,9 @@ pub struct EmbeddingRequest {
 pub struct RolloutResult {
     /// One entry a request, in the order of the requests.
     pub generated: Vec<Generated>,
-    /// One unit vector an embedding request, in their order.
-    #[serde(default)]
-    pub embeddings: Vec<Vec<f32>>,
+    /// How near the texts to embed are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub embedded: Option<Embedded>,
     /// Token ids and log-probabilities of everything generated, where they were to be kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<Digest>,

@@ -22,6 +22,8 @@ pub enum Reason {
     Fork,
     /// An evaluation measured it.
     Evaluation,
+    /// A run's state names it.
+    State,
 }
 
 impl Reason {
@@ -33,6 +35,7 @@ impl Reason {
             Self::Birth => "birth",
             Self::Fork => "fork",
             Self::Evaluation => "evaluation",
+            Self::State => "state",
         }
     }
 }

@@ -9,7 +9,11 @@ use lyceum_core::{
 use sha2::{Digest as _, Sha256};
 use sqlx::{PgConnection, types::Json};
 
-use crate::{Result, StoreError, event};
+use crate::{
+    Result, StoreError,
+    artifact::{self, Reason},
+    event,
+};
 
 /// What a new run is made of.
 #[derive(Clone, Debug)]
@@ -132,6 +136,9 @@ pub(crate) async fn open_step(tx: &mut PgConnection, state: &RunState) -> Result
         .bind(Json(state))
         .execute(&mut *tx)
         .await?;
+    for digest in &state.artifacts {
+        artifact::hold(tx, *digest, state.run, Reason::State, state.run.0, None).await?;
+    }
     if !state.completed {
         sqlx::query("INSERT INTO steps (execution_id, step, stage) VALUES ($1, $2, $3)")
             .bind(state.run.0)

@@ -11,7 +11,7 @@ use crate::{Result, StoreError, event};
 ///
 /// ```text
 /// running ⇄ paused        running → completed
-/// running → failed        failed → running (an item is retried)
+/// running → failed        failed → running
 /// running, paused, failed → cancelled
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -81,12 +81,20 @@ pub async fn pause(db: &PgPool, id: ExecutionId) -> Result<()> {
     change(db, id, &[State::Running], State::Paused, "running", "paused").await
 }
 
-/// Lets a paused execution go on.
+/// Lets an execution go on that was paused, or that failed: what failed has a fresh set of tries.
 ///
 /// # Errors
 /// [`StoreError::NotFound`], or [`StoreError::Conflict`] in another state.
 pub async fn resume(db: &PgPool, id: ExecutionId) -> Result<()> {
-    change(db, id, &[State::Paused], State::Running, "paused", "resumed").await
+    change(
+        db,
+        id,
+        &[State::Paused, State::Failed],
+        State::Running,
+        "paused or failed",
+        "resumed",
+    )
+    .await
 }
 
 /// Ends an execution that is not over. What is being done for it is dropped by its workers at their next renewal.
@@ -148,6 +156,14 @@ async fn change(
     }
     stop(&mut tx, id, to, None).await?;
     if to == State::Running {
+        // The sweep issues the tickets.
+        sqlx::query(
+            "UPDATE work SET state = 'ready', attempts = 0, run_at = now(), finished_at = NULL
+             WHERE execution_id = $1 AND state = 'failed'",
+        )
+        .bind(id.0)
+        .execute(&mut *tx)
+        .await?;
         event::wake_coordinator(&mut *tx, id).await?;
     }
     tx.commit().await?;

@@ -113,8 +113,8 @@ async fn insert_work(tx: &mut PgConnection, state: &RunState, items: &[WorkItem]
 }
 
 async fn finish_step(tx: &mut PgConnection, state: &RunState, next: &RunState) -> Result<bool> {
-    release_step(tx, state.run, state.step).await?;
     open_step(tx, next).await?;
+    release_step(tx, state.run, state.step).await?;
     sqlx::query("UPDATE executions SET step = $2, stage = $3 WHERE id = $1")
         .bind(state.run.0)
         .bind(next.step.cast_signed())

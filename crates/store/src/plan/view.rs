@@ -2,8 +2,8 @@
 
 use lyceum_core::{
     id::{DatasetId, ExecutionId, MemberId, ProblemId, VersionId},
-    recipe::{DatasetRow, ProblemRecord, StepView, Want, WorkState},
-    verify::{ProblemType, Status},
+    recipe::{DatasetRow, ProblemKind, ProblemRecord, StepView, Want, WorkState},
+    verify::Status,
     work::{Outcome, WorkKey},
 };
 use serde::de::DeserializeOwned;
@@ -148,7 +148,7 @@ impl ProblemRow {
                 .zip(self.version_id)
                 .map(|(member, version)| (MemberId(member), VersionId(version))),
             source: None,
-            problem_type: named::<ProblemType>("problem's type", &self.r#type)?,
+            kind: named::<ProblemKind>("problem's type", &self.r#type)?,
             prompt: self.prompt,
             proposal: self.proposal,
             valid: self.valid,

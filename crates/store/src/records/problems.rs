@@ -22,7 +22,7 @@ pub(super) async fn problems(tx: &mut PgConnection, place: Place, records: &[Pro
                 .push_bind(record.index.cast_signed())
                 .push_bind(record.proposer.map(|(member, _)| member.0))
                 .push_bind(record.proposer.map(|(_, version)| version.0))
-                .push_bind(record.problem_type.name())
+                .push_bind(record.kind.name())
                 .push_bind(storable(&record.prompt))
                 .push_bind(storable(&record.proposal))
                 .push_bind(record.valid)

@@ -79,7 +79,12 @@ pub(super) async fn fail_in(tx: &mut PgConnection, id: WorkId, fence: i64, failu
     };
     let execution = ExecutionId(execution);
     let again = failure.retry && attempts < max_attempts;
-    let wait = back_off(attempts.cast_unsigned());
+    // A lost worker is seldom its item's doing; where it is, the tries run out.
+    let wait = if failure.kind == FailureKind::Lost {
+        BACK_OFF.0
+    } else {
+        back_off(attempts.cast_unsigned())
+    };
     sqlx::query(
         "UPDATE work SET state = CASE WHEN $3 THEN 'ready' ELSE 'failed' END, lease_until = NULL,
              run_at = now() + $4 * interval '1 second', finished_at = CASE WHEN $3 THEN NULL ELSE now() END,

@@ -1,0 +1,34 @@
+//! A coordinator that knows the scripted recipes.
+
+use clap::Parser;
+use lyceum_server::coordinator::{Coordinator, Pace};
+use lyceum_store::{Store, artifact::ArtifactStore};
+use std::{path::PathBuf, time::Duration};
+use tokio::signal::unix::{SignalKind, signal};
+
+#[derive(Parser)]
+struct Arguments {
+    #[arg(long)]
+    database: String,
+    #[arg(long)]
+    artifacts: PathBuf,
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let arguments = Arguments::parse();
+    tracing_subscriber::fmt()
+        .with_env_filter("warn")
+        .with_writer(std::io::stderr)
+        .init();
+    let store = Store::connect(&arguments.database, 8).await?;
+    let artifacts = ArtifactStore::folder(&arguments.artifacts, store.pool().clone())?;
+    let pace = Pace {
+        sweep: Duration::from_millis(300),
+        ..Pace::default()
+    };
+    let coordinator = Coordinator::start(store, artifacts, lyceum_system_tests::house::registry(), pace);
+    signal(SignalKind::terminate())?.recv().await;
+    coordinator.stop().await;
+    Ok(())
+}

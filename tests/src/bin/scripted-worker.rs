@@ -1,0 +1,55 @@
+//! A worker with scripted handlers.
+
+use clap::Parser;
+use lyceum_store::{Store, artifact::ArtifactStore};
+use lyceum_system_tests::handlers;
+use lyceum_worker::runtime::{Runtime, Settings};
+use std::{path::PathBuf, time::Duration};
+use tokio::signal::unix::{SignalKind, signal};
+
+#[derive(Parser)]
+struct Arguments {
+    #[arg(long)]
+    database: String,
+    #[arg(long)]
+    artifacts: PathBuf,
+    #[arg(long)]
+    pause_millis: u64,
+    #[arg(long)]
+    lease_millis: u64,
+    #[arg(long)]
+    slots: usize,
+    #[arg(long)]
+    heartbeat_millis: u64,
+    #[arg(long)]
+    model: Vec<String>,
+    #[arg(long)]
+    name: Option<String>,
+}
+
+#[tokio::main(worker_threads = 2)]
+async fn main() -> anyhow::Result<()> {
+    let arguments = Arguments::parse();
+    tracing_subscriber::fmt()
+        .with_env_filter("error")
+        .with_writer(std::io::stderr)
+        .init();
+    let store = Store::connect(&arguments.database, 12).await?;
+    let artifacts = ArtifactStore::folder(&arguments.artifacts, store.pool().clone())?;
+    let handlers = handlers::all(Duration::from_millis(arguments.pause_millis), store.pool());
+    let defaults = Settings::default();
+    let settings = Settings {
+        name: arguments.name.unwrap_or(defaults.name),
+        lease: Duration::from_millis(arguments.lease_millis),
+        heartbeat: Duration::from_millis(arguments.heartbeat_millis),
+        verifier_slots: arguments.slots,
+        engine_slots: arguments.slots,
+        base_models: (!arguments.model.is_empty()).then_some(arguments.model),
+        drain_time: Duration::from_secs(1),
+        ..Settings::default()
+    };
+    let runtime = Runtime::start(store, artifacts, handlers, settings).await?;
+    signal(SignalKind::terminate())?.recv().await;
+    runtime.drain().await;
+    Ok(())
+}

@@ -1,0 +1,178 @@
+//! Scripted stand-ins for engine and verifier. What they answer depends on the payload alone.
+
+use futures::{FutureExt as _, future::BoxFuture};
+use lyceum_core::{
+    artifact::{ArtifactKind, Digest},
+    verify::{Check, Status, Task, Verdict},
+    work::{
+        AdapterRef, Completion, EvolveResult, FinishReason, Generated, MemberDiagnostics, MemberUpdated, Outcome,
+        Payload, Prompt, RolloutPayload, RolloutResult, RolloutUsage, UpdateResult, VerifyResult, WorkKind,
+    },
+};
+use lyceum_worker::handler::{Context, Handler, HandlerError};
+use sqlx::PgPool;
+use std::{sync::Arc, time::Duration};
+
+/// Answers one kind of work.
+pub struct Scripted {
+    kind: WorkKind,
+    pause: Duration,
+    diary: PgPool,
+}
+
+/// Handlers of all kinds that the scripts use. Each item takes `pause`, and is noted in the table `diary` when it begins
+/// and when it ends, so that a test sees what was done and not only what was kept.
+pub fn all(pause: Duration, diary: &PgPool) -> Vec<Arc<dyn Handler>> {
+    let kinds = [WorkKind::Rollout, WorkKind::Verify, WorkKind::Update, WorkKind::Evolve];
+    kinds
+        .into_iter()
+        .map(|kind| {
+            Arc::new(Scripted {
+                kind,
+                pause,
+                diary: diary.clone(),
+            }) as Arc<dyn Handler>
+        })
+        .collect()
+}
+
+impl Handler for Scripted {
+    fn kind(&self) -> WorkKind {
+        self.kind
+    }
+
+    fn run(self: Arc<Self>, payload: Payload, context: Context) -> BoxFuture<'static, Result<Outcome, HandlerError>> {
+        async move {
+            note(&self.diary, &context, "begin").await;
+            tokio::time::sleep(self.pause).await;
+            context.progress(0.5, "half way");
+            let outcome = answer(payload, &context).await?;
+            note(&self.diary, &context, "end").await;
+            Ok(outcome)
+        }
+        .boxed()
+    }
+}
+
+async fn note(diary: &PgPool, context: &Context, what: &str) {
+    // A diary that cannot be written is the test's affair.
+    let _ = sqlx::query("INSERT INTO diary (item, attempt, what) VALUES ($1, $2, $3)")
+        .bind(context.key.to_string())
+        .bind(context.attempt.cast_signed())
+        .bind(what)
+        .execute(diary)
+        .await;
+}
+
+async fn answer(payload: Payload, context: &Context) -> Result<Outcome, HandlerError> {
+    match payload {
+        Payload::Rollout(rollout) => write(rollout, context).await.map(Outcome::Rollout),
+        Payload::Verify(verify) => Ok(Outcome::Verify(VerifyResult {
+            verdicts: verify.tasks.iter().map(judge).collect(),
+        })),
+        Payload::Evolve(evolve) => {
+            let weights = context
+                .put(ArtifactKind::Adapter, format!("weights {}", evolve.seed).into_bytes())
+                .await?;
+            let version = AdapterRef {
+                version: evolve.to,
+                artifact: weights,
+                optimizer: None,
+            };
+            Ok(Outcome::Evolve(EvolveResult {
+                version,
+                notes: Vec::new(),
+                seconds: 0.0,
+            }))
+        }
+        Payload::Update(update) => {
+            let mut members = Vec::new();
+            for member in update.members {
+                let mut learned = context.get(member.from.artifact).await?;
+                for sequence in &member.sequences {
+                    learned.extend(context.get(sequence.tokens).await?);
+                }
+                let trace = Digest::of(&learned);
+                let artifact = context
+                    .put(ArtifactKind::Adapter, format!("learned {trace}").into_bytes())
+                    .await?;
+                let moments = context
+                    .put(ArtifactKind::Optimizer, format!("moments {trace}").into_bytes())
+                    .await?;
+                members.push(MemberUpdated {
+                    member: member.member,
+                    version: AdapterRef {
+                        version: member.to,
+                        artifact,
+                        optimizer: Some(moments),
+                    },
+                    diagnostics: MemberDiagnostics::default(),
+                });
+            }
+            Ok(Outcome::Update(UpdateResult {
+                members,
+                ..UpdateResult::default()
+            }))
+        }
+        Payload::Benchmark(_) => Err(HandlerError::Permanent("no script for benchmarks".to_owned())),
+    }
+}
+
+async fn write(rollout: RolloutPayload, context: &Context) -> Result<RolloutResult, HandlerError> {
+    let mut generated = Vec::new();
+    for request in &rollout.requests {
+        if let Prompt::Text(word) = &request.prompt {
+            obey(word, context).await?;
+        }
+        let text = format!("{:x}", request.seed);
+        let completion = Completion {
+            tokens: 1,
+            text,
+            finish_reason: FinishReason::Stop,
+            entropy: None,
+        };
+        generated.push(Generated {
+            id: request.id.clone(),
+            completions: vec![completion],
+        });
+    }
+    let tokens = match rollout.keep_tokens {
+        true => Some(
+            context
+                .put(ArtifactKind::Tokens, format!("tokens of {}", context.key).into_bytes())
+                .await?,
+        ),
+        false => None,
+    };
+    Ok(RolloutResult {
+        generated,
+        embedded: None,
+        tokens,
+        usage: RolloutUsage::default(),
+    })
+}
+
+async fn obey(word: &str, context: &Context) -> Result<(), HandlerError> {
+    let (verb, argument) = word.split_once(' ').unwrap_or((word, ""));
+    let time = Duration::from_millis(argument.parse().unwrap_or_default());
+    match verb {
+        "wait" => tokio::time::sleep(time).await,
+        "block" => std::thread::sleep(time),
+        "panic" => panic!("as the script says"),
+        "abort" => std::process::abort(),
+        "refuse" => return Err(HandlerError::Permanent("the script refuses".to_owned())),
+        "stumble" if context.attempt == 1 => return Err(HandlerError::Transient("the script stumbles".to_owned())),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Valid is what ends in an even digit.
+fn judge(task: &Task) -> Verdict {
+    let even = |text: &str| text.ends_with(['0', '2', '4', '6', '8', 'a', 'c', 'e']);
+    let correct = matches!(&task.check, Check::Math(pair) if even(&pair.answer));
+    Verdict {
+        correct: Some(correct),
+        ..Verdict::bare(Some(task.id.clone()), Status::Ok, "")
+    }
+}

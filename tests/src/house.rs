@@ -1,0 +1,322 @@
+//! A house for a test: a database, a folder of artifacts, and processes that can be killed.
+
+use anyhow::{Context as _, Result, bail, ensure};
+use lyceum_core::{config, id::ExecutionId, recipe::Registry};
+use lyceum_postgres::{TestCluster, TestDatabase};
+use lyceum_store::{
+    Store,
+    execution::{NewRun, begin_run},
+};
+use serde_json::{Value, json};
+use sqlx::PgPool;
+use std::{
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+use tempfile::TempDir;
+use uuid::Uuid;
+
+use crate::{relay::Relay, script::Script};
+
+/// The scripted recipes.
+pub fn registry() -> Registry {
+    Registry::default().with(Script).with(Relay)
+}
+
+/// A database with the product's tables and the handlers' diary, and a folder of artifacts.
+pub struct House {
+    /// The database's rows.
+    pub store: Store,
+    url: String,
+    folder: TempDir,
+    _database: Option<TestDatabase>,
+}
+
+/// Settings of a scripted worker that is to be quick about everything.
+#[derive(Clone, Debug)]
+pub struct WorkerArguments {
+    /// How long each item takes.
+    pub pause: Duration,
+    /// How long a claim holds.
+    pub lease: Duration,
+    /// Items at once, in each lane.
+    pub slots: usize,
+    /// Between signs of life.
+    pub heartbeat: Duration,
+    /// What it can load; empty can load anything.
+    pub models: Vec<&'static str>,
+    /// What it is called; none is a name of its own.
+    pub name: Option<&'static str>,
+}
+
+impl Default for WorkerArguments {
+    fn default() -> Self {
+        Self {
+            pause: Duration::from_millis(20),
+            lease: Duration::from_secs(2),
+            slots: 2,
+            heartbeat: Duration::from_secs(1),
+            models: Vec::new(),
+            name: None,
+        }
+    }
+}
+
+impl House {
+    /// An empty house.
+    pub async fn new() -> Result<Self> {
+        let database = TestCluster::shared().await?.database().await?;
+        Self::on(database.url().to_owned(), Some(database)).await
+    }
+
+    /// A house on a database that the test keeps.
+    pub async fn at(url: &str) -> Result<Self> {
+        Self::on(url.to_owned(), None).await
+    }
+
+    async fn on(url: String, database: Option<TestDatabase>) -> Result<Self> {
+        let store = Store::connect(&url, 8).await?;
+        store.migrate().await?;
+        sqlx::query("CREATE TABLE diary (at timestamptz DEFAULT clock_timestamp(), item text, attempt int, what text)")
+            .execute(store.pool())
+            .await?;
+        Ok(Self {
+            store,
+            url,
+            folder: tempfile::tempdir()?,
+            _database: database,
+        })
+    }
+
+    /// The rows.
+    pub fn pool(&self) -> &PgPool {
+        self.store.pool()
+    }
+
+    /// Where artifacts lie.
+    pub fn artifacts(&self) -> PathBuf {
+        self.folder.path().join("artifacts")
+    }
+
+    /// Begins a run called `id` of `recipe` with `parameters`.
+    pub async fn begin(&self, id: u128, recipe: &str, steps: u32, parameters: Value) -> Result<ExecutionId> {
+        self.begin_with(id, recipe, steps, parameters, json!({})).await
+    }
+
+    /// The same, scheduled as `scheduling` says.
+    pub async fn begin_with(
+        &self,
+        id: u128,
+        recipe: &str,
+        steps: u32,
+        parameters: Value,
+        scheduling: Value,
+    ) -> Result<ExecutionId> {
+        let document = json!({
+            "recipe": recipe,
+            "seed": 7,
+            "steps": steps,
+            "populations": { "main": {
+                "base_model": { "name": "tiny" },
+                "lora": { "r": 4, "lora_alpha": 8.0, "target_modules": ["q_proj"] },
+                "members": [{ "roles": ["proposer", "solver"], "count": 2 }],
+            }},
+            "parameters": parameters,
+            "scheduling": scheduling,
+        });
+        let registry = registry();
+        let config = config::resolve(&document, &registry)?;
+        let recipe = registry.get(recipe)?;
+        let state = recipe.begin(ExecutionId(Uuid::from_u128(id)), &config)?;
+        let mut tx = self.pool().begin().await?;
+        let new = NewRun {
+            name: "scripted",
+            experiment: None,
+            preset: None,
+            tags: &[],
+            note: "",
+            config: &config,
+            state: &state,
+            metrics: recipe.metrics(),
+            trace_id: None,
+            forked_from: None,
+        };
+        begin_run(&mut tx, &new).await?;
+        tx.commit().await?;
+        Ok(state.run)
+    }
+
+    /// Starts a coordinator in a process of its own.
+    pub fn server(&self, program: &str) -> Result<Process> {
+        Process::start(
+            Command::new(program)
+                .args(["--database", &self.url])
+                .arg("--artifacts")
+                .arg(self.artifacts()),
+        )
+    }
+
+    /// Starts a worker in a process of its own.
+    pub fn worker(&self, program: &str, arguments: &WorkerArguments) -> Result<Process> {
+        self.worker_under(Command::new(program), arguments)
+    }
+
+    /// Starts a worker whose artifact folder is on a disk of its own, which is full.
+    pub fn worker_on_full_disk(&self, program: &str, arguments: &WorkerArguments) -> Result<Process> {
+        std::fs::create_dir_all(self.artifacts())?;
+        let mut command = Command::new("unshare");
+        if !nix::unistd::geteuid().is_root() {
+            command.arg("--map-root-user");
+        }
+        let fill = "mount -t tmpfs -o size=64k none \"$0\" && { head -c 1M /dev/zero > \"$0/fill\" 2>/dev/null; exec \"$@\"; }";
+        command
+            .args(["--mount", "sh", "-c", fill])
+            .arg(self.artifacts())
+            .arg(program);
+        self.worker_under(command, arguments)
+    }
+
+    fn worker_under(&self, mut command: Command, arguments: &WorkerArguments) -> Result<Process> {
+        command
+            .args(["--database", &self.url])
+            .arg("--artifacts")
+            .arg(self.artifacts());
+        command.args(["--pause-millis", &arguments.pause.as_millis().to_string()]);
+        command.args(["--lease-millis", &arguments.lease.as_millis().to_string()]);
+        command.args(["--slots", &arguments.slots.to_string()]);
+        command.args(["--heartbeat-millis", &arguments.heartbeat.as_millis().to_string()]);
+        if let Some(name) = arguments.name {
+            command.args(["--name", name]);
+        }
+        for model in &arguments.models {
+            command.args(["--model", model]);
+        }
+        Process::start(&mut command)
+    }
+
+    /// Waits until the run is in one of `states`, and says in which.
+    pub async fn until_state(&self, run: ExecutionId, states: &[&str]) -> Result<String> {
+        let state = || async {
+            let state: String = sqlx::query_scalar("SELECT state FROM executions WHERE id = $1")
+                .bind(run.0)
+                .fetch_one(self.pool())
+                .await?;
+            Ok(states.contains(&state.as_str()).then_some(state))
+        };
+        until(&format!("run {run} is {states:?}"), state).await
+    }
+
+    /// Waits until the diary has at least `count` entries.
+    pub async fn until_entries(&self, count: i64) -> Result<()> {
+        let entries = || async {
+            let entries: i64 = sqlx::query_scalar("SELECT count(*) FROM diary")
+                .fetch_one(self.pool())
+                .await?;
+            Ok((entries >= count).then_some(()))
+        };
+        until(&format!("the diary has {count} entries"), entries).await
+    }
+
+    /// How often the diary says `what` of each item, by item.
+    pub async fn diary(&self, what: &str) -> Result<Vec<(String, i64)>> {
+        Ok(
+            sqlx::query_as("SELECT item, count(*) FROM diary WHERE what = $1 GROUP BY item ORDER BY item")
+                .bind(what)
+                .fetch_all(self.pool())
+                .await?,
+        )
+    }
+
+    /// Everything that a run left behind, less times, order of arrival and how often things were tried.
+    pub async fn remains(&self, run: ExecutionId) -> Result<Vec<String>> {
+        let mut rows = Vec::new();
+        for query in [
+            "SELECT concat_ws('|', 'execution', state, step, error, reproducible) FROM executions WHERE id = $1",
+            "SELECT concat_ws('|', 'run', problems, valid_problems, attempts, matchups, cells) FROM runs WHERE id = $1",
+            "SELECT concat_ws('|', 'state', step, md5(state::text)) FROM run_states WHERE execution_id = $1",
+            "SELECT concat_ws('|', 'step', step, total, ended, finished_at IS NULL) FROM steps WHERE execution_id = $1",
+            "SELECT concat_ws('|', 'work', id, state, md5(payload::text), md5(result::text)) FROM work WHERE execution_id = $1",
+            "SELECT concat_ws('|', 'member', id, name, born_step, died_step) FROM members WHERE run_id = $1",
+            "SELECT concat_ws('|', 'version', id, ordinal, step, artifact, optimizer) FROM adapter_versions WHERE run_id = $1",
+            "SELECT concat_ws('|', 'birth', child_id, operator, seed) FROM births WHERE run_id = $1",
+            "SELECT concat_ws('|', 'problem', id, step, index, proposer_id, valid, proposal, solve_rate, attempts, cell)
+             FROM problems WHERE run_id = $1",
+            "SELECT concat_ws('|', 'parent', problem_id, parent_id, relation) FROM problem_parents
+             WHERE problem_id IN (SELECT id FROM problems WHERE run_id = $1)",
+            "SELECT concat_ws('|', 'attempt', id, problem_id, version_id, text, correct, reward) FROM attempts WHERE run_id = $1",
+            "SELECT concat_ws('|', 'matchup', id, step, winner) FROM matchups WHERE run_id = $1",
+            "SELECT concat_ws('|', 'rating', step, member_id, role, mu, sigma) FROM ratings WHERE run_id = $1",
+            "SELECT concat_ws('|', 'cell', step, cell, problem_id, status) FROM archive_insertions WHERE run_id = $1",
+            "SELECT concat_ws('|', 'metric', step, member_id, \"values\") FROM metrics WHERE run_id = $1",
+            "SELECT concat_ws('|', 'level', level, bucket, member_id, mean, min, max) FROM metric_levels WHERE run_id = $1",
+            "SELECT concat_ws('|', 'hold', digest, reason, holder) FROM artifact_holds WHERE execution_id = $1",
+        ] {
+            let mut found: Vec<String> = sqlx::query_scalar(query).bind(run.0).fetch_all(self.pool()).await?;
+            ensure!(!found.is_empty() || query.contains("metric_levels"), "nothing is left where {query}");
+            found.sort();
+            rows.extend(found);
+        }
+        Ok(rows)
+    }
+}
+
+/// Asks until there is an answer, for a minute at most.
+pub async fn until<T, F: Future<Output = Result<Option<T>>>>(what: &str, mut ask: impl FnMut() -> F) -> Result<T> {
+    let give_up = Instant::now() + Duration::from_secs(60);
+    loop {
+        match ask().await {
+            Ok(Some(answer)) => return Ok(answer),
+            Ok(None) if Instant::now() > give_up => bail!("waited a minute in vain: {what}"),
+            Err(error) if Instant::now() > give_up => return Err(error.context(what.to_owned())),
+            // A test must go on while the database is away.
+            Ok(None) | Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+        }
+    }
+}
+
+/// A process that dies with its owner.
+pub struct Process(Child);
+
+impl Process {
+    fn start(command: &mut Command) -> Result<Self> {
+        // Loud where a test fails, since libtest shows what a failed test printed.
+        let program = Path::new(command.get_program()).display().to_string();
+        let child = command
+            .stdin(Stdio::null())
+            .spawn()
+            .with_context(|| format!("cannot start {program}"))?;
+        Ok(Self(child))
+    }
+
+    /// `kill -9`.
+    pub fn kill(mut self) -> Result<()> {
+        self.0.kill()?;
+        self.0.wait()?;
+        Ok(())
+    }
+
+    /// SIGTERM, and the wait for a clean end.
+    pub fn stop(mut self) -> Result<()> {
+        ensure!(
+            Command::new("kill").arg(self.0.id().to_string()).status()?.success(),
+            "cannot signal the process"
+        );
+        let status = self.0.wait()?;
+        ensure!(status.success(), "the process ended with {status}");
+        Ok(())
+    }
+
+    /// Whether it has not ended.
+    pub fn is_alive(&mut self) -> Result<bool> {
+        Ok(self.0.try_wait()?.is_none())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

@@ -1,0 +1,105 @@
+//! A recipe of one step whose items do what their words say.
+
+use lyceum_core::{
+    config::{RunConfig, schema_of},
+    fault::Faults,
+    id::ExecutionId,
+    recipe::{Plan, PlanError, Recipe, RunState, StepView, WorkItem},
+    work::{BaseModel, Payload, Prompt, Requirements, RolloutPayload, RolloutRequest, Sampling, WorkKey},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// Words that [`crate::handlers::ScriptedRollout`] obeys: `ok`, `wait MILLIS`, `block MILLIS`, `panic`, `abort`, `refuse`,
+/// `stumble` (fails once for another try), `need MODEL`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Parameters {
+    /// One item each.
+    pub items: Vec<String>,
+}
+
+/// The recipe.
+#[derive(Clone, Copy, Debug)]
+pub struct Script;
+
+impl Recipe for Script {
+    fn name(&self) -> &'static str {
+        "script"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Does what its items' words say."
+    }
+
+    fn parameters_schema(&self) -> serde_json::Value {
+        schema_of::<Parameters>()
+    }
+
+    fn metrics(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn resolve(&self, config: RunConfig) -> Result<RunConfig, Faults> {
+        Ok(config)
+    }
+
+    fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError> {
+        Ok(RunState {
+            run,
+            config: Arc::new(config.clone()),
+            step: 0,
+            stage: String::new(),
+            completed: false,
+            artifacts: Vec::new(),
+            memory_version: 1,
+            memory: serde_json::Value::Null,
+        })
+    }
+
+    fn plan(&self, run: &RunState, step: &StepView) -> Result<Plan, PlanError> {
+        let parameters: Parameters = serde_json::from_value(run.config.parameters.clone())?;
+        let items = u32::try_from(parameters.items.len()).unwrap_or(u32::MAX);
+        let work = (0..)
+            .zip(&parameters.items)
+            .map(|(chunk, word)| item(run.step, chunk, word))
+            .collect();
+        let over = step.phase(run.step, "act", 0).ended(items);
+        let finish = over.then(|| run.next("", &())).transpose()?;
+        Ok(Plan {
+            work,
+            finish,
+            ..Plan::default()
+        })
+    }
+}
+
+fn item(step: u32, chunk: u32, word: &str) -> WorkItem {
+    let model = word.strip_prefix("need ").unwrap_or("tiny").to_owned();
+    WorkItem {
+        key: WorkKey::new(step, "act").chunk(chunk),
+        requirements: Requirements {
+            base_model: Some(model.clone()),
+            memory_bytes: 0,
+        },
+        payload: Payload::Rollout(RolloutPayload {
+            base_model: BaseModel {
+                name: model,
+                revision: None,
+            },
+            adapters: Vec::new(),
+            sampling: Sampling::default(),
+            requests: vec![RolloutRequest {
+                id: "word".to_owned(),
+                prompt: Prompt::Text(word.to_owned()),
+                adapter: None,
+                n: 1,
+                seed: u64::from(chunk),
+                max_tokens: None,
+            }],
+            embedding: None,
+            keep_tokens: false,
+        }),
+    }
+}

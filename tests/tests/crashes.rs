@@ -1,0 +1,176 @@
+//! Workers, servers and Postgres die at any moment; the rows end as if nothing had happened.
+
+use anyhow::Result;
+use lyceum_core::seed::stream;
+use lyceum_system_tests::house::{House, Process, WorkerArguments, until};
+use rand::Rng as _;
+use serde_json::json;
+use std::time::Duration;
+
+const SERVER: &str = env!("CARGO_BIN_EXE_scripted-server");
+const WORKER: &str = env!("CARGO_BIN_EXE_scripted-worker");
+const RUN: u128 = 1;
+
+/// What a run leaves behind that nothing disturbed.
+async fn undisturbed(steps: u32) -> Result<Vec<String>> {
+    let house = House::new().await?;
+    let _server = house.server(SERVER)?;
+    let _worker = house.worker(
+        WORKER,
+        &WorkerArguments {
+            pause: Duration::ZERO,
+            ..WorkerArguments::default()
+        },
+    )?;
+    let run = house.begin(RUN, "relay", steps, json!({})).await?;
+    assert_eq!(house.until_state(run, &["completed", "failed"]).await?, "completed");
+    house.remains(run).await
+}
+
+async fn entries(house: &House) -> Result<i64> {
+    Ok(sqlx::query_scalar("SELECT count(*) FROM diary")
+        .fetch_one(house.pool())
+        .await?)
+}
+
+#[tokio::test]
+async fn fifty_kills_of_a_worker_change_nothing() -> Result<()> {
+    const STEPS: u32 = 3;
+    const KILLS: u64 = 50;
+    let house = House::new().await?;
+    let _server = house.server(SERVER)?;
+    let arguments = WorkerArguments {
+        pause: Duration::from_millis(30),
+        ..WorkerArguments::default()
+    };
+    // Tries are not what this is about: an unlucky item may meet every kill.
+    let scheduling = json!({ "max_attempts": 100 });
+    let run = house
+        .begin_with(RUN, "relay", STEPS, json!({ "chunks": 30, "problems": 1 }), scheduling)
+        .await?;
+    let mut worker = house.worker(WORKER, &arguments)?;
+    let mut killed = 0;
+    for kill in 0..KILLS {
+        let target = entries(&house).await? + entries_until_next(kill);
+        let over = until("the next kill's moment", || async {
+            let state: String = sqlx::query_scalar("SELECT state FROM executions WHERE id = $1")
+                .bind(run.0)
+                .fetch_one(house.pool())
+                .await?;
+            Ok((state != "running" || entries(&house).await? >= target).then_some(state != "running"))
+        })
+        .await?;
+        if over {
+            break;
+        }
+        worker.kill()?;
+        killed += 1;
+        worker = house.worker(WORKER, &arguments)?;
+    }
+    assert_eq!(
+        killed, KILLS,
+        "the run was over before all kills were dealt: make it longer"
+    );
+    assert_eq!(house.until_state(run, &["completed", "failed"]).await?, "completed");
+
+    let calm = House::new().await?;
+    let _server = calm.server(SERVER)?;
+    let _worker = calm.worker(
+        WORKER,
+        &WorkerArguments {
+            pause: Duration::ZERO,
+            ..WorkerArguments::default()
+        },
+    )?;
+    let scheduling = json!({ "max_attempts": 100 });
+    let same = calm
+        .begin_with(RUN, "relay", STEPS, json!({ "chunks": 30, "problems": 1 }), scheduling)
+        .await?;
+    assert_eq!(calm.until_state(same, &["completed", "failed"]).await?, "completed");
+    assert_eq!(house.remains(run).await?, calm.remains(same).await?);
+    drop(worker);
+    Ok(())
+}
+
+/// Entries of the diary between one kill and the next: random, but the same in every run of the test, and counted in work
+/// rather than time so that a kill falls into the middle of it however slow the machine.
+fn entries_until_next(kill: u64) -> i64 {
+    stream(11, "kill", kill).random_range(1..4)
+}
+
+#[tokio::test]
+async fn a_killed_server_goes_on_where_it_was() -> Result<()> {
+    let house = House::new().await?;
+    let _worker = house.worker(WORKER, &WorkerArguments::default())?;
+    let mut server = house.server(SERVER)?;
+    let run = house.begin(RUN, "relay", 4, json!({})).await?;
+    for kill in 1..=4 {
+        house.until_entries(kill * 12).await?;
+        server.kill()?;
+        server = house.server(SERVER)?;
+    }
+    assert_eq!(house.until_state(run, &["completed", "failed"]).await?, "completed");
+    assert_eq!(house.remains(run).await?, undisturbed(4).await?);
+    drop(server);
+    Ok(())
+}
+
+#[tokio::test]
+async fn two_servers_and_four_workers_do_everything_once() -> Result<()> {
+    let house = House::new().await?;
+    let _servers = [house.server(SERVER)?, house.server(SERVER)?];
+    let arguments = WorkerArguments {
+        pause: Duration::from_millis(2),
+        ..WorkerArguments::default()
+    };
+    let workers = (0..4)
+        .map(|_| house.worker(WORKER, &arguments))
+        .collect::<Result<Vec<Process>>>()?;
+    let mut runs = Vec::new();
+    for id in RUN..RUN + 4 {
+        runs.push(house.begin(id, "relay", 4, json!({})).await?);
+    }
+    for run in &runs {
+        assert_eq!(house.until_state(*run, &["completed", "failed"]).await?, "completed");
+    }
+    assert_eq!(house.remains(runs[0]).await?, undisturbed(4).await?);
+    let begun: i64 = sqlx::query_scalar("SELECT count(*) FROM diary WHERE what = 'begin'")
+        .fetch_one(house.pool())
+        .await?;
+    let items: i64 = sqlx::query_scalar("SELECT count(*) FROM work")
+        .fetch_one(house.pool())
+        .await?;
+    assert_eq!(begun, items, "an item was begun twice");
+    for worker in workers {
+        worker.stop()?;
+    }
+    let stopped: i64 = sqlx::query_scalar("SELECT count(*) FROM workers WHERE state = 'stopped'")
+        .fetch_one(house.pool())
+        .await?;
+    assert_eq!(stopped, 4, "a worker that was told to stop signs off");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_worker_that_is_told_to_stop_hands_back_what_it_holds() -> Result<()> {
+    let house = House::new().await?;
+    let _server = house.server(SERVER)?;
+    let slow = house.worker(
+        WORKER,
+        &WorkerArguments {
+            pause: Duration::from_secs(600),
+            ..WorkerArguments::default()
+        },
+    )?;
+    let run = house.begin(RUN, "script", 1, json!({ "items": ["ok"] })).await?;
+    house.until_entries(1).await?;
+    slow.stop()?;
+    let (state, attempts): (String, i32) = sqlx::query_as("SELECT state, attempts FROM work WHERE execution_id = $1")
+        .bind(run.0)
+        .fetch_one(house.pool())
+        .await?;
+    assert_eq!((state.as_str(), attempts), ("ready", 0), "an interruption is no try");
+    let _quick = house.worker(WORKER, &WorkerArguments::default())?;
+    assert_eq!(house.until_state(run, &["completed", "failed"]).await?, "completed");
+    Ok(())
+}

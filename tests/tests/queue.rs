@@ -1,0 +1,283 @@
+//! What the queue's crate gets wrong, and that it does not reach us: one test each.
+
+use anyhow::Result;
+use lyceum_core::id::ExecutionId;
+use lyceum_postgres::PrivatePostgres;
+use lyceum_store::{execution, queue};
+use lyceum_system_tests::house::{House, WorkerArguments, until};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+const SERVER: &str = env!("CARGO_BIN_EXE_scripted-server");
+const WORKER: &str = env!("CARGO_BIN_EXE_scripted-worker");
+const ENDS: [&str; 2] = ["completed", "failed"];
+
+async fn work(house: &House, run: ExecutionId) -> Result<Vec<(String, i32, Value)>> {
+    Ok(
+        sqlx::query_as("SELECT state, attempts, errors FROM work WHERE execution_id = $1 ORDER BY chunk")
+            .bind(run.0)
+            .fetch_all(house.pool())
+            .await?,
+    )
+}
+
+fn begun_once(diary: &[(String, i64)]) -> bool {
+    diary.iter().all(|(_, times)| *times == 1)
+}
+
+/// A poll interval that re-arms its timer without polling it sleeps for good: here nothing but the tick can wake a worker,
+/// since the heartbeat is far away and a delayed ticket is not notified.
+#[tokio::test]
+async fn a_delayed_ticket_is_not_slept_through() -> Result<()> {
+    let house = House::new().await?;
+    let _server = house.server(SERVER)?;
+    let heartbeat = Duration::from_secs(600);
+    let _worker = house.worker(
+        WORKER,
+        &WorkerArguments {
+            heartbeat,
+            ..WorkerArguments::default()
+        },
+    )?;
+    for id in 1..=3 {
+        let run = house
+            .begin(id, "script", 1, json!({ "items": ["stumble", "stumble"] }))
+            .await?;
+        assert_eq!(house.until_state(run, &ENDS).await?, "completed");
+    }
+    Ok(())
+}
+
+/// Tickets that wait in a worker's buffer are taken for orphans after six heartbeats, and delivered again.
+#[tokio::test]
+async fn items_longer_than_the_orphan_window_are_begun_once() -> Result<()> {
+    let house = House::new().await?;
+    let _server = house.server(SERVER)?;
+    let arguments = WorkerArguments {
+        pause: Duration::from_millis(1500),
+        heartbeat: Duration::from_millis(100),
+        ..WorkerArguments::default()
+    };
+    let _workers = [house.worker(WORKER, &arguments)?, house.worker(WORKER, &arguments)?];
+    let run = house.begin(1, "script", 1, json!({ "items": vec!["ok"; 8] })).await?;
+    assert_eq!(house.until_state(run, &ENDS).await?, "completed");
+    assert!(begun_once(&house.diary("begin").await?));
+    Ok(())
+}
+
+/// A job of a dead worker stays with it for as long as a worker of the same name lives.
+#[tokio::test]
+async fn a_successor_of_the_same_name_does_not_keep_the_dead_ones_work() -> Result<()> {
+    let house = House::new().await?;
+    let _server = house.server(SERVER)?;
+    let slow = WorkerArguments {
+        pause: Duration::from_secs(600),
+        name: Some("anna"),
+        ..WorkerArguments::default()
+    };
+    let dead = house.worker(WORKER, &slow)?;
+    let run = house.begin(1, "script", 1, json!({ "items": ["ok"] })).await?;
+    house.until_entries(1).await?;
+    dead.kill()?;
+    let _successor = house.worker(
+        WORKER,
+        &WorkerArguments {
+            name: Some("anna"),
+            ..WorkerArguments::default()
+        },
+    )?;
+    assert_eq!(house.until_state(run, &ENDS).await?, "completed");
+    let left = work(&house, run).await?;
+    assert_eq!((left[0].0.as_str(), left[0].1), ("done", 2));
+    assert_eq!(left[0].2[0]["kind"], "lost");
+    Ok(())
+}
+
+/// Orphans are delivered again however often they killed their worker.
+#[tokio::test]
+async fn an_item_that_kills_its_workers_is_given_up() -> Result<()> {
+    let house = House::new().await?;
+    let _server = house.server(SERVER)?;
+    let run = house
+        .begin_with(
+            1,
+            "script",
+            1,
+            json!({ "items": ["abort"] }),
+            json!({ "max_attempts": 2 }),
+        )
+        .await?;
+    let mut worker = house.worker(WORKER, &WorkerArguments::default())?;
+    let mut deaths = 0;
+    let state = until("the item is given up", || {
+        let dead = !worker.is_alive().unwrap_or(true);
+        if dead && deaths < 5 {
+            deaths += 1;
+            worker = house
+                .worker(WORKER, &WorkerArguments::default())
+                .expect("a worker starts");
+        }
+        let state = sqlx::query_scalar::<_, String>("SELECT state FROM executions WHERE id = $1").bind(run.0);
+        async { Ok(Some(state.fetch_one(house.pool()).await?).filter(|state| state != "running")) }
+    })
+    .await?;
+    assert_eq!((state.as_str(), deaths), ("failed", 2));
+    let (error, errors): (String, Value) = sqlx::query_as(
+        "SELECT e.error, w.errors FROM executions e JOIN work w ON w.execution_id = e.id WHERE e.id = $1",
+    )
+    .bind(run.0)
+    .fetch_one(house.pool())
+    .await?;
+    assert!(error.contains("0/act/0/0") && error.contains("2 of 2"), "{error}");
+    assert_eq!(errors.as_array().map(Vec::len), Some(2));
+    Ok(())
+}
+
+/// A panic leaves a job running for as long as its worker lives.
+#[tokio::test]
+async fn a_panic_is_a_failure_that_the_worker_survives() -> Result<()> {
+    let house = House::new().await?;
+    let _server = house.server(SERVER)?;
+    let mut worker = house.worker(WORKER, &WorkerArguments::default())?;
+    let run = house
+        .begin_with(
+            1,
+            "script",
+            1,
+            json!({ "items": ["panic"] }),
+            json!({ "max_attempts": 2 }),
+        )
+        .await?;
+    assert_eq!(house.until_state(run, &ENDS).await?, "failed");
+    let left = work(&house, run).await?;
+    assert_eq!((left[0].0.as_str(), left[0].1), ("failed", 2));
+    assert_eq!(
+        (&left[0].2[1]["kind"], &left[0].2[1]["message"]),
+        (&json!("panic"), &json!("panic: as the script says"))
+    );
+    let next = house.begin(2, "script", 1, json!({ "items": ["ok"] })).await?;
+    assert_eq!(house.until_state(next, &ENDS).await?, "completed");
+    assert!(worker.is_alive()?);
+    Ok(())
+}
+
+/// A failed job is fetched again at once, hundreds of times a second.
+#[tokio::test]
+async fn a_retry_waits_and_a_refusal_is_not_retried() -> Result<()> {
+    let house = House::new().await?;
+    let _server = house.server(SERVER)?;
+    let _worker = house.worker(WORKER, &WorkerArguments::default())?;
+    let run = house.begin(1, "script", 1, json!({ "items": ["stumble"] })).await?;
+    assert_eq!(house.until_state(run, &ENDS).await?, "completed");
+    let waited: bool = sqlx::query_scalar(
+        "SELECT started_at >= (errors->0->>'at')::timestamptz + interval '1 second' FROM work WHERE execution_id = $1",
+    )
+    .bind(run.0)
+    .fetch_one(house.pool())
+    .await?;
+    assert!(waited, "the second try did not wait for its time");
+    let refused = house.begin(2, "script", 1, json!({ "items": ["refuse"] })).await?;
+    assert_eq!(house.until_state(refused, &ENDS).await?, "failed");
+    assert_eq!(work(&house, refused).await?[0].1, 1);
+    Ok(())
+}
+
+/// A worker dies with its first failed query.
+#[tokio::test]
+async fn an_outage_of_the_database_ends_nothing() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let postgres = PrivatePostgres::start(folder.path()).await?;
+    let house = House::at(postgres.url()).await?;
+    let mut server = house.server(SERVER)?;
+    let mut worker = house.worker(
+        WORKER,
+        &WorkerArguments {
+            pause: Duration::from_millis(100),
+            ..WorkerArguments::default()
+        },
+    )?;
+    let run = house.begin(1, "relay", 4, json!({})).await?;
+    for outage in 1..=2 {
+        house.until_entries(outage * 15).await?;
+        let postmaster = postgres
+            .pid()
+            .ok_or_else(|| anyhow::anyhow!("Postgres is not running"))?;
+        assert!(
+            std::process::Command::new("kill")
+                .args(["-9", &postmaster.to_string()])
+                .status()?
+                .success()
+        );
+    }
+    assert_eq!(house.until_state(run, &ENDS).await?, "completed");
+    assert!(worker.is_alive()? && server.is_alive()?);
+    drop((worker, server));
+    postgres.stop().await;
+    Ok(())
+}
+
+/// A handler that blocks its thread starves heartbeats, and its job is run twice.
+#[tokio::test]
+async fn a_blocking_handler_does_not_cost_its_claim() -> Result<()> {
+    let house = House::new().await?;
+    let _server = house.server(SERVER)?;
+    let arguments = WorkerArguments {
+        lease: Duration::from_secs(1),
+        slots: 4,
+        ..WorkerArguments::default()
+    };
+    let _workers = [house.worker(WORKER, &arguments)?, house.worker(WORKER, &arguments)?];
+    let run = house
+        .begin(1, "script", 1, json!({ "items": vec!["block 3000"; 6] }))
+        .await?;
+    assert_eq!(house.until_state(run, &ENDS).await?, "completed");
+    assert!(begun_once(&house.diary("begin").await?));
+    Ok(())
+}
+
+/// A running job cannot be cancelled, and overwrites that it was.
+#[tokio::test]
+async fn a_cancelled_item_makes_room_and_stays_cancelled() -> Result<()> {
+    let house = House::new().await?;
+    let _server = house.server(SERVER)?;
+    let _worker = house.worker(
+        WORKER,
+        &WorkerArguments {
+            slots: 1,
+            ..WorkerArguments::default()
+        },
+    )?;
+    let run = house.begin(1, "script", 1, json!({ "items": ["wait 600000"] })).await?;
+    house.until_entries(1).await?;
+    execution::cancel(house.pool(), run).await?;
+    let next = house.begin(2, "script", 1, json!({ "items": ["ok"] })).await?;
+    assert_eq!(house.until_state(next, &ENDS).await?, "completed");
+    assert_eq!(work(&house, run).await?[0].0, "cancelled");
+    assert_eq!(
+        house.diary("end").await?.len(),
+        1,
+        "only the second run's item came to its end"
+    );
+    Ok(())
+}
+
+/// Tickets that are lost between queue and claim are made good.
+#[tokio::test]
+async fn a_lost_ticket_is_replaced() -> Result<()> {
+    let house = House::new().await?;
+    let server = house.server(SERVER)?;
+    let run = house.begin(1, "script", 1, json!({ "items": ["ok", "ok"] })).await?;
+    let planned = || async {
+        let items: i64 = sqlx::query_scalar("SELECT count(*) FROM work")
+            .fetch_one(house.pool())
+            .await?;
+        Ok((items == 2).then_some(()))
+    };
+    until("the items are planned", planned).await?;
+    sqlx::query("DELETE FROM apalis.jobs").execute(house.pool()).await?;
+    let _worker = house.worker(WORKER, &WorkerArguments::default())?;
+    assert_eq!(house.until_state(run, &ENDS).await?, "completed");
+    server.stop()?;
+    queue::tidy(house.pool()).await?;
+    Ok(())
+}

@@ -1,0 +1,232 @@
+//! Who gets what, and when.
+
+use anyhow::Result;
+use lyceum_core::{config::RunConfig, id::ExecutionId};
+use lyceum_store::{
+    StoreError, execution,
+    work::{Slot, claim},
+};
+use lyceum_system_tests::house::{House, WorkerArguments, registry, until};
+use serde_json::json;
+use sqlx::types::Json;
+use std::time::Duration;
+use uuid::Uuid;
+
+const SERVER: &str = env!("CARGO_BIN_EXE_scripted-server");
+const WORKER: &str = env!("CARGO_BIN_EXE_scripted-worker");
+const ENDS: [&str; 2] = ["completed", "failed"];
+
+/// The runs that ten claims in a row go to, as numbers of the runs' ids.
+async fn claims(house: &House, count: usize) -> Result<Vec<u128>> {
+    let worker = sqlx::query_scalar("SELECT id FROM workers LIMIT 1")
+        .fetch_one(house.pool())
+        .await
+        .map(Uuid::into)?;
+    let slot = Slot {
+        worker,
+        kinds: lyceum_core::work::WorkKind::ALL.to_vec(),
+        base_models: None,
+        loaded_models: Vec::new(),
+        memory_bytes: u64::MAX,
+        lease: Duration::from_secs(600),
+    };
+    let mut runs = Vec::new();
+    for _ in 0..count {
+        let claim = claim(house.pool(), &slot).await?;
+        runs.push(claim.map_or(0, |claim| claim.execution.0.as_u128()));
+    }
+    Ok(runs)
+}
+
+/// Runs with six items each, planned and not begun, by what their scheduling says.
+async fn planned(house: &House, schedulings: &[serde_json::Value]) -> Result<()> {
+    let server = house.server(SERVER)?;
+    let worker = house.worker(
+        WORKER,
+        &WorkerArguments {
+            models: vec!["none"],
+            ..WorkerArguments::default()
+        },
+    )?;
+    for (id, scheduling) in (1..).zip(schedulings) {
+        house
+            .begin_with(id, "script", 1, json!({ "items": vec!["ok"; 6] }), scheduling.clone())
+            .await?;
+    }
+    let wanted = 6 * i64::try_from(schedulings.len())?;
+    until("all items are planned", || async {
+        let items: i64 = sqlx::query_scalar("SELECT count(*) FROM work")
+            .fetch_one(house.pool())
+            .await?;
+        let workers: i64 = sqlx::query_scalar("SELECT count(*) FROM workers")
+            .fetch_one(house.pool())
+            .await?;
+        Ok((items == wanted && workers == 1).then_some(()))
+    })
+    .await?;
+    worker.stop()?;
+    server.stop()
+}
+
+#[tokio::test]
+async fn runs_of_one_priority_share_evenly_and_a_higher_one_goes_first() -> Result<()> {
+    let house = House::new().await?;
+    planned(&house, &[json!({}), json!({}), json!({ "priority": 5 })]).await?;
+    let mut runs = claims(&house, 10).await?;
+    assert_eq!(runs[..6], [3; 6]);
+    runs[6..8].sort_unstable();
+    runs[8..].sort_unstable();
+    assert_eq!(runs[6..], [1, 2, 1, 2]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_run_holds_no_more_items_than_it_may() -> Result<()> {
+    let house = House::new().await?;
+    planned(&house, &[json!({ "max_concurrent": 2, "priority": 1 }), json!({})]).await?;
+    assert_eq!(claims(&house, 9).await?, [1, 1, 2, 2, 2, 2, 2, 2, 0]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_worker_takes_only_what_it_can_load() -> Result<()> {
+    let house = House::new().await?;
+    let _server = house.server(SERVER)?;
+    let _other = house.worker(
+        WORKER,
+        &WorkerArguments {
+            models: vec!["small"],
+            ..WorkerArguments::default()
+        },
+    )?;
+    let run = house
+        .begin(1, "script", 1, json!({ "items": ["need large", "need small"] }))
+        .await?;
+    house.until_entries(2).await?;
+    let open: Vec<String> = sqlx::query_scalar("SELECT base_model FROM work WHERE state <> 'done'")
+        .fetch_all(house.pool())
+        .await?;
+    assert_eq!(open, ["large"]);
+    let _fitting = house.worker(
+        WORKER,
+        &WorkerArguments {
+            models: vec!["large"],
+            ..WorkerArguments::default()
+        },
+    )?;
+    assert_eq!(house.until_state(run, &ENDS).await?, "completed");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_paused_run_begins_nothing_until_it_is_resumed() -> Result<()> {
+    let house = House::new().await?;
+    let _server = house.server(SERVER)?;
+    let run = house.begin(1, "script", 1, json!({ "items": ["ok"] })).await?;
+    execution::pause(house.pool(), run).await?;
+    assert!(matches!(
+        execution::pause(house.pool(), run).await,
+        Err(StoreError::Conflict { .. })
+    ));
+    let _worker = house.worker(WORKER, &WorkerArguments::default())?;
+    let other = house.begin(2, "script", 1, json!({ "items": ["ok", "ok"] })).await?;
+    assert_eq!(house.until_state(other, &ENDS).await?, "completed");
+    assert_eq!(
+        house.diary("begin").await?.iter().map(|(_, times)| times).sum::<i64>(),
+        2
+    );
+    execution::resume(house.pool(), run).await?;
+    assert_eq!(house.until_state(run, &ENDS).await?, "completed");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_failed_run_goes_on_when_it_is_resumed() -> Result<()> {
+    let house = House::new().await?;
+    let _server = house.server(SERVER)?;
+    let _worker = house.worker(WORKER, &WorkerArguments::default())?;
+    let run = house
+        .begin_with(
+            1,
+            "script",
+            1,
+            json!({ "items": ["stumble"] }),
+            json!({ "max_attempts": 1 }),
+        )
+        .await?;
+    assert_eq!(house.until_state(run, &ENDS).await?, "failed");
+    sqlx::query("UPDATE work SET max_attempts = 2")
+        .execute(house.pool())
+        .await?;
+    execution::resume(house.pool(), run).await?;
+    assert_eq!(house.until_state(run, &ENDS).await?, "completed");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_fork_goes_on_from_its_step_with_members_of_its_own() -> Result<()> {
+    let house = House::new().await?;
+    let _server = house.server(SERVER)?;
+    let _worker = house.worker(WORKER, &WorkerArguments::default())?;
+    let run = house.begin(1, "relay", 3, json!({})).await?;
+    assert_eq!(house.until_state(run, &ENDS).await?, "completed");
+
+    let id = ExecutionId(Uuid::from_u128(2));
+    let state = execution::state_at(house.pool(), run, 2).await?;
+    let config = RunConfig {
+        steps: 5,
+        ..(*state.config).clone()
+    };
+    let mut tx = house.pool().begin().await?;
+    let registry = registry();
+    let fork = execution::Fork {
+        id,
+        from: run,
+        step: 2,
+        state,
+        name: "branch",
+        config: &config,
+        metrics: registry.get("relay")?.metrics(),
+        trace_id: None,
+    };
+    execution::fork_run(&mut tx, &fork).await?;
+    tx.commit().await?;
+    assert_eq!(house.until_state(id, &ENDS).await?, "completed");
+
+    let ordinals: Vec<i32> =
+        sqlx::query_scalar("SELECT max(ordinal) FROM adapter_versions WHERE run_id = $1 GROUP BY member_id")
+            .bind(id.0)
+            .fetch_all(house.pool())
+            .await?;
+    assert_eq!(
+        ordinals,
+        [5, 5],
+        "two from before the fork and three of its own, above birth"
+    );
+    let shared: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM adapter_versions a JOIN adapter_versions b USING (artifact)
+         WHERE a.run_id = $1 AND b.run_id = $2 AND a.ordinal = b.ordinal",
+    )
+    .bind(run.0)
+    .bind(id.0)
+    .fetch_one(house.pool())
+    .await?;
+    assert!(
+        shared >= 6,
+        "birth and both updates before the fork are the same weights"
+    );
+    let (Json(first), from): (Json<serde_json::Value>, i32) = sqlx::query_as(
+        "SELECT s.state, r.forked_at_step FROM run_states s JOIN runs r ON r.id = s.execution_id
+         WHERE s.execution_id = $1 ORDER BY s.step LIMIT 1",
+    )
+    .bind(id.0)
+    .fetch_one(house.pool())
+    .await?;
+    assert_eq!((first["step"].as_u64(), from), (Some(2), 2));
+    let missing = execution::state_at(house.pool(), run, 9).await;
+    assert!(
+        matches!(missing, Err(StoreError::NoSuchStep { first: 0, last: 3, .. })),
+        "{missing:?}"
+    );
+    Ok(())
+}
