@@ -30,6 +30,10 @@ enum Command {
     Server(command::server::Server),
     Migrate(command::migrate::Migrate),
     Doctor(command::doctor::Doctor),
+    Token(command::token::Token),
+    Run(command::run::Run),
+    Config(command::config::Config),
+    Openapi(command::openapi::Openapi),
 }
 
 impl Cli {
@@ -43,6 +47,10 @@ impl Cli {
             Command::Server(server) => server.run(self.common),
             Command::Migrate(migrate) => migrate.run(self.common),
             Command::Doctor(doctor) => doctor.run(self.common),
+            Command::Token(token) => token.run(self.common),
+            Command::Run(run) => run.run(self.common),
+            Command::Config(config) => config.run(),
+            Command::Openapi(openapi) => openapi.run(),
         }
     }
 }

@@ -1,8 +1,12 @@
 //! The commands, one file each.
 
+pub(crate) mod config;
 pub(crate) mod doctor;
 pub(crate) mod migrate;
+pub(crate) mod openapi;
+pub(crate) mod run;
 pub(crate) mod server;
+pub(crate) mod token;
 pub(crate) mod up;
 
 use anyhow::Context as _;

@@ -1,10 +1,17 @@
 //! Lyceum's server: settings, the command line, and what keeps the processes of one machine running.
 
+pub mod access;
+pub mod api;
 pub mod cli;
+mod client;
 mod command;
 pub mod coordinator;
 pub mod database;
 pub mod doctor;
+mod events;
+pub mod log;
+pub mod openapi;
+mod problem;
 pub mod serve;
 pub mod settings;
 pub mod supervise;

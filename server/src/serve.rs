@@ -1,21 +1,10 @@
 //! What `lyceum server` and `lyceum up` serve.
 
-use std::io;
+mod server;
+
+pub use server::{Server, Serving};
+
 use std::net::{IpAddr, SocketAddr, TcpListener};
-use std::time::Duration;
-
-use actix_web::dev::ServerHandle;
-use actix_web::{App, HttpResponse, HttpServer, get, web};
-use lyceum_core::recipe::Registry;
-use lyceum_store::Store;
-use lyceum_store::artifact::ArtifactStore;
-use sqlx::PgPool;
-use tokio::task::JoinHandle;
-
-use crate::coordinator::{Coordinator, Pace};
-
-/// How long requests under way may take once the server is told to stop.
-const GRACE: Duration = Duration::from_secs(10);
 
 /// Why the server cannot listen.
 #[derive(Debug, thiserror::Error)]
@@ -54,77 +43,4 @@ pub fn listen(host: IpAddr, port: u16) -> Result<TcpListener, ListenError> {
         ErrorKind::AddrNotAvailable => ListenError::NoSuchAddress(host),
         _ => ListenError::Other { address, source },
     })
-}
-
-/// A server that is running, with its coordinator.
-#[derive(Debug)]
-pub struct Serving {
-    handle: ServerHandle,
-    task: JoinHandle<io::Result<()>>,
-    coordinator: Coordinator,
-}
-
-impl Serving {
-    /// Serves at `listener` what is in the database, and plans what is due with the recipes of `registry`.
-    ///
-    /// # Errors
-    /// A listener that the system does not give up.
-    pub fn start(
-        listener: TcpListener,
-        store: Store,
-        artifacts: ArtifactStore,
-        registry: Registry,
-    ) -> io::Result<Self> {
-        let database = store.pool().clone();
-        let app = move || {
-            App::new()
-                .app_data(web::Data::new(database.clone()))
-                .service(healthz)
-                .service(readyz)
-        };
-        let server = HttpServer::new(app)
-            .disable_signals()
-            .shutdown_timeout(GRACE.as_secs())
-            .listen(listener)?
-            .run();
-        let handle = server.handle();
-        let coordinator = Coordinator::start(store, artifacts, registry, Pace::default());
-        Ok(Self {
-            handle,
-            task: tokio::spawn(server),
-            coordinator,
-        })
-    }
-
-    /// Waits until the server ends by itself, which it should not.
-    ///
-    /// # Errors
-    /// Why it ended.
-    pub async fn ended(&mut self) -> io::Result<()> {
-        (&mut self.task).await.map_err(io::Error::other)?
-    }
-
-    /// Finishes the requests and plans under way and ends.
-    pub async fn stop(self) {
-        self.handle.stop(true).await;
-        self.coordinator.stop().await;
-    }
-}
-
-/// Whether the process runs.
-#[get("/healthz")]
-async fn healthz() -> &'static str {
-    "ok\n"
-}
-
-/// Whether it can serve: the database answers.
-#[get("/readyz")]
-async fn readyz(database: web::Data<PgPool>) -> HttpResponse {
-    match sqlx::query("SELECT 1").execute(&**database).await {
-        Ok(_) => HttpResponse::Ok().body("ready\n"),
-        Err(error) => {
-            tracing::warn!("not ready: {error}");
-            HttpResponse::ServiceUnavailable().body("the database does not answer\n")
-        }
-    }
 }

@@ -165,7 +165,7 @@ impl Cluster {
     }
 }
 
-fn data_folder(home: &Path) -> PathBuf {
+pub(crate) fn data_folder(home: &Path) -> PathBuf {
     home.join("cluster")
 }
 

@@ -1,7 +1,7 @@
 //! One postmaster process: started, waited for, signalled.
 
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -23,16 +23,20 @@ const LEFTOVERS: Duration = Duration::from_secs(30);
 pub(crate) struct PidFile {
     pub(crate) pid: Pid,
     pub(crate) ready: bool,
+    /// The folder of its socket.
+    pub(crate) socket: Option<PathBuf>,
 }
 
 impl PidFile {
     pub(crate) fn read(data: &Path) -> Option<Self> {
         let text = fs::read_to_string(data.join("postmaster.pid")).ok()?;
-        let mut lines = text.lines();
-        let pid = lines.next()?.trim().parse().ok()?;
+        // Process, data folder, start time, port, socket folder, listening address, shared memory, state.
+        let lines: Vec<&str> = text.lines().map(str::trim).collect();
+        let socket = lines.get(4).filter(|folder| !folder.is_empty());
         Some(Self {
-            pid: Pid::from_raw(pid),
-            ready: lines.nth(6).is_some_and(|state| state.trim() == "ready"),
+            pid: Pid::from_raw(lines.first()?.parse().ok()?),
+            ready: lines.get(7) == Some(&"ready"),
+            socket: socket.map(PathBuf::from),
         })
     }
 

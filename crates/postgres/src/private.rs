@@ -8,9 +8,10 @@ use nix::sys::signal::Signal;
 
 use crate::account::Account;
 use crate::cluster::{Cluster, DATABASE, Durability};
+use crate::postmaster::{self, PidFile};
 use crate::process::{KeptProcess, Policy, StartError};
 use crate::socket::SocketFolder;
-use crate::{Error, Result, postmaster};
+use crate::{Error, Result};
 
 /// Postgres' "fast" shutdown, and after a while its "immediate" one.
 const POLICY: Policy = Policy {
@@ -53,6 +54,13 @@ impl PrivatePostgres {
             StartError::Abandoned => Error::Abandoned,
         })?;
         Ok(Self { url, process })
+    }
+
+    /// The address of the database of `data_dir` while another process runs it.
+    pub fn running(data_dir: &Path) -> Option<String> {
+        let data = crate::cluster::data_folder(&data_dir.join("postgres"));
+        let file = PidFile::read(&data).filter(|file| file.ready && file.is_alive(&data))?;
+        Some(crate::socket::url(&file.socket?, DATABASE))
     }
 
     /// The address of the database, the same over restarts.

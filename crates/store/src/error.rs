@@ -41,6 +41,14 @@ pub enum StoreError {
         /// By which name.
         id: String,
     },
+    /// The name belongs to another.
+    #[error("there is a {what} `{name}` already")]
+    Taken {
+        /// What it is.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
     /// The thing is not in a state in which this can be done.
     #[error("{what} {id} is {state}, and only one that is {wanted} can be {action}")]
     Conflict {
@@ -94,6 +102,14 @@ impl StoreError {
         Self::NotFound {
             what,
             id: id.to_string(),
+        }
+    }
+
+    /// The name belongs to another.
+    pub(crate) fn taken(what: &'static str, name: &str) -> Self {
+        Self::Taken {
+            what,
+            name: name.to_owned(),
         }
     }
 

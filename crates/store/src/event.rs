@@ -15,12 +15,14 @@ pub const EVENT_CHANNEL: &str = "lyceum_events";
 
 /// Something that happened to an execution.
 #[derive(Clone, Debug, FromRow, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Event {
     /// Its number within the execution, from 1 without gaps: readers resume after the last one they saw.
     pub number: i64,
     /// What happened: `created`, `step_started`, `step_finished`, `planned`, `state`, `renamed`.
     pub kind: String,
     /// The particulars.
+    #[cfg_attr(feature = "schema", schema(value_type = Object))]
     pub data: serde_json::Value,
     /// When.
     pub created_at: DateTime<Utc>,
@@ -62,6 +64,19 @@ pub async fn after(db: &PgPool, execution: ExecutionId, after: i64, limit: i64) 
     .bind(limit)
     .fetch_all(db)
     .await?)
+}
+
+/// The number of the last event of each of `executions`.
+pub async fn last_numbers(db: &PgPool, executions: &[ExecutionId]) -> Result<Vec<(ExecutionId, i64)>> {
+    let ids: Vec<uuid::Uuid> = executions.iter().map(|id| id.0).collect();
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows: Vec<(uuid::Uuid, i64)> = sqlx::query_as("SELECT id, last_event FROM executions WHERE id = ANY($1)")
+        .bind(ids)
+        .fetch_all(db)
+        .await?;
+    Ok(rows.into_iter().map(|(id, last)| (ExecutionId(id), last)).collect())
 }
 
 /// Tells coordinators, once the transaction is through, that there may be something to plan.

@@ -4,6 +4,7 @@ mod begin;
 mod fork;
 mod remove;
 mod state;
+mod update;
 
 pub(crate) use begin::open_step;
 pub use begin::{NewEvaluation, NewRun, begin_evaluation, begin_run};
@@ -11,3 +12,4 @@ pub use fork::{Fork, fork_run, state_at};
 pub use remove::remove_run;
 pub use state::{State, UnknownState, cancel, fail, pause, resume};
 pub(crate) use state::{restart, stop};
+pub use update::{RunChanges, update_run};

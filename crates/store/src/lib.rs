@@ -5,13 +5,20 @@
 //! no database.
 
 pub mod artifact;
+pub mod dataset;
 pub mod error;
 pub mod event;
 pub mod execution;
+pub mod experiment;
+pub mod idempotency;
+pub mod list;
+pub mod metric;
 pub mod plan;
 pub mod queue;
 mod records;
+pub mod session;
 mod text;
+pub mod token;
 pub mod work;
 pub mod worker;
 

@@ -10,7 +10,7 @@ use lyceum_core::recipe::Registry;
 use lyceum_store::artifact::ArtifactStore;
 
 use crate::database;
-use crate::serve::{self, Serving};
+use crate::serve;
 use crate::settings::{self, CommonArgs, Database, DatabaseArgs, DatabaseUrl, ServerArgs, Sources};
 use crate::supervise::Stop;
 
@@ -51,8 +51,13 @@ async fn run(
     let store = database::open(&url, database.connections).await?;
     let artifacts = ArtifactStore::folder(&server.artifacts_folder(&data), store.pool().clone())?;
     let address = listener.local_addr().context("the port is gone")?;
-    let mut serving =
-        Serving::start(listener, store, artifacts, Registry::default()).context("cannot start the server")?;
+    let serving = serve::Server {
+        store,
+        artifacts,
+        registry: Registry::default(),
+        settings: server.api(),
+    };
+    let mut serving = serving.serve(listener).context("cannot start the server")?;
     println!(
         "Lyceum is ready at {}",
         server.public_url.unwrap_or_else(|| format!("http://{address}"))

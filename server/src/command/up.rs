@@ -158,7 +158,13 @@ async fn start_in(
     let local = format!("http://{}", listener.local_addr().context("the port is gone")?);
     let address = prepared.server.public_url.clone().unwrap_or_else(|| local.clone());
     let token = admin_token(folder, store.pool(), &address).await?;
-    let serving = Serving::start(listener, store, artifacts, Registry::default()).context("cannot start the server")?;
+    let serving = serve::Server {
+        store,
+        artifacts,
+        registry: Registry::default(),
+        settings: prepared.server.api(),
+    };
+    let serving = serving.serve(listener).context("cannot start the server")?;
 
     let worker = match prepared.worker.clone() {
         Some(program) => {
@@ -187,7 +193,7 @@ async fn admin_token(folder: &DataFolder, pool: &PgPool, address: &str) -> anyho
     let (token, new) = match kept {
         Some(kept) if token::is_valid(pool, &kept).await? => (kept, false),
         _ => {
-            let token = token::create(pool, "admin of the data folder", Scope::Admin).await?;
+            let (token, _) = token::create(pool, "admin of the data folder", Scope::Admin, None).await?;
             folder.keep_admin_token(token.expose())?;
             (token, true)
         }

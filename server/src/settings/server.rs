@@ -7,6 +7,7 @@ use clap::Args;
 use serde::Deserialize;
 
 use super::{File, FileError};
+use crate::api;
 
 /// The server.
 #[derive(Args, Clone, Debug, Default, Deserialize)]
@@ -27,6 +28,10 @@ pub struct ServerArgs {
     /// The folder that artifacts are kept in; servers of one database share it [default: artifacts in the data folder]
     #[arg(long, env = "LYCEUM_ARTIFACTS", value_name = "DIR")]
     artifacts: Option<PathBuf>,
+
+    /// A folder of presets (run configs in TOML) instead of those that the server was built with
+    #[arg(long, env = "LYCEUM_PRESETS", value_name = "DIR")]
+    presets: Option<PathBuf>,
 }
 
 /// The server, as resolved.
@@ -40,9 +45,23 @@ pub struct Server {
     pub public_url: Option<String>,
     /// The folder of the artifacts, if it is not in the data folder.
     pub artifacts: Option<PathBuf>,
+    /// The folder of presets, if it is not that of the build.
+    pub presets: Option<PathBuf>,
 }
 
 impl Server {
+    /// What the API allows on this server.
+    pub fn api(&self) -> api::Settings {
+        api::Settings {
+            presets: self.presets.clone(),
+            secure_cookies: self
+                .public_url
+                .as_deref()
+                .is_some_and(|url| url.starts_with("https://")),
+            ..api::Settings::default()
+        }
+    }
+
     /// The folder of the artifacts, for a server with the data folder `data`.
     pub fn artifacts_folder(&self, data: &Path) -> PathBuf {
         self.artifacts.clone().unwrap_or_else(|| data.join("artifacts"))
@@ -61,6 +80,7 @@ impl ServerArgs {
             port: self.port.or(stored.port).unwrap_or(7654),
             public_url: self.public_url.or(stored.public_url),
             artifacts: self.artifacts.or(stored.artifacts),
+            presets: self.presets.or(stored.presets),
         })
     }
 }

@@ -41,13 +41,13 @@ fn faults(error: &ValidationError<'_>, schema: &Value) -> Vec<Fault> {
                 .flatten()
                 .filter_map(Value::as_str)
                 .collect();
-            let given = error.instance().as_ref();
-            let near = given.as_str().and_then(|given| nearest(given, names.iter().copied()));
-            let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            vec![Fault::new(
-                place,
-                format!("{} is not one of {}{hint}", shorten(given), names.join(", ")),
-            )]
+            vec![Fault::new(place, not_one_of(error.instance().as_ref(), &names))]
+        }
+        // An enum whose variants have docs is a choice between constants.
+        ValidationErrorKind::OneOfNotValid { .. } | ValidationErrorKind::AnyOf { .. }
+            if let Some(names) = constants(schema.pointer(&error.schema_path().to_string())) =>
+        {
+            vec![Fault::new(place, not_one_of(error.instance().as_ref(), &names))]
         }
         ValidationErrorKind::Minimum { limit } => {
             vec![Fault::new(
@@ -63,6 +63,25 @@ fn faults(error: &ValidationError<'_>, schema: &Value) -> Vec<Fault> {
         }
         _ => vec![Fault::new(place, shorten_text(&error.to_string()))],
     }
+}
+
+fn not_one_of(given: &Value, names: &[&str]) -> String {
+    let near = given.as_str().and_then(|given| nearest(given, names.iter().copied()));
+    let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    format!("{} is not one of {}{hint}", shorten(given), names.join(", "))
+}
+
+/// The constants that `choices` is between, if it is between nothing else (but null, where a value may be left out).
+fn constants(choices: Option<&Value>) -> Option<Vec<&str>> {
+    let mut names = Vec::new();
+    for choice in choices?.as_array()? {
+        if let Some(name) = choice["const"].as_str() {
+            names.push(name);
+        } else if choice["type"] != "null" {
+            names.extend(constants(choice.get("oneOf").or_else(|| choice.get("anyOf")))?);
+        }
+    }
+    Some(names)
 }
 
 /// The fields that are known where an unknown one stands.
@@ -96,5 +115,27 @@ fn shorten_text(text: &str) -> String {
     match text.char_indices().nth(LIMIT) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_choice_between_constants_names_them_and_the_nearest() {
+        let choice = json!({"oneOf": [{"const": "teacher"}, {"const": "student"}]});
+        let optional = json!({"anyOf": [choice.clone(), {"type": "null"}]});
+        for schema in [choice, optional] {
+            let faults = diagnose(&json!("teecher"), &schema);
+            assert_eq!(faults.len(), 1);
+            assert_eq!(
+                faults[0].detail,
+                "\"teecher\" is not one of teacher, student; did you mean `teacher`?"
+            );
+        }
+        let mixed = json!({"anyOf": [{"const": "all"}, {"type": "integer"}]});
+        assert!(!diagnose(&json!("al"), &mixed)[0].detail.contains("not one of all"));
     }
 }

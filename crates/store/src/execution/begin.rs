@@ -13,6 +13,7 @@ use crate::{
     Result, StoreError,
     artifact::{self, Reason},
     event,
+    text::json_text,
 };
 
 /// What a new run is made of.
@@ -130,10 +131,10 @@ async fn insert(
 
 /// Writes what an execution remembers before a step, and opens the step.
 pub(crate) async fn open_step(tx: &mut PgConnection, state: &RunState) -> Result<()> {
-    sqlx::query("INSERT INTO run_states (execution_id, step, state) VALUES ($1, $2, $3)")
+    sqlx::query("INSERT INTO run_states (execution_id, step, state) VALUES ($1, $2, $3::text::json)")
         .bind(state.run.0)
         .bind(state.step.cast_signed())
-        .bind(Json(state))
+        .bind(json_text("run state", state)?)
         .execute(&mut *tx)
         .await?;
     for digest in &state.artifacts {

@@ -172,6 +172,7 @@ async fn change(
 
 /// Sets the state of an execution whose row this transaction has locked, and drops the items that it will not need.
 pub(crate) async fn stop(tx: &mut PgConnection, id: ExecutionId, to: State, error: Option<&str>) -> Result<()> {
+    let error = error.map(crate::text::storable);
     let over = matches!(to, State::Completed | State::Failed | State::Cancelled);
     sqlx::query(
         "UPDATE executions SET state = $2, error = $3, finished_at = CASE WHEN $4 THEN now() END, updated_at = now()
@@ -179,7 +180,7 @@ pub(crate) async fn stop(tx: &mut PgConnection, id: ExecutionId, to: State, erro
     )
     .bind(id.0)
     .bind(to.name())
-    .bind(error.map(crate::text::storable))
+    .bind(error.as_deref())
     .bind(over)
     .execute(&mut *tx)
     .await?;

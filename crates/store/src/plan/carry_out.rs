@@ -4,7 +4,7 @@ use lyceum_core::{
     id::WorkId,
     recipe::{Plan, RunState, WorkItem},
 };
-use sqlx::{PgConnection, types::Json};
+use sqlx::PgConnection;
 use std::collections::HashMap;
 
 use super::Locked;
@@ -15,6 +15,7 @@ use crate::{
     execution::{self, State, open_step},
     queue::{self, Lane},
     records::{self, Place},
+    text::json_text,
 };
 
 /// What a plan came to.
@@ -86,7 +87,7 @@ async fn insert_work(tx: &mut PgConnection, state: &RunState, items: &[WorkItem]
         let inserted = sqlx::query(
             "INSERT INTO work (id, execution_id, step, phase, round, chunk, kind, payload, base_model, memory_bytes,
                  max_attempts)
-             SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, max_attempts FROM executions WHERE id = $2
+             SELECT $1, $2, $3, $4, $5, $6, $7, $8::text::json, $9, $10, max_attempts FROM executions WHERE id = $2
              ON CONFLICT DO NOTHING",
         )
         .bind(WorkId::of(state.run, &item.key).0)
@@ -96,7 +97,7 @@ async fn insert_work(tx: &mut PgConnection, state: &RunState, items: &[WorkItem]
         .bind(item.key.round.cast_signed())
         .bind(item.key.chunk.cast_signed())
         .bind(item.payload.kind().name())
-        .bind(Json(&item.payload))
+        .bind(json_text("payload", &item.payload)?)
         .bind(item.requirements.base_model.as_deref())
         .bind(i64::try_from(item.requirements.memory_bytes).unwrap_or(i64::MAX))
         .execute(&mut *tx)

@@ -4,18 +4,23 @@ use lyceum_core::recipe::{ParentRelation, ProblemOutcomeRecord, ProblemRecord};
 use sqlx::{PgConnection, QueryBuilder, types::Json};
 
 use super::Place;
-use crate::{Result, text::storable};
+use crate::{
+    Result,
+    text::{json_text, storable},
+};
 
 /// Rows of a statement; Postgres takes at most 65,535 parameters.
 const BATCH: usize = 1000;
 
 pub(super) async fn problems(tx: &mut PgConnection, place: Place, records: &[ProblemRecord]) -> Result<()> {
     for batch in records.chunks(BATCH) {
+        let values = batch.iter().map(|record| json_text("problem", &record.values));
+        let values = values.collect::<Result<Vec<String>>>()?;
         let mut insert = QueryBuilder::new(
             "WITH inserted AS (INSERT INTO problems (id, run_id, step, index, proposer_id, version_id, type, prompt,
              proposal, valid, status, reason, program, \"values\", ast_depth, cyclomatic, loc, variables, cell) ",
         );
-        insert.push_values(batch, |mut row, record| {
+        insert.push_values(batch.iter().zip(values), |mut row, (record, values)| {
             row.push_bind(record.id.0)
                 .push_bind(place.run.0)
                 .push_bind(place.step())
@@ -29,7 +34,8 @@ pub(super) async fn problems(tx: &mut PgConnection, place: Place, records: &[Pro
                 .push_bind(record.status.name())
                 .push_bind(storable(&record.reason))
                 .push_bind(record.program.as_deref().map(storable))
-                .push_bind(Json(&record.values));
+                .push_bind(values)
+                .push_unseparated("::text::json");
             for dimension in 0..4 {
                 row.push_bind(record.descriptor.map(|descriptor| descriptor[dimension]));
             }

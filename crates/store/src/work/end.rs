@@ -1,10 +1,10 @@
 //! Writing a result.
 
 use lyceum_core::{artifact::Digest, work::Outcome};
-use sqlx::{PgPool, types::Json};
+use sqlx::PgPool;
 
 use super::Claim;
-use crate::{Result, StoreError, artifact, event};
+use crate::{Result, StoreError, artifact, event, text::json_text};
 
 /// Writes `outcome`, `done` and the step's count in one transaction, and tells the coordinator. `artifacts` are those that
 /// the outcome names; they are held until the step is over, or for as long as what the plan makes of them.
@@ -14,12 +14,12 @@ use crate::{Result, StoreError, artifact, event};
 pub async fn end(db: &PgPool, claim: &Claim, outcome: &Outcome, artifacts: &[Digest]) -> Result<()> {
     let mut tx = db.begin().await?;
     let ended = sqlx::query(
-        "UPDATE work SET state = 'done', result = $3, finished_at = now(), lease_until = NULL, progress = 1
+        "UPDATE work SET state = 'done', result = $3::text::json, finished_at = now(), lease_until = NULL, progress = 1
          WHERE id = $1 AND fence = $2 AND state = 'running'",
     )
     .bind(claim.id.0)
     .bind(claim.fence)
-    .bind(Json(outcome))
+    .bind(json_text("result", outcome)?)
     .execute(&mut *tx)
     .await?;
     if ended.rows_affected() == 0 {

@@ -1,0 +1,258 @@
+//! Datasets: imported, hashed rows.
+
+use chrono::{DateTime, Utc};
+use lyceum_core::id::DatasetId;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use sqlx::{FromRow, PgConnection, PgPool, QueryBuilder, types::Json};
+use uuid::Uuid;
+
+use crate::{
+    Result, StoreError,
+    list::{Key, Page, Window},
+};
+
+/// What a dataset is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// What proposers start from.
+    Seeds,
+    /// Hard problems that lemmas are made for (GASP).
+    Goalposts,
+    /// What is learned from.
+    Training,
+    /// What is measured with.
+    Benchmark,
+}
+
+impl Purpose {
+    /// Every purpose.
+    pub const ALL: [Self; 4] = [Self::Seeds, Self::Goalposts, Self::Training, Self::Benchmark];
+
+    /// The name used in SQL and in the API.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Seeds => "seeds",
+            Self::Goalposts => "goalposts",
+            Self::Training => "training",
+            Self::Benchmark => "benchmark",
+        }
+    }
+}
+
+/// A dataset.
+#[derive(Clone, Debug, FromRow, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Dataset {
+    /// The dataset.
+    pub id: Uuid,
+    #[serde(skip)]
+    #[doc(hidden)]
+    pub seq: i64,
+    /// What people call it; no two have the same name.
+    pub name: String,
+    /// `seeds`, `goalposts`, `training` or `benchmark`.
+    pub purpose: String,
+    /// The suite of benchmarks that it belongs to.
+    pub suite: Option<String>,
+    /// SHA-256 of its rows, each as compact JSON and a newline.
+    pub sha256: String,
+    /// Where it came from.
+    pub source: String,
+    /// Which revision of that.
+    pub revision: Option<String>,
+    /// How many rows it has.
+    pub rows: i32,
+    /// When it was imported.
+    pub created_at: DateTime<Utc>,
+}
+
+/// What a new dataset is made of.
+#[derive(Clone, Debug)]
+pub struct NewDataset<'a> {
+    /// What people call it.
+    pub name: &'a str,
+    /// What it is for.
+    pub purpose: Purpose,
+    /// The suite of benchmarks that it belongs to.
+    pub suite: Option<&'a str>,
+    /// Where it came from.
+    pub source: &'a str,
+    /// Which revision of that.
+    pub revision: Option<&'a str>,
+    /// Its rows.
+    pub rows: &'a [Value],
+}
+
+/// A row.
+#[derive(Clone, Debug, FromRow, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct DatasetRow {
+    /// Its place, from 0.
+    pub index: i32,
+    /// The row.
+    #[cfg_attr(feature = "schema", schema(value_type = Object))]
+    pub row: Value,
+}
+
+/// Rows that two datasets have in common.
+#[derive(Clone, Debug, FromRow, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Overlap {
+    /// The other dataset.
+    pub dataset_id: Uuid,
+    /// Its name.
+    pub name: String,
+    /// What it is for: rows that are both trained on and measured with make a measurement worthless.
+    pub purpose: String,
+    /// Rows of this dataset that ask what a row of the other asks.
+    pub rows: i64,
+}
+
+const COLUMNS: &str = "id, seq, name, purpose, suite, sha256, source, revision, rows, created_at";
+
+/// Rows of one statement; Postgres takes at most 65,535 parameters.
+const BATCH: usize = 5000;
+
+/// Fields that hold what a row asks, in the order in which they are looked for; a row without any is taken whole.
+const QUESTIONS: [&str; 6] = ["question", "problem", "prompt", "task", "text", "input"];
+
+/// Hash of what a row asks, in lower case and with single spaces, by which overlap of datasets is found.
+pub fn fingerprint(row: &Value) -> [u8; 32] {
+    let question = QUESTIONS.iter().find_map(|field| row.get(field)).unwrap_or(row);
+    let text = match question {
+        Value::String(text) => text.to_lowercase(),
+        other => other.to_string().to_lowercase(),
+    };
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    Sha256::digest(words).into()
+}
+
+/// Writes a dataset.
+///
+/// # Errors
+/// [`StoreError::Taken`] when another has the name.
+pub async fn create(tx: &mut PgConnection, new: &NewDataset<'_>) -> Result<Dataset> {
+    let mut hash = Sha256::new();
+    for row in new.rows {
+        hash.update(row.to_string());
+        hash.update("\n");
+    }
+    let sha256: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut query =
+        QueryBuilder::new("INSERT INTO datasets (id, name, purpose, suite, sha256, source, revision, rows) VALUES (");
+    let mut values = query.separated(", ");
+    values
+        .push_bind(Uuid::now_v7())
+        .push_bind(new.name)
+        .push_bind(new.purpose.name())
+        .push_bind(new.suite);
+    values.push_bind(sha256).push_bind(new.source).push_bind(new.revision);
+    values.push_bind(i32::try_from(new.rows.len()).unwrap_or(i32::MAX));
+    query.push(format_args!(") ON CONFLICT (name) DO NOTHING RETURNING {COLUMNS}"));
+    let dataset: Option<Dataset> = query.build_query_as().fetch_optional(&mut *tx).await?;
+    let dataset = dataset.ok_or_else(|| StoreError::taken("dataset", new.name))?;
+    for (batch, rows) in (0i32..).step_by(BATCH).zip(new.rows.chunks(BATCH)) {
+        let mut insert = QueryBuilder::new("INSERT INTO dataset_rows (dataset_id, index, row, fingerprint) ");
+        insert.push_values((batch..).zip(rows), |mut values, (index, row)| {
+            values
+                .push_bind(dataset.id)
+                .push_bind(index)
+                .push_bind(Json(row))
+                .push_bind(fingerprint(row).to_vec());
+        });
+        insert.build().execute(&mut *tx).await?;
+    }
+    Ok(dataset)
+}
+
+/// Datasets, or those for one purpose.
+pub async fn list(db: &PgPool, purpose: Option<Purpose>, window: &Window) -> Result<Page<Dataset>> {
+    let mut query = QueryBuilder::new(format!("SELECT {COLUMNS} FROM datasets WHERE true"));
+    if let Some(purpose) = purpose {
+        query.push(" AND purpose = ").push_bind(purpose.name());
+    }
+    crate::list::by_seq(db, query, "seq", window).await
+}
+
+/// One dataset.
+///
+/// # Errors
+/// [`StoreError::NotFound`].
+pub async fn show(db: &PgPool, id: DatasetId) -> Result<Dataset> {
+    let mut query = QueryBuilder::new(format!("SELECT {COLUMNS} FROM datasets WHERE id = "));
+    query.push_bind(id.0);
+    let dataset = query.build_query_as().fetch_optional(db).await?;
+    dataset.ok_or_else(|| StoreError::not_found("dataset", id))
+}
+
+/// Rows in their order.
+pub async fn rows(db: &PgPool, id: DatasetId, window: &Window) -> Result<Page<DatasetRow>> {
+    let mut query = QueryBuilder::new("SELECT index, row FROM dataset_rows WHERE dataset_id = ");
+    query.push_bind(id.0);
+    crate::list::by_seq(db, query, "index", window).await
+}
+
+/// Other datasets with rows that ask the same.
+pub async fn overlaps(db: &PgPool, id: DatasetId) -> Result<Vec<Overlap>> {
+    Ok(sqlx::query_as(
+        "SELECT d.id AS dataset_id, d.name, d.purpose, count(DISTINCT mine.index) AS rows
+         FROM dataset_rows mine
+         JOIN dataset_rows other ON other.fingerprint = mine.fingerprint AND other.dataset_id <> mine.dataset_id
+         JOIN datasets d ON d.id = other.dataset_id
+         WHERE mine.dataset_id = $1 GROUP BY d.id ORDER BY d.seq",
+    )
+    .bind(id.0)
+    .fetch_all(db)
+    .await?)
+}
+
+/// Removes a dataset.
+///
+/// # Errors
+/// [`StoreError::NotFound`].
+pub async fn remove(db: &PgPool, id: DatasetId) -> Result<()> {
+    let removed = sqlx::query("DELETE FROM datasets WHERE id = $1")
+        .bind(id.0)
+        .execute(db)
+        .await?;
+    match removed.rows_affected() {
+        0 => Err(StoreError::not_found("dataset", id)),
+        _ => Ok(()),
+    }
+}
+
+impl crate::list::Keyed for Dataset {
+    fn key(&self) -> Key {
+        Key {
+            value: None,
+            seq: self.seq,
+        }
+    }
+}
+
+impl crate::list::Keyed for DatasetRow {
+    fn key(&self) -> Key {
+        Key {
+            value: None,
+            seq: i64::from(self.index),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_question_is_the_same_in_other_spaces_and_letters_and_with_another_answer() {
+        let one = fingerprint(&json!({"question": "What is  2+2?\n", "answer": "4"}));
+        assert_eq!(one, fingerprint(&json!({"question": "what is 2+2?", "answer": "four"})));
+        assert_ne!(one, fingerprint(&json!({"question": "what is 2+3?"})));
+        assert_ne!(fingerprint(&json!({"a": 1})), fingerprint(&json!({"a": 2})));
+    }
+}

@@ -1,0 +1,134 @@
+//! Experiments: runs that are compared.
+
+use chrono::{DateTime, Utc};
+use lyceum_core::id::ExperimentId;
+use serde::Serialize;
+use sqlx::{FromRow, PgConnection, PgPool, QueryBuilder};
+use uuid::Uuid;
+
+use crate::{
+    Result, StoreError,
+    list::{Key, Page, Window},
+};
+
+/// An experiment.
+#[derive(Clone, Debug, FromRow, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Experiment {
+    /// The experiment.
+    pub id: Uuid,
+    #[serde(skip)]
+    #[doc(hidden)]
+    pub seq: i64,
+    /// What people call it; no two have the same name.
+    pub name: String,
+    /// What it is about.
+    pub description: String,
+    /// When it was created.
+    pub created_at: DateTime<Utc>,
+    /// When it last changed.
+    pub updated_at: DateTime<Utc>,
+}
+
+const COLUMNS: &str = "id, seq, name, description, created_at, updated_at";
+
+/// Writes an experiment.
+///
+/// # Errors
+/// [`StoreError::Taken`] when another has the name.
+pub async fn create(tx: &mut PgConnection, name: &str, description: &str) -> Result<Experiment> {
+    let mut query = QueryBuilder::new("INSERT INTO experiments (id, name, description) VALUES (");
+    query
+        .push_bind(Uuid::now_v7())
+        .push(", ")
+        .push_bind(name)
+        .push(", ")
+        .push_bind(description);
+    query.push(format_args!(") ON CONFLICT (name) DO NOTHING RETURNING {COLUMNS}"));
+    let experiment = query.build_query_as().fetch_optional(tx).await?;
+    experiment.ok_or_else(|| StoreError::taken("experiment", name))
+}
+
+/// Experiments.
+pub async fn list(db: &PgPool, window: &Window) -> Result<Page<Experiment>> {
+    let query = QueryBuilder::new(format!("SELECT {COLUMNS} FROM experiments WHERE true"));
+    crate::list::by_seq(db, query, "seq", window).await
+}
+
+/// One experiment.
+///
+/// # Errors
+/// [`StoreError::NotFound`].
+pub async fn show(db: &PgPool, id: ExperimentId) -> Result<Experiment> {
+    let mut query = QueryBuilder::new(format!("SELECT {COLUMNS} FROM experiments WHERE id = "));
+    query.push_bind(id.0);
+    let experiment = query.build_query_as().fetch_optional(db).await?;
+    experiment.ok_or_else(|| StoreError::not_found("experiment", id))
+}
+
+/// The experiment that is called `name`, or has it as its id.
+pub async fn find(db: &PgPool, name: &str) -> Result<Option<ExperimentId>> {
+    let id: Option<Uuid> = sqlx::query_scalar("SELECT id FROM experiments WHERE name = $1 OR id::text = $1 LIMIT 1")
+        .bind(name)
+        .fetch_optional(db)
+        .await?;
+    Ok(id.map(ExperimentId))
+}
+
+/// Changes what is given.
+///
+/// # Errors
+/// [`StoreError::NotFound`], or [`StoreError::Taken`] when another has the name.
+pub async fn update(
+    db: &PgPool,
+    id: ExperimentId,
+    name: Option<&str>,
+    description: Option<&str>,
+) -> Result<Experiment> {
+    let mut query = QueryBuilder::new("UPDATE experiments SET updated_at = now(), name = coalesce(");
+    query
+        .push_bind(name)
+        .push(", name), description = coalesce(")
+        .push_bind(description);
+    query.push(", description) WHERE id = ").push_bind(id.0);
+    query.push(format_args!(" RETURNING {COLUMNS}"));
+    match query.build_query_as().fetch_optional(db).await {
+        Ok(experiment) => experiment.ok_or_else(|| StoreError::not_found("experiment", id)),
+        Err(sqlx::Error::Database(error)) if error.is_unique_violation() => {
+            Err(StoreError::taken("experiment", name.unwrap_or_default()))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Removes an experiment without runs.
+///
+/// # Errors
+/// [`StoreError::NotFound`], or [`StoreError::Conflict`] while it has runs.
+pub async fn remove(db: &PgPool, id: ExperimentId) -> Result<()> {
+    match sqlx::query("DELETE FROM experiments WHERE id = $1")
+        .bind(id.0)
+        .execute(db)
+        .await
+    {
+        Ok(removed) if removed.rows_affected() == 0 => Err(StoreError::not_found("experiment", id)),
+        Ok(_) => Ok(()),
+        Err(sqlx::Error::Database(error)) if error.is_foreign_key_violation() => Err(StoreError::Conflict {
+            what: "experiment",
+            id: id.to_string(),
+            state: "in use by runs".to_owned(),
+            wanted: "without runs",
+            action: "deleted",
+        }),
+        Err(error) => Err(error.into()),
+    }
+}
+
+impl crate::list::Keyed for Experiment {
+    fn key(&self) -> Key {
+        Key {
+            value: None,
+            seq: self.seq,
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Answers to creations, kept for a day, so that a repeated request repeats the answer.
+
+use sqlx::{PgConnection, PgPool, Postgres, Transaction};
+use uuid::Uuid;
+
+use crate::Result;
+
+/// What is known of a key.
+#[derive(Debug)]
+pub enum Known {
+    /// Nothing: the creation goes into this transaction, and [`keep`] its answer.
+    New(Transaction<'static, Postgres>),
+    /// The same request was answered so.
+    Answered {
+        /// The HTTP status.
+        status: u16,
+        /// The body.
+        response: serde_json::Value,
+    },
+    /// Another request had this key.
+    Other,
+    /// A request with this key is under way.
+    Running,
+}
+
+/// Begins a creation under `key`, which is `token`'s own. `fingerprint` is a hash of the request.
+pub async fn begin(db: &PgPool, token: Uuid, key: &str, fingerprint: &[u8]) -> Result<Known> {
+    let mut tx = db.begin().await?;
+    let mine: bool = sqlx::query_scalar("SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0))")
+        .bind(format!("lyceum.idempotency/{token}/{key}"))
+        .fetch_one(&mut *tx)
+        .await?;
+    if !mine {
+        return Ok(Known::Running);
+    }
+    sqlx::query("DELETE FROM idempotency_keys WHERE created_at < now() - interval '1 day'")
+        .execute(&mut *tx)
+        .await?;
+    let row: Option<(Vec<u8>, Option<i16>, Option<serde_json::Value>)> =
+        sqlx::query_as("SELECT fingerprint, status, response FROM idempotency_keys WHERE token_id = $1 AND key = $2")
+            .bind(token)
+            .bind(key)
+            .fetch_optional(&mut *tx)
+            .await?;
+    Ok(match row {
+        None => Known::New(tx),
+        Some((kept, ..)) if kept != fingerprint => Known::Other,
+        Some((_, status, response)) => Known::Answered {
+            status: status.and_then(|status| u16::try_from(status).ok()).unwrap_or(200),
+            response: response.unwrap_or_default(),
+        },
+    })
+}
+
+/// Keeps the answer in the transaction of the creation, so that there is either both or neither.
+pub async fn keep(
+    tx: &mut PgConnection,
+    token: Uuid,
+    key: &str,
+    fingerprint: &[u8],
+    status: u16,
+    response: &serde_json::Value,
+) -> Result<()> {
+    sqlx::query(
+        "INSERT INTO idempotency_keys (token_id, key, fingerprint, status, response) VALUES ($1, $2, $3, $4, $5)",
+    )
+    .bind(token)
+    .bind(key)
+    .bind(fingerprint)
+    .bind(status.cast_signed())
+    .bind(response)
+    .execute(tx)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,16 @@
+//! Seeds of 64 bits, which Postgres keeps as decimals.
+
+use serde::Serialize;
+
+/// A seed, read from the decimal in which it is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Seed(pub u64);
+
+impl TryFrom<String> for Seed {
+    type Error = std::num::ParseIntError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse().map(Self)
+    }
+}

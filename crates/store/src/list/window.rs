@@ -1,0 +1,121 @@
+//! Which part of a list is asked for.
+
+use sqlx::{FromRow, PgPool, Postgres, QueryBuilder, postgres::PgRow};
+
+use crate::Result;
+
+/// The place of a row in its list.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Key {
+    /// The value that the list is sorted by, where it is not by age.
+    pub value: Option<f32>,
+    /// The row's number, by age.
+    pub seq: i64,
+}
+
+/// In which order a list by age runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// What came last is first.
+    #[default]
+    Newest,
+    /// What came first is first.
+    Oldest,
+}
+
+/// A part of a list.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Window {
+    /// Rows, at most.
+    pub limit: u32,
+    /// The last row of the part before.
+    pub after: Option<Key>,
+    /// Which way it runs.
+    pub order: Order,
+}
+
+/// A part of a list, and whether there is more.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Page<T> {
+    /// The rows.
+    pub items: Vec<T>,
+    /// The key after which the next part begins; none at the end.
+    pub next: Option<Key>,
+}
+
+/// A row that knows its place.
+pub(crate) trait Keyed {
+    fn key(&self) -> Key;
+}
+
+/// Ends `query`, which has its WHERE, with the window over the column `seq`, and runs it.
+pub(crate) async fn by_seq<T>(
+    db: &PgPool,
+    mut query: QueryBuilder<Postgres>,
+    seq: &str,
+    window: &Window,
+) -> Result<Page<T>>
+where
+    T: Keyed + Send + Unpin + for<'r> FromRow<'r, PgRow>,
+{
+    let (comparison, direction) = match window.order {
+        Order::Newest => ("<", "DESC"),
+        Order::Oldest => (">", "ASC"),
+    };
+    if let Some(after) = window.after {
+        query
+            .push(format_args!(" AND {seq} {comparison} "))
+            .push_bind(after.seq);
+    }
+    query.push(format_args!(" ORDER BY {seq} {direction}"));
+    limited(db, query, window).await
+}
+
+/// Ends `query`, which has its WHERE, with the window over `value` and then `seq`, both in the window's order.
+pub(super) async fn by_value<T>(
+    db: &PgPool,
+    mut query: QueryBuilder<Postgres>,
+    (value, seq): (&str, &str),
+    window: &Window,
+) -> Result<Page<T>>
+where
+    T: Keyed + Send + Unpin + for<'r> FromRow<'r, PgRow>,
+{
+    let (comparison, direction) = match window.order {
+        Order::Newest => ("<", "DESC"),
+        Order::Oldest => (">", "ASC"),
+    };
+    if let Some(Key {
+        value: Some(last),
+        seq: number,
+    }) = window.after
+    {
+        query.push(format_args!(" AND ({value}, {seq}) {comparison} ("));
+        query.push_bind(last).push(", ").push_bind(number).push(")");
+    }
+    query.push(format_args!(" ORDER BY {value} {direction}, {seq} {direction}"));
+    limited(db, query, window).await
+}
+
+async fn limited<T>(db: &PgPool, mut query: QueryBuilder<Postgres>, window: &Window) -> Result<Page<T>>
+where
+    T: Keyed + Send + Unpin + for<'r> FromRow<'r, PgRow>,
+{
+    query.push(" LIMIT ").push_bind(i64::from(window.limit) + 1);
+    let mut items: Vec<T> = query.build_query_as().fetch_all(db).await?;
+    let more = items.len() > window.limit as usize;
+    items.truncate(window.limit as usize);
+    let next = if more { items.last().map(Keyed::key) } else { None };
+    Ok(Page { items, next })
+}
+
+macro_rules! keyed_by_seq {
+    ($($row:ty),*) => {$(
+        impl crate::list::window::Keyed for $row {
+            fn key(&self) -> crate::list::Key {
+                crate::list::Key { value: None, seq: self.seq }
+            }
+        }
+    )*};
+}
+pub(super) use keyed_by_seq;

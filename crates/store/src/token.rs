@@ -1,0 +1,175 @@
+//! Access tokens: made, and kept as hashes only.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use sqlx::{FromRow, PgConnection, PgPool};
+use std::{fmt, str::FromStr};
+use uuid::Uuid;
+
+use crate::{Result, StoreError};
+
+/// What a token allows. Each scope holds those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// To look at everything.
+    Read,
+    /// And to create and steer runs.
+    Write,
+    /// And to make tokens.
+    Admin,
+}
+
+impl Scope {
+    /// Every scope, from the least.
+    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Admin];
+
+    /// The name used in SQL, in the API and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A name that no scope has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no scope: read, write and admin are")]
+pub struct UnknownScope(String);
+
+impl FromStr for Scope {
+    type Err = UnknownScope;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .into_iter()
+            .find(|scope| scope.name() == text)
+            .ok_or_else(|| UnknownScope(text.to_owned()))
+    }
+}
+
+/// A token as a list shows it.
+#[derive(Clone, Debug, FromRow, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Token {
+    /// The token's name for revoking it; not the token itself.
+    pub id: Uuid,
+    /// What people call it.
+    pub name: String,
+    /// What it allows.
+    #[sqlx(try_from = "String")]
+    pub scope: Scope,
+    /// When it was made.
+    pub created_at: DateTime<Utc>,
+    /// When it ends by itself.
+    pub expires_at: Option<DateTime<Utc>>,
+    /// When it was last used, to the minute.
+    pub last_used_at: Option<DateTime<Utc>>,
+    /// When it was revoked.
+    pub revoked_at: Option<DateTime<Utc>>,
+}
+
+impl TryFrom<String> for Scope {
+    type Error = UnknownScope;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+/// The hash under which a secret is kept: it has 256 random bits, so it needs neither salt nor a slow function.
+pub fn hash(secret: &str) -> [u8; 32] {
+    Sha256::digest(secret).into()
+}
+
+/// Keeps a new token, of which `secret` is known to the caller alone.
+pub async fn create(
+    tx: &mut PgConnection,
+    name: &str,
+    scope: Scope,
+    expires_at: Option<DateTime<Utc>>,
+    secret: &str,
+) -> Result<Token> {
+    Ok(sqlx::query_as(
+        "INSERT INTO tokens (id, name, hash, scope, expires_at) VALUES ($1, $2, $3, $4, $5)
+         RETURNING id, name, scope, created_at, expires_at, last_used_at, revoked_at",
+    )
+    .bind(Uuid::now_v7())
+    .bind(name)
+    .bind(hash(secret).as_slice())
+    .bind(scope.name())
+    .bind(expires_at)
+    .fetch_one(tx)
+    .await?)
+}
+
+/// The token with this secret, unless it is revoked or has expired. Notes that it was used, at most once a minute.
+pub async fn authenticate(db: &PgPool, secret: &str) -> Result<Option<Token>> {
+    let token: Option<Token> = sqlx::query_as(
+        "SELECT id, name, scope, created_at, expires_at, last_used_at, revoked_at FROM tokens
+         WHERE hash = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())",
+    )
+    .bind(hash(secret).as_slice())
+    .fetch_optional(db)
+    .await?;
+    if let Some(token) = &token {
+        used(db, token).await?;
+    }
+    Ok(token)
+}
+
+/// Notes that a token was used, at most once a minute.
+pub(crate) async fn used(db: &PgPool, token: &Token) -> Result<()> {
+    let minute = chrono::Duration::minutes(1);
+    if token.last_used_at.is_none_or(|last| Utc::now() - last >= minute) {
+        sqlx::query(
+            "UPDATE tokens SET last_used_at = now()
+             WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute')",
+        )
+        .bind(token.id)
+        .execute(db)
+        .await?;
+    }
+    Ok(())
+}
+
+/// All tokens, the newest first.
+pub async fn list(db: &PgPool) -> Result<Vec<Token>> {
+    Ok(sqlx::query_as(
+        "SELECT id, name, scope, created_at, expires_at, last_used_at, revoked_at FROM tokens
+         ORDER BY created_at DESC, id DESC",
+    )
+    .fetch_all(db)
+    .await?)
+}
+
+/// Makes a token worthless, and ends the sessions that were opened with it. Doing it again changes nothing.
+///
+/// # Errors
+/// [`StoreError::NotFound`].
+pub async fn revoke(db: &PgPool, id: Uuid) -> Result<()> {
+    let mut tx = db.begin().await?;
+    let revoked = sqlx::query("UPDATE tokens SET revoked_at = coalesce(revoked_at, now()) WHERE id = $1")
+        .bind(id)
+        .execute(&mut *tx)
+        .await?;
+    if revoked.rows_affected() == 0 {
+        return Err(StoreError::not_found("token", id));
+    }
+    sqlx::query("DELETE FROM sessions WHERE token_id = $1")
+        .bind(id)
+        .execute(&mut *tx)
+        .await?;
+    tx.commit().await?;
+    Ok(())
+}

@@ -1,0 +1,17 @@
+//! Who may do what: bearer tokens for programs, cookie sessions for browsers, and what every answer says to browsers.
+
+mod caller;
+mod failed_logins;
+mod guard;
+mod headers;
+mod login;
+mod requirement;
+mod secret;
+
+pub use caller::Caller;
+pub(crate) use failed_logins::FailedLogins;
+pub(crate) use guard::guard;
+pub(crate) use headers::{harden, say_json_is_private};
+pub(crate) use login::{login_files, login_form, login_post, logout};
+pub(crate) use requirement::Requirements;
+pub use secret::new_secret;

@@ -1,0 +1,161 @@
+//! The gate before everything: finds out who asks, and whether they may.
+
+use actix_web::{
+    Error, HttpMessage as _, HttpResponse, ResponseError as _,
+    body::{EitherBody, MessageBody},
+    dev::{ServiceRequest, ServiceResponse},
+    http::{
+        Method,
+        header::{self, HeaderMap},
+    },
+    middleware::Next,
+    web,
+};
+use lyceum_store::{session, token};
+use sha2::{Digest as _, Sha256};
+use std::net::{IpAddr, Ipv4Addr};
+
+use super::{Caller, login::SESSION_COOKIE, requirement::Requirement};
+use crate::{api::Api, problem::Problem};
+
+/// Pages and files that are there before anybody has logged in.
+const OPEN: [&str; 3] = ["/login", "/docs", "/assets"];
+
+/// Lets a request through that may pass, with its [`Caller`], and answers all others.
+pub(crate) async fn guard<B: MessageBody>(
+    request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<EitherBody<B>>, Error> {
+    match admit(&request).await {
+        Ok(()) => Ok(next.call(request).await?.map_into_left_body()),
+        Err(problem) => {
+            let refusal = to_login(&request, &problem).unwrap_or_else(|| problem.error_response());
+            Ok(request.into_response(refusal).map_into_right_body())
+        }
+    }
+}
+
+async fn admit(request: &ServiceRequest) -> Result<(), Problem> {
+    let api = request
+        .app_data::<web::Data<Api>>()
+        .ok_or_else(|| Problem::internal(&"the guard was given no API"))?;
+    let pattern = request.match_pattern();
+    let needed = pattern
+        .as_deref()
+        .and_then(|pattern| api.requirements.get(request.method(), pattern));
+    let is_open = |path: &str| {
+        OPEN.iter()
+            .any(|open| path == *open || path.starts_with(&format!("{open}/")))
+    };
+    if needed == Some(Requirement::Nothing) || (needed.is_none() && is_open(request.path())) {
+        return Ok(());
+    }
+    let caller = identify(request, api).await?;
+    if let Some(Requirement::Scope(scope)) = needed
+        && caller.token.scope < scope
+    {
+        let has = caller.token.scope;
+        return Err(Problem::forbidden(format!(
+            "this needs the scope {scope}, and the token `{}` has {has}",
+            caller.token.name
+        )));
+    }
+    if let Some(csrf) = &caller.csrf
+        && !matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS)
+        && request.path() != "/logout"
+        && !shows_csrf(request.headers(), csrf)
+    {
+        return Err(Problem::csrf());
+    }
+    if !request.query_string().is_empty()
+        && pattern.is_some_and(|pattern| api.requirements.is_without_query(request.method(), &pattern))
+    {
+        let name = request
+            .query_string()
+            .split(['=', '&'])
+            .next()
+            .unwrap_or_default()
+            .to_owned();
+        return Err(Problem::invalid_query(vec![(
+            name,
+            "this address takes no parameters".to_owned(),
+        )]));
+    }
+    request.extensions_mut().insert(caller);
+    Ok(())
+}
+
+async fn identify(request: &ServiceRequest, api: &Api) -> Result<Caller, Problem> {
+    if let Some(authorization) = request.headers().get(header::AUTHORIZATION) {
+        let bearer = authorization.to_str().ok().and_then(|value| value.split_once(' '));
+        let token = match bearer {
+            Some((scheme, secret)) if scheme.eq_ignore_ascii_case("bearer") => {
+                token::authenticate(api.store.pool(), secret.trim()).await?
+            }
+            _ => None,
+        };
+        return match token {
+            Some(token) => Ok(Caller { token, csrf: None }),
+            None => Err(refuse(
+                api,
+                address(request),
+                "the token is unknown, revoked or has expired",
+            )),
+        };
+    }
+    if let Some(cookie) = request.cookie(SESSION_COOKIE) {
+        return match session::find(api.store.pool(), cookie.value()).await? {
+            Some(session) => Ok(Caller {
+                token: session.token,
+                csrf: Some(session.csrf),
+            }),
+            None => Err(refuse(api, address(request), "the session is over; log in again")),
+        };
+    }
+    Err(Problem::unauthorized("send a token as `Authorization: Bearer …`"))
+}
+
+/// What somebody hears who showed something wrong.
+pub(super) fn refuse(api: &Api, address: IpAddr, detail: &str) -> Problem {
+    metrics::counter!("lyceum_failed_logins_total").increment(1);
+    tracing::warn!(client.address = %address, "refused: {detail}");
+    match api.failed_logins.note(address) {
+        Ok(()) => Problem::unauthorized(detail),
+        Err(wait) => Problem::too_many_failures(wait),
+    }
+}
+
+/// Where the connection comes from. Headers that a proxy may set could be set by anybody.
+fn address(request: &ServiceRequest) -> IpAddr {
+    request
+        .peer_addr()
+        .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |address| address.ip())
+}
+
+fn shows_csrf(headers: &HeaderMap, csrf: &str) -> bool {
+    headers
+        .get("x-csrf-token")
+        .is_some_and(|shown| same(shown.as_bytes(), csrf.as_bytes()))
+}
+
+/// Compares hashes, so that the time it takes says nothing about how much was right.
+pub(super) fn same(one: &[u8], other: &[u8]) -> bool {
+    Sha256::digest(one) == Sha256::digest(other)
+}
+
+/// A browser that asks for a page is sent to the login form.
+fn to_login(request: &ServiceRequest, problem: &Problem) -> Option<HttpResponse> {
+    let accept = request
+        .headers()
+        .get(header::ACCEPT)
+        .and_then(|accept| accept.to_str().ok());
+    let wants_page = request.method() == Method::GET
+        && !request.path().starts_with("/api/")
+        && accept.is_some_and(|accept| accept.contains("text/html"))
+        && problem.status() == 401;
+    wants_page.then(|| {
+        HttpResponse::SeeOther()
+            .insert_header((header::LOCATION, "/login"))
+            .finish()
+    })
+}

@@ -1,0 +1,158 @@
+//! Logging in with a browser: a token for a session. Works without script.
+
+use actix_web::{
+    HttpRequest, HttpResponse,
+    cookie::{Cookie, SameSite, time},
+    get,
+    http::header::{self, HeaderMap},
+    post, web,
+};
+use askama::Template;
+use lyceum_store::{session, token};
+use serde::Deserialize;
+use std::net::{IpAddr, Ipv4Addr};
+
+use super::{Caller, guard, new_secret};
+use crate::{api::Api, problem::Problem};
+
+/// The cookie of a session.
+pub(super) const SESSION_COOKIE: &str = "lyceum_session";
+
+/// Where a session begins.
+const HOME: &str = "/";
+
+#[derive(Template)]
+#[template(path = "login.html")]
+struct LoginPage<'a> {
+    error: Option<&'a str>,
+}
+
+#[derive(Deserialize)]
+struct Link {
+    token: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct LoginForm {
+    token: String,
+}
+
+#[derive(Deserialize)]
+struct LogoutForm {
+    csrf_token: String,
+}
+
+/// The form; with `?token=` it logs in at once and sends the browser on to an address without the token.
+#[get("/login")]
+pub(crate) async fn login_form(request: HttpRequest, api: web::Data<Api>, link: web::Query<Link>) -> HttpResponse {
+    match &link.token {
+        Some(token) => log_in(&request, &api, token).await,
+        None => page(None, actix_web::http::StatusCode::OK),
+    }
+}
+
+/// Exchanges the form's token for a session.
+#[post("/login")]
+pub(crate) async fn login_post(request: HttpRequest, api: web::Data<Api>, form: web::Form<LoginForm>) -> HttpResponse {
+    if is_from_elsewhere(request.headers()) {
+        return page(
+            Some("The form was sent from another site."),
+            actix_web::http::StatusCode::FORBIDDEN,
+        );
+    }
+    log_in(&request, &api, form.token.trim()).await
+}
+
+/// Ends the session.
+#[post("/logout")]
+pub(crate) async fn logout(
+    request: HttpRequest,
+    api: web::Data<Api>,
+    caller: Caller,
+    form: web::Form<LogoutForm>,
+) -> Result<HttpResponse, Problem> {
+    if !caller
+        .csrf
+        .is_some_and(|csrf| guard::same(csrf.as_bytes(), form.csrf_token.as_bytes()))
+    {
+        return Err(Problem::csrf());
+    }
+    if let Some(cookie) = request.cookie(SESSION_COOKIE) {
+        session::close(api.store.pool(), cookie.value()).await?;
+    }
+    let mut gone = session_cookie(&api, String::new());
+    gone.make_removal();
+    Ok(HttpResponse::SeeOther()
+        .cookie(gone)
+        .insert_header((header::LOCATION, "/login"))
+        .finish())
+}
+
+async fn log_in(request: &HttpRequest, api: &Api, secret: &str) -> HttpResponse {
+    match open_session(request, api, secret).await {
+        Ok(cookie) => HttpResponse::SeeOther()
+            .cookie(cookie)
+            .insert_header((header::LOCATION, HOME))
+            .insert_header((header::CACHE_CONTROL, "no-store"))
+            .finish(),
+        Err(problem) => page(Some(problem.detail()), problem.status()),
+    }
+}
+
+async fn open_session(request: &HttpRequest, api: &Api, secret: &str) -> Result<Cookie<'static>, Problem> {
+    let Some(token) = token::authenticate(api.store.pool(), secret).await? else {
+        let address = request
+            .peer_addr()
+            .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |address| address.ip());
+        return Err(guard::refuse(
+            api,
+            address,
+            "the token is unknown, revoked or has expired",
+        ));
+    };
+    let (session, csrf) = (new_secret(""), new_secret(""));
+    session::open(api.store.pool(), &token, &session, &csrf, api.settings.session_lifetime).await?;
+    tracing::info!(token.id = %token.id, "logged in with the token `{}`", token.name);
+    Ok(session_cookie(api, session))
+}
+
+fn session_cookie(api: &Api, value: String) -> Cookie<'static> {
+    let lifetime = time::Duration::try_from(api.settings.session_lifetime).unwrap_or(time::Duration::DAY);
+    Cookie::build(SESSION_COOKIE, value)
+        .path("/")
+        .http_only(true)
+        .secure(api.settings.secure_cookies)
+        .same_site(SameSite::Strict)
+        .max_age(lifetime)
+        .finish()
+}
+
+/// Whether a browser says that another site made it send this (Fetch Metadata).
+fn is_from_elsewhere(headers: &HeaderMap) -> bool {
+    let site = headers.get("sec-fetch-site").and_then(|site| site.to_str().ok());
+    site.is_some_and(|site| !matches!(site, "same-origin" | "none"))
+}
+
+fn page(error: Option<&str>, status: actix_web::http::StatusCode) -> HttpResponse {
+    match (LoginPage { error }).render() {
+        Ok(html) => HttpResponse::build(status)
+            .content_type("text/html; charset=utf-8")
+            .insert_header((header::CACHE_CONTROL, "no-store"))
+            .body(html),
+        Err(error) => actix_web::ResponseError::error_response(&Problem::internal(&error)),
+    }
+}
+
+/// The form's style and its script, which takes the token from the link that `lyceum up` prints.
+#[get("/assets/login.{kind}")]
+pub(crate) async fn login_files(kind: web::Path<String>) -> Result<HttpResponse, Problem> {
+    let (content_type, body) = match kind.as_str() {
+        "css" => ("text/css; charset=utf-8", include_str!("../../assets/login.css")),
+        "js" => ("text/javascript; charset=utf-8", include_str!("../../assets/login.js")),
+        _ => return Err(Problem::not_found("there is no such file")),
+    };
+    Ok(HttpResponse::Ok()
+        .content_type(content_type)
+        .insert_header((header::CACHE_CONTROL, "max-age=3600"))
+        .body(body))
+}

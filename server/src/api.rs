@@ -1,0 +1,122 @@
+//! The REST API, one file a group of endpoints. `docs/API-DESIGN.md` has the rules that all of them keep.
+
+mod answer;
+mod artifacts;
+mod datasets;
+mod document;
+mod evaluations;
+mod experiments;
+mod health;
+mod idempotent;
+mod metrics;
+mod page;
+mod path;
+mod preset;
+mod presets;
+mod query;
+mod run_archive;
+mod run_events;
+mod run_lineage;
+mod run_matchups;
+mod run_members;
+mod run_metrics;
+mod run_problems;
+mod run_steps;
+mod runs;
+mod schema;
+mod session;
+mod settings;
+mod tokens;
+mod work;
+mod workers;
+
+pub(crate) use metrics::install as install_metrics;
+pub(crate) use path::{malformed_path, nothing_here};
+pub(crate) use preset::Presets;
+pub use settings::Settings;
+
+use lyceum_core::recipe::Registry;
+use lyceum_store::{Store, artifact::ArtifactStore};
+use utoipa_actix_web::{scope, service_config::ServiceConfig};
+
+use crate::{
+    access::{FailedLogins, Requirements},
+    events::EventHub,
+};
+
+/// What handlers work with.
+#[derive(Clone)]
+pub(crate) struct Api {
+    pub(crate) store: Store,
+    pub(crate) artifacts: ArtifactStore,
+    pub(crate) registry: Registry,
+    pub(crate) presets: Presets,
+    pub(crate) settings: Settings,
+    pub(crate) events: EventHub,
+    pub(crate) failed_logins: std::sync::Arc<FailedLogins>,
+    pub(crate) requirements: std::sync::Arc<Requirements>,
+    pub(crate) document: std::sync::Arc<utoipa::openapi::OpenApi>,
+}
+
+/// Every endpoint.
+pub(crate) fn routes(config: &mut ServiceConfig) {
+    config
+        .service(health::healthz)
+        .service(health::readyz)
+        .service(metrics::metrics);
+    config.service(
+        scope("/api/v1")
+            .service(runs::create_run)
+            .service(runs::list_runs)
+            .service(runs::show_run)
+            .service(runs::update_run)
+            .service(runs::delete_run)
+            .service(runs::pause_run)
+            .service(runs::resume_run)
+            .service(runs::cancel_run)
+            .service(runs::fork_run)
+            .service(run_steps::list_steps)
+            .service(run_steps::show_step)
+            .service(run_events::watch_run)
+            .service(run_metrics::show_metrics)
+            .service(run_members::list_members)
+            .service(run_members::show_member)
+            .service(run_lineage::list_births)
+            .service(run_matchups::list_matchups)
+            .service(run_problems::list_problems)
+            .service(run_problems::show_problem)
+            .service(run_problems::list_attempts)
+            .service(run_archive::show_archive)
+            .service(run_archive::list_insertions)
+            .service(experiments::create_experiment)
+            .service(experiments::list_experiments)
+            .service(experiments::show_experiment)
+            .service(experiments::update_experiment)
+            .service(experiments::delete_experiment)
+            .service(work::list_work)
+            .service(work::show_work)
+            .service(work::retry_work)
+            .service(workers::list_workers)
+            .service(workers::show_worker)
+            .service(evaluations::create_evaluation)
+            .service(evaluations::list_evaluations)
+            .service(evaluations::show_evaluation)
+            .service(evaluations::cancel_evaluation)
+            .service(datasets::create_dataset)
+            .service(datasets::list_datasets)
+            .service(datasets::show_dataset)
+            .service(datasets::list_dataset_rows)
+            .service(datasets::delete_dataset)
+            .service(artifacts::read_artifact)
+            .service(artifacts::write_artifact)
+            .service(presets::list_presets)
+            .service(presets::show_preset)
+            .service(schema::list_recipes)
+            .service(schema::show_run_config_schema)
+            .service(schema::show_openapi)
+            .service(session::show_session)
+            .service(tokens::create_token)
+            .service(tokens::list_tokens)
+            .service(tokens::revoke_token),
+    );
+}

@@ -1,0 +1,115 @@
+//! Answers in JSON, with an ETag for those who ask again.
+
+use actix_web::{
+    HttpRequest, HttpResponse, Responder, ResponseError as _,
+    body::BoxBody,
+    http::{
+        Method, StatusCode,
+        header::{ETAG, HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH, LOCATION},
+    },
+};
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+
+use crate::problem::Problem;
+
+/// An answer.
+#[derive(Debug)]
+pub(crate) struct Answer<T> {
+    status: StatusCode,
+    body: T,
+    headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+impl<T> Answer<T> {
+    /// What was asked for.
+    pub(crate) fn ok(body: T) -> Self {
+        Self::with(StatusCode::OK, body)
+    }
+
+    /// An answer of another status.
+    pub(crate) fn with(status: StatusCode, body: T) -> Self {
+        Self {
+            status,
+            body,
+            headers: Vec::new(),
+        }
+    }
+
+    /// What was made, and where it is.
+    pub(crate) fn created(body: T, location: &str) -> Self {
+        Self::with(StatusCode::CREATED, body).header(LOCATION, location)
+    }
+
+    /// What was begun and will take its time.
+    pub(crate) fn accepted(body: T) -> Self {
+        Self::with(StatusCode::ACCEPTED, body)
+    }
+
+    /// The answer with a header.
+    pub(crate) fn header(mut self, name: HeaderName, value: &str) -> Self {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            self.headers.push((name, value));
+        }
+        self
+    }
+}
+
+impl<T: Serialize> Responder for Answer<T> {
+    type Body = BoxBody;
+
+    fn respond_to(self, request: &HttpRequest) -> HttpResponse {
+        let body = match serde_json::to_vec(&self.body) {
+            Ok(body) => body,
+            Err(error) => return Problem::internal(&error).error_response(),
+        };
+        let mut response = HttpResponse::build(self.status);
+        for header in self.headers {
+            response.insert_header(header);
+        }
+        if request.method() == Method::GET {
+            let etag = etag_of(&body);
+            response.insert_header((ETAG, etag.clone()));
+            if names(request, IF_NONE_MATCH, &etag) {
+                return response.status(StatusCode::NOT_MODIFIED).finish();
+            }
+        }
+        response.content_type("application/json").body(body)
+    }
+}
+
+/// Weak, since the same state may be written in another order of fields by another release.
+fn etag_of(body: &[u8]) -> String {
+    let hash: String = Sha256::digest(body)
+        .iter()
+        .take(16)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    format!("W/\"{hash}\"")
+}
+
+fn names(request: &HttpRequest, header: HeaderName, etag: &str) -> bool {
+    let opaque = etag.trim_start_matches("W/");
+    request
+        .headers()
+        .get_all(header)
+        .filter_map(|value| value.to_str().ok())
+        .any(|value| {
+            value
+                .split(',')
+                .map(str::trim)
+                .any(|known| known == "*" || known.trim_start_matches("W/") == opaque)
+        })
+}
+
+/// Refuses to go on when the request names a state (`If-Match`) that `seen` no longer is.
+pub(crate) fn check_if_match(request: &HttpRequest, seen: &impl Serialize) -> Result<(), Problem> {
+    if !request.headers().contains_key(IF_MATCH) {
+        return Ok(());
+    }
+    let body = serde_json::to_vec(seen).map_err(|error| Problem::internal(&error))?;
+    match names(request, IF_MATCH, &etag_of(&body)) {
+        true => Ok(()),
+        false => Err(Problem::changed()),
+    }
+}

@@ -1,0 +1,90 @@
+//! Artifacts, so that a worker on another machine needs no way to the folder they are in.
+
+use actix_web::{
+    HttpRequest, HttpResponse, get,
+    http::{
+        StatusCode,
+        header::{CACHE_CONTROL, ETAG},
+    },
+    put, web,
+};
+use lyceum_core::artifact::{ArtifactKind, Digest};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::{Api, answer::Answer, document, query::Query};
+use crate::problem::Problem;
+
+/// What an artifact holds.
+#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct WriteArtifactQuery {
+    /// `adapter`, `optimizer`, `tokens`, `gradient` or `samples`.
+    #[param(value_type = String)]
+    kind: ArtifactKind,
+}
+
+/// An artifact that was written.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct WrittenArtifact {
+    /// SHA-256 of its bytes, which is its name.
+    #[schema(value_type = String)]
+    digest: Digest,
+    /// How many bytes it has.
+    bytes: usize,
+}
+
+/// Read an artifact.
+#[utoipa::path(
+    tag = "artifacts",
+    params(("digest" = String, Path, description = "SHA-256 of its bytes, as 64 hexadecimal digits")),
+    responses((status = 200, description = "Its bytes", body = Vec<u8>, content_type = "application/octet-stream")),
+    security(("token" = ["read"]))
+)]
+#[get("/artifacts/{digest}")]
+pub(crate) async fn read_artifact(api: web::Data<Api>, digest: web::Path<String>) -> Result<HttpResponse, Problem> {
+    let digest = named(&digest)?;
+    let bytes = api.artifacts.get(digest).await?;
+    Ok(HttpResponse::Ok()
+        .content_type("application/octet-stream")
+        .insert_header((ETAG, format!("\"{digest}\"")))
+        .insert_header((CACHE_CONTROL, "private, max-age=31536000, immutable"))
+        .body(bytes))
+}
+
+/// Write an artifact. Writing what is there already is harmless; what nothing names is removed after an hour.
+#[utoipa::path(
+    tag = "artifacts",
+    params(("digest" = String, Path, description = "SHA-256 of its bytes, as 64 hexadecimal digits"), WriteArtifactQuery),
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    responses((status = 201, description = "It is kept", body = WrittenArtifact)),
+    security(("token" = ["write"]))
+)]
+#[put("/artifacts/{digest}")]
+pub(crate) async fn write_artifact(
+    request: HttpRequest,
+    api: web::Data<Api>,
+    digest: web::Path<String>,
+    query: Query<WriteArtifactQuery>,
+    payload: web::Payload,
+) -> Result<Answer<WrittenArtifact>, Problem> {
+    let wanted = named(&digest)?;
+    let body = document::read(&request, payload.into_inner(), api.settings.artifact_limit).await?;
+    let found = Digest::of(&body);
+    if found != wanted {
+        return Err(Problem::unprocessable(format!(
+            "the bytes hash to {found}, not to {wanted}; send them again"
+        )));
+    }
+    let bytes = body.len();
+    let digest = api.artifacts.put(query.0.kind, body.into()).await?;
+    Ok(Answer::with(StatusCode::CREATED, WrittenArtifact { digest, bytes }))
+}
+
+fn named(digest: &str) -> Result<Digest, Problem> {
+    digest
+        .parse()
+        .map_err(|error: lyceum_core::artifact::NotADigest| Problem::not_found(error.to_string()))
+}

@@ -1,0 +1,134 @@
+//! Bodies: JSON, checked as a whole against their schema before anything is done with them.
+
+use actix_web::{
+    FromRequest, HttpRequest,
+    dev::Payload,
+    http::header::{CONTENT_LENGTH, CONTENT_TYPE},
+    web::{self, Bytes, BytesMut},
+};
+use futures::{StreamExt as _, future::LocalBoxFuture};
+use lyceum_core::{
+    config::{diagnose, pointer_token, schema_of},
+    fault::Fault,
+};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use super::{Api, Settings};
+use crate::problem::Problem;
+
+/// A body that can be sent.
+pub(crate) trait Sent: DeserializeOwned + JsonSchema + 'static {
+    /// Bytes of it, at most.
+    fn limit(settings: &Settings) -> usize {
+        settings.body_limit
+    }
+}
+
+/// A body that is valid.
+#[derive(Debug)]
+pub(crate) struct Document<T> {
+    /// What was sent.
+    pub(crate) value: T,
+    /// Hash of method, address and body: what makes two requests the same.
+    pub(crate) fingerprint: [u8; 32],
+}
+
+impl<T: Sent> FromRequest for Document<T> {
+    type Error = Problem;
+    type Future = LocalBoxFuture<'static, Result<Self, Problem>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let request = request.clone();
+        let payload = payload.take();
+        Box::pin(async move {
+            let api = request
+                .app_data::<web::Data<Api>>()
+                .ok_or_else(|| Problem::internal(&"no API"))?;
+            let bytes = read(&request, payload, T::limit(&api.settings)).await?;
+            let kind = request
+                .headers()
+                .get(CONTENT_TYPE)
+                .and_then(|kind| kind.to_str().ok())
+                .unwrap_or_default();
+            if kind.split(';').next().map(str::trim) != Some("application/json") {
+                return Err(Problem::unsupported_type("application/json"));
+            }
+            let value = parse(&bytes)?;
+            let hash = Sha256::new()
+                .chain_update(request.method().as_str())
+                .chain_update(" ")
+                .chain_update(request.uri().to_string())
+                .chain_update("\n")
+                .chain_update(&bytes);
+            Ok(Self {
+                value,
+                fingerprint: hash.finalize().into(),
+            })
+        })
+    }
+}
+
+/// The body's bytes.
+///
+/// # Errors
+/// As soon as there are more than `limit`.
+pub(super) async fn read(request: &HttpRequest, mut payload: Payload, limit: usize) -> Result<Bytes, Problem> {
+    let announced = request
+        .headers()
+        .get(CONTENT_LENGTH)
+        .and_then(|length| length.to_str().ok()?.parse().ok());
+    if announced.is_some_and(|length: usize| length > limit) {
+        return Err(Problem::too_large(limit));
+    }
+    let mut bytes = BytesMut::new();
+    while let Some(chunk) = payload.next().await {
+        let chunk = chunk.map_err(|error| Problem::malformed(format!("the body broke off: {error}")))?;
+        if bytes.len() + chunk.len() > limit {
+            return Err(Problem::too_large(limit));
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes.freeze())
+}
+
+fn parse<T: Sent>(bytes: &[u8]) -> Result<T, Problem> {
+    let document: Value = serde_json::from_slice(bytes).map_err(|error| Problem::malformed(error.to_string()))?;
+    let mut faults = diagnose(&document, &schema_of::<T>());
+    find_nul(&document, &mut String::new(), &mut faults);
+    if !faults.is_empty() {
+        return Err(Problem::invalid(faults));
+    }
+    serde_json::from_value(document).map_err(|error| Problem::invalid(vec![Fault::new("", error.to_string())]))
+}
+
+/// Postgres stores every character but this.
+fn find_nul(value: &Value, place: &mut String, faults: &mut Vec<Fault>) {
+    let length = place.len();
+    match value {
+        Value::String(text) if text.contains('\0') => {
+            faults.push(Fault::new(place.clone(), "the character U+0000 cannot be stored"));
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                place.push_str(&format!("/{index}"));
+                find_nul(item, place, faults);
+                place.truncate(length);
+            }
+        }
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                place.push('/');
+                place.push_str(&pointer_token(name));
+                if name.contains('\0') {
+                    faults.push(Fault::new(place.clone(), "the character U+0000 cannot be stored"));
+                }
+                find_nul(field, place, faults);
+                place.truncate(length);
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,201 @@
+//! Evaluations: planned work on frozen versions that changes no run.
+
+use actix_web::{HttpRequest, get, post, web};
+use lyceum_core::{config::RunConfig, evaluation::EvaluationSpec, fault::Fault, id::ExecutionId};
+use lyceum_store::{
+    execution::{self, NewEvaluation, State},
+    list::{self, Evaluation, EvaluationFilter},
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use super::{
+    Api,
+    answer::Answer,
+    document::{Document, Sent},
+    idempotent::{Begun, IdempotencyKey},
+    page::{Listing, Order, Page},
+    query::Query,
+    runs::RunState,
+};
+use crate::{log::TraceId, problem::Problem};
+
+/// An evaluation to be created.
+#[derive(Debug, Deserialize, JsonSchema, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CreateEvaluation {
+    /// What to measure: `type` is `benchmark`, `cross_play`, `frozen_side`, `operator_retention` or `regenerate`.
+    #[schema(value_type = Object)]
+    spec: EvaluationSpec,
+    /// Seed of everything random.
+    #[serde(default)]
+    seed: u64,
+    /// Items of an evaluation with a higher priority go first.
+    #[serde(default)]
+    #[schemars(range(min = -100, max = 100))]
+    #[schema(minimum = -100, maximum = 100)]
+    priority: i16,
+}
+
+impl Sent for CreateEvaluation {}
+
+/// Which evaluations.
+#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ListEvaluationsQuery {
+    /// Of this run.
+    run: Option<Uuid>,
+    /// In this state.
+    #[param(inline)]
+    state: Option<RunState>,
+    /// Rows of the page; 50 where it is left out.
+    #[schemars(range(min = 1, max = 100))]
+    #[param(minimum = 1, maximum = 100)]
+    limit: Option<u32>,
+    /// `next` of the page before.
+    cursor: Option<String>,
+    /// `newest` (the default) or `oldest` first.
+    #[param(inline)]
+    order: Option<Order>,
+}
+
+/// Create an evaluation, which begins at once.
+#[utoipa::path(
+    tag = "evaluations",
+    params(("Idempotency-Key" = Option<String>, Header, description = "Repeats the answer of the request that had it")),
+    request_body = CreateEvaluation,
+    responses((status = 201, description = "The evaluation", body = Evaluation)),
+    security(("token" = ["write"]))
+)]
+#[post("/evaluations")]
+pub(crate) async fn create_evaluation(
+    api: web::Data<Api>,
+    key: IdempotencyKey,
+    trace: TraceId,
+    sent: Document<CreateEvaluation>,
+) -> Result<Answer<Value>, Problem> {
+    let request = &sent.value;
+    let name = planner(&request.spec);
+    let Ok(recipe) = api.registry.get(&format!("evaluation/{name}")) else {
+        let detail = format!("this server cannot plan evaluations of type `{name}` yet");
+        return Err(Problem::invalid(vec![Fault::new("/spec/type", detail)]));
+    };
+    let spec = serde_json::to_value(&request.spec).map_err(|error| Problem::internal(&error))?;
+    let mut config = RunConfig {
+        recipe: recipe.name().to_owned(),
+        seed: request.seed,
+        steps: 1,
+        parameters: json!({ "spec": spec }),
+        ..RunConfig::default()
+    };
+    config.scheduling.priority = request.priority;
+    let config = recipe.resolve(config)?;
+    let run = run_of(&request.spec);
+    if let Some(run) = run {
+        let found = list::run(api.store.pool(), run).await;
+        found.map_err(|error| Problem::invalid(vec![Fault::new("/spec/run", error.to_string())]))?;
+    }
+    let mut creation = match key.begin(api.store.pool(), sent.fingerprint).await? {
+        Begun::New(creation) => creation,
+        Begun::Answered(answer) => return Ok(answer),
+    };
+    let id = ExecutionId(Uuid::now_v7());
+    let state = recipe
+        .begin(id, &config)
+        .map_err(|error| Problem::unprocessable(error.to_string()))?;
+    let new = NewEvaluation {
+        spec: &request.spec,
+        run,
+        config: &config,
+        state: &state,
+        trace_id: Some(trace.as_str()),
+    };
+    execution::begin_evaluation(&mut creation.tx, &new).await?;
+    let made = list::evaluation(&mut *creation.tx, id).await?;
+    let answer = creation.finish(&made, &format!("/api/v1/evaluations/{id}")).await?;
+    tracing::info!(evaluation.id = %id, "created evaluation {id} of type {name}");
+    Ok(answer)
+}
+
+/// What plans evaluations of this type: the recipe `evaluation/` and this name.
+fn planner(spec: &EvaluationSpec) -> &'static str {
+    match spec {
+        EvaluationSpec::Benchmark { .. } => "benchmark",
+        EvaluationSpec::CrossPlay { .. } => "cross_play",
+        EvaluationSpec::FrozenSide { .. } => "frozen_side",
+        EvaluationSpec::OperatorRetention { .. } => "operator_retention",
+        EvaluationSpec::Regenerate { .. } => "regenerate",
+    }
+}
+
+fn run_of(spec: &EvaluationSpec) -> Option<ExecutionId> {
+    match spec {
+        EvaluationSpec::CrossPlay { run, .. }
+        | EvaluationSpec::FrozenSide { run, .. }
+        | EvaluationSpec::OperatorRetention { run, .. } => Some(*run),
+        EvaluationSpec::Benchmark { .. } | EvaluationSpec::Regenerate { .. } => None,
+    }
+}
+
+/// List evaluations.
+#[utoipa::path(
+    tag = "evaluations",
+    params(ListEvaluationsQuery),
+    responses((status = 200, description = "A page of evaluations", body = Page<Evaluation>)),
+    security(("token" = ["read"]))
+)]
+#[get("/evaluations")]
+pub(crate) async fn list_evaluations(
+    request: HttpRequest,
+    api: web::Data<Api>,
+    query: Query<ListEvaluationsQuery>,
+) -> Result<Answer<Page<Evaluation>>, Problem> {
+    let query = query.0;
+    let listing = Listing::new("evaluations", query.limit, query.cursor.as_deref(), query.order)?;
+    let filter = EvaluationFilter {
+        run: query.run.map(ExecutionId),
+        state: query.state.map(State::from),
+    };
+    Ok(listing.answer(
+        &request,
+        list::evaluations(api.store.pool(), &filter, listing.window()).await?,
+    ))
+}
+
+/// Show an evaluation and what it came to.
+#[utoipa::path(
+    tag = "evaluations",
+    params(("id" = Uuid, Path, description = "The evaluation")),
+    responses((status = 200, description = "The evaluation", body = Evaluation)),
+    security(("token" = ["read"]))
+)]
+#[get("/evaluations/{id}")]
+pub(crate) async fn show_evaluation(
+    api: web::Data<Api>,
+    id: web::Path<ExecutionId>,
+) -> Result<Answer<Evaluation>, Problem> {
+    Ok(Answer::ok(list::evaluation(api.store.pool(), *id).await?))
+}
+
+/// End an evaluation that is not over.
+#[utoipa::path(
+    tag = "evaluations",
+    params(("id" = Uuid, Path, description = "The evaluation")),
+    responses((status = 202, description = "The evaluation", body = Evaluation)),
+    security(("token" = ["write"]))
+)]
+#[post("/evaluations/{id}/cancel")]
+pub(crate) async fn cancel_evaluation(
+    api: web::Data<Api>,
+    id: web::Path<ExecutionId>,
+) -> Result<Answer<Evaluation>, Problem> {
+    let db = api.store.pool();
+    list::evaluation(db, *id).await?;
+    execution::cancel(db, *id).await?;
+    tracing::info!(evaluation.id = %id, "cancelled evaluation {id}");
+    Ok(Answer::accepted(list::evaluation(db, *id).await?))
+}

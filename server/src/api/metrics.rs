@@ -1,0 +1,95 @@
+//! What Prometheus reads. No label is unbounded: runs, problems and members are in the database, not here.
+
+use ::metrics::{describe_counter, describe_gauge, describe_histogram, gauge};
+use actix_web::{HttpResponse, get, web};
+use lyceum_store::metric::{self, Count};
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use std::sync::OnceLock;
+
+use super::Api;
+use crate::problem::Problem;
+
+/// Bounds of buckets for durations, in seconds.
+const SECONDS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
+
+/// Records from now on; one recorder serves the whole process.
+pub(crate) fn install() -> Option<&'static PrometheusHandle> {
+    static HANDLE: OnceLock<Option<PrometheusHandle>> = OnceLock::new();
+    let made = HANDLE.get_or_init(|| {
+        let builder = PrometheusBuilder::new().set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS);
+        match builder.map(PrometheusBuilder::build_recorder) {
+            Ok(recorder) => {
+                let handle = recorder.handle();
+                ::metrics::set_global_recorder(recorder).ok()?;
+                describe();
+                Some(handle)
+            }
+            Err(error) => {
+                tracing::error!(%error, "metrics are not recorded");
+                None
+            }
+        }
+    });
+    made.as_ref()
+}
+
+fn describe() {
+    describe_counter!("lyceum_http_requests_total", "Requests answered.");
+    describe_histogram!("lyceum_http_request_duration_seconds", "Time to answer a request.");
+    describe_counter!("lyceum_failed_logins_total", "Wrong tokens and sessions.");
+    describe_gauge!("lyceum_event_streams", "Streams of events that are open.");
+    describe_gauge!("lyceum_work_items", "Items of work that are ready or running.");
+    describe_gauge!(
+        "lyceum_work_oldest_ready_seconds",
+        "How long the oldest item of a running run has been ready."
+    );
+    describe_gauge!("lyceum_executions", "Runs and evaluations.");
+    describe_gauge!("lyceum_workers", "Workers that are there.");
+    describe_gauge!(
+        "lyceum_database_connections",
+        "Connections to the database that are open."
+    );
+}
+
+/// Show metrics for Prometheus.
+#[utoipa::path(
+    tag = "service",
+    responses((status = 200, description = "Prometheus text format", body = String)),
+    security(("token" = ["read"]))
+)]
+#[get("/metrics")]
+pub(crate) async fn metrics(api: web::Data<Api>) -> Result<HttpResponse, Problem> {
+    let Some(handle) = install() else {
+        return Err(Problem::unavailable("metrics are not recorded"));
+    };
+    let db = api.store.pool();
+    let states = ["ready", "running"];
+    for kind in lyceum_core::work::WorkKind::ALL {
+        for state in states {
+            gauge!("lyceum_work_items", "kind" => kind.name(), "state" => state).set(0.0);
+        }
+    }
+    for state in ["idle", "busy", "draining"] {
+        gauge!("lyceum_workers", "state" => state).set(0.0);
+    }
+    for state in lyceum_store::execution::State::ALL {
+        for kind in ["run", "evaluation"] {
+            gauge!("lyceum_executions", "kind" => kind, "state" => state.name()).set(0.0);
+        }
+    }
+    for Count { kind, state, count } in metric::open_work(db).await? {
+        gauge!("lyceum_work_items", "kind" => kind, "state" => state).set(count as f64);
+    }
+    for Count { kind, state, count } in metric::executions(db).await? {
+        gauge!("lyceum_executions", "kind" => kind, "state" => state).set(count as f64);
+    }
+    for Count { state, count, .. } in metric::workers(db).await? {
+        gauge!("lyceum_workers", "state" => state).set(count as f64);
+    }
+    gauge!("lyceum_work_oldest_ready_seconds").set(metric::oldest_ready_seconds(db).await?.unwrap_or(0.0));
+    gauge!("lyceum_database_connections").set(f64::from(db.size()));
+    gauge!("lyceum_event_streams").set(api.events.streams() as f64);
+    Ok(HttpResponse::Ok()
+        .content_type("text/plain; version=0.0.4; charset=utf-8")
+        .body(handle.render()))
+}

@@ -1,0 +1,160 @@
+//! Pages of lists.
+
+use actix_web::{HttpRequest, http::header::LINK};
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use lyceum_store::list::{self, Key, Window};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::answer::Answer;
+use crate::problem::Problem;
+
+/// Rows of a page where the request does not say.
+pub(crate) const DEFAULT_LIMIT: u32 = 50;
+
+/// Which way a list by age runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Order {
+    /// What came last is first.
+    #[default]
+    Newest,
+    /// What came first is first.
+    Oldest,
+}
+
+impl Order {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Newest => "newest",
+            Self::Oldest => "oldest",
+        }
+    }
+}
+
+impl From<Order> for list::Order {
+    fn from(order: Order) -> Self {
+        match order {
+            Order::Newest => Self::Newest,
+            Order::Oldest => Self::Oldest,
+        }
+    }
+}
+
+/// A page of a list.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(crate) struct Page<T> {
+    /// The rows.
+    pub(crate) items: Vec<T>,
+    /// What to send as `cursor` for the next page; absent on the last. The header `Link` has the whole address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next: Option<String>,
+}
+
+/// A list in one of its orders, by a name that its cursors carry: a cursor of one list is of no use in another.
+#[derive(Clone, Debug)]
+pub(crate) struct Listing {
+    name: String,
+    window: Window,
+}
+
+impl Listing {
+    /// The part of the list `name` that a request asks for.
+    pub(crate) fn new(
+        name: &str,
+        limit: Option<u32>,
+        cursor: Option<&str>,
+        order: Option<Order>,
+    ) -> Result<Self, Problem> {
+        let order = order.unwrap_or_default();
+        let name = format!("{name}.{}", order.name());
+        let window = Window {
+            limit: limit.unwrap_or(DEFAULT_LIMIT),
+            after: cursor.map(|cursor| read_cursor(&name, cursor)).transpose()?,
+            order: order.into(),
+        };
+        Ok(Self { name, window })
+    }
+
+    /// For the store.
+    pub(crate) fn window(&self) -> &Window {
+        &self.window
+    }
+
+    /// The answer that gives `page` and says where the next is.
+    pub(crate) fn answer<T>(&self, request: &HttpRequest, page: list::Page<T>) -> Answer<Page<T>> {
+        let next = page.next.map(|key| write_cursor(&self.name, key));
+        let link = next.as_deref().map(|cursor| link(request, cursor));
+        let answer = Answer::ok(Page {
+            items: page.items,
+            next,
+        });
+        match link {
+            Some(link) => answer.header(LINK, &link),
+            None => answer,
+        }
+    }
+}
+
+/// Form of the cursors: a later release that changes it can still tell those of this one.
+const VERSION: u8 = 1;
+
+fn write_cursor(list: &str, key: Key) -> String {
+    let key = (VERSION, list, key.seq, key.value);
+    URL_SAFE_NO_PAD.encode(serde_json::to_vec(&key).unwrap_or_default())
+}
+
+fn read_cursor(list: &str, cursor: &str) -> Result<Key, Problem> {
+    let wrong = |detail: &str| Problem::invalid_query(vec![("cursor".to_owned(), detail.to_owned())]);
+    let bytes = URL_SAFE_NO_PAD
+        .decode(cursor)
+        .map_err(|_| wrong("this is no cursor; take `next` of a page"))?;
+    let (version, name, seq, value): (u8, String, i64, Option<f32>) =
+        serde_json::from_slice(&bytes).map_err(|_| wrong("this is no cursor; take `next` of a page"))?;
+    if version != VERSION || name != list {
+        return Err(wrong(
+            "this cursor is of another list, another order or another release; begin anew without it",
+        ));
+    }
+    Ok(Key { value, seq })
+}
+
+/// RFC 8288.
+fn link(request: &HttpRequest, cursor: &str) -> String {
+    let kept = request
+        .query_string()
+        .split('&')
+        .filter(|pair| !pair.is_empty() && !pair.starts_with("cursor="));
+    let query = kept
+        .map(str::to_owned)
+        .chain([format!("cursor={cursor}")])
+        .collect::<Vec<_>>()
+        .join("&");
+    format!("<{}?{query}>; rel=\"next\"", request.path())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_cursor_reads_back_what_it_wrote(seq: i64, value in proptest::option::of(0f32..=1.0)) {
+            let key = Key { value, seq };
+            prop_assert_eq!(read_cursor("runs.newest", &write_cursor("runs.newest", key)).unwrap(), key);
+        }
+
+        #[test]
+        fn what_is_no_cursor_is_refused(text in ".{0,60}") {
+            prop_assert!(read_cursor("runs.newest", &text).is_err());
+        }
+    }
+
+    #[test]
+    fn a_cursor_of_another_list_is_refused() {
+        let cursor = write_cursor("runs.newest", Key { value: None, seq: 3 });
+        assert!(read_cursor("runs.oldest", &cursor).is_err());
+    }
+}

@@ -1,0 +1,39 @@
+//! Presets: run configs to start from.
+
+use actix_web::{get, web};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{Api, answer::Answer, preset::Preset};
+use crate::problem::Problem;
+
+/// All presets.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct AllPresets {
+    /// In the order of their names.
+    items: Vec<Preset>,
+}
+
+/// List presets.
+#[utoipa::path(
+    tag = "configs",
+    responses((status = 200, description = "All presets", body = AllPresets)),
+    security(("token" = ["read"]))
+)]
+#[get("/presets")]
+pub(crate) async fn list_presets(api: web::Data<Api>) -> Result<Answer<AllPresets>, Problem> {
+    let items = api.presets.all().map_err(|error| Problem::internal(&error))?;
+    Ok(Answer::ok(AllPresets { items }))
+}
+
+/// Show a preset.
+#[utoipa::path(
+    tag = "configs",
+    params(("name" = String, Path, description = "The preset")),
+    responses((status = 200, description = "The preset", body = Preset)),
+    security(("token" = ["read"]))
+)]
+#[get("/presets/{name}")]
+pub(crate) async fn show_preset(api: web::Data<Api>, name: web::Path<String>) -> Result<Answer<Preset>, Problem> {
+    Ok(Answer::ok(api.presets.get(&name).map_err(Problem::not_found)?))
+}

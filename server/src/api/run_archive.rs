@@ -1,0 +1,102 @@
+//! The archive of a run.
+
+use actix_web::{HttpRequest, get, web};
+use lyceum_core::id::ExecutionId;
+use lyceum_store::list::{self, Cell, Insertion};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::{
+    Api,
+    answer::Answer,
+    page::{Listing, Order, Page},
+    query::Query,
+};
+use crate::problem::Problem;
+
+/// The map at which step.
+#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ArchiveQuery {
+    /// The map as it was after this step; as it is where this is left out.
+    step: Option<u32>,
+}
+
+/// Which insertions.
+#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ListInsertionsQuery {
+    /// Into this cell.
+    #[schemars(range(max = 2_147_483_647))]
+    #[param(maximum = 2_147_483_647_u32)]
+    cell: Option<u32>,
+    /// Rows of the page; 50 where it is left out.
+    #[schemars(range(min = 1, max = 100))]
+    #[param(minimum = 1, maximum = 100)]
+    limit: Option<u32>,
+    /// `next` of the page before.
+    cursor: Option<String>,
+    /// `newest` (the default) or `oldest` first.
+    #[param(inline)]
+    order: Option<Order>,
+}
+
+/// The map of an archive.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Archive {
+    /// After which step; absent for the map as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step: Option<u32>,
+    /// Cells that are taken, in their order.
+    cells: Vec<Cell>,
+    /// Sum of the elites' objectives.
+    qd_score: f64,
+}
+
+/// Show the archive of a run as it is or was.
+#[utoipa::path(
+    tag = "runs",
+    params(("id" = Uuid, Path, description = "The run"), ArchiveQuery),
+    responses((status = 200, description = "The map", body = Archive)),
+    security(("token" = ["read"]))
+)]
+#[get("/runs/{id}/archive")]
+pub(crate) async fn show_archive(
+    api: web::Data<Api>,
+    id: web::Path<ExecutionId>,
+    query: Query<ArchiveQuery>,
+) -> Result<Answer<Archive>, Problem> {
+    list::run(api.store.pool(), *id).await?;
+    let cells = list::archive_at(api.store.pool(), *id, query.0.step).await?;
+    Ok(Answer::ok(Archive {
+        step: query.0.step,
+        qd_score: cells.iter().map(|cell| f64::from(cell.objective)).sum(),
+        cells,
+    }))
+}
+
+/// List what entered the archive of a run.
+#[utoipa::path(
+    tag = "runs",
+    params(("id" = Uuid, Path, description = "The run"), ListInsertionsQuery),
+    responses((status = 200, description = "A page of insertions", body = Page<Insertion>)),
+    security(("token" = ["read"]))
+)]
+#[get("/runs/{id}/archive/insertions")]
+pub(crate) async fn list_insertions(
+    request: HttpRequest,
+    api: web::Data<Api>,
+    id: web::Path<ExecutionId>,
+    query: Query<ListInsertionsQuery>,
+) -> Result<Answer<Page<Insertion>>, Problem> {
+    let query = query.0;
+    let listing = Listing::new("insertions", query.limit, query.cursor.as_deref(), query.order)?;
+    list::run(api.store.pool(), *id).await?;
+    Ok(listing.answer(
+        &request,
+        list::insertions(api.store.pool(), *id, query.cell, listing.window()).await?,
+    ))
+}

@@ -1,0 +1,51 @@
+//! The family tree of a run.
+
+use actix_web::{HttpRequest, get, web};
+use lyceum_core::id::ExecutionId;
+use lyceum_store::list::{self, Birth};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::{
+    Api,
+    answer::Answer,
+    page::{Listing, Order, Page},
+    query::Query,
+};
+use crate::problem::Problem;
+
+/// Which births.
+#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ListBirthsQuery {
+    /// Rows of the page; 50 where it is left out.
+    #[schemars(range(min = 1, max = 100))]
+    #[param(minimum = 1, maximum = 100)]
+    limit: Option<u32>,
+    /// `next` of the page before.
+    cursor: Option<String>,
+    /// `newest` (the default) or `oldest` first.
+    #[param(inline)]
+    order: Option<Order>,
+}
+
+/// List the births of a run: parents' exact weights, operator and seed, from which each can be replayed.
+#[utoipa::path(
+    tag = "runs",
+    params(("id" = Uuid, Path, description = "The run"), ListBirthsQuery),
+    responses((status = 200, description = "A page of births", body = Page<Birth>)),
+    security(("token" = ["read"]))
+)]
+#[get("/runs/{id}/lineage")]
+pub(crate) async fn list_births(
+    request: HttpRequest,
+    api: web::Data<Api>,
+    id: web::Path<ExecutionId>,
+    query: Query<ListBirthsQuery>,
+) -> Result<Answer<Page<Birth>>, Problem> {
+    let listing = Listing::new("births", query.0.limit, query.0.cursor.as_deref(), query.0.order)?;
+    list::run(api.store.pool(), *id).await?;
+    Ok(listing.answer(&request, list::births(api.store.pool(), *id, listing.window()).await?))
+}

@@ -1,0 +1,69 @@
+//! Matchups of a run.
+
+use actix_web::{HttpRequest, get, web};
+use lyceum_core::id::{ExecutionId, MemberId};
+use lyceum_store::list::{self, Matchup, MatchupFilter};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use utoipa::IntoParams;
+use uuid::Uuid;
+
+use super::{
+    Api,
+    answer::Answer,
+    page::{Listing, Order, Page},
+    query::Query,
+};
+use crate::problem::Problem;
+
+/// Which matchups.
+#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ListMatchupsQuery {
+    /// Of this teacher.
+    teacher: Option<Uuid>,
+    /// Of this student.
+    student: Option<Uuid>,
+    /// Of this step.
+    #[schemars(range(max = 2_147_483_647))]
+    #[param(maximum = 2_147_483_647_u32)]
+    step: Option<u32>,
+    /// Rows of the page; 50 where it is left out.
+    #[schemars(range(min = 1, max = 100))]
+    #[param(minimum = 1, maximum = 100)]
+    limit: Option<u32>,
+    /// `next` of the page before.
+    cursor: Option<String>,
+    /// `newest` (the default) or `oldest` first.
+    #[param(inline)]
+    order: Option<Order>,
+}
+
+/// List the matchups of a run.
+#[utoipa::path(
+    tag = "runs",
+    params(("id" = Uuid, Path, description = "The run"), ListMatchupsQuery),
+    responses((status = 200, description = "A page of matchups", body = Page<Matchup>)),
+    security(("token" = ["read"]))
+)]
+#[get("/runs/{id}/matchups")]
+pub(crate) async fn list_matchups(
+    request: HttpRequest,
+    api: web::Data<Api>,
+    id: web::Path<ExecutionId>,
+    query: Query<ListMatchupsQuery>,
+) -> Result<Answer<Page<Matchup>>, Problem> {
+    let query = query.0;
+    let listing = Listing::new("matchups", query.limit, query.cursor.as_deref(), query.order)?;
+    let filter = MatchupFilter {
+        teacher: query.teacher.map(MemberId),
+        student: query.student.map(MemberId),
+        step: query.step,
+    };
+    list::run(api.store.pool(), *id).await?;
+    Ok(listing.answer(
+        &request,
+        list::matchups(api.store.pool(), *id, &filter, listing.window()).await?,
+    ))
+}

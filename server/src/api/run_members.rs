@@ -1,0 +1,83 @@
+//! Members of a run.
+
+use actix_web::{HttpRequest, get, web};
+use lyceum_core::{
+    id::{ExecutionId, MemberId},
+    recipe::Role,
+};
+use lyceum_store::list::{self, Member, MemberFilter};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::{
+    Api,
+    answer::Answer,
+    page::{Listing, Order, Page},
+    query::Query,
+};
+use crate::problem::Problem;
+
+/// Which members.
+#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ListMembersQuery {
+    /// `true` for those that live, `false` for those that died.
+    alive: Option<bool>,
+    /// Those that play this role: `teacher`, `student`, `proposer`, `solver`, `challenger`, `planner` or `critic`.
+    #[param(value_type = Option<String>)]
+    role: Option<Role>,
+    /// Rows of the page; 50 where it is left out.
+    #[schemars(range(min = 1, max = 100))]
+    #[param(minimum = 1, maximum = 100)]
+    limit: Option<u32>,
+    /// `next` of the page before.
+    cursor: Option<String>,
+    /// `newest` (the default) or `oldest` first.
+    #[param(inline)]
+    order: Option<Order>,
+}
+
+/// List the members of a run, each with its newest ratings and weights.
+#[utoipa::path(
+    tag = "runs",
+    params(("id" = Uuid, Path, description = "The run"), ListMembersQuery),
+    responses((status = 200, description = "A page of members", body = Page<Member>)),
+    security(("token" = ["read"]))
+)]
+#[get("/runs/{id}/members")]
+pub(crate) async fn list_members(
+    request: HttpRequest,
+    api: web::Data<Api>,
+    id: web::Path<ExecutionId>,
+    query: Query<ListMembersQuery>,
+) -> Result<Answer<Page<Member>>, Problem> {
+    let query = query.0;
+    let listing = Listing::new("members", query.limit, query.cursor.as_deref(), query.order)?;
+    let filter = MemberFilter {
+        alive: query.alive,
+        role: query.role.map(Role::name),
+    };
+    list::run(api.store.pool(), *id).await?;
+    Ok(listing.answer(
+        &request,
+        list::members(api.store.pool(), *id, &filter, listing.window()).await?,
+    ))
+}
+
+/// Show a member of a run.
+#[utoipa::path(
+    tag = "runs",
+    params(("id" = Uuid, Path, description = "The run"), ("member" = Uuid, Path, description = "The member")),
+    responses((status = 200, description = "The member", body = Member)),
+    security(("token" = ["read"]))
+)]
+#[get("/runs/{id}/members/{member}")]
+pub(crate) async fn show_member(
+    api: web::Data<Api>,
+    place: web::Path<(ExecutionId, MemberId)>,
+) -> Result<Answer<Member>, Problem> {
+    let (id, member) = place.into_inner();
+    Ok(Answer::ok(list::member(api.store.pool(), id, member).await?))
+}

@@ -1,0 +1,164 @@
+//! Metrics of a run.
+
+use actix_web::{get, web};
+use lyceum_core::{
+    fault::nearest,
+    id::{ExecutionId, MemberId},
+};
+use lyceum_store::list::{self, MetricRow, MetricsQuery};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use super::{Api, answer::Answer, query::Query};
+use crate::problem::Problem;
+
+/// Rows of an answer, at most: more than any step has.
+const ROWS: u32 = 20_000;
+
+/// Which metrics.
+#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ShowMetricsQuery {
+    /// Metrics by name, with commas between; all where this is left out.
+    metrics: Option<String>,
+    /// Of one member; of all members and the run where this is left out.
+    member: Option<Uuid>,
+    /// `true` for the run without its members.
+    run_alone: Option<bool>,
+    /// From this step on.
+    from: Option<u32>,
+    /// Up to this step.
+    to: Option<u32>,
+    /// Buckets of 4^level steps; 0 is every step. Chosen by `points` where it is left out.
+    #[schemars(range(max = 8))]
+    #[param(maximum = 8)]
+    level: Option<u8>,
+    /// Points that a series needs at most; 1000 where it is left out.
+    #[schemars(range(min = 1, max = 10_000))]
+    #[param(minimum = 1, maximum = 10_000)]
+    points: Option<u32>,
+}
+
+/// Metrics over steps.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Metrics {
+    /// Names, in the order of the values.
+    metrics: Vec<String>,
+    /// The level that was taken.
+    level: u8,
+    /// Rows in the order of their steps. Behind the last full bucket stand single steps.
+    rows: Vec<MetricRow>,
+    /// What to send as `from` to go on; absent at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<u32>,
+}
+
+/// Show the metrics of a run: every step, or downsampled for a chart.
+#[utoipa::path(
+    tag = "runs",
+    params(("id" = Uuid, Path, description = "The run"), ShowMetricsQuery),
+    responses((status = 200, description = "The metrics", body = Metrics)),
+    security(("token" = ["read"]))
+)]
+#[get("/runs/{id}/metrics")]
+pub(crate) async fn show_metrics(
+    api: web::Data<Api>,
+    id: web::Path<ExecutionId>,
+    query: Query<ShowMetricsQuery>,
+) -> Result<Answer<Metrics>, Problem> {
+    let query = query.0;
+    let run = list::run(api.store.pool(), *id).await?;
+    let wanted = query
+        .metrics
+        .as_deref()
+        .map(|names| places(names, &run.metrics))
+        .transpose()?;
+    let from = query.from.unwrap_or(0);
+    let last = query.to.unwrap_or(u32::MAX).min(run.run.step.cast_unsigned());
+    let level = query
+        .level
+        .unwrap_or_else(|| level_for(last.saturating_sub(from) + 1, query.points.unwrap_or(1000)));
+    let asked = MetricsQuery {
+        from,
+        to: query.to,
+        member: query.member.map(MemberId),
+        run_alone: query.run_alone == Some(true),
+        level,
+        limit: ROWS,
+    };
+    let found = list::metrics(api.store.pool(), *id, &asked).await?;
+    let (metrics, rows) = match wanted {
+        None => (run.metrics, found.rows),
+        Some(places) => {
+            let names = places.iter().map(|&place| run.metrics[place].clone()).collect();
+            (names, found.rows.into_iter().map(|row| picked(row, &places)).collect())
+        }
+    };
+    Ok(Answer::ok(Metrics {
+        metrics,
+        level,
+        rows,
+        next: found.next,
+    }))
+}
+
+/// The least level at which `steps` are `points` at most.
+fn level_for(steps: u32, points: u32) -> u8 {
+    (0..8)
+        .find(|&level| steps.div_ceil(4u32.pow(u32::from(level))) <= points)
+        .unwrap_or(8)
+}
+
+fn places(names: &str, known: &[String]) -> Result<Vec<usize>, Problem> {
+    let mut faults = Vec::new();
+    let mut places = Vec::new();
+    for name in names.split(',').map(str::trim) {
+        match known.iter().position(|metric| metric == name) {
+            Some(place) => places.push(place),
+            None => {
+                let near = nearest(name, known.iter().map(String::as_str));
+                let hint = near.map_or_else(
+                    || format!("valid are {}", known.join(", ")),
+                    |near| format!("did you mean `{near}`?"),
+                );
+                faults.push(("metrics".to_owned(), format!("the run has no metric `{name}`; {hint}")));
+            }
+        }
+    }
+    if faults.is_empty() {
+        Ok(places)
+    } else {
+        Err(Problem::invalid_query(faults))
+    }
+}
+
+fn picked(row: MetricRow, places: &[usize]) -> MetricRow {
+    let pick = |values: Vec<f64>| {
+        places
+            .iter()
+            .map(|&place| values.get(place).copied().unwrap_or(f64::NAN))
+            .collect()
+    };
+    MetricRow {
+        mean: pick(row.mean),
+        min: row.min.map(pick),
+        max: row.max.map(pick),
+        ..row
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chart_gets_the_least_level_that_fits_it() {
+        assert_eq!(level_for(1000, 1000), 0);
+        assert_eq!(level_for(1001, 1000), 1);
+        assert_eq!(level_for(16_001, 1000), 3);
+        assert_eq!(level_for(u32::MAX, 1), 8);
+    }
+}

@@ -1,0 +1,214 @@
+//! Problems of a run and the attempts at them.
+
+use actix_web::{HttpRequest, get, web};
+use lyceum_core::id::{ExecutionId, MemberId, ProblemId};
+use lyceum_store::list::{self, Attempt, AttemptFilter, ProblemFilter, ProblemParent, ProblemSort, Window};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use super::{
+    Api,
+    answer::Answer,
+    page::{Listing, Order, Page},
+    query::Query,
+};
+use crate::problem::Problem;
+
+/// By what a list of problems is sorted, besides age.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Difficulty {
+    /// Least solved first.
+    Hardest,
+    /// Most solved first.
+    Easiest,
+}
+
+/// Which problems.
+#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ListProblemsQuery {
+    /// Of this step.
+    #[schemars(range(max = 2_147_483_647))]
+    #[param(maximum = 2_147_483_647_u32)]
+    step: Option<u32>,
+    /// Of this type, such as `code_o`.
+    #[serde(rename = "type")]
+    #[param(rename = "type")]
+    problem_type: Option<String>,
+    /// `true` for those that may be attempted, `false` for the others.
+    valid: Option<bool>,
+    /// Those at which the verifier met this, such as `timeout`.
+    status: Option<String>,
+    /// By this proposer.
+    proposer: Option<Uuid>,
+    /// In this cell of the archive.
+    #[schemars(range(max = 2_147_483_647))]
+    #[param(maximum = 2_147_483_647_u32)]
+    cell: Option<u32>,
+    /// Solved by at least this share of the attempts.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    #[param(minimum = 0, maximum = 1)]
+    solve_rate_min: Option<f32>,
+    /// Solved by at most this share of the attempts.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    #[param(minimum = 0, maximum = 1)]
+    solve_rate_max: Option<f32>,
+    /// With these words in program or reason.
+    #[schemars(length(min = 1, max = 1000))]
+    #[param(min_length = 1, max_length = 1000)]
+    q: Option<String>,
+    /// `true` adds prompt, proposal, values and parts of the reward to every row.
+    full: Option<bool>,
+    /// `hardest` or `easiest` first, of those that were attempted, instead of by age.
+    #[param(inline)]
+    sort: Option<Difficulty>,
+    /// Rows of the page; 50 where it is left out.
+    #[schemars(range(min = 1, max = 100))]
+    #[param(minimum = 1, maximum = 100)]
+    limit: Option<u32>,
+    /// `next` of the page before.
+    cursor: Option<String>,
+    /// `newest` (the default) or `oldest` first.
+    #[param(inline)]
+    order: Option<Order>,
+}
+
+/// Which attempts.
+#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ListAttemptsQuery {
+    /// At this problem.
+    problem: Option<Uuid>,
+    /// By this member.
+    member: Option<Uuid>,
+    /// `true` for those that solve their problem, `false` for the others.
+    correct: Option<bool>,
+    /// Rows of the page; 50 where it is left out.
+    #[schemars(range(min = 1, max = 100))]
+    #[param(minimum = 1, maximum = 100)]
+    limit: Option<u32>,
+    /// `next` of the page before.
+    cursor: Option<String>,
+    /// `newest` (the default) or `oldest` first.
+    #[param(inline)]
+    order: Option<Order>,
+}
+
+/// A problem in full.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ProblemDetail {
+    /// The problem.
+    #[serde(flatten)]
+    problem: list::Problem,
+    /// What it came from and what came from it.
+    relations: Vec<ProblemParent>,
+    /// The first hundred attempts at it; `GET /runs/{id}/attempts?problem=` has all.
+    #[serde(rename = "first_attempts")]
+    attempts: Vec<Attempt>,
+}
+
+/// List the problems of a run.
+#[utoipa::path(
+    tag = "runs",
+    params(("id" = Uuid, Path, description = "The run"), ListProblemsQuery),
+    responses((status = 200, description = "A page of problems", body = Page<list::Problem>)),
+    security(("token" = ["read"]))
+)]
+#[get("/runs/{id}/problems")]
+pub(crate) async fn list_problems(
+    request: HttpRequest,
+    api: web::Data<Api>,
+    id: web::Path<ExecutionId>,
+    query: Query<ListProblemsQuery>,
+) -> Result<Answer<Page<list::Problem>>, Problem> {
+    let query = query.0;
+    let (name, sort) = match query.sort {
+        None => ("problems", ProblemSort::Age),
+        Some(Difficulty::Hardest) => ("problems.hardest", ProblemSort::Hardest),
+        Some(Difficulty::Easiest) => ("problems.easiest", ProblemSort::Easiest),
+    };
+    if query.sort.is_some() && query.order.is_some() {
+        let detail = "with `sort` the order is given; leave one of the two out";
+        return Err(Problem::invalid_query(vec![("order".to_owned(), detail.to_owned())]));
+    }
+    let listing = Listing::new(name, query.limit, query.cursor.as_deref(), query.order)?;
+    let filter = ProblemFilter {
+        step: query.step,
+        problem_type: query.problem_type,
+        valid: query.valid,
+        status: query.status,
+        proposer: query.proposer.map(MemberId),
+        cell: query.cell,
+        solve_rate_min: query.solve_rate_min,
+        solve_rate_max: query.solve_rate_max,
+        text: query.q,
+        full: query.full == Some(true),
+    };
+    list::run(api.store.pool(), *id).await?;
+    let page = list::problems(api.store.pool(), *id, &filter, sort, listing.window()).await?;
+    Ok(listing.answer(&request, page))
+}
+
+/// Show a problem of a run with the attempts at it.
+#[utoipa::path(
+    tag = "runs",
+    params(("id" = Uuid, Path, description = "The run"), ("problem" = Uuid, Path, description = "The problem")),
+    responses((status = 200, description = "The problem", body = ProblemDetail)),
+    security(("token" = ["read"]))
+)]
+#[get("/runs/{id}/problems/{problem}")]
+pub(crate) async fn show_problem(
+    api: web::Data<Api>,
+    place: web::Path<(ExecutionId, ProblemId)>,
+) -> Result<Answer<ProblemDetail>, Problem> {
+    let (run, id) = place.into_inner();
+    let db = api.store.pool();
+    let problem = list::problem(db, run, id).await?;
+    let filter = AttemptFilter {
+        problem: Some(id),
+        ..AttemptFilter::default()
+    };
+    let first = Window {
+        limit: 100,
+        after: None,
+        order: list::Order::Oldest,
+    };
+    Ok(Answer::ok(ProblemDetail {
+        problem,
+        relations: list::problem_parents(db, id).await?,
+        attempts: list::attempts(db, run, &filter, &first).await?.items,
+    }))
+}
+
+/// List the attempts of a run.
+#[utoipa::path(
+    tag = "runs",
+    params(("id" = Uuid, Path, description = "The run"), ListAttemptsQuery),
+    responses((status = 200, description = "A page of attempts", body = Page<Attempt>)),
+    security(("token" = ["read"]))
+)]
+#[get("/runs/{id}/attempts")]
+pub(crate) async fn list_attempts(
+    request: HttpRequest,
+    api: web::Data<Api>,
+    id: web::Path<ExecutionId>,
+    query: Query<ListAttemptsQuery>,
+) -> Result<Answer<Page<Attempt>>, Problem> {
+    let query = query.0;
+    let listing = Listing::new("attempts", query.limit, query.cursor.as_deref(), query.order)?;
+    let filter = AttemptFilter {
+        problem: query.problem.map(ProblemId),
+        member: query.member.map(MemberId),
+        correct: query.correct,
+    };
+    list::run(api.store.pool(), *id).await?;
+    Ok(listing.answer(
+        &request,
+        list::attempts(api.store.pool(), *id, &filter, listing.window()).await?,
+    ))
+}

@@ -1,0 +1,67 @@
+//! Steps of a run.
+
+use actix_web::{HttpRequest, get, web};
+use lyceum_core::id::ExecutionId;
+use lyceum_store::list::{self, Step};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::{
+    Api,
+    answer::Answer,
+    page::{Listing, Order, Page},
+    query::Query,
+};
+use crate::problem::Problem;
+
+/// Which steps.
+#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ListStepsQuery {
+    /// Rows of the page; 50 where it is left out.
+    #[schemars(range(min = 1, max = 100))]
+    #[param(minimum = 1, maximum = 100)]
+    limit: Option<u32>,
+    /// `next` of the page before.
+    cursor: Option<String>,
+    /// `newest` (the default) or `oldest` first.
+    #[param(inline)]
+    order: Option<Order>,
+}
+
+/// List the steps of a run that have begun.
+#[utoipa::path(
+    tag = "runs",
+    params(("id" = Uuid, Path, description = "The run"), ListStepsQuery),
+    responses((status = 200, description = "A page of steps", body = Page<Step>)),
+    security(("token" = ["read"]))
+)]
+#[get("/runs/{id}/steps")]
+pub(crate) async fn list_steps(
+    request: HttpRequest,
+    api: web::Data<Api>,
+    id: web::Path<ExecutionId>,
+    query: Query<ListStepsQuery>,
+) -> Result<Answer<Page<Step>>, Problem> {
+    let listing = Listing::new("steps", query.0.limit, query.0.cursor.as_deref(), query.0.order)?;
+    list::run(api.store.pool(), *id).await?;
+    Ok(listing.answer(&request, list::steps(api.store.pool(), *id, listing.window()).await?))
+}
+
+/// Show a step of a run.
+#[utoipa::path(
+    tag = "runs",
+    params(("id" = Uuid, Path, description = "The run"), ("step" = u32, Path, description = "The step, from 0")),
+    responses((status = 200, description = "The step", body = Step)),
+    security(("token" = ["read"]))
+)]
+#[get("/runs/{id}/steps/{step}")]
+pub(crate) async fn show_step(
+    api: web::Data<Api>,
+    place: web::Path<(ExecutionId, u32)>,
+) -> Result<Answer<Step>, Problem> {
+    let (id, step) = place.into_inner();
+    Ok(Answer::ok(list::step(api.store.pool(), id, step).await?))
+}

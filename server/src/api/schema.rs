@@ -1,0 +1,87 @@
+//! What configs look like, and the description of this API.
+
+use actix_web::{get, web};
+use lyceum_core::config::run_schema;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
+
+use super::{Api, answer::Answer, query::Query};
+use crate::problem::Problem;
+
+/// For which recipe.
+#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct RunConfigSchemaQuery {
+    /// Fills in this recipe's parameters; they are open where this is left out.
+    recipe: Option<String>,
+}
+
+/// An algorithm.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct RecipeSummary {
+    /// Its name.
+    name: &'static str,
+    /// What it is.
+    summary: &'static str,
+    /// Names of the metrics that it records.
+    metrics: Vec<&'static str>,
+}
+
+/// All recipes.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Recipes {
+    /// In the order of their names.
+    items: Vec<RecipeSummary>,
+}
+
+/// List the recipes that this server knows.
+#[utoipa::path(
+    tag = "configs",
+    responses((status = 200, description = "All recipes", body = Recipes)),
+    security(("token" = ["read"]))
+)]
+#[get("/recipes")]
+pub(crate) async fn list_recipes(api: web::Data<Api>) -> Answer<Recipes> {
+    let runs = api
+        .registry
+        .iter()
+        .filter(|recipe| !recipe.name().starts_with("evaluation/"));
+    let items = runs.map(|recipe| RecipeSummary {
+        name: recipe.name(),
+        summary: recipe.summary(),
+        metrics: recipe.metrics().to_vec(),
+    });
+    Answer::ok(Recipes { items: items.collect() })
+}
+
+/// Show the JSON Schema of a run config.
+#[utoipa::path(
+    tag = "configs",
+    params(RunConfigSchemaQuery),
+    responses((status = 200, description = "JSON Schema, draft 2020-12", body = Object)),
+    security(("token" = ["read"]))
+)]
+#[get("/schema/run-config")]
+pub(crate) async fn show_run_config_schema(
+    api: web::Data<Api>,
+    query: Query<RunConfigSchemaQuery>,
+) -> Result<Answer<Value>, Problem> {
+    let recipe = query.0.recipe.as_deref().map(|name| api.registry.get(name)).transpose();
+    let recipe = recipe.map_err(|unknown| Problem::invalid_query(vec![("recipe".to_owned(), unknown.to_string())]))?;
+    Ok(Answer::ok(run_schema(recipe.map(AsRef::as_ref))))
+}
+
+/// Show this description of the API.
+#[utoipa::path(
+    tag = "service",
+    responses((status = 200, description = "OpenAPI 3.1", body = Object)),
+    security()
+)]
+#[get("/openapi.json")]
+pub(crate) async fn show_openapi(api: web::Data<Api>) -> Result<Answer<Value>, Problem> {
+    let document = serde_json::to_value(&*api.document).map_err(|error| Problem::internal(&error))?;
+    Ok(Answer::ok(document))
+}

@@ -1,0 +1,122 @@
+//! Tokens: shown once, kept as hashes.
+
+use actix_web::{HttpResponse, delete, get, post, web};
+use chrono::{DateTime, Utc};
+use lyceum_store::token::{self, Scope, Token};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::{
+    Api,
+    answer::Answer,
+    document::{Document, Sent},
+};
+use crate::{access::new_secret, problem::Problem, token::PREFIX};
+
+/// What a token allows.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum TokenScope {
+    /// To look at everything.
+    Read,
+    /// And to create and steer runs.
+    Write,
+    /// And to make tokens.
+    Admin,
+}
+
+impl From<TokenScope> for Scope {
+    fn from(scope: TokenScope) -> Self {
+        match scope {
+            TokenScope::Read => Self::Read,
+            TokenScope::Write => Self::Write,
+            TokenScope::Admin => Self::Admin,
+        }
+    }
+}
+
+/// A token to be made.
+#[derive(Debug, Deserialize, JsonSchema, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CreateToken {
+    /// What people call it.
+    #[schemars(length(min = 1, max = 200))]
+    #[schema(min_length = 1, max_length = 200)]
+    name: String,
+    /// What it allows.
+    #[schema(inline)]
+    scope: TokenScope,
+    /// When it ends by itself; never where this is left out.
+    #[schemars(with = "Option<String>")]
+    expires_at: Option<DateTime<Utc>>,
+}
+
+impl Sent for CreateToken {}
+
+/// A token, shown this once.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct CreatedToken {
+    /// What is kept of it.
+    #[serde(flatten)]
+    kept: Token,
+    /// The token itself. It cannot be had again.
+    #[schema(example = "lyc_…")]
+    token: String,
+}
+
+/// All tokens.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Tokens {
+    /// The newest first.
+    items: Vec<Token>,
+}
+
+/// Make a token. The answer is not kept, so this has no `Idempotency-Key`.
+#[utoipa::path(
+    tag = "tokens",
+    request_body = CreateToken,
+    responses((status = 201, description = "The token, shown this once", body = CreatedToken)),
+    security(("token" = ["admin"]))
+)]
+#[post("/tokens")]
+pub(crate) async fn create_token(
+    api: web::Data<Api>,
+    sent: Document<CreateToken>,
+) -> Result<Answer<CreatedToken>, Problem> {
+    let request = sent.value;
+    let secret = new_secret(PREFIX);
+    let mut connection = api.store.pool().acquire().await?;
+    let scope = Scope::from(request.scope);
+    let kept = token::create(&mut connection, &request.name, scope, request.expires_at, &secret).await?;
+    tracing::info!(token.id = %kept.id, "made a token of scope {scope}");
+    let location = format!("/api/v1/tokens/{}", kept.id);
+    Ok(Answer::created(CreatedToken { kept, token: secret }, &location))
+}
+
+/// List all tokens, without what they are.
+#[utoipa::path(
+    tag = "tokens",
+    responses((status = 200, description = "All tokens", body = Tokens)),
+    security(("token" = ["admin"]))
+)]
+#[get("/tokens")]
+pub(crate) async fn list_tokens(api: web::Data<Api>) -> Result<Answer<Tokens>, Problem> {
+    let items = token::list(api.store.pool()).await?;
+    Ok(Answer::ok(Tokens { items }))
+}
+
+/// Revoke a token, and end the sessions that were opened with it.
+#[utoipa::path(
+    tag = "tokens",
+    params(("id" = Uuid, Path, description = "The token's id, not the token")),
+    responses((status = 204, description = "It is worth nothing now")),
+    security(("token" = ["admin"]))
+)]
+#[delete("/tokens/{id}")]
+pub(crate) async fn revoke_token(api: web::Data<Api>, id: web::Path<Uuid>) -> Result<HttpResponse, Problem> {
+    token::revoke(api.store.pool(), *id).await?;
+    tracing::info!(token.id = %id, "revoked a token");
+    Ok(HttpResponse::NoContent().finish())
+}

@@ -1,0 +1,141 @@
+//! Work of all runs and evaluations.
+
+use actix_web::{HttpRequest, get, post, web};
+use lyceum_core::{
+    id::{ExecutionId, WorkId, WorkerId},
+    work::WorkKind,
+};
+use lyceum_store::{
+    list::{self, WorkDetail, WorkFilter, WorkItem},
+    work,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use super::{
+    Api,
+    answer::Answer,
+    page::{Listing, Order, Page},
+    query::Query,
+};
+use crate::problem::Problem;
+
+/// How far an item is.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum WorkState {
+    /// It waits for a worker.
+    Ready,
+    /// A worker has it.
+    Running,
+    /// It has a result.
+    Done,
+    /// Its tries are spent.
+    Failed,
+    /// Its run was cancelled.
+    Cancelled,
+}
+
+impl WorkState {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Ready => "ready",
+            Self::Running => "running",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// Which items.
+#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ListWorkQuery {
+    /// Of this run.
+    run: Option<Uuid>,
+    /// Of this evaluation.
+    evaluation: Option<Uuid>,
+    /// Of this step.
+    #[schemars(range(max = 2_147_483_647))]
+    #[param(maximum = 2_147_483_647_u32)]
+    step: Option<u32>,
+    /// In this state.
+    #[param(inline)]
+    state: Option<WorkState>,
+    /// Of this kind: `rollout`, `verify`, `update`, `evolve` or `benchmark`.
+    #[param(value_type = Option<String>)]
+    kind: Option<WorkKind>,
+    /// That this worker has or had last.
+    worker: Option<Uuid>,
+    /// Rows of the page; 50 where it is left out.
+    #[schemars(range(min = 1, max = 100))]
+    #[param(minimum = 1, maximum = 100)]
+    limit: Option<u32>,
+    /// `next` of the page before.
+    cursor: Option<String>,
+    /// `newest` (the default) or `oldest` first.
+    #[param(inline)]
+    order: Option<Order>,
+}
+
+/// List work, each item with what went wrong with it.
+#[utoipa::path(
+    tag = "work",
+    params(ListWorkQuery),
+    responses((status = 200, description = "A page of items", body = Page<WorkItem>)),
+    security(("token" = ["read"]))
+)]
+#[get("/work")]
+pub(crate) async fn list_work(
+    request: HttpRequest,
+    api: web::Data<Api>,
+    query: Query<ListWorkQuery>,
+) -> Result<Answer<Page<WorkItem>>, Problem> {
+    let query = query.0;
+    let listing = Listing::new("work", query.limit, query.cursor.as_deref(), query.order)?;
+    if query.run.is_some() && query.evaluation.is_some() {
+        let detail = "a run is named too; leave one of the two out";
+        return Err(Problem::invalid_query(vec![(
+            "evaluation".to_owned(),
+            detail.to_owned(),
+        )]));
+    }
+    let filter = WorkFilter {
+        execution: query.run.or(query.evaluation).map(ExecutionId),
+        step: query.step,
+        state: query.state.map(WorkState::name),
+        kind: query.kind,
+        worker: query.worker.map(WorkerId),
+    };
+    Ok(listing.answer(&request, list::work(api.store.pool(), &filter, listing.window()).await?))
+}
+
+/// Show an item with its payload, its result and what went wrong with it.
+#[utoipa::path(
+    tag = "work",
+    params(("id" = Uuid, Path, description = "The item")),
+    responses((status = 200, description = "The item", body = WorkDetail)),
+    security(("token" = ["read"]))
+)]
+#[get("/work/{id}")]
+pub(crate) async fn show_work(api: web::Data<Api>, id: web::Path<WorkId>) -> Result<Answer<WorkDetail>, Problem> {
+    Ok(Answer::ok(list::work_item(api.store.pool(), *id).await?))
+}
+
+/// Give a failed item a fresh set of tries, and let its failed run go on.
+#[utoipa::path(
+    tag = "work",
+    params(("id" = Uuid, Path, description = "The item")),
+    responses((status = 202, description = "The item", body = WorkDetail)),
+    security(("token" = ["write"]))
+)]
+#[post("/work/{id}/retry")]
+pub(crate) async fn retry_work(api: web::Data<Api>, id: web::Path<WorkId>) -> Result<Answer<WorkDetail>, Problem> {
+    work::retry(api.store.pool(), *id).await?;
+    tracing::info!(work.id = %id, "gave work {id} a fresh set of tries");
+    Ok(Answer::accepted(list::work_item(api.store.pool(), *id).await?))
+}

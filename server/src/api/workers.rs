@@ -1,0 +1,102 @@
+//! Workers.
+
+use actix_web::{HttpRequest, get, web};
+use lyceum_core::id::WorkerId;
+use lyceum_store::list::{self, Worker, WorkerFilter};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+
+use super::{
+    Api,
+    answer::Answer,
+    page::{Listing, Order, Page},
+    query::Query,
+};
+use crate::problem::Problem;
+
+/// What a worker is doing.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum WorkerState {
+    /// Nothing.
+    Idle,
+    /// Work.
+    Busy,
+    /// Finishing, and taking nothing new.
+    Draining,
+    /// It has left.
+    Stopped,
+    /// It went without a word.
+    Lost,
+}
+
+impl WorkerState {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Busy => "busy",
+            Self::Draining => "draining",
+            Self::Stopped => "stopped",
+            Self::Lost => "lost",
+        }
+    }
+}
+
+/// Which workers.
+#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ListWorkersQuery {
+    /// In this state.
+    #[param(inline)]
+    state: Option<WorkerState>,
+    /// `true` for those that are there, `false` for those that have left.
+    alive: Option<bool>,
+    /// Rows of the page; 50 where it is left out.
+    #[schemars(range(min = 1, max = 100))]
+    #[param(minimum = 1, maximum = 100)]
+    limit: Option<u32>,
+    /// `next` of the page before.
+    cursor: Option<String>,
+    /// `newest` (the default) or `oldest` first.
+    #[param(inline)]
+    order: Option<Order>,
+}
+
+/// List workers.
+#[utoipa::path(
+    tag = "workers",
+    params(ListWorkersQuery),
+    responses((status = 200, description = "A page of workers", body = Page<Worker>)),
+    security(("token" = ["read"]))
+)]
+#[get("/workers")]
+pub(crate) async fn list_workers(
+    request: HttpRequest,
+    api: web::Data<Api>,
+    query: Query<ListWorkersQuery>,
+) -> Result<Answer<Page<Worker>>, Problem> {
+    let query = query.0;
+    let listing = Listing::new("workers", query.limit, query.cursor.as_deref(), query.order)?;
+    let filter = WorkerFilter {
+        state: query.state.map(WorkerState::name),
+        alive: query.alive,
+    };
+    Ok(listing.answer(
+        &request,
+        list::workers(api.store.pool(), &filter, listing.window()).await?,
+    ))
+}
+
+/// Show a worker.
+#[utoipa::path(
+    tag = "workers",
+    params(("id" = Uuid, Path, description = "The worker")),
+    responses((status = 200, description = "The worker", body = Worker)),
+    security(("token" = ["read"]))
+)]
+#[get("/workers/{id}")]
+pub(crate) async fn show_worker(api: web::Data<Api>, id: web::Path<WorkerId>) -> Result<Answer<Worker>, Problem> {
+    Ok(Answer::ok(list::worker(api.store.pool(), *id).await?))
+}

@@ -1,0 +1,161 @@
+//! The REST API, called from the command line.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use serde_json::Value;
+use ureq::Agent;
+use ureq::http::Response;
+
+use crate::settings::Secret;
+use crate::supervise::data_folder::{admin_token_file, announced_address};
+
+/// A server and the token for it.
+pub(crate) struct Client {
+    agent: Agent,
+    base: String,
+    token: Secret,
+}
+
+/// An event of a stream.
+pub(crate) struct Sent {
+    /// Its number.
+    pub(crate) number: i64,
+    /// What happened.
+    pub(crate) kind: String,
+    /// The particulars.
+    pub(crate) data: Value,
+}
+
+impl Client {
+    /// The server at `url`, or the one that `lyceum up` runs in the data folder.
+    ///
+    /// # Errors
+    /// When neither is there, or no token for it.
+    pub(crate) fn new(url: Option<String>, token: Option<Secret>, data: &Path) -> anyhow::Result<Self> {
+        let announced = || announced_address(data).map(|address| address.trim().to_owned());
+        let base = url.or_else(announced).context(
+            "no server named and none runs in the data folder; start `lyceum up`, or name one with --url or LYCEUM_URL",
+        )?;
+        let file = admin_token_file(data);
+        let token = match token {
+            Some(token) => token,
+            None => std::fs::read_to_string(&file)
+                .map(|text| Secret::from(text.trim().to_owned()))
+                .with_context(|| {
+                    format!(
+                        "no token given and none in {}; use --token or LYCEUM_TOKEN",
+                        file.display()
+                    )
+                })?,
+        };
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_connect(Some(Duration::from_secs(10)));
+        Ok(Self {
+            agent: config.build().into(),
+            base: base.trim_end_matches('/').to_owned(),
+            token,
+        })
+    }
+
+    /// GET.
+    pub(crate) fn get(&self, path: &str) -> anyhow::Result<Value> {
+        let request = self
+            .agent
+            .get(format!("{}{path}", self.base))
+            .header("authorization", self.bearer());
+        self.answer(request.call().map_err(|error| self.unreachable(error))?)
+    }
+
+    /// POST; without a body for an action.
+    pub(crate) fn post(&self, path: &str, body: Option<&Value>) -> anyhow::Result<Value> {
+        let request = self
+            .agent
+            .post(format!("{}{path}", self.base))
+            .header("authorization", self.bearer());
+        let response = match body {
+            Some(body) => request
+                .header("content-type", "application/json")
+                .send(body.to_string()),
+            None => request.send_empty(),
+        };
+        self.answer(response.map_err(|error| self.unreachable(error))?)
+    }
+
+    /// Hands every event after number `after` to `each` until the stream ends. Returns whether anything more may come.
+    pub(crate) fn events(&self, path: &str, after: i64, mut each: impl FnMut(Sent)) -> anyhow::Result<bool> {
+        let request = self.agent.get(format!("{}{path}?after={after}", self.base));
+        let request = request
+            .header("authorization", self.bearer())
+            .header("accept", "text/event-stream");
+        let mut response = request.call().map_err(|error| self.unreachable(error))?;
+        match response.status().as_u16() {
+            200 => {}
+            204 => return Ok(false),
+            _ => bail!("{}", problem(&mut response)),
+        }
+        let (mut number, mut kind) = (0, String::new());
+        for line in BufReader::new(response.body_mut().as_reader()).lines() {
+            // A connection that breaks is taken up again by the caller, after the last number.
+            let Ok(line) = line else { break };
+            if let Some(id) = line.strip_prefix("id: ") {
+                number = id.parse().unwrap_or(number);
+            } else if let Some(name) = line.strip_prefix("event: ") {
+                kind = name.to_owned();
+            } else if let Some(data) = line.strip_prefix("data: ") {
+                let data: Value = serde_json::from_str(data).context("the server sent an event that is not JSON")?;
+                each(Sent {
+                    number,
+                    kind: kind.clone(),
+                    data: data["data"].clone(),
+                });
+            }
+        }
+        Ok(true)
+    }
+
+    fn answer(&self, mut response: Response<ureq::Body>) -> anyhow::Result<Value> {
+        match response.status().as_u16() {
+            204 => Ok(Value::Null),
+            200..300 => response
+                .body_mut()
+                .read_json()
+                .context("the server's answer is not JSON"),
+            _ => bail!("{}", problem(&mut response)),
+        }
+    }
+
+    fn bearer(&self) -> String {
+        format!("Bearer {}", self.token.expose())
+    }
+
+    fn unreachable(&self, error: ureq::Error) -> anyhow::Error {
+        anyhow::anyhow!(
+            "cannot reach {}: {error}; check that the server runs and that --url is right",
+            self.base
+        )
+    }
+}
+
+/// What a problem document says, with all its faults.
+fn problem(response: &mut Response<ureq::Body>) -> String {
+    let status = response.status();
+    let Ok(problem) = response.body_mut().read_json::<Value>() else {
+        return format!("the server answered {status}");
+    };
+    let faults = problem["errors"].as_array().into_iter().flatten().map(|fault| {
+        let place = fault["pointer"]
+            .as_str()
+            .or(fault["parameter"].as_str())
+            .unwrap_or_default();
+        format!("{place}: {}", fault["detail"].as_str().unwrap_or_default())
+    });
+    let faults: Vec<String> = faults.collect();
+    match faults.is_empty() {
+        true => problem["detail"].as_str().unwrap_or("the server said no").to_owned(),
+        false => faults.join("; "),
+    }
+}

@@ -1,0 +1,65 @@
+//! `lyceum config`.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::{Args, Subcommand};
+use lyceum_core::config::{RunConfig, resolve};
+use lyceum_core::fault::Faults;
+use lyceum_core::recipe::Registry;
+use serde_json::Value;
+
+/// Check run configs
+#[derive(Args, Debug)]
+pub(crate) struct Config {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Check a run config as a whole, and print it with every default written out
+    ///
+    /// Prints every fault at once, each with its place and what would be valid. No server is needed.
+    Check {
+        /// The run config, in TOML or JSON
+        file: PathBuf,
+    },
+}
+
+impl Config {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let Action::Check { file } = self.action;
+        match check(&read(&file)?, &Registry::default()) {
+            Ok(config) => {
+                println!(
+                    "{}",
+                    toml::to_string_pretty(&config).context("the config cannot be written as TOML")?
+                );
+                Ok(ExitCode::SUCCESS)
+            }
+            Err(faults) => {
+                for fault in &faults.0 {
+                    eprintln!("{}: {fault}", file.display());
+                }
+                Ok(ExitCode::FAILURE)
+            }
+        }
+    }
+}
+
+fn check(document: &Value, registry: &Registry) -> Result<RunConfig, Faults> {
+    resolve(document, registry)
+}
+
+/// A run config as it stands in `file`: JSON if it is named so, else TOML.
+pub(super) fn read(file: &std::path::Path) -> anyhow::Result<Value> {
+    let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    if file.extension().is_some_and(|kind| kind == "json") {
+        serde_json::from_str(&text).with_context(|| format!("{} is not JSON", file.display()))
+    } else {
+        toml::from_str(&text).with_context(|| format!("{} is not TOML", file.display()))
+    }
+}

@@ -1,0 +1,301 @@
+//! `lyceum run`.
+
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::{ArgGroup, Args, Subcommand};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use super::config::read;
+use crate::client::{Client, Sent};
+use crate::settings::{CommonArgs, Secret, Sources};
+
+/// Create, watch and steer runs on a server
+///
+/// The server is that of --url or, without it, the one that `lyceum up` runs in the data folder; the token is that of
+/// --token or, without it, the data folder's admin token.
+#[derive(Args, Debug)]
+pub(crate) struct Run {
+    #[command(subcommand)]
+    action: Action,
+
+    /// The server's address [default: that of the server in the data folder]
+    #[arg(long, global = true, env = "LYCEUM_URL", value_name = "URL")]
+    url: Option<String>,
+
+    /// The token [default: the admin token of the data folder]
+    #[arg(
+        long,
+        global = true,
+        env = "LYCEUM_TOKEN",
+        hide_env_values = true,
+        value_name = "TOKEN"
+    )]
+    token: Option<Secret>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Create a run from a preset or a config, and print its id
+    #[command(group = ArgGroup::new("from").required(true))]
+    Create {
+        /// A preset of the server, by name
+        #[arg(long, group = "from")]
+        preset: Option<String>,
+        /// A run config in TOML or JSON
+        #[arg(long, group = "from", id = "file", long = "file", value_name = "FILE")]
+        config: Option<PathBuf>,
+        /// What to call it
+        #[arg(long)]
+        name: Option<String>,
+        /// The experiment that it belongs to, by name or id
+        #[arg(long)]
+        experiment: Option<String>,
+        /// A value over the config's own, such as `populations.main.lora.r=16`; may be given again
+        #[arg(long = "set", value_name = "PATH=VALUE")]
+        overrides: Vec<String>,
+        /// Create nothing, and print the config with every default written out
+        #[arg(long)]
+        dry_run: bool,
+        /// Watch it until it ends
+        #[arg(long, conflicts_with = "dry_run")]
+        watch: bool,
+    },
+    /// List runs, the newest first
+    List {
+        /// Those in this state: running, paused, completed, failed or cancelled
+        #[arg(long)]
+        state: Option<String>,
+        /// How many, at most
+        #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
+        limit: u32,
+    },
+    /// Show a run as JSON
+    Show {
+        /// The run
+        id: Uuid,
+    },
+    /// Watch a run until it ends; exits with 1 if it failed
+    Watch {
+        /// The run
+        id: Uuid,
+    },
+    /// Let no further work of a run begin
+    Pause {
+        /// The run
+        id: Uuid,
+    },
+    /// Let a paused run go on
+    Resume {
+        /// The run
+        id: Uuid,
+    },
+    /// End a run that is not over
+    Cancel {
+        /// The run
+        id: Uuid,
+    },
+    /// Branch a run off at a step, and print the new run's id
+    Fork {
+        /// The run
+        id: Uuid,
+        /// The step before which it branches off
+        #[arg(long)]
+        step: u32,
+        /// What to call the branch
+        #[arg(long)]
+        name: Option<String>,
+        /// A value over the config's own; may be given again
+        #[arg(long = "set", value_name = "PATH=VALUE")]
+        overrides: Vec<String>,
+    },
+}
+
+impl Run {
+    pub(crate) fn run(self, common: CommonArgs) -> anyhow::Result<ExitCode> {
+        let sources = Sources::read(common)?;
+        let client = Client::new(self.url, self.token, &sources.data)?;
+        match self.action {
+            Action::Create {
+                preset,
+                config,
+                name,
+                experiment,
+                overrides,
+                dry_run,
+                watch,
+            } => {
+                let mut body = json!({ "overrides": parse_overrides(&overrides)? });
+                let config = config.map(|file| read(&file)).transpose()?;
+                let fields = [
+                    ("preset", preset.map(Value::from)),
+                    ("config", config),
+                    ("name", name.map(Value::from)),
+                    ("experiment", experiment.map(Value::from)),
+                ];
+                for (field, value) in fields {
+                    if let Some(value) = value {
+                        body[field] = value;
+                    }
+                }
+                if dry_run {
+                    let resolved = client.post("/api/v1/runs?dry_run=true", Some(&body))?;
+                    println!("{:#}", resolved["config"]);
+                    return Ok(ExitCode::SUCCESS);
+                }
+                let run = client.post("/api/v1/runs", Some(&body))?;
+                let id = print_id(&run)?;
+                if watch {
+                    follow(&client, id)
+                } else {
+                    Ok(ExitCode::SUCCESS)
+                }
+            }
+            Action::List { state, limit } => {
+                let state = state.map(|state| format!("&state={state}")).unwrap_or_default();
+                list(&client.get(&format!("/api/v1/runs?limit={limit}{state}"))?);
+                Ok(ExitCode::SUCCESS)
+            }
+            Action::Show { id } => {
+                println!("{:#}", client.get(&format!("/api/v1/runs/{id}"))?);
+                Ok(ExitCode::SUCCESS)
+            }
+            Action::Watch { id } => follow(&client, id),
+            Action::Pause { id } => steer(&client, id, "pause"),
+            Action::Resume { id } => steer(&client, id, "resume"),
+            Action::Cancel { id } => steer(&client, id, "cancel"),
+            Action::Fork {
+                id,
+                step,
+                name,
+                overrides,
+            } => {
+                let mut body = json!({ "step": step, "overrides": parse_overrides(&overrides)? });
+                if let Some(name) = name {
+                    body["name"] = Value::from(name);
+                }
+                print_id(&client.post(&format!("/api/v1/runs/{id}/fork"), Some(&body))?)?;
+                Ok(ExitCode::SUCCESS)
+            }
+        }
+    }
+}
+
+fn print_id(run: &Value) -> anyhow::Result<Uuid> {
+    let id = run["id"]
+        .as_str()
+        .and_then(|id| id.parse().ok())
+        .context("the server's answer has no id")?;
+    println!("{id}");
+    Ok(id)
+}
+
+/// `a.b=1` as a value at a path. What is not JSON is text.
+fn parse_overrides(given: &[String]) -> anyhow::Result<Map<String, Value>> {
+    let parse = |text: &String| {
+        let (path, value) = text.split_once('=').with_context(|| {
+            format!("`{text}` sets nothing; write a path, `=` and a value, such as `populations.main.lora.r=16`")
+        })?;
+        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
+        Ok((path.to_owned(), value))
+    };
+    given.iter().map(parse).collect()
+}
+
+fn list(page: &Value) {
+    println!("{:36}  {:9}  {:>13}  {:12}  NAME", "ID", "STATE", "STEP", "RECIPE");
+    for run in page["items"].as_array().into_iter().flatten() {
+        let text = |field: &str| run[field].as_str().unwrap_or_default().to_owned();
+        let steps = format!("{}/{}", run["step"], run["steps"]);
+        println!(
+            "{:36}  {:9}  {steps:>13}  {:12}  {}",
+            text("id"),
+            text("state"),
+            text("recipe"),
+            text("name")
+        );
+    }
+}
+
+fn steer(client: &Client, id: Uuid, action: &str) -> anyhow::Result<ExitCode> {
+    let run = client.post(&format!("/api/v1/runs/{id}/{action}"), None)?;
+    println!("{id} is {}", run["state"].as_str().unwrap_or_default());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows a run's progress until it ends, over restarts of the server.
+fn follow(client: &Client, id: Uuid) -> anyhow::Result<ExitCode> {
+    const PATIENCE: u32 = 30;
+    let run = client.get(&format!("/api/v1/runs/{id}"))?;
+    let bar = ProgressBar::new(run["steps"].as_u64().unwrap_or(0));
+    let style = ProgressStyle::with_template("{msg} {wide_bar} step {pos} of {len} ({eta} to go)")?;
+    bar.set_style(style);
+    bar.set_position(run["step"].as_u64().unwrap_or(0));
+    bar.set_message(run["state"].as_str().unwrap_or_default().to_owned());
+    let mut after = run["last_event"].as_i64().unwrap_or(0);
+    let mut failures = 0;
+    loop {
+        let more = client.events(&format!("/api/v1/runs/{id}/events"), after, |event| {
+            after = event.number;
+            show(&bar, &event);
+        });
+        match more {
+            Ok(false) => break,
+            Ok(true) => failures = 0,
+            Err(error) => {
+                failures += 1;
+                if failures == PATIENCE {
+                    return Err(error);
+                }
+            }
+        }
+        std::thread::sleep(Duration::from_secs(1));
+    }
+    let run = client.get(&format!("/api/v1/runs/{id}"))?;
+    let state = run["state"].as_str().unwrap_or_default();
+    bar.finish_with_message(state.to_owned());
+    println!("{id} is {state} at step {} of {}", run["step"], run["steps"]);
+    if let Some(error) = run["error"].as_str() {
+        eprintln!("{error}");
+    }
+    Ok(if state == "completed" {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+fn show(bar: &ProgressBar, event: &Sent) {
+    match event.kind.as_str() {
+        "step_finished" => {
+            let done = event.data["step"].as_u64().map_or(0, |step| step + 1);
+            bar.set_position(done);
+            if !std::io::stderr().is_terminal() {
+                println!("step {done} done");
+            }
+        }
+        "state" => bar.set_message(event.data["state"].as_str().unwrap_or_default().to_owned()),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_json_where_it_can_be_and_text_elsewhere() {
+        let given = ["a.b=16", "c=true", "d=x=y", "e=[1]"].map(str::to_owned);
+        let parsed = parse_overrides(&given).unwrap();
+        assert_eq!(
+            Value::Object(parsed),
+            json!({"a.b": 16, "c": true, "d": "x=y", "e": [1]})
+        );
+        assert!(parse_overrides(&["a".to_owned()]).is_err());
+    }
+}

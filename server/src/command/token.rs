@@ -1,0 +1,114 @@
+//! `lyceum token`.
+
+use std::process::ExitCode;
+
+use chrono::Utc;
+use clap::{Args, Subcommand};
+use lyceum_postgres::PrivatePostgres;
+use lyceum_store::Store;
+use lyceum_store::token::{self, Scope};
+use uuid::Uuid;
+
+use crate::database;
+use crate::settings::{CommonArgs, DatabaseArgs, DatabaseUrl, Sources};
+use crate::supervise::DataFolder;
+
+/// Make, list and revoke access tokens, straight in the database
+///
+/// The database is that of DATABASE_URL or, without it, the private one of the data folder, whether `lyceum up` runs or
+/// not. So whoever has the machine can always get in.
+#[derive(Args, Debug)]
+pub(crate) struct Token {
+    #[command(subcommand)]
+    action: Action,
+    #[command(flatten)]
+    database: DatabaseArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Make a token and print it; it cannot be had again
+    Create {
+        /// What to call it
+        name: String,
+        /// What it allows: read, write (and read) or admin (and both)
+        #[arg(long, default_value = "write")]
+        scope: Scope,
+        /// When it ends by itself, in days from now [default: never]
+        #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=36_500))]
+        expires_in: Option<u32>,
+    },
+    /// List all tokens, without what they are
+    List,
+    /// Make a token worthless, and end the sessions that were opened with it
+    Revoke {
+        /// The token's id, from `lyceum token list`
+        id: Uuid,
+    },
+}
+
+impl Token {
+    pub(crate) fn run(self, common: CommonArgs) -> anyhow::Result<ExitCode> {
+        let sources = Sources::read(common)?;
+        let database = self.database.resolve(&sources.file)?;
+        super::runtime()?.block_on(async {
+            let given = match database.url {
+                Some(url) => Some(url),
+                None => PrivatePostgres::running(&sources.data)
+                    .map(|url| url.parse())
+                    .transpose()?,
+            };
+            if let Some(url) = given {
+                return act(self.action, database::open(&url, 2).await?).await;
+            }
+            let folder = DataFolder::open(&sources.data)?;
+            let postgres = PrivatePostgres::start(folder.path()).await?;
+            let url: DatabaseUrl = postgres.url().parse()?;
+            let acted = async { act(self.action, database::open(&url, 2).await?).await }.await;
+            postgres.stop().await;
+            acted
+        })
+    }
+}
+
+async fn act(action: Action, store: Store) -> anyhow::Result<ExitCode> {
+    match action {
+        Action::Create {
+            name,
+            scope,
+            expires_in,
+        } => {
+            let expires_at = expires_in.map(|days| Utc::now() + chrono::Duration::days(i64::from(days)));
+            let (secret, token) = crate::token::create(store.pool(), &name, scope, expires_at).await?;
+            eprintln!(
+                "Made the token `{name}` ({}) of scope {scope}; it is shown this once:",
+                token.id
+            );
+            println!("{}", secret.expose());
+        }
+        Action::List => {
+            println!("{:36}  {:5}  {:16}  {:16}  NAME", "ID", "SCOPE", "LAST USED", "ENDS");
+            for token in token::list(store.pool()).await? {
+                let minute = |time: chrono::DateTime<Utc>| time.format("%Y-%m-%d %H:%M").to_string();
+                let used = token.last_used_at.map_or_else(|| "never".to_owned(), minute);
+                let ends = match (token.revoked_at, token.expires_at) {
+                    (Some(_), _) => "revoked".to_owned(),
+                    (None, Some(ends)) => minute(ends),
+                    (None, None) => "never".to_owned(),
+                };
+                println!(
+                    "{:36}  {:5}  {used:16}  {ends:16}  {}",
+                    token.id,
+                    token.scope.name(),
+                    token.name
+                );
+            }
+        }
+        Action::Revoke { id } => {
+            token::revoke(store.pool(), id).await?;
+            eprintln!("Revoked {id}.");
+        }
+    }
+    store.pool().close().await;
+    Ok(ExitCode::SUCCESS)
+}

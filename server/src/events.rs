@@ -1,0 +1,244 @@
+//! News of runs for those who watch: one LISTEN connection a server, and each event read once for all who watch its run.
+
+use futures::{Stream, stream};
+use lyceum_core::id::ExecutionId;
+use lyceum_store::{
+    Result,
+    event::{self, EVENT_CHANNEL, Event},
+};
+use sqlx::{
+    PgPool,
+    postgres::{PgListener, PgNotification},
+};
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+use tokio::{
+    sync::broadcast::{self, error::RecvError},
+    time::{MissedTickBehavior, interval},
+};
+use tokio_util::sync::CancellationToken;
+
+/// Events that a slow reader may be behind before it reads them from the database instead.
+const BACKLOG: usize = 256;
+/// Events read at once.
+const BATCH: i64 = 500;
+
+#[derive(Debug)]
+struct Watched {
+    /// Number of the last event that went out.
+    last: i64,
+    out: broadcast::Sender<Arc<Event>>,
+}
+
+/// Sends events to all who watch their run.
+#[derive(Clone, Debug)]
+pub(crate) struct EventHub {
+    pool: PgPool,
+    watched: Arc<Mutex<HashMap<ExecutionId, Watched>>>,
+}
+
+impl EventHub {
+    /// A hub that sends nothing until it [runs](Self::run).
+    pub(crate) fn new(pool: PgPool) -> Self {
+        Self {
+            pool,
+            watched: Arc::default(),
+        }
+    }
+
+    /// Streams that are open.
+    pub(crate) fn streams(&self) -> usize {
+        self.lock().values().map(|watched| watched.out.receiver_count()).sum()
+    }
+
+    /// Listens until told to stop, and looks every `look` for what a notification was lost of.
+    pub(crate) async fn run(self, look: Duration, stop: CancellationToken) {
+        let mut listener = None;
+        let mut ticks = interval(look);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            if listener.is_none() {
+                listener = listen(&self.pool).await;
+            }
+            let news = async {
+                match &mut listener {
+                    Some(listener) => listener.try_recv().await,
+                    None => std::future::pending().await,
+                }
+            };
+            let outcome = tokio::select! {
+                () = stop.cancelled() => {
+                    // Without a sender every stream ends.
+                    self.lock().clear();
+                    return;
+                }
+                _ = ticks.tick() => self.look().await,
+                news = news => match news {
+                    Ok(Some(news)) => self.heard(&news).await,
+                    // The connection broke; what was said meanwhile was not heard.
+                    Ok(None) => self.look().await,
+                    Err(error) => {
+                        tracing::warn!(%error, "no longer hearing of events; looking for them instead");
+                        listener = None;
+                        Ok(())
+                    }
+                },
+            };
+            if let Err(error) = outcome {
+                tracing::warn!(%error, "events could not be read; trying again");
+            }
+        }
+    }
+
+    async fn heard(&self, news: &PgNotification) -> Result<()> {
+        match news.payload().parse() {
+            Ok(execution) => self.send(execution).await,
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Sends what is new of all runs that are watched.
+    async fn look(&self) -> Result<()> {
+        let watched: Vec<ExecutionId> = {
+            let mut all = self.lock();
+            all.retain(|_, watched| watched.out.receiver_count() > 0);
+            all.keys().copied().collect()
+        };
+        for (execution, last) in event::last_numbers(&self.pool, &watched).await? {
+            if self.lock().get(&execution).is_some_and(|watched| watched.last < last) {
+                self.send(execution).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn send(&self, execution: ExecutionId) -> Result<()> {
+        loop {
+            let Some(last) = self.lock().get(&execution).map(|watched| watched.last) else {
+                return Ok(());
+            };
+            let events = event::after(&self.pool, execution, last, BATCH).await?;
+            let full = events.len() == BATCH as usize;
+            if let Some(watched) = self.lock().get_mut(&execution) {
+                for event in events {
+                    watched.last = event.number;
+                    // Nobody may be left who listens; the next look forgets the run then.
+                    let _ = watched.out.send(Arc::new(event));
+                }
+            }
+            if !full {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Events of `execution` after number `after`: those that there are, then those that come. Ends after an event that
+    /// ends the run.
+    pub(crate) async fn watch(
+        &self,
+        execution: ExecutionId,
+        after: i64,
+    ) -> Result<impl Stream<Item = Result<Arc<Event>>> + use<>> {
+        let last = event::last_numbers(&self.pool, &[execution])
+            .await?
+            .first()
+            .map_or(0, |(_, last)| *last);
+        let live = {
+            let mut all = self.lock();
+            let watched = all.entry(execution).or_insert_with(|| Watched {
+                last,
+                out: broadcast::channel(BACKLOG).0,
+            });
+            watched.out.subscribe()
+        };
+        let reader = Reader {
+            pool: self.pool.clone(),
+            execution,
+            after,
+            read: VecDeque::new(),
+            // What happened before this began is only in the database.
+            behind: true,
+            live,
+            over: false,
+        };
+        Ok(stream::unfold(reader, |mut reader| async move {
+            let event = reader.next().await?;
+            Some((event, reader))
+        }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<ExecutionId, Watched>> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn listen(pool: &PgPool) -> Option<PgListener> {
+    let listener = async {
+        let mut listener = PgListener::connect_with(pool).await?;
+        listener.ignore_pool_close_event(true);
+        listener.listen(EVENT_CHANNEL).await?;
+        Ok::<_, sqlx::Error>(listener)
+    };
+    listener
+        .await
+        .inspect_err(|error| tracing::warn!(%error, "cannot listen for events; looking for them instead"))
+        .ok()
+}
+
+/// One who watches.
+struct Reader {
+    pool: PgPool,
+    execution: ExecutionId,
+    after: i64,
+    read: VecDeque<Arc<Event>>,
+    behind: bool,
+    live: broadcast::Receiver<Arc<Event>>,
+    over: bool,
+}
+
+impl Reader {
+    async fn next(&mut self) -> Option<Result<Arc<Event>>> {
+        if self.over {
+            return None;
+        }
+        loop {
+            if let Some(event) = self.read.pop_front() {
+                self.after = event.number;
+                self.over = ends(&event);
+                return Some(Ok(event));
+            }
+            if self.behind {
+                match event::after(&self.pool, self.execution, self.after, BATCH).await {
+                    Ok(events) => {
+                        self.behind = events.len() == BATCH as usize;
+                        self.read.extend(events.into_iter().map(Arc::new));
+                        if !self.read.is_empty() {
+                            continue;
+                        }
+                    }
+                    Err(error) => {
+                        self.over = true;
+                        return Some(Err(error));
+                    }
+                }
+            }
+            match self.live.recv().await {
+                // Numbers have no gaps, so a jump says that something was missed.
+                Ok(event) if event.number > self.after + 1 => self.behind = true,
+                Ok(event) if event.number == self.after + 1 => self.read.push_back(event),
+                Ok(_) => {}
+                Err(RecvError::Lagged(_)) => self.behind = true,
+                Err(RecvError::Closed) => return None,
+            }
+        }
+    }
+}
+
+/// Whether nothing comes after this, unless somebody retries what failed.
+pub(crate) fn ends(event: &Event) -> bool {
+    let state = event.data["state"].as_str();
+    event.kind == "state" && matches!(state, Some("completed" | "failed" | "cancelled"))
+}

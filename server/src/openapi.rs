@@ -1,0 +1,50 @@
+//! The description of the API (OpenAPI 3.1), made from the handlers: what they say of themselves, and what is the same
+//! for all of them.
+
+mod common;
+
+use common::Common;
+pub(crate) use common::operations;
+
+use actix_web::App;
+use utoipa::OpenApi as _;
+use utoipa_actix_web::AppExt as _;
+
+use crate::api::routes;
+
+#[derive(utoipa::OpenApi)]
+#[openapi(
+    info(
+        title = "Lyceum",
+        description = "A laboratory in which language models teach each other. Times are RFC 3339 in UTC; lists are \
+                       pages with a cursor; errors are problem documents (RFC 9457).",
+        license(name = "Apache-2.0", identifier = "Apache-2.0"),
+    ),
+    components(schemas(crate::problem::Problem)),
+    modifiers(&Common),
+    tags(
+        (name = "runs", description = "One execution of a recipe with one config and one seed, and what came of it."),
+        (name = "experiments", description = "Runs that are compared."),
+        (name = "work", description = "Items of the steps of runs and evaluations."),
+        (name = "workers", description = "Processes that take work."),
+        (name = "evaluations", description = "Planned work on frozen versions that changes no run."),
+        (name = "datasets", description = "Imported, hashed rows."),
+        (name = "artifacts", description = "Files by the hash of their content."),
+        (name = "configs", description = "What a run can be made of."),
+        (name = "tokens", description = "Who may do what."),
+        (name = "service", description = "The server itself."),
+    ),
+)]
+struct Head;
+
+/// The whole description.
+pub fn document() -> utoipa::openapi::OpenApi {
+    let head = Head::openapi();
+    let (_, mut document) = App::new()
+        .into_utoipa_app()
+        .openapi(head)
+        .configure(routes)
+        .split_for_parts();
+    common::complete(&mut document);
+    document
+}

@@ -1,0 +1,134 @@
+//! What is the same for all operations: how to say who one is, and the problems that each may answer.
+
+use actix_web::http::Method;
+use utoipa::{
+    Modify,
+    openapi::{
+        Content, OpenApi, Ref, RefOr, ResponseBuilder,
+        path::{Operation, ParameterIn, PathItem},
+        security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme},
+    },
+};
+
+/// Says how to say who one is.
+pub(super) struct Common;
+
+impl Modify for Common {
+    fn modify(&self, document: &mut OpenApi) {
+        let token = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some(
+            "A token, sent as `Authorization: Bearer …`. The scopes are `read`, `write` and `admin`, each holding those before it.",
+        ));
+        let session = ApiKeyValue::with_description(
+            "lyceum_session",
+            "A browser's session. What changes anything must also send `x-csrf-token`.",
+        );
+        let components = document.components.get_or_insert_default();
+        components.add_security_scheme("token", SecurityScheme::Http(token.build()));
+        components.add_security_scheme("session", SecurityScheme::ApiKey(ApiKey::Cookie(session)));
+    }
+}
+
+/// Adds to every operation what follows from the rest of it.
+pub(super) fn complete(document: &mut OpenApi) {
+    for item in document.paths.paths.values_mut() {
+        for operation in methods_mut(item) {
+            let mut problems = vec![];
+            let needs_token = operation.security.as_ref().is_none_or(|ways| !ways.is_empty());
+            if needs_token {
+                problems.extend([
+                    ("401", "No token, or one that does not count"),
+                    ("403", "The token does not allow this"),
+                ]);
+                problems.push(("429", "Too many wrong tokens"));
+                allow_session(operation);
+            }
+            let parameters = operation.parameters.iter().flatten();
+            let places: Vec<&ParameterIn> = parameters
+                .filter_map(|parameter| match parameter {
+                    RefOr::T(parameter) => Some(&parameter.parameter_in),
+                    RefOr::Ref(_) => None,
+                })
+                .collect();
+            if places.contains(&&ParameterIn::Path) {
+                problems.push(("404", "There is no such thing"));
+            }
+            if places
+                .iter()
+                .any(|place| matches!(place, ParameterIn::Query | ParameterIn::Header))
+            {
+                problems.push(("400", "A parameter is not valid"));
+            }
+            if operation.request_body.is_some() {
+                problems.extend([("400", "The body is not JSON"), ("413", "The body is too large")]);
+                problems.extend([("415", "The body is of another type"), ("422", "The body is not valid")]);
+            }
+            if needs_token && !places.is_empty() || operation.request_body.is_some() {
+                problems.push(("409", "The state does not allow this"));
+            }
+            problems.push(("503", "Not available now"));
+            for (status, description) in problems {
+                if !operation.responses.responses.contains_key(status) {
+                    operation
+                        .responses
+                        .responses
+                        .insert(status.to_owned(), problem(description));
+                }
+            }
+        }
+    }
+}
+
+fn problem(description: &str) -> RefOr<utoipa::openapi::Response> {
+    let content = Content::new(Some(RefOr::Ref(Ref::from_schema_name("Problem"))));
+    ResponseBuilder::new()
+        .description(description)
+        .content("application/problem+json", content)
+        .build()
+        .into()
+}
+
+/// A browser may do with its session what its token allows.
+fn allow_session(operation: &mut Operation) {
+    let ways = operation.security.get_or_insert_default();
+    let sessions: Vec<SecurityRequirement> = ways
+        .iter()
+        .filter_map(|way| {
+            let named = serde_json::to_value(way).ok()?;
+            let scopes = named
+                .get("token")?
+                .as_array()?
+                .iter()
+                .filter_map(|scope| scope.as_str().map(str::to_owned));
+            Some(SecurityRequirement::new("session", scopes.collect::<Vec<String>>()))
+        })
+        .collect();
+    ways.extend(sessions);
+}
+
+fn methods_mut(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    [
+        &mut item.get,
+        &mut item.put,
+        &mut item.post,
+        &mut item.delete,
+        &mut item.patch,
+    ]
+    .into_iter()
+    .filter_map(Option::as_mut)
+}
+
+/// Every operation with its method and the pattern of its path.
+pub(crate) fn operations(document: &OpenApi) -> impl Iterator<Item = (Method, &str, &Operation)> {
+    document.paths.paths.iter().flat_map(|(path, item)| {
+        let methods = [
+            (Method::GET, &item.get),
+            (Method::PUT, &item.put),
+            (Method::POST, &item.post),
+            (Method::DELETE, &item.delete),
+            (Method::PATCH, &item.patch),
+        ];
+        methods
+            .into_iter()
+            .filter_map(move |(method, operation)| Some((method, path.as_str(), operation.as_ref()?)))
+    })
+}

@@ -1,0 +1,63 @@
+//! What failures of stored things mean to a caller.
+
+use actix_web::http::StatusCode;
+use lyceum_store::StoreError;
+use std::{error::Error, io};
+
+use super::Problem;
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        match &error {
+            StoreError::NotFound { .. } => Self::not_found(error.to_string()),
+            StoreError::Conflict { .. } => Self::conflict(error.to_string()),
+            StoreError::Taken { .. } => {
+                Self::new(StatusCode::CONFLICT, "taken", "The name is taken", error.to_string())
+            }
+            StoreError::NoSuchStep { .. } => Self::unprocessable(error.to_string()),
+            StoreError::Database(database) => Self::database(database),
+            StoreError::Artifacts(artifacts) if is_full(artifacts) => {
+                tracing::error!(%error, "no space is left for an artifact");
+                Self::no_space()
+            }
+            _ => Self::internal(&error),
+        }
+    }
+}
+
+impl From<sqlx::Error> for Problem {
+    fn from(error: sqlx::Error) -> Self {
+        Self::database(&error)
+    }
+}
+
+impl Problem {
+    fn database(error: &sqlx::Error) -> Self {
+        match error {
+            sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => {
+                tracing::error!(%error, "the database does not answer");
+                Self::unavailable("the database does not answer; try again")
+            }
+            // Class 57: the server is being stopped or started (Postgres manual, appendix A).
+            sqlx::Error::Database(refused) if refused.code().is_some_and(|code| code.starts_with("57P")) => {
+                tracing::error!(%error, "the database is being restarted");
+                Self::unavailable("the database is being restarted; try again")
+            }
+            _ => Self::internal(error),
+        }
+    }
+}
+
+fn is_full(error: &(dyn Error + 'static)) -> bool {
+    let mut source = Some(error);
+    while let Some(error) = source {
+        if error
+            .downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == io::ErrorKind::StorageFull)
+        {
+            return true;
+        }
+        source = error.source();
+    }
+    false
+}

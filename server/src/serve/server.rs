@@ -1,0 +1,150 @@
+//! The HTTP server and what runs beside it.
+
+use actix_web::{
+    App, HttpServer,
+    dev::ServerHandle,
+    middleware::from_fn,
+    web::{self, Data},
+};
+use lyceum_core::recipe::Registry;
+use lyceum_store::{Store, artifact::ArtifactStore};
+use std::{
+    io,
+    net::{SocketAddr, TcpListener},
+    sync::Arc,
+    time::Duration,
+};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use utoipa_actix_web::AppExt as _;
+use utoipa_swagger_ui::{Config, SwaggerUi};
+
+use crate::{
+    access::{
+        FailedLogins, Requirements, guard, harden, login_files, login_form, login_post, logout, say_json_is_private,
+    },
+    api::{Api, Presets, Settings, install_metrics, malformed_path, nothing_here, routes},
+    coordinator::Coordinator,
+    events::EventHub,
+    log::log_request,
+    openapi::document,
+};
+
+/// How long requests under way may take once the server is told to stop.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// What is served.
+pub struct Server {
+    /// Postgres, migrated.
+    pub store: Store,
+    /// The artifacts.
+    pub artifacts: ArtifactStore,
+    /// The recipes that runs can have.
+    pub registry: Registry,
+    /// What is allowed.
+    pub settings: Settings,
+}
+
+/// A server that is running.
+#[derive(Debug)]
+pub struct Serving {
+    handle: ServerHandle,
+    task: JoinHandle<io::Result<()>>,
+    coordinator: Option<Coordinator>,
+    stop: CancellationToken,
+}
+
+impl Server {
+    /// Serves at `address`; port 0 takes a free one. Returns the address that was taken.
+    ///
+    /// # Errors
+    /// An address that cannot be had.
+    pub fn listen(self, address: SocketAddr) -> io::Result<(SocketAddr, Serving)> {
+        let listener = TcpListener::bind(address)?;
+        let bound = listener.local_addr()?;
+        Ok((bound, self.serve(listener)?))
+    }
+
+    /// Serves at `listener`. Must be called within a tokio runtime.
+    ///
+    /// # Errors
+    /// A listener that the system does not give up.
+    pub fn serve(self, listener: TcpListener) -> io::Result<Serving> {
+        install_metrics();
+        let stop = CancellationToken::new();
+        let events = EventHub::new(self.store.pool().clone());
+        tokio::spawn(events.clone().run(self.settings.look_for_events, stop.clone()));
+        let (store, artifacts, registry) = (&self.store, &self.artifacts, &self.registry);
+        let coordinator = self
+            .settings
+            .coordinate
+            .map(|pace| Coordinator::start(store.clone(), artifacts.clone(), registry.clone(), pace));
+        let threads = self.settings.threads;
+        let api = Data::new(self.api(events));
+        let app = move || {
+            let swagger = SwaggerUi::new("/docs/{_:.*}").config(Config::new(["/api/v1/openapi.json"]));
+            App::new()
+                .app_data(api.clone())
+                .app_data(malformed_path())
+                .into_utoipa_app()
+                .configure(routes)
+                .into_app()
+                .service(login_form)
+                .service(login_post)
+                .service(logout)
+                .service(login_files)
+                .service(web::redirect("/docs", "/docs/"))
+                .service(swagger)
+                .default_service(web::to(nothing_here))
+                .wrap(from_fn(guard))
+                .wrap(from_fn(say_json_is_private))
+                .wrap(from_fn(harden))
+                .wrap(from_fn(log_request))
+        };
+        let mut server = HttpServer::new(app).disable_signals().shutdown_timeout(GRACE.as_secs());
+        if let Some(threads) = threads {
+            server = server.workers(threads);
+        }
+        let server = server.listen(listener)?.run();
+        Ok(Serving {
+            handle: server.handle(),
+            task: tokio::spawn(server),
+            coordinator,
+            stop,
+        })
+    }
+
+    fn api(self, events: EventHub) -> Api {
+        let document = document();
+        Api {
+            presets: Presets::new(self.settings.presets.clone()),
+            failed_logins: Arc::new(FailedLogins::new(self.settings.failed_logins_per_minute)),
+            requirements: Arc::new(Requirements::of(&document)),
+            document: Arc::new(document),
+            store: self.store,
+            artifacts: self.artifacts,
+            registry: self.registry,
+            settings: self.settings,
+            events,
+        }
+    }
+}
+
+impl Serving {
+    /// Waits until the server ends by itself, which it should not.
+    ///
+    /// # Errors
+    /// Why it ended.
+    pub async fn ended(&mut self) -> io::Result<()> {
+        (&mut self.task).await.map_err(io::Error::other)?
+    }
+
+    /// Finishes the requests under way, and what is being planned, and ends. Streams of events end at once.
+    pub async fn stop(self) {
+        self.stop.cancel();
+        self.handle.stop(true).await;
+        if let Some(coordinator) = self.coordinator {
+            coordinator.stop().await;
+        }
+    }
+}

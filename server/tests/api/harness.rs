@@ -1,0 +1,261 @@
+//! A server of its own for every test, and those who talk to it.
+
+use actix_web::{
+    http::{Method, StatusCode, header::HeaderMap},
+    web::Bytes,
+};
+use awc::{Client, ClientResponse, Connector};
+use lyceum_core::recipe::Registry;
+use lyceum_postgres::{TestCluster, TestDatabase};
+use lyceum_server::{
+    api::Settings,
+    serve::{Server, Serving},
+    token,
+};
+use lyceum_store::{Store, artifact::ArtifactStore, token::Scope};
+use serde_json::{Value, json};
+use std::{fs, net::SocketAddr, time::Duration};
+use tempfile::TempDir;
+
+use crate::recipe::Scripted;
+
+/// A server that answers, with an empty database.
+pub(crate) struct TestServer {
+    pub(crate) store: Store,
+    pub(crate) artifacts: ArtifactStore,
+    address: SocketAddr,
+    serving: Option<Serving>,
+    _folder: TempDir,
+    _database: TestDatabase,
+}
+
+/// Limits small enough to be met.
+pub(crate) const BODY_LIMIT: usize = 20_000;
+
+impl TestServer {
+    pub(crate) async fn start() -> Self {
+        Self::with(|settings| settings).await
+    }
+
+    pub(crate) async fn with(change: impl FnOnce(Settings) -> Settings) -> Self {
+        let database = TestCluster::shared()
+            .await
+            .expect("a Postgres")
+            .database()
+            .await
+            .expect("a database");
+        let store = Store::connect(database.url(), 8).await.expect("a connection");
+        store.migrate().await.expect("the schema");
+        let folder = tempfile::tempdir().expect("a folder");
+        let artifacts =
+            ArtifactStore::folder(&folder.path().join("artifacts"), store.pool().clone()).expect("artifacts");
+        let presets = folder.path().join("presets");
+        fs::create_dir(&presets).expect("a folder");
+        let small = format!("# A small run.\n{}", toml::to_string(&config()).expect("TOML"));
+        fs::write(presets.join("small.toml"), small).expect("a preset");
+        let settings = Settings {
+            body_limit: BODY_LIMIT,
+            dataset_limit: BODY_LIMIT,
+            artifact_limit: BODY_LIMIT,
+            failed_logins_per_minute: std::num::NonZeroU32::MAX,
+            presets: Some(presets),
+            threads: Some(1),
+            keep_alive: Duration::from_millis(50),
+            coordinate: None,
+            ..Settings::default()
+        };
+        let server = Server {
+            store: store.clone(),
+            artifacts: artifacts.clone(),
+            registry: Registry::default()
+                .with(Scripted("scripted"))
+                .with(Scripted("evaluation/regenerate")),
+            settings: change(settings),
+        };
+        let (address, serving) = server.listen(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a port");
+        Self {
+            store,
+            artifacts,
+            address,
+            serving: Some(serving),
+            _folder: folder,
+            _database: database,
+        }
+    }
+
+    /// Somebody with a new token.
+    pub(crate) async fn actor(&self, scope: Scope) -> Actor {
+        let (secret, token) = token::create(self.store.pool(), scope.name(), scope, None)
+            .await
+            .expect("a token");
+        Actor {
+            token_id: Some(token.id),
+            ..self
+                .anonymous()
+                .with("authorization", format!("Bearer {}", secret.expose()))
+        }
+    }
+
+    /// Somebody without a token.
+    pub(crate) fn anonymous(&self) -> Actor {
+        let connector = Connector::new().limit(0).timeout(Duration::from_secs(30));
+        let client = Client::builder()
+            .connector(connector)
+            .disable_redirects()
+            .timeout(Duration::from_secs(30))
+            .finish();
+        Actor {
+            client,
+            base: format!("http://{}", self.address),
+            headers: Vec::new(),
+            token_id: None,
+        }
+    }
+
+    pub(crate) async fn stop(mut self) {
+        if let Some(serving) = self.serving.take() {
+            serving.stop().await;
+        }
+    }
+}
+
+/// Somebody who talks to the server.
+#[derive(Clone)]
+pub(crate) struct Actor {
+    client: Client,
+    base: String,
+    headers: Vec<(String, String)>,
+    pub(crate) token_id: Option<uuid::Uuid>,
+}
+
+/// What the server said.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl Reply {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("no JSON: {self:?}"))
+    }
+
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers
+            .get(name)
+            .map(|value| value.to_str().expect("text"))
+            .unwrap_or_default()
+    }
+
+    /// The reply, which must have this status.
+    #[track_caller]
+    pub(crate) fn expect(self, status: u16) -> Self {
+        assert_eq!(self.status.as_u16(), status, "{self:?}");
+        self
+    }
+
+    /// The last part of the problem's type.
+    pub(crate) fn problem(&self) -> String {
+        assert_eq!(self.header("content-type"), "application/problem+json", "{self:?}");
+        let kind = self.json()["type"].as_str().expect("a type").to_owned();
+        kind.strip_prefix("urn:lyceum:problem:")
+            .expect("one of ours")
+            .to_owned()
+    }
+
+    /// The places at fault.
+    pub(crate) fn places(&self) -> Vec<String> {
+        let errors = self.json()["errors"].as_array().cloned().unwrap_or_default();
+        let place = |error: &Value| {
+            error["pointer"]
+                .as_str()
+                .or(error["parameter"].as_str())
+                .map(str::to_owned)
+        };
+        errors.iter().filter_map(place).collect()
+    }
+}
+
+impl Actor {
+    pub(crate) fn with(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.headers.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// The token that it sends.
+    pub(crate) fn bearer(&self) -> String {
+        let sent = self.headers.iter().find_map(|(_, value)| value.strip_prefix("Bearer "));
+        sent.expect("a token").to_owned()
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Reply {
+        self.send(Method::GET, path, None).await
+    }
+
+    pub(crate) async fn delete(&self, path: &str) -> Reply {
+        self.send(Method::DELETE, path, None).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> Reply {
+        self.send(Method::POST, path, Some(body.to_string().into_bytes())).await
+    }
+
+    pub(crate) async fn act(&self, path: &str) -> Reply {
+        self.send(Method::POST, path, None).await
+    }
+
+    pub(crate) async fn patch(&self, path: &str, body: &Value) -> Reply {
+        self.send(Method::PATCH, path, Some(body.to_string().into_bytes()))
+            .await
+    }
+
+    /// Sends bytes as JSON, unless a header of this actor says otherwise.
+    pub(crate) async fn send(&self, method: Method, path: &str, body: Option<Vec<u8>>) -> Reply {
+        let mut response = self.open(method, path, body).await;
+        let body = response.body().limit(64 << 20).await.expect("a body");
+        Reply {
+            status: response.status(),
+            headers: response.headers().clone(),
+            body,
+        }
+    }
+
+    /// As [`send`](Self::send), with the body still to come.
+    pub(crate) async fn open(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Vec<u8>>,
+    ) -> ClientResponse<impl futures::Stream<Item = Result<Bytes, awc::error::PayloadError>> + Unpin + use<>> {
+        let mut request = self
+            .client
+            .request(method, format!("{}{path}", self.base))
+            .no_decompress();
+        for (name, value) in &self.headers {
+            request = request.insert_header((name.as_str(), value.as_str()));
+        }
+        if body.is_some() && !request.headers().contains_key("content-type") {
+            request = request.insert_header(("content-type", "application/json"));
+        }
+        match body {
+            Some(body) => request.send_body(body).await,
+            None => request.send().await,
+        }
+        .expect("an answer")
+    }
+}
+
+/// A run config that is valid.
+pub(crate) fn config() -> Value {
+    json!({
+        "recipe": "scripted",
+        "seed": 7,
+        "steps": 3,
+        "populations": {"main": {
+            "base_model": {"name": "seedling"},
+            "lora": {"r": 8, "lora_alpha": 16.0, "target_modules": ["q_proj", "v_proj"]},
+            "members": [{"roles": ["teacher"], "count": 1}, {"roles": ["student"], "count": 1}],
+        }},
+    })
+}

@@ -1,0 +1,142 @@
+//! Browsers.
+
+use lyceum_store::token::Scope;
+use serde_json::json;
+
+use crate::harness::{Actor, TestServer};
+
+/// A browser that has logged in with the actor's token, and what it must show to change anything.
+pub(crate) async fn session_of(server: &TestServer, actor: &Actor) -> (Actor, String) {
+    let token = actor.bearer();
+    let form = server
+        .anonymous()
+        .with("content-type", "application/x-www-form-urlencoded");
+    let reply = form
+        .send(
+            actix_web::http::Method::POST,
+            "/login",
+            Some(format!("token={token}").into_bytes()),
+        )
+        .await;
+    let reply = reply.expect(303);
+    let cookie = reply.header("set-cookie").to_owned();
+    for attribute in ["HttpOnly", "SameSite=Strict", "Path=/"] {
+        assert!(cookie.contains(attribute), "{cookie}");
+    }
+    assert!(!cookie.contains(&token), "the token itself must not be in the cookie");
+    let browser = server
+        .anonymous()
+        .with("cookie", cookie.split(';').next().expect("a cookie"));
+    let csrf = browser.get("/api/v1/session").await.expect(200).json()["csrf_token"]
+        .as_str()
+        .expect("a token")
+        .to_owned();
+    (browser, csrf)
+}
+
+#[actix_web::test]
+async fn a_session_does_what_its_token_may_until_it_logs_out() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let (browser, csrf) = session_of(&server, &writer).await;
+    let armed = browser.clone().with("x-csrf-token", csrf.as_str());
+    armed
+        .post("/api/v1/experiments", &json!({"name": "from a browser"}))
+        .await
+        .expect(201);
+    armed.get("/api/v1/tokens").await.expect(403);
+
+    let form = browser
+        .clone()
+        .with("content-type", "application/x-www-form-urlencoded");
+    let logout = |body: String| form.send(actix_web::http::Method::POST, "/logout", Some(body.into_bytes()));
+    logout("csrf_token=guess".to_owned()).await.expect(403);
+    browser.get("/api/v1/runs").await.expect(200);
+    let reply = logout(format!("csrf_token={csrf}")).await.expect(303);
+    assert!(reply.header("set-cookie").contains("Max-Age=0"), "{reply:?}");
+    browser.get("/api/v1/runs").await.expect(401);
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn a_session_ends_with_its_token() {
+    let server = TestServer::start().await;
+    let (admin, reader) = (server.actor(Scope::Admin).await, server.actor(Scope::Read).await);
+    let (browser, _) = session_of(&server, &reader).await;
+    browser.get("/api/v1/runs").await.expect(200);
+    admin
+        .delete(&format!("/api/v1/tokens/{}", reader.token_id.expect("a token")))
+        .await
+        .expect(204);
+    browser.get("/api/v1/runs").await.expect(401);
+    reader.get("/api/v1/runs").await.expect(401);
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn a_link_with_a_token_logs_in_and_leaves_the_token_behind() {
+    let server = TestServer::start().await;
+    let token = server.actor(Scope::Read).await.bearer();
+    let reply = server
+        .anonymous()
+        .get(&format!("/login?token={token}"))
+        .await
+        .expect(303);
+    assert!(!reply.header("location").contains("lyc_"), "{reply:?}");
+    assert!(reply.header("set-cookie").starts_with("lyceum_session="), "{reply:?}");
+    assert_eq!(reply.header("cache-control"), "no-store");
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn the_form_is_a_page_that_runs_nothing_inline() {
+    let server = TestServer::start().await;
+    let page = server.anonymous().get("/login").await.expect(200);
+    let html = String::from_utf8_lossy(&page.body).into_owned();
+    assert!(html.contains("<form method=\"post\""), "{html}");
+    assert!(!html.contains("<style") && !html.contains("onclick"), "{html}");
+    let policy = page.header("content-security-policy");
+    assert!(
+        policy.contains("default-src 'none'") && !policy.contains("unsafe"),
+        "{policy}"
+    );
+    server.anonymous().get("/assets/login.css").await.expect(200);
+    server.anonymous().get("/assets/login.js").await.expect(200);
+    server.anonymous().get("/assets/login.exe").await.expect(404);
+    let docs = server.anonymous().get("/docs/").await.expect(200);
+    assert!(
+        !String::from_utf8_lossy(&docs.body).contains("https://"),
+        "the page of the API loads something from afar"
+    );
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn a_form_sent_by_another_site_is_refused() {
+    let server = TestServer::start().await;
+    let token = server.actor(Scope::Read).await.bearer();
+    let elsewhere = server
+        .anonymous()
+        .with("content-type", "application/x-www-form-urlencoded")
+        .with("sec-fetch-site", "cross-site");
+    let body = format!("token={token}").into_bytes();
+    let reply = elsewhere
+        .send(actix_web::http::Method::POST, "/login", Some(body))
+        .await
+        .expect(403);
+    assert_eq!(reply.header("set-cookie"), "");
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn a_browser_without_a_session_is_shown_the_form() {
+    let server = TestServer::start().await;
+    let reply = server
+        .anonymous()
+        .with("accept", "text/html")
+        .get("/")
+        .await
+        .expect(303);
+    assert_eq!(reply.header("location"), "/login");
+    server.stop().await;
+}

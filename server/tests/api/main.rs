@@ -1,0 +1,14 @@
+//! The REST API over a real Postgres and real connections.
+
+mod access;
+mod coverage;
+mod creations;
+mod description;
+mod events;
+mod fixtures;
+mod harness;
+mod lists;
+mod login;
+mod recipe;
+mod runs;
+mod stored;

@@ -1,0 +1,67 @@
+//! A recipe for tests: it knows its parameters and plans nothing.
+
+use lyceum_core::{
+    config::RunConfig,
+    fault::{Fault, Faults},
+    id::ExecutionId,
+    recipe::{Plan, PlanError, Recipe, RunState, StepView},
+};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// A recipe called `name`.
+pub(crate) struct Scripted(pub(crate) &'static str);
+
+impl Recipe for Scripted {
+    fn name(&self) -> &'static str {
+        self.0
+    }
+
+    fn summary(&self) -> &'static str {
+        "Plans nothing, for tests."
+    }
+
+    fn parameters_schema(&self) -> Value {
+        json!({
+            "type": "object",
+            "properties": {"width": {"type": "integer", "minimum": 1, "maximum": 64}, "spec": {"type": "object"}},
+            "additionalProperties": false,
+        })
+    }
+
+    fn metrics(&self) -> &'static [&'static str] {
+        &["reward", "solve_rate"]
+    }
+
+    fn resolve(&self, mut config: RunConfig) -> Result<RunConfig, Faults> {
+        if config.parameters.is_null() {
+            config.parameters = json!({});
+        }
+        let width = config.parameters["width"].as_u64().unwrap_or(2);
+        if width == 13 {
+            return Err(Faults(vec![Fault::new(
+                "/parameters/width",
+                "13 brings no luck; any other number does",
+            )]));
+        }
+        config.parameters["width"] = json!(width);
+        Ok(config)
+    }
+
+    fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError> {
+        Ok(RunState {
+            run,
+            config: Arc::new(config.clone()),
+            step: 0,
+            stage: String::new(),
+            completed: false,
+            artifacts: vec![],
+            memory_version: 1,
+            memory: json!({}),
+        })
+    }
+
+    fn plan(&self, _: &RunState, _: &StepView) -> Result<Plan, PlanError> {
+        Ok(Plan::default())
+    }
+}

@@ -1,0 +1,253 @@
+//! Runs, from creation to deletion.
+
+use lyceum_store::token::Scope;
+use serde_json::{Value, json};
+
+use crate::harness::{Actor, TestServer, config};
+
+async fn created(writer: &Actor, body: &Value) -> Value {
+    writer.post("/api/v1/runs", body).await.expect(201).json()
+}
+
+#[actix_web::test]
+async fn a_run_is_created_paused_resumed_cancelled_and_deleted() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let experiment = writer
+        .post("/api/v1/experiments", &json!({"name": "arms"}))
+        .await
+        .expect(201)
+        .json();
+    let body = json!({"config": config(), "name": "first", "experiment": "arms", "tags": ["a", "b"], "note": "see"});
+    let reply = writer.post("/api/v1/runs", &body).await.expect(201);
+    let run = reply.json();
+    let address = format!("/api/v1/runs/{}", run["id"].as_str().expect("an id"));
+    assert_eq!(reply.header("location"), address);
+    assert_eq!(
+        (&run["state"], &run["step"], &run["steps"], &run["seed"]),
+        (&json!("running"), &json!(0), &json!(3), &json!(7))
+    );
+    assert_eq!(
+        (&run["experiment_id"], &run["experiment"]),
+        (&experiment["id"], &json!("arms"))
+    );
+    assert_eq!(
+        run["config"]["parameters"],
+        json!({"width": 2}),
+        "the default is written out"
+    );
+    assert_eq!(run["metrics"], json!(["reward", "solve_rate"]));
+
+    let act = |action: &str| {
+        let (writer, address) = (writer.clone(), format!("{address}/{action}"));
+        async move { writer.act(&address).await }
+    };
+    let conflict = act("resume").await.expect(409);
+    assert_eq!(conflict.problem(), "conflict");
+    assert!(
+        conflict.json()["detail"]
+            .as_str()
+            .is_some_and(|said| said.contains("is running")),
+        "{conflict:?}"
+    );
+    assert_eq!(act("pause").await.expect(202).json()["state"], "paused");
+    act("pause").await.expect(409);
+    writer.delete(&address).await.expect(409);
+    assert_eq!(act("resume").await.expect(202).json()["state"], "running");
+    let cancelled = act("cancel").await.expect(202).json();
+    assert_eq!(cancelled["state"], "cancelled");
+    assert!(cancelled["finished_at"].is_string());
+    writer
+        .delete(&format!(
+            "/api/v1/experiments/{}",
+            experiment["id"].as_str().expect("an id")
+        ))
+        .await
+        .expect(409);
+    writer.delete(&address).await.expect(204);
+    writer.get(&address).await.expect(404);
+    writer
+        .delete(&format!(
+            "/api/v1/experiments/{}",
+            experiment["id"].as_str().expect("an id")
+        ))
+        .await
+        .expect(204);
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn a_dry_run_says_what_would_be_and_makes_nothing() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let body = json!({"preset": "small", "overrides": {"parameters.width": 5, "seed": 9}});
+    let resolved = writer.post("/api/v1/runs?dry_run=true", &body).await.expect(200).json();
+    assert_eq!(
+        (&resolved["config"]["parameters"]["width"], &resolved["config"]["seed"]),
+        (&json!(5), &json!(9))
+    );
+    let listed = writer.get("/api/v1/runs").await.expect(200).json();
+    assert_eq!(listed, json!({"items": []}));
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn every_fault_of_a_config_comes_at_once_with_its_place_and_what_is_valid() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let mut wrong = config();
+    wrong["stepz"] = json!(3);
+    wrong["populations"]["main"]["lora"]["r"] = json!(0);
+    wrong["populations"]["main"]["members"][0]["roles"] = json!(["teecher"]);
+    wrong["parameters"] = json!({"widht": 3});
+    let reply = writer.post("/api/v1/runs", &json!({"config": wrong})).await.expect(422);
+    let places = reply.places();
+    for place in [
+        "/config/stepz",
+        "/config/populations/main/lora/r",
+        "/config/populations/main/members/0/roles/0",
+        "/config/parameters/widht",
+    ] {
+        assert!(places.contains(&place.to_owned()), "{place} is missing in {places:?}");
+    }
+    let said = reply.json().to_string();
+    for hint in [
+        "did you mean `steps`?",
+        "did you mean `width`?",
+        "did you mean `teacher`?",
+        "at least 1",
+    ] {
+        assert!(said.contains(hint), "{hint} is missing in {said}");
+    }
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn faults_are_said_where_the_request_has_them() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let cases = [
+        (json!({"preset": "smal"}), "/preset", "did you mean `small`?"),
+        (
+            json!({"preset": "small", "config": config()}),
+            "/config",
+            "one of the two",
+        ),
+        (json!({}), "", "preset"),
+        (
+            json!({"preset": "small", "overrides": {"steps": 0}}),
+            "/overrides/steps",
+            "at least 1",
+        ),
+        (
+            json!({"preset": "small", "overrides": {"parameters.width": 13}}),
+            "/overrides/parameters.width",
+            "luck",
+        ),
+        (
+            json!({"preset": "small", "overrides": {"steps.of.it": 1}}),
+            "/overrides/steps.of.it",
+            "no fields",
+        ),
+        (
+            json!({"config": {"recipe": "scriptd", "steps": 1, "populations": {}}}),
+            "/config/recipe",
+            "did you mean `scripted`?",
+        ),
+        (
+            json!({"preset": "small", "experiment": "none"}),
+            "/experiment",
+            "there is no experiment `none`",
+        ),
+        (json!({"preset": "small", "note": "a\u{0}b"}), "/note", "U+0000"),
+    ];
+    for (body, place, hint) in cases {
+        let reply = writer.post("/api/v1/runs", &body).await.expect(422);
+        assert!(reply.places().contains(&place.to_owned()), "{body}: {reply:?}");
+        assert!(reply.json().to_string().contains(hint), "{body}: {reply:?}");
+    }
+    assert_eq!(writer.get("/api/v1/runs").await.expect(200).json()["items"], json!([]));
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn runs_of_one_arm_differ_by_seed_alone() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let one = created(&writer, &json!({"preset": "small", "overrides": {"seed": 1}})).await;
+    let two = created(&writer, &json!({"preset": "small", "overrides": {"seed": 2}})).await;
+    let other = created(&writer, &json!({"preset": "small", "overrides": {"steps": 4}})).await;
+    assert_eq!(one["arm"], two["arm"]);
+    assert_ne!(one["arm"], other["arm"]);
+    let arm = format!("/api/v1/runs?arm={}", one["arm"].as_str().expect("an arm"));
+    assert_eq!(
+        writer.get(&arm).await.expect(200).json()["items"]
+            .as_array()
+            .map(Vec::len),
+        Some(2)
+    );
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn a_run_is_changed_only_by_those_who_know_its_state() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let run = created(&writer, &json!({"preset": "small"})).await;
+    let address = format!("/api/v1/runs/{}", run["id"].as_str().expect("an id"));
+    let seen = writer.get(&address).await.expect(200).header("etag").to_owned();
+    let knowing = writer.clone().with("if-match", seen.as_str());
+    let changes = json!({"name": "second", "tags": ["x"], "priority": 5, "max_concurrent": 3});
+    let changed = knowing.patch(&address, &changes).await.expect(200).json();
+    assert_eq!(
+        (&changed["name"], &changed["priority"], &changed["max_concurrent"]),
+        (&json!("second"), &json!(5), &json!(3))
+    );
+    assert_eq!(knowing.patch(&address, &changes).await.expect(412).problem(), "changed");
+    knowing.act(&format!("{address}/pause")).await.expect(412);
+    assert_eq!(
+        writer
+            .patch(&address, &json!({"max_concurrent": 0}))
+            .await
+            .expect(200)
+            .json()["max_concurrent"],
+        Value::Null
+    );
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn a_fork_branches_off_at_a_step_that_there_is() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let run = created(&writer, &json!({"preset": "small", "name": "trunk"})).await;
+    let address = format!("/api/v1/runs/{}/fork", run["id"].as_str().expect("an id"));
+    let branch = writer
+        .post(&address, &json!({"step": 0, "overrides": {"seed": 8}}))
+        .await
+        .expect(201)
+        .json();
+    assert_eq!(
+        (&branch["forked_from"], &branch["forked_at_step"]),
+        (&run["id"], &json!(0))
+    );
+    assert_eq!(
+        (&branch["seed"], &branch["name"]),
+        (&json!(8), &json!("trunk (from step 0)"))
+    );
+    let ahead = writer.post(&address, &json!({"step": 2})).await.expect(422);
+    assert!(
+        ahead.json()["detail"]
+            .as_str()
+            .is_some_and(|said| said.contains("0 to 0")),
+        "{ahead:?}"
+    );
+    let past = writer.post(&address, &json!({"step": 3})).await.expect(422);
+    assert_eq!(past.places(), ["/step"]);
+    let other = writer
+        .post(&address, &json!({"step": 0, "overrides": {"steps": 0}}))
+        .await
+        .expect(422);
+    assert_eq!(other.places(), ["/overrides/steps"]);
+    server.stop().await;
+}
