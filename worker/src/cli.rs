@@ -2,6 +2,8 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::command::verify::Verify;
+
 /// Takes work from a Lyceum server and runs it, or runs any kind of work by hand from files.
 #[derive(Debug, Parser)]
 #[command(version, arg_required_else_help = true)]
@@ -11,11 +13,15 @@ pub(crate) struct Cli {
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {}
+enum Command {
+    Verify(Verify),
+}
 
 impl Cli {
     /// Runs the chosen command to its end.
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        match self.command {}
+        match self.command {
+            Command::Verify(command) => command.run(),
+        }
     }
 }

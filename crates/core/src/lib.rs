@@ -1,5 +1,6 @@
 //! The science of Lyceum, pure: recipes, rewards, ratings, archives, configurations. Nothing here knows a clock, a file or a socket.
 
+pub mod answer;
 pub mod artifact;
 pub mod config;
 pub mod evaluation;

@@ -1,1 +1,36 @@
-//! Judges untrusted Python in a sandbox. Nothing that a model wrote is evaluated outside it, and no verdict is read from inside it.
+//! Judges untrusted Python in a sandbox. Nothing that a model wrote is evaluated outside it, and no verdict is read from
+//! inside it.
+//!
+//! [`Verifier`] is the pool; it takes a [`Task`] and gives a [`Verdict`], which are plain data of `lyceum-core`.
+//!
+//! ```no_run
+//! use lyceum_verifier::{Solution, Verifier, VerifierConfig};
+//!
+//! let verifier = Verifier::start(&VerifierConfig::default())?;
+//! let answer = Solution::Output {
+//!     program: "def f(a):\n    return a + 1".into(),
+//!     input: "1".into(),
+//!     answer: "2".into(),
+//! };
+//! assert_eq!(verifier.grade("first", answer).correct, Some(true));
+//! # Ok::<(), lyceum_verifier::SandboxError>(())
+//! ```
+
+mod execution;
+mod gold;
+mod judge;
+pub mod literal;
+pub mod program;
+mod rational;
+pub mod sandbox;
+mod slot;
+pub mod value;
+mod verifier;
+
+pub use lyceum_core::verify::{
+    Check, CodePair, Complexity, Failure, JsonText, LineError, MathPair, Oracle, ProblemType, Proposal, Solution,
+    Status, Task, Tests, Tolerance, Verdict, read_line,
+};
+pub use sandbox::{Interpreter, Layers, Limits, Namespaces, SandboxError};
+pub use value::Comparison;
+pub use verifier::{Verifier, VerifierConfig};

@@ -212,3 +212,27 @@ pub struct Task {
     /// What is to be judged.
     pub check: Check,
 }
+
+impl From<Proposal> for Check {
+    fn from(proposal: Proposal) -> Self {
+        Self::Propose(proposal)
+    }
+}
+
+impl From<Solution> for Check {
+    fn from(solution: Solution) -> Self {
+        Self::Solve(solution)
+    }
+}
+
+impl From<Tests> for Check {
+    fn from(tests: Tests) -> Self {
+        Self::Tests(tests)
+    }
+}
+
+impl From<MathPair> for Check {
+    fn from(pair: MathPair) -> Self {
+        Self::Math(pair)
+    }
+}

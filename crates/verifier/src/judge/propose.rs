@@ -1,0 +1,133 @@
+//! Proposals: may this problem be used, and what is its answer?
+
+use lyceum_core::verify::{Complexity, Proposal, Status, Verdict};
+
+use super::Bench;
+use crate::execution::{Arguments, Failed, Outcome, Program, execute};
+use crate::program::{Refusal, admit, check_arguments, complexity, with_module};
+use crate::sandbox::SandboxError;
+use crate::value::{Comparison, Value};
+
+impl Bench<'_> {
+    pub(super) fn propose(&mut self, proposal: &Proposal) -> Result<Verdict, SandboxError> {
+        let (program, inputs) = match proposal {
+            Proposal::Io { program, input, .. } => (program, std::slice::from_ref(input)),
+            Proposal::Function { program, inputs, .. } => (program, inputs.as_slice()),
+        };
+        let (complexity, admission) = examine(program);
+        let invalid = |failed: Failed| Verdict {
+            valid: Some(false),
+            complexity,
+            ..Verdict::bare(None, failed.status, failed.reason)
+        };
+        if let Err(failed) = admission {
+            return Ok(invalid(failed));
+        }
+        if let Proposal::Function { message, .. } = proposal {
+            let reason = match (inputs, message.trim()) {
+                ([], _) => Some("there are no inputs"),
+                (_, "") => Some("the message is empty"),
+                _ => None,
+            };
+            if let Some(reason) = reason {
+                return Ok(invalid(Failed::new(Status::Malformed, reason)));
+            }
+        }
+        let mut outputs = Vec::with_capacity(inputs.len());
+        for (at, input) in inputs.iter().enumerate() {
+            match self.determine(program, input)? {
+                Ok(value) => outputs.push(value.to_string()),
+                Err(failed) => {
+                    let prefix = if inputs.len() > 1 {
+                        format!("input {at}: ")
+                    } else {
+                        String::new()
+                    };
+                    return Ok(invalid(Failed {
+                        reason: format!("{prefix}{}", failed.reason),
+                        ..failed
+                    }));
+                }
+            }
+        }
+        let verdict = Verdict {
+            valid: Some(true),
+            complexity,
+            ..Verdict::bare(None, Status::Ok, "")
+        };
+        Ok(match proposal {
+            Proposal::Io { .. } => Verdict {
+                output: outputs.pop(),
+                ..verdict
+            },
+            Proposal::Function { .. } => Verdict {
+                outputs: Some(outputs),
+                ..verdict
+            },
+        })
+    }
+
+    /// The value of a program on an input, if it is the same in two zygotes and has a literal.
+    fn determine(&mut self, program: &str, input: &str) -> Result<Result<Value, Failed>, SandboxError> {
+        if let Err(reason) = check_arguments(input) {
+            return Ok(Err(Failed::new(Status::Malformed, reason)));
+        }
+        let limits = self.slot.limits();
+        let call = [Arguments::Expression(input.to_owned())];
+        let mut values = Vec::with_capacity(2);
+        for zygote in self.slot.both()? {
+            match execute(zygote, limits, Program::f(program), &call)?.pop() {
+                Some(Outcome::Value(value)) => values.push(value),
+                Some(Outcome::Failed(failed)) if values.is_empty() => return Ok(Err(failed)),
+                Some(Outcome::Failed(failed)) => {
+                    let status = match failed.status {
+                        Status::Timeout | Status::Memory => failed.status,
+                        _ => Status::Nondeterministic,
+                    };
+                    let reason = format!(
+                        "the first execution gave a value, the second did not: {}",
+                        failed.reason
+                    );
+                    return Ok(Err(Failed::new(status, reason)));
+                }
+                Some(Outcome::Large(_)) | None => return Ok(Err(Failed::new(Status::Error, "it gave no value"))),
+            }
+        }
+        let second = values.pop().unwrap_or(Value::None);
+        let first = values.pop().unwrap_or(Value::None);
+        Ok(if !Comparison::Strict.equal(&first, &second) {
+            let reason = format!("two executions gave {} and {}", excerpt(&first), excerpt(&second));
+            Err(Failed::new(Status::Nondeterministic, reason))
+        } else if !first.has_literal() {
+            Err(Failed::new(
+                Status::Unserialisable,
+                format!("the output {} is not a literal", excerpt(&first)),
+            ))
+        } else {
+            Ok(first)
+        })
+    }
+}
+
+fn examine(program: &str) -> (Option<Complexity>, Result<(), Failed>) {
+    match with_module(program, |module| (complexity(program, module), admit(module))) {
+        Err(reason) => (None, Err(Failed::new(Status::Malformed, reason))),
+        Ok((complexity, admission)) => {
+            let admission = admission.map_err(|refusal| match refusal {
+                Refusal::Form(reason) => Failed::new(Status::Malformed, reason),
+                Refusal::Banned(reason) => Failed::new(Status::Unsafe, reason),
+            });
+            (Some(complexity), admission)
+        }
+    }
+}
+
+/// The beginning of a value's repr, for a message.
+pub(super) fn excerpt(value: &Value) -> String {
+    const LENGTH: usize = 80;
+    let text = value.to_string();
+    match text.char_indices().nth(LENGTH) {
+        None => text,
+        Some((at, _)) => format!("{}…", &text[..at]),
+    }
+}

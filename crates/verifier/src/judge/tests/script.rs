@@ -1,0 +1,223 @@
+//! HumanEval's `check(candidate)`, and MBPP's assertions.
+//!
+//! The text of the test runs in one process, the program in another. What the test calls is a stand-in: its arguments
+//! travel to the host and on to the program, and the program's value travels back as data. So the program meets no
+//! expected value, and the process that knows whether the assertions held has never run a line of the program.
+
+use std::collections::BTreeSet;
+
+use lyceum_core::verify::Status;
+use ruff_python_ast::{ModModule, Stmt};
+use serde::Serialize;
+
+use super::Results;
+use crate::execution::{Arguments, Failed, Outcome, Program, Request, outcome};
+use crate::judge::Bench;
+use crate::program::with_module;
+use crate::sandbox::{Ending, Limits, Run, SandboxError};
+use crate::value::{Value, decode};
+
+/// How many calls a test may make.
+const MAX_CALLS: usize = 100_000;
+
+/// What test texts use without importing it, since they are made to stand below the program.
+const TEST_IMPORTS: &str =
+    "import collections, copy, functools, itertools, math, random, re, string, sys\nfrom typing import *\n";
+
+#[derive(Serialize)]
+#[serde(tag = "do", rename = "script")]
+struct Script<'a> {
+    support: &'a str,
+    test: &'a str,
+    remote: Vec<&'a str>,
+    entry_point: &'a str,
+    calls_check: bool,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Reply {
+    Value { value: String },
+    Error { error: String, text: String },
+}
+
+impl Reply {
+    fn opaque() -> Self {
+        Self::Value {
+            value: "object()".to_owned(),
+        }
+    }
+}
+
+impl Bench<'_> {
+    pub(super) fn test_by_script(
+        &mut self,
+        program: &str,
+        entry_point: &str,
+        test: &str,
+        prompt: Option<&str>,
+    ) -> Result<Result<Results, Failed>, SandboxError> {
+        let malformed = |reason: String| Ok(Err(Failed::new(Status::Malformed, reason)));
+        let defined = with_module(program, functions).unwrap_or_default();
+        let trusted = match prompt.map(|prompt| with_module(prompt, functions)).transpose() {
+            Ok(trusted) => trusted.unwrap_or_default(),
+            Err(reason) => return malformed(format!("field `prompt`: {reason}")),
+        };
+        let own = match with_module(test, functions) {
+            Ok(own) => own,
+            Err(reason) => return malformed(format!("field `test`: {reason}")),
+        };
+        let mut remote: BTreeSet<&str> = defined
+            .iter()
+            .filter(|name| !trusted.contains(name))
+            .map(String::as_str)
+            .collect();
+        remote.insert(entry_point);
+        let script = Script {
+            support: &format!("{TEST_IMPORTS}{}", prompt.unwrap_or_default()),
+            test,
+            remote: remote.into_iter().collect(),
+            entry_point,
+            calls_check: own.iter().any(|name| name == "check"),
+        };
+        self.converse(Program::under_test(program, entry_point), &script)
+    }
+
+    fn converse(&mut self, program: Program<'_>, script: &Script<'_>) -> Result<Result<Results, Failed>, SandboxError> {
+        let limits = self.slot.limits().for_tests();
+        let [programs, tests] = self.slot.both()?;
+        // The test waits for the program, so its clock must be the longer one.
+        let patient = limits.patient();
+        let mut judge = Run::begin(tests, patient, MAX_CALLS)?;
+        judge.send(script)?;
+        let mut player = Player::begin(Run::begin(programs, limits, MAX_CALLS)?, program, limits)?;
+        for _ in 0..MAX_CALLS {
+            let Some(answer) = judge.answer()? else {
+                let (report, _) = judge.finish()?;
+                return Ok(Err(Failed::new(
+                    Status::Error,
+                    format!("the test itself ended early: {:?}", report.ending),
+                )));
+            };
+            if answer.kind != b'C' {
+                let result = match outcome(&answer) {
+                    Outcome::Value(_) | Outcome::Large(_) => Ok(()),
+                    Outcome::Failed(failed) if failed.exception.as_deref() == Some("AssertionError") => Err(Failed {
+                        status: Status::Ok,
+                        reason: "an assertion does not hold".to_owned(),
+                        ..failed
+                    }),
+                    Outcome::Failed(failed) => Err(player.failure.take().unwrap_or(failed)),
+                };
+                let (_, violation) = judge.finish()?;
+                return Ok(match (violation, player.finish()?) {
+                    (Some(violation), _) => Err(Failed::new(Status::Error, format!("the test broke off: {violation}"))),
+                    (None, Err(failed)) if result.is_ok() => Ok(vec![Err(failed)]),
+                    (None, _) => Ok(vec![result]),
+                });
+            }
+            match player.call(&answer.data)? {
+                Ok(reply) => judge.send(&reply)?,
+                Err(failed) => return Ok(Ok(vec![Err(failed)])),
+            }
+        }
+        Ok(Err(Failed::new(
+            Status::Error,
+            format!("the test makes more than {MAX_CALLS} calls"),
+        )))
+    }
+}
+
+/// The program under test.
+struct Player<'z, 'p> {
+    run: Run<'z>,
+    program: Program<'p>,
+    limits: Limits,
+    /// What the program last failed with, which says more than the test that met it.
+    failure: Option<Failed>,
+}
+
+impl<'z, 'p> Player<'z, 'p> {
+    fn begin(mut run: Run<'z>, program: Program<'p>, limits: Limits) -> Result<Self, SandboxError> {
+        run.send(&Request::load(program))?;
+        Ok(Self {
+            run,
+            program,
+            limits,
+            failure: None,
+        })
+    }
+
+    /// One call of the test; fails when the program will answer no more.
+    fn call(&mut self, call: &[u8]) -> Result<Result<Reply, Failed>, SandboxError> {
+        let Some((name, arguments)) = read_call(call) else {
+            return Ok(Err(Failed::new(Status::Error, "the test made an unreadable call")));
+        };
+        self.run
+            .send(&Request::call(self.program, &name, &Arguments::Literal(arguments)))?;
+        let answer = match self.run.answer()? {
+            Some(answer) if answer.kind != b'M' => answer,
+            other => return Ok(Err(self.ended(other.as_ref().map(outcome))?)),
+        };
+        Ok(Ok(match outcome(&answer) {
+            Outcome::Value(value) => Reply::Value {
+                value: value.to_source(),
+            },
+            // Such as a match of a regular expression: something that is true and equals nothing.
+            Outcome::Large(_) => Reply::opaque(),
+            Outcome::Failed(failed) if failed.status == Status::Unserialisable => {
+                self.failure = Some(failed);
+                Reply::opaque()
+            }
+            Outcome::Failed(failed) => {
+                let reply = Reply::Error {
+                    error: failed.exception.clone().unwrap_or_else(|| "RuntimeError".to_owned()),
+                    text: failed.reason.clone(),
+                };
+                self.failure = Some(failed);
+                reply
+            }
+        }))
+    }
+
+    fn ended(&mut self, last: Option<Outcome>) -> Result<Failed, SandboxError> {
+        if let Some(Outcome::Failed(failed)) = last.or(self.failure.take().map(Outcome::Failed)) {
+            return Ok(failed);
+        }
+        let (report, violation) = self.run.end()?;
+        Ok(violation.map_or_else(|| Failed::of_ending(report, self.limits), Failed::protocol))
+    }
+
+    /// The program must end well, too.
+    fn finish(self) -> Result<Result<(), Failed>, SandboxError> {
+        let (report, violation) = self.run.finish()?;
+        Ok(match violation {
+            Some(violation) => Err(Failed::protocol(violation)),
+            None if report.ending == Ending::Exited(0) => Ok(()),
+            None => Err(Failed::of_ending(report, self.limits)),
+        })
+    }
+}
+
+fn read_call(call: &[u8]) -> Option<(String, String)> {
+    let Ok(Value::Tuple(parts)) = decode(call) else {
+        return None;
+    };
+    let [Value::Str(name), Value::Tuple(positional), Value::Dict(keyword)] = parts.as_slice() else {
+        return None;
+    };
+    let mut arguments: Vec<String> = positional.iter().map(Value::to_source).collect();
+    if !keyword.is_empty() {
+        arguments.push(format!("**{}", parts[2].to_source()));
+    }
+    Some((name.as_str()?.to_owned(), arguments.join(",")))
+}
+
+/// The names of the functions at the top level.
+fn functions(module: &ModModule) -> Vec<String> {
+    let name = |statement: &Stmt| match statement {
+        Stmt::FunctionDef(function) => Some(function.name.to_string()),
+        _ => None,
+    };
+    module.body.iter().filter_map(name).collect()
+}

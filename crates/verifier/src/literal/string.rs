@@ -1,0 +1,167 @@
+//! Strings and bytes: every prefix, quote and escape.
+
+use crate::value::{PyStr, Value};
+
+use super::parser::{Fault, Parser};
+
+/// What a string's prefix says.
+#[derive(Clone, Copy)]
+struct Prefix {
+    raw: bool,
+    bytes: bool,
+}
+
+impl Parser<'_> {
+    /// Whether a string with one of the prefixes starts here.
+    pub(super) fn at_string(&self) -> bool {
+        let rest = self.cursor.rest();
+        let prefix = rest.find(['"', '\'']).map_or("", |at| &rest[..at]);
+        let quoted = rest[prefix.len()..].starts_with(['"', '\'']);
+        quoted && ["", "r", "b", "u", "br", "rb"].contains(&prefix.to_ascii_lowercase().as_str())
+    }
+
+    /// One or more strings side by side.
+    pub(super) fn strings(&mut self) -> Result<Value, Fault> {
+        let mut text = PyStr::default();
+        let mut bytes = Vec::new();
+        let mut kind = None;
+        loop {
+            let prefix = self.prefix();
+            if kind.is_some_and(|kind| kind != prefix.bytes) {
+                return Err(self.fault("bytes beside a string"));
+            }
+            kind = Some(prefix.bytes);
+            self.quoted(prefix, &mut text, &mut bytes)?;
+            let after = self.cursor.position();
+            self.skip_space(self.is_bracketed())?;
+            if !self.at_string() {
+                self.cursor.return_to(after);
+                break;
+            }
+        }
+        Ok(if kind == Some(true) {
+            Value::Bytes(bytes)
+        } else {
+            Value::Str(text)
+        })
+    }
+
+    fn prefix(&mut self) -> Prefix {
+        let letters = self.cursor.take_while(|c| c != '"' && c != '\'');
+        let has = |letter: char| letters.contains([letter, letter.to_ascii_uppercase()]);
+        Prefix {
+            raw: has('r'),
+            bytes: has('b'),
+        }
+    }
+
+    fn quoted(&mut self, prefix: Prefix, text: &mut PyStr, bytes: &mut Vec<u8>) -> Result<(), Fault> {
+        let quote = self.cursor.next().unwrap_or('"');
+        let (double, triple) = (quote.to_string().repeat(2), quote.to_string().repeat(3));
+        let long = self.cursor.eat_str(&double);
+        loop {
+            if long && self.cursor.eat_str(&triple) || !long && self.cursor.eat(quote) {
+                return Ok(());
+            }
+            let Some(character) = self.cursor.next() else {
+                return Err(self.fault("a string that does not end"));
+            };
+            match character {
+                '\n' if !long => return Err(self.fault("a line break inside a string")),
+                '\\' if prefix.raw => {
+                    put(prefix, u32::from('\\'), text, bytes);
+                    // A quote after a backslash does not end a raw string.
+                    if let Some(next) = self.cursor.next() {
+                        self.plain(prefix, next, text, bytes)?;
+                    }
+                }
+                '\\' => self.escape(prefix, text, bytes)?,
+                _ => self.plain(prefix, character, text, bytes)?,
+            }
+        }
+    }
+
+    fn plain(&self, prefix: Prefix, character: char, text: &mut PyStr, bytes: &mut Vec<u8>) -> Result<(), Fault> {
+        if prefix.bytes && !character.is_ascii() {
+            return Err(self.fault("a character in bytes that is not ASCII"));
+        }
+        put(prefix, u32::from(character), text, bytes);
+        Ok(())
+    }
+
+    /// What follows a backslash.
+    fn escape(&mut self, prefix: Prefix, text: &mut PyStr, bytes: &mut Vec<u8>) -> Result<(), Fault> {
+        let Some(letter) = self.cursor.next() else {
+            return Err(self.fault("a string that does not end"));
+        };
+        let code_point = match letter {
+            '\n' => return Ok(()),
+            '\\' | '\'' | '"' => u32::from(letter),
+            'a' => 0x07,
+            'b' => 0x08,
+            'f' => 0x0C,
+            'n' => 0x0A,
+            'r' => 0x0D,
+            't' => 0x09,
+            'v' => 0x0B,
+            'x' => self.hexadecimal(2)?,
+            'u' if !prefix.bytes => self.hexadecimal(4)?,
+            'U' if !prefix.bytes => self.hexadecimal(8)?,
+            'N' if !prefix.bytes => self.named()?,
+            '0'..='7' => {
+                let mut value = letter.to_digit(8).unwrap_or(0);
+                for _ in 0..2 {
+                    let Some(digit) = self.cursor.peek().and_then(|c| c.to_digit(8)) else {
+                        break;
+                    };
+                    self.cursor.next();
+                    value = value * 8 + digit;
+                }
+                if prefix.bytes { value & 0xFF } else { value }
+            }
+            // Not an escape: the backslash stays.
+            other => {
+                put(prefix, u32::from('\\'), text, bytes);
+                return self.plain(prefix, other, text, bytes);
+            }
+        };
+        if put(prefix, code_point, text, bytes) {
+            Ok(())
+        } else {
+            Err(self.fault("a character above U+10FFFF"))
+        }
+    }
+
+    fn hexadecimal(&mut self, count: usize) -> Result<u32, Fault> {
+        let mut value = 0_u32;
+        for _ in 0..count {
+            let Some(digit) = self.cursor.peek().and_then(|c| c.to_digit(16)) else {
+                return Err(self.fault("an escape with too few digits"));
+            };
+            self.cursor.next();
+            value = value << 4 | digit;
+        }
+        Ok(value)
+    }
+
+    fn named(&mut self) -> Result<u32, Fault> {
+        let name = if self.cursor.eat('{') {
+            self.cursor.take_while(|c| c != '}')
+        } else {
+            ""
+        };
+        match unicode_names2::character(name) {
+            Some(character) if self.cursor.eat('}') => Ok(u32::from(character)),
+            _ => Err(self.fault("an unknown character name")),
+        }
+    }
+}
+
+fn put(prefix: Prefix, code_point: u32, text: &mut PyStr, bytes: &mut Vec<u8>) -> bool {
+    if prefix.bytes {
+        bytes.push(code_point as u8);
+        true
+    } else {
+        text.push(code_point)
+    }
+}

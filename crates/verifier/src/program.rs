@@ -1,0 +1,39 @@
+//! Programs as syntax: what may be proposed, and how complex it is.
+
+mod admission;
+mod arguments;
+mod complexity;
+
+use ruff_python_ast::ModModule;
+use ruff_python_parser::parse_module;
+
+pub use admission::{Refusal, admit};
+pub use arguments::check_arguments;
+pub use complexity::complexity;
+
+/// The longest program that is read, in bytes.
+pub const MAX_PROGRAM: usize = 256 << 10;
+
+/// Stack for each byte of source: what a level of nesting can take while a tree is walked or dropped, which needs at
+/// least one byte of source.
+const STACK_PER_BYTE: usize = 4 << 10;
+
+/// Parses a program and looks at its tree, with as much stack as its deepest possible nesting needs.
+pub(crate) fn with_module<T>(source: &str, look: impl FnOnce(&ModModule) -> T) -> Result<T, String> {
+    if source.len() > MAX_PROGRAM {
+        return Err(format!(
+            "the program has {} bytes; at most {MAX_PROGRAM} are read",
+            source.len()
+        ));
+    }
+    with_stack_for(source, || match parse_module(source) {
+        Ok(parsed) => Ok(look(parsed.syntax())),
+        Err(error) => Err(format!("the program does not parse: {error}")),
+    })
+}
+
+/// Runs something that recurses into the syntax of a text.
+pub(crate) fn with_stack_for<T>(source: &str, run: impl FnOnce() -> T) -> T {
+    let needed = (1 << 20) + source.len() * STACK_PER_BYTE;
+    stacker::maybe_grow(needed, needed, run)
+}

@@ -1,0 +1,196 @@
+# What runs in the forked child: it confines itself, reads requests from descriptor 3 and answers each with one frame.
+#
+# A frame is a kind byte, a length of four bytes and that many bytes. Requests are JSON. Answers: V a value, D the digest of
+# one that is too large, U a value that cannot be encoded, C a call by a test, X an exception, M a program that does not compile, I an input that cannot be evaluated.
+# Everything here is within reach of the program: an answer is a claim about the program's own value and nothing else.
+
+import builtins
+import io
+import json
+
+SOCKET = 3
+MAX_ARGUMENTS = 1 << 20
+HANDLERS = {}
+
+
+def receive(count):
+    data = b""
+    while len(data) < count:
+        part = os.read(SOCKET, min(count - len(data), 1 << 20))
+        if not part:
+            return None
+        data += part
+    return data
+
+
+def request():
+    header = receive(4)
+    body = header and receive(int.from_bytes(header, "big"))
+    return json.loads(body) if body is not None and header is not None else None
+
+
+def answer(kind, data):
+    data = memoryview(kind + len(data).to_bytes(4, "big") + data)
+    while data:
+        data = data[os.write(SOCKET, data):]
+
+
+def describe(error):
+    name = type(error).__name__
+    try:
+        text = str(error)
+    except BaseException:
+        text = ""
+    return (name + "\0" + text[:500]).encode("utf-8", "replace")
+
+
+def capture(*positional, **keyword):
+    return positional, keyword
+
+
+class Sink(io.TextIOBase):
+    def writable(self):
+        return True
+
+    def write(self, text):
+        return len(text)
+
+
+def literal_names():
+    return {"Counter": Counter, "deque": deque}
+
+
+def compiled(source, name, mode="exec"):
+    return compile(source, name, mode, dont_inherit=True)
+
+
+class Session:
+    def __init__(self):
+        self.names = None
+        self.lenient = False
+        self.max_bytes = MAX_ARGUMENTS
+
+    def load(self, message):
+        self.lenient = message["lenient"]
+        self.max_bytes = message["max_bytes"]
+        try:
+            code = compiled(message["program"], "<program>")
+        except (SyntaxError, ValueError, RecursionError, OverflowError, MemoryError) as error:
+            return b"M", describe(error)
+        self.names = STAGE.__dict__
+        exec(code, self.names)
+        return None
+
+    def call(self, message):
+        try:
+            code = compiled("__lyceum_capture__(" + message["arguments"] + "\n)", "<input>", "eval")
+            names = literal_names() if message["literal"] else self.names
+            positional, keyword = eval(code, {**names, "__lyceum_capture__": capture})
+        except RecursionError as error:
+            return b"I", describe(error)
+        except Exception as error:
+            return b"I", describe(error)
+        value = target(self.names, message["entry_point"])(*positional, **keyword)
+        if message["top_tuple_as_list"] and type(value) is tuple:
+            value = list(value)
+        try:
+            return b"V", encode(value, self.lenient, self.max_bytes)
+        except TooLarge:
+            if not self.lenient:
+                raise
+            return b"D", digest(value)
+
+    def stdio(self, message):
+        code = compiled(message["program"], "<program>")
+        out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="surrogateescape", newline="\n", write_through=True)
+        sys.stdin = io.TextIOWrapper(io.BytesIO(message["stdin"].encode()), encoding="utf-8")
+        sys.stdout = out
+        open_file = builtins.open
+        # Contest programs read `open(0)`; the descriptor itself is empty here.
+        builtins.open = lambda file, *rest, **named: sys.stdin if file == 0 else open_file(file, *rest, **named)
+        names = STAGE.__dict__
+        names["__name__"] = "__main__"
+        try:
+            exec(code, names)
+        except SystemExit as error:
+            if error.code not in (None, 0):
+                raise
+        out.flush()
+        return b"V", encode(out.buffer.getvalue().decode("utf-8", "replace"), False, message["max_bytes"])
+
+    def script(self, message):
+        names = STAGE.__dict__
+        exec(compiled(message["support"], "<prompt>"), names)
+        for name in message["remote"]:
+            names[name] = remote(name)
+        names["candidate"] = names[message["entry_point"]]
+        exec(compiled(message["test"], "<test>"), names)
+        if "check" in names and message["calls_check"]:
+            names["check"](names["candidate"])
+        return b"V", encode(None, False, MAX_ARGUMENTS)
+
+
+def target(names, entry_point):
+    if entry_point not in names and "Solution" in names:
+        return getattr(names["Solution"](), entry_point)
+    return names[entry_point]
+
+
+class Unjudgeable(BaseException):
+    pass
+
+
+def remote(name):
+    # A function of the program under test, which runs in another process: arguments go out, a value comes back.
+    def call(*positional, **keyword):
+        try:
+            data = encode((name, positional, keyword), True, MAX_ARGUMENTS)
+        except Unserialisable as error:
+            raise Unjudgeable("the test passes " + str(error)) from None
+        answer(b"C", data)
+        reply = request()
+        if reply is None:
+            raise Unjudgeable("the program ended")
+        if "error" in reply:
+            kind = getattr(builtins, reply["error"], None)
+            known = isinstance(kind, type) and issubclass(kind, Exception)
+            raise (kind if known else RuntimeError)(reply["text"])
+        return eval(compiled(reply["value"], "<value>", "eval"), literal_names())
+
+    return call
+
+
+def serve():
+    session = Session()
+    handlers = {"load": session.load, "call": session.call, "stdio": session.stdio, "script": session.script, **HANDLERS}
+    while True:
+        message = request()
+        if message is None:
+            return
+        try:
+            result = handlers[message["do"]](message)
+        except Unserialisable as error:
+            result = b"U", str(error).encode("utf-8", "replace")
+        except MemoryError as error:
+            result = b"X", describe(error)
+        except BaseException as error:
+            result = b"X", describe(error)
+        if result is not None:
+            answer(*result)
+            if message["do"] != "call":
+                return
+
+
+def child(fd, cpu_seconds, address_space):
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL, None)
+    os.dup2(fd, SOCKET)
+    os.closerange(SOCKET + 1, 64)
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
+    resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
+    resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
+    sys.stdout = sys.stderr = Sink()
+    sys.stdin = io.StringIO()
+    if prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, FILTER) != 0:
+        os._exit(99)
+    serve()
+    os._exit(0)

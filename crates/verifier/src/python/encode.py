@@ -1,0 +1,102 @@
+# The form in which a value leaves the sandbox: see value/decode.rs, which reads it.
+#
+# Exact types alone, so that no method of a program's own class is ever called. The encoder serves honest programs: it
+# shares the process with the program, so nothing rests on it.
+
+from collections import Counter, OrderedDict, defaultdict, deque
+from hashlib import sha256
+from marshal import dumps
+from struct import pack
+
+MAX_DEPTH = 100
+MAX_INT_BITS = 1 << 17
+
+
+class Unserialisable(Exception):
+    pass
+
+
+class TooLarge(Unserialisable):
+    pass
+
+
+def encode(value, lenient, max_bytes):
+    out = []
+    put(value, out.append, 0, lenient, [max_bytes])
+    return b"".join(out)
+
+
+def digest(value):
+    # A value that is too large to leave, as type, length and a hash of its contents.
+    state = sha256(type(value).__name__.encode())
+    try:
+        if type(value) is list or type(value) is tuple:
+            state.update(b"%d" % len(value))
+            for at in range(0, len(value), 1000):
+                state.update(dumps(value[at : at + 1000], 2))
+        else:
+            state.update(dumps(value, 2))
+    except ValueError:
+        raise Unserialisable("a large value of type %s" % type(value).__name__) from None
+    return state.digest()
+
+
+def put(value, write, depth, lenient, budget):
+    kind = type(value)
+    if kind is int:
+        if value.bit_length() > MAX_INT_BITS:
+            raise Unserialisable("an integer of more than %d bits" % MAX_INT_BITS)
+        data = b"I%x;" % value
+    elif kind is str:
+        text = value.encode("utf-8", "surrogatepass")
+        data = b"S%d;%s" % (len(text), text)
+    elif value is True:
+        data = b"T"
+    elif value is False:
+        data = b"F"
+    elif value is None:
+        data = b"N"
+    elif kind is float:
+        data = pack(">cd", b"D", value)
+    elif kind is list:
+        data = b"L%d;" % len(value)
+    elif kind is tuple:
+        data = b"U%d;" % len(value)
+    elif kind is dict:
+        data = b"M%d;" % len(value)
+    elif kind is set:
+        data = b"G%d;" % len(value)
+    elif kind is bytes:
+        data = b"B%d;%s" % (len(value), value)
+    elif kind is complex:
+        data = pack(">cdd", b"Z", value.real, value.imag)
+    elif kind is frozenset:
+        data = b"R%d;" % len(value)
+    elif kind is Counter:
+        data = b"C%d;" % len(value)
+    elif kind is deque:
+        data = b"Q%d,%s;" % (len(value), b"" if value.maxlen is None else b"%d" % value.maxlen)
+    elif value is Ellipsis:
+        data = b"E"
+    elif lenient and (kind is defaultdict or kind is OrderedDict):
+        kind = dict
+        data = b"M%d;" % len(value)
+    elif lenient and kind is bytearray:
+        data = b"B%d;%s" % (len(value), bytes(value))
+    else:
+        raise Unserialisable("a value of type %s" % kind.__name__)
+    budget[0] -= len(data)
+    if budget[0] < 0:
+        raise TooLarge("a value of too many bytes")
+    write(data)
+    if kind is list or kind is tuple or kind is set or kind is frozenset or kind is deque:
+        if depth >= MAX_DEPTH:
+            raise Unserialisable("containers nest deeper than %d" % MAX_DEPTH)
+        for item in value:
+            put(item, write, depth + 1, lenient, budget)
+    elif kind is dict or kind is Counter:
+        if depth >= MAX_DEPTH:
+            raise Unserialisable("containers nest deeper than %d" % MAX_DEPTH)
+        for key in value:
+            put(key, write, depth + 1, lenient, budget)
+            put(value[key], write, depth + 1, lenient, budget)

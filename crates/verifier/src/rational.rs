@@ -1,0 +1,154 @@
+//! Rational numbers as they are written in answers.
+
+use num_bigint::BigInt;
+use num_rational::BigRational;
+use num_traits::Zero as _;
+
+/// More digits than this are left to others.
+const MAX_DIGITS: usize = 1000;
+
+/// A number that was read exactly.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Rational {
+    pub(crate) value: BigRational,
+    /// Whether it was written with a decimal point.
+    pub(crate) is_decimal: bool,
+}
+
+impl Rational {
+    /// Reads an integer (`12`, `1,234`, `1{,}234`), a decimal fraction (`-.5`, `27.0`) or a fraction of two of them (`3/4`,
+    /// `\frac{3}{4}`, `\dfrac34`), with a sign, with dollar signs around it, or nothing.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let mut text = text.trim();
+        while let Some(inside) = text.strip_prefix('$').and_then(|rest| rest.strip_suffix('$')) {
+            text = inside.trim();
+        }
+        let (is_negative, text) = match text.strip_prefix('-') {
+            Some(rest) => (true, rest.trim_start()),
+            None => (false, text.strip_prefix('+').unwrap_or(text)),
+        };
+        let mut number = fraction(text).or_else(|| decimal(text))?;
+        if is_negative {
+            number.value = -number.value;
+        }
+        Some(number)
+    }
+}
+
+fn fraction(text: &str) -> Option<Rational> {
+    let command = ["\\frac", "\\dfrac", "\\tfrac"]
+        .iter()
+        .find_map(|command| text.strip_prefix(command));
+    let (above, below) = match command {
+        Some(rest) => {
+            let (above, rest) = group(rest)?;
+            let (below, rest) = group(rest)?;
+            if !rest.trim().is_empty() {
+                return None;
+            }
+            (above, below)
+        }
+        None => text.split_once('/')?,
+    };
+    let (above, below) = (signed(above)?, decimal(below.trim())?);
+    if below.value.is_zero() {
+        return None;
+    }
+    Some(Rational {
+        value: above.value / below.value,
+        is_decimal: above.is_decimal || below.is_decimal,
+    })
+}
+
+/// `{..}` or one digit, and what follows.
+fn group(text: &str) -> Option<(&str, &str)> {
+    let text = text.trim_start();
+    match text.strip_prefix('{') {
+        Some(rest) => rest.split_once('}'),
+        None if text.starts_with(|c: char| c.is_ascii_digit()) => Some(text.split_at(1)),
+        None => None,
+    }
+}
+
+fn signed(text: &str) -> Option<Rational> {
+    let text = text.trim();
+    match text.strip_prefix('-') {
+        Some(rest) => decimal(rest.trim_start()).map(|number| Rational {
+            value: -number.value,
+            ..number
+        }),
+        None => decimal(text),
+    }
+}
+
+fn decimal(text: &str) -> Option<Rational> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let whole = thousands(whole)?;
+    let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let digits = format!("{whole}{fraction}");
+    if digits.is_empty() || digits.len() > MAX_DIGITS || !is_digits(&digits) {
+        return None;
+    }
+    let scale = BigInt::from(10).pow(u32::try_from(fraction.len()).ok()?);
+    let value = BigRational::new(BigInt::parse_bytes(digits.as_bytes(), 10)?, scale);
+    Some(Rational {
+        value,
+        is_decimal: text.contains('.'),
+    })
+}
+
+/// Digits without their thousands separators, which must stand before groups of three.
+fn thousands(text: &str) -> Option<String> {
+    let text = text.replace("{,}", ",").replace("\\!", "");
+    let mut groups = text.split(',');
+    let first = groups.next()?;
+    let rest: Vec<_> = groups.collect();
+    let is_grouped = rest.is_empty() || ((1..=3).contains(&first.len()) && rest.iter().all(|group| group.len() == 3));
+    is_grouped.then(|| format!("{first}{}", rest.concat()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Rational;
+
+    fn equal(left: &str, right: &str) -> bool {
+        matches!((Rational::read(left), Rational::read(right)), (Some(a), Some(b)) if a.value == b.value)
+    }
+
+    #[test]
+    fn spellings_of_one_number_are_equal() {
+        for (left, right) in [
+            ("1,234", "1234"),
+            ("1{,}234,567", "1234567"),
+            ("$27.0$", "27"),
+            ("-.5", "-1/2"),
+            (r"\frac{3}{4}", "0.75"),
+            (r"\dfrac34", "3/4"),
+            (r"-\frac{1}{3}", "-1/3"),
+            (r"\frac{-1}{3}", "-1/3"),
+            ("007", "7"),
+        ] {
+            assert!(equal(left, right), "{left} {right}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_plain_number_is_left_alone() {
+        for text in [
+            "",
+            "-",
+            "1,23",
+            "1 2",
+            "1/0",
+            "x",
+            "1e5",
+            r"\frac{1}{x}",
+            "1,234,5",
+            "1/2/3",
+            "50%",
+            "٣",
+        ] {
+            assert_eq!(Rational::read(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The sandbox: zygotes that are confined once, and one forked child for each program.
+//!
+//! A zygote is a Python interpreter that starts inside every layer the machine offers (namespaces, an empty file system
+//! with the interpreter's files read-only, another user, Landlock, a system-call filter, resource limits, cgroups), imports what
+//! programs use, and then forks a child for each program. The child adds a far stricter filter before it reads what it
+//! is to run. What a child writes is a claim about its own value; how it ended is said by the kernel.
+
+mod cgroup;
+mod interpreter;
+mod landlock;
+mod launch;
+mod layers;
+mod limits;
+mod mounts;
+mod report;
+mod run;
+mod seccomp;
+mod selftest;
+mod zygote;
+
+use std::path::PathBuf;
+
+pub use interpreter::Interpreter;
+pub use layers::{Layers, Namespaces};
+pub use limits::Limits;
+pub use report::{Ending, Report};
+pub(crate) use run::{Answer, Run};
+pub use selftest::Escape;
+pub(crate) use selftest::self_test;
+pub(crate) use zygote::{Role, Zygote, ZygotePlan};
+
+/// Why there is no sandbox.
+#[derive(Debug, thiserror::Error)]
+pub enum SandboxError {
+    /// The interpreter is missing or unfit.
+    #[error("the Python interpreter {} cannot be used: {reason}; name another with --python or LYCEUM_PYTHON", python.display())]
+    Interpreter {
+        /// The one tried.
+        python: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A system-call filter could not be built.
+    #[error("the system-call filter cannot be built: {0}")]
+    Filter(String),
+    /// Landlock refused its rules.
+    #[error("Landlock cannot be set up: {0}")]
+    Landlock(String),
+    /// A step of the confinement failed.
+    #[error("the sandbox cannot be set up: {step}: {error}")]
+    Confinement {
+        /// What was being done.
+        step: String,
+        /// What the kernel said.
+        error: std::io::Error,
+    },
+    /// The sandbox's user cannot read the interpreter, and without namespaces there is no way to show it to them.
+    #[error(
+        "the sandbox runs as user {uid}, who cannot read {}, and this machine refuses the namespaces that could show it; \
+         install Python where everyone can read it (such as /usr/bin/python3) or make the folder readable",
+        path.display()
+    )]
+    Unreadable {
+        /// The file or folder.
+        path: PathBuf,
+        /// The user.
+        uid: u32,
+    },
+    /// The interpreter started and ended, or never answered.
+    #[error("the confined interpreter did not start: {0}")]
+    Start(String),
+    /// Attacks of the self-test had an effect.
+    #[error("the sandbox does not contain programs on this machine ({}); active layers: {layers}. \
+             Run as root or allow user namespaces, on a kernel with seccomp and Landlock; or accept the risk with --insecure",
+            escapes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    NotContained {
+        /// What got through.
+        escapes: Vec<Escape>,
+        /// What was active.
+        layers: Layers,
+    },
+    /// The socket to the zygote failed.
+    #[error("the sandbox does not answer: {0}")]
+    Lost(#[from] std::io::Error),
+}

@@ -1,0 +1,115 @@
+//! Which Python runs the programs, and what of the file system it needs.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde::Deserialize;
+
+use super::SandboxError;
+
+/// Asks an interpreter where it really lives: a name on the PATH may be the shim of a version manager.
+const PROBE: &str = r#"
+import json, os, sys, sysconfig
+print(json.dumps({
+    "executable": os.path.realpath(sys.executable),
+    "base_prefix": os.path.realpath(sys.base_prefix),
+    "version": sys.version.split()[0],
+    "standard_library": os.path.realpath(sysconfig.get_path("stdlib")),
+    "packages": sorted({os.path.realpath(sysconfig.get_path(name)) for name in ("purelib", "platlib")}),
+}))
+"#;
+
+/// An interpreter, resolved.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Interpreter {
+    /// The real executable, no shim and no link.
+    pub executable: PathBuf,
+    /// Where it is installed; for a virtual environment, where its Python is.
+    pub base_prefix: PathBuf,
+    /// Such as `3.11.2`.
+    pub version: String,
+    /// The folder of the standard library.
+    pub standard_library: PathBuf,
+    /// Where its packages are, for Math-Verify.
+    pub packages: Vec<PathBuf>,
+}
+
+impl Interpreter {
+    /// Resolves the interpreter to use: the one named, else `LYCEUM_PYTHON`, else `.venv/bin/python` in the current
+    /// folder or one above it or above the running executable, else `python3` on the PATH.
+    ///
+    /// # Errors
+    /// When there is none, or it does not run.
+    pub fn resolve(named: Option<&Path>) -> Result<Self, SandboxError> {
+        let from_environment = || {
+            std::env::var_os("LYCEUM_PYTHON")
+                .filter(|name| !name.is_empty())
+                .map(PathBuf::from)
+        };
+        let chosen = named
+            .map(Path::to_owned)
+            .or_else(from_environment)
+            .or_else(virtual_environment)
+            .unwrap_or_else(|| PathBuf::from("python3"));
+        Self::probe(&chosen)
+    }
+
+    fn probe(python: &Path) -> Result<Self, SandboxError> {
+        let fault = |reason: String| SandboxError::Interpreter {
+            python: python.to_owned(),
+            reason,
+        };
+        let output = Command::new(python)
+            .args(["-s", "-c", PROBE])
+            .env_remove("PYTHONHOME")
+            .env_remove("PYTHONPATH")
+            .output()
+            .map_err(|error| fault(error.to_string()))?;
+        if !output.status.success() {
+            let text = String::from_utf8_lossy(&output.stderr);
+            return Err(fault(
+                text.lines().last().unwrap_or("it failed without a word").to_owned(),
+            ));
+        }
+        let interpreter: Self = serde_json::from_slice(&output.stdout).map_err(|error| fault(error.to_string()))?;
+        let mut numbers = interpreter.version.split('.').map(|part| part.parse().unwrap_or(0));
+        let version: (u32, u32) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+        if version < (3, 9) {
+            return Err(fault(format!(
+                "it is Python {}; 3.9 or later is needed",
+                interpreter.version
+            )));
+        }
+        Ok(interpreter)
+    }
+
+    /// The files and folders that a confined interpreter may read: itself, its standard library, and the system's
+    /// shared libraries.
+    pub(super) fn readable(&self) -> Vec<PathBuf> {
+        let library = self.base_prefix.join("lib");
+        let system = ["/usr/lib", "/usr/lib64", "/lib", "/lib64"].map(PathBuf::from);
+        let wanted = [self.executable.clone(), self.standard_library.clone(), library]
+            .into_iter()
+            .chain(system);
+        outermost(wanted.filter(|path| path.exists()))
+    }
+}
+
+/// The paths without those that lie inside another.
+pub(super) fn outermost(paths: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
+    let paths: BTreeSet<PathBuf> = paths.into_iter().collect();
+    let is_inside = |path: &PathBuf| paths.iter().any(|other| other != path && path.starts_with(other));
+    paths.iter().filter(|path| !is_inside(path)).cloned().collect()
+}
+
+fn virtual_environment() -> Option<PathBuf> {
+    let current = std::env::current_dir().ok();
+    let executable = std::env::current_exe().ok();
+    [current, executable].into_iter().flatten().find_map(|start| {
+        start
+            .ancestors()
+            .map(|folder| folder.join(".venv/bin/python"))
+            .find(|python| python.exists())
+    })
+}

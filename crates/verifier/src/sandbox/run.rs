@@ -1,0 +1,236 @@
+//! One child and the conversation with it.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::Shutdown;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use super::report::{Ending, Report};
+use super::zygote::{Zygote, socket_pair, wait};
+use super::{Limits, SandboxError};
+use crate::execution::MAX_TESTED_VALUE;
+
+/// The longest frame that is read: the encoder's own highest limit, and some.
+const MAX_FRAME: usize = MAX_TESTED_VALUE + (1 << 16);
+
+/// After a limit of the zygote has passed, how long the host waits for its word before it gives the zygote up.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// A call whose answer took less than this is not worth telling the zygote about.
+const EXTENSION: Duration = Duration::from_millis(50);
+
+/// One frame from a child. What it says is a claim.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) kind: u8,
+    pub(crate) data: Vec<u8>,
+}
+
+/// A child at work.
+pub(crate) struct Run<'z> {
+    zygote: &'z Zygote,
+    stream: UnixStream,
+    limits: Limits,
+    outgoing: Vec<u8>,
+    sent: usize,
+    is_complete: bool,
+    incoming: Vec<u8>,
+    at_end: bool,
+    /// Why the child was stopped by the host.
+    violation: Option<&'static str>,
+    report: Option<Report>,
+    since: Instant,
+}
+
+impl<'z> Run<'z> {
+    /// Forks a child that may take the limits once for each of `calls`.
+    pub(crate) fn begin(zygote: &'z Zygote, limits: Limits, calls: usize) -> Result<Self, SandboxError> {
+        let (ours, theirs) = socket_pair(libc::SOCK_STREAM)?;
+        zygote.order(&theirs, limits, calls)?;
+        drop(theirs);
+        let stream = UnixStream::from(ours);
+        stream.set_nonblocking(true)?;
+        Ok(Self {
+            zygote,
+            stream,
+            limits,
+            outgoing: Vec::new(),
+            sent: 0,
+            is_complete: false,
+            incoming: Vec::new(),
+            at_end: false,
+            violation: None,
+            report: None,
+            since: Instant::now(),
+        })
+    }
+
+    /// Adds a request; it leaves while answers are awaited.
+    pub(crate) fn send(&mut self, request: &impl Serialize) -> Result<(), SandboxError> {
+        let from = self.outgoing.len();
+        self.outgoing.extend([0; 4]);
+        serde_json::to_writer(&mut self.outgoing, request).map_err(io::Error::from)?;
+        let length = u32::try_from(self.outgoing.len() - from - 4).map_err(io::Error::other)?;
+        self.outgoing[from..from + 4].copy_from_slice(&length.to_be_bytes());
+        Ok(())
+    }
+
+    /// There will be no more requests: the child ends when it has answered.
+    pub(crate) fn complete(&mut self) {
+        self.is_complete = true;
+    }
+
+    /// The next answer; none once the child has closed its end or broken the protocol.
+    pub(crate) fn answer(&mut self) -> Result<Option<Answer>, SandboxError> {
+        loop {
+            if let Some(answer) = self.take_frame() {
+                self.extend()?;
+                return Ok(Some(answer));
+            }
+            if self.at_end || self.violation.is_some() {
+                return Ok(None);
+            }
+            self.exchange()?;
+        }
+    }
+
+    /// A call has ended: the next one has its limits to itself.
+    fn extend(&mut self) -> Result<(), SandboxError> {
+        if self.report.is_none() && self.since.elapsed() > EXTENSION {
+            self.since = Instant::now();
+            // The zygote may have ended the child and its word be on the way; then nothing is to be extended.
+            match self.zygote.send(b"extend") {
+                Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error.into()),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn take_frame(&mut self) -> Option<Answer> {
+        let (head, rest) = self.incoming.split_first_chunk::<5>()?;
+        let [kind, length @ ..] = *head;
+        let length = u32::from_be_bytes(length) as usize;
+        if length > MAX_FRAME {
+            self.violation = Some("it sent a frame that is too long");
+            return None;
+        }
+        let data = rest.get(..length)?.to_vec();
+        self.incoming.drain(..5 + length);
+        Some(Answer { kind, data })
+    }
+
+    /// Moves bytes in either direction, once.
+    fn exchange(&mut self) -> Result<(), SandboxError> {
+        let pending = self.sent < self.outgoing.len();
+        if !pending && self.is_complete {
+            // A child that is gone has shut its end already.
+            let _ = self.stream.shutdown(Shutdown::Write);
+        }
+        let events = libc::POLLIN | if pending { libc::POLLOUT } else { 0 };
+        let deadline = self.since + self.limits.wall + GRACE;
+        let control = if self.report.is_none() {
+            self.zygote.control()
+        } else {
+            -1
+        };
+        let ready = wait(&[(self.stream.as_raw_fd(), events), (control, libc::POLLIN)], deadline)?;
+        if ready == [false, false] && Instant::now() >= deadline {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "the zygote does not answer").into());
+        }
+        if ready[1] {
+            self.report = Some(self.zygote.report()?);
+        }
+        if ready[0] || self.report.is_some() {
+            self.read()?;
+        }
+        if pending && ready[0] {
+            self.write();
+        }
+        Ok(())
+    }
+
+    fn read(&mut self) -> Result<(), SandboxError> {
+        let mut buffer = [0; 1 << 16];
+        match self.stream.read(&mut buffer) {
+            Ok(0) => self.at_end = true,
+            Ok(length) => self.incoming.extend_from_slice(&buffer[..length]),
+            Err(error) => match error.kind() {
+                io::ErrorKind::WouldBlock if self.report.is_some() => self.at_end = true,
+                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => {}
+                io::ErrorKind::ConnectionReset => self.at_end = true,
+                _ => return Err(error.into()),
+            },
+        }
+        Ok(())
+    }
+
+    fn write(&mut self) {
+        match self.stream.write(&self.outgoing[self.sent..]) {
+            Ok(length) => self.sent += length,
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+            // The child is gone; what it said before can still be read.
+            Err(_) => self.sent = self.outgoing.len(),
+        }
+    }
+
+    /// Ends the conversation: nothing more may come, and the child must have ended by itself and well.
+    ///
+    /// A violation is told as text; it voids every answer that was given.
+    pub(crate) fn finish(mut self) -> Result<(Report, Option<&'static str>), SandboxError> {
+        self.end()
+    }
+
+    /// As [`Run::finish`], for a run whose owner goes on to something else.
+    pub(crate) fn end(&mut self) -> Result<(Report, Option<&'static str>), SandboxError> {
+        self.is_complete = true;
+        while !self.at_end && self.violation.is_none() {
+            if !self.incoming.is_empty() {
+                self.violation = Some("it sent more than its answers");
+                break;
+            }
+            self.exchange()?;
+        }
+        if self.violation.is_none() && !self.incoming.is_empty() {
+            self.violation = Some("it sent more than its answers, or half of one");
+        }
+        let report = self.stop()?;
+        let violation = self.violation.take().or(match report.ending {
+            Ending::Exited(0) => None,
+            Ending::Exited(_) => Some("its process ended with a failure"),
+            _ => None,
+        });
+        Ok((report, violation))
+    }
+
+    /// Makes sure that the child is gone.
+    fn stop(&mut self) -> Result<Report, SandboxError> {
+        if let Some(report) = self.report {
+            return Ok(report);
+        }
+        if self.violation.is_some() {
+            self.zygote.send(b"kill")?;
+        }
+        let deadline = self.since + self.limits.wall + GRACE;
+        if !super::zygote::wait_readable(&[self.zygote.control()], deadline)?[0] {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "the zygote does not answer").into());
+        }
+        let report = self.zygote.report()?;
+        self.report = Some(report);
+        Ok(report)
+    }
+}
+
+impl Drop for Run<'_> {
+    /// A run that is abandoned must not leave its child and its report to the next one.
+    fn drop(&mut self) {
+        if self.report.is_none() {
+            self.violation = Some("abandoned");
+            // A zygote that cannot be reached any more is replaced by its owner.
+            let _ = self.stop();
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! The two system-call filters: one for the zygote, a far stricter one that each child adds.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen as Length, SeccompCmpOp as Op, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch, sock_filter,
+};
+
+use super::SandboxError;
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+fn condition(argument: u8, length: Length, op: Op, value: u64) -> Result<SeccompCondition, SandboxError> {
+    SeccompCondition::new(argument, length, op, value).map_err(|error| SandboxError::Filter(error.to_string()))
+}
+
+fn rule(conditions: Vec<SeccompCondition>) -> Result<SeccompRule, SandboxError> {
+    SeccompRule::new(conditions).map_err(|error| SandboxError::Filter(error.to_string()))
+}
+
+fn compile(rules: Rules, otherwise: SeccompAction, matched: SeccompAction) -> Result<BpfProgram, SandboxError> {
+    let fault = |error: &dyn std::fmt::Display| SandboxError::Filter(error.to_string());
+    let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(|error| fault(&error))?;
+    let filter = SeccompFilter::new(rules, otherwise, matched, arch).map_err(|error| fault(&error))?;
+    BpfProgram::try_from(filter).map_err(|error| fault(&error))
+}
+
+/// What no part of the sandbox needs, the zygote included. Everything else is allowed here, because an interpreter has yet
+/// to start and to fork.
+pub(super) fn zygote_filter() -> Result<BpfProgram, SandboxError> {
+    const EPERM: SeccompAction = SeccompAction::Errno(libc::EPERM as u32);
+    let denied = [
+        libc::SYS_socket,
+        libc::SYS_socketpair,
+        libc::SYS_connect,
+        libc::SYS_bind,
+        libc::SYS_listen,
+        libc::SYS_accept,
+        libc::SYS_accept4,
+        libc::SYS_ptrace,
+        libc::SYS_process_vm_readv,
+        libc::SYS_process_vm_writev,
+        libc::SYS_process_madvise,
+        libc::SYS_pidfd_getfd,
+        libc::SYS_bpf,
+        libc::SYS_perf_event_open,
+        libc::SYS_io_uring_setup,
+        libc::SYS_io_uring_enter,
+        libc::SYS_io_uring_register,
+        libc::SYS_userfaultfd,
+        libc::SYS_keyctl,
+        libc::SYS_add_key,
+        libc::SYS_request_key,
+        libc::SYS_mount,
+        libc::SYS_umount2,
+        libc::SYS_pivot_root,
+        libc::SYS_chroot,
+        libc::SYS_move_mount,
+        libc::SYS_open_tree,
+        libc::SYS_fsopen,
+        libc::SYS_fsconfig,
+        libc::SYS_fsmount,
+        libc::SYS_fspick,
+        libc::SYS_mount_setattr,
+        libc::SYS_unshare,
+        libc::SYS_setns,
+        libc::SYS_open_by_handle_at,
+        libc::SYS_name_to_handle_at,
+        libc::SYS_init_module,
+        libc::SYS_finit_module,
+        libc::SYS_delete_module,
+        libc::SYS_kexec_load,
+        libc::SYS_reboot,
+        libc::SYS_swapon,
+        libc::SYS_swapoff,
+        libc::SYS_syslog,
+        libc::SYS_acct,
+        libc::SYS_quotactl,
+        libc::SYS_settimeofday,
+        libc::SYS_clock_settime,
+        libc::SYS_adjtimex,
+        libc::SYS_clock_adjtime,
+        libc::SYS_sethostname,
+        libc::SYS_setdomainname,
+        libc::SYS_personality,
+        libc::SYS_kcmp,
+        libc::SYS_shmget,
+        libc::SYS_shmat,
+        libc::SYS_semget,
+        libc::SYS_semop,
+        libc::SYS_msgget,
+        libc::SYS_msgsnd,
+        libc::SYS_mq_open,
+        libc::SYS_memfd_create,
+        libc::SYS_kill,
+        libc::SYS_tkill,
+        libc::SYS_fanotify_init,
+        libc::SYS_inotify_init1,
+    ];
+    let mut rules: Rules = denied.into_iter().map(|number| (number, Vec::new())).collect();
+    let namespaces = (libc::CLONE_NEWUSER
+        | libc::CLONE_NEWNS
+        | libc::CLONE_NEWPID
+        | libc::CLONE_NEWNET
+        | libc::CLONE_NEWIPC
+        | libc::CLONE_NEWUTS
+        | libc::CLONE_NEWCGROUP) as u64;
+    let mut with_namespace = Vec::new();
+    for bit in (0..u64::BITS)
+        .map(|bit| 1_u64 << bit)
+        .filter(|bit| namespaces & bit != 0)
+    {
+        with_namespace.push(rule(vec![condition(0, Length::Qword, Op::MaskedEq(bit), bit)?])?);
+    }
+    rules.insert(libc::SYS_clone, with_namespace);
+    compile(rules, SeccompAction::Allow, EPERM)
+}
+
+/// All that a child may do; everything else fails with EPERM, numbers of other call tables included.
+const CHILD_ALLOWED: &[i64] = &[
+    libc::SYS_read,
+    libc::SYS_pread64,
+    libc::SYS_readv,
+    libc::SYS_write,
+    libc::SYS_writev,
+    libc::SYS_close,
+    libc::SYS_lseek,
+    libc::SYS_fstat,
+    libc::SYS_newfstatat,
+    libc::SYS_statx,
+    libc::SYS_getdents64,
+    libc::SYS_readlinkat,
+    libc::SYS_faccessat,
+    libc::SYS_faccessat2,
+    libc::SYS_getcwd,
+    libc::SYS_munmap,
+    libc::SYS_mremap,
+    libc::SYS_brk,
+    libc::SYS_madvise,
+    libc::SYS_rt_sigaction,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_sigaltstack,
+    libc::SYS_getpid,
+    libc::SYS_getppid,
+    libc::SYS_gettid,
+    libc::SYS_getuid,
+    libc::SYS_geteuid,
+    libc::SYS_getgid,
+    libc::SYS_getegid,
+    libc::SYS_uname,
+    libc::SYS_clock_gettime,
+    libc::SYS_clock_getres,
+    libc::SYS_gettimeofday,
+    libc::SYS_getrandom,
+    libc::SYS_getrusage,
+    libc::SYS_times,
+    libc::SYS_sched_yield,
+    libc::SYS_sched_getaffinity,
+    libc::SYS_exit,
+    libc::SYS_exit_group,
+];
+
+#[cfg(target_arch = "x86_64")]
+const CHILD_ALLOWED_BY_OLD_NAME: &[i64] = &[
+    libc::SYS_stat,
+    libc::SYS_lstat,
+    libc::SYS_access,
+    libc::SYS_readlink,
+    libc::SYS_time,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const CHILD_ALLOWED_BY_OLD_NAME: &[i64] = &[];
+
+/// The filter that a child installs on top, before it reads its request.
+///
+/// No new process or thread, no signal, no executable memory, files for reading alone, nothing that waits: sleeping
+/// returns at once and a wait for a lock fails, so that a child is either running (and its CPU time counts) or at its end.
+pub(super) fn child_filter() -> Result<BpfProgram, SandboxError> {
+    let mut rules: Rules = CHILD_ALLOWED
+        .iter()
+        .chain(CHILD_ALLOWED_BY_OLD_NAME)
+        .map(|number| (*number, Vec::new()))
+        .collect();
+    let no_exec = || -> Result<_, SandboxError> {
+        rule(vec![condition(
+            2,
+            Length::Dword,
+            Op::MaskedEq(libc::PROT_EXEC as u64),
+            0,
+        )?])
+    };
+    rules.insert(libc::SYS_mmap, vec![no_exec()?]);
+    rules.insert(libc::SYS_mprotect, vec![no_exec()?]);
+    let not_reading =
+        (libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC | libc::O_APPEND | libc::O_TMPFILE ^ libc::O_DIRECTORY) as u64;
+    let reading = |argument| -> Result<_, SandboxError> {
+        rule(vec![condition(argument, Length::Dword, Op::MaskedEq(not_reading), 0)?])
+    };
+    rules.insert(libc::SYS_openat, vec![reading(2)?]);
+    #[cfg(target_arch = "x86_64")]
+    rules.insert(libc::SYS_open, vec![reading(1)?]);
+    let only = |argument, value: u64| -> Result<_, SandboxError> {
+        rule(vec![condition(argument, Length::Dword, Op::Eq, value)?])
+    };
+    rules.insert(libc::SYS_fcntl, vec![only(1, libc::F_GETFD as u64)?]);
+    rules.insert(
+        libc::SYS_futex,
+        vec![rule(vec![condition(
+            1,
+            Length::Dword,
+            Op::MaskedEq(0x7F),
+            libc::FUTEX_WAKE as u64,
+        )?])?],
+    );
+    // Reading a limit, not setting one.
+    rules.insert(
+        libc::SYS_prlimit64,
+        vec![rule(vec![condition(2, Length::Qword, Op::Eq, 0)?])?],
+    );
+    let mut program = sleeping_returns_at_once([libc::SYS_nanosleep as u32, libc::SYS_clock_nanosleep as u32]).to_vec();
+    program.extend(compile(
+        rules,
+        SeccompAction::Errno(libc::EPERM as u32),
+        SeccompAction::Allow,
+    )?);
+    Ok(program)
+}
+
+/// Instructions that answer the two calls with success and leave every other call to what follows.
+fn sleeping_returns_at_once(calls: [u32; 2]) -> [sock_filter; 4] {
+    const LOAD_NUMBER: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+    const JUMP_IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+    const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+    [
+        sock_filter {
+            code: LOAD_NUMBER,
+            jt: 0,
+            jf: 0,
+            k: 0,
+        },
+        sock_filter {
+            code: JUMP_IF_EQUAL,
+            jt: 1,
+            jf: 0,
+            k: calls[0],
+        },
+        sock_filter {
+            code: JUMP_IF_EQUAL,
+            jt: 0,
+            jf: 1,
+            k: calls[1],
+        },
+        sock_filter {
+            code: RETURN,
+            jt: 0,
+            jf: 0,
+            k: libc::SECCOMP_RET_ERRNO,
+        },
+    ]
+}
+
+/// The bytes that the kernel reads, for the zygote to hand to its children.
+pub(super) fn to_bytes(program: &[sock_filter]) -> Vec<u8> {
+    program
+        .iter()
+        .flat_map(|step| {
+            let mut bytes = step.code.to_ne_bytes().to_vec();
+            bytes.extend([step.jt, step.jf]);
+            bytes.extend(step.k.to_ne_bytes());
+            bytes
+        })
+        .collect()
+}

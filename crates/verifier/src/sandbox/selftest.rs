@@ -1,0 +1,91 @@
+//! A dozen attacks before anything is served.
+
+use std::fmt::{self, Display, Formatter};
+use std::time::Duration;
+
+use lyceum_core::verify::Status;
+
+use crate::execution::{Arguments, Failed, Outcome, Program, execute};
+use crate::value::Value;
+
+use super::{Limits, SandboxError, Zygote};
+
+/// The program: `f(name)` tries one attack and returns what it achieved, or None.
+const ATTACKS: &str = include_str!("../python/selftest.py");
+
+/// The attacks by name, and what the machine lacks if one gets through.
+const NAMES: [(&str, &str); 11] = [
+    ("read_a_file", "file system isolation: Landlock, or namespaces"),
+    ("list_the_root", "file system isolation: Landlock, or namespaces"),
+    ("write_a_file", "read-only files: seccomp"),
+    ("open_a_socket", "network isolation: seccomp"),
+    ("start_a_process", "process limits: seccomp"),
+    ("start_a_thread", "process limits: seccomp"),
+    ("signal_the_host", "signal isolation: seccomp"),
+    ("trace_a_process", "process isolation: seccomp"),
+    ("map_executable_memory", "a ban on new machine code: seccomp"),
+    ("enter_a_namespace", "a ban on namespaces: seccomp"),
+    ("see_the_environment", "an empty environment"),
+];
+
+/// An attack that had an effect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Escape {
+    /// The attack.
+    pub attack: String,
+    /// What it achieved.
+    pub effect: String,
+    /// What the machine lacks.
+    pub lacking: String,
+}
+
+impl Display for Escape {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        write!(out, "{}: {}; lacking: {}", self.attack, self.effect, self.lacking)
+    }
+}
+
+/// Runs the attacks; returns those that had an effect.
+pub(crate) fn self_test(zygote: &Zygote, limits: Limits) -> Result<Vec<Escape>, SandboxError> {
+    let calls: Vec<_> = NAMES
+        .iter()
+        .map(|(name, _)| Arguments::Literal(format!("'{name}'")))
+        .collect();
+    let outcomes = execute(zygote, limits, Program::f(ATTACKS), &calls)?;
+    let mut escapes = Vec::new();
+    let mut note = |attack: &str, effect: String, lacking: &str| {
+        escapes.push(Escape {
+            attack: attack.replace('_', " "),
+            effect,
+            lacking: lacking.to_owned(),
+        });
+    };
+    for ((name, lacking), outcome) in NAMES.iter().zip(outcomes) {
+        match outcome {
+            Outcome::Value(Value::None) => {}
+            Outcome::Value(value) => note(name, value.to_string(), lacking),
+            Outcome::Large(_) => note(name, "it gave a large value".to_owned(), lacking),
+            Outcome::Failed(failed) => note(name, failed.reason, lacking),
+        }
+    }
+    let endless = Limits {
+        cpu: Duration::from_millis(50),
+        ..limits
+    };
+    let spin = [Arguments::Literal("'spin'".to_owned())];
+    match execute(zygote, endless, Program::f(ATTACKS), &spin)?.pop() {
+        Some(Outcome::Failed(Failed {
+            status: Status::Timeout,
+            ..
+        })) => {}
+        other => note("spin", format!("{other:?}"), "CPU time limits"),
+    }
+    let grow = [Arguments::Literal("'grow'".to_owned())];
+    match execute(zygote, limits, Program::f(ATTACKS), &grow)?.pop() {
+        Some(Outcome::Failed(Failed {
+            status: Status::Memory, ..
+        })) => {}
+        other => note("grow", format!("{other:?}"), "memory limits"),
+    }
+    Ok(escapes)
+}

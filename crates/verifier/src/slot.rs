@@ -1,0 +1,84 @@
+//! One worker of the pool: the zygotes that it owns, started when first needed.
+
+use crate::sandbox::{Interpreter, Layers, Limits, Namespaces, Role, SandboxError, Zygote, ZygotePlan};
+
+/// The hash seeds of the two zygotes in which a proposal runs.
+const HASH_SEEDS: [u32; 2] = [0, 1_000_007];
+
+/// The zygotes of one thread.
+pub(crate) struct Slot {
+    plan: ZygotePlan,
+    programs: [Option<Zygote>; 2],
+    mathematics: Option<Zygote>,
+}
+
+impl Slot {
+    pub(crate) fn new(interpreter: Interpreter, namespaces: Namespaces, limits: Limits) -> Self {
+        let plan = ZygotePlan {
+            interpreter,
+            namespaces,
+            limits,
+        };
+        Self {
+            plan,
+            programs: [None, None],
+            mathematics: None,
+        }
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        self.plan.limits
+    }
+
+    /// The zygote in which everything runs that runs once.
+    pub(crate) fn first(&mut self) -> Result<&Zygote, SandboxError> {
+        self.ensure(0)?;
+        Ok(self.running(0))
+    }
+
+    /// Two zygotes with different hash seeds.
+    pub(crate) fn both(&mut self) -> Result<[&Zygote; 2], SandboxError> {
+        self.ensure(0)?;
+        self.ensure(1)?;
+        Ok([self.running(0), self.running(1)])
+    }
+
+    pub(crate) fn mathematics(&mut self) -> Result<&Zygote, SandboxError> {
+        if self.mathematics.is_none() {
+            self.mathematics = Some(Zygote::start(&self.plan, Role::Mathematics)?);
+        }
+        match &self.mathematics {
+            Some(zygote) => Ok(zygote),
+            None => unreachable!("it was started above"),
+        }
+    }
+
+    pub(crate) fn layers(&mut self) -> Result<Layers, SandboxError> {
+        Ok(self.first()?.layers().clone())
+    }
+
+    /// Ends all zygotes; the next use starts new ones.
+    pub(crate) fn reset(&mut self) {
+        self.programs = [None, None];
+        self.mathematics = None;
+    }
+
+    fn ensure(&mut self, at: usize) -> Result<(), SandboxError> {
+        if self.programs[at].is_none() {
+            self.programs[at] = Some(Zygote::start(
+                &self.plan,
+                Role::Programs {
+                    hash_seed: HASH_SEEDS[at],
+                },
+            )?);
+        }
+        Ok(())
+    }
+
+    fn running(&self, at: usize) -> &Zygote {
+        match &self.programs[at] {
+            Some(zygote) => zygote,
+            None => unreachable!("a zygote is used only after it was started"),
+        }
+    }
+}

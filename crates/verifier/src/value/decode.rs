@@ -1,0 +1,184 @@
+//! The form in which a value leaves the sandbox.
+//!
+//! A tag byte, then what the tag calls for: `N` None, `E` Ellipsis, `T` True, `F` False, `I` hexadecimal digits and `;`
+//! (an int), `D` 8 bytes (a float, big-endian), `Z` 16 bytes (a complex), `S` and `B` a length, `;` and bytes (a str in
+//! generalised UTF-8, a bytes), `L` `U` `G` `R` a count, `;` and items (list, tuple, set, frozenset), `M` `C` a count, `;`
+//! and pairs (dict, Counter), `Q` a count, `,`, `maxlen` or nothing, `;` and items (deque). Lengths and counts are decimal.
+//!
+//! Everything here is written by an untrusted program, so it is bounded before it is believed: a count never reserves
+//! memory, depth is limited, and what Python could not hold (a list inside a set, an equal key twice) is refused.
+
+use num_bigint::BigInt;
+
+use super::{MAX_DEPTH, MAX_INT_BITS, PyStr, UniqueKeys, Value};
+
+/// Why bytes are not a value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// The bytes end inside a value.
+    #[error("the value ends too soon")]
+    Truncated,
+    /// Bytes follow the value.
+    #[error("{0} bytes follow the value")]
+    Trailing(usize),
+    /// A tag that does not exist.
+    #[error("unknown tag byte {0:#04x}")]
+    Tag(u8),
+    /// A length, count or number that cannot be read.
+    #[error("unreadable number")]
+    Number,
+    /// An integer above [`MAX_INT_BITS`].
+    #[error("an integer of more than {MAX_INT_BITS} bits")]
+    IntegerSize,
+    /// A string that is not generalised UTF-8.
+    #[error("a string that is not UTF-8")]
+    Text,
+    /// Containers nest deeper than [`MAX_DEPTH`].
+    #[error("containers nest deeper than {MAX_DEPTH}")]
+    Depth,
+    /// A set element or dict key that Python could not hash.
+    #[error("an unhashable {0} as element of a set or key of a dict")]
+    Unhashable(&'static str),
+    /// Two equal elements in a set, or two equal keys in a dict.
+    #[error("an element of a set or key of a dict stands twice")]
+    Duplicate,
+}
+
+/// Reads exactly one value.
+///
+/// # Errors
+/// When the bytes are anything else.
+pub fn decode(bytes: &[u8]) -> Result<Value, DecodeError> {
+    let mut reader = Reader { rest: bytes };
+    let value = reader.value(0)?;
+    match reader.rest.len() {
+        0 => Ok(value),
+        left => Err(DecodeError::Trailing(left)),
+    }
+}
+
+struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, length: usize) -> Result<&'a [u8], DecodeError> {
+        let (head, rest) = self.rest.split_at_checked(length).ok_or(DecodeError::Truncated)?;
+        self.rest = rest;
+        Ok(head)
+    }
+
+    fn until(&mut self, end: u8) -> Result<&'a [u8], DecodeError> {
+        let at = self
+            .rest
+            .iter()
+            .position(|byte| *byte == end)
+            .ok_or(DecodeError::Truncated)?;
+        let head = self.take(at)?;
+        self.take(1)?;
+        Ok(head)
+    }
+
+    fn count(&mut self) -> Result<usize, DecodeError> {
+        let digits = self.until(b';')?;
+        parse_decimal(digits)
+    }
+
+    fn float(&mut self) -> Result<f64, DecodeError> {
+        let bytes = self.take(8)?.try_into().map_err(|_| DecodeError::Truncated)?;
+        Ok(f64::from_be_bytes(bytes))
+    }
+
+    fn integer(&mut self) -> Result<BigInt, DecodeError> {
+        let digits = self.until(b';')?;
+        if digits.len() as u64 > MAX_INT_BITS / 4 + 1 {
+            return Err(DecodeError::IntegerSize);
+        }
+        BigInt::parse_bytes(digits, 16).ok_or(DecodeError::Number)
+    }
+
+    fn items(&mut self, count: usize, depth: usize) -> Result<Vec<Value>, DecodeError> {
+        (0..count).map(|_| self.value(depth)).collect()
+    }
+
+    fn elements(&mut self, depth: usize) -> Result<Vec<Value>, DecodeError> {
+        let count = self.count()?;
+        let items = self.items(count, depth)?;
+        check_keys(items.iter())?;
+        Ok(items)
+    }
+
+    fn pairs(&mut self, depth: usize) -> Result<Vec<(Value, Value)>, DecodeError> {
+        let count = self.count()?;
+        let pairs: Vec<_> = (0..count)
+            .map(|_| Ok((self.value(depth)?, self.value(depth)?)))
+            .collect::<Result<_, _>>()?;
+        check_keys(pairs.iter().map(|(key, _)| key))?;
+        Ok(pairs)
+    }
+
+    fn value(&mut self, depth: usize) -> Result<Value, DecodeError> {
+        if depth > MAX_DEPTH {
+            return Err(DecodeError::Depth);
+        }
+        let inner = depth + 1;
+        Ok(match self.take(1)?[0] {
+            b'N' => Value::None,
+            b'E' => Value::Ellipsis,
+            b'T' => Value::Bool(true),
+            b'F' => Value::Bool(false),
+            b'I' => Value::Int(self.integer()?),
+            b'D' => Value::Float(self.float()?),
+            b'Z' => Value::Complex(self.float()?, self.float()?),
+            b'S' => {
+                let length = self.count()?;
+                Value::Str(PyStr::from_generalised(self.take(length)?).ok_or(DecodeError::Text)?)
+            }
+            b'B' => {
+                let length = self.count()?;
+                Value::Bytes(self.take(length)?.to_vec())
+            }
+            b'L' => {
+                let count = self.count()?;
+                Value::List(self.items(count, inner)?)
+            }
+            b'U' => {
+                let count = self.count()?;
+                Value::Tuple(self.items(count, inner)?)
+            }
+            b'G' => Value::Set(self.elements(inner)?),
+            b'R' => Value::FrozenSet(self.elements(inner)?),
+            b'M' => Value::Dict(self.pairs(inner)?),
+            b'C' => Value::Counter(self.pairs(inner)?),
+            b'Q' => {
+                let count = parse_decimal(self.until(b',')?)?;
+                let limit = match self.until(b';')? {
+                    b"" => None,
+                    digits => Some(parse_decimal(digits)? as u64),
+                };
+                Value::Deque(self.items(count, inner)?, limit)
+            }
+            tag => return Err(DecodeError::Tag(tag)),
+        })
+    }
+}
+
+fn parse_decimal(digits: &[u8]) -> Result<usize, DecodeError> {
+    if digits.is_empty() || digits.len() > 18 || !digits.iter().all(u8::is_ascii_digit) {
+        return Err(DecodeError::Number);
+    }
+    Ok(digits.iter().fold(0, |sum, digit| sum * 10 + usize::from(digit - b'0')))
+}
+
+fn check_keys<'a>(items: impl Iterator<Item = &'a Value>) -> Result<(), DecodeError> {
+    let mut keys = UniqueKeys::new();
+    for (at, item) in items.enumerate() {
+        if !item.is_hashable() {
+            return Err(DecodeError::Unhashable(item.type_name()));
+        }
+        if keys.insert(item, at).is_some() {
+            return Err(DecodeError::Duplicate);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,140 @@
+//! When two values are equal.
+
+use num_bigint::BigInt;
+use num_traits::{FromPrimitive as _, Zero as _};
+
+use super::{UniqueKeys, Value};
+
+/// The policy of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Comparison {
+    /// Python's `==`: `1 == True == 1.0`, `0.0 == -0.0`, NaN is unequal to everything, a list is no tuple, a set equals a
+    /// frozenset, a counter equals a dict with the same items, order counts in sequences alone.
+    #[default]
+    Python,
+    /// The same type at every level, `0.0` is not `-0.0`, NaN equals NaN, and deques have the same `maxlen`.
+    Strict,
+}
+
+impl Comparison {
+    /// Whether two values are equal.
+    #[must_use]
+    pub fn equal(self, left: &Value, right: &Value) -> bool {
+        use Value as V;
+        if self == Self::Strict && std::mem::discriminant(left) != std::mem::discriminant(right) {
+            return false;
+        }
+        match (left, right) {
+            (V::None, V::None) | (V::Ellipsis, V::Ellipsis) => true,
+            (V::Str(a), V::Str(b)) => a == b,
+            (V::Bytes(a), V::Bytes(b)) => a == b,
+            (V::List(a), V::List(b)) | (V::Tuple(a), V::Tuple(b)) => self.equal_sequences(a, b),
+            (V::Deque(a, limit), V::Deque(b, other)) => {
+                (self == Self::Python || limit == other) && self.equal_sequences(a, b)
+            }
+            (V::Set(a) | V::FrozenSet(a), V::Set(b) | V::FrozenSet(b)) => self.equal_sets(a, b),
+            (V::Counter(a), V::Counter(b)) => self.equal_counters(a, b),
+            (V::Dict(a) | V::Counter(a), V::Dict(b) | V::Counter(b)) => self.equal_dicts(a, b),
+            _ => self.equal_numbers(left, right),
+        }
+    }
+
+    fn equal_sequences(self, left: &[Value], right: &[Value]) -> bool {
+        left.len() == right.len() && left.iter().zip(right).all(|(a, b)| self.equal(a, b))
+    }
+
+    fn equal_sets(self, left: &[Value], right: &[Value]) -> bool {
+        left.len() == right.len() && {
+            let keys = index(left);
+            right.iter().all(|item| keys.find(item, self).is_some())
+        }
+    }
+
+    fn equal_dicts(self, left: &[(Value, Value)], right: &[(Value, Value)]) -> bool {
+        left.len() == right.len() && {
+            let keys = index_keys(left);
+            right
+                .iter()
+                .all(|(key, value)| keys.find(key, self).is_some_and(|at| self.equal(&left[at].1, value)))
+        }
+    }
+
+    /// Python 3.10 and later: a count that is missing is a zero.
+    fn equal_counters(self, left: &[(Value, Value)], right: &[(Value, Value)]) -> bool {
+        let zero = Value::Int(BigInt::zero());
+        let covered = |these: &[(Value, Value)], those: &[(Value, Value)]| {
+            let keys = index_keys(those);
+            these.iter().all(|(key, count)| {
+                let other = keys.find(key, self).map_or(&zero, |at| &those[at].1);
+                self.equal(count, other)
+            })
+        };
+        covered(left, right) && covered(right, left)
+    }
+
+    fn equal_numbers(self, left: &Value, right: &Value) -> bool {
+        match (left, right) {
+            (Value::Int(a), Value::Int(b)) => a == b,
+            (Value::Bool(a), Value::Bool(b)) => a == b,
+            (Value::Float(a), Value::Float(b)) => self.equal_floats(*a, *b),
+            (Value::Complex(a, b), Value::Complex(c, d)) => self.equal_floats(*a, *c) && self.equal_floats(*b, *d),
+            _ => match (Number::of(left), Number::of(right)) {
+                (Some(a), Some(b)) => a == b,
+                _ => false,
+            },
+        }
+    }
+
+    fn equal_floats(self, left: f64, right: f64) -> bool {
+        match self {
+            Self::Python => left == right,
+            Self::Strict => {
+                (left.is_nan() && right.is_nan())
+                    || (left == right && left.is_sign_negative() == right.is_sign_negative())
+            }
+        }
+    }
+}
+
+fn index(items: &[Value]) -> UniqueKeys<'_> {
+    let mut keys = UniqueKeys::new();
+    for (at, item) in items.iter().enumerate() {
+        keys.insert(item, at);
+    }
+    keys
+}
+
+fn index_keys(pairs: &[(Value, Value)]) -> UniqueKeys<'_> {
+    let mut keys = UniqueKeys::new();
+    for (at, (key, _)) in pairs.iter().enumerate() {
+        keys.insert(key, at);
+    }
+    keys
+}
+
+/// A number in a form that does not depend on its Python type.
+#[derive(PartialEq)]
+enum Number {
+    Integer(BigInt),
+    /// Real and imaginary part, not both integral and zero.
+    Inexact(f64, f64),
+}
+
+impl Number {
+    fn of(value: &Value) -> Option<Self> {
+        match value {
+            Value::Bool(value) => Some(Self::Integer(u8::from(*value).into())),
+            Value::Int(value) => Some(Self::Integer(value.clone())),
+            Value::Float(value) => Some(Self::of_parts(*value, 0.0)),
+            Value::Complex(re, im) => Some(Self::of_parts(*re, *im)),
+            _ => None,
+        }
+    }
+
+    fn of_parts(re: f64, im: f64) -> Self {
+        match BigInt::from_f64(re) {
+            Some(integer) if im == 0.0 && re.fract() == 0.0 => Self::Integer(integer),
+            _ => Self::Inexact(re, im),
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! The pool.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use lyceum_core::verify::{Check, Proposal, Status, Task, Verdict};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::execution::Failed;
+use crate::gold::GoldCache;
+use crate::judge::{Bench, refused};
+use crate::sandbox::{Interpreter, Layers, Limits, Namespaces, SandboxError, self_test};
+use crate::slot::Slot;
+use crate::value::Comparison;
+
+/// How a pool is made.
+#[derive(Clone, Debug)]
+pub struct VerifierConfig {
+    /// How many tasks are judged at once; each takes one core and, at its limit, the memory of [`Limits`] twice.
+    pub jobs: usize,
+    /// The interpreter; see [`Interpreter::resolve`].
+    pub python: Option<PathBuf>,
+    /// What a program may use.
+    pub limits: Limits,
+    /// Whether to use namespaces.
+    pub namespaces: Namespaces,
+    /// How values are compared.
+    pub comparison: Comparison,
+    /// Serve although attacks of the self-test had an effect.
+    pub insecure: bool,
+}
+
+impl Default for VerifierConfig {
+    fn default() -> Self {
+        Self {
+            jobs: std::thread::available_parallelism().map_or(1, usize::from),
+            python: None,
+            limits: Limits::default(),
+            namespaces: Namespaces::Auto,
+            comparison: Comparison::Python,
+            insecure: false,
+        }
+    }
+}
+
+struct Job {
+    task: Task,
+    reply: oneshot::Sender<Verdict>,
+}
+
+/// A pool of threads, each with confined interpreters of its own. Dropping it ends them all.
+///
+/// At most twice as many tasks as there are threads wait inside; [`Verifier::judge_all`] and [`Verifier::judge_async`] hold
+/// back those who bring more.
+pub struct Verifier {
+    queue: Option<mpsc::Sender<Job>>,
+    threads: Vec<JoinHandle<()>>,
+    layers: Layers,
+    interpreter: Interpreter,
+    jobs: usize,
+}
+
+impl Verifier {
+    /// Starts the pool and attacks it; serves only if it holds.
+    ///
+    /// # Errors
+    /// When the interpreter is unfit, the confinement cannot be set up, or an attack had an effect and `insecure` was not
+    /// said.
+    pub fn start(config: &VerifierConfig) -> Result<Self, SandboxError> {
+        let interpreter = Interpreter::resolve(config.python.as_deref())?;
+        let jobs = config.jobs.max(1);
+        let (queue, tasks) = mpsc::channel(2 * jobs);
+        let tasks = Arc::new(Mutex::new(tasks));
+        let gold = Arc::new(GoldCache::default());
+        let mut threads = Vec::with_capacity(jobs);
+        let mut starting = Vec::with_capacity(jobs);
+        for number in 0..jobs {
+            let (started, start) = oneshot::channel();
+            let worker = Worker {
+                slot: Slot::new(interpreter.clone(), config.namespaces, config.limits),
+                tasks: Arc::clone(&tasks),
+                gold: Arc::clone(&gold),
+                comparison: config.comparison,
+            };
+            let tested = (number == 0).then_some(config.insecure);
+            let thread = std::thread::Builder::new()
+                .name(format!("verifier-{number}"))
+                .stack_size(16 << 20)
+                .spawn(move || worker.run(tested, started))?;
+            threads.push(thread);
+            starting.push(start);
+        }
+        let mut layers = Layers::default();
+        for start in starting {
+            let lost = || SandboxError::Start("its thread ended".to_owned());
+            layers = start.blocking_recv().map_err(|_| lost())??;
+        }
+        Ok(Self {
+            queue: Some(queue),
+            threads,
+            layers,
+            interpreter,
+            jobs,
+        })
+    }
+
+    /// Which layers of confinement are active.
+    #[must_use]
+    pub fn layers(&self) -> &Layers {
+        &self.layers
+    }
+
+    /// The interpreter that runs the programs.
+    #[must_use]
+    pub fn interpreter(&self) -> &Interpreter {
+        &self.interpreter
+    }
+
+    /// How many tasks are judged at once.
+    #[must_use]
+    pub fn jobs(&self) -> usize {
+        self.jobs
+    }
+
+    /// Judges one task and waits for it. Not to be called from an async task; see [`Verifier::judge_async`].
+    #[must_use]
+    pub fn judge(&self, task: Task) -> Verdict {
+        self.submit(task).wait()
+    }
+
+    /// Checks one proposal.
+    #[must_use]
+    pub fn check(&self, id: impl Into<String>, proposal: Proposal) -> Verdict {
+        self.judge(Task {
+            id: id.into(),
+            check: Check::Propose(proposal),
+        })
+    }
+
+    /// Grades one answer: a solution, a program under test, or a mathematical answer.
+    #[must_use]
+    pub fn grade(&self, id: impl Into<String>, answer: impl Into<Check>) -> Verdict {
+        self.judge(Task {
+            id: id.into(),
+            check: answer.into(),
+        })
+    }
+
+    /// Judges one task; waits without blocking, for a place in the queue first.
+    pub async fn judge_async(&self, task: Task) -> Verdict {
+        let lost = lost(&task);
+        let (reply, verdict) = oneshot::channel();
+        match &self.queue {
+            Some(queue) if queue.send(Job { task, reply }).await.is_ok() => verdict.await.unwrap_or(lost),
+            _ => lost,
+        }
+    }
+
+    /// Judges many tasks at once and gives the verdicts in their order. Takes the next task only when there is room, so
+    /// a long list is never in memory as a whole.
+    pub fn judge_all<I>(&self, tasks: I) -> impl Iterator<Item = Verdict>
+    where
+        I: IntoIterator<Item = Task>,
+    {
+        self.judge_lines(tasks.into_iter().map(Ok))
+    }
+
+    /// As [`Verifier::judge_all`], for a list in which some lines already have their verdict (because they could not
+    /// be read); these keep their place.
+    pub fn judge_lines<I>(&self, lines: I) -> impl Iterator<Item = Verdict>
+    where
+        I: IntoIterator<Item = Result<Task, Verdict>>,
+    {
+        let mut lines = lines.into_iter();
+        let mut ahead: VecDeque<Result<Pending, Verdict>> = VecDeque::new();
+        let window = 8 * self.jobs;
+        std::iter::from_fn(move || {
+            while ahead.len() < window {
+                let Some(line) = lines.next() else { break };
+                ahead.push_back(line.map(|task| self.submit(task)));
+            }
+            ahead
+                .pop_front()
+                .map(|line| line.map_or_else(|verdict| verdict, Pending::wait))
+        })
+    }
+
+    /// Waits for a place in the queue.
+    fn submit(&self, task: Task) -> Pending {
+        let lost = lost(&task);
+        let (reply, verdict) = oneshot::channel();
+        if let Some(queue) = &self.queue {
+            // A pool whose threads are gone drops the job, and with it the reply, which says so.
+            let _ = queue.blocking_send(Job { task, reply });
+        }
+        Pending { verdict, lost }
+    }
+}
+
+impl Drop for Verifier {
+    fn drop(&mut self) {
+        self.queue = None;
+        for thread in self.threads.drain(..) {
+            // A panic was already told where it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A verdict to come.
+struct Pending {
+    verdict: oneshot::Receiver<Verdict>,
+    lost: Verdict,
+}
+
+impl Pending {
+    fn wait(self) -> Verdict {
+        self.verdict.blocking_recv().unwrap_or(self.lost)
+    }
+}
+
+/// The verdict of a task whose judge is gone.
+fn lost(task: &Task) -> Verdict {
+    let failed = Failed::new(Status::Error, "the pool ended before this was judged");
+    Verdict {
+        id: Some(task.id.clone()),
+        ..refused(&task.check, failed)
+    }
+}
+
+struct Worker {
+    slot: Slot,
+    tasks: Arc<Mutex<mpsc::Receiver<Job>>>,
+    gold: Arc<GoldCache>,
+    comparison: Comparison,
+}
+
+impl Worker {
+    fn run(mut self, tested: Option<bool>, started: oneshot::Sender<Result<Layers, SandboxError>>) {
+        let ready = self.prepare(tested);
+        let is_ready = ready.is_ok();
+        if started.send(ready).is_err() || !is_ready {
+            return;
+        }
+        loop {
+            let job = self
+                .tasks
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .blocking_recv();
+            let Some(Job { task, reply }) = job else { return };
+            let mut bench = Bench {
+                slot: &mut self.slot,
+                gold: &self.gold,
+                comparison: self.comparison,
+            };
+            let verdict = catch_unwind(AssertUnwindSafe(|| bench.judge(&task))).unwrap_or_else(|_| {
+                self.slot.reset();
+                let failed = Failed::new(Status::Error, "the verifier itself failed on this task");
+                Verdict {
+                    id: Some(task.id.clone()),
+                    ..refused(&task.check, failed)
+                }
+            });
+            // Whoever asked may have left.
+            let _ = reply.send(verdict);
+        }
+    }
+
+    /// Starts the first zygote; `tested` runs the self-test too, and says whether escapes are accepted.
+    fn prepare(&mut self, tested: Option<bool>) -> Result<Layers, SandboxError> {
+        let limits = self.slot.limits();
+        let layers = self.slot.layers()?;
+        if let Some(insecure) = tested {
+            let escapes = self_test(self.slot.first()?, limits)?;
+            if !escapes.is_empty() && !insecure {
+                return Err(SandboxError::NotContained { escapes, layers });
+            }
+        }
+        Ok(layers)
+    }
+}

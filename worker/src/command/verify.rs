@@ -1,0 +1,203 @@
+//! `lyceum-worker verify`: judges tasks from a file.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Read as _, Write as _};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Args;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use lyceum_verifier::{Comparison, Limits, Namespaces, Status, Task, Verdict, Verifier, VerifierConfig, read_line};
+
+/// The longest line that is read. A longer one gets a verdict that says so.
+const MAX_LINE: u64 = 64 << 20;
+
+/// Judge proposals, answers, programs under test and mathematical answers: one line of JSON in, one verdict out, in order.
+///
+/// A task has an `id` and a `kind`:
+///
+///   {"id":"a","kind":"propose","type":"code_o","program":"def f(x): return x+1","input":"1"}
+///   {"id":"b","kind":"solve","type":"code_o","program":"def f(x): return x+1","input":"1","answer":"2"}
+///   {"id":"c","kind":"tests","program":"..","entry_point":"add","test":"def check(candidate): .."}
+///   {"id":"d","kind":"math","gold":"\\frac{1}{2}","answer":"0.5"}
+///
+/// docs/VERIFIER.md lists every kind with its fields. Programs run in a sandbox that is attacked once at the start; if an
+/// attack has an effect, nothing is judged.
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Verify {
+    /// File of tasks, a line of JSON each; `-` for standard input.
+    #[arg(long = "in", value_name = "TASKS.jsonl")]
+    input: PathBuf,
+    /// File for the verdicts, a line of JSON each; `-` for standard output.
+    #[arg(long = "out", value_name = "VERDICTS.jsonl")]
+    output: PathBuf,
+    #[command(flatten)]
+    pool: PoolArgs,
+}
+
+/// How the pool is made; the same for every command that judges.
+#[derive(Debug, Args)]
+pub(crate) struct PoolArgs {
+    /// Tasks to judge at once [default: one for each core].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// Interpreter for the programs [default: $LYCEUM_PYTHON, else .venv/bin/python here or above, else python3].
+    #[arg(long, value_name = "PATH")]
+    python: Option<PathBuf>,
+    /// CPU time for each call of a program, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = seconds)]
+    cpu_seconds: f64,
+    /// Wall-clock backstop for each call, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = seconds)]
+    wall_seconds: f64,
+    /// Address space of a program, in MiB.
+    #[arg(long, value_name = "MIB", default_value_t = 512, value_parser = clap::value_parser!(u64).range(64..=1 << 20))]
+    memory_mib: u64,
+    /// Compare values by type too: 1 is not True, 0.0 is not -0.0, NaN is NaN.
+    #[arg(long)]
+    strict: bool,
+    /// Do without namespaces, as on a machine that refuses them.
+    #[arg(long)]
+    no_namespaces: bool,
+    /// Judge although the self-test found that programs are not contained.
+    #[arg(long)]
+    insecure: bool,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if (0.01..=86_400.0).contains(&value) => Ok(value),
+        _ => Err("not a number of seconds from 0.01 to 86400".to_owned()),
+    }
+}
+
+impl PoolArgs {
+    /// The pool that these options describe.
+    pub(crate) fn config(&self) -> VerifierConfig {
+        let default = VerifierConfig::default();
+        VerifierConfig {
+            jobs: self.jobs.map_or(default.jobs, usize::from),
+            python: self.python.clone(),
+            limits: Limits {
+                cpu: Duration::from_secs_f64(self.cpu_seconds),
+                wall: Duration::from_secs_f64(self.wall_seconds),
+                memory: self.memory_mib << 20,
+            },
+            namespaces: if self.no_namespaces {
+                Namespaces::Never
+            } else {
+                Namespaces::Auto
+            },
+            comparison: if self.strict {
+                Comparison::Strict
+            } else {
+                Comparison::Python
+            },
+            insecure: self.insecure,
+        }
+    }
+}
+
+impl Verify {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        let (mut input, size): (Box<dyn BufRead>, Option<u64>) = if self.input.as_os_str() == "-" {
+            (Box::new(io::stdin().lock()), None)
+        } else {
+            let file = File::open(&self.input).with_context(|| format!("cannot read {}", self.input.display()))?;
+            let size = file.metadata().map(|metadata| metadata.len()).ok();
+            (Box::new(BufReader::new(file)), size)
+        };
+        let mut output: Box<dyn io::Write> = if self.output.as_os_str() == "-" {
+            Box::new(io::stdout().lock())
+        } else {
+            let file = File::create(&self.output).with_context(|| format!("cannot write {}", self.output.display()))?;
+            Box::new(BufWriter::new(file))
+        };
+        let verifier = Verifier::start(&self.pool.config())?;
+        eprintln!(
+            "Python {}, {} at once, confined by: {}",
+            verifier.interpreter().version,
+            verifier.jobs(),
+            verifier.layers()
+        );
+        let progress = progress_bar(size);
+        let mut failure = None;
+        let lines = std::iter::from_fn(|| {
+            let (line, length) = match read_bounded(&mut input) {
+                Ok(line) => line?,
+                Err(error) => {
+                    failure = Some(error);
+                    return None;
+                }
+            };
+            progress.inc(length);
+            Some(line)
+        });
+        for verdict in verifier.judge_lines(lines) {
+            serde_json::to_writer(&mut output, &verdict)?;
+            output.write_all(b"\n")?;
+        }
+        output
+            .flush()
+            .with_context(|| format!("cannot write {}", self.output.display()))?;
+        progress.finish_and_clear();
+        match failure {
+            None => Ok(()),
+            Some(error) => Err(error).with_context(|| format!("cannot read {}", self.input.display())),
+        }
+    }
+}
+
+/// One line and how many bytes it took; empty lines are passed over.
+type Line = (Result<Task, Verdict>, u64);
+
+fn read_bounded(input: &mut impl BufRead) -> io::Result<Option<Line>> {
+    let mut length = 0;
+    loop {
+        let mut line = Vec::new();
+        let taken = input.by_ref().take(MAX_LINE).read_until(b'\n', &mut line)? as u64;
+        length += taken;
+        if taken == 0 {
+            return Ok(None);
+        }
+        if taken == MAX_LINE && !line.ends_with(b"\n") {
+            length += skip_line(input)?;
+            let reason = format!("the line is longer than {MAX_LINE} bytes");
+            return Ok(Some((Err(Verdict::bare(None, Status::Malformed, reason)), length)));
+        }
+        if !line.trim_ascii().is_empty() {
+            let task = read_line(&line).map_err(|error| Verdict::bare(error.id, Status::Malformed, error.reason));
+            return Ok(Some((task, length)));
+        }
+    }
+}
+
+fn skip_line(input: &mut impl BufRead) -> io::Result<u64> {
+    let mut skipped = 0;
+    loop {
+        let part = input.fill_buf()?;
+        let (length, is_end) = match part.iter().position(|byte| *byte == b'\n') {
+            Some(at) => (at + 1, true),
+            None => (part.len(), part.is_empty()),
+        };
+        input.consume(length);
+        skipped += length as u64;
+        if is_end {
+            return Ok(skipped);
+        }
+    }
+}
+
+/// A bar over the bytes of the input, on the error stream if that is a terminal.
+fn progress_bar(size: Option<u64>) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(size, ProgressDrawTarget::stderr());
+    let template = if size.is_some() {
+        "{wide_bar} {bytes}/{total_bytes} of tasks, {eta} left"
+    } else {
+        "{spinner} {bytes} of tasks, {elapsed}"
+    };
+    bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar
+}
