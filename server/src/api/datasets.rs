@@ -52,7 +52,6 @@ pub(crate) struct CreateDataset {
     #[schema(min_length = 1, max_length = 200)]
     name: String,
     /// What it is for.
-    #[schema(inline)]
     purpose: DatasetPurpose,
     /// The suite of benchmarks that it belongs to.
     #[schemars(length(max = 200))]

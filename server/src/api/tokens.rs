@@ -46,7 +46,6 @@ pub(crate) struct CreateToken {
     #[schema(min_length = 1, max_length = 200)]
     name: String,
     /// What it allows.
-    #[schema(inline)]
     scope: TokenScope,
     /// When it ends by itself; never where this is left out.
     #[schemars(with = "Option<String>")]

@@ -25,8 +25,8 @@ pub(crate) struct TestServer {
     pub(crate) artifacts: ArtifactStore,
     address: SocketAddr,
     serving: Option<Serving>,
-    _folder: TempDir,
-    _database: TestDatabase,
+    folder: TempDir,
+    database: TestDatabase,
 }
 
 /// Limits small enough to be met.
@@ -78,8 +78,8 @@ impl TestServer {
             artifacts,
             address,
             serving: Some(serving),
-            _folder: folder,
-            _database: database,
+            folder,
+            database,
         }
     }
 
@@ -110,6 +110,21 @@ impl TestServer {
             headers: Vec::new(),
             token_id: None,
         }
+    }
+
+    /// Where it answers.
+    pub(crate) fn base(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// A folder that goes with the server.
+    pub(crate) fn folder(&self) -> &std::path::Path {
+        self.folder.path()
+    }
+
+    /// The address of its database.
+    pub(crate) fn database_url(&self) -> &str {
+        self.database.url()
     }
 
     pub(crate) async fn stop(mut self) {

@@ -1,6 +1,7 @@
 //! The REST API over a real Postgres and real connections.
 
 mod access;
+mod commands;
 mod coverage;
 mod creations;
 mod description;
@@ -11,4 +12,5 @@ mod lists;
 mod login;
 mod recipe;
 mod runs;
+mod schemathesis;
 mod stored;

@@ -1,0 +1,164 @@
+//! The commands that talk to the API or to its database.
+
+use lyceum_store::token::Scope;
+use serde_json::{Value, json};
+use std::{fs, process::Output};
+use tokio::process::Command;
+
+use crate::{
+    fixtures::filled,
+    harness::{TestServer, config},
+};
+
+async fn lyceum(server: &TestServer, arguments: &[&str]) -> Output {
+    let token = server.actor(Scope::Write).await.bearer();
+    Command::new(env!("CARGO_BIN_EXE_lyceum"))
+        .args(arguments)
+        .env("LYCEUM_URL", server.base())
+        .env("LYCEUM_TOKEN", token)
+        .env("LYCEUM_DATA", server.folder().join("data"))
+        .env("DATABASE_URL", server.database_url())
+        .kill_on_drop(true)
+        .output()
+        .await
+        .expect("lyceum")
+}
+
+async fn says(server: &TestServer, arguments: &[&str]) -> String {
+    let output = lyceum(server, arguments).await;
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    String::from_utf8(output.stdout).expect("text").trim().to_owned()
+}
+
+async fn refuses(server: &TestServer, arguments: &[&str]) -> String {
+    let output = lyceum(server, arguments).await;
+    assert_eq!(output.status.code(), Some(1), "{arguments:?}: {output:?}");
+    String::from_utf8(output.stderr).expect("text").trim().to_owned()
+}
+
+#[actix_web::test]
+async fn runs_are_created_and_steered_from_the_command_line() {
+    let server = TestServer::start().await;
+    let file = server.folder().join("run.toml");
+    fs::write(&file, toml::to_string(&config()).expect("TOML")).expect("a file");
+    let file = file.to_str().expect("a path");
+
+    let set = ["--set", "parameters.width=5", "--set", "seed=9"];
+    let dry = says(
+        &server,
+        &[&["run", "create", "--file", file, "--dry-run"], &set[..]].concat(),
+    )
+    .await;
+    assert_eq!(
+        serde_json::from_str::<Value>(&dry).expect("JSON")["parameters"]["width"],
+        5
+    );
+    let id = says(&server, &["run", "create", "--preset", "small", "--name", "by hand"]).await;
+    let list = says(&server, &["run", "list"]).await;
+    assert!(
+        list.lines().count() == 2 && list.contains(&id) && list.contains("by hand"),
+        "{list}"
+    );
+    let shown: Value = serde_json::from_str(&says(&server, &["run", "show", &id]).await).expect("JSON");
+    assert_eq!(shown["name"], "by hand");
+    assert!(says(&server, &["run", "pause", &id]).await.ends_with("is paused"));
+    assert!(
+        refuses(&server, &["run", "pause", &id])
+            .await
+            .contains("is paused, and only one that is running")
+    );
+    assert!(says(&server, &["run", "resume", &id]).await.ends_with("is running"));
+    let branch = says(&server, &["run", "fork", &id, "--step", "0"]).await;
+    assert_ne!(branch, id);
+    assert!(says(&server, &["run", "cancel", &id]).await.ends_with("is cancelled"));
+    let wrong = refuses(&server, &["run", "create", "--preset", "smal", "--set", "steps=0"]).await;
+    assert!(
+        wrong.contains("did you mean `small`?") && wrong.lines().count() == 1,
+        "{wrong}"
+    );
+    assert!(
+        refuses(&server, &["run", "create", "--preset", "small", "--set", "x"])
+            .await
+            .contains("sets nothing")
+    );
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn a_run_is_watched_to_its_end() {
+    let server = TestServer::start().await;
+    let made = filled(&server, 1).await;
+    let id = made.run.to_string();
+    let arguments = ["run", "watch", &id];
+    let watching = lyceum(&server, &arguments);
+    let cancelling = async {
+        let writer = server.actor(Scope::Write).await;
+        writer.act(&format!("/api/v1/runs/{id}/cancel")).await.expect(202);
+    };
+    let (watched, ()) = futures::join!(watching, cancelling);
+    assert_eq!(watched.status.code(), Some(1), "{watched:?}");
+    let said = String::from_utf8_lossy(&watched.stdout).into_owned();
+    assert!(said.contains("is cancelled at step 0 of 3"), "{said}");
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn tokens_are_made_listed_and_revoked_in_the_database() {
+    let server = TestServer::start().await;
+    let secret = says(
+        &server,
+        &["token", "create", "by hand", "--scope", "admin", "--expires-in", "30"],
+    )
+    .await;
+    let holder = server.anonymous().with("authorization", format!("Bearer {secret}"));
+    let kept = holder.get("/api/v1/tokens").await.expect(200).json();
+    let id = kept["items"]
+        .as_array()
+        .and_then(|all| all.iter().find(|token| token["name"] == "by hand"));
+    let id = id.and_then(|token| token["id"].as_str()).expect("an id").to_owned();
+    let list = says(&server, &["token", "list"]).await;
+    assert!(list.contains(&id) && !list.contains(&secret), "{list}");
+    says(&server, &["token", "revoke", &id]).await;
+    holder.get("/api/v1/tokens").await.expect(401);
+    assert!(
+        refuses(&server, &["token", "revoke", &uuid::Uuid::nil().to_string()])
+            .await
+            .contains("there is no token")
+    );
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn configs_are_checked_without_a_server() {
+    let server = TestServer::start().await;
+    let file = server.folder().join("run.json");
+    let mut wrong = config();
+    wrong["recipe"] = json!("no-such-recipe");
+    wrong["stepz"] = json!(1);
+    fs::write(&file, wrong.to_string()).expect("a file");
+    let file = file.to_str().expect("a path");
+    let faults = refuses(&server, &["config", "check", file]).await;
+    assert!(
+        faults.contains("/recipe: there is no recipe") && faults.contains("/stepz: there is no field"),
+        "{faults}"
+    );
+    assert!(
+        refuses(&server, &["config", "check", "/no/such/file.toml"])
+            .await
+            .contains("cannot read")
+    );
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn a_server_that_is_not_there_is_said_with_the_cure() {
+    let server = TestServer::start().await;
+    let said = refuses(&server, &["run", "list", "--url", "http://127.0.0.1:1"]).await;
+    assert!(
+        said.contains("cannot reach http://127.0.0.1:1") && said.lines().count() == 1,
+        "{said}"
+    );
+    let said = refuses(&server, &["run", "list", "--token", "lyc_wrong"]).await;
+    assert!(said.contains("unknown, revoked or has expired"), "{said}");
+    server.stop().await;
+}

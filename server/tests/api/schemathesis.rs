@@ -1,0 +1,68 @@
+//! Requests that nobody would think of, made by Schemathesis from the description: none may be answered with a 5xx.
+
+use lyceum_store::token::Scope;
+use std::{env, path::PathBuf, process::Stdio};
+use tokio::process::Command;
+
+use crate::{fixtures::filled, harness::TestServer};
+
+/// Where Schemathesis is installed, if it is.
+fn program() -> Option<PathBuf> {
+    env::var_os("SCHEMATHESIS")
+        .map(PathBuf::from)
+        .filter(|program| program.exists())
+}
+
+#[actix_web::test]
+async fn schemathesis_finds_no_server_error() {
+    let Some(program) = program() else {
+        eprintln!(
+            "skipped: Schemathesis is not installed; `pip install schemathesis` and set SCHEMATHESIS to its path"
+        );
+        return;
+    };
+    let server = TestServer::start().await;
+    filled(&server, 10).await;
+    let token = server.actor(Scope::Admin).await.bearer();
+    let output = Command::new(program)
+        .arg("run")
+        .arg(format!("{}/api/v1/openapi.json", server.base()))
+        .args(["--header", &format!("Authorization: Bearer {token}")])
+        .args([
+            "--checks",
+            "not_a_server_error",
+            "--phases",
+            "examples,coverage,fuzzing",
+        ])
+        .args([
+            "--max-examples",
+            "10",
+            "--seed",
+            "1",
+            "--workers",
+            "2",
+            "--request-timeout",
+            "30",
+        ])
+        // A stream of events goes on until its run ends, and revoking tokens at random would end the test's own.
+        .args([
+            "--exclude-operation-id",
+            "watch_run",
+            "--exclude-operation-id",
+            "revoke_token",
+        ])
+        .args(["--suppress-health-check", "all", "--no-color"])
+        .current_dir(server.folder())
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output()
+        .await
+        .expect("Schemathesis");
+    let said = format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(output.status.success(), "{said}");
+    server.stop().await;
+}
