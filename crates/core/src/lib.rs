@@ -6,6 +6,7 @@ pub mod config;
 pub mod evaluation;
 pub mod fault;
 pub mod id;
+pub mod memory;
 pub mod recipe;
 pub mod seed;
 pub mod verify;

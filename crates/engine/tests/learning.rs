@@ -1,5 +1,7 @@
 //! Learning against PyTorch's autograd (`fixtures/make_learning.py`), and against its own promises.
 
+#[path = "learning/bad_input.rs"]
+mod bad_input;
 #[path = "learning/batch.rs"]
 mod batch;
 #[path = "learning/fixtures.rs"]
@@ -8,3 +10,7 @@ mod fixtures;
 mod golden;
 #[path = "learning/layout.rs"]
 mod layout;
+#[path = "learning/members.rs"]
+mod members;
+#[path = "learning/memory.rs"]
+mod memory;

@@ -1,0 +1,115 @@
+//! Eight members in one batch against eight runs of one.
+
+use lyceum_engine::Population;
+use lyceum_engine::learn::{KlReference, TrainedTensor, TrainingSequence, Update, UpdateOptions};
+use lyceum_engine::population::{LoraShape, Projection};
+use tch::Device;
+
+use crate::batch::{fresh, member_weights};
+use crate::fixtures::{difference, model};
+use lyceum_engine::Precision;
+
+const MEMBERS: usize = 8;
+
+/// Members that differ, with sequences that differ in number and length.
+fn sequences(even: bool) -> Vec<Vec<TrainingSequence>> {
+    let sequence = |member: usize, index: usize| {
+        let (prompt, completion) = if even {
+            (5, 6)
+        } else {
+            (2 + index % 3, 1 + (member + index) % 7)
+        };
+        let id = |at: usize| ((member * 131 + index * 37 + at * 17) % 300) as i64;
+        TrainingSequence {
+            id: format!("{member}-{index}"),
+            prompt: (0..prompt).map(|at| id(at + 50)).collect(),
+            completion: (0..completion).map(id).collect(),
+            logprobs: vec![-5.0; completion],
+            advantage: if (member + index) % 2 == 0 { 1.0 } else { -0.5 },
+        }
+    };
+    let count = |member: usize| if even { 4 } else { 2 + member % 3 };
+    (0..MEMBERS)
+        .map(|member| (0..count(member)).map(|index| sequence(member, index)).collect())
+        .collect()
+}
+
+#[test]
+fn a_batch_of_eight_members_is_eight_runs_of_one() {
+    let model = model("qwen3-wide-heads", Precision::Fp32);
+    let shape = LoraShape::new(4, 8.0, false, Projection::ALL.to_vec()).unwrap();
+    let all = Population::initialise(&model.config, shape.clone(), MEMBERS, 3, Device::Cpu).unwrap();
+    for even in [true, false] {
+        let sequences = sequences(even);
+        let mut options = UpdateOptions {
+            micro_batch_tokens: 100,
+            ..UpdateOptions::default()
+        };
+        options.optimizer.learning_rate = 1e-3;
+        options.optimizer.eps = 1e-5;
+        options.optimizer.epochs = 2;
+        options.optimizer.minibatches = 2;
+        let update = Update {
+            model: &model,
+            options: &options,
+            reference: KlReference::Base,
+        };
+        let together = update.run(&all, &fresh(&all), &sequences, &mut |_| ()).unwrap();
+        for member in 0..MEMBERS {
+            let alone = Population::stack(shape.clone(), &[all.member(member).unwrap()]).unwrap();
+            let of_member = [sequences[member].clone()];
+            let alone = update.run(&alone, &fresh(&alone), &of_member, &mut |_| ()).unwrap();
+            let largest = difference(
+                &member_weights(&alone.population, 0),
+                &member_weights(&together.population, member),
+            );
+            assert!(largest < 2e-5, "member {member} is off by {largest}");
+            let (alone, together) = (alone.diagnostics[0], together.diagnostics[member]);
+            assert_eq!(alone.tokens, together.tokens);
+            assert!((alone.grad_norm - together.grad_norm).abs() < 1e-5 * alone.grad_norm);
+        }
+    }
+}
+
+#[test]
+fn members_without_sequences_stay_as_they_are() {
+    let model = model("qwen2-tied", Precision::Fp32);
+    let shape = LoraShape::new(4, 8.0, false, vec![Projection::Q, Projection::Down]).unwrap();
+    let all = Population::initialise(&model.config, shape, MEMBERS, 3, Device::Cpu).unwrap();
+    let mut sequences = sequences(false);
+    sequences[3].clear();
+    let options = UpdateOptions::default();
+    let update = Update {
+        model: &model,
+        options: &options,
+        reference: KlReference::Base,
+    };
+    let updated = update.run(&all, &fresh(&all), &sequences, &mut |_| ()).unwrap();
+    assert_eq!(member_weights(&updated.population, 3), member_weights(&all, 3));
+    assert_eq!((updated.state.steps[3], updated.state.steps[4]), (0, 1));
+    assert_ne!(member_weights(&updated.population, 4), member_weights(&all, 4));
+}
+
+#[test]
+fn bf16_points_where_fp32_points() {
+    let gradients = |precision| {
+        let model = model("qwen2-tied", precision);
+        let shape = LoraShape::new(4, 8.0, false, Projection::ALL.to_vec()).unwrap();
+        let all = Population::initialise(&model.config, shape, MEMBERS, 3, Device::Cpu).unwrap();
+        let options = UpdateOptions::default();
+        let update = Update {
+            model: &model,
+            options: &options,
+            reference: KlReference::Base,
+        };
+        let piece = update
+            .gradient_piece(&all, &sequences(false), 0, 1, &mut |_| ())
+            .unwrap();
+        assert_eq!(TrainedTensor::of_population(&all).len(), piece.tensors().count());
+        crate::batch::gradient_values(&piece)
+    };
+    let (wide, narrow) = (gradients(Precision::Fp32), gradients(Precision::Bf16));
+    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum::<f64>();
+    let cosine = dot(&wide, &narrow) / (dot(&wide, &wide) * dot(&narrow, &narrow)).sqrt();
+    assert!(cosine > 0.99, "{cosine}");
+}
