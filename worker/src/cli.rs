@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::command::verify::Verify;
+use crate::command::{verify::Verify, work::Work};
 
 /// Takes work from a Lyceum server and runs it, or runs any kind of work by hand from files.
 #[derive(Debug, Parser)]
@@ -15,6 +15,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Verify(Verify),
+    Work(Work),
 }
 
 impl Cli {
@@ -22,6 +23,7 @@ impl Cli {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         match self.command {
             Command::Verify(command) => command.run(),
+            Command::Work(command) => command.run(),
         }
     }
 }

@@ -2,4 +2,5 @@
 //! handlers uses [`runtime::Runtime`] alike.
 
 pub mod handler;
+pub mod handlers;
 pub mod runtime;

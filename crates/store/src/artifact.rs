@@ -1,7 +1,9 @@
 //! Files by the hash of their content: adapters, optimizer state, token batches, gradients, samples.
 
 mod hold;
+mod remote;
 mod store;
 
 pub use hold::{Reason, collect, hold, release_step};
+pub use remote::{RemoteArtifacts, RemoteError};
 pub use store::ArtifactStore;

@@ -69,6 +69,9 @@ pub enum StoreError {
     /// The artifact store could not read or write.
     #[error("the artifact store: {0}")]
     Artifacts(#[from] object_store::Error),
+    /// The server that keeps the artifacts did not do as asked.
+    #[error("artifacts through the server: {0}")]
+    Remote(String),
     /// Bytes that do not hash to their name.
     #[error("artifact {digest} is damaged: its bytes hash to {found}")]
     Damaged {
@@ -89,6 +92,12 @@ pub enum StoreError {
         /// The last.
         last: u32,
     },
+}
+
+impl From<crate::artifact::RemoteError> for StoreError {
+    fn from(error: crate::artifact::RemoteError) -> Self {
+        Self::Remote(error.to_string())
+    }
 }
 
 impl StoreError {
@@ -122,6 +131,7 @@ impl StoreError {
                 .is_some_and(|code| ["08", "40", "53", "55", "57"].contains(&code.get(..2).unwrap_or_default())),
             Self::Database(error) => !matches!(error, sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_)),
             Self::Artifacts(error) => !matches!(error, object_store::Error::NotFound { .. }),
+            Self::Remote(_) => true,
             _ => false,
         }
     }

@@ -4,7 +4,7 @@ use lyceum_core::{artifact::Digest, id::ExecutionId};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::ArtifactStore;
+use super::{ArtifactStore, store::remove};
 use crate::Result;
 
 /// Why an artifact is kept.
@@ -76,7 +76,8 @@ pub async fn release_step(tx: &mut PgConnection, execution: ExecutionId, step: u
 /// Removes artifacts that nothing has held for an hour, at most `limit`; returns how many. The hour covers the time between
 /// the writing of an artifact and of the result that names it.
 pub async fn collect(store: &ArtifactStore, limit: i64) -> Result<u32> {
-    let mut tx = store.pool().begin().await?;
+    let Some((objects, pool)) = store.objects() else { return Ok(0) };
+    let mut tx = pool.begin().await?;
     let unheld: Vec<String> = sqlx::query_scalar(
         "UPDATE artifacts SET removed_at = now() WHERE digest IN (
              SELECT digest FROM artifacts a WHERE removed_at IS NULL AND created_at < now() - interval '1 hour'
@@ -89,7 +90,7 @@ pub async fn collect(store: &ArtifactStore, limit: i64) -> Result<u32> {
     .await?;
     let mut removed = 0;
     for digest in unheld.iter().filter_map(|digest| digest.parse().ok()) {
-        store.remove(digest).await?;
+        remove(objects, digest).await?;
         removed += 1;
     }
     tx.commit().await?;

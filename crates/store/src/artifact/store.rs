@@ -5,13 +5,17 @@ use object_store::{ObjectStore, ObjectStoreExt as _, PutPayload, local::LocalFil
 use sqlx::PgPool;
 use std::sync::Arc;
 
+use super::{RemoteArtifacts, RemoteError};
 use crate::{Result, StoreError};
 
-/// Artifacts in a folder or an object store, with a row each.
+/// Artifacts in a folder or an object store with a row each, or those of a server.
 #[derive(Clone, Debug)]
-pub struct ArtifactStore {
-    objects: Arc<dyn ObjectStore>,
-    pool: PgPool,
+pub struct ArtifactStore(Place);
+
+#[derive(Clone, Debug)]
+enum Place {
+    Objects { objects: Arc<dyn ObjectStore>, pool: PgPool },
+    Server(RemoteArtifacts),
 }
 
 impl ArtifactStore {
@@ -20,19 +24,19 @@ impl ArtifactStore {
     /// # Errors
     /// A folder that cannot be made or entered.
     pub fn folder(folder: &std::path::Path, pool: PgPool) -> Result<Self> {
-        std::fs::create_dir_all(folder).map_err(|source| object_store::Error::Generic {
-            store: "folder",
-            source: Box::new(source),
-        })?;
-        Ok(Self {
-            objects: Arc::new(LocalFileSystem::new_with_prefix(folder)?),
-            pool,
-        })
+        std::fs::create_dir_all(folder)
+            .map_err(|source| object_store::Error::Generic { store: "folder", source: Box::new(source) })?;
+        Ok(Self::new(Arc::new(LocalFileSystem::new_with_prefix(folder)?), pool))
     }
 
     /// Artifacts in any object store.
     pub fn new(objects: Arc<dyn ObjectStore>, pool: PgPool) -> Self {
-        Self { objects, pool }
+        Self(Place::Objects { objects, pool })
+    }
+
+    /// Artifacts of a server, which keeps their rows.
+    pub fn remote(server: RemoteArtifacts) -> Self {
+        Self(Place::Server(server))
     }
 
     /// Writes `bytes` and returns their name. Writing what is there already is harmless.
@@ -41,19 +45,26 @@ impl ArtifactStore {
     /// When the bytes cannot be written, as on a full disk; then nothing names them.
     pub async fn put(&self, kind: ArtifactKind, bytes: Vec<u8>) -> Result<Digest> {
         let digest = Digest::of(&bytes);
-        let length = i64::try_from(bytes.len()).unwrap_or(i64::MAX);
-        // The row comes first and is young, so that a collection which runs beside this leaves the bytes alone; whoever
-        // names an artifact does so after this returns.
-        sqlx::query(
-            "INSERT INTO artifacts (digest, kind, bytes) VALUES ($1, $2, $3)
-             ON CONFLICT (digest) DO UPDATE SET created_at = now(), removed_at = NULL",
-        )
-        .bind(digest.to_string())
-        .bind(kind.name())
-        .bind(length)
-        .execute(&self.pool)
-        .await?;
-        self.objects.put(&place(digest), PutPayload::from(bytes)).await?;
+        match &self.0 {
+            Place::Objects { objects, pool } => {
+                // The row comes first and is young, so that a collection which runs beside this leaves the bytes alone;
+                // whoever names an artifact does so after this returns.
+                sqlx::query(
+                    "INSERT INTO artifacts (digest, kind, bytes) VALUES ($1, $2, $3)
+                     ON CONFLICT (digest) DO UPDATE SET created_at = now(), removed_at = NULL",
+                )
+                .bind(digest.to_string())
+                .bind(kind.name())
+                .bind(i64::try_from(bytes.len()).unwrap_or(i64::MAX))
+                .execute(pool)
+                .await?;
+                objects.put(&place(digest), PutPayload::from(bytes)).await?;
+            }
+            Place::Server(server) => {
+                let server = server.clone();
+                blocking(move || server.put(kind, digest, &bytes)).await?;
+            }
+        }
         Ok(digest)
     }
 
@@ -62,29 +73,42 @@ impl ArtifactStore {
     /// # Errors
     /// [`StoreError::NotFound`], or [`StoreError::Damaged`] when they are not what they were.
     pub async fn get(&self, digest: Digest) -> Result<Vec<u8>> {
-        let bytes = match self.objects.get(&place(digest)).await {
-            Ok(object) => object.bytes().await?,
-            Err(object_store::Error::NotFound { .. }) => return Err(StoreError::not_found("artifact", digest)),
-            Err(error) => return Err(error.into()),
+        let bytes = match &self.0 {
+            Place::Objects { objects, .. } => match objects.get(&place(digest)).await {
+                Ok(object) => Some(object.bytes().await?.into()),
+                Err(object_store::Error::NotFound { .. }) => None,
+                Err(error) => return Err(error.into()),
+            },
+            Place::Server(server) => {
+                let server = server.clone();
+                blocking(move || server.get(digest)).await?
+            }
         };
+        let bytes: Vec<u8> = bytes.ok_or_else(|| StoreError::not_found("artifact", digest))?;
         let found = Digest::of(&bytes);
-        if found == digest {
-            Ok(bytes.into())
-        } else {
-            Err(StoreError::Damaged { digest, found })
-        }
+        if found == digest { Ok(bytes) } else { Err(StoreError::Damaged { digest, found }) }
     }
 
-    pub(super) async fn remove(&self, digest: Digest) -> Result<()> {
-        match self.objects.delete(&place(digest)).await {
-            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
-            Err(error) => Err(error.into()),
+    /// What can be collected: the objects and their rows. A server collects its own.
+    pub(super) fn objects(&self) -> Option<(&Arc<dyn ObjectStore>, &PgPool)> {
+        match &self.0 {
+            Place::Objects { objects, pool } => Some((objects, pool)),
+            Place::Server(_) => None,
         }
     }
+}
 
-    pub(super) fn pool(&self) -> &PgPool {
-        &self.pool
+/// Removes the object called `digest`, if it is there.
+pub(super) async fn remove(objects: &Arc<dyn ObjectStore>, digest: Digest) -> Result<()> {
+    match objects.delete(&place(digest)).await {
+        Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+        Err(error) => Err(error.into()),
     }
+}
+
+async fn blocking<T: Send + 'static>(ask: impl FnOnce() -> Result<T, RemoteError> + Send + 'static) -> Result<T> {
+    let answer = tokio::task::spawn_blocking(ask).await;
+    Ok(answer.map_err(|lost| StoreError::Remote(lost.to_string()))??)
 }
 
 /// Two letters a folder, so that none grows large.

@@ -1,0 +1,121 @@
+//! `lyceum-worker work`: takes work from the queue until told to stop.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use lyceum_core::work::WorkKind;
+use lyceum_store::Store;
+use lyceum_store::artifact::{ArtifactStore, RemoteArtifacts};
+use lyceum_verifier::Verifier;
+use lyceum_worker::handler::Handler;
+use lyceum_worker::handlers::VerifyHandler;
+use lyceum_worker::runtime::{Runtime, Settings};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::verify::PoolArgs;
+
+/// Take work from a database's queue and run it, until told to stop.
+///
+/// On the server's machine:
+///
+///   lyceum-worker work --database postgres://lyceum@localhost/lyceum --artifacts /var/lib/lyceum/artifacts
+///
+/// On another machine, with artifacts through the server:
+///
+///   LYCEUM_TOKEN=lyc_… lyceum-worker work --database postgres://… --server http://lyceum.example:8080
+///
+/// SIGTERM or Ctrl-C lets what is held end within --drain-seconds and hands the rest back; a second one hands back at once.
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Work {
+    /// The database that the server uses.
+    #[arg(long, env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
+    database: String,
+    /// The folder of the artifacts, where this machine has it.
+    #[arg(long, env = "LYCEUM_ARTIFACTS", value_name = "DIR")]
+    artifacts: Option<PathBuf>,
+    /// The server, through which artifacts are read and written where there is no folder.
+    #[arg(long, env = "LYCEUM_SERVER", value_name = "URL")]
+    server: Option<String>,
+    /// A token of scope write for the server.
+    #[arg(long, env = "LYCEUM_TOKEN", value_name = "TOKEN", hide_env_values = true)]
+    token: Option<String>,
+    /// What to call this worker [default: a new name].
+    #[arg(long, env = "LYCEUM_WORKER_NAME", value_name = "NAME")]
+    name: Option<String>,
+    /// Kinds of work to take, separated by commas [default: all that this worker can serve].
+    #[arg(long, env = "LYCEUM_KINDS", value_name = "KINDS", value_delimiter = ',')]
+    kinds: Vec<WorkKind>,
+    /// Seconds that held work has to end when the worker is told to stop.
+    #[arg(long, env = "LYCEUM_DRAIN_SECONDS", value_name = "SECONDS", default_value_t = 25)]
+    drain_seconds: u64,
+    /// Seconds that a claim holds without renewal: a lost worker's items are tried again after this.
+    #[arg(long, env = "LYCEUM_LEASE_SECONDS", value_name = "SECONDS", default_value_t = 30,
+          value_parser = clap::value_parser!(u64).range(2..=3600))]
+    lease_seconds: u64,
+    #[command(flatten)]
+    pool: PoolArgs,
+}
+
+impl Work {
+    /// Works until told to stop.
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        tracing_subscriber::fmt()
+            .with_env_filter(
+                tracing_subscriber::EnvFilter::try_from_env("LYCEUM_LOG").unwrap_or_else(|_| "info".into()),
+            )
+            .with_writer(std::io::stderr)
+            .init();
+        let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        threads.block_on(self.work())
+    }
+
+    async fn work(self) -> anyhow::Result<()> {
+        let handlers = self.handlers()?;
+        let store = Store::connect(&self.database, 12).await.context("cannot use the database (--database)")?;
+        let artifacts = match (&self.artifacts, &self.server, &self.token) {
+            (Some(folder), ..) => ArtifactStore::folder(folder, store.pool().clone())?,
+            (None, Some(server), Some(token)) => ArtifactStore::remote(RemoteArtifacts::new(server, token)),
+            _ => bail!("say where artifacts are: --artifacts DIR, or --server URL with --token"),
+        };
+        let jobs = self.pool.config().jobs;
+        let defaults = Settings::default();
+        let settings = Settings {
+            name: self.name.clone().unwrap_or(defaults.name.clone()),
+            verifier_slots: jobs,
+            lease: Duration::from_secs(self.lease_seconds),
+            drain_time: Duration::from_secs(self.drain_seconds),
+            ..defaults
+        };
+        let kinds: Vec<&str> = handlers.iter().map(|handler| handler.kind().name()).collect();
+        let name = settings.name.clone();
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let runtime = Runtime::start(store, artifacts, handlers, settings).await?;
+        tracing::info!(worker.name = %name, kinds = kinds.join(","), "worker {name} takes {}", kinds.join(", "));
+        tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
+        tracing::info!("told to stop; what is held has {} s to end", self.drain_seconds);
+        let hurry = runtime.abandon_token();
+        tokio::spawn(async move {
+            tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
+            hurry.cancel();
+        });
+        runtime.drain().await;
+        Ok(())
+    }
+
+    /// The handlers of the kinds that were asked for, or of all that there are.
+    fn handlers(&self) -> anyhow::Result<Vec<Arc<dyn Handler>>> {
+        const SERVED: [WorkKind; 1] = [WorkKind::Verify];
+        if let Some(kind) = self.kinds.iter().find(|kind| !SERVED.contains(kind)) {
+            bail!("this release's worker cannot serve --kinds {kind}: verify is what it can");
+        }
+        let pool = self.pool.config();
+        let jobs = pool.jobs;
+        let verifier = Verifier::start(&pool).context("the sandbox of `verify` cannot be used")?;
+        Ok(vec![Arc::new(VerifyHandler::new(verifier, jobs))])
+    }
+}

@@ -1,0 +1,5 @@
+//! The product's handlers, one file a kind of work.
+
+mod verify;
+
+pub use verify::VerifyHandler;
