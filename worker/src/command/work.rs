@@ -69,13 +69,15 @@ impl Work {
             )
             .with_writer(std::io::stderr)
             .init();
+        let handlers = self.handlers()?;
         let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        threads.block_on(self.work())
+        threads.block_on(self.work(handlers))
     }
 
-    async fn work(self) -> anyhow::Result<()> {
-        let handlers = self.handlers()?;
-        let store = Store::connect(&self.database, 12).await.context("cannot use the database (--database)")?;
+    async fn work(self, handlers: Vec<Arc<dyn Handler>>) -> anyhow::Result<()> {
+        let store = Store::connect(&self.database, 12)
+            .await
+            .context("cannot use the database (--database)")?;
         let artifacts = match (&self.artifacts, &self.server, &self.token) {
             (Some(folder), ..) => ArtifactStore::folder(folder, store.pool().clone())?,
             (None, Some(server), Some(token)) => ArtifactStore::remote(RemoteArtifacts::new(server, token)),
@@ -111,7 +113,7 @@ impl Work {
     fn handlers(&self) -> anyhow::Result<Vec<Arc<dyn Handler>>> {
         const SERVED: [WorkKind; 1] = [WorkKind::Verify];
         if let Some(kind) = self.kinds.iter().find(|kind| !SERVED.contains(kind)) {
-            bail!("this release's worker cannot serve --kinds {kind}: verify is what it can");
+            bail!("this release's worker cannot serve --kinds {kind}; it can serve: verify");
         }
         let pool = self.pool.config();
         let jobs = pool.jobs;

@@ -1,10 +1,6 @@
 //! `verify`: tasks to the sandbox, verdicts back.
 
-use futures::{
-    FutureExt as _, StreamExt as _,
-    future::BoxFuture,
-    stream,
-};
+use futures::{FutureExt as _, StreamExt as _, future::BoxFuture, stream};
 use lyceum_core::work::{Outcome, Payload, VerifyResult, WorkKind};
 use lyceum_verifier::Verifier;
 use std::sync::Arc;
@@ -21,7 +17,10 @@ pub struct VerifyHandler {
 impl VerifyHandler {
     /// Judges with `verifier`, which has `jobs` threads.
     pub fn new(verifier: Verifier, jobs: usize) -> Self {
-        Self { verifier, at_once: 2 * jobs.max(1) }
+        Self {
+            verifier,
+            at_once: 2 * jobs.max(1),
+        }
     }
 }
 
@@ -33,12 +32,16 @@ impl Handler for VerifyHandler {
     fn run(self: Arc<Self>, payload: Payload, context: Context) -> BoxFuture<'static, Result<Outcome, HandlerError>> {
         async move {
             let Payload::Verify(verify) = payload else {
-                return Err(HandlerError::Permanent(format!("a payload of kind {} to verify", payload.kind())));
+                return Err(HandlerError::Permanent(format!(
+                    "a payload of kind {} to verify",
+                    payload.kind()
+                )));
             };
             let total = verify.tasks.len().max(1);
             let mut verdicts = Vec::with_capacity(verify.tasks.len());
-            let mut judged =
-                stream::iter(verify.tasks).map(|task| self.verifier.judge_async(task)).buffered(self.at_once);
+            let mut judged = stream::iter(verify.tasks)
+                .map(|task| self.verifier.judge_async(task))
+                .buffered(self.at_once);
             while let Some(verdict) = judged.next().await {
                 verdicts.push(verdict);
                 context.progress(verdicts.len() as f32 / total as f32, "judging");

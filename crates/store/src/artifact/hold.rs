@@ -76,7 +76,9 @@ pub async fn release_step(tx: &mut PgConnection, execution: ExecutionId, step: u
 /// Removes artifacts that nothing has held for an hour, at most `limit`; returns how many. The hour covers the time between
 /// the writing of an artifact and of the result that names it.
 pub async fn collect(store: &ArtifactStore, limit: i64) -> Result<u32> {
-    let Some((objects, pool)) = store.objects() else { return Ok(0) };
+    let Some((objects, pool)) = store.objects() else {
+        return Ok(0);
+    };
     let mut tx = pool.begin().await?;
     let unheld: Vec<String> = sqlx::query_scalar(
         "UPDATE artifacts SET removed_at = now() WHERE digest IN (

@@ -48,7 +48,10 @@ pub enum RemoteError {
 
 impl fmt::Debug for RemoteArtifacts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RemoteArtifacts").field("server", &self.server).field("token", &"…").finish_non_exhaustive()
+        f.debug_struct("RemoteArtifacts")
+            .field("server", &self.server)
+            .field("token", &"…")
+            .finish_non_exhaustive()
     }
 }
 
@@ -56,7 +59,11 @@ impl RemoteArtifacts {
     /// The artifacts of the server at `server`, such as `http://10.0.0.1:8080`, with a token of scope `write`.
     pub fn new(server: &str, token: &str) -> Self {
         let agent = Agent::config_builder().http_status_as_error(false).build().into();
-        Self { agent, server: server.trim_end_matches('/').to_owned(), token: token.into() }
+        Self {
+            agent,
+            server: server.trim_end_matches('/').to_owned(),
+            token: token.into(),
+        }
     }
 
     /// Sends `bytes`. Blocks.
@@ -72,8 +79,11 @@ impl RemoteArtifacts {
 
     /// The bytes called `digest`; none when the server has none. Blocks.
     pub(super) fn get(&self, digest: Digest) -> Result<Option<Vec<u8>>, RemoteError> {
-        let asked =
-            self.agent.get(self.place(digest)).header("Authorization", format!("Bearer {}", self.token)).call();
+        let asked = self
+            .agent
+            .get(self.place(digest))
+            .header("Authorization", format!("Bearer {}", self.token))
+            .call();
         match self.read(asked) {
             Err(RemoteError::Refused { status: 404, .. }) => Ok(None),
             read => read.map(Some),
@@ -86,8 +96,10 @@ impl RemoteArtifacts {
 
     fn read(&self, answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<Vec<u8>, RemoteError> {
         let server = || self.server.clone();
-        let mut answer =
-            answer.map_err(|source| RemoteError::Unreachable { server: server(), source: Box::new(source) })?;
+        let mut answer = answer.map_err(|source| RemoteError::Unreachable {
+            server: server(),
+            source: Box::new(source),
+        })?;
         let mut bytes = Vec::new();
         answer
             .body_mut()
@@ -95,11 +107,18 @@ impl RemoteArtifacts {
             .limit(LIMIT)
             .reader()
             .read_to_end(&mut bytes)
-            .map_err(|source| RemoteError::BrokeOff { server: server(), source })?;
+            .map_err(|source| RemoteError::BrokeOff {
+                server: server(),
+                source,
+            })?;
         if answer.status().is_success() {
             return Ok(bytes);
         }
         let detail = String::from_utf8_lossy(&bytes).chars().take(500).collect();
-        Err(RemoteError::Refused { server: server(), status: answer.status().as_u16(), detail })
+        Err(RemoteError::Refused {
+            server: server(),
+            status: answer.status().as_u16(),
+            detail,
+        })
     }
 }

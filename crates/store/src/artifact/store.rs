@@ -14,7 +14,10 @@ pub struct ArtifactStore(Place);
 
 #[derive(Clone, Debug)]
 enum Place {
-    Objects { objects: Arc<dyn ObjectStore>, pool: PgPool },
+    Objects {
+        objects: Arc<dyn ObjectStore>,
+        pool: PgPool,
+    },
     Server(RemoteArtifacts),
 }
 
@@ -24,8 +27,10 @@ impl ArtifactStore {
     /// # Errors
     /// A folder that cannot be made or entered.
     pub fn folder(folder: &std::path::Path, pool: PgPool) -> Result<Self> {
-        std::fs::create_dir_all(folder)
-            .map_err(|source| object_store::Error::Generic { store: "folder", source: Box::new(source) })?;
+        std::fs::create_dir_all(folder).map_err(|source| object_store::Error::Generic {
+            store: "folder",
+            source: Box::new(source),
+        })?;
         Ok(Self::new(Arc::new(LocalFileSystem::new_with_prefix(folder)?), pool))
     }
 
@@ -86,7 +91,11 @@ impl ArtifactStore {
         };
         let bytes: Vec<u8> = bytes.ok_or_else(|| StoreError::not_found("artifact", digest))?;
         let found = Digest::of(&bytes);
-        if found == digest { Ok(bytes) } else { Err(StoreError::Damaged { digest, found }) }
+        if found == digest {
+            Ok(bytes)
+        } else {
+            Err(StoreError::Damaged { digest, found })
+        }
     }
 
     /// What can be collected: the objects and their rows. A server collects its own.
