@@ -4,7 +4,9 @@
 //! `cargo run --release -p lyceum-server --example lists [-- --problems N --rounds N]`
 
 use std::{
+    fs::{self, Permissions},
     net::SocketAddr,
+    os::unix::fs::PermissionsExt as _,
     time::{Duration, Instant},
 };
 
@@ -178,6 +180,8 @@ fn main() -> anyhow::Result<()> {
 
 async fn time_lists(options: Options) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
+    // As root, Postgres runs as another user, who has to pass through.
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o711))?;
     let postgres = PrivatePostgres::start(folder.path()).await?;
     let store = Store::connect(postgres.url(), 8).await?;
     store.migrate().await?;

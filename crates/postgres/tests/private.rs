@@ -67,6 +67,16 @@ async fn what_is_written_is_there_after_a_restart() {
 }
 
 #[tokio::test]
+async fn another_process_finds_it_while_it_runs() {
+    let folder = data_folder();
+    assert_eq!(PrivatePostgres::running(folder.path()), None);
+    let postgres = PrivatePostgres::start(folder.path()).await.unwrap();
+    assert_eq!(PrivatePostgres::running(folder.path()).as_deref(), Some(postgres.url()));
+    postgres.stop().await;
+    assert_eq!(PrivatePostgres::running(folder.path()), None);
+}
+
+#[tokio::test]
 async fn the_queues_extensions_are_installed() {
     let folder = data_folder();
     let postgres = PrivatePostgres::start(folder.path()).await.unwrap();

@@ -1,6 +1,7 @@
 //! The REST API over a real Postgres and real connections.
 
 mod access;
+mod answers;
 mod commands;
 mod coverage;
 mod creations;
