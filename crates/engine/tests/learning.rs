@@ -14,3 +14,5 @@ mod layout;
 mod members;
 #[path = "learning/memory.rs"]
 mod memory;
+#[path = "learning/task.rs"]
+mod task;

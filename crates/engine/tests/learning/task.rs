@@ -1,0 +1,128 @@
+//! Learning by reinforcement, from generated samples to a known optimum.
+
+use lyceum_core::work::{OldPolicy, PolicyLoss};
+use lyceum_engine::generate::{GenerationOptions, GenerationRequest, Generator, SamplingParams, StopConditions};
+use lyceum_engine::learn::{KlReference, Loss, TrainingSequence, Update, UpdateOptions};
+use lyceum_engine::population::{LoraShape, Projection};
+use lyceum_engine::{Model, Population, Precision};
+use tch::Device;
+
+use crate::batch::fresh;
+use crate::fixtures::model;
+
+const MEMBERS: usize = 8;
+const SAMPLES: usize = 64;
+const PROMPTS: [i64; 2] = [1, 23];
+const VOCABULARY: i64 = 48;
+const STEPS: u64 = 60;
+
+/// The token that a member is to say, whatever it is asked.
+fn optimum(member: usize) -> i64 {
+    5 + 5 * member as i64
+}
+
+fn sample(model: &Model, population: &Population, seed: u64) -> Vec<Vec<TrainingSequence>> {
+    let request = |member: usize, prompt: i64| GenerationRequest {
+        id: String::new(),
+        prompt: vec![prompt],
+        adapter: Some(member),
+        n: SAMPLES,
+        max_tokens: 1,
+        sampling: SamplingParams::default(),
+        seed: seed * 1000 + member as u64 * 100 + prompt as u64,
+        stop: StopConditions {
+            ignore_eos: true,
+            ..StopConditions::default()
+        },
+    };
+    let requests: Vec<_> = (0..MEMBERS)
+        .flat_map(|member| PROMPTS.map(|prompt| request(member, prompt)))
+        .collect();
+    let options = GenerationOptions {
+        max_slots: MEMBERS * PROMPTS.len() * SAMPLES,
+        ..GenerationOptions::default()
+    };
+    let generator = Generator {
+        model,
+        population: Some(population),
+        tokenizer: None,
+    };
+    let results = generator.generate(&requests, &options, &mut |_| ()).unwrap().results;
+    let mut sequences = vec![Vec::new(); MEMBERS];
+    for (request, result) in requests.iter().zip(results) {
+        for completion in result.completions {
+            sequences[request.adapter.unwrap()].push(TrainingSequence {
+                id: String::new(),
+                prompt: request.prompt.clone(),
+                completion: completion.ids,
+                logprobs: completion.logprobs,
+                advantage: 0.0,
+            });
+        }
+    }
+    sequences
+}
+
+/// Share of the sequences that are the optimum.
+fn success(member: usize, sequences: &[TrainingSequence]) -> f32 {
+    let right = sequences
+        .iter()
+        .filter(|sequence| sequence.completion == [optimum(member)]);
+    right.count() as f32 / sequences.len() as f32
+}
+
+/// Reward 1 for the optimum and 0 for anything else, relative to the mean of the prompt's samples, by their deviation.
+fn set_advantages(member: usize, samples: &mut [TrainingSequence]) {
+    let mean = success(member, samples);
+    let deviation = (mean * (1.0 - mean)).sqrt() + 0.01;
+    for sequence in samples {
+        let reward = if sequence.completion == [optimum(member)] {
+            1.0
+        } else {
+            0.0
+        };
+        sequence.advantage = (reward - mean) / deviation;
+    }
+}
+
+#[test]
+fn eight_members_reach_eight_different_optima_in_one_run() {
+    let mut model = model("qwen2-tied", Precision::Fp32);
+    // A vocabulary that is soon explored, and logits that can tell its ids apart.
+    model.config.vocab_size = VOCABULARY;
+    model.embed_tokens = model.embed_tokens.narrow(0, 0, VOCABULARY);
+    model.lm_head = &model.embed_tokens * 2.0;
+    let shape = LoraShape::new(8, 16.0, false, Projection::ALL.to_vec()).unwrap();
+    let mut population = Population::initialise(&model.config, shape, MEMBERS, 7, Device::Cpu).unwrap();
+    let mut state = fresh(&population);
+    let mut options = UpdateOptions {
+        loss: Loss::PolicyGradient(PolicyLoss {
+            old_policy: OldPolicy::Trainer,
+            ..PolicyLoss::default()
+        }),
+        micro_batch_tokens: 4096,
+        recompute: false,
+        ..UpdateOptions::default()
+    };
+    options.optimizer.learning_rate = 5e-3;
+    for step in 0..STEPS {
+        let mut sequences = sample(&model, &population, step);
+        for (member, of_member) in sequences.iter_mut().enumerate() {
+            of_member
+                .chunks_mut(SAMPLES)
+                .for_each(|samples| set_advantages(member, samples));
+        }
+        let update = Update {
+            model: &model,
+            options: &options,
+            reference: KlReference::Base,
+        };
+        let updated = update.run(&population, &state, &sequences, &mut |_| ()).unwrap();
+        (population, state) = (updated.population, updated.state);
+    }
+    let sequences = sample(&model, &population, STEPS);
+    for (member, sequences) in sequences.iter().enumerate() {
+        let reached = success(member, sequences);
+        assert!(reached > 0.95, "member {member} reached {reached}");
+    }
+}
