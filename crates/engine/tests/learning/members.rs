@@ -25,7 +25,7 @@ fn sequences(even: bool) -> Vec<Vec<TrainingSequence>> {
             prompt: (0..prompt).map(|at| id(at + 50)).collect(),
             completion: (0..completion).map(id).collect(),
             logprobs: vec![-5.0; completion],
-            advantage: if (member + index) % 2 == 0 { 1.0 } else { -0.5 },
+            advantage: if (member + index).is_multiple_of(2) { 1.0 } else { -0.5 },
         }
     };
     let count = |member: usize| if even { 4 } else { 2 + member % 3 };
@@ -55,9 +55,9 @@ fn a_batch_of_eight_members_is_eight_runs_of_one() {
             reference: KlReference::Base,
         };
         let together = update.run(&all, &fresh(&all), &sequences, &mut |_| ()).unwrap();
-        for member in 0..MEMBERS {
+        for (member, of_member) in sequences.iter().enumerate() {
             let alone = Population::stack(shape.clone(), &[all.member(member).unwrap()]).unwrap();
-            let of_member = [sequences[member].clone()];
+            let of_member = [of_member.clone()];
             let alone = update.run(&alone, &fresh(&alone), &of_member, &mut |_| ()).unwrap();
             let largest = difference(
                 &member_weights(&alone.population, 0),

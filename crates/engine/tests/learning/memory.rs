@@ -99,7 +99,7 @@ fn sequences(samples: usize) -> Vec<Vec<TrainingSequence>> {
             .map(|at| ((member * 31 + index * 5 + at) % 4096) as i64)
             .collect(),
         logprobs: vec![-8.0; 33],
-        advantage: if index % 2 == 0 { 1.0 } else { -1.0 },
+        advantage: if index.is_multiple_of(2) { 1.0 } else { -1.0 },
     };
     (0..MEMBERS)
         .map(|member| (0..8).map(|index| sequence(member, index)).collect())
