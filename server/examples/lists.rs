@@ -34,6 +34,9 @@ struct Options {
     /// The 99th percentile that no list may pass, in milliseconds
     #[arg(long, default_value_t = 50.0)]
     limit: f64,
+    /// A database that was filled before, instead of a new private one
+    #[arg(long, value_name = "URL")]
+    database: Option<String>,
 }
 
 /// Rows by table, in the order in which they refer to one another. The first run has half of all problems.
@@ -182,10 +185,16 @@ async fn time_lists(options: Options) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     // As root, Postgres runs as another user, who has to pass through.
     fs::set_permissions(folder.path(), Permissions::from_mode(0o711))?;
-    let postgres = PrivatePostgres::start(folder.path()).await?;
-    let store = Store::connect(postgres.url(), 8).await?;
-    store.migrate().await?;
-    fill(&store, options.problems).await?;
+    let (postgres, store) = match &options.database {
+        Some(url) => (None, Store::connect(url, 8).await?),
+        None => {
+            let postgres = PrivatePostgres::start(folder.path()).await?;
+            let store = Store::connect(postgres.url(), 8).await?;
+            store.migrate().await?;
+            fill(&store, options.problems).await?;
+            (Some(postgres), store)
+        }
+    };
     let (token, _) = token::create(store.pool(), "lists", Scope::Read, None).await?;
     let server = Server {
         artifacts: ArtifactStore::folder(&folder.path().join("artifacts"), store.pool().clone())?,
@@ -214,7 +223,9 @@ async fn time_lists(options: Options) -> anyhow::Result<()> {
     let bearer = format!("Bearer {}", token.expose());
     let worst = tokio::task::spawn_blocking(move || measure(address, &bearer, ends, options.rounds)).await??;
     serving.stop().await;
-    postgres.stop().await;
+    if let Some(postgres) = postgres {
+        postgres.stop().await;
+    }
     anyhow::ensure!(
         worst <= options.limit,
         "the slowest list took {worst:.1} ms at p99, over {} ms",
