@@ -1,5 +1,7 @@
 //! `config.json` of a Hugging Face model folder. Field names are those of the file.
 
+mod named;
+
 use std::path::Path;
 
 use serde::Deserialize;
@@ -11,7 +13,8 @@ use crate::error::{EngineError, Result};
 pub enum Architecture {
     /// Qwen2 and Qwen2.5: biases on q, k and v; no norms on q and k.
     Qwen2,
-    /// Qwen3: no biases; an RMS norm over each head of q and k; `head_dim` apart from `hidden_size / num_attention_heads`.
+    /// Qwen3: no biases; an RMS norm over each head of q and k; `head_dim` apart from `hidden_size /
+    /// num_attention_heads`.
     Qwen3,
 }
 
@@ -51,7 +54,8 @@ pub struct ModelConfig {
 }
 
 impl ModelConfig {
-    /// Reads `config.json` (and the end-of-sequence ids of `generation_config.json`, if there is one) from a model folder.
+    /// Reads `config.json` (and the end-of-sequence ids of `generation_config.json`, if there is one) from a model
+    /// folder.
     pub fn from_folder(folder: &Path) -> Result<Self> {
         let path = folder.join("config.json");
         let file: ConfigFile = read_json(&path)?;

@@ -108,7 +108,8 @@ fn device(asked: &str) -> Result<Device> {
     Ok(Device::Cuda(index))
 }
 
-/// libtorch's CUDA half is not linked, so that one binary serves machines with and without a GPU; it is opened at run time.
+/// libtorch's CUDA half is not linked, so that one binary serves machines with and without a GPU; it is opened at run
+/// time.
 mod cuda {
     use std::ffi::{CStr, c_void};
     use std::sync::OnceLock;

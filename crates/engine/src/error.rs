@@ -1,4 +1,5 @@
-//! The engine's one error type. Every message names the file, the tensor or the request, what was found and what would fit.
+//! The engine's one error type. Every message names the file, the tensor or the request, what was found and what would
+//! fit.
 
 use std::path::PathBuf;
 

@@ -35,8 +35,8 @@ pub struct GenerationOptions {
     pub max_slots: usize,
     /// Prompt tokens, padding included, that one prefill pass takes.
     pub prefill_tokens: usize,
-    /// Bytes that keys and values may take; `None` leaves the limit to the device. Going over it counts as running out of
-    /// memory.
+    /// Bytes that keys and values may take; `None` leaves the limit to the device. Going over it counts as running out
+    /// of memory.
     pub cache_bytes: Option<u64>,
     /// Ids that no request of this batch may use.
     pub mask: Option<VocabularyMask>,
@@ -46,7 +46,7 @@ impl Default for GenerationOptions {
     fn default() -> Self {
         Self {
             max_slots: 256,
-            prefill_tokens: 16_384,
+            prefill_tokens: 4_096,
             cache_bytes: None,
             mask: None,
         }
@@ -84,8 +84,8 @@ pub struct Generated {
 }
 
 impl Generator<'_> {
-    /// Completes all requests. A request's result depends, to rounding, on the request, the member and the mask alone: not on
-    /// what else is in the batch.
+    /// Completes all requests. A request's result depends, to rounding, on the request, the member and the mask alone:
+    /// not on what else is in the batch.
     pub fn generate(
         &self,
         requests: &[GenerationRequest],

@@ -4,12 +4,18 @@
 //! stacked pair of tensors, the rows of a batch are grouped by member, and a projection costs one product with the base
 //! weights and one batched product with the stack.
 
+pub mod chat_template;
 pub mod config;
 pub mod device;
+mod embed;
 pub mod error;
+pub mod floor;
 pub mod generate;
+pub mod hub;
 pub mod learn;
+pub mod merge;
 pub mod model;
+mod passes;
 pub mod peft;
 pub mod population;
 pub mod score;

@@ -5,6 +5,7 @@ mod layer;
 mod logits;
 mod mlp;
 mod norm;
+mod random;
 mod rope;
 
 pub use attention::{Attend, CausalAttention};
@@ -87,8 +88,8 @@ impl Model {
             .collect()
     }
 
-    /// Hidden states before the final norm, `[sequences, length, hidden_size]`, of ids `[sequences, length]` at the positions
-    /// that `rope` stands for.
+    /// Hidden states before the final norm, `[sequences, length, hidden_size]`, of ids `[sequences, length]` at the
+    /// positions that `rope` stands for.
     pub fn forward(
         &self,
         ids: &Tensor,
@@ -107,8 +108,8 @@ impl Model {
         Ok(hidden)
     }
 
-    /// Hidden states after the final norm of right-padded sequences that start at position 0. What stands in the padding has
-    /// no influence on what comes before it.
+    /// Hidden states after the final norm of right-padded sequences that start at position 0. What stands in the
+    /// padding has no influence on what comes before it.
     pub fn hidden_states(&self, ids: &Tensor, adapters: Option<(&[LayerAdapters], &RowGroups)>) -> Result<Tensor> {
         let rope = self.rope_tables(ids.size()[1])?;
         self.final_norm(&self.forward(ids, &rope, adapters, &CausalAttention)?)

@@ -30,8 +30,8 @@ pub struct Population {
 }
 
 impl Population {
-    /// N fresh members as peft initialises them: A uniform in ±1/√in (Kaiming with a = √5), B zero. The values depend on
-    /// `seed` alone.
+    /// N fresh members as peft initialises them: A uniform in ±1/√in (Kaiming with a = √5), B zero. The values depend
+    /// on `seed` alone.
     pub fn initialise(
         config: &ModelConfig,
         shape: LoraShape,

@@ -4,6 +4,7 @@ use tch::{Device, Kind, Tensor};
 
 use crate::error::{EngineError, Result};
 use crate::model::Model;
+use crate::passes::{Padded, passes};
 use crate::population::{Population, RowGroups};
 
 /// Rows of logits that are held at a time.
@@ -18,6 +19,12 @@ pub struct ScoreRequest {
     pub adapter: Option<usize>,
 }
 
+impl AsRef<[i64]> for ScoreRequest {
+    fn as_ref(&self) -> &[i64] {
+        &self.ids
+    }
+}
+
 /// The scores of one sequence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Score {
@@ -27,35 +34,56 @@ pub struct Score {
     pub last_logits: Option<Vec<f32>>,
 }
 
-/// Scores sequences in one padded batch, grouped by member.
+/// How to score.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScoreOptions {
+    /// Tokens, padding included, of one forward pass.
+    pub tokens_per_pass: usize,
+    /// Answer the logits after the last id, too.
+    pub last_logits: bool,
+}
+
+impl Default for ScoreOptions {
+    fn default() -> Self {
+        Self {
+            tokens_per_pass: 16_384,
+            last_logits: false,
+        }
+    }
+}
+
+/// Scores sequences in padded passes, each grouped by member.
 pub fn score(
+    model: &Model,
+    population: Option<&Population>,
+    requests: &[ScoreRequest],
+    options: ScoreOptions,
+) -> Result<Vec<Score>> {
+    let _no_grad = tch::no_grad_guard();
+    if let Some(index) = requests.iter().position(|request| request.ids.is_empty()) {
+        return Err(EngineError::request(
+            index.to_string(),
+            "a sequence to score has no ids; it needs at least one",
+        ));
+    }
+    let lengths: Vec<usize> = requests.iter().map(|request| request.ids.len()).collect();
+    let mut scores = Vec::with_capacity(requests.len());
+    for range in passes(&lengths, options.tokens_per_pass) {
+        scores.extend(pass(model, population, &requests[range], options.last_logits)?);
+    }
+    Ok(scores)
+}
+
+fn pass(
     model: &Model,
     population: Option<&Population>,
     requests: &[ScoreRequest],
     last_logits: bool,
 ) -> Result<Vec<Score>> {
-    let _no_grad = tch::no_grad_guard();
     let device = model.placement.device;
-    for request in requests {
-        check_ids(model, &request.ids)?;
-    }
-    let Some(length) = requests.iter().map(|request| request.ids.len()).max() else {
-        return Ok(Vec::new());
-    };
-    let mut padded = vec![0; requests.len() * length];
-    for (row, request) in padded.chunks_mut(length).zip(requests) {
-        row[..request.ids.len()].copy_from_slice(&request.ids);
-    }
-    let ids = Tensor::f_from_slice(&padded)?
-        .f_view([requests.len() as i64, length as i64])?
-        .f_to_device(device)?;
+    let Padded { ids, length, .. } = Padded::new(requests, model.config.vocab_size, device)?;
     let members: Vec<_> = requests.iter().map(|request| request.adapter).collect();
-    let groups = RowGroups::new(
-        &members,
-        length as i64,
-        population.map_or(0, Population::members),
-        device,
-    )?;
+    let groups = RowGroups::new(&members, length, population.map_or(0, Population::members), device)?;
     let adapters = match (population, &groups) {
         (Some(population), Some(groups)) => Some((model.prepare_adapters(population, groups)?, groups)),
         _ => None,
@@ -80,21 +108,6 @@ pub fn score(
         });
     }
     Ok(scores)
-}
-
-fn check_ids(model: &Model, ids: &[i64]) -> Result<()> {
-    let vocabulary = model.config.vocab_size;
-    if ids.is_empty() {
-        return Err(EngineError::population(
-            "a sequence to score has no ids; it needs at least one",
-        ));
-    }
-    if let Some(id) = ids.iter().find(|&&id| id < 0 || id >= vocabulary) {
-        return Err(EngineError::population(format!(
-            "id {id} is outside the vocabulary of {vocabulary}"
-        )));
-    }
-    Ok(())
 }
 
 fn to_vec(tensor: &Tensor) -> Result<Vec<f32>> {

@@ -175,16 +175,35 @@ impl Attend for DecodeAttention<'_> {
         let kv_heads = self.cache.kv_heads;
         // The query heads that share a key head stand as if they were consecutive queries: no key is repeated.
         let query = query.f_reshape([slots, kv_heads, heads / kv_heads, head_dim])?;
-        let attended = Tensor::f_scaled_dot_product_attention(
-            &query,
-            &keys.f_narrow(2, 0, self.length)?,
-            &values.f_narrow(2, 0, self.length)?,
-            Some(&self.mask),
-            0.0,
-            false,
-            None,
-            false,
-        )?;
+        let (keys, values) = (keys.f_narrow(2, 0, self.length)?, values.f_narrow(2, 0, self.length)?);
+        let attended = if query.device().is_cuda() {
+            let none = None::<f64>;
+            Tensor::f_scaled_dot_product_attention(&query, &keys, &values, Some(&self.mask), 0.0, false, none, false)?
+        } else {
+            self.products(&query, &keys, &values)?
+        };
         Ok(attended.f_reshape([slots, 1, heads * head_dim])?)
+    }
+}
+
+impl DecodeAttention<'_> {
+    /// On the CPU two batched products read keys and values faster than libtorch's fused kernel, which is made for many
+    /// queries.
+    fn products(&self, query: &Tensor, keys: &Tensor, values: &Tensor) -> Result<Tensor> {
+        let (slots, kv_heads, queries, head_dim) = query.size4()?;
+        let batch = slots * kv_heads;
+        let scaled = query
+            .f_mul_scalar(1.0 / (head_dim as f64).sqrt())?
+            .f_reshape([batch, queries, head_dim])?;
+        // Views, never copies: this is most of what a step reads.
+        let flat = |x: &Tensor, rows: i64| x.f_view([batch, rows, head_dim]);
+        let scores = scaled.f_bmm(&flat(keys, self.length)?.f_transpose(1, 2)?)?;
+        let scores = scores
+            .f_view([slots, kv_heads, queries, self.length])?
+            .f_add(&self.mask)?;
+        let weights = scores.f_softmax(-1, Kind::Float)?.f_to_kind(values.kind())?;
+        Ok(weights
+            .f_view([batch, queries, self.length])?
+            .f_bmm(&flat(values, self.length)?)?)
     }
 }

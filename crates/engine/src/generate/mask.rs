@@ -7,8 +7,8 @@ use tch::{Device, Tensor};
 
 use crate::error::{EngineError, Result};
 
-/// A hard mask over the logits, the same for all positions of a batch, given by its seed (*Vocabulary Dropout for Curriculum
-/// Diversity in LLM Co-Evolution*, section 4.1; `rate` is one minus the paper's retention probability α).
+/// A hard mask over the logits, the same for all positions of a batch, given by its seed (*Vocabulary Dropout for
+/// Curriculum Diversity in LLM Co-Evolution*, section 4.1; `rate` is one minus the paper's retention probability α).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VocabularyMask {

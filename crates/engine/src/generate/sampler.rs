@@ -19,8 +19,8 @@ pub(super) struct Draw {
 }
 
 impl Draw {
-    /// A number in [0, 1) that depends on seed, sample and position alone: the first word of a ChaCha block keyed by the first
-    /// two and counted by the third. 24 bits, so that it is exact in fp32.
+    /// A number in [0, 1) that depends on seed, sample and position alone: the first word of a ChaCha block keyed by
+    /// the first two and counted by the third. 24 bits, so that it is exact in fp32.
     fn uniform(&self) -> f32 {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&self.seed.to_le_bytes());
@@ -39,8 +39,8 @@ pub(super) struct Drawn {
     pub(super) sampling_logprob: f32,
 }
 
-/// Draws one token per row of `logits` `[rows, vocab_size]` (fp32) by inverting the cumulative distribution. `mask` `[vocab_size]`
-/// is true for ids that must not be drawn.
+/// Draws one token per row of `logits` `[rows, vocab_size]` (fp32) by inverting the cumulative distribution. `mask`
+/// `[vocab_size]` is true for ids that must not be drawn.
 pub(super) fn draw(logits: &Tensor, mask: Option<&Tensor>, draws: &[Draw]) -> Result<Vec<Drawn>> {
     let device = logits.device();
     let logprobs = logits.f_log_softmax(-1, Kind::Float)?;

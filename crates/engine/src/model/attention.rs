@@ -6,12 +6,13 @@ use crate::error::Result;
 
 /// How queries meet keys and values: within the batch ([`CausalAttention`]) or through a cache.
 pub trait Attend {
-    /// `query` `[sequences, length, heads, head_dim]`, `key` and `value` `[sequences, length, kv_heads, head_dim]`, rotated;
-    /// answers `[sequences, length, heads · head_dim]`.
+    /// `query` `[sequences, length, heads, head_dim]`, `key` and `value` `[sequences, length, kv_heads, head_dim]`,
+    /// rotated; answers `[sequences, length, heads · head_dim]`.
     fn attend(&self, layer: usize, query: &Tensor, key: &Tensor, value: &Tensor) -> Result<Tensor>;
 }
 
-/// Each token sees itself and the tokens before it in its own sequence. Right padding needs no mask: no real token sees it.
+/// Each token sees itself and the tokens before it in its own sequence. Right padding needs no mask: no real token sees
+/// it.
 #[derive(Debug, Clone, Copy)]
 pub struct CausalAttention;
 

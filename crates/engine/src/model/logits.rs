@@ -6,8 +6,8 @@ use super::Model;
 use crate::error::Result;
 
 impl Model {
-    /// Log-probabilities in fp32 of `targets` `[T]` under normed hidden states `[T, hidden_size]`; logits are held for at
-    /// most `chunk` rows at a time.
+    /// Log-probabilities in fp32 of `targets` `[T]` under normed hidden states `[T, hidden_size]`; logits are held for
+    /// at most `chunk` rows at a time.
     pub fn token_logprobs(&self, hidden: &Tensor, targets: &Tensor, chunk: i64) -> Result<Tensor> {
         let rows = hidden.size()[0];
         let mut parts = Vec::new();

@@ -4,8 +4,8 @@ use tch::{Device, Tensor};
 
 use crate::error::{EngineError, Result};
 
-/// The rows (tokens) of a flattened batch `[T, width]` by member. Members with equally many consecutive rows are computed
-/// on a view; anything else goes through a padded copy, of the adapters' input only.
+/// The rows (tokens) of a flattened batch `[T, width]` by member. Members with equally many consecutive rows are
+/// computed on a view; anything else goes through a padded copy, of the adapters' input only.
 #[derive(Debug)]
 pub struct RowGroups {
     /// Stack indices of the members that have rows, as an index tensor; `None` if they are all members in order.
@@ -21,14 +21,14 @@ pub struct RowGroups {
 enum Layout {
     /// Row `g · rows + i` of the batch is row i of group g, and there are no others.
     Uniform,
-    /// `gather[g · rows + i]` is the batch row at row i of group g (any row where it is padding); `scatter[t]` is the place
-    /// of batch row t among the groups, or one past the last for rows without an adapter.
+    /// `gather[g · rows + i]` is the batch row at row i of group g (any row where it is padding); `scatter[t]` is the
+    /// place of batch row t among the groups, or one past the last for rows without an adapter.
     Padded { gather: Tensor, scatter: Tensor },
 }
 
 impl RowGroups {
-    /// Groups for sequences of `length` tokens each; `members[i]` is the stack index of sequence i's adapter, or `None` for
-    /// the bare base. `population` is the number of members in the stack. `None` if no sequence has an adapter.
+    /// Groups for sequences of `length` tokens each; `members[i]` is the stack index of sequence i's adapter, or `None`
+    /// for the bare base. `population` is the number of members in the stack. `None` if no sequence has an adapter.
     pub fn new(members: &[Option<usize>], length: i64, population: usize, device: Device) -> Result<Option<Self>> {
         let mut present: Vec<usize> = members.iter().copied().flatten().collect();
         present.sort_unstable();

@@ -9,9 +9,9 @@ use super::shape::LoraShape;
 use crate::config::ModelConfig;
 use crate::error::Result;
 
-/// Stacked factors of projections that share their input (q, k and v; gate and up), arranged for the product: transposed,
-/// restricted to the members that have rows, with the scaling folded into the second factor. Built from the stacked
-/// parameters by differentiable operations only.
+/// Stacked factors of projections that share their input (q, k and v; gate and up), arranged for the product:
+/// transposed, restricted to the members that have rows, with the scaling folded into the second factor. Built from the
+/// stacked parameters by differentiable operations only.
 #[derive(Debug)]
 pub struct LowRank {
     /// `[groups, in, Σ r]`
@@ -32,8 +32,8 @@ struct Up {
 }
 
 impl LowRank {
-    /// `parts` are the projections in the order in which their outputs stand side by side, each with its factors (if it is
-    /// adapted) and its number of outputs. `None` if none is adapted.
+    /// `parts` are the projections in the order in which their outputs stand side by side, each with its factors (if it
+    /// is adapted) and its number of outputs. `None` if none is adapted.
     pub fn prepare(
         parts: &[(Option<&Factors>, i64)],
         scaling: f64,
@@ -120,8 +120,8 @@ pub struct LayerAdapters {
 }
 
 impl LayerAdapters {
-    /// Arranges one layer's stacked factors for a batch whose rows are grouped by `groups`. The result serves every batch
-    /// with the same members in the same order.
+    /// Arranges one layer's stacked factors for a batch whose rows are grouped by `groups`. The result serves every
+    /// batch with the same members in the same order.
     pub fn prepare(
         factors: &LayerFactors,
         shape: &LoraShape,

@@ -3,7 +3,8 @@
 use super::projection::Projection;
 use crate::error::{EngineError, Result};
 
-/// Rank, scaling and adapted projections of a LoRA adapter (Hu et al. 2021; rank-stabilised scaling: Kalajdzievski 2023).
+/// Rank, scaling and adapted projections of a LoRA adapter (Hu et al. 2021; rank-stabilised scaling: Kalajdzievski
+/// 2023).
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoraShape {
     /// Rank of the update BA.

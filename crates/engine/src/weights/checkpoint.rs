@@ -43,7 +43,8 @@ struct Index {
 }
 
 impl Checkpoint {
-    /// The weights of a Hugging Face model folder: `model.safetensors`, or the shards of `model.safetensors.index.json`.
+    /// The weights of a Hugging Face model folder: `model.safetensors`, or the shards of
+    /// `model.safetensors.index.json`.
     pub fn from_model_folder(folder: &Path) -> Result<Self> {
         let index = folder.join("model.safetensors.index.json");
         let single = folder.join("model.safetensors");
@@ -145,8 +146,8 @@ pub(crate) fn is_finite(values: &Tensor) -> Result<bool> {
 impl Shard {
     fn open(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(|source| EngineError::io(path, source))?;
-        // SAFETY: the map is read-only. A file that another process cuts short while it is mapped would fault; model files
-        // are written once and then left alone.
+        // SAFETY: the map is read-only. A file that another process cuts short while it is mapped would fault; model
+        // files are written once and then left alone.
         let bytes = unsafe { Mmap::map(&file) }.map_err(|source| EngineError::io(path, source))?;
         // Checks that header and data are complete, too.
         SafeTensors::deserialize(&bytes).map_err(|error| malformed(path, &error, bytes.len()))?;

@@ -283,7 +283,7 @@ fn a_tokenizer_of_another_model() {
 
 #[test]
 fn scores_of_ids_and_adapters_that_do_not_exist() {
-    use lyceum_engine::score::{ScoreRequest, score};
+    use lyceum_engine::score::{ScoreOptions, ScoreRequest, score};
     let model = crate::fixtures::model("qwen2-tied");
     let stacked = population(&model, "qwen2-tied", &["all-0"]);
     let ask = |ids: &[i64], adapter| {
@@ -294,7 +294,7 @@ fn scores_of_ids_and_adapters_that_do_not_exist() {
                 ids: ids.to_vec(),
                 adapter,
             }],
-            false,
+            ScoreOptions::default(),
         ))
     };
     assert_names(&ask(&[5, 320], None), &["id 320", "vocabulary of 320"]);

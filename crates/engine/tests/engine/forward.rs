@@ -1,11 +1,15 @@
 //! Last logits and log-probabilities against transformers and peft.
 
-use lyceum_engine::score::{ScoreRequest, score};
+use lyceum_engine::score::{ScoreOptions, ScoreRequest, score};
 use lyceum_engine::{Model, Placement, Population, Precision};
 
 use crate::fixtures::{FULL_SET, Golden, MODELS, OTHERS, STACKED, difference, model, model_folder, population};
 
 const TOLERANCE: f32 = 1e-4;
+const LAST_LOGITS: ScoreOptions = ScoreOptions {
+    tokens_per_pass: 16_384,
+    last_logits: true,
+};
 
 fn request(ids: &[i64], adapter: Option<usize>) -> ScoreRequest {
     ScoreRequest {
@@ -14,7 +18,8 @@ fn request(ids: &[i64], adapter: Option<usize>) -> ScoreRequest {
     }
 }
 
-/// Scores `rows` (sequence index, adapter index) in one padded batch and compares each with the golden case named for it.
+/// Scores `rows` (sequence index, adapter index) in one padded batch and compares each with the golden case named for
+/// it.
 fn assert_batch(
     model: &Model,
     population: Option<&Population>,
@@ -27,7 +32,7 @@ fn assert_batch(
         .iter()
         .map(|&(sequence, adapter)| request(&sequences[sequence], adapter))
         .collect();
-    let scores = score(model, population, &requests, true).unwrap();
+    let scores = score(model, population, &requests, LAST_LOGITS).unwrap();
     for (&(sequence, adapter), score) in rows.iter().zip(scores) {
         let case = adapter.map_or("base", |adapter| cases[adapter]);
         let logits = difference(
@@ -113,8 +118,8 @@ fn every_set_of_projections_matches_peft() {
     }
 }
 
-/// bf16 keeps eight bits. The engine rounds in other places than transformers does, so each is compared with the fp32 result:
-/// the engine may not be further from it than twice what transformers' own bf16 is.
+/// bf16 keeps eight bits. The engine rounds in other places than transformers does, so each is compared with the fp32
+/// result: the engine may not be further from it than twice what transformers' own bf16 is.
 #[test]
 fn bf16_is_as_near_to_fp32_as_transformers_own() {
     for name in MODELS {
@@ -134,7 +139,7 @@ fn bf16_is_as_near_to_fp32_as_transformers_own() {
             (Some(2), "all-2"),
         ] {
             for (index, ids) in sequences.iter().enumerate() {
-                let scores = score(&model, Some(&population), &[request(ids, adapter)], true).unwrap();
+                let scores = score(&model, Some(&population), &[request(ids, adapter)], LAST_LOGITS).unwrap();
                 let exact = golden.floats(&format!("{case}/{index}/last_logits"));
                 ours += mean_square(&scores[0].last_logits.clone().unwrap(), &exact);
                 theirs += mean_square(&golden.floats(&format!("{case}/{index}/bf16_last_logits")), &exact);
@@ -153,8 +158,8 @@ fn mean_square(left: &[f32], right: &[f32]) -> f64 {
         / left.len() as f64
 }
 
-/// Eight members in one batch: each result is the one that the member has alone, and a member's result does not move when
-/// another member's adapter and sequences do.
+/// Eight members in one batch: each result is the one that the member has alone, and a member's result does not move
+/// when another member's adapter and sequences do.
 #[test]
 fn members_neither_need_nor_disturb_each_other() {
     let name = "qwen3-wide-heads";
@@ -163,11 +168,17 @@ fn members_neither_need_nor_disturb_each_other() {
     let eight = population(&model, name, &names);
     let sequences = golden.sequences();
     let requests: Vec<_> = (0..16).map(|row| request(&sequences[row % 4], Some(row / 2))).collect();
-    let together = score(&model, Some(&eight), &requests, true).unwrap();
+    let together = score(&model, Some(&eight), &requests, LAST_LOGITS).unwrap();
     for member in 0..8 {
         let single = population(&model, name, &names[member..=member]);
         for row in [2 * member, 2 * member + 1] {
-            let alone = score(&model, Some(&single), &[request(&requests[row].ids, Some(0))], true).unwrap();
+            let alone = score(
+                &model,
+                Some(&single),
+                &[request(&requests[row].ids, Some(0))],
+                LAST_LOGITS,
+            )
+            .unwrap();
             let apart = difference(
                 together[row].last_logits.as_ref().unwrap(),
                 alone[0].last_logits.as_ref().unwrap(),
@@ -189,7 +200,7 @@ fn members_neither_need_nor_disturb_each_other() {
         })
         .collect();
     let others = population(&model, name, &names);
-    let after = score(&model, Some(&others), &changed, true).unwrap();
+    let after = score(&model, Some(&others), &changed, LAST_LOGITS).unwrap();
     for row in 0..2 {
         assert_eq!(together[row].logprobs.len(), after[row].logprobs.len());
         assert!(

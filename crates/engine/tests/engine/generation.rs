@@ -1,11 +1,11 @@
-//! Generation: greedy tokens against transformers and peft, sampling against the distribution it claims, and independence of
-//! the rest of the batch.
+//! Generation: greedy tokens against transformers and peft, sampling against the distribution it claims, and
+//! independence of the rest of the batch.
 
 use lyceum_engine::generate::{
     Completion, FinishReason, Generated, GenerationEvent, GenerationOptions, GenerationRequest, Generator,
     SamplingParams, StopConditions, VocabularyMask,
 };
-use lyceum_engine::score::{ScoreRequest, score};
+use lyceum_engine::score::{ScoreOptions, ScoreRequest, score};
 use lyceum_engine::tokenizer::Tokenizer;
 use lyceum_engine::{Model, Population};
 
@@ -240,7 +240,7 @@ fn reported_logprobs_are_those_of_the_unmasked_model() {
                 ids,
                 adapter: request.adapter,
             }],
-            false,
+            ScoreOptions::default(),
         )
         .unwrap();
         let expected = &scores[0].logprobs[request.prompt.len() - 1..];
@@ -254,8 +254,9 @@ fn reported_logprobs_are_those_of_the_unmasked_model() {
     }
 }
 
-/// First tokens of many samples against the distribution, computed here from the logits: chi-square over all ids that are
-/// expected at least five times. The bound is the 0.999999 quantile (Wilson-Hilferty); seeds are fixed, so the test does not flicker.
+/// First tokens of many samples against the distribution, computed here from the logits: chi-square over all ids that
+/// are expected at least five times. The bound is the 0.999999 quantile (Wilson-Hilferty); seeds are fixed, so the test
+/// does not flicker.
 #[test]
 fn sampled_tokens_follow_the_processed_distribution() {
     let name = "qwen2-tied";
@@ -445,7 +446,7 @@ fn the_models_own_end_of_sequence_ends_a_completion() {
         stop: StopConditions::default(),
         ..sampled(8, &[1], None, 5)
     };
-    let completions = generate(&model, None, &[open.clone()], &options)
+    let completions = generate(&model, None, std::slice::from_ref(&open), &options)
         .results
         .remove(0)
         .completions;

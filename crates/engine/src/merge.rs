@@ -1,0 +1,108 @@
+//! An adapter merged into its base: a model folder that computes what base and adapter compute together.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use safetensors::tensor::{Dtype, TensorView};
+use tch::{Kind, Tensor};
+
+use crate::config::ModelConfig;
+use crate::error::{EngineError, Result};
+use crate::peft::Adapter;
+use crate::population::Projection;
+use crate::weights::Checkpoint;
+
+/// Writes the base with `W + scaling · B A` in place of each adapted W to `output`, as peft's `merge_and_unload` does:
+/// the product and the sum in fp32, the result in the base's own type. Files keep their names and their tensors;
+/// everything that is not weights is copied.
+pub fn merge(base: &Path, adapter: &Path, output: &Path) -> Result<()> {
+    let config = ModelConfig::from_folder(base)?;
+    let adapter = Adapter::read(adapter, &config)?;
+    let checkpoint = Checkpoint::from_model_folder(base)?;
+    if output.exists()
+        && std::fs::read_dir(output)
+            .map_err(|e| EngineError::io(output, e))?
+            .next()
+            .is_some()
+    {
+        return Err(EngineError::file(output, "the output folder is not empty"));
+    }
+    std::fs::create_dir_all(output).map_err(|source| EngineError::io(output, source))?;
+    copy_all_but_weights(base, output)?;
+
+    let mut files: BTreeMap<String, Vec<(String, Tensor)>> = BTreeMap::new();
+    let names: Vec<String> = checkpoint.names().map(str::to_owned).collect();
+    for name in names {
+        let stored = checkpoint.read(&name)?;
+        let file = stored
+            .path
+            .file_name()
+            .map(|file| file.to_string_lossy().into_owned())
+            .unwrap_or_default();
+        let values = merged(&name, stored.values, &adapter)?;
+        files.entry(file).or_default().push((name, values));
+    }
+    for (file, tensors) in files {
+        write(&output.join(file), &tensors)?;
+    }
+    Ok(())
+}
+
+fn merged(name: &str, weight: Tensor, adapter: &Adapter) -> Result<Tensor> {
+    let Some(factors) = projection_of(name).and_then(|(layer, projection)| adapter.layers.get(layer)?.get(projection))
+    else {
+        return Ok(weight);
+    };
+    let delta = factors.b.f_matmul(&factors.a)?.f_mul_scalar(adapter.shape.scaling())?;
+    Ok(weight.f_to_kind(Kind::Float)?.f_add(&delta)?.f_to_kind(weight.kind())?)
+}
+
+/// Layer and projection of `model.layers.{layer}.{block}.{projection}.weight`.
+fn projection_of(name: &str) -> Option<(usize, Projection)> {
+    let rest = name.strip_prefix("model.layers.")?.strip_suffix(".weight")?;
+    let (layer, path) = rest.split_once('.')?;
+    let (_, module) = path.split_once('.')?;
+    Some((layer.parse().ok()?, module.parse().ok()?))
+}
+
+fn copy_all_but_weights(base: &Path, output: &Path) -> Result<()> {
+    for entry in std::fs::read_dir(base).map_err(|source| EngineError::io(base, source))? {
+        let path = entry.map_err(|source| EngineError::io(base, source))?.path();
+        if path.is_file() && path.extension().is_none_or(|extension| extension != "safetensors") {
+            let target = output.join(path.file_name().unwrap_or_default());
+            std::fs::copy(&path, target).map_err(|source| EngineError::io(&path, source))?;
+        }
+    }
+    Ok(())
+}
+
+fn write(path: &Path, tensors: &[(String, Tensor)]) -> Result<()> {
+    let mut stored = Vec::with_capacity(tensors.len());
+    for (name, tensor) in tensors {
+        let dtype = match tensor.kind() {
+            Kind::Float => Dtype::F32,
+            Kind::BFloat16 => Dtype::BF16,
+            Kind::Half => Dtype::F16,
+            other => {
+                return Err(EngineError::tensor(
+                    path,
+                    name,
+                    format!("is of type {other:?}, which is not written"),
+                ));
+            }
+        };
+        let tensor = tensor.f_contiguous()?;
+        let mut bytes = vec![0; tensor.numel() * tensor.kind().elt_size_in_bytes()];
+        tensor.f_copy_data_u8(&mut bytes, tensor.numel())?;
+        let shape: Vec<usize> = tensor.size().iter().map(|&size| size as usize).collect();
+        stored.push((name, dtype, shape, bytes));
+    }
+    let malformed = |error: safetensors::SafeTensorError| EngineError::file(path, error.to_string());
+    let views = stored
+        .iter()
+        .map(|(name, dtype, shape, bytes)| Ok((name.as_str(), TensorView::new(*dtype, shape.clone(), bytes)?)))
+        .collect::<std::result::Result<Vec<_>, _>>()
+        .map_err(malformed)?;
+    let metadata = HashMap::from([("format".to_owned(), "pt".to_owned())]);
+    safetensors::serialize_to_file(views, Some(metadata), path).map_err(malformed)
+}

@@ -1,0 +1,83 @@
+//! Sequences cut into passes of bounded size, and padded into one tensor.
+
+use std::ops::Range;
+
+use tch::{Device, Tensor};
+
+use crate::error::{EngineError, Result};
+
+/// Cuts sequences of these lengths, in order, into passes of at most `tokens` tokens with padding; a longer sequence
+/// gets a pass of its own. Depends on the lengths alone.
+pub(crate) fn passes(lengths: &[usize], tokens: usize) -> Vec<Range<usize>> {
+    let mut passes = Vec::new();
+    let (mut start, mut longest) = (0, 0);
+    for (index, &length) in lengths.iter().enumerate() {
+        let padded = longest.max(length);
+        if index > start && (index - start + 1) * padded > tokens {
+            passes.push(start..index);
+            (start, longest) = (index, length);
+        } else {
+            longest = padded;
+        }
+    }
+    if start < lengths.len() {
+        passes.push(start..lengths.len());
+    }
+    passes
+}
+
+/// Right-padded ids.
+pub(crate) struct Padded {
+    /// `[sequences, length]`
+    pub(crate) ids: Tensor,
+    /// `[sequences]`
+    pub(crate) lengths: Tensor,
+    pub(crate) length: i64,
+}
+
+impl Padded {
+    /// Pads with id 0, which no real position sees. Refuses ids that the model has no embedding for.
+    pub(crate) fn new<S: AsRef<[i64]>>(sequences: &[S], vocab_size: i64, device: Device) -> Result<Self> {
+        let lengths: Vec<i64> = sequences.iter().map(|ids| ids.as_ref().len() as i64).collect();
+        let length = lengths.iter().copied().max().unwrap_or(0);
+        let mut padded = vec![0; sequences.len() * length as usize];
+        for (row, ids) in padded.chunks_mut(length.max(1) as usize).zip(sequences) {
+            let ids = ids.as_ref();
+            if let Some(id) = ids.iter().find(|&&id| id < 0 || id >= vocab_size) {
+                return Err(EngineError::Population(format!(
+                    "id {id} is outside the vocabulary of {vocab_size}"
+                )));
+            }
+            row[..ids.len()].copy_from_slice(ids);
+        }
+        Ok(Self {
+            ids: Tensor::f_from_slice(&padded)?
+                .f_view([sequences.len() as i64, length])?
+                .f_to_device(device)?,
+            lengths: Tensor::f_from_slice(&lengths)?.f_to_device(device)?,
+            length,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::passes;
+
+    proptest! {
+        #[test]
+        fn passes_cover_everything_once_in_order_within_the_bound(
+            lengths in prop::collection::vec(1usize..40, 0..60), tokens in 1usize..200
+        ) {
+            let passes = passes(&lengths, tokens);
+            let covered: Vec<usize> = passes.iter().cloned().flatten().collect();
+            prop_assert_eq!(covered, (0..lengths.len()).collect::<Vec<_>>());
+            for pass in passes {
+                let longest = lengths[pass.clone()].iter().max().copied().unwrap_or(0);
+                prop_assert!(pass.len() == 1 || pass.len() * longest <= tokens);
+            }
+        }
+    }
+}
