@@ -3,6 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::command::{verify::Verify, work::Work};
+use crate::command::bench::Bench;
+use crate::command::verify::Verify;
 
 /// Takes work from a Lyceum server and runs it, or runs any kind of work by hand from files.
 #[derive(Debug, Parser)]
@@ -14,6 +16,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Bench(Bench),
     Verify(Verify),
     Work(Work),
 }
@@ -22,6 +25,7 @@ impl Cli {
     /// Runs the chosen command to its end.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         match self.command {
+            Command::Bench(command) => command.run(),
             Command::Verify(command) => command.run(),
             Command::Work(command) => command.run(),
         }

@@ -4,6 +4,7 @@ mod admission;
 mod arguments;
 mod complexity;
 
+use lyceum_core::verify::Complexity;
 use ruff_python_ast::ModModule;
 use ruff_python_parser::parse_module;
 
@@ -30,6 +31,14 @@ pub(crate) fn with_module<T>(source: &str, look: impl FnOnce(&ModModule) -> T) -
         Ok(parsed) => Ok(look(parsed.syntax())),
         Err(error) => Err(format!("the program does not parse: {error}")),
     })
+}
+
+/// Measures a program that stands alone.
+///
+/// # Errors
+/// When it does not parse.
+pub fn measure(source: &str) -> Result<Complexity, String> {
+    with_module(source, |module| complexity(source, module))
 }
 
 /// Runs something that recurses into the syntax of a text.

@@ -86,7 +86,13 @@ fn most_common(pairs: &[(Value, Value)]) -> Vec<&(Value, Value)> {
 
 /// The shortest digits that read back as the same number, laid out as `float.__repr__` does.
 fn shortest(value: f64, integral_suffix: &str) -> String {
-    let scientific = format!("{:e}", value.abs());
+    let mut scientific = format!("{:e}", value.abs());
+    // Where two shortest spellings are equally near, CPython takes the even digit, as formatting to a given length does.
+    let length = scientific.find('e').unwrap_or(0).saturating_sub(2);
+    let even = format!("{:.length$e}", value.abs());
+    if even.parse() == Ok(value.abs()) {
+        scientific = even;
+    }
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     let digits: String = mantissa.chars().filter(|c| *c != '.').collect();

@@ -1,0 +1,25 @@
+//! `lyceum-worker bench`: measures one part of the worker, beside peers or limits in the same run.
+
+use clap::{Args, Subcommand};
+
+use super::bench_verify::BenchVerify;
+
+/// Measure a part of the worker, with a peer or a limit beside it in the same run.
+#[derive(Debug, Args)]
+pub(crate) struct Bench {
+    #[command(subcommand)]
+    part: Part,
+}
+
+#[derive(Debug, Subcommand)]
+enum Part {
+    Verify(BenchVerify),
+}
+
+impl Bench {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        match &self.part {
+            Part::Verify(bench) => bench.run(),
+        }
+    }
+}
