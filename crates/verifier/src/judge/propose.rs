@@ -23,15 +23,8 @@ impl Bench<'_> {
         if let Err(failed) = admission {
             return Ok(invalid(failed));
         }
-        if let Proposal::Function { message, .. } = proposal {
-            let reason = match (inputs, message.trim()) {
-                ([], _) => Some("there are no inputs"),
-                (_, "") => Some("the message is empty"),
-                _ => None,
-            };
-            if let Some(reason) = reason {
-                return Ok(invalid(Failed::new(Status::Malformed, reason)));
-            }
+        if inputs.is_empty() {
+            return Ok(invalid(Failed::new(Status::Malformed, "there are no inputs")));
         }
         let mut outputs = Vec::with_capacity(inputs.len());
         for (at, input) in inputs.iter().enumerate() {

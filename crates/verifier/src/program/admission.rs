@@ -70,14 +70,13 @@ pub fn admit(module: &ModModule) -> Result<(), Refusal> {
     }
 }
 
+/// Whether a `return` with a value stands anywhere in it: a function that returns through an inner one counts.
 fn returns_a_value(function: &StmtFunctionDef) -> bool {
     struct Returns(bool);
     impl<'a> SourceOrderVisitor<'a> for Returns {
         fn enter_node(&mut self, node: AnyNodeRef<'a>) -> TraversalSignal {
             match node {
                 AnyNodeRef::StmtReturn(statement) => self.0 |= statement.value.is_some(),
-                // A return in there is not a return of `f`.
-                AnyNodeRef::StmtFunctionDef(_) | AnyNodeRef::StmtClassDef(_) => return TraversalSignal::Skip,
                 _ => {}
             }
             TraversalSignal::Traverse
