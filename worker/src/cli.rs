@@ -2,9 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::command::{verify::Verify, work::Work};
-use crate::command::bench::Bench;
-use crate::command::verify::Verify;
+use crate::command::{bench::Bench, verify::Verify, work::Work};
 
 /// Takes work from a Lyceum server and runs it, or runs any kind of work by hand from files.
 #[derive(Debug, Parser)]

@@ -88,7 +88,7 @@ fn mutated(row: &Value) -> String {
     )
 }
 
-fn wrong<'a>(verdicts: &'a [Verdict], expected: bool) -> Vec<(&'a str, Status, &'a str)> {
+fn wrong(verdicts: &[Verdict], expected: bool) -> Vec<(&str, Status, &str)> {
     verdicts
         .iter()
         .filter(|verdict| verdict.correct != Some(expected))
