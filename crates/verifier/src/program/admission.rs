@@ -75,9 +75,8 @@ fn returns_a_value(function: &StmtFunctionDef) -> bool {
     struct Returns(bool);
     impl<'a> SourceOrderVisitor<'a> for Returns {
         fn enter_node(&mut self, node: AnyNodeRef<'a>) -> TraversalSignal {
-            match node {
-                AnyNodeRef::StmtReturn(statement) => self.0 |= statement.value.is_some(),
-                _ => {}
+            if let AnyNodeRef::StmtReturn(statement) = node {
+                self.0 |= statement.value.is_some();
             }
             TraversalSignal::Traverse
         }
