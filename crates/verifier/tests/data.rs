@@ -205,7 +205,8 @@ fn recorded_triples_are_right_when_their_output_is_their_value() {
         "code_o: {solved} of {} valid and solved; others: {reasons:?}",
         rows.len()
     );
-    assert_eq!(solved, 243);
+    // One more row has its own value as output, but its function has no `return`.
+    assert_eq!(solved, 242);
 }
 
 #[test]
@@ -243,5 +244,6 @@ fn recorded_functions_are_right_when_their_outputs_are_their_values() {
         "code_f: {solved} of {} valid and solved; others: {reasons:?}",
         rows.len()
     );
-    assert_eq!(solved, 233);
+    // One more row has its own values as outputs, but its function has no `return`.
+    assert_eq!(solved, 232);
 }
