@@ -14,7 +14,7 @@ const PROGRAM: &str = "lyceum-worker";
 const POLICY: Policy = Policy {
     name: "the worker",
     stop: Signal::SIGTERM,
-    patience: Duration::from_secs(30),
+    patience: Duration::from_secs(45),
     stop_now: Signal::SIGKILL,
 };
 
