@@ -1,6 +1,7 @@
 //! What keeps the processes of one machine running: the data folder, the private Postgres, the local worker.
 
 pub mod data_folder;
+pub(crate) mod demo;
 mod stop;
 pub mod worker;
 

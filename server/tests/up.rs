@@ -281,6 +281,16 @@ fn faults_in_settings_are_one_line_with_the_cure() {
 }
 
 #[test]
+fn a_demo_without_its_preset_is_refused_and_nothing_is_made() {
+    let machine = Machine::new();
+    let presets = machine.data().with_file_name("presets");
+    fs::create_dir(&presets).unwrap();
+    let arguments = ["--no-worker", "--demo", "--presets", presets.to_str().unwrap()];
+    machine.refused(&arguments, &["there is no preset `demo`", "start without --demo"]);
+    assert!(!machine.data().exists());
+}
+
+#[test]
 fn wrong_flags_name_the_right_ones() {
     let machine = Machine::new();
     let said = machine.wrong(&["--prot", "1"]);

@@ -17,7 +17,7 @@ use crate::serve::{self, Serving};
 use crate::settings::{
     CommonArgs, Database, DatabaseArgs, DatabaseUrl, Secret, Server, ServerArgs, Sources, WorkerArgs,
 };
-use crate::supervise::{DataFolder, Stop, worker};
+use crate::supervise::{DataFolder, Stop, demo, worker};
 use crate::token::Scope;
 use crate::{database, token};
 
@@ -34,6 +34,10 @@ pub(crate) struct Up {
     database: DatabaseArgs,
     #[command(flatten)]
     worker: WorkerArgs,
+
+    /// Create a run from the preset `demo` if the database holds no run yet
+    #[arg(long)]
+    demo: bool,
 }
 
 /// What has been checked before anything is made.
@@ -43,6 +47,7 @@ struct Prepared {
     database: Database,
     worker: Option<PathBuf>,
     listener: TcpListener,
+    demo: bool,
 }
 
 /// Everything that runs, in the order of its start; it is stopped from the end.
@@ -62,6 +67,9 @@ impl Up {
         let worker = self.worker.resolve(&sources.file)?;
         sources.log.start();
         crate::supervise::data_folder::check(&sources.data)?;
+        if self.demo {
+            demo::check(server.presets.clone())?;
+        }
         let worker = worker
             .wanted
             .then(|| worker::find(worker.program.as_deref()))
@@ -73,6 +81,7 @@ impl Up {
             database,
             worker,
             listener,
+            demo: self.demo,
         };
         super::runtime()?.block_on(up(prepared))
     }
@@ -171,7 +180,7 @@ async fn start_in(
             let environment = vec![
                 ("DATABASE_URL", url.expose().to_owned()),
                 ("LYCEUM_ARTIFACTS", artifacts_folder.to_string_lossy().into_owned()),
-                ("LYCEUM_SERVER", local),
+                ("LYCEUM_SERVER", local.clone()),
                 ("LYCEUM_TOKEN", token.expose().to_owned()),
                 // libtorch's threads spin while they wait, which starves everything else on the same cores.
                 ("GOMP_SPINCOUNT", "0".to_owned()),
@@ -181,7 +190,10 @@ async fn start_in(
         }
         None => None,
     };
-    folder.announce(&address)?;
+    if prepared.demo {
+        demo::begin(local.clone(), token, folder.path()).await?;
+    }
+    folder.announce(&local)?;
     Ok((postgres, serving, worker, address))
 }
 

@@ -104,7 +104,10 @@ impl File {
     }
 }
 
-/// Every setting of every command, as the file spells it; the name of the file itself cannot stand in it.
+/// What has a variable in the environment and cannot stand in the file: its own name, and which server a client speaks to.
+const NOT_IN_FILE: [&str; 3] = ["config", "token", "url"];
+
+/// Every setting of every command, as the file spells it.
 pub(crate) fn known_keys() -> Vec<String> {
     let mut cli = crate::cli::Cli::command();
     cli.build();
@@ -114,7 +117,7 @@ pub(crate) fn known_keys() -> Vec<String> {
         .filter(|argument| argument.get_env().is_some());
     let mut keys: Vec<_> = arguments
         .map(|argument| argument.get_id().to_string())
-        .filter(|key| key != "config")
+        .filter(|key| !NOT_IN_FILE.contains(&key.as_str()))
         .collect();
     keys.sort();
     keys.dedup();
