@@ -83,7 +83,7 @@ impl Planner {
         let recipe = Arc::clone(self.registry.get(&locked.state.config.recipe)?);
         let mut cache = self.take(id);
         cache.refresh(&mut tx, id, locked.state.step).await?;
-        let plan = loop {
+        let mut plan = loop {
             let (plan, view) = ask(Arc::clone(&recipe), &locked, std::mem::take(&mut cache.view)).await?;
             cache.view = view;
             let missing: Vec<Want> = plan
@@ -100,6 +100,8 @@ impl Planner {
             }
             wanted(&mut tx, &missing, &mut cache.view).await?;
         };
+        plan.work.retain(|item| !cache.view.work.contains_key(&item.key));
+        plan.records.retain_new(&mut cache.written);
         let carried = carry_out(&mut tx, &locked, &plan, started.elapsed().as_secs_f64()).await?;
         tx.commit().await.map_err(StoreError::from)?;
         self.views

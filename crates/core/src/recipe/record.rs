@@ -1,6 +1,8 @@
 //! Rows that a plan writes: what people look at.
 
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
+use uuid::Uuid;
 
 use crate::{
     artifact::Digest,
@@ -39,6 +41,21 @@ pub struct Records {
 }
 
 impl Records {
+    /// Drops rows that `seen` names already, and names the others in it. A recipe answers everything that should exist each
+    /// time it is asked; this keeps the rows of before from being sent to the database again. What has no identifier of its
+    /// own stays.
+    pub fn retain_new(&mut self, seen: &mut HashSet<(&'static str, Uuid)>) {
+        self.populations.retain(|row| seen.insert(("population", row.id.0)));
+        self.members.retain(|row| seen.insert(("member", row.id.0)));
+        self.versions.retain(|row| seen.insert(("version", row.id.0)));
+        self.problems.retain(|row| seen.insert(("problem", row.id.0)));
+        self.outcomes.retain(|row| seen.insert(("outcome", row.problem.0)));
+        self.attempts.retain(|row| seen.insert(("attempt", row.id.0)));
+        self.matchups.retain(|row| seen.insert(("matchup", row.id.0)));
+        self.births.retain(|row| seen.insert(("birth", row.child.0)));
+        self.deaths.retain(|row| seen.insert(("death", row.member.0)));
+    }
+
     /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

@@ -21,6 +21,8 @@ pub struct ViewCache {
     read: HashSet<Uuid>,
     /// The view.
     pub view: StepView,
+    /// Rows that plans of this step have written.
+    pub written: HashSet<(&'static str, Uuid)>,
 }
 
 impl ViewCache {

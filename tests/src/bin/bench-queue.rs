@@ -1,0 +1,103 @@
+//! How quick the spine is: from push to start on an idle queue, and small items a second through one worker.
+//!
+//! `cargo run --release -p lyceum-system-tests --bin bench-queue`
+
+use anyhow::Result;
+use futures::{FutureExt as _, future::BoxFuture};
+use lyceum_core::work::{Outcome, Payload, RolloutResult, WorkKind};
+use lyceum_postgres::PrivatePostgres;
+use lyceum_server::coordinator::{Coordinator, Pace};
+use lyceum_store::artifact::ArtifactStore;
+use lyceum_system_tests::house::{House, registry, until};
+use lyceum_worker::{
+    handler::{Context, Handler, HandlerError},
+    runtime::{Runtime, Settings},
+};
+use serde_json::json;
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::{Instant, SystemTime, UNIX_EPOCH},
+};
+
+/// Pushes one at a time.
+const PUSHES: u128 = 200;
+/// Items of the throughput's run.
+const ITEMS: usize = 3000;
+/// Items at once.
+const SLOTS: usize = 4;
+
+/// Does nothing, and notes when.
+#[derive(Default)]
+struct Nothing(Mutex<Vec<f64>>);
+
+impl Handler for Nothing {
+    fn kind(&self) -> WorkKind {
+        WorkKind::Rollout
+    }
+
+    fn run(self: Arc<Self>, _: Payload, _: Context) -> BoxFuture<'static, Result<Outcome, HandlerError>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(now());
+        async { Ok(Outcome::Rollout(RolloutResult::default())) }.boxed()
+    }
+}
+
+fn now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+}
+
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    sorted[((sorted.len() - 1) as f64 * share).round() as usize]
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let postgres = PrivatePostgres::start(folder.path()).await?;
+    let house = House::at(postgres.url()).await?;
+    let artifacts = ArtifactStore::folder(&house.artifacts(), house.pool().clone())?;
+    let coordinator = Coordinator::start(house.store.clone(), artifacts.clone(), registry(), Pace::default());
+
+    let nothing = Arc::new(Nothing::default());
+    let handlers: Vec<Arc<dyn Handler>> = vec![Arc::clone(&nothing) as Arc<dyn Handler>];
+    let settings = Settings { engine_slots: SLOTS, ..Settings::default() };
+    let worker = Runtime::start(house.store.clone(), artifacts.clone(), handlers.clone(), settings).await?;
+    let mut waits = Vec::new();
+    for id in 1..=PUSHES {
+        let run = house.begin(id, "script", 1, json!({ "items": ["ok"] })).await?;
+        house.until_state(run, &["completed"]).await?;
+        let pushed: f64 =
+            sqlx::query_scalar("SELECT extract(epoch FROM created_at)::float8 FROM work WHERE execution_id = $1")
+                .bind(run.0)
+                .fetch_one(house.pool())
+                .await?;
+        let started = nothing.0.lock().unwrap_or_else(PoisonError::into_inner).last().copied().unwrap_or_default();
+        waits.push((started - pushed) * 1000.0);
+    }
+    worker.drain().await;
+    waits.sort_by(f64::total_cmp);
+    println!(
+        "push to start, idle queue, {PUSHES} pushes: median {:.1} ms, p99 {:.1} ms (limit: median 20 ms)",
+        quantile(&waits, 0.5),
+        quantile(&waits, 0.99),
+    );
+
+    let run = house.begin(PUSHES + 1, "script", 1, json!({ "items": vec!["ok"; ITEMS] })).await?;
+    until("all items are planned", || async {
+        let planned: i64 = sqlx::query_scalar("SELECT count(*) FROM work WHERE execution_id = $1")
+            .bind(run.0)
+            .fetch_one(house.pool())
+            .await?;
+        Ok((planned == i64::try_from(ITEMS)?).then_some(()))
+    })
+    .await?;
+    let settings = Settings { engine_slots: SLOTS, ..Settings::default() };
+    let started = Instant::now();
+    let worker = Runtime::start(house.store.clone(), artifacts, handlers, settings).await?;
+    house.until_state(run, &["completed"]).await?;
+    let rate = ITEMS as f64 / started.elapsed().as_secs_f64();
+    println!("small items, one worker with {SLOTS} slots, {ITEMS} items: {rate:.0} a second (limit: 300 a second)");
+    worker.drain().await;
+    coordinator.stop().await;
+    postgres.stop().await;
+    Ok(())
+}
