@@ -42,7 +42,9 @@ impl Handler for Nothing {
 }
 
 fn now() -> f64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0.0, |since| since.as_secs_f64())
 }
 
 fn quantile(sorted: &[f64], share: f64) -> f64 {
@@ -59,7 +61,10 @@ async fn main() -> Result<()> {
 
     let nothing = Arc::new(Nothing::default());
     let handlers: Vec<Arc<dyn Handler>> = vec![Arc::clone(&nothing) as Arc<dyn Handler>];
-    let settings = Settings { engine_slots: SLOTS, ..Settings::default() };
+    let settings = Settings {
+        engine_slots: SLOTS,
+        ..Settings::default()
+    };
     let worker = Runtime::start(house.store.clone(), artifacts.clone(), handlers.clone(), settings).await?;
     let mut waits = Vec::new();
     for id in 1..=PUSHES {
@@ -70,7 +75,13 @@ async fn main() -> Result<()> {
                 .bind(run.0)
                 .fetch_one(house.pool())
                 .await?;
-        let started = nothing.0.lock().unwrap_or_else(PoisonError::into_inner).last().copied().unwrap_or_default();
+        let started = nothing
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .last()
+            .copied()
+            .unwrap_or_default();
         waits.push((started - pushed) * 1000.0);
     }
     worker.drain().await;
@@ -81,7 +92,9 @@ async fn main() -> Result<()> {
         quantile(&waits, 0.99),
     );
 
-    let run = house.begin(PUSHES + 1, "script", 1, json!({ "items": vec!["ok"; ITEMS] })).await?;
+    let run = house
+        .begin(PUSHES + 1, "script", 1, json!({ "items": vec!["ok"; ITEMS] }))
+        .await?;
     until("all items are planned", || async {
         let planned: i64 = sqlx::query_scalar("SELECT count(*) FROM work WHERE execution_id = $1")
             .bind(run.0)
@@ -90,7 +103,10 @@ async fn main() -> Result<()> {
         Ok((planned == i64::try_from(ITEMS)?).then_some(()))
     })
     .await?;
-    let settings = Settings { engine_slots: SLOTS, ..Settings::default() };
+    let settings = Settings {
+        engine_slots: SLOTS,
+        ..Settings::default()
+    };
     let started = Instant::now();
     let worker = Runtime::start(house.store.clone(), artifacts, handlers, settings).await?;
     house.until_state(run, &["completed"]).await?;
