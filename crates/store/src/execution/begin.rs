@@ -157,7 +157,10 @@ fn arm(config: &RunConfig) -> Result<String> {
         seed: 0,
         ..config.clone()
     };
-    let bytes = serde_json::to_vec(&seedless).map_err(StoreError::json("config"))?;
+    let mut seedless = serde_json::to_value(&seedless).map_err(StoreError::json("config"))?;
+    // The order in which a user wrote parameters makes no other arm.
+    seedless.sort_all_objects();
+    let bytes = seedless.to_string();
     Ok(Sha256::digest(bytes)
         .iter()
         .take(8)
