@@ -3,6 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use crate::command::{bench::Bench, verify::Verify, work::Work};
+#[cfg(feature = "engine")]
+use crate::command::{merge::Merge, rollout::Rollout, score::Score};
 
 /// Takes work from a Lyceum server and runs it, or runs any kind of work by hand from files.
 #[derive(Debug, Parser)]
@@ -15,6 +17,12 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Bench(Bench),
+    #[cfg(feature = "engine")]
+    Merge(Merge),
+    #[cfg(feature = "engine")]
+    Rollout(Rollout),
+    #[cfg(feature = "engine")]
+    Score(Score),
     Verify(Verify),
     Work(Work),
 }
@@ -24,6 +32,12 @@ impl Cli {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         match self.command {
             Command::Bench(command) => command.run(),
+            #[cfg(feature = "engine")]
+            Command::Merge(command) => command.run(),
+            #[cfg(feature = "engine")]
+            Command::Rollout(command) => command.run(),
+            #[cfg(feature = "engine")]
+            Command::Score(command) => command.run(),
             Command::Verify(command) => command.run(),
             Command::Work(command) => command.run(),
         }

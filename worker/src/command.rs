@@ -1,6 +1,18 @@
-//! The commands, one file each.
+//! The commands, one file each, and what several of them need.
 
 pub(crate) mod bench;
 mod bench_verify;
+#[cfg(feature = "engine")]
+mod lines;
+#[cfg(feature = "engine")]
+mod loading;
+#[cfg(feature = "engine")]
+pub(crate) mod merge;
+#[cfg(feature = "engine")]
+mod progress;
+#[cfg(feature = "engine")]
+pub(crate) mod rollout;
+#[cfg(feature = "engine")]
+pub(crate) mod score;
 pub(crate) mod verify;
 pub(crate) mod work;

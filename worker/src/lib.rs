@@ -1,5 +1,5 @@
-//! Takes work from the queue and runs it. The binary `lyceum-worker` brings the product's handlers; whoever brings other
-//! handlers uses [`runtime::Runtime`] alike.
+//! Takes work from the queue and runs it. The binary `lyceum-worker` brings the product's handlers; whoever brings
+//! other handlers uses [`runtime::Runtime`] alike.
 
 pub mod handler;
 pub mod handlers;

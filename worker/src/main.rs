@@ -2,10 +2,14 @@
 
 mod cli;
 mod command;
+#[cfg(feature = "engine")]
+mod openmp;
 
 use clap::Parser as _;
 
 fn main() -> std::process::ExitCode {
+    #[cfg(feature = "engine")]
+    openmp::stop_spinning();
     match cli::Cli::parse().run() {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(error) => {

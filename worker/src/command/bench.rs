@@ -1,5 +1,8 @@
 //! `lyceum-worker bench`: measures one part of the worker, beside peers or limits in the same run.
 
+#[cfg(feature = "engine")]
+mod rollout;
+
 use clap::{Args, Subcommand};
 
 use super::bench_verify::BenchVerify;
@@ -13,12 +16,16 @@ pub(crate) struct Bench {
 
 #[derive(Debug, Subcommand)]
 enum Part {
+    #[cfg(feature = "engine")]
+    Rollout(rollout::BenchRollout),
     Verify(BenchVerify),
 }
 
 impl Bench {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         match &self.part {
+            #[cfg(feature = "engine")]
+            Part::Rollout(bench) => bench.run(),
             Part::Verify(bench) => bench.run(),
         }
     }

@@ -1,0 +1,25 @@
+//! `merge`: an adapter into its base.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Writes a model folder that computes what base and adapter compute together, as peft's `merge_and_unload` does.
+#[derive(Debug, Args)]
+pub(crate) struct Merge {
+    /// Hugging Face folder of the base.
+    #[arg(long, value_name = "DIR")]
+    model: PathBuf,
+    /// PEFT folder of the adapter.
+    #[arg(long, value_name = "DIR")]
+    adapter: PathBuf,
+    /// Folder to write; must not exist or be empty.
+    #[arg(long = "out", value_name = "DIR")]
+    output: PathBuf,
+}
+
+impl Merge {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        Ok(lyceum_engine::merge::merge(&self.model, &self.adapter, &self.output)?)
+    }
+}

@@ -1,0 +1,181 @@
+//! `rollout`: completions of prompts from a file.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use clap::Args;
+use lyceum_engine::generate::{
+    GenerationEvent, GenerationOptions, GenerationRequest, Generator, SamplingParams, StopConditions, VocabularyMask,
+};
+use lyceum_engine::tokenizer::Tokenizer;
+use serde::Deserialize;
+
+use super::lines::{read_lines, write_lines};
+use super::loading::ModelArgs;
+use super::progress::progress_bar;
+
+/// Completes prompts: one JSON object per line in, one per line out, in the same order.
+///
+/// A request: {"id": "a", "prompt": "def f(", "adapter": 0, "n": 4, "max_tokens": 64, "temperature": 0.8, "top_p":
+/// 0.95, "top_k": 0, "seed": 1, "stop": ["\n\n"], "stop_ids": [], "ignore_eos": false}. `ids` (token ids) may stand in
+/// place of `prompt`; all but one of the two has a default. `adapter` is the position of an --adapter; without it the
+/// bare base answers. Temperature 0 is greedy.
+///
+/// A result: {"id": "a", "completions": [{"ids": [..], "text": "..", "finish_reason": "stop", "logprobs": [..],
+/// "sampling_logprobs": [..]}]}. `logprobs` are those of the model itself, `sampling_logprobs` those of the
+/// distribution that the ids were drawn from.
+#[derive(Debug, Args)]
+pub(crate) struct Rollout {
+    #[command(flatten)]
+    model: ModelArgs,
+    /// File of requests.
+    #[arg(long = "in", value_name = "FILE")]
+    input: PathBuf,
+    /// File to write the results to.
+    #[arg(long = "out", value_name = "FILE")]
+    output: PathBuf,
+    /// Sequences that are decoded at the same time.
+    #[arg(long, default_value_t = 256)]
+    max_slots: usize,
+    /// Prompt tokens, padding included, of one prefill pass.
+    #[arg(long, default_value_t = 4_096)]
+    prefill_tokens: usize,
+    /// Bytes that keys and values may take; over that the batch is halved.
+    #[arg(long)]
+    cache_bytes: Option<u64>,
+    /// Share of the vocabulary that this batch may not use (vocabulary dropout).
+    #[arg(long, requires = "mask_seed")]
+    mask_rate: Option<f64>,
+    /// Determines which ids are dropped.
+    #[arg(long, requires = "mask_rate")]
+    mask_seed: Option<u64>,
+    /// Ids that are never dropped.
+    #[arg(long, value_delimiter = ',', requires = "mask_rate")]
+    mask_protected: Vec<i64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Request {
+    id: String,
+    prompt: Option<String>,
+    ids: Option<Vec<i64>>,
+    adapter: Option<usize>,
+    #[serde(default = "one")]
+    n: usize,
+    #[serde(default = "default_max_tokens")]
+    max_tokens: usize,
+    #[serde(default = "default_temperature")]
+    temperature: f64,
+    #[serde(default)]
+    top_k: usize,
+    #[serde(default = "default_top_p")]
+    top_p: f64,
+    #[serde(default)]
+    seed: u64,
+    #[serde(default)]
+    stop: Vec<String>,
+    #[serde(default)]
+    stop_ids: Vec<i64>,
+    #[serde(default)]
+    ignore_eos: bool,
+}
+
+fn one() -> usize {
+    1
+}
+
+fn default_max_tokens() -> usize {
+    64
+}
+
+fn default_temperature() -> f64 {
+    1.0
+}
+
+fn default_top_p() -> f64 {
+    1.0
+}
+
+impl Rollout {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let requests: Vec<Request> = read_lines(&self.input)?;
+        let folder = self.model.folder()?;
+        let loaded = self.model.load()?;
+        let tokenizer = tokenizer(&folder, &loaded.model)?;
+        let requests = requests
+            .into_iter()
+            .map(|request| request.resolve(tokenizer.as_ref()))
+            .collect::<anyhow::Result<Vec<_>>>()?;
+        let mask = self.mask_rate.zip(self.mask_seed);
+        let options = GenerationOptions {
+            max_slots: self.max_slots,
+            prefill_tokens: self.prefill_tokens,
+            cache_bytes: self.cache_bytes,
+            mask: mask.map(|(rate, seed)| VocabularyMask {
+                seed,
+                rate,
+                protected: self.mask_protected,
+            }),
+        };
+        let generator = Generator {
+            model: &loaded.model,
+            population: loaded.population.as_ref(),
+            tokenizer: tokenizer.as_ref(),
+        };
+        let bar = progress_bar(requests.iter().map(|request| request.n as u64).sum(), "completions");
+        let generated = generator.generate(&requests, &options, &mut |event| match event {
+            GenerationEvent::Progress { finished, tokens, .. } => {
+                bar.set_position(finished as u64);
+                bar.set_message(format!("{tokens} tokens"));
+            }
+            GenerationEvent::Finished(_) => {}
+            GenerationEvent::Halved { slots } => bar.println(format!("out of memory: going on with {slots} slots")),
+        })?;
+        bar.finish_and_clear();
+        write_lines(&self.output, &generated.results)
+    }
+}
+
+/// A folder without a tokenizer serves requests that give ids.
+fn tokenizer(folder: &Path, model: &lyceum_engine::Model) -> anyhow::Result<Option<Tokenizer>> {
+    if !folder.join("tokenizer.json").exists() {
+        return Ok(None);
+    }
+    Ok(Some(Tokenizer::load(folder, &model.config)?))
+}
+
+impl Request {
+    fn resolve(self, tokenizer: Option<&Tokenizer>) -> anyhow::Result<GenerationRequest> {
+        let prompt = match (self.prompt, self.ids) {
+            (None, Some(ids)) => ids,
+            (Some(text), None) => tokenizer
+                .with_context(|| {
+                    format!(
+                        "request `{}` has a `prompt`, but the model has no tokenizer.json",
+                        self.id
+                    )
+                })?
+                .encode(&text)?,
+            _ => anyhow::bail!("request `{}` needs either `prompt` or `ids`", self.id),
+        };
+        Ok(GenerationRequest {
+            id: self.id,
+            prompt,
+            adapter: self.adapter,
+            n: self.n,
+            max_tokens: self.max_tokens,
+            sampling: SamplingParams {
+                temperature: self.temperature,
+                top_k: self.top_k,
+                top_p: self.top_p,
+            },
+            seed: self.seed,
+            stop: StopConditions {
+                strings: self.stop,
+                ids: self.stop_ids,
+                ignore_eos: self.ignore_eos,
+            },
+        })
+    }
+}

@@ -1,0 +1,74 @@
+//! `score`: log-probabilities of given sequences.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use lyceum_engine::score::{ScoreOptions, ScoreRequest, score};
+use serde::{Deserialize, Serialize};
+
+use super::lines::{read_lines, write_lines};
+use super::loading::ModelArgs;
+
+/// Scores sequences of token ids: one JSON object per line in, one per line out, in the same order.
+///
+/// A request: {"id": "a", "ids": [1, 2, 3], "adapter": 0}; without `adapter` the bare base scores. A result: {"id":
+/// "a", "logprobs": [..]}, one log-probability for each id after the first.
+#[derive(Debug, Args)]
+pub(crate) struct Score {
+    #[command(flatten)]
+    model: ModelArgs,
+    /// File of requests.
+    #[arg(long = "in", value_name = "FILE")]
+    input: PathBuf,
+    /// File to write the results to.
+    #[arg(long = "out", value_name = "FILE")]
+    output: PathBuf,
+    /// Add `last_logits`, the logits after the last id, to each result.
+    #[arg(long)]
+    last_logits: bool,
+    /// Tokens, padding included, of one forward pass.
+    #[arg(long, default_value_t = 16_384)]
+    tokens_per_pass: usize,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Request {
+    id: String,
+    ids: Vec<i64>,
+    adapter: Option<usize>,
+}
+
+#[derive(Debug, Serialize)]
+struct Answer {
+    id: String,
+    logprobs: Vec<f32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_logits: Option<Vec<f32>>,
+}
+
+impl Score {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let requests: Vec<Request> = read_lines(&self.input)?;
+        let loaded = self.model.load()?;
+        let (ids, sequences): (Vec<_>, Vec<_>) = requests
+            .into_iter()
+            .map(|Request { id, ids, adapter }| (id, ScoreRequest { ids, adapter }))
+            .unzip();
+        let options = ScoreOptions {
+            tokens_per_pass: self.tokens_per_pass,
+            last_logits: self.last_logits,
+        };
+        let scores = score(&loaded.model, loaded.population.as_ref(), &sequences, options)?;
+        let results: Vec<Answer> = ids
+            .into_iter()
+            .zip(scores)
+            .map(|(id, score)| Answer {
+                id,
+                logprobs: score.logprobs,
+                last_logits: score.last_logits,
+            })
+            .collect();
+        write_lines(&self.output, &results)
+    }
+}

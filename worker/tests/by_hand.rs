@@ -1,0 +1,140 @@
+//! The commands that run generation, scoring and merging from files, against the engine's golden fixtures.
+#![cfg(feature = "engine")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/engine/tests/fixtures")
+}
+
+fn worker(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_lyceum-worker"))
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+fn model() -> String {
+    fixtures().join("models/qwen2-tied").display().to_string()
+}
+
+fn adapter(name: &str) -> String {
+    fixtures().join("adapters/qwen2-tied").join(name).display().to_string()
+}
+
+/// Runs a command over lines of JSON and answers its lines.
+fn over_lines(command: &str, model: &str, further: &[&str], requests: &[Value]) -> Result<Vec<Value>, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (input, output) = (path("in.jsonl"), path("out.jsonl"));
+    std::fs::write(
+        &input,
+        requests
+            .iter()
+            .map(|request| format!("{request}\n"))
+            .collect::<String>(),
+    )
+    .unwrap();
+    let mut arguments = vec![
+        command, "--model", model, "--device", "cpu", "--in", &input, "--out", &output,
+    ];
+    arguments.extend(further);
+    let said = worker(&arguments);
+    if !said.status.success() {
+        return Err(String::from_utf8(said.stderr).unwrap());
+    }
+    Ok(std::fs::read_to_string(&output)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect())
+}
+
+#[test]
+fn rollout_completes_prompts_and_ids_and_score_agrees_with_it() {
+    let (first, second) = (adapter("all-0"), adapter("all-1"));
+    let adapters = ["--adapter", first.as_str(), "--adapter", second.as_str()];
+    let requests = [
+        json!({"id": "text", "prompt": "def f(", "max_tokens": 6, "temperature": 0}),
+        json!({"id": "ids", "ids": [1, 2, 3], "adapter": 1, "n": 3, "max_tokens": 6, "seed": 9, "ignore_eos": true}),
+    ];
+    let results = over_lines("rollout", &model(), &adapters, &requests).unwrap();
+    assert_eq!(results.len(), 2);
+    assert_eq!((&results[0]["id"], &results[1]["id"]), (&json!("text"), &json!("ids")));
+    assert!(results[0]["completions"][0]["text"].is_string());
+    let completions = results[1]["completions"].as_array().unwrap();
+    assert_eq!(completions.len(), 3);
+    for completion in completions {
+        assert_eq!(completion["finish_reason"], "length");
+        let generated = completion["ids"].as_array().unwrap();
+        let ids: Vec<Value> = [1, 2, 3]
+            .map(Value::from)
+            .into_iter()
+            .chain(generated.iter().cloned())
+            .collect();
+        let scored = over_lines(
+            "score",
+            &model(),
+            &adapters,
+            &[json!({"id": "s", "ids": ids, "adapter": 1})],
+        )
+        .unwrap();
+        let logprobs = scored[0]["logprobs"].as_array().unwrap();
+        assert_eq!(logprobs.len(), ids.len() - 1);
+        for (scored, sampled) in logprobs[2..].iter().zip(completion["logprobs"].as_array().unwrap()) {
+            assert!((scored.as_f64().unwrap() - sampled.as_f64().unwrap()).abs() < 1e-4);
+        }
+    }
+}
+
+#[test]
+fn a_merged_model_scores_as_its_adapter_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let merged = folder.path().join("merged").display().to_string();
+    let adapter = adapter("all-2");
+    let said = worker(&["merge", "--model", &model(), "--adapter", &adapter, "--out", &merged]);
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    let ask = |with: Value| json!({"id": "s", "ids": [7, 8, 200], "adapter": with});
+    let ours = over_lines("score", &merged, &["--last-logits"], &[ask(Value::Null)]).unwrap();
+    let theirs = over_lines(
+        "score",
+        &model(),
+        &["--adapter", &adapter, "--last-logits"],
+        &[ask(json!(0))],
+    )
+    .unwrap();
+    for (ours, theirs) in ours[0]["last_logits"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(theirs[0]["last_logits"].as_array().unwrap())
+    {
+        assert!((ours.as_f64().unwrap() - theirs.as_f64().unwrap()).abs() < 1e-4);
+    }
+}
+
+#[test]
+fn bad_requests_name_the_file_the_line_and_the_fault() {
+    let refusal =
+        |request: Value| over_lines("rollout", &model(), &[], &[json!({"id": "a", "ids": [1]}), request]).unwrap_err();
+    let unknown = refusal(json!({"id": "b", "ids": [1], "temprature": 1}));
+    assert!(
+        unknown.contains("in.jsonl, line 2") && unknown.contains("temprature"),
+        "{unknown}"
+    );
+    let neither = refusal(json!({"id": "b"}));
+    assert!(
+        neither.contains("request `b` needs either `prompt` or `ids`"),
+        "{neither}"
+    );
+    let absent = refusal(json!({"id": "b", "ids": [1], "adapter": 0}));
+    assert!(
+        absent.contains("request `b`") && absent.contains("there are 0"),
+        "{absent}"
+    );
+    let nowhere = over_lines("rollout", "no/such/model", &[], &[]).unwrap_err();
+    assert!(nowhere.contains("no/such/model"), "{nowhere}");
+}
