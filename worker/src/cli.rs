@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::command::{bench::Bench, verify::Verify, work::Work};
 #[cfg(feature = "engine")]
-use crate::command::{merge::Merge, rollout::Rollout, score::Score};
+use crate::command::{merge::Merge, rollout::Rollout, score::Score, update::Update};
 
 /// Takes work from a Lyceum server and runs it, or runs any kind of work by hand from files.
 #[derive(Debug, Parser)]
@@ -23,6 +23,8 @@ enum Command {
     Rollout(Rollout),
     #[cfg(feature = "engine")]
     Score(Score),
+    #[cfg(feature = "engine")]
+    Update(Update),
     Verify(Verify),
     Work(Work),
 }
@@ -38,6 +40,8 @@ impl Cli {
             Command::Rollout(command) => command.run(),
             #[cfg(feature = "engine")]
             Command::Score(command) => command.run(),
+            #[cfg(feature = "engine")]
+            Command::Update(command) => command.run(),
             Command::Verify(command) => command.run(),
             Command::Work(command) => command.run(),
         }

@@ -14,5 +14,7 @@ mod progress;
 pub(crate) mod rollout;
 #[cfg(feature = "engine")]
 pub(crate) mod score;
+#[cfg(feature = "engine")]
+pub(crate) mod update;
 pub(crate) mod verify;
 pub(crate) mod work;

@@ -2,6 +2,8 @@
 
 #[cfg(feature = "engine")]
 mod rollout;
+#[cfg(feature = "engine")]
+mod update;
 
 use clap::{Args, Subcommand};
 
@@ -18,6 +20,8 @@ pub(crate) struct Bench {
 enum Part {
     #[cfg(feature = "engine")]
     Rollout(rollout::BenchRollout),
+    #[cfg(feature = "engine")]
+    Update(update::BenchUpdate),
     Verify(BenchVerify),
 }
 
@@ -26,6 +30,8 @@ impl Bench {
         match &self.part {
             #[cfg(feature = "engine")]
             Part::Rollout(bench) => bench.run(),
+            #[cfg(feature = "engine")]
+            Part::Update(bench) => bench.run(),
             Part::Verify(bench) => bench.run(),
         }
     }
