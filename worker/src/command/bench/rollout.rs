@@ -63,7 +63,7 @@ struct Peer {
 impl BenchRollout {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         anyhow::ensure!(
-            self.members > 0 && self.sequences % self.members == 0,
+            self.members > 0 && self.sequences.is_multiple_of(self.members),
             "--sequences ({}) has to be a multiple of --members ({})",
             self.sequences,
             self.members

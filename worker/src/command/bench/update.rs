@@ -141,7 +141,7 @@ impl BenchUpdate {
                 .collect(),
             completion: (0..self.new).map(|at| id(index * 13 + at * 29)).collect(),
             logprobs: vec![-7.0; self.new],
-            advantage: if index % 2 == 0 { 1.0 } else { -1.0 },
+            advantage: if index.is_multiple_of(2) { 1.0 } else { -1.0 },
         };
         let per_member = self.sequences / members;
         let sequences: Vec<Vec<_>> = (0..members)
