@@ -92,9 +92,6 @@ pub(crate) fn start(cluster: &Cluster, socket: &Path, spawned: &mut dyn FnMut(&C
             );
             return Ok(child);
         }
-        if !wanted {
-            let _ = child.kill();
-        }
         let status = child.wait().map_err(Error::io("wait for", &data))?;
         let said = fs::read_to_string(&log).unwrap_or_default();
         if !wanted || !is_leftover(&said) || Instant::now() >= deadline {

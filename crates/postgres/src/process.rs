@@ -52,7 +52,8 @@ pub enum StartError<E> {
 impl KeptProcess {
     /// Starts the process with `start` and waits until that has answered.
     ///
-    /// `start` shows each process that it spawns to the function that it is given, and gives up when that answers false.
+    /// `start` shows each process that it spawns to the function that it is given. If that answers false, the process has
+    /// been told to stop, and `start` waits for nothing more of it.
     ///
     /// # Errors
     /// The first answer of `start`, if it is an error. Later ones are logged, and `start` is tried again.
@@ -182,7 +183,8 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    stopping: bool,
+    /// Set once it is to stop, to what tells it so.
+    stopping: Option<Signal>,
     ended: bool,
     process: Option<Pid>,
 }
@@ -192,11 +194,15 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes note of a new process; false if none is wanted any more.
+    /// Takes note of a new process. One that a stop has come before is told at once, and the answer is false.
     fn watch(&self, child: &Child) -> bool {
+        let pid = Pid::from_raw(child.id().cast_signed());
         let mut state = self.lock();
-        state.process = Some(Pid::from_raw(child.id().cast_signed()));
-        !state.stopping
+        state.process = Some(pid);
+        if let Some(signal) = state.stopping {
+            let _ = kill(pid, signal);
+        }
+        state.stopping.is_none()
     }
 
     fn forget(&self) {
@@ -206,7 +212,7 @@ impl Shared {
     /// Under the lock, under which the process id is forgotten before the process is reaped: it is never another's.
     fn stop(&self, signal: Signal) {
         let mut state = self.lock();
-        state.stopping = true;
+        state.stopping = Some(signal);
         if let Some(pid) = state.process {
             let _ = kill(pid, signal);
         }
@@ -214,15 +220,15 @@ impl Shared {
     }
 
     fn is_stopping(&self) -> bool {
-        self.lock().stopping
+        self.lock().stopping.is_some()
     }
 
     /// Sleeps for `delay`; false if a stop cut it short.
     fn pause(&self, delay: Duration) -> bool {
         let waited = self
             .changed
-            .wait_timeout_while(self.lock(), delay, |state| !state.stopping);
-        !waited.unwrap_or_else(PoisonError::into_inner).0.stopping
+            .wait_timeout_while(self.lock(), delay, |state| state.stopping.is_none());
+        waited.unwrap_or_else(PoisonError::into_inner).0.stopping.is_none()
     }
 
     fn wait_for_end(&self, limit: Duration) -> bool {
@@ -244,5 +250,52 @@ impl Shared {
         let mut state = self.lock();
         state.process = None;
         child.wait()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead as _, BufReader, Read as _};
+    use std::process::Stdio;
+    use std::sync::mpsc;
+
+    use super::*;
+
+    const POLICY: Policy = Policy {
+        name: "a shell",
+        stop: Signal::SIGTERM,
+        patience: Duration::from_secs(60),
+        stop_now: Signal::SIGKILL,
+    };
+
+    #[tokio::test]
+    async fn a_stop_that_comes_between_spawning_and_watching_is_told_in_order() {
+        let (spawned, was_spawned) = mpsc::channel();
+        let (stopped, was_stopped) = mpsc::channel();
+        let mut starts = 0;
+        let start = move |watch: &mut dyn FnMut(&Child) -> bool| {
+            starts += 1;
+            if starts == 1 {
+                let child = Command::new("true").spawn()?;
+                watch(&child);
+                return Ok(child);
+            }
+            let script = "trap 'echo drained; exit' TERM; echo ready; while :; do sleep 0.01; done";
+            let mut child = Command::new("sh").args(["-c", script]).stdout(Stdio::piped()).spawn()?;
+            let mut output = BufReader::new(child.stdout.take().unwrap());
+            output.read_line(&mut String::new())?;
+            spawned.send(output).unwrap();
+            was_stopped.recv().unwrap();
+            assert!(!watch(&child));
+            std::io::Result::Ok(child)
+        };
+        let mut kept = KeptProcess::start(POLICY, start).await.unwrap();
+        let mut output = was_spawned.recv().unwrap();
+        let end = kept.begin_stop();
+        stopped.send(()).unwrap();
+        end();
+        let mut said = String::new();
+        output.read_to_string(&mut said).unwrap();
+        assert_eq!(said, "drained\n");
     }
 }

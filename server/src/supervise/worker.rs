@@ -113,13 +113,11 @@ pub async fn keep(program: PathBuf, environment: Vec<(&'static str, String)>) ->
             .stdin(Stdio::null());
         own_session(&mut command);
         stop_with_parent(&mut command, Signal::SIGTERM);
-        let mut child = command.spawn().map_err(|error| WorkerError::Broken {
+        let child = command.spawn().map_err(|error| WorkerError::Broken {
             program: program.clone(),
             said: error.to_string(),
         })?;
-        if !spawned(&child) {
-            let _ = child.kill();
-        }
+        spawned(&child);
         Ok(child)
     };
     KeptProcess::start(POLICY, start).await.map_err(|error| match error {
