@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Words that [`crate::handlers::ScriptedRollout`] obeys: `ok`, `wait MILLIS`, `block MILLIS`, `panic`, `abort`, `refuse`,
+/// Words that [`crate::handlers::Scripted`] obeys: `ok`, `wait MILLIS`, `block MILLIS`, `panic`, `abort`, `refuse`,
 /// `stumble` (fails once for another try), `need MODEL`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
