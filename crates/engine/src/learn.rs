@@ -1,6 +1,6 @@
 //! Learning: all members of a population in the same passes over the shared base.
 //!
-//! An [`update`](fn@update) takes the sequences of each member through `epochs × minibatches` optimizer steps. The sequences
+//! An update takes the sequences of each member through `epochs × minibatches` optimizer steps. The sequences
 //! of a step are dealt to micro-batches of a token budget; each passes forward through the layers, through the output
 //! projection in chunks of rows, and backward through the layers, whose activations are kept or computed a second time.
 //! Members never mix: each has its own normaliser, gradient norm and optimizer step, so what a member learns does not depend
