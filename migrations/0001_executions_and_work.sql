@@ -97,6 +97,7 @@ CREATE TABLE work (
     progress_at     timestamptz,
     errors          jsonb NOT NULL DEFAULT '[]',
     result          json,
+    number          integer,
     created_at      timestamptz NOT NULL DEFAULT now(),
     started_at      timestamptz,
     finished_at     timestamptz,
@@ -108,6 +109,8 @@ CREATE TABLE work (
 CREATE UNIQUE INDEX work_seq ON work (seq);
 CREATE INDEX work_ready ON work (execution_id, kind, seq) WHERE state = 'ready';
 CREATE INDEX work_running ON work (lease_until) WHERE state = 'running';
+CREATE UNIQUE INDEX work_ended ON work (execution_id, step, number);
+COMMENT ON COLUMN work.number IS 'Which end of its step it was, from 1: given under the step''s row, so a reader who saw one has seen all before it.';
 CREATE INDEX work_by_execution ON work (execution_id, seq);
 CREATE INDEX work_by_state ON work (state, seq);
 CREATE INDEX work_by_kind ON work (kind, seq);

@@ -2,7 +2,7 @@
 
 use lyceum_core::{
     id::ExecutionId,
-    recipe::{Plan, PlanError, Recipe, Registry, RunState, StepView, Want},
+    recipe::{Plan, PlanError, Recipe, Registry, RunState, StepView, Want, WorkState},
 };
 use lyceum_store::{
     Store, StoreError, execution,
@@ -12,8 +12,11 @@ use std::{
     collections::HashMap,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, PoisonError},
-    time::Instant,
+    time::{Duration, Instant},
 };
+
+/// The longest pause between two plans of one step.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Plans executions, each from its rows and the results that it has seen.
 pub(super) struct Planner {
@@ -50,6 +53,7 @@ impl Planner {
     /// that does not answer leaves it for the next look.
     pub(super) async fn plan(&self, id: ExecutionId) {
         loop {
+            let started = Instant::now();
             match self.plan_once(id).await {
                 Ok(None) => return,
                 Ok(Some(carried)) if carried.completed => {
@@ -57,7 +61,9 @@ impl Planner {
                     tracing::info!(execution.id = %id, "execution {id} completed");
                     return;
                 }
-                Ok(Some(_)) => {}
+                Ok(Some(carried)) if carried.finished => {}
+                // Ends that come meanwhile are planned together, so planning takes a quarter of the time at most.
+                Ok(Some(_)) => tokio::time::sleep((started.elapsed() * 3).min(LONGEST_PAUSE)).await,
                 Err(Fault::Store(error)) if error.is_transient() => {
                     tracing::warn!(execution.id = %id, %error, "cannot plan execution {id} now");
                     return;
@@ -104,6 +110,9 @@ impl Planner {
         plan.records.retain_new(&mut cache.written);
         let carried = carry_out(&mut tx, &locked, &plan, started.elapsed().as_secs_f64()).await?;
         tx.commit().await.map_err(StoreError::from)?;
+        for item in plan.work {
+            cache.view.work.insert(item.key, WorkState::Open);
+        }
         self.views
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

@@ -18,7 +18,7 @@ use crate::{Result, StoreError};
 #[derive(Debug, Default)]
 pub struct ViewCache {
     step: Option<u32>,
-    read: HashSet<Uuid>,
+    read: i32,
     /// The view.
     pub view: StepView,
     /// Rows that plans of this step have written.
@@ -33,32 +33,31 @@ impl ViewCache {
                 step: Some(step),
                 ..Self::default()
             };
+            let open: Vec<(String, i32, i32)> = sqlx::query_as(
+                "SELECT phase, round, chunk FROM work WHERE execution_id = $1 AND step = $2 AND state <> 'done'",
+            )
+            .bind(execution.0)
+            .bind(step.cast_signed())
+            .fetch_all(&mut *tx)
+            .await?;
+            for (phase, round, chunk) in open {
+                self.view.work.insert(key(step, phase, round, chunk), WorkState::Open);
+            }
         }
-        let open: Vec<(String, i32, i32)> = sqlx::query_as(
-            "SELECT phase, round, chunk FROM work WHERE execution_id = $1 AND step = $2 AND state <> 'done'",
+        let done: Vec<(i32, String, i32, i32, Json<Outcome>)> = sqlx::query_as(
+            "SELECT number, phase, round, chunk, result FROM work
+             WHERE execution_id = $1 AND step = $2 AND number > $3 ORDER BY number",
         )
         .bind(execution.0)
         .bind(step.cast_signed())
+        .bind(self.read)
         .fetch_all(&mut *tx)
         .await?;
-        for (phase, round, chunk) in open {
-            self.view.work.insert(key(step, phase, round, chunk), WorkState::Open);
-        }
-        let known: Vec<Uuid> = self.read.iter().copied().collect();
-        let done: Vec<(Uuid, String, i32, i32, Json<Outcome>)> = sqlx::query_as(
-            "SELECT id, phase, round, chunk, result FROM work
-             WHERE execution_id = $1 AND step = $2 AND state = 'done' AND id <> ALL($3)",
-        )
-        .bind(execution.0)
-        .bind(step.cast_signed())
-        .bind(known)
-        .fetch_all(&mut *tx)
-        .await?;
-        for (id, phase, round, chunk, outcome) in done {
+        for (number, phase, round, chunk, outcome) in done {
             self.view
                 .work
                 .insert(key(step, phase, round, chunk), WorkState::Done(outcome.0));
-            self.read.insert(id);
+            self.read = number;
         }
         Ok(())
     }
