@@ -3,11 +3,16 @@
 pub mod answer;
 pub mod artifact;
 pub mod config;
+pub mod cross_play;
 pub mod evaluation;
+pub mod evolution;
 pub mod fault;
 pub mod id;
+pub mod matchmaking;
 pub mod memory;
+pub mod rating;
 pub mod recipe;
 pub mod seed;
 pub mod verify;
+pub mod wilson;
 pub mod work;

@@ -1,0 +1,176 @@
+//! When and how a run evolves.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+use super::{CATALOGUE, Operator, operator};
+use crate::fault::Fault;
+
+/// When and how a run evolves. The defaults are the paper's (PopuLoRA, part 4.1) where it has any.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct EvolutionConfig {
+    /// Steps between two evolutions; 0 never evolves.
+    pub every: u32,
+    /// Share of each role's members that is replaced, lowest lower bound first: min(N − 1, max(1, round(fraction · N))).
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub fraction: f64,
+    /// Operators that children are made by, each drawn equally often.
+    #[schemars(length(min = 1))]
+    pub operators: Vec<String>,
+    /// Values of operators' parameters that differ from their defaults, by operator.
+    pub parameters: BTreeMap<String, BTreeMap<String, f64>>,
+    /// Share of a role's survivors, best lower bound first, that parents are drawn from.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub parent_fraction: f64,
+    /// Evolution intervals during which a newborn is not replaced.
+    #[schemars(range(max = 1000))]
+    pub protection: u32,
+    /// A newborn's sigma, as a share of the prior's.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub child_sigma: f64,
+}
+
+impl Default for EvolutionConfig {
+    fn default() -> Self {
+        let live = CATALOGUE.iter().filter(|operator| operator.live);
+        Self {
+            every: 10,
+            fraction: 0.25,
+            operators: live.map(|operator| operator.name.to_owned()).collect(),
+            parameters: BTreeMap::new(),
+            parent_fraction: 0.5,
+            protection: 2,
+            child_sigma: 0.5,
+        }
+    }
+}
+
+impl EvolutionConfig {
+    /// Whether the population evolves at the end of `step`, counted from 0.
+    pub fn due(&self, step: u32) -> bool {
+        self.every > 0 && (u64::from(step) + 1).is_multiple_of(u64::from(self.every))
+    }
+
+    /// How many of a role's `size` members are replaced at an evolution, at most.
+    pub fn quota(&self, size: usize) -> usize {
+        let share = (self.fraction * size as f64).round() as usize;
+        share.max(1).min(size.saturating_sub(1))
+    }
+
+    /// How many of a role's `survivors` parents are drawn from, for an operator of this arity.
+    pub(super) fn parent_pool(&self, survivors: usize, arity: usize) -> usize {
+        let share = (self.parent_fraction * survivors as f64).ceil() as usize;
+        share.max(arity).min(survivors)
+    }
+
+    /// The operators of the set that take at most `parents` parents, with repetitions as they stand.
+    pub(super) fn operators_for(&self, parents: usize) -> Vec<&'static Operator> {
+        let known = self.operators.iter().filter_map(|name| operator(name).ok());
+        known.filter(|operator| operator.arity <= parents).collect()
+    }
+
+    /// What the schema cannot say, with places below `pointer`. `smallest` is the size of the smallest role with more than one
+    /// member, if there is any: a set of crossovers alone can never be used where only one survivor is left.
+    pub fn faults(&self, pointer: &str, smallest: Option<usize>) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        for (field, value) in [
+            ("fraction", self.fraction),
+            ("parent_fraction", self.parent_fraction),
+            ("child_sigma", self.child_sigma),
+        ] {
+            if !(value > 0.0 && value <= 1.0) {
+                let detail = format!("{value}: numbers above 0 and up to 1 are valid");
+                faults.push(Fault::new(format!("{pointer}/{field}"), detail));
+            }
+        }
+        for (index, name) in self.operators.iter().enumerate() {
+            if let Err(error) = operator(name) {
+                faults.push(Fault::new(format!("{pointer}/operators/{index}"), error.to_string()));
+            }
+        }
+        for (name, values) in &self.parameters {
+            if let Err(error) = operator(name).and_then(|operator| operator.resolve(values)) {
+                faults.push(Fault::new(format!("{pointer}/parameters/{name}"), error.to_string()));
+            }
+        }
+        if self.every > 0
+            && let Some(size) = smallest
+        {
+            let survivors = size - self.quota(size);
+            if faults.is_empty() && self.operators_for(survivors).is_empty() {
+                let detail = format!(
+                    "of {size} members {survivors} survive an evolution, fewer than any of these operators takes as parents; \
+                     add a mutation such as M1"
+                );
+                faults.push(Fault::new(format!("{pointer}/operators"), detail));
+            }
+        }
+        faults
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn evolution_comes_after_every_so_many_steps() {
+        let config = EvolutionConfig::default();
+        assert_eq!(
+            (0..30).filter(|&step| config.due(step)).collect::<Vec<_>>(),
+            [9, 19, 29]
+        );
+        let never = EvolutionConfig { every: 0, ..config };
+        assert!((0..30).all(|step| !never.due(step)));
+    }
+
+    #[test]
+    fn at_least_one_is_replaced_and_never_the_last() {
+        let config = EvolutionConfig::default();
+        assert_eq!(
+            [0, 1, 2, 3, 4, 6, 8, 10].map(|size| config.quota(size)),
+            [0, 0, 1, 1, 1, 2, 2, 3]
+        );
+        let all = EvolutionConfig {
+            fraction: 1.0,
+            ..config
+        };
+        assert_eq!([1, 2, 8].map(|size| all.quota(size)), [0, 1, 7]);
+    }
+
+    #[test]
+    fn every_fault_is_found_at_its_place() {
+        let config = EvolutionConfig {
+            fraction: 0.0,
+            operators: vec!["M1".to_owned(), "m9".to_owned()],
+            parameters: BTreeMap::from([("X1".to_owned(), BTreeMap::from([("p".to_owned(), 2.0)]))]),
+            ..EvolutionConfig::default()
+        };
+        let places: Vec<_> = config
+            .faults("/evolution", Some(4))
+            .into_iter()
+            .map(|fault| fault.pointer)
+            .collect();
+        assert_eq!(
+            places,
+            [
+                "/evolution/fraction",
+                "/evolution/operators/1",
+                "/evolution/parameters/X1"
+            ]
+        );
+        assert_eq!(EvolutionConfig::default().faults("", Some(2)), []);
+        let crossovers = EvolutionConfig {
+            operators: vec!["X1".to_owned()],
+            ..EvolutionConfig::default()
+        };
+        assert_eq!(crossovers.faults("", Some(4)), []);
+        assert_eq!(crossovers.faults("", None), []);
+        assert!(
+            crossovers.faults("", Some(2))[0]
+                .detail
+                .contains("of 2 members 1 survive")
+        );
+    }
+}

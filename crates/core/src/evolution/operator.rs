@@ -1,0 +1,188 @@
+//! What an operator is, apart from its arithmetic.
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+use super::Parameter;
+use crate::fault::nearest;
+
+/// What an operator is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Family {
+    /// Changes one parent.
+    Mutation,
+    /// Mixes two parents.
+    Crossover,
+    /// Changes nothing of interest: what the others are measured against.
+    Control,
+}
+
+impl Family {
+    /// The name used in lists and in the API.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mutation => "mutation",
+            Self::Crossover => "crossover",
+            Self::Control => "control",
+        }
+    }
+}
+
+/// An operator of the catalogue (PopuLoRA, appendix 8).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Operator {
+    /// Its name in configs, payloads and lineages, such as `X1`.
+    pub name: &'static str,
+    /// What the paper calls it, such as `DARE`.
+    pub title: &'static str,
+    /// What it is for.
+    pub family: Family,
+    /// How many parents it takes.
+    pub arity: usize,
+    /// Whether it draws: whether two seeds give two children.
+    pub stochastic: bool,
+    /// Whether it is one of the eight that the paper's population uses.
+    pub live: bool,
+    /// What it does, in one sentence.
+    pub description: &'static str,
+    /// What can be set.
+    pub parameters: &'static [Parameter],
+    /// Two parameters of which the first may not exceed the second.
+    #[serde(skip)]
+    pub(super) ordered: Option<(&'static str, &'static str)>,
+}
+
+/// Why an operator cannot be applied as it was asked for.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum OperatorError {
+    /// There is no such operator.
+    #[error("operator `{name}` is not in the catalogue{}; valid are {valid}", hint(.nearest))]
+    Unknown {
+        /// The name that was given.
+        name: String,
+        /// The operator that was most likely meant.
+        nearest: Option<&'static str>,
+        /// Every name.
+        valid: String,
+    },
+    /// The operator has no such parameter.
+    #[error("operator {operator} has no parameter `{name}`{}; {valid}", hint(.nearest))]
+    UnknownParameter {
+        /// The operator.
+        operator: &'static str,
+        /// The name that was given.
+        name: String,
+        /// The parameter that was most likely meant.
+        nearest: Option<&'static str>,
+        /// Its parameters, for a person.
+        valid: String,
+    },
+    /// A parameter's value is not valid.
+    #[error("operator {operator}: `{name}` is {value}; valid are {valid}")]
+    OutOfRange {
+        /// The operator.
+        operator: &'static str,
+        /// The parameter.
+        name: &'static str,
+        /// The value that was given.
+        value: f64,
+        /// The valid values, for a person.
+        valid: String,
+    },
+    /// Not as many parents as the operator takes.
+    #[error("operator {operator} takes {arity} {}; {given} {} given", plural(*.arity, "parent"), were(*.given))]
+    Arity {
+        /// The operator.
+        operator: &'static str,
+        /// How many it takes.
+        arity: usize,
+        /// How many there are.
+        given: usize,
+    },
+}
+
+impl Operator {
+    /// Every parameter's value: what is in `given`, else the default.
+    ///
+    /// # Errors
+    /// The first name that is no parameter, or value that is not valid.
+    pub fn resolve(&self, given: &BTreeMap<String, f64>) -> Result<BTreeMap<String, f64>, OperatorError> {
+        if let Some(name) = given.keys().find(|name| self.parameter(name).is_none()) {
+            let names: Vec<&str> = self.parameters.iter().map(|parameter| parameter.name).collect();
+            return Err(OperatorError::UnknownParameter {
+                operator: self.name,
+                name: name.clone(),
+                nearest: self.nearest_parameter(name),
+                valid: match names.is_empty() {
+                    true => "it has none".to_owned(),
+                    false => format!("valid are {}", names.join(", ")),
+                },
+            });
+        }
+        let mut values = BTreeMap::new();
+        for parameter in self.parameters {
+            let value = given.get(parameter.name).copied().unwrap_or(parameter.default);
+            if !parameter.admits(value) {
+                return Err(self.out_of_range(parameter.name, value, parameter.range()));
+            }
+            values.insert(parameter.name.to_owned(), value);
+        }
+        match self.ordered {
+            Some((low, high)) if values[low] > values[high] => {
+                let valid = format!("numbers up to `{high}`, which is {}", values[high]);
+                Err(self.out_of_range(low, values[low], valid))
+            }
+            _ => Ok(values),
+        }
+    }
+
+    /// Refuses any number of parents but its arity.
+    ///
+    /// # Errors
+    /// When `given` is another number.
+    pub fn check_arity(&self, given: usize) -> Result<(), OperatorError> {
+        if given == self.arity {
+            return Ok(());
+        }
+        Err(OperatorError::Arity {
+            operator: self.name,
+            arity: self.arity,
+            given,
+        })
+    }
+
+    fn parameter(&self, name: &str) -> Option<&'static Parameter> {
+        self.parameters.iter().find(|parameter| parameter.name == name)
+    }
+
+    fn nearest_parameter(&self, name: &str) -> Option<&'static str> {
+        let names: &'static [Parameter] = self.parameters;
+        nearest(name, names.iter().map(|parameter| parameter.name))
+    }
+
+    fn out_of_range(&self, name: &'static str, value: f64, valid: String) -> OperatorError {
+        OperatorError::OutOfRange {
+            operator: self.name,
+            name,
+            value,
+            valid,
+        }
+    }
+}
+
+fn hint(nearest: &Option<&'static str>) -> String {
+    nearest.map_or_else(String::new, |name| format!(" (did you mean `{name}`?)"))
+}
+
+fn plural(count: usize, noun: &str) -> String {
+    if count == 1 {
+        noun.to_owned()
+    } else {
+        format!("{noun}s")
+    }
+}
+
+fn were(count: usize) -> &'static str {
+    if count == 1 { "was" } else { "were" }
+}

@@ -1,0 +1,52 @@
+//! Newborns are left alone until they had time to show what they can do.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+use super::EvolutionConfig;
+use crate::id::MemberId;
+
+/// When each member of an evolved generation was born, as a run's memory keeps it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Protection(BTreeMap<MemberId, u32>);
+
+impl Protection {
+    /// Notes a birth at the end of `step`.
+    pub fn born(&mut self, member: MemberId, step: u32) {
+        self.0.insert(member, step);
+    }
+
+    /// Forgets a member that died.
+    pub fn remove(&mut self, member: MemberId) {
+        self.0.remove(&member);
+    }
+
+    /// Whether `member` may not be replaced at the end of `step`: whether it has trained for less than the config's number of
+    /// evolution intervals. Members of the beginning are never protected.
+    pub fn protects(&self, member: MemberId, step: u32, config: &EvolutionConfig) -> bool {
+        let span = u64::from(config.protection) * u64::from(config.every);
+        self.0
+            .get(&member)
+            .is_some_and(|&born| u64::from(step) < u64::from(born) + span)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    #[test]
+    fn a_newborn_is_safe_for_two_intervals() {
+        let config = EvolutionConfig::default();
+        let [child, founder] = [1, 2].map(|id| MemberId(Uuid::from_u128(id)));
+        let mut protection = Protection::default();
+        protection.born(child, 9);
+        assert!(protection.protects(child, 19, &config));
+        assert!(!protection.protects(child, 29, &config));
+        assert!(!protection.protects(founder, 0, &config));
+        protection.remove(child);
+        assert!(!protection.protects(child, 19, &config));
+    }
+}

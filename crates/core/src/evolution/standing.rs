@@ -1,0 +1,134 @@
+//! Who is at the bottom.
+
+use std::cmp::Ordering;
+
+use super::EvolutionConfig;
+use crate::{
+    id::MemberId,
+    rating::{Rating, TrueSkillConfig},
+    recipe::Role,
+};
+
+/// A living member at an evolution.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Standing {
+    /// The member.
+    pub member: MemberId,
+    /// What it plays, and how it is rated in it.
+    pub roles: Vec<(Role, Rating)>,
+    /// Whether it may not be replaced now.
+    pub protected: bool,
+}
+
+impl Standing {
+    /// Its rating in `role`, if it plays it.
+    pub fn rating(&self, role: Role) -> Option<Rating> {
+        self.roles
+            .iter()
+            .find(|(played, _)| *played == role)
+            .map(|&(_, rating)| rating)
+    }
+}
+
+/// Positions of the members that play `role`, best lower bound first; among equals the earlier.
+pub(super) fn ranked(members: &[Standing], role: Role, config: &TrueSkillConfig) -> Vec<usize> {
+    let bound = |index: usize| members[index].rating(role).map(|rating| config.lower_bound(rating));
+    let mut order: Vec<usize> = (0..members.len()).filter(|&index| bound(index).is_some()).collect();
+    order.sort_by(|&first, &second| bound(second).partial_cmp(&bound(first)).unwrap_or(Ordering::Equal));
+    order
+}
+
+/// Who is replaced, with the role it is replaced for: of each role (in the order of [`Role::ALL`]) as many as
+/// [`EvolutionConfig::quota`] says, lowest lower bound first. Protected members stay, and so does anybody who is the last
+/// survivor of any of its roles. A member of several roles counts against the quota of each.
+pub fn culled(members: &[Standing], config: &EvolutionConfig, ratings: &TrueSkillConfig) -> Vec<(usize, Role)> {
+    let mut gone: Vec<(usize, Role)> = Vec::new();
+    for role in Role::ALL {
+        let order = ranked(members, role, ratings);
+        let is_gone = |gone: &[(usize, Role)], index| gone.iter().any(|&(other, _)| other == index);
+        let already = order.iter().filter(|&&index| is_gone(&gone, index)).count();
+        let mut left = config.quota(order.len()).saturating_sub(already);
+        for &index in order.iter().rev() {
+            if left == 0 {
+                break;
+            }
+            let last = members[index].roles.iter().any(|&(played, _)| {
+                let survives = |other: usize| other != index && !is_gone(&gone, other);
+                !(0..members.len()).any(|other| survives(other) && members[other].rating(played).is_some())
+            });
+            if !members[index].protected && !is_gone(&gone, index) && !last {
+                gone.push((index, role));
+                left -= 1;
+            }
+        }
+    }
+    gone
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use uuid::Uuid;
+
+    pub(crate) fn members() -> impl Strategy<Value = Vec<Standing>> {
+        let roles = prop_oneof![
+            Just(vec![Role::Teacher]),
+            Just(vec![Role::Student]),
+            Just(vec![Role::Teacher, Role::Student]),
+        ];
+        let member = (roles, 0.0..50.0, 1.0..9.0, any::<bool>());
+        prop::collection::vec(member, 0..12).prop_map(|members| {
+            let standing = |(index, (roles, mu, sigma, protected)): (usize, (Vec<Role>, f64, f64, bool))| Standing {
+                member: MemberId(Uuid::from_u128(index as u128)),
+                roles: roles.into_iter().map(|role| (role, Rating { mu, sigma })).collect(),
+                protected,
+            };
+            members.into_iter().enumerate().map(standing).collect()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn neither_a_protected_member_nor_the_last_of_a_role_is_culled(members in members(), fraction in 0.01..1.0) {
+            let config = EvolutionConfig { fraction, ..EvolutionConfig::default() };
+            let gone = culled(&members, &config, &TrueSkillConfig::default());
+            for role in Role::ALL {
+                let players: Vec<usize> = (0..members.len()).filter(|&m| members[m].rating(role).is_some()).collect();
+                let survivors = players.iter().filter(|&&m| gone.iter().all(|&(dead, _)| dead != m)).count();
+                prop_assert!(players.is_empty() || survivors > 0);
+                prop_assert!(gone.iter().filter(|&&(_, of)| of == role).count() <= config.quota(players.len()));
+            }
+            let mut dead: Vec<usize> = gone.iter().map(|&(dead, _)| dead).collect();
+            dead.sort_unstable();
+            dead.dedup();
+            prop_assert_eq!(dead.len(), gone.len());
+            prop_assert!(gone.iter().all(|&(dead, _)| !members[dead].protected));
+        }
+    }
+
+    #[test]
+    fn the_lowest_bound_goes_first_and_uncertainty_counts_against_a_member() {
+        let standing = |id: u128, role, mu, sigma| Standing {
+            member: MemberId(Uuid::from_u128(id)),
+            roles: vec![(role, Rating { mu, sigma })],
+            protected: false,
+        };
+        let mut members = vec![
+            standing(0, Role::Teacher, 20.0, 1.0),
+            standing(1, Role::Teacher, 25.0, 5.0),
+            standing(2, Role::Student, 25.0, 1.0),
+            standing(3, Role::Student, 24.0, 1.0),
+        ];
+        let (config, ratings) = (EvolutionConfig::default(), TrueSkillConfig::default());
+        assert_eq!(
+            culled(&members, &config, &ratings),
+            [(1, Role::Teacher), (3, Role::Student)]
+        );
+        members[3].protected = true;
+        assert_eq!(
+            culled(&members, &config, &ratings),
+            [(1, Role::Teacher), (2, Role::Student)]
+        );
+    }
+}
