@@ -13,8 +13,8 @@ use lyceum_core::{
     seed::derive,
     verify::{Check, MathPair, Task},
     work::{
-        AdapterRef, EvolvePayload, MemberUpdate, Optimizer, Payload, PolicyLoss, Prompt, Requirements, RolloutPayload,
-        RolloutRequest, Sampling, SequenceRef, UpdatePayload, VerifyPayload, WorkKey,
+        AdapterRef, Compute, EvolvePayload, MemberUpdate, Optimizer, Payload, PolicyLoss, Prompt, Requirements,
+        RolloutPayload, RolloutRequest, Sampling, SequenceRef, UpdatePayload, VerifyPayload, WorkKey,
     },
 };
 use schemars::JsonSchema;
@@ -239,6 +239,7 @@ impl<'a> Leg<'a> {
             max_tokens: None,
         });
         let payload = RolloutPayload {
+            compute: Compute::default(),
             base_model: lyceum_core::work::BaseModel {
                 name: "tiny".to_owned(),
                 revision: None,
@@ -384,6 +385,7 @@ impl<'a> Leg<'a> {
             key: key.clone(),
             requirements: Requirements::default(),
             payload: Payload::Update(UpdatePayload {
+                compute: Compute::default(),
                 base_model: population.base_model.clone(),
                 members,
                 loss: PolicyLoss::default(),

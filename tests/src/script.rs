@@ -5,7 +5,7 @@ use lyceum_core::{
     fault::Faults,
     id::ExecutionId,
     recipe::{Plan, PlanError, Recipe, RunState, StepView, WorkItem},
-    work::{BaseModel, Payload, Prompt, Requirements, RolloutPayload, RolloutRequest, Sampling, WorkKey},
+    work::{BaseModel, Compute, Payload, Prompt, Requirements, RolloutPayload, RolloutRequest, Sampling, WorkKey},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -84,6 +84,7 @@ fn item(step: u32, chunk: u32, word: &str) -> WorkItem {
             memory_bytes: 0,
         },
         payload: Payload::Rollout(RolloutPayload {
+            compute: Compute::default(),
             base_model: BaseModel {
                 name: model,
                 revision: None,

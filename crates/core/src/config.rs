@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     fault::{Fault, Faults},
     recipe::{Registry, Role},
-    work::{BaseModel, LoraShape},
+    work::{BaseModel, Compute, LoraShape},
 };
 
 /// A run config. Fields are only ever added.
@@ -34,6 +34,9 @@ pub struct RunConfig {
     /// What the recipe alone understands.
     #[serde(default)]
     pub parameters: serde_json::Value,
+    /// How the engine computes.
+    #[serde(default)]
+    pub compute: Compute,
     /// How the run shares the workers.
     #[serde(default)]
     pub scheduling: SchedulingConfig,

@@ -1,6 +1,7 @@
 //! One item of a step: what a worker is asked to do and what it answers.
 
 mod benchmark;
+mod compute;
 mod evolve;
 mod key;
 mod kind;
@@ -10,6 +11,7 @@ mod update;
 mod version;
 
 pub use benchmark::{BenchmarkPayload, BenchmarkResult};
+pub use compute::{Compute, Dtype};
 pub use evolve::{EvolvePayload, EvolveResult};
 pub use key::{NotAPhase, WorkKey};
 pub use kind::{UnknownWorkKind, WorkKind};

@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use lyceum_core::verify::{Check, Proposal, Status, Task, Verdict};
 use tokio::sync::{mpsc, oneshot};
@@ -61,6 +62,7 @@ pub struct Verifier {
     layers: Layers,
     interpreter: Interpreter,
     jobs: usize,
+    zygote_start: Duration,
 }
 
 impl Verifier {
@@ -93,10 +95,10 @@ impl Verifier {
             threads.push(thread);
             starting.push(start);
         }
-        let mut layers = Layers::default();
+        let (mut layers, mut zygote_start) = (Layers::default(), Duration::ZERO);
         for start in starting {
             let lost = || SandboxError::Start("its thread ended".to_owned());
-            layers = start.blocking_recv().map_err(|_| lost())??;
+            (layers, zygote_start) = start.blocking_recv().map_err(|_| lost())??;
         }
         Ok(Self {
             queue: Some(queue),
@@ -104,7 +106,14 @@ impl Verifier {
             layers,
             interpreter,
             jobs,
+            zygote_start,
         })
+    }
+
+    /// How long a confined interpreter took to start, imports included, before it served its first program.
+    #[must_use]
+    pub fn zygote_start(&self) -> Duration {
+        self.zygote_start
     }
 
     /// Which layers of confinement are active.
@@ -239,7 +248,7 @@ struct Worker {
 }
 
 impl Worker {
-    fn run(mut self, tested: Option<bool>, started: oneshot::Sender<Result<Layers, SandboxError>>) {
+    fn run(mut self, tested: Option<bool>, started: oneshot::Sender<Result<(Layers, Duration), SandboxError>>) {
         let ready = self.prepare(tested);
         let is_ready = ready.is_ok();
         if started.send(ready).is_err() || !is_ready {
@@ -270,16 +279,19 @@ impl Worker {
         }
     }
 
-    /// Starts the first zygote; `tested` runs the self-test too, and says whether escapes are accepted.
-    fn prepare(&mut self, tested: Option<bool>) -> Result<Layers, SandboxError> {
+    /// Starts the first zygote and says how long that took; `tested` runs the self-test too, and says whether escapes are
+    /// accepted.
+    fn prepare(&mut self, tested: Option<bool>) -> Result<(Layers, Duration), SandboxError> {
         let limits = self.slot.limits();
+        let begin = Instant::now();
         let layers = self.slot.layers()?;
+        let zygote_start = begin.elapsed();
         if let Some(insecure) = tested {
             let escapes = self_test(self.slot.first()?, limits)?;
             if !escapes.is_empty() && !insecure {
                 return Err(SandboxError::NotContained { escapes, layers });
             }
         }
-        Ok(layers)
+        Ok((layers, zygote_start))
     }
 }

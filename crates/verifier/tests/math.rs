@@ -3,9 +3,11 @@
 mod support;
 
 use std::fs;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use lyceum_verifier::{Limits, MathPair, Status, Task, Verifier, VerifierConfig};
+use lyceum_verifier::{Interpreter, Limits, MathPair, Status, Task, Verifier, VerifierConfig};
 use support::{data, pool};
 
 fn task(gold: &str, answer: &str) -> Task {
@@ -35,6 +37,17 @@ fn disagreements(pairs: impl Iterator<Item = (String, String)>, expected: bool) 
         .collect()
 }
 
+/// A number with commas between groups of three digits.
+fn grouped(digits: &str) -> String {
+    let groups: Vec<_> = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .map(String::from_utf8_lossy)
+        .collect();
+    groups.join(",")
+}
+
 /// Families with a parameter: equal spellings, made so that the answer is known without any library.
 fn equal_pairs() -> Vec<(String, String)> {
     let mut pairs = Vec::new();
@@ -59,6 +72,25 @@ fn equal_pairs() -> Vec<(String, String)> {
             (format!(r"\frac{{\pi}}{{{n}}}"), format!(r"\pi/{n}")),
             (format!("x={n}"), format!("{n}")),
             (format!(r"{n}^\circ"), format!("{n}")),
+            (format!(r"{n}\%"), format!("{}", n as f64 / 100.0)),
+            (format!("{n}"), format!(r"\${n}.00")),
+            (format!("{n}"), format!(r"{n}\text{{ cm}}")),
+            (format!("x>{n}"), format!(r"({n},\infty)")),
+            (format!("{n}<x"), format!("x>{n}")),
+            (format!("{n}"), format!("a=b={n}")),
+            (format!(r"\text{{east}}^{n}"), format!(r"\text{{East}}^{n}")),
+            (format!(r"\frac{{{n}}}{{7}}"), format!("{:.7}", n as f64 / 7.0)),
+            (
+                format!("[1,{n}]\\cup[20,{}]", 20 + n),
+                format!("[20,{}]\\cup[1,{n}]", 20 + n),
+            ),
+            (format!("{n}{n},000"), format!("{n}{n}{{,}}000")),
+            (format!(r"\log {}", 1_i64 << n), format!(r"{n}\log 2")),
+            (format!(r"{n}\sin^2 x+{n}\cos^2 x"), format!("{n}")),
+            (format!(r"\binom{{{d}}}{{2}}"), format!("{}", n * d / 2)),
+            (format!(r"{n}\pm 1"), format!(r"\{{{},{d}\}}", n - 1)),
+            (format!(r"{n}\frac{{1}}{{2}}"), format!("{}/2", 2 * n + 1)),
+            (format!(r"\sqrt[3]{{{}}}", n * n * n), format!("{n}")),
             (
                 format!(r"\begin{{pmatrix}}{n}\\{d}\end{{pmatrix}}"),
                 format!(r"\begin{{pmatrix}} {n} \\ {d} \end{{pmatrix}}"),
@@ -90,6 +122,14 @@ fn different_pairs() -> Vec<(String, String)> {
             (format!("x={n}"), format!("x={d}")),
             (format!("[{n},{d}]"), format!("({n},{d})")),
             (format!(r"{n}\pi"), format!("{n}")),
+            (format!(r"\frac{{{n}}}{{13}}"), format!("{:.2}", n as f64 / 13.0)),
+            (format!("[1,{n})"), format!("(1,{n}]")),
+            (format!("x>{n}"), format!("x<{n}")),
+            (format!("x>{n}"), format!(r"[{n},\infty)")),
+            (format!("{n}"), format!("x={n}, y={d}")),
+            (format!(r"\text{{A}}_{n}"), format!(r"\text{{B}}_{n}")),
+            (format!(r"{n}\infty"), format!(r"-{n}\infty")),
+            (format!(r"\log {n}"), format!(r"\log {d}")),
             (
                 format!(r"\begin{{pmatrix}}{n}\\{d}\end{{pmatrix}}"),
                 format!(r"\begin{{pmatrix}}{d}\\{n}\end{{pmatrix}}"),
@@ -101,18 +141,50 @@ fn different_pairs() -> Vec<(String, String)> {
     pairs
 }
 
+/// What Math-Verify says by itself, outside of the sandbox, of pairs that this test wrote.
+fn said_by_math_verify(pairs: &[(String, String)]) -> Vec<bool> {
+    const SOURCE: &str = "import json, sys\n\
+        from math_verify import parse, verify\n\
+        boxed = lambda text: text if '\\\\boxed' in text else '\\\\boxed{' + text + '}'\n\
+        for gold, answer in json.load(sys.stdin):\n    \
+            print(int(verify(parse(boxed(gold)), parse(boxed(answer)))))\n";
+    let python = Interpreter::resolve(None).expect("an interpreter");
+    let mut child = Command::new(&python.executable)
+        .args(["-c", SOURCE])
+        .env("PYTHONPATH", std::env::join_paths(&python.packages).expect("paths"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("Python with Math-Verify");
+    let input = serde_json::to_vec(pairs).expect("JSON");
+    child.stdin.take().expect("a pipe").write_all(&input).expect("written");
+    let output = child.wait_with_output().expect("an answer");
+    String::from_utf8(output.stdout)
+        .expect("digits")
+        .lines()
+        .map(|line| line == "1")
+        .collect()
+}
+
+/// The verifier and Math-Verify by itself both say what is known of these pairs.
+fn all_are(pairs: Vec<(String, String)>, expected: bool) {
+    assert!(pairs.len() >= 150);
+    let theirs = said_by_math_verify(&pairs);
+    assert_eq!(theirs.len(), pairs.len());
+    let contrary: Vec<_> = pairs.iter().zip(theirs).filter(|(_, said)| *said != expected).collect();
+    assert!(contrary.is_empty(), "Math-Verify: {contrary:?}");
+    assert_eq!(disagreements(pairs.into_iter(), expected), Vec::<String>::new());
+}
+
 #[test]
 fn equal_answers_in_other_spellings_are_right() {
-    let pairs = equal_pairs();
-    assert!(pairs.len() >= 150);
-    assert_eq!(disagreements(pairs.into_iter(), true), Vec::<String>::new());
+    all_are(equal_pairs(), true);
 }
 
 #[test]
 fn different_answers_are_wrong() {
-    let pairs = different_pairs();
-    assert!(pairs.len() >= 150);
-    assert_eq!(disagreements(pairs.into_iter(), false), Vec::<String>::new());
+    all_are(different_pairs(), false);
 }
 
 #[test]
@@ -155,13 +227,26 @@ fn every_gold_equals_itself_in_its_usual_spellings() {
     assert!(golds.len() > 2800, "{}", golds.len());
     assert_eq!(golds.iter().filter(|gold| gold.is_empty()).count(), 0);
     let spellings = golds.iter().flat_map(|gold| {
-        [
+        let mut answers = vec![
             gold.clone(),
             format!(r"\boxed{{{gold}}}"),
             format!("So the answer is $\\boxed{{ {gold} }}$."),
             format!(" {gold}\n"),
-        ]
-        .map(|answer| (gold.clone(), answer))
+        ];
+        // The same in the other ways in which it is often written.
+        if gold.contains(r"\frac") {
+            answers.extend([gold.replace(r"\frac", r"\dfrac"), gold.replace(r"\frac", r"\tfrac")]);
+        }
+        if gold.bytes().all(|byte| byte.is_ascii_digit()) {
+            answers.extend([
+                format!("{gold}.0"),
+                format!("+{gold}"),
+                grouped(gold),
+                format!("x={gold}"),
+            ]);
+        }
+        answers.retain(|answer| !answer.is_empty());
+        answers.into_iter().map(|answer| (gold.clone(), answer))
     });
     assert_eq!(disagreements(spellings, true), Vec::<String>::new());
 }

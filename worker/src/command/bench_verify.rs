@@ -1,12 +1,13 @@
 //! `lyceum-worker bench verify`: the verifier beside other ways of running untrusted Python.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use clap::Args;
-use lyceum_verifier::{Check, ProblemType, Proposal, Solution, Task, Verdict, Verifier, VerifierConfig};
+use lyceum_verifier::{Check, ProblemType, Proposal, Solution, Task, Verdict, Verifier, VerifierConfig, read_line};
 
 use super::verify::PoolArgs;
 
@@ -34,6 +35,9 @@ pub(crate) struct BenchVerify {
     /// Interpreter with the packages of the peers.
     #[arg(long, value_name = "PATH")]
     peers_python: Option<PathBuf>,
+    /// A recorded step to judge again: tasks as `lyceum-worker verify --in` takes them. Without it a step is made up.
+    #[arg(long, value_name = "TASKS.jsonl")]
+    recorded: Option<PathBuf>,
     #[command(flatten)]
     pool: PoolArgs,
 }
@@ -56,8 +60,18 @@ impl BenchVerify {
             "pool of one, self-test included, up in",
             start.elapsed().as_secs_f64() * 1e3
         );
+        println!(
+            "{:<44} {:>10.0} ms",
+            "of that, a zygote with its imports",
+            one.zygote_start().as_secs_f64() * 1e3
+        );
         // Warm: both zygotes are up before anything is timed.
         judged(&one, (0..4).map(proposal))?;
+        println!(
+            "{:<44} {:>10.1} MiB",
+            "the largest zygote",
+            largest_child()? as f64 / f64::from(1 << 20)
+        );
         self.measure(&one, "one core, one input a program", count, 1, |at| abduction(at, 1))?;
         self.measure(&one, "one core, ten inputs a program", count / 4, 10, |at| {
             abduction(at, 10)
@@ -67,8 +81,10 @@ impl BenchVerify {
         judged(&all, (0..8).map(proposal))?;
         let name = format!("{} cores, one input a program", all.jobs());
         self.measure(&all, &name, count * all.jobs(), 1, |at| abduction(at, 1))?;
-        let name = format!("{} cores, a self-play step", all.jobs());
-        self.measure(&all, &name, count, 1, step)?;
+        match &self.recorded {
+            Some(path) => replay(&all, path)?,
+            None => self.measure(&all, &format!("{} cores, a self-play step", all.jobs()), count, 1, step)?,
+        }
         drop(all);
         self.peers()
     }
@@ -107,6 +123,52 @@ impl BenchVerify {
         anyhow::ensure!(status.success(), "the peers failed: {status}");
         Ok(())
     }
+}
+
+/// Judges every task of a recorded step once.
+fn replay(pool: &Verifier, path: &Path) -> anyhow::Result<()> {
+    let text = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let mut tasks = Vec::new();
+    for (at, line) in text.split(|byte| *byte == b'\n').enumerate() {
+        if !line.trim_ascii().is_empty() {
+            let task = read_line(line).map_err(|error| anyhow::anyhow!(error.reason));
+            tasks.push(task.with_context(|| format!("{}, line {}", path.display(), at + 1))?);
+        }
+    }
+    let count = tasks.len();
+    let start = Instant::now();
+    let verdicts: Vec<_> = pool.judge_all(tasks).collect();
+    let elapsed = start.elapsed();
+    let said = |verdict: &&Verdict| verdict.valid == Some(true) || verdict.correct == Some(true);
+    println!(
+        "{:<44} {:>10.0} verdicts/s   {count} tasks in {:.2} s, {} valid or correct",
+        format!("{} cores, the step of {}", pool.jobs(), path.display()),
+        rate(count, elapsed),
+        elapsed.as_secs_f64(),
+        verdicts.iter().filter(said).count()
+    );
+    Ok(())
+}
+
+/// Resident memory of the largest process that this one started, in bytes.
+fn largest_child() -> anyhow::Result<u64> {
+    let own = std::process::id().to_string();
+    let field = |status: &str, name: &str| -> Option<String> {
+        let rest = status.lines().find_map(|line| line.strip_prefix(name))?;
+        rest.split_whitespace().next().map(str::to_owned)
+    };
+    let mut largest = 0;
+    for entry in fs::read_dir("/proc")?.flatten() {
+        // A process may end between the listing and the look.
+        let Ok(status) = fs::read_to_string(entry.path().join("status")) else {
+            continue;
+        };
+        if field(&status, "PPid:").as_deref() == Some(own.as_str()) {
+            let kib: u64 = field(&status, "VmRSS:").and_then(|kib| kib.parse().ok()).unwrap_or(0);
+            largest = largest.max(kib << 10);
+        }
+    }
+    Ok(largest)
 }
 
 fn rate(count: usize, elapsed: Duration) -> f64 {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AdapterRef, BaseModel, Sampling};
+use super::{AdapterRef, BaseModel, Compute, Sampling};
 use crate::{artifact::Digest, id::DatasetId};
 
 /// Answers of one version to a slice of a suite; its samples are graded as `verify` items.
@@ -19,6 +19,9 @@ pub struct BenchmarkPayload {
     pub rows: u32,
     /// The frozen base.
     pub base_model: BaseModel,
+    /// How to compute.
+    #[serde(default)]
+    pub compute: Compute,
     /// The version measured; none is the base alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapter: Option<AdapterRef>,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AdapterRef, BaseModel};
+use super::{AdapterRef, BaseModel, Compute};
 use crate::artifact::Digest;
 
 /// A batch of prompts for any members of populations over one base, generated together.
@@ -11,6 +11,9 @@ use crate::artifact::Digest;
 pub struct RolloutPayload {
     /// The shared frozen base.
     pub base_model: BaseModel,
+    /// How to compute.
+    #[serde(default)]
+    pub compute: Compute,
     /// The adapter versions that requests name by index.
     pub adapters: Vec<AdapterRef>,
     /// How tokens are drawn.

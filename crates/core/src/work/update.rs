@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AdapterRef, BaseModel};
+use super::{AdapterRef, BaseModel, Compute};
 use crate::{
     artifact::Digest,
     id::{MemberId, VersionId, WorkId},
@@ -14,6 +14,9 @@ use crate::{
 pub struct UpdatePayload {
     /// The shared frozen base.
     pub base_model: BaseModel,
+    /// How to compute.
+    #[serde(default)]
+    pub compute: Compute,
     /// The members and what each learns from.
     pub members: Vec<MemberUpdate>,
     /// The loss.

@@ -3,13 +3,13 @@
 use chrono::{DateTime, Utc};
 use lyceum_core::id::{ExecutionId, MemberId, ProblemId};
 use serde::Serialize;
-use sqlx::{FromRow, PgPool, QueryBuilder};
+use sqlx::{FromRow, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use super::{
     Key, Order, Page, Window,
     filter::and,
-    window::{Keyed, by_seq, by_value},
+    window::{Keyed, limited, order_by_seq, order_by_value},
 };
 use crate::{Result, StoreError};
 
@@ -141,6 +141,9 @@ const FULL: &str = "prompt, proposal, \"values\", reward_parts";
 const LEFT_OUT: &str =
     "NULL::text AS prompt, NULL::text AS proposal, NULL::json AS \"values\", NULL::jsonb AS reward_parts";
 
+/// How many problems, in the list's order, are looked through for words before the index of words is asked.
+const STRETCH: i64 = 8000;
+
 /// Problems of `run` that fit `filter`.
 pub async fn problems(
     db: &PgPool,
@@ -149,30 +152,64 @@ pub async fn problems(
     sort: ProblemSort,
     window: &Window,
 ) -> Result<Page<Problem>> {
-    let rest = if filter.full { FULL } else { LEFT_OUT };
-    let mut query = QueryBuilder::new(format!("SELECT {BRIEF}, {rest} FROM problems WHERE run_id = "));
-    query.push_bind(run.0);
-    and(&mut query, "step = ", filter.step.map(u32::cast_signed));
-    and(&mut query, "type = ", filter.problem_type.clone());
-    and(&mut query, "valid = ", filter.valid);
-    and(&mut query, "status = ", filter.status.clone());
-    and(&mut query, "proposer_id = ", filter.proposer.map(|id| id.0));
-    and(&mut query, "cell = ", filter.cell.map(u32::cast_signed));
-    and(&mut query, "solve_rate >= ", filter.solve_rate_min);
-    and(&mut query, "solve_rate <= ", filter.solve_rate_max);
-    if let Some(text) = &filter.text {
-        query
-            .push(" AND search @@ plainto_tsquery('simple', ")
-            .push_bind(text.clone())
-            .push(")");
+    let columns = format!("{BRIEF}, {}", if filter.full { FULL } else { LEFT_OUT });
+    let Some(text) = &filter.text else {
+        let mut query = QueryBuilder::new(format!("SELECT {columns} FROM problems WHERE "));
+        narrow(&mut query, run, filter);
+        order(&mut query, sort, window);
+        return limited(db, query, window).await;
+    };
+    // Postgres cannot tell how common a word is, and each way of looking for it is slow for some: a walk along the list
+    // for a rare word, the index of words for one that half of all programs hold. So a stretch of the list is walked
+    // first. A common word fills a page from it; what does not, is rare enough for the index.
+    let mut stretch = QueryBuilder::new(format!("SELECT {columns} FROM (SELECT * FROM problems WHERE "));
+    narrow(&mut stretch, run, filter);
+    order(&mut stretch, sort, window);
+    stretch.push(" LIMIT ").push_bind(STRETCH).push(") problems WHERE ");
+    with_words(&mut stretch, text);
+    order(&mut stretch, sort, window);
+    let page = limited(db, stretch, window).await?;
+    if page.next.is_some() {
+        return Ok(page);
     }
+    // OFFSET keeps the planner from walking the list here too.
+    let mut indexed = QueryBuilder::new(format!("SELECT {columns} FROM (SELECT * FROM problems WHERE "));
+    with_words(&mut indexed, text);
+    indexed.push(" OFFSET 0) problems WHERE ");
+    narrow(&mut indexed, run, filter);
+    order(&mut indexed, sort, window);
+    limited(db, indexed, window).await
+}
+
+/// Conditions on everything but words.
+fn narrow(query: &mut QueryBuilder<Postgres>, run: ExecutionId, filter: &ProblemFilter) {
+    query.push("run_id = ").push_bind(run.0);
+    and(query, "step = ", filter.step.map(u32::cast_signed));
+    and(query, "type = ", filter.problem_type.clone());
+    and(query, "valid = ", filter.valid);
+    and(query, "status = ", filter.status.clone());
+    and(query, "proposer_id = ", filter.proposer.map(|id| id.0));
+    and(query, "cell = ", filter.cell.map(u32::cast_signed));
+    and(query, "solve_rate >= ", filter.solve_rate_min);
+    and(query, "solve_rate <= ", filter.solve_rate_max);
+}
+
+fn with_words(query: &mut QueryBuilder<Postgres>, text: &str) {
+    let text = text.to_owned();
+    query
+        .push("search @@ plainto_tsquery('simple', ")
+        .push_bind(text)
+        .push(")");
+}
+
+fn order(query: &mut QueryBuilder<Postgres>, sort: ProblemSort, window: &Window) {
     let order = match sort {
-        ProblemSort::Age => return by_seq(db, query, "seq", window).await,
+        ProblemSort::Age => return order_by_seq(query, "seq", window),
         ProblemSort::Hardest => Order::Oldest,
         ProblemSort::Easiest => Order::Newest,
     };
     query.push(" AND solve_rate IS NOT NULL");
-    by_value(db, query, ("solve_rate", "seq"), &Window { order, ..*window }).await
+    order_by_value(query, ("solve_rate", "seq"), &Window { order, ..*window });
 }
 
 /// One problem in full.

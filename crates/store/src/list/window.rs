@@ -58,33 +58,24 @@ pub(crate) async fn by_seq<T>(
 where
     T: Keyed + Send + Unpin + for<'r> FromRow<'r, PgRow>,
 {
-    let (comparison, direction) = match window.order {
-        Order::Newest => ("<", "DESC"),
-        Order::Oldest => (">", "ASC"),
-    };
+    order_by_seq(&mut query, seq, window);
+    limited(db, query, window).await
+}
+
+/// Has `query`, which has its WHERE, begin after the window's key by the column `seq`, in the window's order.
+pub(super) fn order_by_seq(query: &mut QueryBuilder<Postgres>, seq: &str, window: &Window) {
+    let (comparison, direction) = directions(window.order);
     if let Some(after) = window.after {
         query
             .push(format_args!(" AND {seq} {comparison} "))
             .push_bind(after.seq);
     }
     query.push(format_args!(" ORDER BY {seq} {direction}"));
-    limited(db, query, window).await
 }
 
-/// Ends `query`, which has its WHERE, with the window over `value` and then `seq`, both in the window's order.
-pub(super) async fn by_value<T>(
-    db: &PgPool,
-    mut query: QueryBuilder<Postgres>,
-    (value, seq): (&str, &str),
-    window: &Window,
-) -> Result<Page<T>>
-where
-    T: Keyed + Send + Unpin + for<'r> FromRow<'r, PgRow>,
-{
-    let (comparison, direction) = match window.order {
-        Order::Newest => ("<", "DESC"),
-        Order::Oldest => (">", "ASC"),
-    };
+/// The same by `value` and then `seq`.
+pub(super) fn order_by_value(query: &mut QueryBuilder<Postgres>, (value, seq): (&str, &str), window: &Window) {
+    let (comparison, direction) = directions(window.order);
     if let Some(Key {
         value: Some(last),
         seq: number,
@@ -94,10 +85,17 @@ where
         query.push_bind(last).push(", ").push_bind(number).push(")");
     }
     query.push(format_args!(" ORDER BY {value} {direction}, {seq} {direction}"));
-    limited(db, query, window).await
 }
 
-async fn limited<T>(db: &PgPool, mut query: QueryBuilder<Postgres>, window: &Window) -> Result<Page<T>>
+fn directions(order: Order) -> (&'static str, &'static str) {
+    match order {
+        Order::Newest => ("<", "DESC"),
+        Order::Oldest => (">", "ASC"),
+    }
+}
+
+/// Runs `query`, which has its ORDER BY, for as many rows as the window has.
+pub(super) async fn limited<T>(db: &PgPool, mut query: QueryBuilder<Postgres>, window: &Window) -> Result<Page<T>>
 where
     T: Keyed + Send + Unpin + for<'r> FromRow<'r, PgRow>,
 {

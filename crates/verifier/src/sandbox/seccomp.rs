@@ -273,3 +273,50 @@ pub(super) fn to_bytes(program: &[sock_filter]) -> Vec<u8> {
         })
         .collect()
 }
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::{child_filter, zygote_filter};
+
+    /// Runs `call` in a fork under both filters; gives the signal that ended it, if one did.
+    fn ending_signal(call: fn()) -> Option<i32> {
+        let filters = [zygote_filter(), child_filter()].map(|filter| filter.expect("a filter"));
+        // SAFETY: between fork and exit the child calls the system alone and allocates nothing.
+        unsafe {
+            let child = libc::fork();
+            assert!(child >= 0, "fork");
+            if child == 0 {
+                let is_filtered = filters.iter().all(|filter| seccompiler::apply_filter(filter).is_ok());
+                if is_filtered {
+                    call();
+                }
+                libc::_exit(i32::from(!is_filtered));
+            }
+            let mut status = 0;
+            assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
+            assert!(
+                !libc::WIFEXITED(status) || libc::WEXITSTATUS(status) == 0,
+                "the filters went in"
+            );
+            libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status))
+        }
+    }
+
+    #[test]
+    fn a_system_call_of_another_architecture_ends_the_process() {
+        // `getpid` of the 32-bit table, by the 32-bit gate.
+        let foreign = || unsafe {
+            std::arch::asm!("int 0x80", inlateout("rax") 20_i64 => _);
+        };
+        assert_eq!(ending_signal(foreign), Some(libc::SIGSYS));
+    }
+
+    #[test]
+    fn the_same_call_of_the_own_architecture_is_allowed() {
+        // SAFETY: getpid takes nothing.
+        assert_eq!(
+            ending_signal(|| unsafe { assert!(libc::syscall(libc::SYS_getpid) > 0) }),
+            None
+        );
+    }
+}
