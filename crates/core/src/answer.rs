@@ -1,5 +1,7 @@
 //! Finding the answer in what a model wrote.
 
 pub mod boxed;
+mod fence;
 
 pub use boxed::last_boxed;
+pub use fence::{Block, fenced_blocks, last_block, tagged};

@@ -1,18 +1,25 @@
 //! The science of Lyceum, pure: recipes, rewards, ratings, archives, configurations. Nothing here knows a clock, a file or a socket.
 
+pub mod advantage;
 pub mod answer;
+pub mod archive;
 pub mod artifact;
+pub mod compute;
 pub mod config;
 pub mod cross_play;
+pub mod duplicate;
 pub mod evaluation;
 pub mod evolution;
 pub mod fault;
 pub mod id;
 pub mod matchmaking;
 pub mod memory;
+pub mod prompt;
 pub mod rating;
 pub mod recipe;
+pub mod reward;
 pub mod seed;
+pub mod simulation;
 pub mod verify;
 pub mod wilson;
 pub mod work;

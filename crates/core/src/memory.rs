@@ -72,6 +72,22 @@ impl BaseShape {
     }
 }
 
+/// Positions that the models of well-known names have (`max_position_embeddings`), by the name in a config; none for others,
+/// whose limits the worker finds in their `config.json`.
+pub fn context_length(name: &str) -> Option<u32> {
+    let model = name.rsplit('/').next().unwrap_or(name);
+    let known = [
+        ("seedling", 1024),
+        ("Qwen2.5-Math", 4096),
+        ("Qwen2.5", 32768),
+        ("Qwen3", 32768),
+    ];
+    known
+        .iter()
+        .find(|(stem, _)| model.starts_with(stem))
+        .map(|(_, positions)| *positions)
+}
+
 /// What an update computes at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UpdateShape {

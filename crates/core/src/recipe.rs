@@ -1,9 +1,11 @@
 //! A recipe is a pure function from what a run remembers and what its step has so far to everything that should exist now.
 
 mod plan;
+pub mod populora;
 mod problem_kind;
 mod record;
 mod registry;
+pub mod selfplay;
 mod state;
 mod view;
 
@@ -17,6 +19,9 @@ pub use record::{
 pub use registry::{Registry, UnknownRecipe};
 pub use state::RunState;
 pub use view::{DatasetRow, Phase, StepView, Want, WorkState};
+
+pub use populora::Populora;
+pub use selfplay::PoolFilter;
 
 use crate::{config::RunConfig, fault::Faults, id::ExecutionId};
 

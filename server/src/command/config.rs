@@ -32,7 +32,7 @@ enum Action {
 impl Config {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let Action::Check { file } = self.action;
-        match check(&read(&file)?, &Registry::default()) {
+        match check(&read(&file)?, &Registry::shipped()) {
             Ok(config) => {
                 println!(
                     "{}",

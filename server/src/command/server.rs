@@ -54,7 +54,7 @@ async fn run(
     let serving = serve::Server {
         store,
         artifacts,
-        registry: Registry::default(),
+        registry: Registry::shipped(),
         settings: server.api(),
     };
     let mut serving = serving.serve(listener).context("cannot start the server")?;

@@ -170,7 +170,7 @@ async fn start_in(
     let serving = serve::Server {
         store,
         artifacts,
-        registry: Registry::default(),
+        registry: Registry::shipped(),
         settings: prepared.server.api(),
     };
     let serving = serving.serve(listener).context("cannot start the server")?;

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::Recipe;
+use super::{Populora, Recipe};
 use crate::fault::nearest;
 
 /// Recipes by name.
@@ -19,6 +19,11 @@ pub struct UnknownRecipe {
 }
 
 impl Registry {
+    /// The recipes that Lyceum ships.
+    pub fn shipped() -> Self {
+        Self::default().with(Populora)
+    }
+
     /// The registry with `recipe` in it.
     pub fn with(mut self, recipe: impl Recipe + 'static) -> Self {
         self.0.insert(recipe.name(), Arc::new(recipe));

@@ -1,0 +1,194 @@
+//! The CVT archive (Vassiliades et al. 2018; PopuLoRA, section 10): a map of the problem space that keeps the best of each cell.
+//! The words are pyribs' and QDax': descriptor, centroid, elite, coverage, qd_score.
+
+mod centroid;
+mod tree;
+
+pub use centroid::Centroids;
+pub use tree::KdTree;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use crate::{recipe::InsertionStatus, verify::Complexity};
+
+/// Dimensions of a descriptor: AST depth, cyclomatic complexity, lines of code, variables.
+pub const DIMENSIONS: usize = 4;
+
+/// A point of the archive's space, before normalisation.
+pub type Descriptor = [f32; DIMENSIONS];
+
+/// Where a program stands.
+pub fn descriptor(complexity: &Complexity) -> Descriptor {
+    [
+        complexity.ast_depth as f32,
+        complexity.cyclomatic as f32,
+        complexity.loc as f32,
+        complexity.variables as f32,
+    ]
+}
+
+/// What identifies an archive: runs that agree in all of it can be compared cell by cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ArchiveConfig {
+    /// Cells.
+    #[schemars(range(min = 1, max = 65536))]
+    pub cells: u32,
+    /// Seed of the centroids. It is not the run's, so that the map is the same for all runs.
+    pub seed: u64,
+    /// Lowest and highest AST depth.
+    pub ast_depth: [f32; 2],
+    /// Lowest and highest cyclomatic complexity.
+    pub cyclomatic: [f32; 2],
+    /// Lowest and highest lines of code.
+    pub loc: [f32; 2],
+    /// Lowest and highest count of variables.
+    pub variables: [f32; 2],
+}
+
+impl Default for ArchiveConfig {
+    fn default() -> Self {
+        Self {
+            cells: 4096,
+            seed: 0,
+            ast_depth: [3.0, 25.0],
+            cyclomatic: [1.0, 20.0],
+            loc: [1.0, 50.0],
+            variables: [0.0, 25.0],
+        }
+    }
+}
+
+impl ArchiveConfig {
+    /// Bounds by dimension, with the names of their fields.
+    pub fn bounds(&self) -> [(&'static str, [f32; 2]); DIMENSIONS] {
+        [
+            ("ast_depth", self.ast_depth),
+            ("cyclomatic", self.cyclomatic),
+            ("loc", self.loc),
+            ("variables", self.variables),
+        ]
+    }
+
+    /// A descriptor on [0, 1] in each dimension; what lies outside the bounds is put on them.
+    pub fn normalised(&self, descriptor: Descriptor) -> Descriptor {
+        let mut point = descriptor;
+        for (value, (_, [low, high])) in point.iter_mut().zip(self.bounds()) {
+            *value = ((*value - low) / (high - low)).clamp(0.0, 1.0);
+        }
+        point
+    }
+
+    /// The centroids. They cost a second and depend on nothing but the seed and the number of cells, so the last ones made
+    /// are kept.
+    pub fn centroids(&self) -> Arc<Centroids> {
+        static LAST: LazyLock<Mutex<Option<Arc<Centroids>>>> = LazyLock::new(Mutex::default);
+        let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+        match last.as_ref().filter(|made| made.is_for(self.seed, self.cells)) {
+            Some(made) => Arc::clone(made),
+            None => {
+                let made = Arc::new(Centroids::new(self.seed, self.cells));
+                *last = Some(Arc::clone(&made));
+                made
+            }
+        }
+    }
+}
+
+/// The elites' objectives by cell: what a run remembers of its archive. Which problem holds a cell stands in the rows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Archive {
+    /// Cell and objective, by cell.
+    elites: Vec<(u32, f32)>,
+}
+
+impl Archive {
+    /// Puts a problem with `objective` into `cell` if the cell is empty or its elite is worse.
+    pub fn insert(&mut self, cell: u32, objective: f32) -> Option<InsertionStatus> {
+        match self.elites.binary_search_by_key(&cell, |elite| elite.0) {
+            Err(place) => {
+                self.elites.insert(place, (cell, objective));
+                Some(InsertionStatus::New)
+            }
+            Ok(place) if objective > self.elites[place].1 => {
+                self.elites[place].1 = objective;
+                Some(InsertionStatus::Improve)
+            }
+            Ok(_) => None,
+        }
+    }
+
+    /// Cells with an elite.
+    pub fn filled(&self) -> usize {
+        self.elites.len()
+    }
+
+    /// Share of the `cells` with an elite.
+    pub fn coverage(&self, cells: u32) -> f64 {
+        self.filled() as f64 / f64::from(cells.max(1))
+    }
+
+    /// Sum of the elites' objectives, each counted from `offset`, the lowest objective that there is.
+    pub fn qd_score(&self, offset: f32) -> f64 {
+        self.elites
+            .iter()
+            .map(|(_, objective)| f64::from(objective - offset))
+            .sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_toy_archive_by_hand() {
+        let mut archive = Archive::default();
+        assert_eq!(archive.insert(2, 0.5), Some(InsertionStatus::New));
+        assert_eq!(archive.insert(0, 0.0), Some(InsertionStatus::New));
+        assert_eq!(archive.insert(2, 0.5), None, "an equal problem does not take the cell");
+        assert_eq!(archive.insert(2, 0.875), Some(InsertionStatus::Improve));
+        assert_eq!(archive.insert(2, 0.25), None);
+        assert_eq!(archive.filled(), 2);
+        assert_eq!(archive.coverage(4), 0.5);
+        assert_eq!(archive.qd_score(0.0), 0.875);
+        assert_eq!(archive.qd_score(-0.5), 1.875);
+        let stored = serde_json::to_string(&archive).unwrap();
+        assert_eq!(serde_json::from_str::<Archive>(&stored).unwrap(), archive);
+    }
+
+    #[test]
+    fn descriptors_are_scaled_to_their_bounds() {
+        let config = ArchiveConfig {
+            ast_depth: [2.0, 12.0],
+            cyclomatic: [1.0, 5.0],
+            loc: [0.0, 10.0],
+            variables: [0.0, 4.0],
+            ..ArchiveConfig::default()
+        };
+        assert_eq!(config.normalised([7.0, 1.0, 20.0, 1.0]), [0.5, 0.0, 1.0, 0.25]);
+    }
+
+    #[test]
+    fn equal_seeds_give_equal_maps() {
+        let config = ArchiveConfig {
+            cells: 64,
+            ..ArchiveConfig::default()
+        };
+        let point = [0.3, 0.6, 0.1, 0.9];
+        assert_eq!(config.centroids().nearest(point), Centroids::new(0, 64).nearest(point));
+        let other = ArchiveConfig { seed: 1, ..config };
+        assert!(!Arc::ptr_eq(&config_of(64), &other.centroids()));
+    }
+
+    fn config_of(cells: u32) -> Arc<Centroids> {
+        ArchiveConfig {
+            cells,
+            ..ArchiveConfig::default()
+        }
+        .centroids()
+    }
+}

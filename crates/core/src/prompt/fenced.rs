@@ -1,0 +1,142 @@
+//! The fenced grammar of Absolute Zero: `<think>` reasoning `</think>`, `<answer>` fenced blocks `</answer>`.
+
+use super::{Answer, ProposalText};
+use crate::{
+    answer::{Block, fenced_blocks, last_block, tagged},
+    verify::ProblemType,
+};
+
+pub(super) fn proposal(
+    problem: ProblemType,
+    text: &str,
+    opening: &str,
+    num_inputs: usize,
+) -> Result<ProposalText, String> {
+    let blocks = fenced_blocks(answer_part(text, opening)?);
+    match problem {
+        ProblemType::CodeI | ProblemType::CodeO => Ok(ProposalText::Io {
+            program: first(&blocks, "python")
+                .or_else(|| first(&blocks, ""))
+                .ok_or("there is no ```python block in the answer")?,
+            input: first(&blocks, "input").ok_or("there is no ```input block in the answer")?,
+        }),
+        ProblemType::CodeF => {
+            let mut inputs: Vec<String> = blocks
+                .iter()
+                .filter(|block| block.is("input"))
+                .map(|block| block.body.to_owned())
+                .collect();
+            if inputs.len() < num_inputs {
+                return Err(format!(
+                    "{} ```input blocks where {num_inputs} are needed",
+                    inputs.len()
+                ));
+            }
+            inputs.drain(..inputs.len() - num_inputs);
+            let message = first(&blocks, "message").ok_or("there is no ```message block in the answer")?;
+            Ok(ProposalText::Function { inputs, message })
+        }
+    }
+}
+
+/// The last block of the right kind, else the last block, else (for values) the whole answer.
+pub(super) fn answer(problem: ProblemType, text: &str, opening: &str) -> Answer {
+    let part = answer_part(text, opening)?;
+    let kind = match problem {
+        ProblemType::CodeI => "input",
+        ProblemType::CodeO => "output",
+        ProblemType::CodeF => "python",
+    };
+    match last_block(part, kind) {
+        Some(body) => Ok(body.to_owned()),
+        None if problem == ProblemType::CodeF => Err("there is no ```python block in the answer".to_owned()),
+        None if part.trim().is_empty() => Err("the answer is empty".to_owned()),
+        None => Ok(part.trim().to_owned()),
+    }
+}
+
+fn first(blocks: &[Block<'_>], tag: &str) -> Option<String> {
+    blocks
+        .iter()
+        .find(|block| block.is(tag))
+        .map(|block| block.body.to_owned())
+}
+
+/// The text between the last answer tags, once the whole has the form that was asked for. Text after them is allowed.
+fn answer_part<'a>(text: &'a str, opening: &str) -> Result<&'a str, String> {
+    let is_open = opening.trim_end().ends_with("<think>");
+    let thought = match is_open {
+        true => text,
+        false => text
+            .trim_start()
+            .strip_prefix("<think>")
+            .ok_or("it does not begin with <think>")?,
+    };
+    let (_, rest) = thought.split_once("</think>").ok_or("there is no </think>")?;
+    if !rest.trim_start().starts_with("<answer>") {
+        return Err("<answer> does not follow </think>".to_owned());
+    }
+    tagged(rest, "answer").ok_or_else(|| "there is no </answer>".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ProblemType::{CodeF, CodeI, CodeO};
+
+    const OPEN: &str = "User: ..\nAssistant: <think>\n";
+
+    #[test]
+    fn a_proposal_is_found_whatever_the_order_of_its_blocks() {
+        let text = "hm</think>\n<answer>```input\n1, 'x'\n```\n```python\ndef f(a, b):\n    return a\n```</answer> bye";
+        let expected = ProposalText::Io {
+            program: "def f(a, b):\n    return a".to_owned(),
+            input: "1, 'x'".to_owned(),
+        };
+        assert_eq!(proposal(CodeO, text, OPEN, 10).unwrap(), expected);
+        let closed = format!("<think>{text}");
+        assert_eq!(proposal(CodeI, &closed, "a chat template", 10).unwrap(), expected);
+        assert!(
+            proposal(CodeI, text, "a chat template", 10).is_err(),
+            "<think> is missing"
+        );
+    }
+
+    #[test]
+    fn a_function_takes_the_last_inputs_and_wants_a_message() {
+        let input = |value: u32| format!("```input\n{value}\n```\n");
+        let inputs = format!("{}{}{}", input(1), input(2), input(3));
+        let text = format!("</think><answer>{inputs}```message\nIt adds.\n```</answer>");
+        let expected = ProposalText::Function {
+            inputs: vec!["2".to_owned(), "3".to_owned()],
+            message: "It adds.".to_owned(),
+        };
+        assert_eq!(proposal(CodeF, &text, OPEN, 2).unwrap(), expected);
+        assert!(proposal(CodeF, &text, OPEN, 4).unwrap_err().contains("4 are needed"));
+        let silent = format!("</think><answer>{inputs}</answer>");
+        assert!(proposal(CodeF, &silent, OPEN, 2).unwrap_err().contains("message"));
+    }
+
+    #[test]
+    fn an_answer_is_the_last_block_of_its_kind_or_the_bare_text() {
+        let two = "t</think><answer>```output\n1\n```\n```output\n2\n```</answer>";
+        assert_eq!(answer(CodeO, two, OPEN).unwrap(), "2");
+        assert_eq!(
+            answer(CodeO, "t</think> <answer> [1, 2] </answer>", OPEN).unwrap(),
+            "[1, 2]"
+        );
+        let program = "t</think><answer>```\ndef f(a):\n    return a\n```</answer>";
+        assert_eq!(answer(CodeF, program, OPEN).unwrap(), "def f(a):\n    return a");
+        for bad in [
+            "",
+            "1",
+            "<answer>1</answer>",
+            "t</think> so <answer>1</answer>",
+            "t</think><answer>1",
+            "t</think><answer></answer>",
+        ] {
+            assert!(answer(CodeO, bad, OPEN).is_err(), "{bad}");
+        }
+        assert!(answer(CodeF, "t</think><answer>x</answer>", OPEN).is_err());
+    }
+}

@@ -1,0 +1,72 @@
+//! PopuLoRA (arXiv 2605.16727): teachers propose problems, the students that they are matched with solve them, ratings follow
+//! from who wins, all adapters learn, and evolution replaces the weakest.
+//!
+//! A step: pair → propose → check → solve → grade → rate → update all → every so many steps: evolve. One member in both roles
+//! is the paper's single-agent baseline: the same rewards and estimator, its proposals and attempts in one batch.
+
+mod evolve;
+mod finish;
+mod learners;
+mod memory;
+mod parameters;
+mod play;
+mod rate;
+mod resolve;
+#[cfg(test)]
+mod tests;
+
+pub use parameters::Parameters;
+
+use std::sync::Arc;
+
+use self::{memory::Memory, play::Turn};
+use super::{Plan, PlanError, Recipe, RunState, StepView, selfplay::metric_names};
+use crate::{
+    config::{RunConfig, schema_of},
+    fault::Faults,
+    id::ExecutionId,
+};
+
+/// The recipe.
+#[derive(Clone, Copy, Debug)]
+pub struct Populora;
+
+impl Recipe for Populora {
+    fn name(&self) -> &'static str {
+        "populora"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Populations of teachers and students co-evolve (PopuLoRA); with one member in both roles, the paper's baseline."
+    }
+
+    fn parameters_schema(&self) -> serde_json::Value {
+        schema_of::<Parameters>()
+    }
+
+    fn metrics(&self) -> &'static [&'static str] {
+        metric_names()
+    }
+
+    fn resolve(&self, config: RunConfig) -> Result<RunConfig, Faults> {
+        resolve::resolve(config)
+    }
+
+    fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError> {
+        Ok(RunState {
+            run,
+            config: Arc::new(config.clone()),
+            step: 0,
+            stage: String::new(),
+            completed: false,
+            artifacts: Vec::new(),
+            memory_version: 1,
+            memory: serde_json::to_value(Memory::new(config))?,
+        })
+    }
+
+    fn plan(&self, run: &RunState, step: &StepView) -> Result<Plan, PlanError> {
+        let parameters = Parameters::of(&run.config)?;
+        Turn::new(run, step, &parameters)?.plan()
+    }
+}

@@ -1,0 +1,44 @@
+//! Who won, and what ratings follow from it (PopuLoRA, appendix 6).
+
+use super::play::{Match, Turn};
+use crate::{
+    id::MatchupId,
+    recipe::{MatchupRecord, Role, Winner, selfplay::Judged},
+};
+
+impl Turn<'_> {
+    /// Decides every matchup in order, moves the ratings, and writes both.
+    pub(super) fn rate(&mut self, matches: &[Match], judged: &[(Judged, f32)]) -> Vec<(usize, usize, Winner)> {
+        let run = self.scene.run;
+        let each = (self.parameters.prompts_per_matchup * self.parameters.proposals_per_prompt) as usize;
+        let mut decided = Vec::with_capacity(matches.len());
+        for (one, proposals) in matches.iter().zip(judged.chunks(each.max(1))) {
+            let rates: Vec<f64> = proposals
+                .iter()
+                .filter_map(|(judged, _)| judged.solved())
+                .map(|solved| f64::from(solved.rate()))
+                .collect();
+            let solve_rate = (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64);
+            let [teacher, student] = [one.teacher, one.student].map(|place| self.scene.members[place].id(run.run));
+            let (predicted, winner) = self.memory.ratings.record(
+                (teacher, Role::Teacher),
+                (student, Role::Student),
+                solve_rate,
+                &self.parameters.rating,
+            );
+            self.scene.plan.records.matchups.push(MatchupRecord {
+                id: MatchupId::of(run.run, run.step, teacher, student),
+                teacher,
+                student,
+                proposed: proposals.len() as u32,
+                valid: rates.len() as u32,
+                solve_rate: solve_rate.map(|rate| rate as f32),
+                predicted: predicted as f32,
+                winner,
+            });
+            decided.push((one.teacher, one.student, winner));
+        }
+        self.scene.plan.records.ratings.extend(self.memory.ratings.records());
+        decided
+    }
+}

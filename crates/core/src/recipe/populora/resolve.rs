@@ -1,0 +1,83 @@
+//! Checking a config, and writing its defaults out.
+
+use super::Parameters;
+use crate::{
+    config::RunConfig,
+    fault::{Fault, Faults},
+    recipe::{
+        Role,
+        selfplay::{population_faults, read_parameters, written_out},
+    },
+};
+
+pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
+    let mut parameters: Parameters = read_parameters(&config)?;
+    let mut faults = Vec::new();
+    let prompts = parameters.prompts.clone();
+    match prompts.resolve("/parameters/prompts", &parameters.problems.types) {
+        Ok(resolved) => parameters.prompts = resolved,
+        Err(found) => faults.extend(found),
+    }
+    faults.extend(parameters.groups().faults(&config));
+    faults.extend(population_faults(&config));
+    faults.extend(role_faults(&config));
+    faults.extend(parameters.rating.faults("/parameters/rating"));
+    let smallest = [Role::Teacher, Role::Student].map(|role| count(&config, role));
+    let smallest = smallest.into_iter().filter(|size| *size > 1).min();
+    faults.extend(parameters.evolution.faults("/parameters/evolution", smallest));
+    let types = u32::try_from(parameters.problems.types.len())
+        .unwrap_or(u32::MAX)
+        .max(1);
+    if !parameters.prompts_per_matchup.is_multiple_of(types) {
+        let detail = format!(
+            "{} prompts cannot be split equally over {types} types: a multiple of {types} is valid",
+            parameters.prompts_per_matchup
+        );
+        faults.push(Fault::new("/parameters/prompts_per_matchup", detail));
+    }
+    for (index, role) in parameters.frozen.iter().enumerate() {
+        if !matches!(role, Role::Teacher | Role::Student) {
+            let detail = format!("{} plays no part here: teacher and student do", role.name());
+            faults.push(Fault::new(format!("/parameters/frozen/{index}"), detail));
+        }
+    }
+    Faults(faults).or(())?;
+    config.parameters = written_out(&parameters)?;
+    Ok(config)
+}
+
+/// Either teachers and students, or one member that is both.
+fn role_faults(config: &RunConfig) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for (name, population) in &config.populations {
+        let place = format!("/populations/{}/members", crate::config::pointer_token(name));
+        let mut both = 0;
+        for (index, group) in population.members.iter().enumerate() {
+            let mut roles = group.roles.clone();
+            roles.sort_unstable();
+            match &roles[..] {
+                [Role::Teacher] | [Role::Student] => {}
+                [Role::Teacher, Role::Student] => both += group.count,
+                _ => faults.push(Fault::new(
+                    format!("{place}/{index}/roles"),
+                    "[\"teacher\"], [\"student\"] or, for the single-agent baseline, [\"teacher\", \"student\"] is valid",
+                )),
+            }
+        }
+        let all: u32 = population.members.iter().map(|group| group.count).sum();
+        if both > 0 && all != 1 {
+            let detail = format!("a member in both roles plays alone: {all} members are too many, 1 is valid");
+            faults.push(Fault::new(place.clone(), detail));
+        }
+        if faults.is_empty() && (count(config, Role::Teacher) == 0 || count(config, Role::Student) == 0) {
+            faults.push(Fault::new(place, "there must be a teacher and a student"));
+        }
+    }
+    faults
+}
+
+fn count(config: &RunConfig, role: Role) -> usize {
+    let groups = config.populations.values().flat_map(|population| &population.members);
+    let playing = groups.filter(|group| group.roles.contains(&role));
+    playing.map(|group| group.count as usize).sum()
+}

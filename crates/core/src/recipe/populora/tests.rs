@@ -1,0 +1,500 @@
+//! Runs with scripted players.
+
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+use super::Populora;
+use crate::{
+    config::{self, RunConfig, apply_overrides},
+    fault::Faults,
+    id::ProblemId,
+    recipe::{Records, Registry, Role, Winner, selfplay::metric_names},
+    reward::{Solved, teacher_reward},
+    simulation::{Order, Players, Simulation, Skill, Step},
+    work::WorkKey,
+};
+
+fn document(teachers: u32, students: u32) -> Value {
+    let members = match (teachers, students) {
+        (0, 0) => json!([{"roles": ["teacher", "student"], "count": 1}]),
+        _ => json!([{"roles": ["teacher"], "count": teachers}, {"roles": ["student"], "count": students}]),
+    };
+    json!({
+        "recipe": "populora",
+        "seed": 5,
+        "steps": 40,
+        "populations": {"main": {
+            "base_model": {"name": "seedling"},
+            "lora": {"r": 8, "lora_alpha": 16.0, "target_modules": ["q_proj"]},
+            "members": members,
+        }},
+        "parameters": {
+            "prompts": {"set": "seedling"},
+            "problems": {"references": 2, "num_inputs": 6, "pool_size": 64, "max_prompt_bytes": 900, "seeds": "seedling"},
+            "prompts_per_matchup": 6,
+            "samples_per_problem": 4,
+            "sampling": {"propose": {"max_tokens": 100}, "solve": {"max_tokens": 100}},
+            "evolution": {"every": 4},
+            "archive": {"cells": 64, "loc": [1.0, 16.0], "ast_depth": [3.0, 12.0], "cyclomatic": [1.0, 6.0], "variables": [0.0, 6.0]},
+            "items": {"propose": 6, "solve": 4, "update": 3},
+        },
+    })
+}
+
+fn resolved(document: &Value) -> Result<RunConfig, Faults> {
+    config::resolve(document, &Registry::default().with(Populora))
+}
+
+fn skills(teachers: u32, students: u32) -> Players {
+    Players::new(
+        (0..teachers + students)
+            .map(|index| Skill(f64::from(index % 4) - 1.5))
+            .collect(),
+    )
+}
+
+fn steps(document: &Value, players: Players, order: Order, count: u32) -> Vec<Step> {
+    let config = resolved(document).unwrap();
+    let mut simulation = Simulation::new(&Populora, &config, players, order).unwrap();
+    (0..count).map(|_| simulation.step().unwrap()).collect()
+}
+
+/// Rows by table and identifier, as a database would show them.
+fn sorted(records: &Records) -> Records {
+    let mut sorted = records.clone();
+    sorted.members.sort_by_key(|row| row.id);
+    sorted.versions.sort_by_key(|row| row.id);
+    sorted.problems.sort_by_key(|row| row.index);
+    sorted.outcomes.sort_by_key(|row| row.problem);
+    sorted.attempts.sort_by_key(|row| row.id);
+    sorted.matchups.sort_by_key(|row| row.id);
+    sorted.ratings.sort_by_key(|row| (row.member, row.role));
+    sorted.births.sort_by_key(|row| row.child);
+    sorted.deaths.sort_by_key(|row| row.member);
+    for row in &mut sorted.metrics {
+        // No value is no value: NaN would not equal itself.
+        row.values
+            .iter_mut()
+            .filter(|value| value.is_nan())
+            .for_each(|value| *value = -99.0);
+    }
+    sorted.metrics.sort_by_key(|row| row.member);
+    sorted
+}
+
+fn value(step: &Step, name: &str) -> f64 {
+    let place = metric_names().iter().position(|known| *known == name).unwrap();
+    step.records
+        .metrics
+        .iter()
+        .find(|row| row.member.is_none())
+        .unwrap()
+        .values[place]
+}
+
+#[test]
+fn a_population_plays_learns_and_evolves() {
+    let all = steps(&document(4, 4), skills(4, 4), Order::Together, 8);
+    for (number, step) in all.iter().enumerate() {
+        let records = &step.records;
+        let seeds = records
+            .problems
+            .iter()
+            .filter(|problem| problem.proposer.is_none())
+            .count();
+        assert_eq!(seeds > 0, number == 0, "seeds are entered once");
+        let proposals: Vec<_> = records
+            .problems
+            .iter()
+            .filter(|problem| problem.proposer.is_some())
+            .collect();
+        assert_eq!(proposals.len(), 24);
+        let valid = proposals.iter().filter(|problem| problem.valid).count();
+        assert_eq!(records.attempts.len(), valid * 4);
+        assert_eq!(records.outcomes.len(), 24);
+        assert_eq!(records.matchups.len(), 4);
+        assert_eq!(records.versions.iter().filter(|version| version.ordinal > 0).count(), 8);
+        assert_eq!(records.metrics.len(), 9);
+        assert!(
+            records
+                .metrics
+                .iter()
+                .all(|row| row.values.len() == metric_names().len())
+        );
+        let students: Vec<_> = records.matchups.iter().map(|matchup| matchup.student).collect();
+        assert!(
+            (0..4).all(|at| !students[at + 1..].contains(&students[at])),
+            "a permutation"
+        );
+        assert_eq!(
+            records.births.len(),
+            match number {
+                0 => 8,
+                3 | 7 => 2,
+                _ => 0,
+            }
+        );
+    }
+    assert_eq!(all[3].records.deaths.len(), 2);
+    assert!(value(&all[7], "coverage") > value(&all[0], "coverage"));
+    assert!(
+        all[7]
+            .records
+            .ratings
+            .iter()
+            .any(|rating| (rating.mu - 25.0).abs() > 1.0)
+    );
+    let references = all[1]
+        .records
+        .problems
+        .iter()
+        .filter(|problem| problem.parents.len() == 2)
+        .count();
+    assert_eq!(
+        references, 16,
+        "two references for code_i and code_o, one program for code_f"
+    );
+}
+
+#[test]
+fn rewards_are_those_of_the_equations() {
+    let step = &steps(&document(2, 2), skills(2, 2), Order::Together, 1)[0];
+    let mut solved: BTreeMap<ProblemId, Solved> = BTreeMap::new();
+    for attempt in &step.records.attempts {
+        let of = solved.entry(attempt.problem).or_default();
+        of.attempts += 1;
+        of.solved += u32::from(attempt.correct);
+        assert_eq!(attempt.reward, if attempt.correct { 1.0 } else { -0.5 });
+    }
+    for outcome in &step.records.outcomes {
+        assert_eq!(outcome.reward, teacher_reward(solved.get(&outcome.problem).copied()));
+    }
+    let matchup = &step.records.matchups[0];
+    let of_teacher = |problem: &ProblemId| {
+        step.records
+            .problems
+            .iter()
+            .any(|row| row.id == *problem && row.proposer.is_some_and(|by| by.0 == matchup.teacher))
+    };
+    let rates: Vec<f32> = solved
+        .iter()
+        .filter(|(id, _)| of_teacher(id))
+        .map(|(_, solved)| solved.rate())
+        .collect();
+    let mean = rates.iter().sum::<f32>() / rates.len() as f32;
+    assert!((matchup.solve_rate.unwrap() - mean).abs() < 1e-6);
+    assert_eq!(matchup.winner == Winner::Student, mean > matchup.predicted);
+}
+
+#[test]
+fn rows_do_not_depend_on_the_order_in_which_work_ends() {
+    let document = document(3, 2);
+    let together = steps(&document, skills(3, 2), Order::Together, 5);
+    for seed in 0..3 {
+        let shuffled = steps(&document, skills(3, 2), Order::Shuffled(seed), 5);
+        for (one, other) in together.iter().zip(&shuffled) {
+            assert!(one.plans < other.plans);
+            assert_eq!(sorted(&one.records), sorted(&other.records));
+        }
+    }
+}
+
+#[test]
+fn sizes_are_only_a_config() {
+    for (teachers, students) in [(1, 1), (8, 8), (1, 4), (5, 2)] {
+        let step = steps(
+            &document(teachers, students),
+            skills(teachers, students),
+            Order::Together,
+            5,
+        )
+        .pop()
+        .unwrap();
+        assert_eq!(step.records.matchups.len(), teachers as usize);
+        let met: std::collections::BTreeSet<_> = step.records.matchups.iter().map(|matchup| matchup.student).collect();
+        assert_eq!(
+            met.len(),
+            teachers.min(students) as usize,
+            "those whom nobody drew sit out"
+        );
+        assert_eq!(value(&step, "updates"), f64::from(teachers + teachers.min(students)));
+    }
+}
+
+#[test]
+fn the_baseline_is_one_member_in_both_roles() {
+    let all = steps(&document(0, 0), skills(1, 0), Order::Together, 5);
+    let step = &all[4];
+    let matchup = &step.records.matchups[0];
+    assert_eq!(matchup.teacher, matchup.student);
+    assert_eq!(
+        step.records.ratings.iter().map(|row| row.role).collect::<Vec<_>>(),
+        [Role::Teacher, Role::Student]
+    );
+    assert_eq!(value(step, "updates"), 1.0);
+    assert!(
+        all.iter().skip(1).all(|step| step.records.births.is_empty()),
+        "the last of a role is never replaced"
+    );
+}
+
+#[test]
+fn a_step_without_a_valid_proposal_completes_and_says_so() {
+    let players = skills(2, 2).with_invalid(1.0);
+    let mut document = document(2, 2);
+    document["parameters"]["problems"]["types"] = json!(["code_o", "code_i"]);
+    let step = steps(&document, players, Order::Together, 2).pop().unwrap();
+    assert_eq!((value(&step, "validity"), value(&step, "attempts")), (0.0, 0.0));
+    assert!(
+        step.records
+            .matchups
+            .iter()
+            .all(|matchup| matchup.winner == Winner::Student && matchup.valid == 0)
+    );
+    assert!(
+        step.records
+            .outcomes
+            .iter()
+            .all(|outcome| outcome.reward == -1.0 && outcome.solve_rate.is_none())
+    );
+    assert!(step.records.problems.iter().all(|problem| !problem.reason.is_empty()));
+    assert_eq!(
+        value(&step, "updates"),
+        2.0,
+        "teachers learn from −1, students have nothing to learn from"
+    );
+}
+
+#[test]
+fn frozen_roles_play_and_do_not_learn() {
+    let mut document = document(2, 2);
+    document["parameters"]["frozen"] = json!(["teacher"]);
+    let step = steps(&document, skills(2, 2), Order::Together, 1).pop().unwrap();
+    let names: BTreeMap<_, _> = step
+        .records
+        .members
+        .iter()
+        .map(|member| (member.id, member.name.as_str()))
+        .collect();
+    let updated = step.records.versions.iter().filter(|version| version.ordinal == 1);
+    assert_eq!(
+        updated.map(|version| names[&version.member]).collect::<Vec<_>>(),
+        ["student-0", "student-1"]
+    );
+}
+
+#[test]
+fn several_proposals_a_prompt_are_problems_of_their_own() {
+    let mut document = document(1, 1);
+    document["parameters"]["proposals_per_prompt"] = json!(3);
+    let all = steps(&document, skills(1, 1), Order::Shuffled(4), 3);
+    for step in &all {
+        let proposals = step
+            .records
+            .problems
+            .iter()
+            .filter(|problem| problem.proposer.is_some())
+            .count();
+        assert_eq!((proposals, step.records.outcomes.len()), (18, 18));
+    }
+    assert!(
+        all[2]
+            .records
+            .problems
+            .iter()
+            .any(|problem| !problem.parents.is_empty())
+    );
+}
+
+#[test]
+fn every_item_is_named_for_its_place() {
+    let document = document(2, 2);
+    let config = resolved(&document).unwrap();
+    let mut simulation = Simulation::new(&Populora, &config, skills(2, 2), Order::Together).unwrap();
+    simulation.step().unwrap();
+    let state = simulation.state.clone();
+    let plan = crate::recipe::Recipe::plan(&Populora, &state, &crate::recipe::StepView::default()).unwrap();
+    assert!(
+        plan.work.is_empty() && !plan.wants.is_empty(),
+        "references are wanted before anything is asked"
+    );
+    assert_eq!(WorkKey::new(1, "propose").to_string(), "1/propose/0/0");
+    assert!(
+        serde_json::to_string(&state.memory).unwrap().len() < 40_000,
+        "memory stays small"
+    );
+}
+
+fn faults_of(path: &str, value: Value) -> Vec<(String, String)> {
+    let mut document = document(2, 2);
+    apply_overrides(&mut document, &BTreeMap::from([(path.to_owned(), value)])).unwrap();
+    let faults = resolved(&document).err().map(|faults| faults.0).unwrap_or_default();
+    faults.into_iter().map(|fault| (fault.pointer, fault.detail)).collect()
+}
+
+#[test]
+fn a_config_that_cannot_work_is_refused_at_the_field() {
+    for (path, value, pointer, says) in [
+        (
+            "parameters.prompts_per_matchup",
+            json!(7),
+            "/parameters/prompts_per_matchup",
+            "multiple of 3",
+        ),
+        (
+            "parameters.prompts_per_matchup",
+            json!(0),
+            "/parameters/prompts_per_matchup",
+            "at least 1",
+        ),
+        (
+            "parameters.samples_per_problem",
+            json!(0),
+            "/parameters/samples_per_problem",
+            "at least 1",
+        ),
+        (
+            "parameters.items.solve",
+            json!(0),
+            "/parameters/items/solve",
+            "at least 1",
+        ),
+        (
+            "parameters.prompts.set",
+            json!("azrr"),
+            "/parameters/prompts/set",
+            "azr",
+        ),
+        (
+            "parameters.prompts.templates.solve_code_o",
+            json!("{{ nothing }}"),
+            "/parameters/prompts/templates/solve_code_o",
+            "undefined",
+        ),
+        (
+            "parameters.problems.types",
+            json!([]),
+            "/parameters/problems/types",
+            "[]",
+        ),
+        (
+            "parameters.problems.types",
+            json!(["code_o", "code_o"]),
+            "/parameters/problems/types",
+            "once",
+        ),
+        (
+            "parameters.problems.seeds",
+            json!("x"),
+            "/parameters/problems/seeds",
+            "seedling",
+        ),
+        (
+            "parameters.problems.num_inputs",
+            json!(1),
+            "/parameters/problems/num_inputs",
+            "at least 2",
+        ),
+        (
+            "parameters.problems.max_prompt_bytes",
+            json!(1000),
+            "/parameters/sampling/propose/max_tokens",
+            "at most 24",
+        ),
+        (
+            "parameters.sampling.solve.max_tokens",
+            json!(999),
+            "/parameters/sampling/solve/max_tokens",
+            "at most 124",
+        ),
+        (
+            "parameters.sampling.solve.temperature",
+            json!(0.0),
+            "/parameters/sampling/solve/temperature",
+            "more than 0",
+        ),
+        (
+            "parameters.archive.loc",
+            json!([5.0, 5.0]),
+            "/parameters/archive/loc",
+            "range",
+        ),
+        (
+            "parameters.archive.cells",
+            json!(0),
+            "/parameters/archive/cells",
+            "at least 1",
+        ),
+        (
+            "parameters.rating.beta",
+            json!(0.0),
+            "/parameters/rating/beta",
+            "more than 0",
+        ),
+        (
+            "parameters.evolution.operators",
+            json!(["M99"]),
+            "/parameters/evolution/operators/0",
+            "M99",
+        ),
+        (
+            "parameters.frozen",
+            json!(["critic"]),
+            "/parameters/frozen/0",
+            "teacher",
+        ),
+        (
+            "parameters.sample_per_problem",
+            json!(8),
+            "/parameters/sample_per_problem",
+            "samples_per_problem",
+        ),
+        (
+            "populations.main.members.0.roles",
+            json!(["solver"]),
+            "/populations/main/members/0/roles",
+            "student",
+        ),
+        (
+            "populations.main.members.0.roles",
+            json!(["student"]),
+            "/populations/main/members",
+            "a teacher and a student",
+        ),
+        (
+            "populations.main.members.0.roles",
+            json!(["teacher", "student"]),
+            "/populations/main/members",
+            "plays alone",
+        ),
+        (
+            "populations.main.lora.target_modules",
+            json!(["q_prj"]),
+            "/populations/main/lora/target_modules/0",
+            "q_proj",
+        ),
+        (
+            "populations.other",
+            document(1, 1)["populations"]["main"].clone(),
+            "/populations",
+            "1 population",
+        ),
+    ] {
+        let faults = faults_of(path, value);
+        assert!(
+            faults.iter().any(|(at, detail)| at == pointer && detail.contains(says)),
+            "{path}: {faults:?} does not say `{says}` at {pointer}"
+        );
+    }
+    assert_eq!(faults_of("steps", json!(3)), []);
+}
+
+#[test]
+fn a_resolved_config_holds_its_templates_with_their_hashes_and_resolves_to_itself() {
+    let config = resolved(&document(1, 1)).unwrap();
+    let prompts = &config.parameters["prompts"];
+    assert_eq!(prompts["templates"]["propose_code_f"], "<pf>{{ program }}<in>");
+    assert_eq!(prompts["hashes"].as_object().unwrap().len(), 6);
+    let again = resolved(&serde_json::to_value(&config).unwrap()).unwrap();
+    assert_eq!(again, config);
+}

@@ -1,0 +1,250 @@
+//! Groups of parameters that the recipes of self-play share.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
+
+use super::{Scene, seeds};
+use crate::{
+    advantage::Whitening,
+    archive::ArchiveConfig,
+    config::RunConfig,
+    fault::Fault,
+    id::DatasetId,
+    prompt::PromptConfig,
+    verify::ProblemType,
+    work::{Optimizer, PolicyLoss, Sampling},
+};
+
+/// What problems are like and where they are kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProblemConfig {
+    /// The types that are played.
+    #[schemars(length(min = 1, max = 3))]
+    pub types: Vec<ProblemType>,
+    /// Earlier problems of the same type that a proposer is shown, at most; drawn uniformly from the pool.
+    #[schemars(range(max = 64))]
+    pub references: u32,
+    /// Inputs of a `code_f` proposal; the solver is shown the first half, the rest stays hidden and decides.
+    #[schemars(range(min = 2, max = 64))]
+    pub num_inputs: u32,
+    /// Problems of a type that the pool keeps; the oldest are left out beyond it.
+    #[schemars(range(min = 1, max = 65536))]
+    pub pool_size: u32,
+    /// Which valid problems enter the pool.
+    pub pool_filter: PoolFilter,
+    /// Size of a prompt in bytes of UTF-8, at most. References are left out until a prompt fits, and a problem that could not
+    /// be shown within it is invalid. A token is a byte at least, so a prompt never has more tokens than this.
+    #[schemars(range(min = 64, max = 1_048_576))]
+    pub max_prompt_bytes: u32,
+    /// The problems that the pool begins with: those shipped as `seedling` or `azr`.
+    pub seeds: String,
+    /// A dataset in the format of Absolute Zero's seeds, in place of the shipped ones.
+    pub seed_dataset: Option<SeedDataset>,
+}
+
+impl Default for ProblemConfig {
+    fn default() -> Self {
+        Self {
+            types: vec![ProblemType::CodeI, ProblemType::CodeO, ProblemType::CodeF],
+            references: 6,
+            num_inputs: 10,
+            pool_size: 16384,
+            pool_filter: PoolFilter::All,
+            max_prompt_bytes: 24576,
+            seeds: "azr".to_owned(),
+            seed_dataset: None,
+        }
+    }
+}
+
+/// Rows of a dataset to begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SeedDataset {
+    /// The dataset.
+    pub id: DatasetId,
+    /// How many of its rows, from the first.
+    #[schemars(range(min = 1, max = 65536))]
+    pub rows: u32,
+}
+
+/// Which valid problems enter the pool (Absolute Zero's `valid_program_filter`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PoolFilter {
+    /// All.
+    All,
+    /// Those that were not always solved.
+    NonOne,
+    /// Those that were solved sometimes, but not always.
+    NonExtremes,
+}
+
+/// How completions are drawn.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SamplingConfig {
+    /// Proposals.
+    pub propose: Sampling,
+    /// Solutions. Texts that end a completion, besides those given, come from the prompts' grammar.
+    pub solve: Sampling,
+}
+
+/// How members learn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LearningConfig {
+    /// The loss.
+    pub loss: PolicyLoss,
+    /// The optimizer.
+    pub optimizer: Optimizer,
+    /// What advantages are whitened over.
+    pub whitening: Whitening,
+    /// Tokens of one micro-batch, at most.
+    #[schemars(range(min = 1))]
+    pub micro_batch_tokens: u32,
+    /// Compute each layer's activations a second time, so that a large base fits.
+    pub recompute: bool,
+    /// Rewards are multiplied by this before advantages are taken; −1 turns what is learned around, as a control.
+    pub reward_scale: f32,
+}
+
+impl Default for LearningConfig {
+    fn default() -> Self {
+        Self {
+            loss: PolicyLoss::default(),
+            optimizer: Optimizer::default(),
+            whitening: Whitening::default(),
+            micro_batch_tokens: 16384,
+            recompute: true,
+            reward_scale: 1.0,
+        }
+    }
+}
+
+/// How a step is cut into items of work. It is part of the config because results depend on it in their last bits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ItemConfig {
+    /// Prompts of one `propose` item; their checks are one item, too.
+    #[schemars(range(min = 1, max = 65536))]
+    pub propose: u32,
+    /// Proposals whose solutions are drawn in one `solve` item; their verdicts are one item, too.
+    #[schemars(range(min = 1, max = 65536))]
+    pub solve: u32,
+    /// Members of one `update` item.
+    #[schemars(range(min = 1, max = 1024))]
+    pub update: u32,
+}
+
+impl Default for ItemConfig {
+    fn default() -> Self {
+        Self {
+            propose: 72,
+            solve: 72,
+            update: 8,
+        }
+    }
+}
+
+/// The groups of a recipe's parameters, borrowed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Groups<'a> {
+    pub(crate) prompts: &'a PromptConfig,
+    pub(crate) problems: &'a ProblemConfig,
+    pub(crate) sampling: &'a SamplingConfig,
+    pub(crate) learning: &'a LearningConfig,
+    pub(crate) items: &'a ItemConfig,
+    pub(crate) archive: &'a ArchiveConfig,
+}
+
+impl Groups<'_> {
+    /// What the schema cannot say. Prompts have been resolved before.
+    pub(crate) fn faults(&self, config: &RunConfig) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        let mut fault =
+            |pointer: &str, detail: String| faults.push(Fault::new(format!("/parameters/{pointer}"), detail));
+        let problems = self.problems;
+        let mut types = problems.types.clone();
+        types.sort_unstable();
+        types.dedup();
+        if types.is_empty() || types.len() != problems.types.len() {
+            fault(
+                "problems/types",
+                "each of code_i, code_o and code_f may stand here once, and one must".to_owned(),
+            );
+        }
+        if problems.seed_dataset.is_none() && seeds::shipped_text(&problems.seeds).is_none() {
+            let detail = format!("there are no seeds `{}`: seedling and azr are shipped", problems.seeds);
+            fault("problems/seeds", detail);
+        }
+        for (name, [low, high]) in self.archive.bounds() {
+            if !(low.is_finite() && high.is_finite() && low < high) {
+                let detail = format!("[{low}, {high}] is no range: the lowest value, then a higher one");
+                fault(&format!("archive/{name}"), detail);
+            }
+        }
+        if !self.learning.reward_scale.is_finite() {
+            fault(
+                "learning/reward_scale",
+                format!("{}: any finite number is valid", self.learning.reward_scale),
+            );
+        }
+        for (name, sampling) in [("propose", &self.sampling.propose), ("solve", &self.sampling.solve)] {
+            if sampling.max_tokens == 0 {
+                fault(
+                    &format!("sampling/{name}/max_tokens"),
+                    "0 is too small: at least 1 is valid".to_owned(),
+                );
+            }
+            if sampling.temperature.partial_cmp(&0.0) != Some(Ordering::Greater) {
+                let detail = format!(
+                    "{}: more than 0 is valid, since samples must differ to teach",
+                    sampling.temperature
+                );
+                fault(&format!("sampling/{name}/temperature"), detail);
+            }
+        }
+        faults.extend(self.length_faults(config));
+        faults
+    }
+
+    /// Prompts that cannot be shown, and sequences that a known model has no positions for.
+    fn length_faults(&self, config: &RunConfig) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        let limit = self.problems.max_prompt_bytes as usize;
+        let Ok(overhead) = Scene::overhead_of(self) else {
+            return faults;
+        };
+        if overhead.largest() >= limit {
+            faults.push(Fault::new(
+                "/parameters/problems/max_prompt_bytes",
+                format!(
+                    "{limit} is too small: the templates alone take {} bytes",
+                    overhead.largest()
+                ),
+            ));
+        }
+        for population in config.populations.values() {
+            let Some(context) = crate::memory::context_length(&population.base_model.name) else {
+                continue;
+            };
+            for (name, sampling) in [("propose", &self.sampling.propose), ("solve", &self.sampling.solve)] {
+                let needed = self.problems.max_prompt_bytes.saturating_add(sampling.max_tokens);
+                if needed > context {
+                    let model = &population.base_model.name;
+                    let detail = format!(
+                        "{} and problems.max_prompt_bytes {limit} are {needed} together, beyond the {context} positions of \
+                         {model}: at most {} is valid here",
+                        sampling.max_tokens,
+                        context.saturating_sub(self.problems.max_prompt_bytes)
+                    );
+                    faults.push(Fault::new(format!("/parameters/sampling/{name}/max_tokens"), detail));
+                }
+            }
+        }
+        faults
+    }
+}

@@ -1,0 +1,54 @@
+//! A proposal and everything that became of it within its step.
+
+use super::{Attempt, Problem};
+use crate::{
+    archive::Descriptor, id::ProblemId, recipe::PoolFilter, reward::Solved, verify::ProblemType, work::WorkKey,
+};
+
+/// A proposal after its check, and later with its attempts.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Judged {
+    /// Its place among the proposals of the step.
+    pub(crate) index: u32,
+    pub(crate) id: ProblemId,
+    pub(crate) kind: ProblemType,
+    /// Who proposed: a place among the members.
+    pub(crate) proposer: usize,
+    /// Who solves.
+    pub(crate) solver: usize,
+    /// The item that it was drawn in, and the request and sample there.
+    pub(crate) source: WorkKey,
+    pub(crate) request: u32,
+    pub(crate) sample: u32,
+    /// Its length in tokens.
+    pub(crate) tokens: u32,
+    /// Mean entropy along it, in nats.
+    pub(crate) entropy: Option<f32>,
+    /// What solvers meet; none where it is invalid.
+    pub(crate) problem: Option<Problem>,
+    pub(crate) descriptor: Option<Descriptor>,
+    pub(crate) cell: Option<u32>,
+    /// See [`crate::duplicate::fingerprint`]; of valid proposals alone.
+    pub(crate) fingerprint: Option<u32>,
+    /// The attempts at it, once they are graded.
+    pub(crate) attempts: Vec<Attempt>,
+}
+
+impl Judged {
+    /// How often it was solved; none where it is invalid.
+    pub(crate) fn solved(&self) -> Option<Solved> {
+        self.problem.as_ref().map(|_| Solved {
+            solved: self.attempts.iter().filter(|attempt| attempt.correct).count() as u32,
+            attempts: self.attempts.len() as u32,
+        })
+    }
+
+    /// Whether it is valid and `filter` lets it into the pool.
+    pub(crate) fn enters(&self, filter: PoolFilter) -> bool {
+        self.solved().is_some_and(|solved| match filter {
+            PoolFilter::All => true,
+            PoolFilter::NonOne => solved.solved < solved.attempts,
+            PoolFilter::NonExtremes => (1..solved.attempts).contains(&solved.solved),
+        })
+    }
+}

@@ -1,0 +1,97 @@
+//! Members as a run remembers them.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+use crate::{
+    config::RunConfig,
+    id::{ExecutionId, MemberId, VersionId},
+    recipe::Role,
+    work::AdapterRef,
+};
+
+/// A member that is alive.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Living {
+    /// Its name; its identifier follows from it.
+    pub(crate) name: String,
+    pub(crate) roles: Vec<Role>,
+    /// Its weights; none before its birth in step 0.
+    pub(crate) adapter: Option<AdapterRef>,
+    /// Updates since its birth.
+    pub(crate) ordinal: u32,
+    /// The step in which it was born.
+    pub(crate) born: u32,
+}
+
+impl Living {
+    /// A member that has no weights yet.
+    pub(crate) fn unborn(name: String, roles: Vec<Role>, born: u32) -> Self {
+        Self {
+            name,
+            roles,
+            adapter: None,
+            ordinal: 0,
+            born,
+        }
+    }
+
+    /// Its identifier in `run`.
+    pub(crate) fn id(&self, run: ExecutionId) -> MemberId {
+        MemberId::of(run, &self.name)
+    }
+
+    /// Itself and the weights that it plays with.
+    pub(crate) fn playing(&self, run: ExecutionId) -> (MemberId, VersionId) {
+        let id = self.id(run);
+        (id, self.adapter.map_or(VersionId::of(id, 0), |adapter| adapter.version))
+    }
+
+    /// Whether it plays `role`.
+    pub(crate) fn plays(&self, role: Role) -> bool {
+        self.roles.contains(&role)
+    }
+}
+
+/// How many names of each kind were given: names are never used again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Names(BTreeMap<String, u32>);
+
+impl Names {
+    /// A name for a member with these roles: `teacher-0`, `teacher-1`, ..; `agent-0` for one with several.
+    pub(crate) fn next(&mut self, roles: &[Role]) -> String {
+        let stem = match roles {
+            [role] => role.name(),
+            _ => "agent",
+        };
+        let number = self.0.entry(stem.to_owned()).or_default();
+        let name = format!("{stem}-{number}");
+        *number += 1;
+        name
+    }
+}
+
+/// The members that a config asks for, in its order.
+pub(crate) fn founders(config: &RunConfig, names: &mut Names) -> Vec<Living> {
+    let groups = config.populations.values().flat_map(|population| &population.members);
+    let roles = groups.flat_map(|group| std::iter::repeat_n(&group.roles, group.count as usize));
+    roles
+        .map(|roles| Living::unborn(names.next(roles), roles.clone(), 0))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_count_up_by_role() {
+        let mut names = Names::default();
+        let mut next = |roles: &[Role]| names.next(roles);
+        assert_eq!(next(&[Role::Teacher]), "teacher-0");
+        assert_eq!(next(&[Role::Student]), "student-0");
+        assert_eq!(next(&[Role::Teacher]), "teacher-1");
+        assert_eq!(next(&[Role::Teacher, Role::Student]), "agent-0");
+    }
+}

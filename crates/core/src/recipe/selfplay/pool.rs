@@ -1,0 +1,201 @@
+//! The pool: earlier problems that proposers are shown and that solvers practise on.
+
+use rand::{Rng, seq::index};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    id::{ExecutionId, ProblemId, WorkId},
+    verify::ProblemType,
+    work::WorkKey,
+};
+
+/// Valid problems by type, oldest first. Only where they came from is remembered; their identifiers follow from it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pool {
+    code_i: Vec<Block>,
+    code_o: Vec<Block>,
+    code_f: Vec<Block>,
+}
+
+/// Problems of one type out of one item.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Block {
+    /// The run that made them: a run that was forked off keeps the problems of the one before it.
+    run: ExecutionId,
+    step: u32,
+    phase: String,
+    chunk: u32,
+    /// Samples a request.
+    samples: u32,
+    /// Each problem as request × samples + sample.
+    slots: Vec<u32>,
+}
+
+impl Block {
+    fn problem(&self, slot: u32) -> ProblemId {
+        let key = WorkKey::new(self.step, self.phase.as_str()).chunk(self.chunk);
+        let (request, sample) = (slot / self.samples, slot % self.samples);
+        ProblemId::of(WorkId::of(self.run, &key), &request.to_string(), sample)
+    }
+}
+
+impl Pool {
+    /// Adds the problem that `sample` of `request` of the item at `key` proposed, of which each request has `samples`.
+    pub fn add(&mut self, kind: ProblemType, run: ExecutionId, key: &WorkKey, request: u32, sample: u32, samples: u32) {
+        let blocks = self.blocks_mut(kind);
+        let slot = request * samples + sample;
+        match blocks.last_mut() {
+            Some(last)
+                if (last.run, last.step, last.chunk, last.samples) == (run, key.step, key.chunk, samples)
+                    && last.phase == key.phase =>
+            {
+                last.slots.push(slot);
+            }
+            _ => blocks.push(Block {
+                run,
+                step: key.step,
+                phase: key.phase.clone(),
+                chunk: key.chunk,
+                samples,
+                slots: vec![slot],
+            }),
+        }
+    }
+
+    /// Leaves out the oldest problems of each type beyond `size`.
+    pub fn trim(&mut self, size: u32) {
+        for kind in [ProblemType::CodeI, ProblemType::CodeO, ProblemType::CodeF] {
+            let mut beyond = self.len(&[kind]).saturating_sub(size as usize);
+            self.blocks_mut(kind).retain_mut(|block| {
+                let drop = beyond.min(block.slots.len());
+                block.slots.drain(..drop);
+                beyond -= drop;
+                !block.slots.is_empty()
+            });
+        }
+    }
+
+    /// How many problems of `kinds` there are.
+    pub fn len(&self, kinds: &[ProblemType]) -> usize {
+        self.of(kinds).map(|block| block.slots.len()).sum()
+    }
+
+    /// Whether there are none of `kinds`.
+    pub fn is_empty(&self, kinds: &[ProblemType]) -> bool {
+        self.len(kinds) == 0
+    }
+
+    /// Up to `count` problems of `kinds`, drawn uniformly without replacement, in the order of the draw.
+    pub fn draw(&self, kinds: &[ProblemType], count: usize, random: &mut impl Rng) -> Vec<ProblemId> {
+        let total = self.len(kinds);
+        index::sample(random, total, count.min(total))
+            .into_iter()
+            .filter_map(|place| self.at(kinds, place))
+            .collect()
+    }
+
+    /// Problems of `kind` of step `from` or later, oldest first.
+    pub fn since(&self, kind: ProblemType, from: u32) -> Vec<ProblemId> {
+        let recent = self.of(std::slice::from_ref(&kind)).filter(|block| block.step >= from);
+        recent
+            .flat_map(|block| block.slots.iter().map(|&slot| block.problem(slot)))
+            .collect()
+    }
+
+    fn at(&self, kinds: &[ProblemType], mut place: usize) -> Option<ProblemId> {
+        for block in self.of(kinds) {
+            if let Some(&slot) = block.slots.get(place) {
+                return Some(block.problem(slot));
+            }
+            place -= block.slots.len();
+        }
+        None
+    }
+
+    fn of(&self, kinds: &[ProblemType]) -> impl Iterator<Item = &Block> {
+        kinds.iter().flat_map(|kind| match kind {
+            ProblemType::CodeI => &self.code_i,
+            ProblemType::CodeO => &self.code_o,
+            ProblemType::CodeF => &self.code_f,
+        })
+    }
+
+    fn blocks_mut(&mut self, kind: ProblemType) -> &mut Vec<Block> {
+        match kind {
+            ProblemType::CodeI => &mut self.code_i,
+            ProblemType::CodeO => &mut self.code_o,
+            ProblemType::CodeF => &mut self.code_f,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seed::stream;
+    use ProblemType::{CodeF, CodeI, CodeO};
+    use uuid::Uuid;
+
+    const RUN: ExecutionId = ExecutionId(Uuid::from_u128(1));
+
+    fn pool(count: u32) -> Pool {
+        let mut pool = Pool::default();
+        for request in 0..count {
+            let key = WorkKey::new(request / 4, "propose").chunk(request % 2);
+            pool.add(CodeO, RUN, &key, request, 0, 1);
+        }
+        pool
+    }
+
+    fn id(request: u32) -> ProblemId {
+        let key = WorkKey::new(request / 4, "propose").chunk(request % 2);
+        ProblemId::of(WorkId::of(RUN, &key), &request.to_string(), 0)
+    }
+
+    #[test]
+    fn a_draw_is_without_replacement_and_no_larger_than_the_pool() {
+        let pool = pool(9);
+        let mut all = pool.draw(&[CodeO], 20, &mut stream(1, "draw", 0));
+        assert_eq!(all.len(), 9);
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 9);
+        assert_eq!(pool.draw(&[CodeI, CodeF], 3, &mut stream(1, "draw", 0)), []);
+        let twice = [0, 0].map(|item| pool.draw(&[CodeI, CodeO], 4, &mut stream(1, "draw", item)));
+        assert_eq!(twice[0], twice[1]);
+    }
+
+    #[test]
+    fn every_problem_is_drawn_about_as_often() {
+        let pool = pool(8);
+        let mut counts = std::collections::BTreeMap::<ProblemId, u32>::new();
+        for item in 0..800 {
+            for drawn in pool.draw(&[CodeO], 2, &mut stream(2, "draw", item)) {
+                *counts.entry(drawn).or_default() += 1;
+            }
+        }
+        assert!(counts.values().all(|&count| (150..250).contains(&count)), "{counts:?}");
+    }
+
+    #[test]
+    fn the_oldest_leave_and_the_newest_are_known() {
+        let mut pool = pool(10);
+        pool.trim(6);
+        assert_eq!(pool.len(&[CodeO]), 6);
+        assert_eq!(pool.since(CodeO, 2), [id(8), id(9)]);
+        let mut kept = pool.since(CodeO, 0);
+        kept.sort_unstable();
+        // Blocks of a step stand by chunk: of step 1, requests 4, 5, 6, 7 came in that order.
+        let mut wanted: Vec<_> = (4..10).map(id).collect();
+        wanted.sort_unstable();
+        assert_eq!(kept, wanted);
+    }
+
+    #[test]
+    fn samples_of_a_request_are_told_apart() {
+        let mut pool = Pool::default();
+        let key = WorkKey::new(3, "propose");
+        pool.add(CodeI, RUN, &key, 5, 2, 4);
+        assert_eq!(pool.since(CodeI, 0), [ProblemId::of(WorkId::of(RUN, &key), "5", 2)]);
+    }
+}

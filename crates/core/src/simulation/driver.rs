@@ -1,0 +1,218 @@
+//! Carrying out plans in memory.
+
+use rand::seq::SliceRandom as _;
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use uuid::Uuid;
+
+use super::Players;
+use crate::{
+    config::RunConfig,
+    id::{ExecutionId, ProblemId},
+    recipe::{PlanError, ProblemRecord, Recipe, Records, RunState, StepView, Want, WorkItem, WorkState},
+    seed::stream,
+};
+
+/// In which order items that are open at the same time end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// All together, and then the recipe is asked: as if items took no time.
+    #[default]
+    Together,
+    /// One after the other in an order drawn from this seed, the recipe being asked after each.
+    Shuffled(u64),
+}
+
+/// What a step came to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Step {
+    /// All rows that were written, each once, in the order in which a database would have them by identifier.
+    pub records: Records,
+    /// Items that were carried out.
+    pub items: usize,
+    /// Times that the recipe was asked.
+    pub plans: usize,
+}
+
+/// Why a simulation stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum SimulationError {
+    /// The recipe cannot go on.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// Nothing is open, and the step is not over.
+    #[error("step {step} has no open item and is not over after {plans} plans")]
+    Stuck {
+        /// The step.
+        step: u32,
+        /// How often the recipe was asked.
+        plans: usize,
+    },
+    /// The recipe wants a row that was never written.
+    #[error("{0:?} was never written")]
+    Missing(Want),
+    /// The players do not do such work.
+    #[error("nobody plays {0}")]
+    Unplayed(crate::work::WorkKey),
+}
+
+/// A run of a recipe with scripted players.
+pub struct Simulation<'r> {
+    recipe: &'r dyn Recipe,
+    /// What the run remembers before its next step.
+    pub state: RunState,
+    /// Who plays.
+    pub players: Players,
+    order: Order,
+    /// Problems that the recipe may want again, oldest first; texts that it never reads are left out.
+    problems: BTreeMap<ProblemId, ProblemRecord>,
+    kept: VecDeque<ProblemId>,
+}
+
+/// Problems that are kept: more than any pool of a simulation holds.
+const KEPT: usize = 65_536;
+
+impl<'r> Simulation<'r> {
+    /// A run of `config`, which must be resolved.
+    ///
+    /// # Errors
+    /// What the recipe says.
+    pub fn new(
+        recipe: &'r dyn Recipe,
+        config: &RunConfig,
+        players: Players,
+        order: Order,
+    ) -> Result<Self, SimulationError> {
+        let run = ExecutionId(Uuid::from_u128(u128::from(config.seed) + 1));
+        Ok(Self {
+            recipe,
+            state: recipe.begin(run, config)?,
+            players,
+            order,
+            problems: BTreeMap::new(),
+            kept: VecDeque::new(),
+        })
+    }
+
+    /// Runs one step to its end.
+    ///
+    /// # Errors
+    /// A recipe that cannot go on, waits for nothing, or wants what is not there.
+    pub fn step(&mut self) -> Result<Step, SimulationError> {
+        let mut view = StepView::default();
+        let mut open: Vec<WorkItem> = Vec::new();
+        let mut seen = HashSet::new();
+        let mut step = Step::default();
+        loop {
+            let mut plan = self.recipe.plan(&self.state, &view)?;
+            step.plans += 1;
+            if !plan.wants.is_empty() {
+                for want in plan.wants {
+                    self.give(want, &mut view)?;
+                }
+                continue;
+            }
+            plan.records.retain_new(&mut seen);
+            self.keep(&plan.records.problems);
+            merge(&mut step.records, plan.records);
+            for item in plan.work {
+                if !view.work.contains_key(&item.key) {
+                    view.work.insert(item.key.clone(), WorkState::Open);
+                    open.push(item);
+                }
+            }
+            if let Some(next) = plan.finish {
+                self.state = next;
+                return Ok(step);
+            }
+            if open.is_empty() {
+                let (step_number, plans) = (self.state.step, step.plans);
+                return Err(SimulationError::Stuck {
+                    step: step_number,
+                    plans,
+                });
+            }
+            let take = match self.order {
+                Order::Together => open.len(),
+                Order::Shuffled(seed) => {
+                    open.shuffle(&mut stream(
+                        seed,
+                        "order",
+                        u64::from(self.state.step) << 32 | step.plans as u64,
+                    ));
+                    1
+                }
+            };
+            for item in open.drain(..take) {
+                let outcome = self.players.perform(item.key.chunk, &item.payload);
+                let outcome = outcome.ok_or_else(|| SimulationError::Unplayed(item.key.clone()))?;
+                view.work.insert(item.key, WorkState::Done(outcome));
+                step.items += 1;
+            }
+        }
+    }
+
+    fn keep(&mut self, problems: &[ProblemRecord]) {
+        for problem in problems {
+            let (prompt, proposal) = (String::new(), String::new());
+            let slim = ProblemRecord {
+                prompt,
+                proposal,
+                ..problem.clone()
+            };
+            self.problems.insert(problem.id, slim);
+            self.kept.push_back(problem.id);
+        }
+        while self.kept.len() > KEPT {
+            if let Some(oldest) = self.kept.pop_front() {
+                self.problems.remove(&oldest);
+            }
+        }
+    }
+
+    fn give(&self, want: Want, view: &mut StepView) -> Result<(), SimulationError> {
+        match want {
+            Want::Problem(id) => {
+                let problem = self.problems.get(&id).ok_or(SimulationError::Missing(want))?;
+                view.problems.insert(id, problem.clone());
+                Ok(())
+            }
+            Want::Row(..) => Err(SimulationError::Missing(want)),
+        }
+    }
+}
+
+/// Adds rows as the database would: what has been written stays as it is.
+fn merge(records: &mut Records, new: Records) {
+    records.populations.extend(new.populations);
+    records.members.extend(new.members);
+    records.versions.extend(new.versions);
+    records.problems.extend(new.problems);
+    records.outcomes.extend(new.outcomes);
+    records.attempts.extend(new.attempts);
+    records.matchups.extend(new.matchups);
+    records.births.extend(new.births);
+    records.deaths.extend(new.deaths);
+    for row in new.ratings {
+        if !records
+            .ratings
+            .iter()
+            .any(|known| (known.member, known.role) == (row.member, row.role))
+        {
+            records.ratings.push(row);
+        }
+    }
+    for row in new.insertions {
+        if !records
+            .insertions
+            .iter()
+            .any(|known| (known.cell, known.problem) == (row.cell, row.problem))
+        {
+            records.insertions.push(row);
+        }
+    }
+    for row in new.metrics {
+        if !records.metrics.iter().any(|known| known.member == row.member) {
+            records.metrics.push(row);
+        }
+    }
+}

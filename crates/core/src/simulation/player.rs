@@ -1,0 +1,235 @@
+//! Players whose skill is known.
+
+use rand::Rng;
+use std::collections::BTreeMap;
+
+use crate::{
+    artifact::Digest,
+    id::VersionId,
+    seed::{derive, stream},
+    verify::{Check, Complexity, Proposal, Solution, Status, Task, Verdict},
+    work::{
+        AdapterRef, Completion, EvolvePayload, EvolveResult, FinishReason, Generated, MemberDiagnostics, MemberUpdated,
+        Outcome, Payload, Prompt, RolloutPayload, RolloutRequest, RolloutResult, RolloutUsage, UpdatePayload,
+        UpdateResult, VerifyPayload, VerifyResult,
+    },
+};
+
+/// How well a member does both parts, on one scale: a student of skill s solves a problem of difficulty d with probability
+/// 1 / (1 + exp(d − s)), and a teacher of skill t proposes problems of difficulty t on average.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Skill(pub f64);
+
+/// Scripted players. They write the compact format, so their runs use prompts of the `seedling` set: a problem's difficulty
+/// stands in its program, where solvers read it.
+#[derive(Clone, Debug)]
+pub struct Players {
+    /// Skill of the founders by the order of their birth; those beyond its end have skill 0.
+    founders: Vec<Skill>,
+    /// Share of proposals that are invalid.
+    invalid: f64,
+    /// Standard deviation of a child's skill around the mean of its parents'.
+    mutation: f64,
+    /// Standard deviation of a problem's difficulty around its teacher's skill.
+    spread: f64,
+    skills: BTreeMap<VersionId, Skill>,
+}
+
+impl Players {
+    /// Players with these skills, in the order of the founders' births.
+    pub fn new(founders: Vec<Skill>) -> Self {
+        Self {
+            founders,
+            invalid: 0.05,
+            mutation: 0.3,
+            spread: 0.5,
+            skills: BTreeMap::new(),
+        }
+    }
+
+    /// The same players, `share` of whose proposals are invalid.
+    pub fn with_invalid(self, share: f64) -> Self {
+        Self { invalid: share, ..self }
+    }
+
+    /// The skill of a version.
+    pub fn skill(&self, version: VersionId) -> Skill {
+        self.skills.get(&version).copied().unwrap_or_default()
+    }
+
+    /// Carries an item out.
+    pub fn perform(&mut self, chunk: u32, payload: &Payload) -> Option<Outcome> {
+        Some(match payload {
+            Payload::Rollout(payload) => Outcome::Rollout(self.generate(payload)),
+            Payload::Verify(payload) => Outcome::Verify(verify(payload)),
+            Payload::Update(payload) => Outcome::Update(self.learn(payload)),
+            Payload::Evolve(payload) => Outcome::Evolve(self.bear(chunk, payload)),
+            Payload::Benchmark(_) => return None,
+        })
+    }
+
+    fn generate(&self, payload: &RolloutPayload) -> RolloutResult {
+        let mut usage = RolloutUsage::default();
+        let generated = payload.requests.iter().map(|request| {
+            let adapter = request.adapter.and_then(|place| payload.adapters.get(place as usize));
+            let skill = adapter.map(|adapter| self.skill(adapter.version)).unwrap_or_default();
+            let completions: Vec<Completion> = (0..request.n)
+                .map(|sample| self.complete(request, skill, sample))
+                .collect();
+            usage.completion_tokens += completions
+                .iter()
+                .map(|completion| u64::from(completion.tokens))
+                .sum::<u64>();
+            Generated {
+                id: request.id.clone(),
+                completions,
+            }
+        });
+        let generated = generated.collect();
+        RolloutResult {
+            generated,
+            tokens: payload
+                .keep_tokens
+                .then(|| digest("tokens", payload.requests.first().map_or(0, |first| first.seed))),
+            usage,
+            ..RolloutResult::default()
+        }
+    }
+
+    fn complete(&self, request: &RolloutRequest, skill: Skill, sample: u32) -> Completion {
+        let mut random = stream(request.seed, "player", u64::from(sample));
+        let shown = match &request.prompt {
+            Prompt::Text(text) => text.as_str(),
+            Prompt::Messages(_) | Prompt::Ids(_) => "",
+        };
+        let text = match shown.get(..4) {
+            Some("<po>" | "<pi>") if random.random_bool(self.invalid) => "no program".to_owned(),
+            Some("<po>" | "<pi>") => self.program(skill, &mut random),
+            Some("<pf>") => {
+                let inputs = (0..6).map(|input| input.to_string()).collect::<Vec<_>>().join("<in>");
+                format!("{inputs}<msg>level {}", difficulty(shown))
+            }
+            _ => {
+                let odds = 1.0 / (1.0 + (difficulty(shown) - skill.0).exp());
+                match (random.random_bool(odds), shown.starts_with("<sf>")) {
+                    (true, false) => "1".to_owned(),
+                    (false, false) => "0".to_owned(),
+                    (right, true) => format!("def f(a):\n return {}", u8::from(right)),
+                }
+            }
+        };
+        Completion {
+            tokens: (text.len() as u32).div_ceil(2),
+            text,
+            finish_reason: FinishReason::Stop,
+            entropy: None,
+        }
+    }
+
+    /// A program that says how hard it is, and is the longer the harder.
+    fn program(&self, skill: Skill, random: &mut impl Rng) -> String {
+        let level = skill.0 + self.spread * normal(random);
+        let lines = 1 + (level.max(0.0) * 2.0) as usize + random.random_range(0..3);
+        let body: String = (0..lines)
+            .map(|line| format!(" b{}=a\n", line % (1 + random.random_range(0..4))))
+            .collect();
+        format!("def f(a):\n d='level {level:.4}'\n{body} return a<in>1")
+    }
+
+    fn learn(&mut self, payload: &UpdatePayload) -> UpdateResult {
+        let members = payload.members.iter().map(|update| {
+            let skill = self.skill(update.from.version);
+            self.skills.insert(update.to, skill);
+            MemberUpdated {
+                member: update.member,
+                version: AdapterRef {
+                    version: update.to,
+                    artifact: digest("adapter", update.sequences.len() as u64),
+                    optimizer: Some(digest("optimizer", 0)),
+                },
+                diagnostics: MemberDiagnostics::default(),
+            }
+        });
+        UpdateResult {
+            members: members.collect(),
+            ..UpdateResult::default()
+        }
+    }
+
+    fn bear(&mut self, chunk: u32, payload: &EvolvePayload) -> EvolveResult {
+        let parents = payload.parents.iter().map(|parent| self.skill(parent.version).0);
+        let mut random = stream(payload.seed, "child", 0);
+        let skill = match payload.parents.len() {
+            0 => self.founders.get(chunk as usize).copied().unwrap_or_default(),
+            count => Skill(parents.sum::<f64>() / count as f64 + self.mutation * normal(&mut random)),
+        };
+        self.skills.insert(payload.to, skill);
+        EvolveResult {
+            version: AdapterRef {
+                version: payload.to,
+                artifact: digest("adapter", payload.seed),
+                optimizer: None,
+            },
+            notes: Vec::new(),
+            seconds: 0.0,
+        }
+    }
+}
+
+/// The verdicts of a sandbox that believes what the scripted programs say.
+fn verify(payload: &VerifyPayload) -> VerifyResult {
+    VerifyResult {
+        verdicts: payload.tasks.iter().map(judge).collect(),
+    }
+}
+
+fn judge(task: &Task) -> Verdict {
+    let verdict = Verdict::bare(Some(task.id.clone()), Status::Ok, "");
+    match &task.check {
+        Check::Propose(proposal) => {
+            let (program, outputs) = match proposal {
+                Proposal::Io { program, .. } => (program, None),
+                Proposal::Function { program, inputs, .. } => (program, Some(vec!["1".to_owned(); inputs.len()])),
+            };
+            let count = |part: &str| program.matches(part).count() as u32;
+            Verdict {
+                valid: Some(program.contains("def f(")),
+                output: outputs.is_none().then(|| "1".to_owned()),
+                outputs,
+                complexity: Some(Complexity {
+                    ast_depth: 4 + count("b3"),
+                    cyclomatic: 1 + count("b2"),
+                    loc: count("\n") + 1,
+                    variables: count("b0").min(1) + count("b1").min(1) + count("b2").min(1) + count("b3").min(1),
+                }),
+                ..verdict
+            }
+        }
+        Check::Solve(solution) => {
+            let (Solution::Output { answer, .. } | Solution::Input { answer, .. } | Solution::Function { answer, .. }) =
+                solution;
+            Verdict {
+                correct: Some(answer.ends_with('1')),
+                ..verdict
+            }
+        }
+        Check::Tests(_) | Check::Math(_) => verdict,
+    }
+}
+
+/// The last level that a prompt speaks of; 0 where it speaks of none.
+fn difficulty(shown: &str) -> f64 {
+    let number = shown.rsplit_once("level ").map_or("", |(_, number)| number);
+    let end = number.find(|letter: char| !letter.is_ascii_digit() && letter != '.' && letter != '-');
+    number[..end.unwrap_or(number.len())].parse().unwrap_or(0.0)
+}
+
+/// A draw from the standard normal distribution (Box and Muller 1958).
+fn normal(random: &mut impl Rng) -> f64 {
+    let radius = (-2.0 * (1.0 - random.random::<f64>()).ln()).sqrt();
+    radius * (std::f64::consts::TAU * random.random::<f64>()).cos()
+}
+
+fn digest(name: &str, item: u64) -> Digest {
+    Digest::of(&derive(item, name, item).to_le_bytes())
+}
