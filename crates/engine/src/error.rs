@@ -63,6 +63,9 @@ pub enum EngineError {
         /// Why it cannot be used.
         reason: String,
     },
+    /// An evolution operator cannot be applied as it was asked for.
+    #[error(transparent)]
+    Operator(#[from] lyceum_core::evolution::OperatorError),
     /// A chat template could not be rendered.
     #[error("chat template: {0}")]
     ChatTemplate(String),

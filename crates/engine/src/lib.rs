@@ -9,6 +9,7 @@ pub mod config;
 pub mod device;
 mod embed;
 pub mod error;
+pub mod evolve;
 pub mod floor;
 pub mod generate;
 pub mod hub;

@@ -1,12 +1,14 @@
 //! Adapter folders as peft writes and reads them, within what vLLM accepts.
 
+mod archive;
 mod config;
 mod read;
 mod write;
 
+pub use archive::AdapterFiles;
 pub use config::AdapterConfig;
 pub use read::{Adapter, read_population};
-pub use write::write_member;
+pub use write::{member_files, write_member};
 
 use crate::population::Projection;
 
@@ -16,7 +18,7 @@ pub const WEIGHTS: &str = "adapter_model.safetensors";
 pub const CONFIG: &str = "adapter_config.json";
 
 /// The key of a factor: peft's prefix, the module's path, and which of the two factors it is (`A` or `B`).
-fn key(layer: usize, projection: Projection, factor: char) -> String {
+pub(crate) fn key(layer: usize, projection: Projection, factor: char) -> String {
     format!(
         "base_model.model.model.layers.{layer}.{}.{projection}.lora_{factor}.weight",
         projection.block()

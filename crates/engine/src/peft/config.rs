@@ -92,7 +92,7 @@ impl AdapterConfig {
     }
 
     /// The adapter's shape; `adapted` are the projections that the weights file has factors for.
-    pub(super) fn shape(&self, adapted: Vec<Projection>) -> Result<LoraShape, String> {
+    pub(crate) fn shape(&self, adapted: Vec<Projection>) -> Result<LoraShape, String> {
         let unsupported = |field: &str, value: &dyn std::fmt::Debug, valid: &str| {
             Err(format!("`{field}` is {value:?}; supported is {valid}"))
         };

@@ -1,0 +1,182 @@
+//! Evolution in weight space: the paper's seventeen operators on PEFT adapters (PopuLoRA, appendix 8).
+//!
+//! A child is computed module by module from the bytes of its parents' files, in fp32, on as many threads as there are, and written
+//! as it comes: nothing of an adapter's size is held but the files themselves. Each module draws from a stream of its own, and no
+//! arithmetic is left to a library that chooses by processor or thread, so the same parents, operator, parameters and seed give
+//! the same bytes.
+
+mod child;
+mod cholesky_qr;
+mod draws;
+mod gaussian;
+mod gram;
+mod init;
+mod jacobi;
+mod kernel;
+mod linear_0_5;
+mod m1_svd_structured;
+mod m2_layer_selective;
+mod m3_component_masking;
+mod m4_full_gaussian;
+mod m5_neftune;
+mod m6_rank_perturbation;
+mod matrix;
+mod module;
+mod notes;
+mod parallel;
+mod parent;
+mod svd;
+mod tall;
+mod x1_dare;
+mod x2_layer_wise;
+mod x3_svd_subspace;
+mod x4_extrapolative;
+mod x5_linear;
+mod x6_ties;
+mod x7_della;
+mod x8_slerp;
+mod x9_fisher;
+
+pub use draws::{Draws, Seeded};
+pub use init::init;
+pub use kernel::{Crossover, Kernel, Mutation};
+pub use module::Module;
+pub use notes::{Note, Notes};
+pub use parent::Parent;
+pub use svd::Svd;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use lyceum_core::evolution::{Operator, operator};
+
+use crate::error::{EngineError, Result};
+use crate::peft::AdapterFiles;
+use child::Sink;
+use parent::Fit;
+
+/// A birth that can take place: an operator with parents that fit it and each other.
+pub struct Birth {
+    operator: &'static Operator,
+    parameters: BTreeMap<String, f64>,
+    parents: Vec<Parent>,
+    fits: Vec<Fit>,
+    seed: u64,
+}
+
+impl Birth {
+    /// Checks everything that could keep the child from being made: `name` and `parameters` (defaults stand in for what is absent)
+    /// against the catalogue, the number of parents, that they share rank, targets, sizes and base, and that all values are
+    /// finite. Parents may differ in scaling: the child has the first's, and the others' factors are scaled to give the same
+    /// update.
+    pub fn new(name: &str, parameters: &BTreeMap<String, f64>, parents: Vec<Parent>, seed: u64) -> Result<Self> {
+        let operator = operator(name)?;
+        let parameters = operator.resolve(parameters)?;
+        operator.check_arity(parents.len())?;
+        let fits = parents
+            .iter()
+            .map(|parent| parent.fit(&parents[0]))
+            .collect::<Result<_>>()?;
+        let birth = Self {
+            operator,
+            parameters,
+            parents,
+            fits,
+            seed,
+        };
+        birth.kernel()?;
+        birth.parents.iter().try_for_each(Parent::check_finite)?;
+        Ok(birth)
+    }
+
+    /// The values of all of the operator's parameters.
+    pub fn parameters(&self) -> &BTreeMap<String, f64> {
+        &self.parameters
+    }
+
+    /// Writes the child as a PEFT folder, which must not exist or be empty. Answers what a reader of the lineage should know.
+    pub fn write(&self, folder: &Path) -> Result<Vec<String>> {
+        child::in_new_folder(folder, self.parents[0].config_text(), |file| self.make(file))
+    }
+
+    /// Makes the child in memory. Answers its files, and what a reader of the lineage should know.
+    pub fn make_files(&self) -> Result<(AdapterFiles, Vec<String>)> {
+        let sink = Sink::memory();
+        let notes = self.make(&sink)?;
+        let files = AdapterFiles {
+            config: self.parents[0].config_text().to_vec(),
+            weights: sink.into_bytes(),
+        };
+        Ok((files, notes))
+    }
+
+    fn kernel(&self) -> Result<Kernel> {
+        let first = &self.parents[0];
+        let mut draws = Seeded::new(self.seed, "child");
+        Ok(Kernel::new(
+            self.operator,
+            &self.parameters,
+            first.modules(),
+            first.rank(),
+            &mut draws,
+        )?)
+    }
+
+    fn make(&self, sink: &Sink) -> Result<Vec<String>> {
+        let first = &self.parents[0];
+        let mut texts = self.scaling_notes();
+        let kernel = match self.kernel()? {
+            Kernel::Copy => {
+                sink.write(0, first.bytes())?;
+                return Ok(texts);
+            }
+            kernel => kernel,
+        };
+        let notes = Notes::default();
+        let layout = first.child_layout();
+        sink.write(0, &layout.header)?;
+        parallel::for_each(first.modules(), |index| {
+            let parents = self
+                .parents
+                .iter()
+                .zip(&self.fits)
+                .map(|(parent, fit)| parent.module(index, *fit));
+            let mut draws = Seeded::new(self.seed, first.name(index));
+            let Some(module) = kernel.child(index, parents.collect(), &mut draws, &notes) else {
+                return Err(EngineError::population(format!(
+                    "operator {} lacks a parent",
+                    self.operator.name
+                )));
+            };
+            if !module.is_finite() {
+                let what = format!(
+                    "the child's `{}` by {} at {:?}",
+                    first.name(index),
+                    self.operator.name,
+                    self.parameters
+                );
+                return Err(EngineError::NonFinite { what });
+            }
+            let [a, b] = layout.places[index];
+            sink.write_values(a, &module.a)?;
+            sink.write_values(b, &module.b)
+        })?;
+        texts.extend(notes.texts(first.modules()));
+        Ok(texts)
+    }
+
+    fn scaling_notes(&self) -> Vec<String> {
+        let first = self.parents[0].scaling();
+        let others = self.parents.iter().enumerate().skip(1);
+        others
+            .filter(|(_, parent)| parent.scaling() != first)
+            .map(|(index, parent)| {
+                format!(
+                    "parent {}'s scaling is {}, the child's {first}: its factors were scaled to give the same update",
+                    index + 1,
+                    parent.scaling()
+                )
+            })
+            .collect()
+    }
+}

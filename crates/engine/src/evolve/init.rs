@@ -1,0 +1,18 @@
+//! A birth without parents.
+
+use tch::Device;
+
+use crate::config::ModelConfig;
+use crate::error::Result;
+use crate::peft::{AdapterFiles, member_files};
+use crate::population::{LoraShape, Population};
+
+/// A fresh adapter for a base of these sizes, as peft initialises it: A drawn from `seed`, B zero. `base_name` is what its
+/// configuration calls the base.
+pub fn init(base: &ModelConfig, base_name: &str, shape: LoraShape, seed: u64) -> Result<AdapterFiles> {
+    member_files(
+        &Population::initialise(base, shape, 1, seed, Device::Cpu)?,
+        0,
+        base_name,
+    )
+}

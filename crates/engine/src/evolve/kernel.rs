@@ -1,0 +1,97 @@
+//! The operators' arithmetic behind two interfaces: one parent, or two.
+
+use std::collections::BTreeMap;
+
+use lyceum_core::evolution::{Operator, OperatorError};
+
+use super::{
+    Draws, Module, Notes, linear_0_5::Linear05, m1_svd_structured::M1, m2_layer_selective::M2,
+    m3_component_masking::M3, m4_full_gaussian::M4, m5_neftune::M5, m6_rank_perturbation::M6, x1_dare::X1,
+    x2_layer_wise::X2, x3_svd_subspace::X3, x4_extrapolative::X4, x5_linear::X5, x6_ties::X6, x7_della::X7,
+    x8_slerp::X8, x9_fisher::X9,
+};
+
+/// An operator on one parent.
+pub trait Mutation: Send + Sync {
+    /// The child's module `index`.
+    fn mutate(&self, index: usize, parent: Module, draws: &mut dyn Draws, notes: &Notes) -> Module;
+}
+
+/// An operator on two parents.
+pub trait Crossover: Send + Sync {
+    /// The child's module `index`.
+    fn cross(&self, index: usize, first: Module, second: Module, draws: &mut dyn Draws, notes: &Notes) -> Module;
+}
+
+/// An operator with its parameters, and with what it draws once for the whole child.
+pub enum Kernel {
+    /// The child is its parent, byte by byte: nothing is computed.
+    Copy,
+    /// On one parent.
+    Mutation(Box<dyn Mutation>),
+    /// On two parents.
+    Crossover(Box<dyn Crossover>),
+}
+
+impl Kernel {
+    /// The kernel of `operator` at `parameters` (all of them, as [`Operator::resolve`] gives them) for adapters of `modules`
+    /// modules of rank `rank`. What is drawn once for the whole child comes from `draws`.
+    ///
+    /// # Errors
+    /// When a parameter does not fit the rank.
+    pub fn new(
+        operator: &'static Operator,
+        parameters: &BTreeMap<String, f64>,
+        modules: usize,
+        rank: usize,
+        draws: &mut dyn Draws,
+    ) -> Result<Self, OperatorError> {
+        let value = |name: &str| parameters.get(name).copied().unwrap_or_default();
+        Ok(match operator.name {
+            "M1" => mutation(M1 {
+                epsilon: value("epsilon"),
+            }),
+            "M2" => mutation(M2::new(value("epsilon"), value("f"), modules, draws)),
+            "M3" => mutation(M3 { rho: value("rho") }),
+            "M4" => mutation(M4 {
+                epsilon: value("epsilon"),
+            }),
+            "M5" => mutation(M5 { alpha: value("alpha") }),
+            "M6" => mutation(M6::new(value("k"), value("sigma"), rank)?),
+            "copy_parent" => Self::Copy,
+            "X1" => crossover(X1 { p: value("p") }),
+            "X2" => crossover(X2),
+            "X3" => crossover(X3),
+            "X4" => crossover(X4::new(value("eta_min"), value("eta_max"), draws)),
+            "X5" => crossover(X5 { alpha: value("alpha") }),
+            "X6" => crossover(X6 { tau: value("tau") }),
+            "X7" => crossover(X7 {
+                epsilon: value("epsilon"),
+            }),
+            "X8" => crossover(X8 { t: value("t") }),
+            "X9" => crossover(X9 {
+                epsilon: value("epsilon"),
+            }),
+            "linear_0_5" => crossover(Linear05),
+            name => unreachable!("`{name}` is in the catalogue and has no kernel"),
+        })
+    }
+
+    /// The child's module `index` from its parents', of which there are as many as the operator takes.
+    pub fn child(&self, index: usize, parents: Vec<Module>, draws: &mut dyn Draws, notes: &Notes) -> Option<Module> {
+        let mut parents = parents.into_iter();
+        match self {
+            Self::Copy => parents.next(),
+            Self::Mutation(mutation) => Some(mutation.mutate(index, parents.next()?, draws, notes)),
+            Self::Crossover(crossover) => Some(crossover.cross(index, parents.next()?, parents.next()?, draws, notes)),
+        }
+    }
+}
+
+fn mutation(mutation: impl Mutation + 'static) -> Kernel {
+    Kernel::Mutation(Box::new(mutation))
+}
+
+fn crossover(crossover: impl Crossover + 'static) -> Kernel {
+    Kernel::Crossover(Box::new(crossover))
+}
