@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::command::{bench::Bench, verify::Verify, work::Work};
 #[cfg(feature = "engine")]
-use crate::command::{merge::Merge, rollout::Rollout, score::Score, update::Update};
+use crate::command::{evolve::Evolve, merge::Merge, rollout::Rollout, score::Score, update::Update};
 
 /// Takes work from a Lyceum server and runs it, or runs any kind of work by hand from files.
 #[derive(Debug, Parser)]
@@ -17,6 +17,8 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Bench(Bench),
+    #[cfg(feature = "engine")]
+    Evolve(Evolve),
     #[cfg(feature = "engine")]
     Merge(Merge),
     #[cfg(feature = "engine")]
@@ -34,6 +36,8 @@ impl Cli {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         match self.command {
             Command::Bench(command) => command.run(),
+            #[cfg(feature = "engine")]
+            Command::Evolve(command) => command.run(),
             #[cfg(feature = "engine")]
             Command::Merge(command) => command.run(),
             #[cfg(feature = "engine")]

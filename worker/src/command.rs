@@ -3,6 +3,8 @@
 pub(crate) mod bench;
 mod bench_verify;
 #[cfg(feature = "engine")]
+pub(crate) mod evolve;
+#[cfg(feature = "engine")]
 mod lines;
 #[cfg(feature = "engine")]
 mod loading;

@@ -8,7 +8,7 @@ use tch::{Kind, Tensor};
 
 use crate::config::ModelConfig;
 use crate::error::{EngineError, Result};
-use crate::peft::Adapter;
+use crate::peft::{Adapter, require_new};
 use crate::population::Projection;
 use crate::weights::Checkpoint;
 
@@ -19,14 +19,7 @@ pub fn merge(base: &Path, adapter: &Path, output: &Path) -> Result<()> {
     let config = ModelConfig::from_folder(base)?;
     let adapter = Adapter::read(adapter, &config)?;
     let checkpoint = Checkpoint::from_model_folder(base)?;
-    if output.exists()
-        && std::fs::read_dir(output)
-            .map_err(|e| EngineError::io(output, e))?
-            .next()
-            .is_some()
-    {
-        return Err(EngineError::file(output, "the output folder is not empty"));
-    }
+    require_new(output)?;
     std::fs::create_dir_all(output).map_err(|source| EngineError::io(output, source))?;
     copy_all_but_weights(base, output)?;
 

@@ -6,6 +6,7 @@ mod read;
 mod write;
 
 pub use archive::AdapterFiles;
+pub(crate) use archive::require_new;
 pub use config::AdapterConfig;
 pub use read::{Adapter, read_population};
 pub use write::{member_files, write_member};

@@ -1,6 +1,8 @@
 //! `lyceum-worker bench`: measures one part of the worker, beside peers or limits in the same run.
 
 #[cfg(feature = "engine")]
+mod evolve;
+#[cfg(feature = "engine")]
 mod rollout;
 #[cfg(feature = "engine")]
 mod update;
@@ -19,6 +21,8 @@ pub(crate) struct Bench {
 #[derive(Debug, Subcommand)]
 enum Part {
     #[cfg(feature = "engine")]
+    Evolve(evolve::BenchEvolve),
+    #[cfg(feature = "engine")]
     Rollout(rollout::BenchRollout),
     #[cfg(feature = "engine")]
     Update(update::BenchUpdate),
@@ -28,6 +32,8 @@ enum Part {
 impl Bench {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         match &self.part {
+            #[cfg(feature = "engine")]
+            Part::Evolve(bench) => bench.run(),
             #[cfg(feature = "engine")]
             Part::Rollout(bench) => bench.run(),
             #[cfg(feature = "engine")]

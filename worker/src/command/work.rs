@@ -11,6 +11,8 @@ use lyceum_store::Store;
 use lyceum_store::artifact::{ArtifactStore, RemoteArtifacts};
 use lyceum_verifier::Verifier;
 use lyceum_worker::handler::Handler;
+#[cfg(feature = "engine")]
+use lyceum_worker::handlers::EvolveHandler;
 use lyceum_worker::handlers::VerifyHandler;
 use lyceum_worker::runtime::{Runtime, Settings};
 use tokio::signal::unix::{SignalKind, signal};
@@ -56,6 +58,10 @@ pub(crate) struct Work {
     #[arg(long, env = "LYCEUM_LEASE_SECONDS", value_name = "SECONDS", default_value_t = 30,
           value_parser = clap::value_parser!(u64).range(2..=3600))]
     lease_seconds: u64,
+    /// The folder below which base models are looked for by name.
+    #[cfg(feature = "engine")]
+    #[arg(long, env = "LYCEUM_MODELS", value_name = "DIR", default_value = "models")]
+    models: PathBuf,
     #[command(flatten)]
     pool: PoolArgs,
 }
@@ -111,13 +117,30 @@ impl Work {
 
     /// The handlers of the kinds that were asked for, or of all that there are.
     fn handlers(&self) -> anyhow::Result<Vec<Arc<dyn Handler>>> {
-        const SERVED: [WorkKind; 1] = [WorkKind::Verify];
+        const SERVED: &[WorkKind] = &[
+            WorkKind::Verify,
+            #[cfg(feature = "engine")]
+            WorkKind::Evolve,
+        ];
         if let Some(kind) = self.kinds.iter().find(|kind| !SERVED.contains(kind)) {
-            bail!("this release's worker cannot serve --kinds {kind}; it can serve: verify");
+            let served: Vec<_> = SERVED.iter().map(|kind| kind.name()).collect();
+            bail!(
+                "this worker cannot serve --kinds {kind}; it can serve: {}",
+                served.join(", ")
+            );
         }
-        let pool = self.pool.config();
-        let jobs = pool.jobs;
-        let verifier = Verifier::start(&pool).context("the sandbox of `verify` cannot be used")?;
-        Ok(vec![Arc::new(VerifyHandler::new(verifier, jobs))])
+        let wanted = |kind| self.kinds.is_empty() || self.kinds.contains(&kind);
+        let mut handlers: Vec<Arc<dyn Handler>> = Vec::new();
+        if wanted(WorkKind::Verify) {
+            let pool = self.pool.config();
+            let jobs = pool.jobs;
+            let verifier = Verifier::start(&pool).context("the sandbox of `verify` cannot be used")?;
+            handlers.push(Arc::new(VerifyHandler::new(verifier, jobs)));
+        }
+        #[cfg(feature = "engine")]
+        if wanted(WorkKind::Evolve) {
+            handlers.push(Arc::new(EvolveHandler::new(self.models.clone())));
+        }
+        Ok(handlers)
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::{EngineError, Result};
-use crate::peft::{CONFIG, WEIGHTS};
+use crate::peft::{CONFIG, WEIGHTS, require_new};
 
 /// The file that is written, or memory. Modules come in any order.
 pub(super) enum Sink {
@@ -58,11 +58,7 @@ impl Sink {
 /// Makes an adapter folder whose weights `make` writes. The folder must not exist or be empty; when `make` fails nothing is left
 /// in it.
 pub(super) fn in_new_folder<T>(folder: &Path, config: &[u8], make: impl FnOnce(&Sink) -> Result<T>) -> Result<T> {
-    if let Ok(mut entries) = std::fs::read_dir(folder)
-        && entries.next().is_some()
-    {
-        return Err(EngineError::file(folder, "the output folder is not empty"));
-    }
+    require_new(folder)?;
     std::fs::create_dir_all(folder).map_err(|source| EngineError::io(folder, source))?;
     // Under another name until it is whole, so that a folder with weights is never one with half of them.
     let path = folder.join(format!("{WEIGHTS}.partial"));

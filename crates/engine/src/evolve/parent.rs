@@ -102,6 +102,15 @@ impl Parent {
         })
     }
 
+    /// Refuses an adapter of another shape than `expected`.
+    pub fn check_shape(&self, expected: &LoraShape) -> Result<()> {
+        if self.shape == *expected {
+            return Ok(());
+        }
+        let reason = format!("the adapter's shape is {}; expected is {expected}", self.shape);
+        Err(EngineError::file(self.folder.join(CONFIG), reason))
+    }
+
     pub(super) fn config_text(&self) -> &[u8] {
         &self.config_text
     }

@@ -66,6 +66,12 @@ impl AdapterFiles {
         Ok(())
     }
 
+    /// Writes the files into `folder`, which must not exist or be empty.
+    pub fn write_new(&self, folder: &Path) -> Result<()> {
+        require_new(folder)?;
+        self.write(folder)
+    }
+
     /// Reads the files of `folder`.
     pub fn read(folder: &Path) -> Result<Self> {
         let read = |name: &str| {
@@ -77,6 +83,16 @@ impl AdapterFiles {
             weights: read(WEIGHTS)?,
         })
     }
+}
+
+/// Refuses a folder with anything in it.
+pub(crate) fn require_new(folder: &Path) -> Result<()> {
+    if let Ok(mut entries) = std::fs::read_dir(folder)
+        && entries.next().is_some()
+    {
+        return Err(EngineError::file(folder, "the output folder is not empty"));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -86,28 +86,13 @@ pub fn read_population(folders: &[PathBuf], base: &ModelConfig, device: Device) 
             other.folder.join(CONFIG),
             format!(
                 "the adapter's shape is {}, that of {} is {}; the members of a population share one shape",
-                describe(&other.shape),
+                other.shape,
                 first.folder.display(),
-                describe(&first.shape)
+                first.shape
             ),
         ));
     }
     let shape = first.shape.clone();
     let layers: Vec<Vec<LayerFactors>> = adapters.into_iter().map(|adapter| adapter.layers).collect();
     Population::stack(shape, &layers)?.to(device, Precision::Fp32.kind())
-}
-
-fn describe(shape: &LoraShape) -> String {
-    let modules: Vec<_> = shape
-        .target_modules
-        .iter()
-        .map(|projection| projection.name())
-        .collect();
-    let rslora = if shape.use_rslora { ", rslora" } else { "" };
-    format!(
-        "r {}, lora_alpha {}{rslora}, {}",
-        shape.r,
-        shape.lora_alpha,
-        modules.join("+")
-    )
 }

@@ -1,5 +1,7 @@
 //! What all members of a population have in common.
 
+use std::fmt;
+
 use super::projection::Projection;
 use crate::error::{EngineError, Result};
 
@@ -49,5 +51,34 @@ impl LoraShape {
     pub fn scaling(&self) -> f64 {
         let r = self.r as f64;
         self.lora_alpha / if self.use_rslora { r.sqrt() } else { r }
+    }
+}
+
+impl fmt::Display for LoraShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let modules: Vec<_> = self.target_modules.iter().map(|projection| projection.name()).collect();
+        let rslora = if self.use_rslora { ", rslora" } else { "" };
+        write!(
+            f,
+            "r {}, lora_alpha {}{rslora}, {}",
+            self.r,
+            self.lora_alpha,
+            modules.join("+")
+        )
+    }
+}
+
+impl TryFrom<&lyceum_core::work::LoraShape> for LoraShape {
+    type Error = EngineError;
+
+    /// The shape that a run config or a payload gives.
+    fn try_from(shape: &lyceum_core::work::LoraShape) -> Result<Self> {
+        let parsed = shape
+            .target_modules
+            .iter()
+            .map(|name| name.parse())
+            .collect::<std::result::Result<_, String>>();
+        let target_modules = parsed.map_err(|reason| EngineError::population(format!("`target_modules`: {reason}")))?;
+        Self::new(i64::from(shape.r), shape.lora_alpha, shape.use_rslora, target_modules)
     }
 }

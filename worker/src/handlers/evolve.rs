@@ -1,0 +1,105 @@
+//! `evolve`: parents' adapters to an operator, a child's adapter back.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures::{FutureExt as _, future::BoxFuture};
+use lyceum_core::artifact::ArtifactKind;
+use lyceum_core::evolution::INIT;
+use lyceum_core::work::{AdapterRef, BaseModel, EvolvePayload, EvolveResult, Outcome, Payload, WorkKind};
+use lyceum_engine::evolve::{Birth, Parent, init};
+use lyceum_engine::peft::AdapterFiles;
+use lyceum_engine::population::LoraShape;
+use lyceum_engine::{EngineError, ModelConfig};
+
+use crate::handler::{Context, Handler, HandlerError};
+
+/// Makes fresh adapters, and children of adapters.
+pub struct EvolveHandler {
+    models: PathBuf,
+}
+
+impl EvolveHandler {
+    /// Looks below `models` for bases by name. Only a fresh adapter needs its base, and of it the sizes alone.
+    pub fn new(models: PathBuf) -> Self {
+        Self { models }
+    }
+}
+
+impl Handler for EvolveHandler {
+    fn kind(&self) -> WorkKind {
+        WorkKind::Evolve
+    }
+
+    fn run(self: Arc<Self>, payload: Payload, context: Context) -> BoxFuture<'static, Result<Outcome, HandlerError>> {
+        async move {
+            let Payload::Evolve(evolve) = payload else {
+                return Err(HandlerError::Permanent(format!(
+                    "a payload of kind {} to evolve",
+                    payload.kind()
+                )));
+            };
+            let started = Instant::now();
+            let mut parents = Vec::with_capacity(evolve.parents.len());
+            for parent in &evolve.parents {
+                parents.push(context.get(parent.artifact).await?);
+            }
+            let version = evolve.to;
+            let made = tokio::task::spawn_blocking(move || self.make(&evolve, parents)).await;
+            let (archive, notes) = made
+                .map_err(|lost| HandlerError::Transient(lost.to_string()))?
+                .map_err(|error| HandlerError::Permanent(error.to_string()))?;
+            let artifact = context.put(ArtifactKind::Adapter, archive).await?;
+            Ok(Outcome::Evolve(EvolveResult {
+                version: AdapterRef {
+                    version,
+                    artifact,
+                    optimizer: None,
+                },
+                notes,
+                seconds: started.elapsed().as_secs_f64(),
+            }))
+        }
+        .boxed()
+    }
+}
+
+impl EvolveHandler {
+    fn make(&self, evolve: &EvolvePayload, parents: Vec<Vec<u8>>) -> Result<(Vec<u8>, Vec<String>), EngineError> {
+        let shape = LoraShape::try_from(&evolve.lora)?;
+        if evolve.operator == INIT {
+            if !parents.is_empty() || !evolve.parameters.is_empty() {
+                let reason = format!(
+                    "operator {INIT} takes no parents and has no parameters; {} and {} were given",
+                    parents.len(),
+                    evolve.parameters.len()
+                );
+                return Err(EngineError::Population(reason));
+            }
+            let base = ModelConfig::from_folder(&self.folder_of(&evolve.base_model)?)?;
+            let files = init(&base, &evolve.base_model.name, shape, evolve.seed)?;
+            return Ok((files.to_archive()?, Vec::new()));
+        }
+        let mut opened = Vec::with_capacity(parents.len());
+        for (parent, archive) in evolve.parents.iter().zip(parents) {
+            let name = format!("adapter version {}", parent.version);
+            let parent = Parent::from_files(&name, AdapterFiles::from_archive(&name, &archive)?)?;
+            parent.check_shape(&shape)?;
+            opened.push(parent);
+        }
+        let birth = Birth::new(&evolve.operator, &evolve.parameters, opened, evolve.seed)?;
+        let (files, notes) = birth.make_files()?;
+        // The parents are not needed beside the child's archive.
+        drop(birth);
+        Ok((files.to_archive()?, notes))
+    }
+
+    fn folder_of(&self, base: &BaseModel) -> Result<PathBuf, EngineError> {
+        let below = self.models.join(&base.name);
+        if !Path::new(&base.name).is_absolute() && below.join("config.json").exists() {
+            return Ok(below);
+        }
+        lyceum_engine::hub::model_folder(&base.name)
+    }
+}
