@@ -138,3 +138,67 @@ fn bad_requests_name_the_file_the_line_and_the_fault() {
     let nowhere = over_lines("rollout", "no/such/model", &[], &[]).unwrap_err();
     assert!(nowhere.contains("no/such/model"), "{nowhere}");
 }
+
+#[test]
+fn evolve_lists_its_operators_and_says_what_it_did() {
+    let listed = String::from_utf8(worker(&["evolve", "--list"]).stdout).unwrap();
+    for told in [
+        "M1  SVD-structured mutation",
+        "--set p=0.7",
+        "linear_0_5",
+        "Numbers from 0 to below 1.",
+    ] {
+        assert!(listed.contains(told), "{told} is not in\n{listed}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let evolve = |further: &[&str], to: &str| {
+        let said = worker(&[&["evolve", "--seed", "7", "--out", &path(to)], further].concat());
+        match said.status.success() {
+            true => Ok(serde_json::from_slice::<Value>(&said.stdout).unwrap()),
+            false => Err(String::from_utf8(said.stderr).unwrap()),
+        }
+    };
+    let (model, first, second) = (model(), adapter("all-0"), adapter("all-1"));
+    let crossover = [
+        "--operator",
+        "X1",
+        "--parent",
+        &first,
+        "--parent",
+        &second,
+        "--set",
+        "p=0.5",
+    ];
+    let done = evolve(&crossover, "child").unwrap();
+    assert_eq!(done["parameters"], json!({"p": 0.5}));
+    evolve(&crossover, "again").unwrap();
+    let weights = |name: &str| std::fs::read(folder.path().join(name).join("adapter_model.safetensors")).unwrap();
+    assert_eq!(weights("child"), weights("again"));
+    let fresh = [
+        "--operator",
+        "init",
+        "--model",
+        &model,
+        "--rank",
+        "2",
+        "--alpha",
+        "4",
+        "--targets",
+        "q_proj,o_proj",
+    ];
+    evolve(&fresh, "fresh").unwrap();
+    let done = evolve(&["--operator", "M1", "--parent", &path("fresh")], "grown").unwrap();
+    assert_eq!(done["notes"].as_array().unwrap().len(), 1);
+
+    let refused = evolve(&["--operator", "X1", "--parent", &first, "--set", "p=2"], "never").unwrap_err();
+    assert!(
+        refused.contains("`p` is 2; valid are numbers from 0 to below 1"),
+        "{refused}"
+    );
+    assert!(!folder.path().join("never").exists(), "nothing is written");
+    let refused = evolve(&["--operator", "M1", "--parent", &first], "child").unwrap_err();
+    assert!(refused.contains("not empty"), "{refused}");
+    let refused = evolve(&["--operator", "M1", "--parent", &first, "--set", "epsilon"], "never").unwrap_err();
+    assert!(refused.contains("NAME=VALUE"), "{refused}");
+}
