@@ -77,7 +77,7 @@ impl BaseShape {
 pub fn context_length(name: &str) -> Option<u32> {
     let model = name.rsplit('/').next().unwrap_or(name);
     let known = [
-        ("seedling", 1024),
+        ("seedling", 512),
         ("Qwen2.5-Math", 4096),
         ("Qwen2.5", 32768),
         ("Qwen3", 32768),

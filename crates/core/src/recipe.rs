@@ -1,5 +1,6 @@
 //! A recipe is a pure function from what a run remembers and what its step has so far to everything that should exist now.
 
+pub mod azr;
 mod plan;
 pub mod populora;
 mod problem_kind;
@@ -20,6 +21,7 @@ pub use registry::{Registry, UnknownRecipe};
 pub use state::RunState;
 pub use view::{DatasetRow, Phase, StepView, Want, WorkState};
 
+pub use azr::Azr;
 pub use populora::Populora;
 pub use selfplay::PoolFilter;
 

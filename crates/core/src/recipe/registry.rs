@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{Populora, Recipe};
+use super::{Azr, Populora, Recipe};
 use crate::fault::nearest;
 
 /// Recipes by name.
@@ -21,7 +21,7 @@ pub struct UnknownRecipe {
 impl Registry {
     /// The recipes that Lyceum ships.
     pub fn shipped() -> Self {
-        Self::default().with(Populora)
+        Self::default().with(Populora).with(Azr)
     }
 
     /// The registry with `recipe` in it.
@@ -52,5 +52,38 @@ impl Registry {
     /// All recipes, by name.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Recipe>> {
         self.0.values()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config;
+
+    #[test]
+    fn every_shipped_preset_resolves() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../configs/runs");
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_none_or(|kind| kind != "toml") {
+                continue;
+            }
+            let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+            let document: serde_json::Value = toml::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+            let resolved = config::resolve(&document, &Registry::shipped());
+            let resolved = resolved.unwrap_or_else(|faults| panic!("{name}:\n{faults}"));
+            toml::to_string(&resolved).unwrap_or_else(|error| panic!("{name} cannot be written as TOML: {error}"));
+            names.push(name);
+        }
+        for name in ["demo", "populora-seedling", "baseline-seedling", "azr-seedling"] {
+            assert!(names.contains(&name.to_owned()), "{name} is missing among {names:?}");
+        }
+        for recipe in ["populora", "baseline", "azr"] {
+            assert!(
+                names.contains(&format!("{recipe}-qwen2.5-coder-7b")),
+                "{recipe} at 7B is missing among {names:?}"
+            );
+        }
     }
 }

@@ -56,7 +56,7 @@ impl Turn<'_> {
         }
         for learner in &mut learners {
             let batch: Vec<Sampled> = learner.sequences.iter().map(|sequence| sequence.sampled).collect();
-            learner.advantages = reinforce_plus_plus_baseline(&batch, self.parameters.learning.whitening);
+            learner.advantages = reinforce_plus_plus_baseline(&batch, self.parameters.whitening);
         }
         learners
     }

@@ -3,11 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    archive::Archive,
     config::RunConfig,
     evolution::Protection,
     rating::Ratings,
-    recipe::selfplay::{Living, Names, Pool, founders},
+    recipe::selfplay::{Experience, Living, Names, founders},
 };
 
 /// What a run of PopuLoRA remembers between steps.
@@ -18,10 +17,7 @@ pub(super) struct Memory {
     pub(super) names: Names,
     pub(super) ratings: Ratings,
     pub(super) protection: Protection,
-    pub(super) pool: Pool,
-    pub(super) archive: Archive,
-    /// Fingerprints of the last valid proposals.
-    pub(super) fingerprints: Vec<u32>,
+    pub(super) experience: Experience,
 }
 
 impl Memory {

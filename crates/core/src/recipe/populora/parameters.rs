@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    advantage::Whitening,
     archive::ArchiveConfig,
     config::RunConfig,
     evolution::EvolutionConfig,
@@ -37,6 +38,8 @@ pub struct Parameters {
     pub sampling: SamplingConfig,
     /// How members learn.
     pub learning: LearningConfig,
+    /// What advantages are whitened over, in each member's own batch.
+    pub whitening: Whitening,
     /// Roles that play and do not learn, as a control.
     pub frozen: Vec<Role>,
     /// How ratings move.
@@ -59,6 +62,7 @@ impl Default for Parameters {
             samples_per_problem: 8,
             sampling: SamplingConfig::default(),
             learning: LearningConfig::default(),
+            whitening: Whitening::Sequence,
             frozen: Vec::new(),
             rating: TrueSkillConfig::default(),
             evolution: EvolutionConfig::default(),

@@ -6,7 +6,7 @@ use crate::{
     rating::Rating,
     recipe::{
         Plan, PlanError, Role, RunState, StepView,
-        selfplay::{Ask, Exam, Judged, Scene, Sitting},
+        selfplay::{Ask, Rules, Scene},
     },
     reward::teacher_reward,
     seed::stream,
@@ -43,7 +43,7 @@ impl<'a> Turn<'a> {
         if self.scene.run.step == 0 {
             let is_born = self.scene.born()?;
             let first = prompts * self.parameters.proposals_per_prompt;
-            let is_seeded = self.scene.seeded(&mut self.memory.pool, first)?;
+            let is_seeded = self.scene.seeded(&mut self.memory.experience.pool, first)?;
             if !(is_born && is_seeded) {
                 return Ok(self.scene.plan);
             }
@@ -55,7 +55,14 @@ impl<'a> Turn<'a> {
         {
             return Ok(self.scene.plan);
         }
-        match self.play(&asks)? {
+        let rules = Rules {
+            proposals_per_prompt: self.parameters.proposals_per_prompt,
+            samples_per_problem: self.parameters.samples_per_problem,
+            solver: Role::Student,
+            keep_tokens: true,
+            reward: teacher_reward,
+        };
+        match self.scene.play(&asks, rules)? {
             Some(judged) => self.conclude(&matches, judged),
             None => Ok(self.scene.plan),
         }
@@ -100,74 +107,7 @@ impl<'a> Turn<'a> {
             kind,
             proposer: teacher,
             solver: student,
-            shown: self.scene.draw_shown(&self.memory.pool, kind, index),
+            shown: self.scene.draw_shown(&self.memory.experience.pool, kind, index),
         }
     }
-
-    /// Phases 2 to 4: all proposals with their attempts and rewards, once every attempt is graded. Chunks go their ways apart, so
-    /// that checks and solutions overlap with proposals that are still being written.
-    fn play(&mut self, asks: &[Ask]) -> Result<Option<Vec<(Judged, f32)>>, PlanError> {
-        let samples = self.parameters.proposals_per_prompt;
-        let mut all = Some(Vec::with_capacity(asks.len()));
-        for (chunk, asks) in (0..).zip(asks.chunks(self.parameters.items.propose as usize)) {
-            let Some(proposed) = self.scene.propose(chunk, asks, samples)? else {
-                all = None;
-                continue;
-            };
-            let Some(judged) = self.scene.check(chunk, asks, samples, proposed)? else {
-                all = None;
-                continue;
-            };
-            match (self.solve(chunk, judged)?, &mut all) {
-                (Some(judged), Some(all)) => all.extend(judged),
-                _ => all = None,
-            }
-        }
-        Ok(all)
-    }
-
-    /// A chunk's problems, attempted and rewarded (Eq. 1 and 2).
-    fn solve(&mut self, chunk: u32, mut judged: Vec<Judged>) -> Result<Option<Vec<(Judged, f32)>>, PlanError> {
-        let parts = self.scene.parts();
-        let size = (self.parameters.items.solve * self.parameters.proposals_per_prompt).max(1) as usize;
-        let mut rewarded = Vec::with_capacity(judged.len());
-        let mut is_complete = true;
-        for (part, judged) in (0..).zip(judged.chunks_mut(size)) {
-            let sittings: Vec<Sitting<'_>> = judged.iter().filter_map(sitting).collect();
-            let exam = Exam {
-                solve: "solve",
-                grade: "grade",
-                chunk: chunk * parts + part,
-                samples: self.parameters.samples_per_problem,
-                role: Role::Student,
-                keep_tokens: true,
-            };
-            let Some(graded) = self.scene.examine(exam, &sittings)? else {
-                is_complete = false;
-                continue;
-            };
-            let valid = judged.iter_mut().filter(|judged| judged.problem.is_some());
-            for (judged, attempts) in valid.zip(graded) {
-                judged.attempts = attempts;
-            }
-            for judged in judged {
-                let reward = teacher_reward(judged.solved());
-                let parts = match judged.solved() {
-                    None => serde_json::json!({ "validity": -1.0 }),
-                    Some(_) => serde_json::json!({ "difficulty": reward }),
-                };
-                self.scene.record_outcome(judged, reward, parts);
-                rewarded.push((judged.clone(), reward));
-            }
-        }
-        Ok(is_complete.then_some(rewarded))
-    }
-}
-
-fn sitting(judged: &Judged) -> Option<Sitting<'_>> {
-    judged.problem.as_ref().map(|problem| Sitting {
-        number: judged.index,
-        problem,
-        solver: judged.solver,
-    })
 }

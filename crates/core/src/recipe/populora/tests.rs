@@ -30,7 +30,7 @@ fn document(teachers: u32, students: u32) -> Value {
         }},
         "parameters": {
             "prompts": {"set": "seedling"},
-            "problems": {"references": 2, "num_inputs": 6, "pool_size": 64, "max_prompt_bytes": 900, "seeds": "seedling"},
+            "problems": {"references": 2, "num_inputs": 6, "pool_size": 64, "max_prompt_bytes": 400, "seeds": "seedling"},
             "prompts_per_matchup": 6,
             "samples_per_problem": 4,
             "sampling": {"propose": {"max_tokens": 100}, "solve": {"max_tokens": 100}},
@@ -397,15 +397,15 @@ fn a_config_that_cannot_work_is_refused_at_the_field() {
         ),
         (
             "parameters.problems.max_prompt_bytes",
-            json!(1000),
+            json!(500),
             "/parameters/sampling/propose/max_tokens",
-            "at most 24",
+            "at most 12",
         ),
         (
             "parameters.sampling.solve.max_tokens",
             json!(999),
             "/parameters/sampling/solve/max_tokens",
-            "at most 124",
+            "at most 112",
         ),
         (
             "parameters.sampling.solve.temperature",

@@ -6,7 +6,6 @@ use std::cmp::Ordering;
 
 use super::{Scene, seeds};
 use crate::{
-    advantage::Whitening,
     archive::ArchiveConfig,
     config::RunConfig,
     fault::Fault,
@@ -100,8 +99,6 @@ pub struct LearningConfig {
     pub loss: PolicyLoss,
     /// The optimizer.
     pub optimizer: Optimizer,
-    /// What advantages are whitened over.
-    pub whitening: Whitening,
     /// Tokens of one micro-batch, at most.
     #[schemars(range(min = 1))]
     pub micro_batch_tokens: u32,
@@ -116,7 +113,6 @@ impl Default for LearningConfig {
         Self {
             loss: PolicyLoss::default(),
             optimizer: Optimizer::default(),
-            whitening: Whitening::default(),
             micro_batch_tokens: 16384,
             recompute: true,
             reward_scale: 1.0,

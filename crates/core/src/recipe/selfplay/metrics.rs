@@ -4,4 +4,4 @@ mod catalogue;
 mod tally;
 
 pub use catalogue::{METRICS, Metric, metric_names};
-pub(crate) use tally::{Tally, near_duplicates};
+pub(crate) use tally::Tally;

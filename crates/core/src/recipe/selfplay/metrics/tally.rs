@@ -1,7 +1,5 @@
 //! Values of the metrics.
 
-use std::collections::HashSet;
-
 use super::metric_names;
 use crate::{
     advantage::has_signal,
@@ -346,12 +344,4 @@ fn of(is_so: bool) -> f64 {
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
     let (sum, count) = values.fold((0.0, 0_u32), |(sum, count), value| (sum + value, count + 1));
     sum / f64::from(count)
-}
-
-/// Which proposals are near duplicates of an earlier one, in the step or among those of `earlier`.
-pub(crate) fn near_duplicates<'a>(judged: impl Iterator<Item = &'a Judged>, earlier: &[u32]) -> Vec<bool> {
-    let mut seen: HashSet<u32> = earlier.iter().copied().collect();
-    judged
-        .map(|judged| judged.fingerprint.is_some_and(|fingerprint| !seen.insert(fingerprint)))
-        .collect()
 }

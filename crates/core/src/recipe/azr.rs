@@ -1,0 +1,69 @@
+//! Absolute Zero Reasoner (arXiv 2505.03335) as its released code trains, without the defects that it has: one member proposes
+//! problems and solves earlier ones; TRR++ whitens each role and type apart; the extremes of difficulty cost −0.5.
+//!
+//! A step: for every type a batch of proposals, whose difficulty is estimated by attempts that nobody learns from, and a batch
+//! of practice on problems of the buffer as it stood before the step; then one update. Where Lyceum differs from the code
+//! (adapters in place of full fine-tuning, the newest problems kept and not the oldest, estimates under the same format rule
+//! as practice) stands in `docs/DEVIATIONS.md`.
+
+mod parameters;
+mod resolve;
+mod step;
+#[cfg(test)]
+mod tests;
+
+pub use parameters::Parameters;
+
+use std::sync::Arc;
+
+use self::step::{Memory, Turn};
+use super::{Plan, PlanError, Recipe, RunState, StepView, selfplay::metric_names};
+use crate::{
+    config::{RunConfig, schema_of},
+    fault::Faults,
+    id::ExecutionId,
+};
+
+/// The recipe.
+#[derive(Clone, Copy, Debug)]
+pub struct Azr;
+
+impl Recipe for Azr {
+    fn name(&self) -> &'static str {
+        "azr"
+    }
+
+    fn summary(&self) -> &'static str {
+        "One member proposes problems to itself and solves them (Absolute Zero)."
+    }
+
+    fn parameters_schema(&self) -> serde_json::Value {
+        schema_of::<Parameters>()
+    }
+
+    fn metrics(&self) -> &'static [&'static str] {
+        metric_names()
+    }
+
+    fn resolve(&self, config: RunConfig) -> Result<RunConfig, Faults> {
+        resolve::resolve(config)
+    }
+
+    fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError> {
+        Ok(RunState {
+            run,
+            config: Arc::new(config.clone()),
+            step: 0,
+            stage: String::new(),
+            completed: false,
+            artifacts: Vec::new(),
+            memory_version: 1,
+            memory: serde_json::to_value(Memory::new(config))?,
+        })
+    }
+
+    fn plan(&self, run: &RunState, step: &StepView) -> Result<Plan, PlanError> {
+        let parameters = Parameters::of(&run.config)?;
+        Turn::new(run, step, &parameters)?.plan()
+    }
+}

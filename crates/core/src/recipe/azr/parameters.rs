@@ -1,0 +1,84 @@
+//! What a config says of a run of Absolute Zero.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    advantage::Whitening,
+    archive::ArchiveConfig,
+    config::RunConfig,
+    prompt::PromptConfig,
+    recipe::{
+        PlanError, Role,
+        selfplay::{Groups, ItemConfig, LearningConfig, ProblemConfig, SamplingConfig},
+    },
+};
+
+/// What a config says of a run of Absolute Zero. The defaults are those of its released script for a 7B coder, but for the
+/// learning rate, which is that of an adapter (PopuLoRA's).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Parameters {
+    /// What the model is shown, and how it is read.
+    pub prompts: PromptConfig,
+    /// What problems are like and where they are kept.
+    pub problems: ProblemConfig,
+    /// Proposals, and problems to practise on, of each type in each step.
+    #[schemars(range(min = 1, max = 65536))]
+    pub batch: u32,
+    /// Attempts that estimate the difficulty of a proposal; nothing is learned from them.
+    #[schemars(range(min = 1, max = 1024))]
+    pub difficulty_samples: u32,
+    /// Practice takes problems of the last so many steps first, and fills up from the whole buffer.
+    #[schemars(range(min = 1))]
+    pub recent_steps: u32,
+    /// How completions are drawn.
+    pub sampling: SamplingConfig,
+    /// How the member learns.
+    pub learning: LearningConfig,
+    /// What advantages are whitened over, within each role and type.
+    pub whitening: Whitening,
+    /// Roles that play and do not learn, as a control: `proposer` or `solver`.
+    pub frozen: Vec<Role>,
+    /// The map of the problem space.
+    pub archive: ArchiveConfig,
+    /// How a step is cut into items of work.
+    pub items: ItemConfig,
+}
+
+impl Default for Parameters {
+    fn default() -> Self {
+        Self {
+            prompts: PromptConfig::default(),
+            problems: ProblemConfig::default(),
+            batch: 64,
+            difficulty_samples: 8,
+            recent_steps: 1,
+            sampling: SamplingConfig::default(),
+            learning: LearningConfig::default(),
+            whitening: Whitening::Token,
+            frozen: Vec::new(),
+            archive: ArchiveConfig::default(),
+            items: ItemConfig::default(),
+        }
+    }
+}
+
+impl Parameters {
+    /// The parameters of a resolved config.
+    pub(super) fn of(config: &RunConfig) -> Result<Self, PlanError> {
+        Ok(Self::deserialize(&config.parameters)?)
+    }
+
+    /// The groups that self-play recipes share.
+    pub(super) fn groups(&self) -> Groups<'_> {
+        Groups {
+            prompts: &self.prompts,
+            problems: &self.problems,
+            sampling: &self.sampling,
+            learning: &self.learning,
+            items: &self.items,
+            archive: &self.archive,
+        }
+    }
+}

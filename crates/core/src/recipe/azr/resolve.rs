@@ -1,0 +1,49 @@
+//! Checking a config, and writing its defaults out.
+
+use super::Parameters;
+use crate::{
+    config::{RunConfig, pointer_token},
+    fault::{Fault, Faults},
+    recipe::{
+        Role,
+        selfplay::{population_faults, read_parameters, written_out},
+    },
+};
+
+pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
+    let mut parameters: Parameters = read_parameters(&config)?;
+    let mut faults = Vec::new();
+    match parameters
+        .prompts
+        .clone()
+        .resolve("/parameters/prompts", &parameters.problems.types)
+    {
+        Ok(resolved) => parameters.prompts = resolved,
+        Err(found) => faults.extend(found),
+    }
+    faults.extend(parameters.groups().faults(&config));
+    faults.extend(population_faults(&config));
+    for (name, population) in &config.populations {
+        let place = format!("/populations/{}/members", pointer_token(name));
+        let mut roles: Vec<Role> = population
+            .members
+            .iter()
+            .flat_map(|group| group.roles.clone())
+            .collect();
+        roles.sort_unstable();
+        let count: u32 = population.members.iter().map(|group| group.count).sum();
+        if roles != [Role::Proposer, Role::Solver] || count != 1 || population.members.len() != 1 {
+            let detail = "one member that plays both roles is valid: roles = [\"proposer\", \"solver\"], count = 1";
+            faults.push(Fault::new(place, detail));
+        }
+    }
+    for (index, role) in parameters.frozen.iter().enumerate() {
+        if !matches!(role, Role::Proposer | Role::Solver) {
+            let detail = format!("{} plays no part here: proposer and solver do", role.name());
+            faults.push(Fault::new(format!("/parameters/frozen/{index}"), detail));
+        }
+    }
+    Faults(faults).or(())?;
+    config.parameters = written_out(&parameters)?;
+    Ok(config)
+}
