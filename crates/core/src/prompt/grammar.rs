@@ -87,3 +87,45 @@ impl Grammar {
         self == Self::Compact
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parts() -> impl Strategy<Value = String> {
+        let part = prop_oneof![
+            Just("<in>".to_owned()),
+            Just("<msg>".to_owned()),
+            Just("</think>".to_owned()),
+            Just("<answer>".to_owned()),
+            Just("</answer>".to_owned()),
+            Just("```".to_owned()),
+            Just("```python\n".to_owned()),
+            Just("```input\n".to_owned()),
+            ".{0,6}",
+        ];
+        proptest::collection::vec(part, 0..14).prop_map(|parts| parts.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused_with_a_reason(text in parts(), stopped: bool, num_inputs in 1_usize..4) {
+            let finish = if stopped { FinishReason::Stop } else { FinishReason::Length };
+            for grammar in [Grammar::Compact, Grammar::Fenced] {
+                for problem in [ProblemType::CodeI, ProblemType::CodeO, ProblemType::CodeF] {
+                    for opening in ["", "Assistant: <think>\n"] {
+                        match grammar.proposal(problem, &text, finish, opening, num_inputs) {
+                            Ok(ProposalText::Function { inputs, .. }) => prop_assert_eq!(inputs.len(), num_inputs),
+                            Ok(ProposalText::Io { .. }) => prop_assert!(problem != ProblemType::CodeF),
+                            Err(reason) => prop_assert!(!reason.is_empty()),
+                        }
+                        if let Err(reason) = grammar.answer(problem, &text, finish, opening) {
+                            prop_assert!(!reason.is_empty());
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -28,6 +28,8 @@ pub struct Players {
     founders: Vec<Skill>,
     /// Share of proposals that are invalid.
     invalid: f64,
+    /// Share of completions that are no sense at all.
+    babble: f64,
     /// Standard deviation of a child's skill around the mean of its parents'.
     mutation: f64,
     /// Standard deviation of a problem's difficulty around its teacher's skill.
@@ -41,6 +43,7 @@ impl Players {
         Self {
             founders,
             invalid: 0.05,
+            babble: 0.0,
             mutation: 0.3,
             spread: 0.5,
             skills: BTreeMap::new(),
@@ -50,6 +53,11 @@ impl Players {
     /// The same players, `share` of whose proposals are invalid.
     pub fn with_invalid(self, share: f64) -> Self {
         Self { invalid: share, ..self }
+    }
+
+    /// The same players, `share` of whose completions are markers, fragments of code and odd letters in any order.
+    pub fn with_babble(self, share: f64) -> Self {
+        Self { babble: share, ..self }
     }
 
     /// The skill of a version.
@@ -103,6 +111,7 @@ impl Players {
             Prompt::Messages(_) | Prompt::Ids(_) => "",
         };
         let text = match shown.get(..4) {
+            _ if random.random_bool(self.babble) => babble(&mut random),
             Some("<po>" | "<pi>") if random.random_bool(self.invalid) => "no program".to_owned(),
             Some("<po>" | "<pi>") => self.program(skill, &mut random),
             Some("<pf>") => {
@@ -121,7 +130,10 @@ impl Players {
         Completion {
             tokens: (text.len() as u32).div_ceil(2),
             text,
-            finish_reason: FinishReason::Stop,
+            finish_reason: match random.random_bool(self.babble) {
+                true => FinishReason::Length,
+                false => FinishReason::Stop,
+            },
             entropy: None,
         }
     }
@@ -176,6 +188,33 @@ impl Players {
     }
 }
 
+/// What a broken model may write.
+fn babble(random: &mut impl Rng) -> String {
+    const PARTS: [&str; 18] = [
+        "<in>",
+        "<out>",
+        "<msg>",
+        "<prog>",
+        "<ref>",
+        "<answer>",
+        "</answer>",
+        "</think>",
+        "```",
+        "python\n",
+        "def f(a):\n",
+        " return a",
+        "\0",
+        "\u{202e}",
+        "é",
+        "'",
+        "1,",
+        "\n",
+    ];
+    (0..random.random_range(0..12))
+        .map(|_| PARTS[random.random_range(0..PARTS.len())])
+        .collect()
+}
+
 /// The verdicts of a sandbox that believes what the scripted programs say.
 fn verify(payload: &VerifyPayload) -> VerifyResult {
     VerifyResult {
@@ -208,8 +247,10 @@ fn judge(task: &Task) -> Verdict {
         Check::Solve(solution) => {
             let (Solution::Output { answer, .. } | Solution::Input { answer, .. } | Solution::Function { answer, .. }) =
                 solution;
+            let is_readable = answer.starts_with("def f") || answer.chars().all(|letter| letter.is_ascii_digit());
             Verdict {
-                correct: Some(answer.ends_with('1')),
+                status: if is_readable { Status::Ok } else { Status::Malformed },
+                correct: Some(is_readable && answer.ends_with('1')),
                 ..verdict
             }
         }

@@ -33,7 +33,8 @@ impl Turn<'_> {
                 proposed: proposals.len() as u32,
                 valid: rates.len() as u32,
                 solve_rate: solve_rate.map(|rate| rate as f32),
-                predicted: predicted as f32,
+                // The normal distribution function is an approximation and may end a little outside.
+                predicted: predicted.clamp(0.0, 1.0) as f32,
                 winner,
             });
             decided.push((one.teacher, one.student, winner));

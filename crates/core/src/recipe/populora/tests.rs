@@ -266,6 +266,43 @@ fn a_step_without_a_valid_proposal_completes_and_says_so() {
 }
 
 #[test]
+fn any_completion_ends_as_a_recorded_and_scored_attempt() {
+    for order in [Order::Together, Order::Shuffled(2)] {
+        let all = steps(&document(2, 2), skills(2, 2).with_babble(0.6), order, 4);
+        for step in &all {
+            let proposals: Vec<_> = step
+                .records
+                .problems
+                .iter()
+                .filter(|problem| problem.proposer.is_some())
+                .collect();
+            assert_eq!(proposals.len(), 12);
+            assert_eq!(step.records.outcomes.len(), 12);
+            let valid = proposals.iter().filter(|problem| problem.valid).count();
+            assert_eq!(step.records.attempts.len(), valid * 4);
+            for attempt in &step.records.attempts {
+                let scored = match (attempt.well_formed, attempt.correct) {
+                    (true, true) => 1.0,
+                    (true, false) => -0.5,
+                    (false, _) => -1.0,
+                };
+                assert_eq!(attempt.reward, scored);
+            }
+            assert!(
+                proposals
+                    .iter()
+                    .all(|problem| problem.valid || !problem.reason.is_empty())
+            );
+        }
+        assert!(
+            all.iter()
+                .flat_map(|step| &step.records.attempts)
+                .any(|attempt| !attempt.well_formed)
+        );
+    }
+}
+
+#[test]
 fn frozen_roles_play_and_do_not_learn() {
     let mut document = document(2, 2);
     document["parameters"]["frozen"] = json!(["teacher"]);
