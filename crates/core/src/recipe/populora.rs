@@ -4,6 +4,7 @@
 //! A step: pair → propose → check → solve → grade → rate → update all → every so many steps: evolve. One member in both roles
 //! is the paper's single-agent baseline: the same rewards and estimator, its proposals and attempts in one batch.
 
+mod cross_play;
 mod evolve;
 mod finish;
 mod learners;

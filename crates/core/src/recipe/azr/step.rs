@@ -139,6 +139,7 @@ impl<'a> Turn<'a> {
                 samples: 1,
                 role: Role::Solver,
                 keep_tokens: true,
+                is_written: self.scene.settled,
             };
             match (self.scene.examine(exam, &sittings)?, &mut attempts) {
                 (Some(graded), Some(attempts)) => attempts.extend(graded.into_iter().flatten()),

@@ -22,9 +22,11 @@ impl Turn<'_> {
         if !self.scene.settled {
             self.scene.plan.records.insertions.extend(insertions);
         }
+        let is_crossed = self.cross_play(&judged)?;
         let learners = self.learners(&judged);
-        let Some(updated) = self.scene.update(&learners)? else {
-            return Ok(self.scene.plan);
+        let updated = match self.scene.update(&learners)? {
+            Some(updated) if is_crossed => updated,
+            _ => return Ok(self.scene.plan),
         };
         let run = self.scene.run;
         let played: Vec<(usize, Role, Rating)> = (0..self.scene.members.len())

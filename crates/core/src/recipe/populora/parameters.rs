@@ -46,6 +46,12 @@ pub struct Parameters {
     pub rating: TrueSkillConfig,
     /// When and how the population evolves.
     pub evolution: EvolutionConfig,
+    /// Steps between two full cross-evaluations, in which every student attempts every teacher's problems; nothing is learned from
+    /// the attempts at others than the matched teacher's. 0 never.
+    pub cross_play_every: u32,
+    /// Attempts of each student at each problem of a cross-evaluation.
+    #[schemars(range(min = 1, max = 1024))]
+    pub cross_play_samples: u32,
     /// The map of the problem space.
     pub archive: ArchiveConfig,
     /// How a step is cut into items of work.
@@ -66,6 +72,8 @@ impl Default for Parameters {
             frozen: Vec::new(),
             rating: TrueSkillConfig::default(),
             evolution: EvolutionConfig::default(),
+            cross_play_every: 0,
+            cross_play_samples: 8,
             archive: ArchiveConfig::default(),
             items: ItemConfig::default(),
         }

@@ -303,6 +303,29 @@ fn any_completion_ends_as_a_recorded_and_scored_attempt() {
 }
 
 #[test]
+fn a_cross_evaluation_puts_every_student_in_front_of_every_teacher() {
+    let mut document = document(3, 3);
+    document["parameters"]["cross_play_every"] = json!(2);
+    document["parameters"]["cross_play_samples"] = json!(2);
+    let without = steps(&self::document(3, 3), skills(3, 3), Order::Together, 3);
+    for order in [Order::Together, Order::Shuffled(7)] {
+        let all = steps(&document, skills(3, 3), order, 3);
+        let valid = all[1].records.problems.iter().filter(|problem| problem.valid).count();
+        assert_eq!(all[1].records.attempts.len(), valid * (4 + 2 * 2));
+        assert_eq!(all[0].records.attempts.len(), without[0].records.attempts.len());
+        let mut met: Vec<_> = all[1].records.attempts.iter().map(|attempt| attempt.solver.0).collect();
+        met.sort_unstable();
+        met.dedup();
+        assert_eq!(met.len(), 3);
+        assert_eq!(
+            all[1].records.matchups, without[1].records.matchups,
+            "nothing follows from it"
+        );
+        assert_eq!(value(&all[2], "solve_rate"), value(&without[2], "solve_rate"));
+    }
+}
+
+#[test]
 fn frozen_roles_play_and_do_not_learn() {
     let mut document = document(2, 2);
     document["parameters"]["frozen"] = json!(["teacher"]);

@@ -64,6 +64,7 @@ impl Scene<'_> {
                 samples: rules.samples_per_problem,
                 role: rules.solver,
                 keep_tokens: rules.keep_tokens,
+                is_written: self.settled,
             };
             let Some(graded) = self.examine(exam, &sittings)? else {
                 is_complete = false;

@@ -28,6 +28,8 @@ pub(crate) struct Exam<'n> {
     pub(crate) role: Role,
     /// Whether an update will learn from them.
     pub(crate) keep_tokens: bool,
+    /// Whether its rows were written before.
+    pub(crate) is_written: bool,
 }
 
 /// One problem in front of one member.
@@ -134,7 +136,7 @@ impl Scene<'_> {
                     correct,
                     reward: student_reward(well_formed, correct),
                 };
-                if !self.settled {
+                if !exam.is_written {
                     let id = AttemptId::of(work, &sitting.number.to_string(), sample);
                     let row = self.attempt_record(id, exam.role, sitting, &attempt, completion, answer, verdict);
                     self.plan.records.attempts.extend(row);
