@@ -1,9 +1,19 @@
 //! The product's handlers, one file a kind of work.
 
 #[cfg(feature = "engine")]
+mod embedding;
+#[cfg(feature = "engine")]
 mod evolve;
+#[cfg(feature = "engine")]
+mod rollout;
+#[cfg(feature = "engine")]
+mod update;
 mod verify;
 
 #[cfg(feature = "engine")]
 pub use evolve::EvolveHandler;
+#[cfg(feature = "engine")]
+pub use rollout::RolloutHandler;
+#[cfg(feature = "engine")]
+pub use update::UpdateHandler;
 pub use verify::VerifyHandler;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::OnceLock;
 
 use tch::{Device, Kind};
 
@@ -78,6 +79,18 @@ impl Placement {
             precision,
         })
     }
+}
+
+/// Has the CPU compute with so many threads from here on; none is as many as libtorch took at the start. The number
+/// decides about the last bits of a result.
+pub fn set_threads(threads: Option<u32>) {
+    static AT_START: OnceLock<i32> = OnceLock::new();
+    let at_start = *AT_START.get_or_init(tch::get_num_threads);
+    tch::set_num_threads(
+        threads
+            .and_then(|threads| i32::try_from(threads).ok())
+            .unwrap_or(at_start),
+    );
 }
 
 fn device(asked: &str) -> Result<Device> {

@@ -20,11 +20,12 @@ mod passes;
 pub mod peft;
 pub mod population;
 pub mod score;
+pub mod token_batch;
 pub mod tokenizer;
 pub mod weights;
 
 pub use config::ModelConfig;
-pub use device::{Placement, Precision};
+pub use device::{Placement, Precision, set_threads};
 pub use error::{EngineError, Result};
 pub use model::Model;
 pub use population::Population;

@@ -10,14 +10,22 @@ use lyceum_core::work::WorkKind;
 use lyceum_store::Store;
 use lyceum_store::artifact::{ArtifactStore, RemoteArtifacts};
 use lyceum_verifier::Verifier;
-use lyceum_worker::handler::Handler;
 #[cfg(feature = "engine")]
-use lyceum_worker::handlers::EvolveHandler;
+use lyceum_worker::engine::{Engine, ModelsFolder};
+use lyceum_worker::handler::Handler;
 use lyceum_worker::handlers::VerifyHandler;
+#[cfg(feature = "engine")]
+use lyceum_worker::handlers::{EvolveHandler, RolloutHandler, UpdateHandler};
 use lyceum_worker::runtime::{Runtime, Settings};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::verify::PoolArgs;
+
+/// The kinds that this build serves.
+#[cfg(feature = "engine")]
+const SERVED: [WorkKind; 4] = [WorkKind::Rollout, WorkKind::Verify, WorkKind::Update, WorkKind::Evolve];
+#[cfg(not(feature = "engine"))]
+const SERVED: [WorkKind; 1] = [WorkKind::Verify];
 
 /// Take work from a database's queue and run it, until told to stop.
 ///
@@ -58,10 +66,14 @@ pub(crate) struct Work {
     #[arg(long, env = "LYCEUM_LEASE_SECONDS", value_name = "SECONDS", default_value_t = 30,
           value_parser = clap::value_parser!(u64).range(2..=3600))]
     lease_seconds: u64,
-    /// The folder below which base models are looked for by name.
+    /// The folder of base models that configs name by a folder in it [default: models here or above].
     #[cfg(feature = "engine")]
-    #[arg(long, env = "LYCEUM_MODELS", value_name = "DIR", default_value = "models")]
-    models: PathBuf,
+    #[arg(long, env = "LYCEUM_MODELS", value_name = "DIR")]
+    models: Option<PathBuf>,
+    /// Device: auto (a GPU if there is one), cpu, cuda or cuda:N.
+    #[cfg(feature = "engine")]
+    #[arg(long, env = "LYCEUM_DEVICE", value_name = "DEVICE", default_value = "auto")]
+    device: String,
     #[command(flatten)]
     pool: PoolArgs,
 }
@@ -117,19 +129,11 @@ impl Work {
 
     /// The handlers of the kinds that were asked for, or of all that there are.
     fn handlers(&self) -> anyhow::Result<Vec<Arc<dyn Handler>>> {
-        const SERVED: &[WorkKind] = &[
-            WorkKind::Verify,
-            #[cfg(feature = "engine")]
-            WorkKind::Evolve,
-        ];
         if let Some(kind) = self.kinds.iter().find(|kind| !SERVED.contains(kind)) {
-            let served: Vec<_> = SERVED.iter().map(|kind| kind.name()).collect();
-            bail!(
-                "this worker cannot serve --kinds {kind}; it can serve: {}",
-                served.join(", ")
-            );
+            let served = SERVED.map(WorkKind::name).join(", ");
+            bail!("this build of the worker cannot serve --kinds {kind}; it can serve: {served}");
         }
-        let wanted = |kind| self.kinds.is_empty() || self.kinds.contains(&kind);
+        let wanted = |kind: WorkKind| self.kinds.is_empty() || self.kinds.contains(&kind);
         let mut handlers: Vec<Arc<dyn Handler>> = Vec::new();
         if wanted(WorkKind::Verify) {
             let pool = self.pool.config();
@@ -138,9 +142,30 @@ impl Work {
             handlers.push(Arc::new(VerifyHandler::new(verifier, jobs)));
         }
         #[cfg(feature = "engine")]
-        if wanted(WorkKind::Evolve) {
-            handlers.push(Arc::new(EvolveHandler::new(self.models.clone())));
+        if SERVED.iter().any(|kind| *kind != WorkKind::Verify && wanted(*kind)) {
+            let engine = self.engine()?;
+            if wanted(WorkKind::Rollout) {
+                handlers.push(Arc::new(RolloutHandler::new(engine.clone())));
+            }
+            if wanted(WorkKind::Update) {
+                handlers.push(Arc::new(UpdateHandler::new(engine)));
+            }
+            if wanted(WorkKind::Evolve) {
+                handlers.push(Arc::new(EvolveHandler::new(self.models())));
+            }
         }
         Ok(handlers)
+    }
+
+    #[cfg(feature = "engine")]
+    fn engine(&self) -> anyhow::Result<Engine> {
+        // A wrong device is told now, not by the first item.
+        lyceum_engine::Placement::new(&self.device, lyceum_engine::Precision::Fp32)?;
+        Engine::start(self.models(), &self.device).context("the engine's thread cannot be started")
+    }
+
+    #[cfg(feature = "engine")]
+    fn models(&self) -> ModelsFolder {
+        ModelsFolder::resolve(self.models.as_deref())
     }
 }

@@ -1,28 +1,28 @@
 //! `evolve`: parents' adapters to an operator, a child's adapter back.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
 use futures::{FutureExt as _, future::BoxFuture};
 use lyceum_core::artifact::ArtifactKind;
 use lyceum_core::evolution::INIT;
-use lyceum_core::work::{AdapterRef, BaseModel, EvolvePayload, EvolveResult, Outcome, Payload, WorkKind};
+use lyceum_core::work::{AdapterRef, EvolvePayload, EvolveResult, Outcome, Payload, WorkKind};
 use lyceum_engine::evolve::{Birth, Parent, init};
 use lyceum_engine::peft::AdapterFiles;
 use lyceum_engine::population::LoraShape;
 use lyceum_engine::{EngineError, ModelConfig};
 
+use crate::engine::{ModelsFolder, fault};
 use crate::handler::{Context, Handler, HandlerError};
 
 /// Makes fresh adapters, and children of adapters.
 pub struct EvolveHandler {
-    models: PathBuf,
+    models: ModelsFolder,
 }
 
 impl EvolveHandler {
-    /// Looks below `models` for bases by name. Only a fresh adapter needs its base, and of it the sizes alone.
-    pub fn new(models: PathBuf) -> Self {
+    /// Looks in `models` for bases by name. Only a fresh adapter needs its base, and of it the sizes alone.
+    pub fn new(models: ModelsFolder) -> Self {
         Self { models }
     }
 }
@@ -49,7 +49,7 @@ impl Handler for EvolveHandler {
             let made = tokio::task::spawn_blocking(move || self.make(&evolve, parents)).await;
             let (archive, notes) = made
                 .map_err(|lost| HandlerError::Transient(lost.to_string()))?
-                .map_err(|error| HandlerError::Permanent(error.to_string()))?;
+                .map_err(fault)?;
             let artifact = context.put(ArtifactKind::Adapter, archive).await?;
             Ok(Outcome::Evolve(EvolveResult {
                 version: AdapterRef {
@@ -77,7 +77,7 @@ impl EvolveHandler {
                 );
                 return Err(EngineError::Population(reason));
             }
-            let base = ModelConfig::from_folder(&self.folder_of(&evolve.base_model)?)?;
+            let base = ModelConfig::from_folder(&self.models.locate(&evolve.base_model.name)?)?;
             let files = init(&base, &evolve.base_model.name, shape, evolve.seed)?;
             return Ok((files.to_archive()?, Vec::new()));
         }
@@ -93,13 +93,5 @@ impl EvolveHandler {
         // The parents are not needed beside the child's archive.
         drop(birth);
         Ok((files.to_archive()?, notes))
-    }
-
-    fn folder_of(&self, base: &BaseModel) -> Result<PathBuf, EngineError> {
-        let below = self.models.join(&base.name);
-        if !Path::new(&base.name).is_absolute() && below.join("config.json").exists() {
-            return Ok(below);
-        }
-        lyceum_engine::hub::model_folder(&base.name)
     }
 }

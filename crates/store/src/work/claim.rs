@@ -63,9 +63,9 @@ struct Claimed {
     payload: Json<Box<serde_json::value::RawValue>>,
 }
 
-/// The first fitting item of each running execution competes; the highest priority wins, then the execution that holds
-/// the fewest workers, then an item whose base is loaded, then age. Looking at one row an execution keeps a claim's cost
-/// by the number of executions, not of items.
+/// The first fitting item of each running execution competes, of each kind one whose base is loaded and one whatever its
+/// base; the highest priority wins, then the execution that holds the fewest workers, then the loaded base, then age. Each of
+/// these is the first entry of an index, so a claim's cost grows with the number of executions, not of items.
 const CLAIM: &str = "
 WITH candidate AS (
     SELECT w.id
@@ -74,17 +74,30 @@ WITH candidate AS (
                e.max_concurrent
         FROM executions e WHERE e.state = 'running'
     ) e
+    CROSS JOIN unnest($2::text[]) kind
     CROSS JOIN LATERAL (
-        SELECT w.id, w.seq, (w.base_model = ANY($4)) AS loaded
-        FROM work w
-        WHERE w.execution_id = e.id AND w.state = 'ready' AND w.kind = ANY($2) AND w.run_at <= now()
-          AND w.memory_bytes <= $5 AND (w.base_model IS NULL OR $3::text[] IS NULL OR w.base_model = ANY($3))
-        ORDER BY w.base_model = ANY($4) DESC NULLS LAST, w.seq
-        LIMIT 1
-        FOR UPDATE OF w SKIP LOCKED
+        SELECT * FROM (
+            SELECT w.id, w.seq, true AS loaded
+            FROM work w
+            WHERE cardinality($4::text[]) > 0 AND w.execution_id = e.id AND w.state = 'ready' AND w.kind = kind
+              AND w.run_at <= now() AND w.memory_bytes <= $5 AND w.base_model = ANY($4)
+            ORDER BY w.seq
+            LIMIT 1
+            FOR UPDATE OF w SKIP LOCKED
+        ) loaded
+        UNION ALL
+        SELECT * FROM (
+            SELECT w.id, w.seq, false AS loaded
+            FROM work w
+            WHERE w.execution_id = e.id AND w.state = 'ready' AND w.kind = kind AND w.run_at <= now() AND w.memory_bytes <= $5
+              AND (w.base_model IS NULL OR $3::text[] IS NULL OR w.base_model = ANY($3))
+            ORDER BY w.seq
+            LIMIT 1
+            FOR UPDATE OF w SKIP LOCKED
+        ) oldest
     ) w
     WHERE e.max_concurrent IS NULL OR e.held < e.max_concurrent
-    ORDER BY e.priority DESC, e.held, w.loaded DESC NULLS LAST, w.seq
+    ORDER BY e.priority DESC, e.held, w.loaded DESC, w.seq
     LIMIT 1
 )
 UPDATE work w

@@ -1,0 +1,11 @@
+//! The engine as handlers use it: one thread with the model that is loaded, and adapter versions from the artifact store.
+
+mod adapter;
+mod models;
+mod thread;
+
+pub use adapter::Version;
+pub(crate) use adapter::{OPTIMIZER, disk};
+pub use models::{Loaded, Models, ModelsFolder};
+pub(crate) use thread::fault;
+pub use thread::{Engine, Job};

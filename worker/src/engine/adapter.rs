@@ -1,0 +1,69 @@
+//! Adapter versions as they come from the artifact store.
+
+use std::io;
+
+use lyceum_core::work::AdapterRef;
+use lyceum_engine::peft::AdapterFiles;
+use tempfile::TempDir;
+
+use super::fault;
+use crate::handler::{Context, HandlerError};
+
+/// The file of AdamW's moments, an artifact beside the adapter's.
+pub(crate) const OPTIMIZER: &str = "optimizer.safetensors";
+
+/// One adapter version, read.
+#[derive(Clone, Debug)]
+pub struct Version {
+    /// Which.
+    pub adapter: AdapterRef,
+    files: AdapterFiles,
+    optimizer: Option<Vec<u8>>,
+}
+
+impl Version {
+    /// Reads the weights of `adapter`, and its optimizer state if `with_optimizer`.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub async fn read(context: &Context, adapter: AdapterRef, with_optimizer: bool) -> Result<Self, HandlerError> {
+        let name = format!("adapter version {}", adapter.version);
+        let files = AdapterFiles::from_archive(&name, &context.get(adapter.artifact).await?).map_err(fault)?;
+        let optimizer = match adapter.optimizer.filter(|_| with_optimizer) {
+            Some(digest) => Some(context.get(digest).await?),
+            None => None,
+        };
+        Ok(Self {
+            adapter,
+            files,
+            optimizer,
+        })
+    }
+
+    /// Whether an optimizer state was read.
+    #[must_use]
+    pub fn has_optimizer(&self) -> bool {
+        self.optimizer.is_some()
+    }
+
+    /// The files as a folder, until it is dropped.
+    ///
+    /// # Errors
+    /// A full disk.
+    pub fn lay_out(&self) -> Result<TempDir, HandlerError> {
+        let folder = tempfile::tempdir().map_err(disk)?;
+        self.files.write(folder.path()).map_err(fault)?;
+        if let Some(bytes) = &self.optimizer {
+            std::fs::write(folder.path().join(OPTIMIZER), bytes).map_err(disk)?;
+        }
+        Ok(folder)
+    }
+}
+
+/// A temporary folder that could not be used: the disk may have room later.
+pub(crate) fn disk(error: io::Error) -> HandlerError {
+    HandlerError::Transient(format!(
+        "files cannot be kept in {}: {error}",
+        std::env::temp_dir().display()
+    ))
+}

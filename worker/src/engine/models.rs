@@ -1,0 +1,222 @@
+//! Base models by the names that configs give them, and the one that is loaded.
+
+use std::path::{Component, Path, PathBuf};
+
+use lyceum_core::artifact::Digest;
+use lyceum_core::work::{BaseModel, Compute, Dtype};
+use lyceum_engine::chat_template::{ChatTemplate, Conversation};
+use lyceum_engine::tokenizer::Tokenizer;
+use lyceum_engine::{EngineError, Model, Placement, Population, Precision};
+use sha2::{Digest as _, Sha256};
+
+use super::{Version, fault};
+use crate::handler::HandlerError;
+
+/// Where models are that are named by a folder of it, such as `seedling`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelsFolder(PathBuf);
+
+impl ModelsFolder {
+    /// `named`, else `models` in the current folder or above it or above the running executable.
+    pub fn resolve(named: Option<&Path>) -> Self {
+        let above = |start: PathBuf| {
+            start
+                .ancestors()
+                .map(|folder| folder.join("models"))
+                .find(|models| models.is_dir())
+        };
+        let found = named.map(Path::to_owned).or_else(|| {
+            let here = std::env::current_dir().ok().and_then(above);
+            here.or_else(|| std::env::current_exe().ok().and_then(above))
+        });
+        Self(found.unwrap_or_else(|| PathBuf::from("models")))
+    }
+
+    /// The folder of a model: one of this folder, an absolute one, or one of the hub's cache.
+    ///
+    /// # Errors
+    /// A name that no folder has.
+    pub fn locate(&self, name: &str) -> Result<PathBuf, EngineError> {
+        let path = Path::new(name);
+        let stays_inside = path.components().all(|part| matches!(part, Component::Normal(_)));
+        let inside = self.0.join(path);
+        if stays_inside && inside.is_dir() {
+            return lyceum_engine::hub::model_folder(&inside.to_string_lossy());
+        }
+        lyceum_engine::hub::model_folder(name).map_err(|error| {
+            EngineError::Population(format!(
+                "base model `{name}`: there is no folder {}; {error}",
+                inside.display()
+            ))
+        })
+    }
+}
+
+/// A base model that is loaded, and the adapters that were used with it last.
+pub struct Loaded {
+    name: BaseModel,
+    dtype: Dtype,
+    /// The weights.
+    pub model: Model,
+    /// The tokenizer, where the folder has one.
+    pub tokenizer: Option<Tokenizer>,
+    chat_template: Option<ChatTemplate>,
+    population: Option<(Vec<Digest>, Population)>,
+}
+
+/// What the engine's thread holds.
+pub struct Models {
+    folder: ModelsFolder,
+    device: String,
+    loaded: Option<Loaded>,
+}
+
+impl Models {
+    pub(super) fn new(folder: ModelsFolder, device: String) -> Self {
+        Self {
+            folder,
+            device,
+            loaded: None,
+        }
+    }
+
+    /// The base model `name`, computing as `compute` says. The one loaded before is let go if it is another.
+    ///
+    /// # Errors
+    /// A model that is not there, is damaged, or is not the revision that was asked for.
+    pub fn load(&mut self, name: &BaseModel, compute: Compute) -> Result<&mut Loaded, HandlerError> {
+        lyceum_engine::set_threads(compute.threads);
+        let fits = |loaded: &Loaded| loaded.name == *name && loaded.dtype == compute.dtype;
+        if !self.loaded.as_ref().is_some_and(fits) {
+            // Let go first: two models may not fit.
+            self.loaded = None;
+            let folder = self.folder.locate(&name.name).map_err(fault)?;
+            check_revision(name, &folder)?;
+            let precision = match compute.dtype {
+                Dtype::Fp32 => Precision::Fp32,
+                Dtype::Bf16 => Precision::Bf16,
+            };
+            let model = Model::load(&folder, Placement::new(&self.device, precision).map_err(fault)?).map_err(fault)?;
+            let has_tokenizer = folder.join("tokenizer.json").exists();
+            let tokenizer = has_tokenizer.then(|| Tokenizer::load(&folder, &model.config));
+            tracing::info!(base_model = %name.name, folder = %folder.display(), "loaded base model {}", name.name);
+            self.loaded = Some(Loaded {
+                name: name.clone(),
+                dtype: compute.dtype,
+                tokenizer: tokenizer.transpose().map_err(fault)?,
+                chat_template: ChatTemplate::load(&folder).map_err(fault)?,
+                model,
+                population: None,
+            });
+        }
+        match &mut self.loaded {
+            Some(loaded) => Ok(loaded),
+            None => unreachable!("it was loaded above"),
+        }
+    }
+
+    /// Names of what is loaded.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.loaded.iter().map(|loaded| loaded.name.name.clone()).collect()
+    }
+
+    /// Lets everything go, after a panic may have left it in any state.
+    pub(super) fn clear(&mut self) {
+        self.loaded = None;
+    }
+}
+
+/// A revision of a folder is the SHA-256 of its weight files in name order.
+fn check_revision(name: &BaseModel, folder: &Path) -> Result<(), HandlerError> {
+    let Some(revision) = name.revision.as_ref().filter(|revision| revision.len() == 64) else {
+        return Ok(());
+    };
+    let unreadable = |error: std::io::Error| HandlerError::Transient(format!("{}: {error}", folder.display()));
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .map_err(unreadable)?
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "safetensors"))
+        .collect();
+    files.sort();
+    let mut hash = Sha256::new();
+    for file in files {
+        std::io::copy(&mut std::fs::File::open(file).map_err(unreadable)?, &mut hash).map_err(unreadable)?;
+    }
+    let found = Digest(hash.finalize().into()).to_string();
+    if found == *revision {
+        return Ok(());
+    }
+    Err(HandlerError::Permanent(format!(
+        "base model `{}` in {} has revision {found}; {revision} was asked for",
+        name.name,
+        folder.display()
+    )))
+}
+
+impl Loaded {
+    /// The adapters, stacked in this order, without their optimizer states; none without adapters. Those of the call before
+    /// are kept.
+    ///
+    /// # Errors
+    /// Adapters that do not fit the base or one another.
+    pub fn with_adapters(&mut self, adapters: &[Version]) -> Result<(), HandlerError> {
+        let digests: Vec<Digest> = adapters.iter().map(|version| version.adapter.artifact).collect();
+        if self.population.as_ref().map_or(&[][..], |(held, _)| held) == digests {
+            return Ok(());
+        }
+        self.population = None;
+        if !adapters.is_empty() {
+            self.population = Some((digests, self.stack(adapters)?));
+        }
+        Ok(())
+    }
+
+    /// The adapters of the last [`Loaded::with_adapters`].
+    pub fn population(&self) -> Option<&Population> {
+        self.population.as_ref().map(|(_, population)| population)
+    }
+
+    /// The adapters, stacked in this order.
+    ///
+    /// # Errors
+    /// Adapters that do not fit the base or one another.
+    pub fn stack(&self, adapters: &[Version]) -> Result<Population, HandlerError> {
+        let folders = adapters.iter().map(Version::lay_out).collect::<Result<Vec<_>, _>>()?;
+        let paths: Vec<PathBuf> = folders.iter().map(|folder| folder.path().to_owned()).collect();
+        lyceum_engine::peft::read_population(&paths, &self.model.config, self.model.placement.device).map_err(fault)
+    }
+
+    /// The ids of a text.
+    ///
+    /// # Errors
+    /// A model without tokenizer.
+    pub fn encode(&self, text: &str) -> Result<Vec<i64>, HandlerError> {
+        let tokenizer = self.tokenizer.as_ref().ok_or_else(|| {
+            HandlerError::Permanent(format!(
+                "base model `{}` has no tokenizer.json for a prompt of text",
+                self.name.name
+            ))
+        })?;
+        tokenizer.encode(text).map_err(fault)
+    }
+
+    /// A conversation as the text that the model continues, by its chat template.
+    ///
+    /// # Errors
+    /// A model without template, or one that refuses the conversation.
+    pub fn render(&self, messages: Vec<serde_json::Value>) -> Result<String, HandlerError> {
+        let template = self.chat_template.as_ref().ok_or_else(|| {
+            HandlerError::Permanent(format!(
+                "base model `{}` has no chat template for a conversation",
+                self.name.name
+            ))
+        })?;
+        let conversation = Conversation {
+            messages,
+            add_generation_prompt: true,
+            ..Conversation::default()
+        };
+        template.render(&conversation).map_err(fault)
+    }
+}

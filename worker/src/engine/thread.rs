@@ -1,0 +1,100 @@
+//! The thread that libtorch runs on. Items share the device, so they go one after another, and tensors never change threads.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lyceum_engine::EngineError;
+use tokio::sync::oneshot;
+
+use super::{Models, ModelsFolder};
+use crate::handler::{Context, HandlerError};
+
+type Order = Box<dyn FnOnce(&mut Models) + Send>;
+
+/// The engine's thread. It ends when the last handle is dropped.
+#[derive(Clone)]
+pub struct Engine {
+    orders: Sender<Order>,
+    loaded: Arc<Mutex<Vec<String>>>,
+}
+
+/// What a piece of work on the engine's thread tells and hears.
+pub struct Job(Context);
+
+/// Unwinds out of work that nobody wants any more.
+struct Abandoned;
+
+impl Engine {
+    /// Starts the thread on `device` (`auto`, `cpu`, `cuda` or `cuda:N`).
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub fn start(folder: ModelsFolder, device: &str) -> std::io::Result<Self> {
+        let (orders, received) = channel::<Order>();
+        let loaded = Arc::new(Mutex::new(Vec::new()));
+        let device = device.to_owned();
+        let names = Arc::clone(&loaded);
+        std::thread::Builder::new().name("engine".to_owned()).spawn(move || {
+            let mut models = Models::new(folder, device);
+            for order in received {
+                if catch_unwind(AssertUnwindSafe(|| order(&mut models))).is_err() {
+                    models.clear();
+                }
+                *names.lock().unwrap_or_else(PoisonError::into_inner) = models.names();
+            }
+        })?;
+        Ok(Self { orders, loaded })
+    }
+
+    /// Runs `work` on the thread, after what was ordered before it. Work whose item is cancelled before its turn is left out.
+    ///
+    /// # Errors
+    /// What the work says; or that it panicked.
+    pub async fn run<T, W>(&self, context: &Context, work: W) -> Result<T, HandlerError>
+    where
+        T: Send + 'static,
+        W: FnOnce(&mut Models, &Job) -> Result<T, HandlerError> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let job = Job(context.clone());
+        let order: Order = Box::new(move |models| {
+            if job.0.is_cancelled() {
+                return;
+            }
+            match catch_unwind(AssertUnwindSafe(|| work(models, &job))) {
+                // Whoever asked may have left.
+                Ok(result) => drop(reply.send(result)),
+                Err(panic) if panic.is::<Abandoned>() => {}
+                Err(panic) => resume_unwind(panic),
+            }
+        });
+        let gone = || HandlerError::Transient("the engine panicked over this item; its log says where".to_owned());
+        self.orders.send(order).map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())?
+    }
+
+    /// The base models that are loaded.
+    pub fn loaded_models(&self) -> Vec<String> {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Job {
+    /// Says how far the item is, from 0 to 1; does not come back if nobody wants it any more.
+    pub fn progress(&self, share: f32, note: &str) {
+        if self.0.is_cancelled() {
+            resume_unwind(Box::new(Abandoned));
+        }
+        self.0.progress(share, note);
+    }
+}
+
+/// What the engine refused. Memory may be there the next time, and a file whole; all else stays as it is.
+pub(crate) fn fault(error: EngineError) -> HandlerError {
+    if error.is_out_of_memory() || matches!(error, EngineError::Io { .. }) {
+        HandlerError::Transient(error.to_string())
+    } else {
+        HandlerError::Permanent(error.to_string())
+    }
+}

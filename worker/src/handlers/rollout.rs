@@ -1,0 +1,242 @@
+//! `rollout`: completions of members of a population, and embeddings of texts.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures::{FutureExt as _, future::BoxFuture};
+use lyceum_core::artifact::ArtifactKind;
+use lyceum_core::work::{
+    Completion, Embedded, FinishReason, Generated, Message, Outcome, Payload, Prompt, RolloutPayload, RolloutResult,
+    RolloutUsage, Sampling, WorkKind,
+};
+use lyceum_engine::generate::{
+    self, GenerationEvent, GenerationOptions, GenerationRequest, GenerationResult, Generator, SamplingParams,
+    StopConditions, VocabularyMask,
+};
+use lyceum_engine::token_batch::{RequestTokens, SampleTokens, TokenBatch};
+
+use super::embedding::{Similarities, Vectors, compare};
+use crate::engine::{Engine, Job, Loaded, Models, Version, fault};
+use crate::handler::{Context, Handler, HandlerError};
+
+/// Tokens of one pass over texts to embed.
+const EMBEDDING_TOKENS: usize = 4096;
+
+/// Generates on the engine's thread.
+pub struct RolloutHandler {
+    engine: Engine,
+}
+
+impl RolloutHandler {
+    /// Generates with `engine`.
+    pub fn new(engine: Engine) -> Self {
+        Self { engine }
+    }
+
+    async fn roll_out(&self, payload: RolloutPayload, context: Context) -> Result<Outcome, HandlerError> {
+        let mut adapters = Vec::with_capacity(payload.adapters.len());
+        for adapter in &payload.adapters {
+            adapters.push(Version::read(&context, *adapter, false).await?);
+        }
+        let mut earlier = Vec::new();
+        for (digest, rows) in payload.embedding.iter().flat_map(|batch| &batch.against) {
+            let vectors = Vectors::from_bytes(&context.get(*digest).await?).map_err(HandlerError::Permanent)?;
+            earlier.push((vectors, rows.clone()));
+        }
+        let done = self
+            .engine
+            .run(&context, move |models, job| {
+                rolled_out(models, job, &payload, &adapters, &earlier)
+            })
+            .await?;
+        let mut result = done.result;
+        if let Some(bytes) = done.tokens {
+            result.tokens = Some(context.put(ArtifactKind::Tokens, bytes).await?);
+        }
+        if let Some((vectors, (nearest, among))) = done.embedded {
+            let vectors = context.put(ArtifactKind::Embeddings, vectors).await?;
+            result.embedded = Some(Embedded {
+                vectors,
+                nearest,
+                among,
+            });
+        }
+        Ok(Outcome::Rollout(result))
+    }
+}
+
+impl Handler for RolloutHandler {
+    fn kind(&self) -> WorkKind {
+        WorkKind::Rollout
+    }
+
+    fn run(self: Arc<Self>, payload: Payload, context: Context) -> BoxFuture<'static, Result<Outcome, HandlerError>> {
+        async move {
+            match payload {
+                Payload::Rollout(payload) => self.roll_out(payload, context).await,
+                other => Err(HandlerError::Permanent(format!(
+                    "a payload of kind {} to roll out",
+                    other.kind()
+                ))),
+            }
+        }
+        .boxed()
+    }
+
+    fn loaded_models(&self) -> Vec<String> {
+        self.engine.loaded_models()
+    }
+}
+
+/// What came of an item, before its artifacts are stored.
+struct RolledOut {
+    result: RolloutResult,
+    tokens: Option<Vec<u8>>,
+    embedded: Option<(Vec<u8>, Similarities)>,
+}
+
+fn rolled_out(
+    models: &mut Models,
+    job: &Job,
+    payload: &RolloutPayload,
+    adapters: &[Version],
+    earlier: &[(Vectors, Vec<u32>)],
+) -> Result<RolledOut, HandlerError> {
+    let start = Instant::now();
+    job.progress(0.0, "loading");
+    let loaded = models.load(&payload.base_model, payload.compute)?;
+    loaded.with_adapters(adapters)?;
+    let requests = requests(loaded, payload)?;
+    let prompts = requests.iter().map(|request| request.prompt.len() as u64).sum();
+    let generator = Generator {
+        model: &loaded.model,
+        population: loaded.population(),
+        tokenizer: loaded.tokenizer.as_ref(),
+    };
+    let options = GenerationOptions {
+        mask: payload.sampling.vocabulary_mask.as_ref().map(|mask| VocabularyMask {
+            seed: mask.seed,
+            rate: 1.0 - mask.keep_rate,
+            protected: mask.protected.iter().map(|id| i64::from(*id)).collect(),
+        }),
+        ..GenerationOptions::default()
+    };
+    let generated = generator.generate(&requests, &options, &mut |event| {
+        if let GenerationEvent::Progress {
+            finished, completions, ..
+        } = event
+        {
+            job.progress(finished as f32 / completions.max(1) as f32, "generating");
+        }
+    });
+    let generated = generated.map_err(fault)?;
+    let embedded = match &payload.embedding {
+        Some(batch) => {
+            job.progress(1.0, "embedding");
+            let ids = batch
+                .texts
+                .iter()
+                .map(|text| loaded.encode(text))
+                .collect::<Result<Vec<_>, _>>()?;
+            let rows = loaded.model.embed_texts(&ids, EMBEDDING_TOKENS).map_err(fault)?;
+            let vectors = Vectors::new(rows, loaded.model.config.hidden_size as usize);
+            let similarities = compare(&vectors, earlier).map_err(HandlerError::Permanent)?;
+            Some((vectors.to_bytes().map_err(HandlerError::Permanent)?, similarities))
+        }
+        None => None,
+    };
+    let tokens = payload
+        .keep_tokens
+        .then(|| batch(&requests, &generated.results).to_bytes());
+    let completion_tokens = generated.results.iter().flat_map(|result| &result.completions);
+    Ok(RolledOut {
+        tokens: tokens.transpose().map_err(fault)?,
+        embedded,
+        result: RolloutResult {
+            usage: RolloutUsage {
+                prompt_tokens: prompts,
+                completion_tokens: completion_tokens.map(|completion| completion.ids.len() as u64).sum(),
+                seconds: start.elapsed().as_secs_f64(),
+                halvings: generated.halved.len() as u32,
+            },
+            generated: generated.results.into_iter().map(answered).collect(),
+            embedded: None,
+            tokens: None,
+        },
+    })
+}
+
+/// The payload's requests with their prompts as ids.
+fn requests(loaded: &Loaded, payload: &RolloutPayload) -> Result<Vec<GenerationRequest>, HandlerError> {
+    let Sampling {
+        temperature,
+        top_p,
+        top_k,
+        max_tokens,
+        stop,
+        stop_token_ids,
+        ..
+    } = &payload.sampling;
+    let requests = payload.requests.iter().map(|request| {
+        let prompt = match &request.prompt {
+            Prompt::Ids(ids) => ids.iter().map(|id| i64::from(*id)).collect(),
+            Prompt::Text(text) => loaded.encode(text)?,
+            Prompt::Messages(messages) => loaded.encode(&loaded.render(messages.iter().map(message).collect())?)?,
+        };
+        Ok(GenerationRequest {
+            id: request.id.clone(),
+            prompt,
+            adapter: request.adapter.map(|adapter| adapter as usize),
+            n: request.n as usize,
+            max_tokens: request.max_tokens.map_or(*max_tokens, |own| own.min(*max_tokens)) as usize,
+            sampling: SamplingParams {
+                temperature: *temperature,
+                top_k: *top_k as usize,
+                top_p: *top_p,
+            },
+            seed: request.seed,
+            stop: StopConditions {
+                strings: stop.clone(),
+                ids: stop_token_ids.iter().map(|id| i64::from(*id)).collect(),
+                ignore_eos: false,
+            },
+        })
+    });
+    requests.collect()
+}
+
+fn message(message: &Message) -> serde_json::Value {
+    serde_json::json!({ "role": message.role, "content": message.content })
+}
+
+fn answered(result: GenerationResult) -> Generated {
+    let completions = result.completions.into_iter().map(|completion| Completion {
+        tokens: completion.ids.len() as u32,
+        text: completion.text.unwrap_or_default(),
+        finish_reason: match completion.finish_reason {
+            generate::FinishReason::Stop => FinishReason::Stop,
+            generate::FinishReason::Length => FinishReason::Length,
+        },
+        entropy: None,
+    });
+    Generated {
+        id: result.id,
+        completions: completions.collect(),
+    }
+}
+
+fn batch(requests: &[GenerationRequest], results: &[GenerationResult]) -> TokenBatch {
+    let of = requests.iter().zip(results).map(|(request, result)| RequestTokens {
+        id: request.id.clone(),
+        prompt: request.prompt.clone(),
+        samples: result
+            .completions
+            .iter()
+            .map(|completion| SampleTokens {
+                ids: completion.ids.clone(),
+                logprobs: completion.logprobs.clone(),
+            })
+            .collect(),
+    });
+    TokenBatch { requests: of.collect() }
+}

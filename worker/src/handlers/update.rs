@@ -1,0 +1,276 @@
+//! `update`: members of a population learn in one batch.
+
+use std::collections::{HashMap, hash_map::Entry};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures::{FutureExt as _, future::BoxFuture};
+use lyceum_core::artifact::{ArtifactKind, Digest};
+use lyceum_core::work::{
+    AdapterRef, KlReference as Reference, MemberUpdate, MemberUpdated, Outcome, Payload, Piece, UpdatePayload,
+    UpdateResult, WorkKind,
+};
+use lyceum_engine::learn::{
+    GradientPiece, KlReference, Loss, OptimizerState, TrainedTensor, TrainingSequence, Update, UpdateOptions, Updated,
+};
+use lyceum_engine::peft::{member_files, read_population};
+use lyceum_engine::token_batch::TokenBatch;
+
+use crate::engine::{Engine, Job, Models, OPTIMIZER, Version, disk, fault};
+use crate::handler::{Context, Handler, HandlerError};
+
+/// Learns on the engine's thread.
+pub struct UpdateHandler {
+    engine: Engine,
+}
+
+/// Everything that a payload names, read.
+struct Inputs {
+    payload: UpdatePayload,
+    starts: Vec<Version>,
+    references: Option<Vec<Version>>,
+    batches: HashMap<Digest, TokenBatch>,
+    gradients: Vec<Vec<u8>>,
+}
+
+/// What came of an item, before its artifacts are stored.
+enum Learned {
+    Members(Vec<Written>, UpdateResult),
+    Gradient(Vec<u8>, UpdateResult),
+}
+
+/// A member's new files.
+struct Written {
+    weights: Vec<u8>,
+    optimizer: Vec<u8>,
+}
+
+impl UpdateHandler {
+    /// Learns with `engine`.
+    pub fn new(engine: Engine) -> Self {
+        Self { engine }
+    }
+
+    async fn update(&self, payload: UpdatePayload, context: Context) -> Result<Outcome, HandlerError> {
+        let inputs = Inputs::read(payload, &context).await?;
+        let members = inputs.payload.members.clone();
+        match self
+            .engine
+            .run(&context, move |models, job| inputs.learn(models, job))
+            .await?
+        {
+            Learned::Gradient(bytes, mut result) => {
+                result.gradient = Some(context.put(ArtifactKind::Gradient, bytes).await?);
+                Ok(Outcome::Update(result))
+            }
+            Learned::Members(written, mut result) => {
+                for ((member, files), updated) in members.iter().zip(written).zip(&mut result.members) {
+                    updated.version = AdapterRef {
+                        version: member.to,
+                        artifact: context.put(ArtifactKind::Adapter, files.weights).await?,
+                        optimizer: Some(context.put(ArtifactKind::Optimizer, files.optimizer).await?),
+                    };
+                }
+                Ok(Outcome::Update(result))
+            }
+        }
+    }
+}
+
+impl Handler for UpdateHandler {
+    fn kind(&self) -> WorkKind {
+        WorkKind::Update
+    }
+
+    fn run(self: Arc<Self>, payload: Payload, context: Context) -> BoxFuture<'static, Result<Outcome, HandlerError>> {
+        async move {
+            match payload {
+                Payload::Update(payload) => self.update(payload, context).await,
+                other => Err(HandlerError::Permanent(format!(
+                    "a payload of kind {} to learn from",
+                    other.kind()
+                ))),
+            }
+        }
+        .boxed()
+    }
+
+    fn loaded_models(&self) -> Vec<String> {
+        self.engine.loaded_models()
+    }
+}
+
+impl Inputs {
+    async fn read(payload: UpdatePayload, context: &Context) -> Result<Self, HandlerError> {
+        let mut starts = Vec::new();
+        let mut references = Vec::new();
+        let mut batches = HashMap::new();
+        for member in &payload.members {
+            starts.push(Version::read(context, member.from, true).await?);
+            if let Some(reference) = member.kl_reference {
+                references.push(Version::read(context, reference, false).await?);
+            }
+            for sequence in &member.sequences {
+                if let Entry::Vacant(vacant) = batches.entry(sequence.tokens) {
+                    let bytes = context.get(sequence.tokens).await?;
+                    vacant.insert(TokenBatch::from_bytes(&bytes).map_err(fault)?);
+                }
+            }
+        }
+        let references = match references.len() {
+            0 => None,
+            all if all == payload.members.len() => Some(references),
+            some => {
+                let told = format!(
+                    "{some} of {} members name a `kl_reference`: all have to, or none",
+                    payload.members.len()
+                );
+                return Err(HandlerError::Permanent(told));
+            }
+        };
+        let mut gradients = Vec::new();
+        if let Some(Piece::Apply { gradients: digests }) = &payload.piece {
+            for digest in digests {
+                gradients.push(context.get(*digest).await?);
+            }
+        }
+        Ok(Self {
+            payload,
+            starts,
+            references,
+            batches,
+            gradients,
+        })
+    }
+
+    fn learn(self, models: &mut Models, job: &Job) -> Result<Learned, HandlerError> {
+        let start = Instant::now();
+        job.progress(0.0, "loading");
+        let loaded = models.load(&self.payload.base_model, self.payload.compute)?;
+        let laid_out = self
+            .starts
+            .iter()
+            .map(Version::lay_out)
+            .collect::<Result<Vec<_>, _>>()?;
+        let folders: Vec<PathBuf> = laid_out.iter().map(|folder| folder.path().to_owned()).collect();
+        let device = loaded.model.placement.device;
+        let population = read_population(&folders, &loaded.model.config, device).map_err(fault)?;
+        let trained = TrainedTensor::of_population(&population);
+        let states = self.starts.iter().zip(&folders);
+        let states = states.map(|(start, folder)| start.has_optimizer().then(|| folder.clone()));
+        let state = OptimizerState::read(&states.collect::<Vec<_>>(), &trained).map_err(fault)?;
+        let versions = self
+            .references
+            .as_ref()
+            .map(|references| loaded.stack(references))
+            .transpose()?;
+        let options = UpdateOptions {
+            loss: Loss::PolicyGradient(self.payload.loss.clone()),
+            optimizer: self.payload.optimizer.clone(),
+            micro_batch_tokens: self.payload.micro_batch_tokens as usize,
+            recompute: self.payload.recompute,
+            ..UpdateOptions::default()
+        };
+        let update = Update {
+            model: &loaded.model,
+            options: &options,
+            reference: match (&versions, &self.payload.loss.kl_reference) {
+                (Some(versions), _) => KlReference::Versions(versions),
+                (None, Reference::Start) => KlReference::Start,
+                (None, Reference::Base) => KlReference::Base,
+            },
+        };
+        let sequences = self.payload.members.iter().map(|member| self.sequences(member));
+        let sequences = sequences.collect::<Result<Vec<_>, _>>()?;
+        let mut progress = |at: lyceum_engine::learn::Progress| {
+            job.progress(at.done as f32 / at.total.max(1) as f32, "learning");
+        };
+        let updated = match &self.payload.piece {
+            None => update
+                .run(&population, &state, &sequences, &mut progress)
+                .map_err(fault)?,
+            Some(Piece::Gradient { index, of }) => {
+                let piece =
+                    update.gradient_piece(&population, &sequences, *index as usize, *of as usize, &mut progress);
+                let piece = piece.map_err(fault)?;
+                let result = UpdateResult {
+                    halvings: piece.halvings,
+                    seconds: start.elapsed().as_secs_f64(),
+                    ..UpdateResult::default()
+                };
+                return Ok(Learned::Gradient(piece_bytes(&piece)?, result));
+            }
+            Some(Piece::Apply { .. }) => {
+                let pieces = self.gradients.iter().map(|bytes| read_piece(bytes, &trained));
+                let pieces = pieces.collect::<Result<Vec<_>, _>>()?;
+                update.apply(&population, &state, &pieces).map_err(fault)?
+            }
+        };
+        let written = self.write(&updated)?;
+        let members = self.payload.members.iter().zip(&updated.diagnostics);
+        let result = UpdateResult {
+            // The versions' artifacts are named once they are stored.
+            members: members
+                .map(|(member, diagnostics)| MemberUpdated {
+                    member: member.member,
+                    version: member.from,
+                    diagnostics: *diagnostics,
+                })
+                .collect(),
+            gradient: None,
+            seconds: start.elapsed().as_secs_f64(),
+            halvings: updated.halvings,
+        };
+        Ok(Learned::Members(written, result))
+    }
+
+    fn sequences(&self, member: &MemberUpdate) -> Result<Vec<TrainingSequence>, HandlerError> {
+        let sequences = member.sequences.iter().map(|sequence| {
+            let missing = || {
+                HandlerError::Permanent(format!(
+                    "tokens {} have no sample {} of a request `{}`",
+                    sequence.tokens, sequence.sample, sequence.request
+                ))
+            };
+            let request = self.batches[&sequence.tokens]
+                .request(&sequence.request)
+                .ok_or_else(missing)?;
+            let sample = request.samples.get(sequence.sample as usize).ok_or_else(missing)?;
+            Ok(TrainingSequence {
+                id: format!("{}/{}", sequence.request, sequence.sample),
+                prompt: request.prompt.clone(),
+                completion: sample.ids.clone(),
+                logprobs: sample.logprobs.clone(),
+                advantage: sequence.advantage,
+            })
+        });
+        sequences.collect()
+    }
+
+    fn write(&self, updated: &Updated) -> Result<Vec<Written>, HandlerError> {
+        let base = &self.payload.base_model.name;
+        let written = (0..updated.population.members()).map(|member| {
+            let folder = tempfile::tempdir().map_err(disk)?;
+            updated.state.write_member(member, folder.path()).map_err(fault)?;
+            let files = member_files(&updated.population, member, base).map_err(fault)?;
+            Ok(Written {
+                weights: files.to_archive().map_err(fault)?,
+                optimizer: std::fs::read(folder.path().join(OPTIMIZER)).map_err(disk)?,
+            })
+        });
+        written.collect()
+    }
+}
+
+fn piece_bytes(piece: &GradientPiece) -> Result<Vec<u8>, HandlerError> {
+    let file = tempfile::NamedTempFile::new().map_err(disk)?;
+    piece.write(file.path()).map_err(fault)?;
+    std::fs::read(file.path()).map_err(disk)
+}
+
+fn read_piece(bytes: &[u8], trained: &[TrainedTensor]) -> Result<GradientPiece, HandlerError> {
+    let file = tempfile::NamedTempFile::new().map_err(disk)?;
+    std::fs::write(file.path(), bytes).map_err(disk)?;
+    GradientPiece::read(file.path(), trained).map_err(fault)
+}

@@ -1,0 +1,148 @@
+//! A database with one run, and workers on it.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail, ensure};
+use lyceum_core::config::RunConfig;
+use lyceum_core::id::ExecutionId;
+use lyceum_core::recipe::{Plan, RunState, WorkItem};
+use lyceum_core::work::{Outcome, Payload, Requirements, WorkKey};
+use lyceum_postgres::{TestCluster, TestDatabase};
+use lyceum_store::Store;
+#[cfg(feature = "engine")]
+use lyceum_store::artifact::ArtifactStore;
+use lyceum_store::execution::{NewRun, begin_run};
+use lyceum_store::plan::{carry_out, lock};
+use tempfile::TempDir;
+use uuid::Uuid;
+
+const RUN: ExecutionId = ExecutionId(Uuid::from_u128(1));
+
+pub(crate) struct House {
+    pub(crate) store: Store,
+    database: TestDatabase,
+    folder: TempDir,
+}
+
+/// A worker that does not outlive its test.
+pub(crate) struct Worker(Child);
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl House {
+    /// A new database with a run that plans nothing by itself.
+    pub(crate) async fn new() -> Result<Self> {
+        let database = TestCluster::shared().await?.database().await?;
+        let store = Store::connect(database.url(), 4).await?;
+        store.migrate().await?;
+        let config = RunConfig {
+            recipe: "by hand".to_owned(),
+            steps: 1,
+            ..RunConfig::default()
+        };
+        let state = RunState {
+            run: RUN,
+            config: Arc::new(config.clone()),
+            step: 0,
+            stage: String::new(),
+            completed: false,
+            artifacts: Vec::new(),
+            memory_version: 1,
+            memory: serde_json::Value::Null,
+        };
+        let new = NewRun {
+            name: "by hand",
+            experiment: None,
+            preset: None,
+            tags: &[],
+            note: "",
+            config: &config,
+            state: &state,
+            metrics: &[],
+            trace_id: None,
+            forked_from: None,
+        };
+        let mut tx = store.pool().begin().await?;
+        begin_run(&mut tx, &new).await?;
+        tx.commit().await?;
+        Ok(Self {
+            store,
+            database,
+            folder: tempfile::tempdir()?,
+        })
+    }
+
+    #[cfg(feature = "engine")]
+    pub(crate) fn artifacts(&self) -> Result<ArtifactStore> {
+        Ok(ArtifactStore::folder(self.folder.path(), self.store.pool().clone())?)
+    }
+
+    pub(crate) fn worker(&self, options: &[&str]) -> Result<Worker> {
+        let child = Command::new(env!("CARGO_BIN_EXE_lyceum-worker"))
+            .args(["work", "--database", self.database.url(), "--artifacts"])
+            .arg(Path::new(self.folder.path()))
+            .args(options)
+            .stdin(Stdio::null())
+            .spawn()?;
+        Ok(Worker(child))
+    }
+
+    /// Plans an item and waits until `worker` ended it.
+    pub(crate) async fn done(&self, worker: &mut Worker, phase: &str, payload: Payload) -> Result<Outcome> {
+        let key = WorkKey::new(0, phase);
+        let mut tx = self.store.pool().begin().await?;
+        let Some(locked) = lock(&mut tx, RUN).await? else {
+            bail!("the run is not due")
+        };
+        let item = WorkItem {
+            key,
+            payload,
+            requirements: Requirements::default(),
+        };
+        let plan = Plan {
+            work: vec![item],
+            ..Plan::default()
+        };
+        carry_out(&mut tx, &locked, &plan, 0.0).await?;
+        tx.commit().await?;
+        let give_up = Instant::now() + Duration::from_secs(120);
+        loop {
+            let (state, result, errors): (String, Option<serde_json::Value>, serde_json::Value) =
+                sqlx::query_as("SELECT state, result, errors FROM work WHERE phase = $1")
+                    .bind(phase)
+                    .fetch_one(self.store.pool())
+                    .await?;
+            if let Some(result) = result {
+                return Ok(serde_json::from_value(result)?);
+            }
+            ensure!(errors == serde_json::json!([]), "{phase} is {state}: {errors}");
+            ensure!(worker.0.try_wait()?.is_none(), "the worker has ended");
+            ensure!(Instant::now() < give_up, "{phase} was not done in two minutes");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+impl Worker {
+    /// Tells it to stop, and waits until it has signed off.
+    pub(crate) async fn stop(mut self, house: &House) -> Result<()> {
+        ensure!(
+            Command::new("kill").arg(self.0.id().to_string()).status()?.success(),
+            "cannot signal the worker"
+        );
+        assert!(self.0.wait()?.success());
+        let state: String = sqlx::query_scalar("SELECT state FROM workers")
+            .fetch_one(house.store.pool())
+            .await?;
+        assert_eq!(state, "stopped");
+        Ok(())
+    }
+}
