@@ -3,6 +3,7 @@
 use futures::{FutureExt as _, future::BoxFuture};
 use lyceum_core::{
     artifact::{ArtifactKind, Digest},
+    simulation::{Players, Skill},
     verify::{Check, Status, Task, Verdict},
     work::{
         AdapterRef, Completion, EvolveResult, FinishReason, Generated, MemberDiagnostics, MemberUpdated, Outcome,
@@ -66,7 +67,12 @@ async fn note(diary: &PgPool, context: &Context, what: &str) {
 
 async fn answer(payload: Payload, context: &Context) -> Result<Outcome, HandlerError> {
     match payload {
+        Payload::Rollout(rollout) if speaks_compactly(&rollout) => play(rollout, context).await.map(Outcome::Rollout),
         Payload::Rollout(rollout) => write(rollout, context).await.map(Outcome::Rollout),
+        Payload::Verify(verify) if verify.tasks.iter().all(|task| !matches!(task.check, Check::Math(_))) => {
+            let judged = Players::new(Vec::new()).perform(0, &Payload::Verify(verify));
+            judged.ok_or_else(|| HandlerError::Permanent("nobody judges this".to_owned()))
+        }
         Payload::Verify(verify) => Ok(Outcome::Verify(VerifyResult {
             verdicts: verify.tasks.iter().map(judge).collect(),
         })),
@@ -150,6 +156,30 @@ async fn write(rollout: RolloutPayload, context: &Context) -> Result<RolloutResu
         tokens,
         usage: RolloutUsage::default(),
     })
+}
+
+/// Whether these are prompts of the seedling's set, which scripted players can answer.
+fn speaks_compactly(rollout: &RolloutPayload) -> bool {
+    let is_compact = |prompt: &Prompt| matches!(prompt, Prompt::Text(text) if text.starts_with('<'));
+    rollout.requests.iter().all(|request| is_compact(&request.prompt))
+}
+
+/// Players whose skill follows from their weights' digest, so that it depends on the payload alone.
+async fn play(rollout: RolloutPayload, context: &Context) -> Result<RolloutResult, HandlerError> {
+    let mut players = Players::new(Vec::new()).with_babble(0.05);
+    for adapter in &rollout.adapters {
+        let weight = adapter.artifact.to_string().bytes().map(u32::from).sum::<u32>() % 31;
+        players.know(adapter.version, Skill(f64::from(weight) / 10.0 - 1.5));
+    }
+    let keep_tokens = rollout.keep_tokens;
+    let Some(Outcome::Rollout(mut result)) = players.perform(0, &Payload::Rollout(rollout)) else {
+        return Err(HandlerError::Permanent("nobody plays this".to_owned()));
+    };
+    if keep_tokens {
+        let bytes = format!("tokens of {}", context.key).into_bytes();
+        result.tokens = Some(context.put(ArtifactKind::Tokens, bytes).await?);
+    }
+    Ok(result)
 }
 
 async fn obey(word: &str, context: &Context) -> Result<(), HandlerError> {

@@ -21,7 +21,7 @@ use crate::{relay::Relay, script::Script};
 
 /// The scripted recipes.
 pub fn registry() -> Registry {
-    Registry::default().with(Script).with(Relay)
+    Registry::shipped().with(Script).with(Relay)
 }
 
 /// A database with the product's tables and the handlers' diary, and a folder of artifacts.
@@ -125,9 +125,14 @@ impl House {
             "parameters": parameters,
             "scheduling": scheduling,
         });
+        self.begin_document(id, &document).await
+    }
+
+    /// Begins a run called `id` of a whole config.
+    pub async fn begin_document(&self, id: u128, document: &Value) -> Result<ExecutionId> {
         let registry = registry();
-        let config = config::resolve(&document, &registry)?;
-        let recipe = registry.get(recipe)?;
+        let config = config::resolve(document, &registry)?;
+        let recipe = registry.get(&config.recipe)?;
         let state = recipe.begin(ExecutionId(Uuid::from_u128(id)), &config)?;
         let mut tx = self.pool().begin().await?;
         let new = NewRun {

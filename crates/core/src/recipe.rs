@@ -30,7 +30,8 @@ use crate::{config::RunConfig, fault::Faults, id::ExecutionId};
 /// An algorithm. It does no I/O, knows no clock and draws only from seeds derived from (run seed, path, item).
 ///
 /// The coordinator calls [`Recipe::plan`] after any item of the step ended, so order-sensitive decisions go by index,
-/// never by completion: the same view must give the same plan, and a fuller view a plan that extends it.
+/// never by completion: the same view must give the same plan, and a fuller view a plan that
+/// extends it, less what the view shows to have been carried out.
 pub trait Recipe: Send + Sync {
     /// The name that a config's `recipe` field gives.
     fn name(&self) -> &'static str;

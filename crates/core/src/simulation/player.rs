@@ -60,6 +60,11 @@ impl Players {
         Self { babble: share, ..self }
     }
 
+    /// Tells the skill of a version that these players did not make.
+    pub fn know(&mut self, version: VersionId, skill: Skill) {
+        self.skills.insert(version, skill);
+    }
+
     /// The skill of a version.
     pub fn skill(&self, version: VersionId) -> Skill {
         self.skills.get(&version).copied().unwrap_or_default()

@@ -53,7 +53,7 @@ impl Scene<'_> {
     ) -> Result<Option<Vec<(Judged, f32)>>, PlanError> {
         let parts = self.parts();
         let size = (self.groups.items.solve * rules.proposals_per_prompt).max(1) as usize;
-        let mut rewarded = Vec::with_capacity(judged.len());
+        let mut rewards = Vec::with_capacity(judged.len());
         let mut is_complete = true;
         for (part, judged) in (0..).zip(judged.chunks_mut(size)) {
             let sittings: Vec<Sitting<'_>> = judged.iter().filter_map(sitting).collect();
@@ -74,17 +74,17 @@ impl Scene<'_> {
             for (judged, attempts) in valid.zip(graded) {
                 judged.attempts = attempts;
             }
-            for judged in judged {
+            for judged in &*judged {
                 let reward = (rules.reward)(judged.solved());
                 let parts = match judged.solved() {
                     None => serde_json::json!({ "validity": reward }),
                     Some(_) => serde_json::json!({ "difficulty": reward }),
                 };
                 self.record_outcome(judged, reward, parts);
-                rewarded.push((judged.clone(), reward));
+                rewards.push(reward);
             }
         }
-        Ok(is_complete.then_some(rewarded))
+        Ok(is_complete.then(|| judged.into_iter().zip(rewards).collect()))
     }
 }
 

@@ -1,0 +1,103 @@
+//! The recipes of self-play over the real queue and database, with scripted players for engine and verifier.
+
+use anyhow::Result;
+use lyceum_core::{id::ExecutionId, seed::stream};
+use lyceum_system_tests::house::{House, WorkerArguments};
+use rand::Rng as _;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+const SERVER: &str = env!("CARGO_BIN_EXE_scripted-server");
+const WORKER: &str = env!("CARGO_BIN_EXE_scripted-worker");
+const RUN: u128 = 1;
+
+fn document(recipe: &str, members: Value, own: Value) -> Value {
+    let mut parameters = json!({
+        "prompts": {"set": "seedling"},
+        "problems": {"references": 2, "num_inputs": 6, "pool_size": 64, "max_prompt_bytes": 368, "seeds": "seedling"},
+        "sampling": {"propose": {"max_tokens": 100}, "solve": {"max_tokens": 100}},
+        "archive": {"cells": 64},
+        "items": {"propose": 6, "solve": 3, "update": 2},
+    });
+    if let (Some(all), Some(own)) = (parameters.as_object_mut(), own.as_object()) {
+        all.extend(own.clone());
+    }
+    json!({
+        "recipe": recipe,
+        "seed": 7,
+        "steps": 4,
+        "populations": {"main": {
+            "base_model": {"name": "tiny"},
+            "lora": {"r": 4, "lora_alpha": 8.0, "target_modules": ["q_proj"]},
+            "members": members,
+        }},
+        "parameters": parameters,
+        "scheduling": {"max_attempts": 100},
+    })
+}
+
+fn populora() -> Value {
+    let members = json!([{"roles": ["teacher"], "count": 2}, {"roles": ["student"], "count": 2}]);
+    let own = json!({
+        "prompts_per_matchup": 6, "samples_per_problem": 3, "cross_play_every": 2, "cross_play_samples": 2,
+        "evolution": {"every": 2},
+    });
+    document("populora", members, own)
+}
+
+async fn count(house: &House, table: &str) -> Result<i64> {
+    Ok(sqlx::query_scalar(sqlx::AssertSqlSafe(format!("SELECT count(*) FROM {table}")))
+        .fetch_one(house.pool())
+        .await?)
+}
+
+/// A run that nothing disturbs, to its end.
+async fn undisturbed(document: &Value) -> Result<(House, ExecutionId)> {
+    let house = House::new().await?;
+    let _server = house.server(SERVER)?;
+    let arguments = WorkerArguments {
+        pause: Duration::ZERO,
+        ..WorkerArguments::default()
+    };
+    let _worker = house.worker(WORKER, &arguments)?;
+    let run = house.begin_document(RUN, document).await?;
+    assert_eq!(house.until_state(run, &["completed", "failed"]).await?, "completed");
+    assert!(count(&house, "attempts").await? > 0 && count(&house, "archive_insertions").await? > 0);
+    Ok((house, run))
+}
+
+#[tokio::test]
+async fn a_population_killed_ten_times_ends_as_if_nothing_had_happened() -> Result<()> {
+    let house = House::new().await?;
+    let mut server = house.server(SERVER)?;
+    let mut worker = house.worker(WORKER, &WorkerArguments::default())?;
+    let run = house.begin_document(RUN, &populora()).await?;
+    let mut entries = 0;
+    for kill in 0..10 {
+        entries += stream(3, "kill", kill).random_range(4..16);
+        house.until_entries(entries).await?;
+        if kill % 2 == 0 {
+            worker.kill()?;
+            worker = house.worker(WORKER, &WorkerArguments::default())?;
+        } else {
+            server.kill()?;
+            server = house.server(SERVER)?;
+        }
+    }
+    assert_eq!(house.until_state(run, &["completed", "failed"]).await?, "completed");
+    assert_eq!(count(&house, "births").await?, 4 + 2 * 2, "the founders, and two children in each of two evolutions");
+    assert_eq!(count(&house, "matchups").await?, 4 * 2);
+    let (calm, same) = undisturbed(&populora()).await?;
+    assert_eq!(house.remains(run).await?, calm.remains(same).await?);
+    drop((server, worker));
+    Ok(())
+}
+
+#[tokio::test]
+async fn one_member_in_both_roles_writes_its_rows() -> Result<()> {
+    let both = json!([{"roles": ["teacher", "student"], "count": 1}]);
+    undisturbed(&document("populora", both, json!({"prompts_per_matchup": 6, "samples_per_problem": 3}))).await?;
+    let azr = json!([{"roles": ["proposer", "solver"], "count": 1}]);
+    undisturbed(&document("azr", azr, json!({"batch": 4, "difficulty_samples": 3}))).await?;
+    Ok(())
+}
