@@ -46,9 +46,11 @@ fn populora() -> Value {
 }
 
 async fn count(house: &House, table: &str) -> Result<i64> {
-    Ok(sqlx::query_scalar(sqlx::AssertSqlSafe(format!("SELECT count(*) FROM {table}")))
-        .fetch_one(house.pool())
-        .await?)
+    Ok(
+        sqlx::query_scalar(sqlx::AssertSqlSafe(format!("SELECT count(*) FROM {table}")))
+            .fetch_one(house.pool())
+            .await?,
+    )
 }
 
 /// A run that nothing disturbs, to its end.
@@ -85,7 +87,11 @@ async fn a_population_killed_ten_times_ends_as_if_nothing_had_happened() -> Resu
         }
     }
     assert_eq!(house.until_state(run, &["completed", "failed"]).await?, "completed");
-    assert_eq!(count(&house, "births").await?, 4 + 2 * 2, "the founders, and two children in each of two evolutions");
+    assert_eq!(
+        count(&house, "births").await?,
+        4 + 2 * 2,
+        "the founders, and two children in each of two evolutions"
+    );
     assert_eq!(count(&house, "matchups").await?, 4 * 2);
     let (calm, same) = undisturbed(&populora()).await?;
     assert_eq!(house.remains(run).await?, calm.remains(same).await?);
@@ -96,7 +102,12 @@ async fn a_population_killed_ten_times_ends_as_if_nothing_had_happened() -> Resu
 #[tokio::test]
 async fn one_member_in_both_roles_writes_its_rows() -> Result<()> {
     let both = json!([{"roles": ["teacher", "student"], "count": 1}]);
-    undisturbed(&document("populora", both, json!({"prompts_per_matchup": 6, "samples_per_problem": 3}))).await?;
+    undisturbed(&document(
+        "populora",
+        both,
+        json!({"prompts_per_matchup": 6, "samples_per_problem": 3}),
+    ))
+    .await?;
     let azr = json!([{"roles": ["proposer", "solver"], "count": 1}]);
     undisturbed(&document("azr", azr, json!({"batch": 4, "difficulty_samples": 3}))).await?;
     Ok(())
