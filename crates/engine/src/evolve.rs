@@ -134,6 +134,7 @@ impl Birth {
         };
         let notes = Notes::default();
         let layout = first.child_layout();
+        sink.reserve(layout.length);
         sink.write(0, &layout.header)?;
         parallel::for_each(first.modules(), |index| {
             let parents = self

@@ -157,7 +157,7 @@ pub fn synchronize(device: Device) {
 }
 
 /// Time that a computation took.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Spent {
     /// On the wall.
     pub wall: Duration,

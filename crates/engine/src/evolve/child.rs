@@ -19,6 +19,16 @@ impl Sink {
         Self::Memory(Mutex::default())
     }
 
+    /// Makes room for `length` bytes, so that memory is not moved as modules come in.
+    pub(super) fn reserve(&self, length: u64) {
+        if let Self::Memory(memory) = self {
+            memory
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .resize(length as usize, 0);
+        }
+    }
+
     /// Writes `bytes` at `place`.
     pub(super) fn write(&self, place: u64, bytes: &[u8]) -> Result<()> {
         match self {

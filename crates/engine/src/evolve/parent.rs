@@ -51,6 +51,8 @@ pub(super) struct Fit(f32);
 /// Where everything of a child's weights file goes.
 pub(super) struct Layout {
     pub(super) header: Vec<u8>,
+    /// The whole file's bytes.
+    pub(super) length: u64,
     /// By module, where A and B begin.
     pub(super) places: Vec<[u64; 2]>,
 }
@@ -257,6 +259,7 @@ impl Parent {
         let data = 8 + text.len();
         let place = |stored: &Stored| (data + starts[stored.key.as_str()]) as u64;
         Layout {
+            length: (data + end) as u64,
             places: self.slots.iter().map(|slot| [place(&slot.a), place(&slot.b)]).collect(),
             header: [&(text.len() as u64).to_le_bytes()[..], &text].concat(),
         }

@@ -38,18 +38,56 @@ impl X7 {
     }
 }
 
-/// By place, how many values are larger in magnitude, or equal and before it.
+/// By place, how many values are larger in magnitude, or equal and before it. A radix sort by the bits of the magnitude, which are
+/// ordered as the numbers are; each pass keeps the order of equals.
 fn ranks(values: &[f32]) -> Vec<u32> {
-    // The complement of the magnitude's bits above, the place below: one sort of whole numbers, largest magnitude first.
-    let mut keys: Vec<u64> = values
-        .iter()
-        .enumerate()
-        .map(|(place, value)| (u64::from(!value.abs().to_bits()) << 32) | place as u64)
-        .collect();
-    keys.sort_unstable();
+    const BITS: u32 = 11;
+    const DIGITS: usize = 1 << BITS;
+    // What is left to the greatest magnitude above, the place below.
+    let key = |(place, value): (usize, &f32)| {
+        (u64::from(u32::MAX >> 1) - u64::from(value.abs().to_bits())) << 32 | place as u64
+    };
+    let mut keys: Vec<u64> = values.iter().enumerate().map(key).collect();
+    let mut sorted = vec![0; keys.len()];
+    for shift in [32, 32 + BITS, 32 + 2 * BITS] {
+        let digit = |key: u64| (key >> shift) as usize % DIGITS;
+        let mut starts = [0_u32; DIGITS];
+        for &key in &keys {
+            starts[digit(key)] += 1;
+        }
+        let mut next = 0;
+        for start in &mut starts {
+            (*start, next) = (next, next + *start);
+        }
+        for &key in &keys {
+            let start = &mut starts[digit(key)];
+            sorted[*start as usize] = key;
+            *start += 1;
+        }
+        std::mem::swap(&mut keys, &mut sorted);
+    }
     let mut ranks = vec![0; values.len()];
     for (rank, key) in keys.into_iter().enumerate() {
         ranks[(key & u64::from(u32::MAX)) as usize] = rank as u32;
     }
     ranks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_largest_magnitude_is_first_and_equals_keep_their_order(
+            values in prop::collection::vec(prop_oneof![Just(0.0_f32), Just(-0.0), Just(1.5), Just(-1.5), any::<f32>()], 0..400),
+        ) {
+            let values: Vec<f32> = values.into_iter().filter(|value| value.is_finite()).collect();
+            let mut order: Vec<usize> = (0..values.len()).collect();
+            order.sort_by(|&x, &y| values[y].abs().total_cmp(&values[x].abs()));
+            let ranks = ranks(&values);
+            prop_assert!(order.iter().enumerate().all(|(rank, &place)| ranks[place] == rank as u32));
+        }
+    }
 }
