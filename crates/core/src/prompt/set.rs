@@ -198,7 +198,17 @@ impl PromptSet {
                     self.solve_function("message", std::slice::from_ref(&pair)),
                 ],
             };
-            for error in tried.into_iter().filter_map(Result::err) {
+            let acts = ["propose", "solve"].map(|act| task_name(act, problem));
+            for (name, tried) in acts.iter().zip(tried) {
+                let error = match tried {
+                    Ok(rendered) if rendered.text.trim().is_empty() => {
+                        let detail = "it renders to nothing".to_owned();
+                        faults.push(Fault::new(format!("{pointer}/templates/{name}"), detail));
+                        continue;
+                    }
+                    Ok(_) => continue,
+                    Err(error) => error,
+                };
                 faults.push(match error {
                     PromptError::Template { name, detail } => Fault::new(format!("{pointer}/templates/{name}"), detail),
                     PromptError::Missing(name) => Fault::new(

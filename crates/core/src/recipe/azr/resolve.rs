@@ -21,7 +21,12 @@ pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
         Ok(resolved) => parameters.prompts = resolved,
         Err(found) => faults.extend(found),
     }
-    faults.extend(parameters.groups().faults(&config));
+    let types = u32::try_from(parameters.problems.types.len()).unwrap_or(u32::MAX);
+    faults.extend(
+        parameters
+            .groups()
+            .faults(&config, parameters.batch.saturating_mul(types)),
+    );
     faults.extend(population_faults(&config));
     for (name, population) in &config.populations {
         let place = format!("/populations/{}/members", pointer_token(name));

@@ -18,7 +18,10 @@ pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
         Ok(resolved) => parameters.prompts = resolved,
         Err(found) => faults.extend(found),
     }
-    faults.extend(parameters.groups().faults(&config));
+    let batch = parameters
+        .prompts_per_matchup
+        .saturating_mul(parameters.proposals_per_prompt);
+    faults.extend(parameters.groups().faults(&config, batch));
     faults.extend(population_faults(&config));
     faults.extend(role_faults(&config));
     faults.extend(parameters.rating.faults("/parameters/rating"));

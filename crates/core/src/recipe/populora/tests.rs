@@ -474,6 +474,18 @@ fn a_config_that_cannot_work_is_refused_at_the_field() {
             "more than 0",
         ),
         (
+            "parameters.learning.optimizer.minibatches",
+            json!(7),
+            "/parameters/learning/optimizer/minibatches",
+            "1 to 6",
+        ),
+        (
+            "parameters.prompts.templates.solve_code_i",
+            json!(" "),
+            "/parameters/prompts/templates/solve_code_i",
+            "nothing",
+        ),
+        (
             "parameters.archive.loc",
             json!([5.0, 5.0]),
             "/parameters/archive/loc",

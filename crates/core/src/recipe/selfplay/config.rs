@@ -157,8 +157,8 @@ pub(crate) struct Groups<'a> {
 }
 
 impl Groups<'_> {
-    /// What the schema cannot say. Prompts have been resolved before.
-    pub(crate) fn faults(&self, config: &RunConfig) -> Vec<Fault> {
+    /// What the schema cannot say. Prompts have been resolved before. A member learns from `batch` proposals a step.
+    pub(crate) fn faults(&self, config: &RunConfig, batch: u32) -> Vec<Fault> {
         let mut faults = Vec::new();
         let mut fault =
             |pointer: &str, detail: String| faults.push(Fault::new(format!("/parameters/{pointer}"), detail));
@@ -187,6 +187,12 @@ impl Groups<'_> {
                 "learning/reward_scale",
                 format!("{}: any finite number is valid", self.learning.reward_scale),
             );
+        }
+        let minibatches = self.learning.optimizer.minibatches;
+        if minibatches > batch {
+            let detail =
+                format!("{batch} proposals cannot be split into {minibatches} minibatches: 1 to {batch} is valid");
+            fault("learning/optimizer/minibatches", detail);
         }
         for (name, sampling) in [("propose", &self.sampling.propose), ("solve", &self.sampling.solve)] {
             if sampling.max_tokens == 0 {
