@@ -9,7 +9,10 @@ pub use tree::KdTree;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use crate::{recipe::InsertionStatus, verify::Complexity};
 
@@ -81,19 +84,19 @@ impl ArchiveConfig {
         point
     }
 
-    /// The centroids. They cost a second and depend on nothing but the seed and the number of cells, so the last ones made
-    /// are kept.
+    /// The centroids. They cost up to a second and depend on nothing but the seed and the number of cells, so those of a few
+    /// configs are kept.
     pub fn centroids(&self) -> Arc<Centroids> {
-        static LAST: LazyLock<Mutex<Option<Arc<Centroids>>>> = LazyLock::new(Mutex::default);
-        let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-        match last.as_ref().filter(|made| made.is_for(self.seed, self.cells)) {
-            Some(made) => Arc::clone(made),
-            None => {
-                let made = Arc::new(Centroids::new(self.seed, self.cells));
-                *last = Some(Arc::clone(&made));
-                made
-            }
+        static MADE: Mutex<BTreeMap<(u64, u32), Arc<Centroids>>> = Mutex::new(BTreeMap::new());
+        const KEPT: usize = 16;
+        let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+        if made.len() >= KEPT && !made.contains_key(&(self.seed, self.cells)) {
+            made.clear();
         }
+        let centroids = made
+            .entry((self.seed, self.cells))
+            .or_insert_with(|| Arc::new(Centroids::new(self.seed, self.cells)));
+        Arc::clone(centroids)
     }
 }
 

@@ -13,7 +13,6 @@ const ROUNDS: u64 = 10;
 /// Centroids spread evenly over [0, 1]⁴: k-means over uniform samples (Vassiliades et al. 2018, algorithm 1).
 #[derive(Clone, Debug)]
 pub struct Centroids {
-    seed: u64,
     points: Vec<[f32; DIMENSIONS]>,
     tree: KdTree,
 }
@@ -40,12 +39,7 @@ impl Centroids {
             }
             tree = KdTree::new(&points);
         }
-        Self { seed, points, tree }
-    }
-
-    /// Whether these are the centroids of `seed` and `cells`.
-    pub(super) fn is_for(&self, seed: u64, cells: u32) -> bool {
-        self.seed == seed && self.points.len() == cells as usize
+        Self { points, tree }
     }
 
     /// The cell that a normalised descriptor falls into; 0 where there is no cell at all.

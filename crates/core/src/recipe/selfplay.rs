@@ -33,7 +33,7 @@ pub(crate) use learn::{Learner, Sequence};
 pub(crate) use members::{Living, Names, founders};
 pub(crate) use metrics::Tally;
 pub(crate) use play::Rules;
-pub(crate) use population::{population_faults, read_parameters, written_out};
+pub(crate) use population::{MOST_PROPOSALS, population_faults, read_parameters, written_out};
 pub(crate) use problem::Problem;
 pub(crate) use propose::Ask;
 pub(crate) use scene::Scene;

@@ -6,7 +6,7 @@ use crate::{
     fault::{Fault, Faults},
     recipe::{
         Role,
-        selfplay::{population_faults, read_parameters, written_out},
+        selfplay::{MOST_PROPOSALS, population_faults, read_parameters, written_out},
     },
 };
 
@@ -41,6 +41,11 @@ pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
             let detail = "one member that plays both roles is valid: roles = [\"proposer\", \"solver\"], count = 1";
             faults.push(Fault::new(place, detail));
         }
+    }
+    let all = parameters.batch.saturating_mul(types);
+    if all > MOST_PROPOSALS {
+        let detail = format!("{all} proposals a step are too many: {MOST_PROPOSALS} over all types are valid");
+        faults.push(Fault::new("/parameters/batch", detail));
     }
     for (index, role) in parameters.frozen.iter().enumerate() {
         if !matches!(role, Role::Proposer | Role::Solver) {

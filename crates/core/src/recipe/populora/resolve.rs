@@ -6,7 +6,7 @@ use crate::{
     fault::{Fault, Faults},
     recipe::{
         Role,
-        selfplay::{population_faults, read_parameters, written_out},
+        selfplay::{MOST_PROPOSALS, population_faults, read_parameters, written_out},
     },
 };
 
@@ -36,6 +36,11 @@ pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
             "{} prompts cannot be split equally over {types} types: a multiple of {types} is valid",
             parameters.prompts_per_matchup
         );
+        faults.push(Fault::new("/parameters/prompts_per_matchup", detail));
+    }
+    let all = u64::from(batch) * count(&config, Role::Teacher) as u64;
+    if all > u64::from(MOST_PROPOSALS) {
+        let detail = format!("{all} proposals a step are too many: {MOST_PROPOSALS} over all teachers are valid");
         faults.push(Fault::new("/parameters/prompts_per_matchup", detail));
     }
     for (index, role) in parameters.frozen.iter().enumerate() {

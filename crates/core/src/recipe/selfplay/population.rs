@@ -32,6 +32,9 @@ fn leave_out_nulls(value: &mut Value) {
     }
 }
 
+/// Proposals of a step, at most: their rows are numbered, and a step's plan is made in memory.
+pub(crate) const MOST_PROPOSALS: u32 = 1_000_000;
+
 /// Projections that the engine can adapt.
 const PROJECTIONS: [&str; 7] = [
     "q_proj",

@@ -1,0 +1,205 @@
+//! Configs that cannot work, and what a resolved one holds.
+
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+use super::{document, resolved};
+use crate::config::apply_overrides;
+
+fn faults_of(path: &str, value: Value) -> Vec<(String, String)> {
+    let mut document = document(2, 2);
+    apply_overrides(&mut document, &BTreeMap::from([(path.to_owned(), value)])).unwrap();
+    let faults = resolved(&document).err().map(|faults| faults.0).unwrap_or_default();
+    faults.into_iter().map(|fault| (fault.pointer, fault.detail)).collect()
+}
+
+#[test]
+fn a_config_that_cannot_work_is_refused_at_the_field() {
+    for (path, value, pointer, says) in [
+        (
+            "parameters.prompts_per_matchup",
+            json!(7),
+            "/parameters/prompts_per_matchup",
+            "multiple of 3",
+        ),
+        (
+            "parameters.prompts_per_matchup",
+            json!(0),
+            "/parameters/prompts_per_matchup",
+            "at least 1",
+        ),
+        (
+            "parameters.samples_per_problem",
+            json!(0),
+            "/parameters/samples_per_problem",
+            "at least 1",
+        ),
+        (
+            "parameters.items.solve",
+            json!(0),
+            "/parameters/items/solve",
+            "at least 1",
+        ),
+        (
+            "parameters.prompts.set",
+            json!("azrr"),
+            "/parameters/prompts/set",
+            "azr",
+        ),
+        (
+            "parameters.prompts.templates.solve_code_o",
+            json!("{{ nothing }}"),
+            "/parameters/prompts/templates/solve_code_o",
+            "undefined",
+        ),
+        (
+            "parameters.problems.types",
+            json!([]),
+            "/parameters/problems/types",
+            "[]",
+        ),
+        (
+            "parameters.problems.types",
+            json!(["code_o", "code_o"]),
+            "/parameters/problems/types",
+            "once",
+        ),
+        (
+            "parameters.problems.seeds",
+            json!("x"),
+            "/parameters/problems/seeds",
+            "seedling",
+        ),
+        (
+            "parameters.problems.num_inputs",
+            json!(1),
+            "/parameters/problems/num_inputs",
+            "at least 2",
+        ),
+        (
+            "parameters.problems.max_prompt_bytes",
+            json!(500),
+            "/parameters/sampling/propose/max_tokens",
+            "at most 12",
+        ),
+        (
+            "parameters.sampling.solve.max_tokens",
+            json!(999),
+            "/parameters/sampling/solve/max_tokens",
+            "at most 112",
+        ),
+        (
+            "parameters.sampling.solve.temperature",
+            json!(0.0),
+            "/parameters/sampling/solve/temperature",
+            "more than 0",
+        ),
+        (
+            "parameters.proposals_per_prompt",
+            json!(100_000),
+            "/parameters/proposals_per_prompt",
+            "at most 1024",
+        ),
+        (
+            "parameters.prompts_per_matchup",
+            json!(600_000),
+            "/parameters/prompts_per_matchup",
+            "at most 65536",
+        ),
+        (
+            "parameters.learning.optimizer.minibatches",
+            json!(7),
+            "/parameters/learning/optimizer/minibatches",
+            "1 to 6",
+        ),
+        (
+            "parameters.prompts.templates.solve_code_i",
+            json!(" "),
+            "/parameters/prompts/templates/solve_code_i",
+            "nothing",
+        ),
+        (
+            "parameters.archive.loc",
+            json!([5.0, 5.0]),
+            "/parameters/archive/loc",
+            "range",
+        ),
+        (
+            "parameters.archive.cells",
+            json!(0),
+            "/parameters/archive/cells",
+            "at least 1",
+        ),
+        (
+            "parameters.rating.beta",
+            json!(0.0),
+            "/parameters/rating/beta",
+            "more than 0",
+        ),
+        (
+            "parameters.evolution.operators",
+            json!(["M99"]),
+            "/parameters/evolution/operators/0",
+            "M99",
+        ),
+        (
+            "parameters.frozen",
+            json!(["critic"]),
+            "/parameters/frozen/0",
+            "teacher",
+        ),
+        (
+            "parameters.sample_per_problem",
+            json!(8),
+            "/parameters/sample_per_problem",
+            "samples_per_problem",
+        ),
+        (
+            "populations.main.members.0.roles",
+            json!(["solver"]),
+            "/populations/main/members/0/roles",
+            "student",
+        ),
+        (
+            "populations.main.members.0.roles",
+            json!(["student"]),
+            "/populations/main/members",
+            "a teacher and a student",
+        ),
+        (
+            "populations.main.members.0.roles",
+            json!(["teacher", "student"]),
+            "/populations/main/members",
+            "plays alone",
+        ),
+        (
+            "populations.main.lora.target_modules",
+            json!(["q_prj"]),
+            "/populations/main/lora/target_modules/0",
+            "q_proj",
+        ),
+        (
+            "populations.other",
+            document(1, 1)["populations"]["main"].clone(),
+            "/populations",
+            "1 population",
+        ),
+    ] {
+        let faults = faults_of(path, value);
+        assert!(
+            faults.iter().any(|(at, detail)| at == pointer && detail.contains(says)),
+            "{path}: {faults:?} does not say `{says}` at {pointer}"
+        );
+    }
+    assert_eq!(faults_of("steps", json!(3)), []);
+}
+
+#[test]
+fn a_resolved_config_holds_its_templates_with_their_hashes_and_resolves_to_itself() {
+    let config = resolved(&document(1, 1)).unwrap();
+    let prompts = &config.parameters["prompts"];
+    assert_eq!(prompts["templates"]["propose_code_f"], "<pf>{{ program }}<in>");
+    assert_eq!(prompts["hashes"].as_object().unwrap().len(), 6);
+    let again = resolved(&serde_json::to_value(&config).unwrap()).unwrap();
+    assert_eq!(again, config);
+}
