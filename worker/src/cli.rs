@@ -4,7 +4,9 @@ use clap::{Parser, Subcommand};
 
 use crate::command::{bench::Bench, verify::Verify, work::Work};
 #[cfg(feature = "engine")]
-use crate::command::{evolve::Evolve, merge::Merge, rollout::Rollout, score::Score, update::Update};
+use crate::command::{
+    evolve::Evolve, merge::Merge, pretrain::Pretrain, rollout::Rollout, score::Score, update::Update,
+};
 
 /// Takes work from a Lyceum server and runs it, or runs any kind of work by hand from files.
 #[derive(Debug, Parser)]
@@ -21,6 +23,8 @@ enum Command {
     Evolve(Evolve),
     #[cfg(feature = "engine")]
     Merge(Merge),
+    #[cfg(feature = "engine")]
+    Pretrain(Pretrain),
     #[cfg(feature = "engine")]
     Rollout(Rollout),
     #[cfg(feature = "engine")]
@@ -40,6 +44,8 @@ impl Cli {
             Command::Evolve(command) => command.run(),
             #[cfg(feature = "engine")]
             Command::Merge(command) => command.run(),
+            #[cfg(feature = "engine")]
+            Command::Pretrain(command) => command.run(),
             #[cfg(feature = "engine")]
             Command::Rollout(command) => command.run(),
             #[cfg(feature = "engine")]

@@ -11,6 +11,8 @@ mod loading;
 #[cfg(feature = "engine")]
 pub(crate) mod merge;
 #[cfg(feature = "engine")]
+pub(crate) mod pretrain;
+#[cfg(feature = "engine")]
 mod progress;
 #[cfg(feature = "engine")]
 pub(crate) mod rollout;

@@ -19,6 +19,7 @@ pub mod model;
 mod passes;
 pub mod peft;
 pub mod population;
+pub mod pretrain;
 pub mod score;
 pub mod token_batch;
 pub mod tokenizer;

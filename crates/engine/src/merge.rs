@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use safetensors::tensor::{Dtype, TensorView};
 use tch::{Kind, Tensor};
 
 use crate::config::ModelConfig;
 use crate::error::{EngineError, Result};
 use crate::peft::{Adapter, require_new};
 use crate::population::Projection;
-use crate::weights::Checkpoint;
+use crate::weights::{Checkpoint, write_safetensors};
 
 /// Writes the base with `W + scaling · B A` in place of each adapted W to `output`, as peft's `merge_and_unload` does:
 /// the product and the sum in fp32, the result in the base's own type. Files keep their names and their tensors;
@@ -36,7 +35,8 @@ pub fn merge(base: &Path, adapter: &Path, output: &Path) -> Result<()> {
         files.entry(file).or_default().push((name, values));
     }
     for (file, tensors) in files {
-        write(&output.join(file), &tensors)?;
+        let metadata = HashMap::from([("format".to_owned(), "pt".to_owned())]);
+        write_safetensors(&output.join(file), &tensors, metadata)?;
     }
     Ok(())
 }
@@ -67,35 +67,4 @@ fn copy_all_but_weights(base: &Path, output: &Path) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn write(path: &Path, tensors: &[(String, Tensor)]) -> Result<()> {
-    let mut stored = Vec::with_capacity(tensors.len());
-    for (name, tensor) in tensors {
-        let dtype = match tensor.kind() {
-            Kind::Float => Dtype::F32,
-            Kind::BFloat16 => Dtype::BF16,
-            Kind::Half => Dtype::F16,
-            other => {
-                return Err(EngineError::tensor(
-                    path,
-                    name,
-                    format!("is of type {other:?}, which is not written"),
-                ));
-            }
-        };
-        let tensor = tensor.f_contiguous()?;
-        let mut bytes = vec![0; tensor.numel() * tensor.kind().elt_size_in_bytes()];
-        tensor.f_copy_data_u8(&mut bytes, tensor.numel())?;
-        let shape: Vec<usize> = tensor.size().iter().map(|&size| size as usize).collect();
-        stored.push((name, dtype, shape, bytes));
-    }
-    let malformed = |error: safetensors::SafeTensorError| EngineError::file(path, error.to_string());
-    let views = stored
-        .iter()
-        .map(|(name, dtype, shape, bytes)| Ok((name.as_str(), TensorView::new(*dtype, shape.clone(), bytes)?)))
-        .collect::<std::result::Result<Vec<_>, _>>()
-        .map_err(malformed)?;
-    let metadata = HashMap::from([("format".to_owned(), "pt".to_owned())]);
-    safetensors::serialize_to_file(views, Some(metadata), path).map_err(malformed)
 }

@@ -3,12 +3,11 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use safetensors::tensor::{Dtype, TensorView};
-use tch::{Device, Kind, Tensor};
+use tch::Tensor;
 
 use super::trained::TrainedTensor;
 use crate::error::{EngineError, Result};
-use crate::weights::Checkpoint;
+use crate::weights::{Checkpoint, write_safetensors};
 
 /// Name of the file in a member's folder.
 const FILE: &str = "optimizer.safetensors";
@@ -124,35 +123,6 @@ impl OptimizerState {
         let step = Tensor::f_from_slice(&[self.steps[member] as i64])?;
         tensors.push((STEP.to_owned(), step));
         std::fs::create_dir_all(folder).map_err(|source| EngineError::io(folder, source))?;
-        write_tensors(&folder.join(FILE), &tensors, HashMap::new())
+        write_safetensors(&folder.join(FILE), &tensors, HashMap::new())
     }
-}
-
-/// Writes tensors of type F32, F64 or I64 under their names.
-pub(super) fn write_tensors(
-    path: &Path,
-    tensors: &[(String, Tensor)],
-    metadata: HashMap<String, String>,
-) -> Result<()> {
-    let stored = tensors.iter().map(|(name, tensor)| {
-        let tensor = tensor.f_detach()?.f_to_device(Device::Cpu)?.f_contiguous()?;
-        let (dtype, width) = match tensor.kind() {
-            Kind::Double => (Dtype::F64, 8),
-            Kind::Int64 => (Dtype::I64, 8),
-            _ => (Dtype::F32, 4),
-        };
-        let mut bytes = vec![0; tensor.numel() * width];
-        tensor.f_copy_data_u8(&mut bytes, tensor.numel())?;
-        let shape: Vec<usize> = tensor.size().iter().map(|&size| size as usize).collect();
-        Ok((name.as_str(), dtype, shape, bytes))
-    });
-    let stored = stored.collect::<Result<Vec<_>>>()?;
-    let refuse = |error: safetensors::SafeTensorError| EngineError::file(path, error.to_string());
-    let views = stored
-        .iter()
-        .map(|(name, dtype, shape, bytes)| Ok((*name, TensorView::new(*dtype, shape.clone(), bytes)?)))
-        .collect::<std::result::Result<Vec<_>, _>>()
-        .map_err(refuse)?;
-    let bytes = safetensors::serialize(views, Some(metadata)).map_err(refuse)?;
-    std::fs::write(path, bytes).map_err(|source| EngineError::io(path, source))
 }

@@ -6,10 +6,9 @@ use std::path::Path;
 use tch::{Device, Kind, Tensor};
 
 use super::diagnostics::Sums;
-use super::optimizer_state::write_tensors;
 use super::trained::TrainedTensor;
 use crate::error::{EngineError, Result};
-use crate::weights::Checkpoint;
+use crate::weights::{Checkpoint, write_safetensors};
 
 const SUMS: &str = "sums";
 const HALVINGS: &str = "halvings";
@@ -76,7 +75,7 @@ impl GradientPiece {
         let shape = [self.sums.len() as i64, Sums::WIDTH as i64];
         tensors.push((SUMS.to_owned(), Tensor::f_from_slice(&sums)?.f_view(shape)?));
         tensors.push((HALVINGS.to_owned(), Tensor::f_from_slice(&[i64::from(self.halvings)])?));
-        write_tensors(path, &tensors, HashMap::new())
+        write_safetensors(path, &tensors, HashMap::new())
     }
 
     /// Reads a piece and checks every tensor against the population's.

@@ -42,6 +42,19 @@ impl RopeTables {
         })
     }
 
+    /// Rows for any arrangement of tokens: `positions` `[sequences, length]`.
+    pub fn gathered(&self, positions: &Tensor) -> Result<Self> {
+        let (sequences, length) = positions.size2()?;
+        let pick = |table: &Tensor| -> Result<Tensor> {
+            let rows = table.f_index_select(1, &positions.f_reshape([-1])?)?;
+            Ok(rows.f_view([sequences, length, 1, table.size()[3]])?)
+        };
+        Ok(Self {
+            cos: pick(&self.cos)?,
+            sin: pick(&self.sin)?,
+        })
+    }
+
     /// The tables of the first `length` positions.
     pub fn first(&self, length: i64) -> Result<Self> {
         Ok(Self {

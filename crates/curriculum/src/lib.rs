@@ -1,0 +1,23 @@
+//! The curriculum of the seedling, a small base model: random typed Python programs with a level of difficulty, run by the
+//! verifier for their true outputs, and written as proposals and solutions of the three problem types; and the tokenizer for
+//! them. No text from elsewhere is in it.
+
+mod body;
+pub mod corpus;
+pub mod execute;
+mod expr;
+mod grammar;
+mod inputs;
+pub mod masked;
+pub mod message;
+pub mod program;
+pub mod sample;
+pub mod tokenizer;
+mod types;
+
+pub use corpus::{Corpus, CorpusSpec};
+pub use execute::Executed;
+pub use inputs::arguments;
+pub use program::{Level, Program};
+pub use sample::{Part, Sample, TaskKind};
+pub use types::Type;

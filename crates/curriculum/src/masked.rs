@@ -1,0 +1,131 @@
+//! The renamed, constant-masked form of a program: what two programs share that differ in names and constants alone.
+
+use std::collections::HashMap;
+
+/// Names that are part of the language or of what it brings, and so are kept.
+const KEPT: &[&str] = &[
+    "def",
+    "f",
+    "return",
+    "if",
+    "else",
+    "elif",
+    "for",
+    "while",
+    "in",
+    "not",
+    "and",
+    "or",
+    "break",
+    "continue",
+    "True",
+    "False",
+    "None",
+    "abs",
+    "dict",
+    "enumerate",
+    "len",
+    "list",
+    "max",
+    "min",
+    "range",
+    "set",
+    "sorted",
+    "str",
+    "sum",
+    "zip",
+    "append",
+    "count",
+    "find",
+    "get",
+    "items",
+    "join",
+    "replace",
+    "strip",
+    "swapcase",
+    "title",
+    "upper",
+    "values",
+];
+
+/// A piece of source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Piece<'a> {
+    Name(&'a str),
+    Constant,
+    Other(&'a str),
+}
+
+/// Cuts source into names, constants and the rest, which keeps its line breaks and indentation.
+fn pieces(source: &str) -> impl Iterator<Item = Piece<'_>> {
+    let mut rest = source;
+    std::iter::from_fn(move || {
+        let first = rest.chars().next()?;
+        let length_while = |accept: fn(char) -> bool| rest.find(|c| !accept(c)).unwrap_or(rest.len());
+        let (piece, length) = if first.is_alphabetic() || first == '_' {
+            let length = length_while(|c| c.is_alphanumeric() || c == '_');
+            (Piece::Name(&rest[..length]), length)
+        } else if first.is_ascii_digit() {
+            (Piece::Constant, length_while(|c| c.is_ascii_alphanumeric() || c == '.'))
+        } else if first == '\'' || first == '"' {
+            let mut escaped = false;
+            let end = rest.char_indices().skip(1).find(|&(_, c)| {
+                let ends = c == first && !escaped;
+                escaped = c == '\\' && !escaped;
+                ends
+            });
+            (Piece::Constant, end.map_or(rest.len(), |(at, c)| at + c.len_utf8()))
+        } else {
+            (Piece::Other(&rest[..first.len_utf8()]), first.len_utf8())
+        };
+        rest = &rest[length..];
+        Some(piece)
+    })
+}
+
+/// The identifiers of a piece of source in order, keywords and built-ins among them.
+pub fn identifiers(source: &str) -> impl Iterator<Item = &str> {
+    pieces(source).filter_map(|piece| match piece {
+        Piece::Name(name) => Some(name),
+        _ => None,
+    })
+}
+
+/// The identifiers that a program chose itself.
+pub fn own_names(source: &str) -> impl Iterator<Item = &str> {
+    identifiers(source).filter(|name| !KEPT.contains(name))
+}
+
+/// The form: names numbered in order of their first appearance, every constant `0`.
+pub fn masked_form(source: &str) -> String {
+    let mut numbers = HashMap::new();
+    let mut form = String::with_capacity(source.len());
+    for piece in pieces(source) {
+        match piece {
+            Piece::Name(name) if KEPT.contains(&name) => form.push_str(name),
+            Piece::Name(name) => {
+                let next = numbers.len();
+                let number = *numbers.entry(name).or_insert(next);
+                form.push('v');
+                form.push_str(&number.to_string());
+            }
+            Piece::Constant => form.push('0'),
+            Piece::Other(other) => form.push_str(other),
+        }
+    }
+    form
+}
+
+#[cfg(test)]
+mod tests {
+    use super::masked_form;
+
+    #[test]
+    fn names_and_constants_make_no_difference_but_structure_does() {
+        let form = masked_form("def f(a,s):\n return s*a+'x'");
+        assert_eq!(form, "def f(v0,v1):\n return v1*v0+0");
+        assert_eq!(form, masked_form("def f(n,t):\n return t*n+'it\\'s'"));
+        assert_ne!(form, masked_form("def f(a,s):\n return a*s+'x'"));
+        assert_ne!(form, masked_form("def f(a,s):\n return (s*a)+'x'"));
+    }
+}

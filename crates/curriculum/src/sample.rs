@@ -1,0 +1,240 @@
+//! Programs written as tasks: what is learned from, in the format of `configs/prompts/seedling`.
+
+use std::fmt;
+
+use rand::Rng as _;
+use rand::seq::index::sample as distinct;
+use rand_chacha::ChaCha12Rng;
+use serde::{Deserialize, Serialize};
+
+use crate::execute::Executed;
+use crate::message::message;
+
+/// Proposing and solving each of the three problem types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskKind {
+    /// Write a program and an input whose output is to be found.
+    ProposeCodeO,
+    /// Write a program and an input that is to be found again from its output.
+    ProposeCodeI,
+    /// Write inputs and a message about a program that is to be found again.
+    ProposeCodeF,
+    /// Find the output.
+    SolveCodeO,
+    /// Find an input.
+    SolveCodeI,
+    /// Find a program.
+    SolveCodeF,
+}
+
+impl TaskKind {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::ProposeCodeO,
+        Self::ProposeCodeI,
+        Self::ProposeCodeF,
+        Self::SolveCodeO,
+        Self::SolveCodeI,
+        Self::SolveCodeF,
+    ];
+
+    /// The name in configs and reports, which is also that of the prompt template.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ProposeCodeO => "propose_code_o",
+            Self::ProposeCodeI => "propose_code_i",
+            Self::ProposeCodeF => "propose_code_f",
+            Self::SolveCodeO => "solve_code_o",
+            Self::SolveCodeI => "solve_code_i",
+            Self::SolveCodeF => "solve_code_f",
+        }
+    }
+}
+
+impl fmt::Display for TaskKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A stretch of text that is tokenized on its own: it begins and ends beside a marker or at an end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// The text.
+    pub text: String,
+    /// How much the loss counts each of its tokens.
+    pub weight: f32,
+}
+
+impl Part {
+    fn new(text: impl Into<String>, weight: f32) -> Self {
+        Self {
+            text: text.into(),
+            weight,
+        }
+    }
+}
+
+/// A text to learn from: a prefix, and continuations of it that do not see each other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    /// Common to all continuations; the whole text where there are none.
+    pub prefix: Vec<Part>,
+    /// Continuations. The first part of each counts nothing.
+    pub branches: Vec<Vec<Part>>,
+}
+
+/// How much the loss counts the tokens of a sample by what they are.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Weights {
+    /// Answers: outputs, inputs and programs that are to be found.
+    pub answer: f32,
+    /// Programs in the prompts of tasks to solve.
+    pub shown_program: f32,
+    /// Proposed programs and the inputs beside them.
+    pub proposal: f32,
+    /// The inputs that a `code_f` proposal lists: they are random, so there is little to learn.
+    pub listed_inputs: f32,
+    /// Reference problems in the prompts of proposals.
+    pub reference: f32,
+}
+
+/// How samples are written.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SampleSpec {
+    /// Inputs of one program whose outputs (or the other way round) are learned side by side.
+    pub branches: usize,
+    /// The most references that a proposal's prompt shows.
+    pub references: usize,
+    /// Inputs that a `code_f` proposal lists; the solver sees the first half of them.
+    pub num_inputs: usize,
+    /// The loss's weights.
+    pub weights: Weights,
+}
+
+impl SampleSpec {
+    /// Writes a task about a program. `references` gives other programs where a proposal's prompt shows some.
+    pub fn write<'a>(
+        &self,
+        task: TaskKind,
+        executed: &Executed,
+        references: impl FnMut(&mut ChaCha12Rng) -> &'a Executed,
+        rng: &mut ChaCha12Rng,
+    ) -> Sample {
+        let plain = |prefix| Sample {
+            prefix,
+            branches: Vec::new(),
+        };
+        match task {
+            TaskKind::ProposeCodeO => plain(self.proposal("<po>", executed, references, rng)),
+            TaskKind::ProposeCodeI => plain(self.proposal("<pi>", executed, references, rng)),
+            TaskKind::ProposeCodeF => plain(self.function_proposal(executed, rng)),
+            TaskKind::SolveCodeO => {
+                let branches = self.chosen(executed, self.branches, rng).map(|(input, output)| {
+                    vec![
+                        Part::new(format!("<in>{input}<out>"), 0.0),
+                        Part::new(format!("{output}<eos>"), self.weights.answer),
+                    ]
+                });
+                let branches = branches.collect();
+                Sample {
+                    prefix: self.shown("<so>", executed),
+                    branches,
+                }
+            }
+            TaskKind::SolveCodeI => {
+                let branches = self.chosen(executed, self.branches, rng).map(|(input, output)| {
+                    vec![
+                        Part::new(format!("<out>{output}<in>"), 0.0),
+                        Part::new(format!("{input}<eos>"), self.weights.answer),
+                    ]
+                });
+                let branches = branches.collect();
+                Sample {
+                    prefix: self.shown("<si>", executed),
+                    branches,
+                }
+            }
+            TaskKind::SolveCodeF => {
+                // A student sees half of the inputs; sometimes another number, as configs may ask for.
+                let half = (self.num_inputs / 2).max(1);
+                let shown = if rng.random_bool(0.75) {
+                    half
+                } else {
+                    rng.random_range(1..=half + 2)
+                };
+                let mut prompt = format!("<sf><msg>{}", message(&executed.source));
+                for (input, output) in self.chosen(executed, shown, rng) {
+                    prompt.push_str(&format!("<in>{input}<out>{output}"));
+                }
+                prompt.push_str("<prog>");
+                plain(vec![
+                    Part::new(prompt, 0.0),
+                    Part::new(format!("{}<eos>", executed.source), self.weights.answer),
+                ])
+            }
+        }
+    }
+
+    fn shown(&self, marker: &str, executed: &Executed) -> Vec<Part> {
+        vec![
+            Part::new(marker, 0.0),
+            Part::new(executed.source.as_str(), self.weights.shown_program),
+        ]
+    }
+
+    fn proposal<'a>(
+        &self,
+        marker: &str,
+        executed: &Executed,
+        mut references: impl FnMut(&mut ChaCha12Rng) -> &'a Executed,
+        rng: &mut ChaCha12Rng,
+    ) -> Vec<Part> {
+        let mut parts = vec![Part::new(marker, 0.0)];
+        for _ in 0..rng.random_range(0..=self.references) {
+            let reference = references(rng);
+            if let Some((input, output)) = self.chosen(reference, 1, rng).next() {
+                parts.push(Part::new(
+                    format!("<ref>{}<in>{input}<out>{output}", reference.source),
+                    self.weights.reference,
+                ));
+            }
+        }
+        parts.push(Part::new("<prog>", 0.0));
+        if let Some((input, _)) = self.chosen(executed, 1, rng).next() {
+            parts.push(Part::new(
+                format!("{}<in>{input}<eos>", executed.source),
+                self.weights.proposal,
+            ));
+        }
+        parts
+    }
+
+    fn function_proposal(&self, executed: &Executed, rng: &mut ChaCha12Rng) -> Vec<Part> {
+        let inputs: Vec<&str> = self
+            .chosen(executed, self.num_inputs, rng)
+            .map(|(input, _)| input.as_str())
+            .collect();
+        vec![
+            Part::new(format!("<pf>{}<in>", executed.source), 0.0),
+            Part::new(format!("{}<msg>", inputs.join("<in>")), self.weights.listed_inputs),
+            Part::new(format!("{}<eos>", message(&executed.source)), self.weights.proposal),
+        ]
+    }
+
+    /// Different pairs of a program in random order.
+    fn chosen<'a>(
+        &self,
+        executed: &'a Executed,
+        count: usize,
+        rng: &mut ChaCha12Rng,
+    ) -> impl Iterator<Item = &'a (String, String)> + use<'a> {
+        let all = executed.pairs.len();
+        let indices = distinct(rng, all, count.min(all)).into_vec();
+        indices.into_iter().map(|at| &executed.pairs[at])
+    }
+}

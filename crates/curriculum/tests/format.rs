@@ -1,0 +1,163 @@
+//! Samples are what the prompts of `configs/prompts/seedling` and the answers to them are.
+
+use lyceum_core::prompt::{Pair, PromptSet, ProposalText, Reference};
+use lyceum_core::seed;
+use lyceum_core::work::FinishReason;
+use lyceum_curriculum::message::message;
+use lyceum_curriculum::sample::{Part, Sample, SampleSpec, TaskKind, Weights};
+use lyceum_curriculum::{Executed, Level};
+use lyceum_verifier::ProblemType;
+
+const SPEC: SampleSpec = SampleSpec {
+    branches: 3,
+    references: 2,
+    num_inputs: 6,
+    weights: Weights {
+        answer: 1.0,
+        shown_program: 0.1,
+        proposal: 0.9,
+        listed_inputs: 0.2,
+        reference: 0.3,
+    },
+};
+
+fn executed(source: &str) -> Executed {
+    Executed {
+        source: source.to_owned(),
+        level: Level::ALL[0],
+        pairs: (0..8)
+            .map(|number| (number.to_string(), format!("[{number},'a b']")))
+            .collect(),
+    }
+}
+
+fn text(parts: &[Part]) -> String {
+    parts.iter().map(|part| part.text.as_str()).collect()
+}
+
+fn write(task: TaskKind, item: u64) -> Sample {
+    let (subject, other) = (
+        executed("def f(a):\n return [a,'a b']"),
+        executed("def f(n):\n return [n,'a b']"),
+    );
+    SPEC.write(task, &subject, |_| &other, &mut seed::stream(1, "format", item))
+}
+
+#[test]
+fn proposals_answer_the_templates() {
+    let prompts = PromptSet::shipped("seedling").unwrap();
+    let mut seen = [false; 3];
+    for item in 0..40 {
+        for (task, problem) in [
+            (TaskKind::ProposeCodeO, ProblemType::CodeO),
+            (TaskKind::ProposeCodeI, ProblemType::CodeI),
+        ] {
+            let whole = text(&write(task, item).prefix);
+            let (prompt, completion) = whole.rsplit_once("<prog>").unwrap();
+            let shown = prompt.split("<ref>").skip(1).map(|reference| {
+                let (program, rest) = reference.split_once("<in>").unwrap();
+                let (input, output) = rest.split_once("<out>").unwrap();
+                Reference {
+                    program: program.to_owned(),
+                    input: input.to_owned(),
+                    output: output.to_owned(),
+                }
+            });
+            let shown: Vec<_> = shown.collect();
+            seen[shown.len()] = true;
+            assert_eq!(
+                prompts.propose_io(problem, &shown).unwrap().text,
+                format!("{prompt}<prog>")
+            );
+            let read = prompts.grammar.proposal(
+                problem,
+                completion.strip_suffix("<eos>").unwrap(),
+                FinishReason::Stop,
+                "",
+                1,
+            );
+            assert!(matches!(read, Ok(ProposalText::Io { program, .. }) if program == "def f(a):\n return [a,'a b']"));
+        }
+    }
+    assert_eq!(
+        seen, [true; 3],
+        "with none to as many references as the specification says"
+    );
+}
+
+#[test]
+fn function_proposals_list_different_inputs_and_a_message() {
+    let prompts = PromptSet::shipped("seedling").unwrap();
+    let sample = write(TaskKind::ProposeCodeF, 0);
+    let program = "def f(a):\n return [a,'a b']";
+    assert_eq!(
+        prompts.propose_function(program, 6).unwrap().text,
+        sample.prefix[0].text
+    );
+    let completion = text(&sample.prefix[1..]);
+    let read = prompts.grammar.proposal(
+        ProblemType::CodeF,
+        completion.strip_suffix("<eos>").unwrap(),
+        FinishReason::Stop,
+        "",
+        6,
+    );
+    let Ok(ProposalText::Function {
+        mut inputs,
+        message: said,
+    }) = read
+    else {
+        panic!("{read:?}")
+    };
+    inputs.sort();
+    inputs.dedup();
+    assert_eq!((inputs.len(), said), (6, message(program)));
+}
+
+#[test]
+fn solutions_answer_the_templates() {
+    let prompts = PromptSet::shipped("seedling").unwrap();
+    let program = "def f(a):\n return [a,'a b']";
+    for (task, sample) in [TaskKind::SolveCodeO, TaskKind::SolveCodeI].map(|task| (task, write(task, 5))) {
+        assert_eq!(sample.branches.len(), 3);
+        for branch in &sample.branches {
+            assert_eq!((branch[0].weight, branch[1].weight), (0.0, 1.0));
+            let prompt = text(&sample.prefix) + &branch[0].text;
+            let answer = branch[1].text.strip_suffix("<eos>").unwrap();
+            let (input, output, rendered) = match task {
+                TaskKind::SolveCodeO => {
+                    let input = branch[0].text.trim_start_matches("<in>").trim_end_matches("<out>");
+                    (input, answer, prompts.solve_output(program, input))
+                }
+                _ => {
+                    let output = branch[0].text.trim_start_matches("<out>").trim_end_matches("<in>");
+                    (answer, output, prompts.solve_input(program, output))
+                }
+            };
+            assert_eq!(rendered.unwrap().text, prompt);
+            assert_eq!(output, format!("[{input},'a b']"));
+        }
+    }
+    for item in 0..30 {
+        let sample = write(TaskKind::SolveCodeF, item);
+        let pairs = sample.prefix[0]
+            .text
+            .trim_end_matches("<prog>")
+            .split("<in>")
+            .skip(1)
+            .map(|pair| {
+                let (input, output) = pair.split_once("<out>").unwrap();
+                Pair {
+                    input: input.to_owned(),
+                    output: output.to_owned(),
+                }
+            });
+        let pairs: Vec<_> = pairs.collect();
+        assert!((1..=5).contains(&pairs.len()));
+        assert_eq!(
+            prompts.solve_function(&message(program), &pairs).unwrap().text,
+            sample.prefix[0].text
+        );
+        assert_eq!(sample.prefix[1].text, format!("{program}<eos>"));
+    }
+}

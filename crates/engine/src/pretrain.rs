@@ -1,0 +1,20 @@
+//! Training all parameters of a small model from nothing, on packed rows.
+//!
+//! The weights that learn are fp32; with bf16 the products are made with bf16 copies of them, as autocast does. Rows hold several
+//! samples that do not see each other, and a sample may have continuations that share their beginning and do not see each other
+//! either, so that one pass over a program serves many questions about it.
+
+mod attention;
+mod batch;
+mod checkpoint;
+mod folder;
+mod sample;
+mod schedule;
+mod trainer;
+mod weights;
+
+pub use batch::{PackedBatch, RowPacker};
+pub use folder::write_model_folder;
+pub use sample::{PackedSample, WeightedTokens};
+pub use schedule::Schedule;
+pub use trainer::{Pretrainer, StepReport};
