@@ -14,8 +14,11 @@ mod path;
 mod preset;
 mod presets;
 mod query;
+mod run_actions;
 mod run_archive;
+mod run_create;
 mod run_events;
+mod run_fork;
 mod run_lineage;
 mod run_matchups;
 mod run_members;
@@ -66,15 +69,15 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
         .service(metrics::metrics);
     config.service(
         scope("/api/v1")
-            .service(runs::create_run)
+            .service(run_create::create_run)
             .service(runs::list_runs)
             .service(runs::show_run)
-            .service(runs::update_run)
-            .service(runs::delete_run)
-            .service(runs::pause_run)
-            .service(runs::resume_run)
-            .service(runs::cancel_run)
-            .service(runs::fork_run)
+            .service(run_actions::update_run)
+            .service(run_actions::delete_run)
+            .service(run_actions::pause_run)
+            .service(run_actions::resume_run)
+            .service(run_actions::cancel_run)
+            .service(run_fork::fork_run)
             .service(run_steps::list_steps)
             .service(run_steps::show_step)
             .service(run_events::watch_run)

@@ -10,6 +10,6 @@ pub(crate) use begin::open_step;
 pub use begin::{NewEvaluation, NewRun, begin_evaluation, begin_run};
 pub use fork::{Fork, fork_run, state_at};
 pub use remove::remove_run;
-pub use state::{State, UnknownState, cancel, fail, pause, resume};
+pub use state::{State, UnknownState, cancel, fail, lock, pause, resume};
 pub(crate) use state::{restart, stop};
 pub use update::{RunChanges, update_run};

@@ -44,8 +44,12 @@ struct LogoutForm {
 
 /// The form; with `?token=` it logs in at once and sends the browser on to an address without the token.
 #[get("/login")]
-pub(crate) async fn login_form(request: HttpRequest, api: web::Data<Api>, link: web::Query<Link>) -> HttpResponse {
-    match &link.token {
+pub(crate) async fn login_form(
+    request: HttpRequest,
+    api: web::Data<Api>,
+    link: actix_web::Result<web::Query<Link>>,
+) -> HttpResponse {
+    match link.ok().and_then(|link| link.into_inner().token).as_deref() {
         Some(token) => log_in(&request, &api, token).await,
         None => page(None, actix_web::http::StatusCode::OK),
     }
@@ -53,7 +57,17 @@ pub(crate) async fn login_form(request: HttpRequest, api: web::Data<Api>, link: 
 
 /// Exchanges the form's token for a session.
 #[post("/login")]
-pub(crate) async fn login_post(request: HttpRequest, api: web::Data<Api>, form: web::Form<LoginForm>) -> HttpResponse {
+pub(crate) async fn login_post(
+    request: HttpRequest,
+    api: web::Data<Api>,
+    form: actix_web::Result<web::Form<LoginForm>>,
+) -> HttpResponse {
+    let Ok(form) = form else {
+        return page(
+            Some("The form holds no token."),
+            actix_web::http::StatusCode::BAD_REQUEST,
+        );
+    };
     if is_from_elsewhere(request.headers()) {
         return page(
             Some("The form was sent from another site."),

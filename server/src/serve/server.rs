@@ -93,6 +93,8 @@ impl Server {
                 .service(login_post)
                 .service(logout)
                 .service(login_files)
+                // Until there are pages, what a browser can use is the API's own.
+                .service(web::redirect("/", "/docs/"))
                 .service(web::redirect("/docs", "/docs/"))
                 .service(swagger)
                 .default_service(web::to(nothing_here))

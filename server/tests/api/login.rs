@@ -140,3 +140,28 @@ async fn a_browser_without_a_session_is_shown_the_form() {
     assert_eq!(reply.header("location"), "/login");
     server.stop().await;
 }
+
+#[actix_web::test]
+async fn a_form_without_a_token_is_shown_again() {
+    let server = TestServer::start().await;
+    let form = server
+        .anonymous()
+        .with("content-type", "application/x-www-form-urlencoded");
+    for body in ["", "tokens=x"] {
+        let sent = form.send(actix_web::http::Method::POST, "/login", Some(body.as_bytes().to_vec()));
+        let reply = sent.await.expect(400);
+        assert!(reply.header("content-type").starts_with("text/html"), "{body}: {reply:?}");
+    }
+    server.anonymous().get("/login?tokens=x").await.expect(200);
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn home_is_where_something_is() {
+    let server = TestServer::start().await;
+    let reader = server.actor(Scope::Read).await;
+    let (browser, _) = session_of(&server, &reader).await;
+    let reply = browser.clone().with("accept", "text/html").get("/").await.expect(307);
+    browser.get(reply.header("location")).await.expect(200);
+    server.stop().await;
+}

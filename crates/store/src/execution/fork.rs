@@ -74,7 +74,18 @@ pub async fn state_at(db: &PgPool, run: ExecutionId, step: u32) -> Result<RunSta
 
 /// Writes the branch: populations, members and their versions under new names of identity, so that the two runs may each
 /// go on from there. Problems, matchups and metrics of before stay with the run that they were made in.
+///
+/// # Errors
+/// [`StoreError::NoSuchStep`] where the branch's config leaves nothing to do.
 pub async fn fork_run(tx: &mut PgConnection, fork: &Fork<'_>) -> Result<()> {
+    if fork.step >= fork.config.steps {
+        return Err(StoreError::NoSuchStep {
+            run: fork.from,
+            step: fork.step,
+            first: 0,
+            last: fork.config.steps.saturating_sub(1),
+        });
+    }
     let mut memory = fork.state.memory.to_string();
     let mut rename = |old: Uuid, new: Uuid| memory = memory.replace(&old.to_string(), &new.to_string());
 

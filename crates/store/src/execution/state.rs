@@ -2,7 +2,7 @@
 
 use lyceum_core::id::ExecutionId;
 use serde::{Deserialize, Serialize};
-use sqlx::{PgConnection, PgPool};
+use sqlx::{Acquire, PgConnection, PgPool, Postgres};
 use std::{fmt, str::FromStr};
 
 use crate::{Result, StoreError, event};
@@ -73,11 +73,23 @@ impl FromStr for State {
     }
 }
 
+/// Keeps others from changing the state of an execution until the transaction ends.
+///
+/// # Errors
+/// [`StoreError::NotFound`].
+pub async fn lock(tx: &mut PgConnection, id: ExecutionId) -> Result<()> {
+    let found = sqlx::query("SELECT FROM executions WHERE id = $1 FOR NO KEY UPDATE").bind(id.0);
+    match found.fetch_optional(tx).await? {
+        Some(_) => Ok(()),
+        None => Err(StoreError::not_found("execution", id)),
+    }
+}
+
 /// Lets no further item of a running execution begin.
 ///
 /// # Errors
 /// [`StoreError::NotFound`], or [`StoreError::Conflict`] in another state.
-pub async fn pause(db: &PgPool, id: ExecutionId) -> Result<()> {
+pub async fn pause<'c>(db: impl Acquire<'c, Database = Postgres>, id: ExecutionId) -> Result<()> {
     change(db, id, &[State::Running], State::Paused, "running", "paused").await
 }
 
@@ -85,7 +97,7 @@ pub async fn pause(db: &PgPool, id: ExecutionId) -> Result<()> {
 ///
 /// # Errors
 /// [`StoreError::NotFound`], or [`StoreError::Conflict`] in another state.
-pub async fn resume(db: &PgPool, id: ExecutionId) -> Result<()> {
+pub async fn resume<'c>(db: impl Acquire<'c, Database = Postgres>, id: ExecutionId) -> Result<()> {
     change(
         db,
         id,
@@ -101,7 +113,7 @@ pub async fn resume(db: &PgPool, id: ExecutionId) -> Result<()> {
 ///
 /// # Errors
 /// [`StoreError::NotFound`], or [`StoreError::Conflict`] when it is over.
-pub async fn cancel(db: &PgPool, id: ExecutionId) -> Result<()> {
+pub async fn cancel<'c>(db: impl Acquire<'c, Database = Postgres>, id: ExecutionId) -> Result<()> {
     let open = [State::Running, State::Paused, State::Failed];
     change(
         db,
@@ -129,8 +141,8 @@ pub async fn fail(db: &PgPool, id: ExecutionId, error: &str) -> Result<()> {
     Ok(())
 }
 
-async fn change(
-    db: &PgPool,
+async fn change<'c>(
+    db: impl Acquire<'c, Database = Postgres>,
     id: ExecutionId,
     from: &[State],
     to: State,

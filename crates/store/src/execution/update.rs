@@ -1,7 +1,7 @@
 //! What may change about a run while it goes on: nothing that its arithmetic depends on.
 
 use lyceum_core::id::{ExecutionId, ExperimentId};
-use sqlx::PgPool;
+use sqlx::{Acquire, Postgres};
 
 use crate::{Result, StoreError, event};
 
@@ -26,7 +26,11 @@ pub struct RunChanges<'a> {
 ///
 /// # Errors
 /// [`StoreError::NotFound`].
-pub async fn update_run(db: &PgPool, id: ExecutionId, changes: &RunChanges<'_>) -> Result<()> {
+pub async fn update_run<'c>(
+    db: impl Acquire<'c, Database = Postgres>,
+    id: ExecutionId,
+    changes: &RunChanges<'_>,
+) -> Result<()> {
     let mut tx = db.begin().await?;
     let updated = sqlx::query(
         "UPDATE executions SET priority = coalesce($2, priority), updated_at = now(),

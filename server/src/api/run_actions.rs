@@ -1,0 +1,166 @@
+//! What is done to a run that is there.
+
+use actix_web::{HttpRequest, HttpResponse, delete, patch, post, web};
+use lyceum_core::id::ExecutionId;
+use lyceum_store::{
+    StoreError,
+    execution::{self, RunChanges},
+    list::{self, RunDetail},
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use sqlx::PgConnection;
+use utoipa::ToSchema;
+
+use super::{
+    Api,
+    answer::{Answer, check_if_match},
+    document::{Document, Sent},
+    runs::find_experiment,
+};
+use crate::problem::Problem;
+
+/// What to change about a run.
+#[derive(Debug, Deserialize, JsonSchema, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct UpdateRun {
+    /// What people call it.
+    #[schemars(length(min = 1, max = 200))]
+    #[schema(min_length = 1, max_length = 200)]
+    name: Option<String>,
+    /// Anything.
+    #[schemars(length(max = 20000))]
+    #[schema(max_length = 20000)]
+    note: Option<String>,
+    /// Labels.
+    #[schemars(length(max = 50))]
+    #[schema(max_items = 50)]
+    tags: Option<Vec<String>>,
+    /// The experiment that it belongs to, by name or id.
+    experiment: Option<String>,
+    /// Items of a run with a higher priority go first.
+    #[schemars(range(min = -100, max = 100))]
+    #[schema(minimum = -100, maximum = 100)]
+    priority: Option<i16>,
+    /// Items that are worked on at once, at most; 0 is no limit.
+    #[schemars(range(max = 1_000_000))]
+    #[schema(maximum = 1_000_000)]
+    max_concurrent: Option<u32>,
+}
+
+impl Sent for UpdateRun {}
+
+/// Does `act` to a run that is still what the request says it is (`If-Match`), and answers what became of it. Nobody else
+/// changes its state between the look and the act.
+async fn change(
+    request: &HttpRequest,
+    api: &Api,
+    id: ExecutionId,
+    act: impl AsyncFnOnce(&mut PgConnection) -> Result<(), StoreError>,
+) -> Result<RunDetail, Problem> {
+    let mut tx = api.store.pool().begin().await.map_err(StoreError::from)?;
+    execution::lock(&mut tx, id).await?;
+    check_if_match(request, &list::run(&mut *tx, id).await?)?;
+    act(&mut tx).await?;
+    let run = list::run(&mut *tx, id).await?;
+    tx.commit().await.map_err(StoreError::from)?;
+    Ok(run)
+}
+
+/// Change what people say of a run, and how it shares the workers.
+#[utoipa::path(
+    tag = "runs",
+    params(("id" = Uuid, Path, description = "The run"), ("If-Match" = Option<String>, Header, description = "The ETag that the run must have")),
+    request_body = UpdateRun,
+    responses((status = 200, description = "The run", body = RunDetail)),
+    security(("token" = ["write"]))
+)]
+#[patch("/runs/{id}")]
+pub(crate) async fn update_run(
+    request: HttpRequest,
+    api: web::Data<Api>,
+    id: web::Path<ExecutionId>,
+    sent: Document<UpdateRun>,
+) -> Result<Answer<RunDetail>, Problem> {
+    let changes = RunChanges {
+        name: sent.value.name.as_deref(),
+        note: sent.value.note.as_deref(),
+        tags: sent.value.tags.as_deref(),
+        experiment: find_experiment(api.store.pool(), sent.value.experiment.as_deref()).await?,
+        priority: sent.value.priority,
+        max_concurrent: sent.value.max_concurrent,
+    };
+    let run = change(&request, &api, *id, async |db| {
+        execution::update_run(db, *id, &changes).await
+    })
+    .await?;
+    Ok(Answer::ok(run))
+}
+
+/// Delete a run that is over, with everything that was made in it.
+#[utoipa::path(
+    tag = "runs",
+    params(("id" = Uuid, Path, description = "The run")),
+    responses((status = 204, description = "It is gone")),
+    security(("token" = ["write"]))
+)]
+#[delete("/runs/{id}")]
+pub(crate) async fn delete_run(api: web::Data<Api>, id: web::Path<ExecutionId>) -> Result<HttpResponse, Problem> {
+    execution::remove_run(api.store.pool(), *id).await?;
+    tracing::info!(run.id = %id, "deleted run {id}");
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// Let no further work of a run begin.
+#[utoipa::path(
+    tag = "runs",
+    params(("id" = Uuid, Path, description = "The run"), ("If-Match" = Option<String>, Header, description = "The ETag that the run must have")),
+    responses((status = 202, description = "The run", body = RunDetail)),
+    security(("token" = ["write"]))
+)]
+#[post("/runs/{id}/pause")]
+pub(crate) async fn pause_run(
+    request: HttpRequest,
+    api: web::Data<Api>,
+    id: web::Path<ExecutionId>,
+) -> Result<Answer<RunDetail>, Problem> {
+    let run = change(&request, &api, *id, async |db| execution::pause(db, *id).await).await?;
+    tracing::info!(run.id = %id, "paused run {id}");
+    Ok(Answer::accepted(run))
+}
+
+/// Let a paused run go on.
+#[utoipa::path(
+    tag = "runs",
+    params(("id" = Uuid, Path, description = "The run"), ("If-Match" = Option<String>, Header, description = "The ETag that the run must have")),
+    responses((status = 202, description = "The run", body = RunDetail)),
+    security(("token" = ["write"]))
+)]
+#[post("/runs/{id}/resume")]
+pub(crate) async fn resume_run(
+    request: HttpRequest,
+    api: web::Data<Api>,
+    id: web::Path<ExecutionId>,
+) -> Result<Answer<RunDetail>, Problem> {
+    let run = change(&request, &api, *id, async |db| execution::resume(db, *id).await).await?;
+    tracing::info!(run.id = %id, "resumed run {id}");
+    Ok(Answer::accepted(run))
+}
+
+/// End a run that is not over. What is being done for it is dropped.
+#[utoipa::path(
+    tag = "runs",
+    params(("id" = Uuid, Path, description = "The run"), ("If-Match" = Option<String>, Header, description = "The ETag that the run must have")),
+    responses((status = 202, description = "The run", body = RunDetail)),
+    security(("token" = ["write"]))
+)]
+#[post("/runs/{id}/cancel")]
+pub(crate) async fn cancel_run(
+    request: HttpRequest,
+    api: web::Data<Api>,
+    id: web::Path<ExecutionId>,
+) -> Result<Answer<RunDetail>, Problem> {
+    let run = change(&request, &api, *id, async |db| execution::cancel(db, *id).await).await?;
+    tracing::info!(run.id = %id, "cancelled run {id}");
+    Ok(Answer::accepted(run))
+}

@@ -1,0 +1,190 @@
+//! Creating a run from a preset or a config.
+
+use actix_web::{post, web};
+use lyceum_core::{
+    config::{RunConfig, apply_overrides, pointer_token, resolve},
+    fault::{Fault, Faults},
+    id::ExecutionId,
+};
+use lyceum_store::{
+    execution::{self, NewRun},
+    list::{self, RunDetail},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use super::{
+    Api,
+    answer::Answer,
+    document::{Document, Sent},
+    idempotent::{Begun, IdempotencyKey},
+    query::Query,
+    runs::find_experiment,
+};
+use crate::{log::TraceId, problem::Problem};
+
+/// A run to be created: from a preset or a config, one of the two.
+#[derive(Debug, Deserialize, JsonSchema, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CreateRun {
+    /// A preset, by name (`GET /api/v1/presets`).
+    preset: Option<String>,
+    /// A run config (`GET /api/v1/schema/run-config`).
+    #[schema(value_type = Option<Object>)]
+    config: Option<Map<String, Value>>,
+    /// What people call it; the preset or the recipe where it is left out.
+    #[schemars(length(min = 1, max = 200))]
+    #[schema(min_length = 1, max_length = 200)]
+    name: Option<String>,
+    /// The experiment that it belongs to, by name or id.
+    experiment: Option<String>,
+    /// Values over the config's own, by dotted path, such as `populations.main.lora.r`.
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    overrides: BTreeMap<String, Value>,
+    /// Labels.
+    #[serde(default)]
+    #[schemars(length(max = 50))]
+    #[schema(max_items = 50)]
+    tags: Vec<String>,
+    /// Anything.
+    #[serde(default)]
+    #[schemars(length(max = 20000))]
+    #[schema(max_length = 20000)]
+    note: String,
+}
+
+/// Whether to create, or only to say what would be.
+#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct CreateRunQuery {
+    /// `true` creates nothing and answers the resolved config.
+    dry_run: Option<bool>,
+}
+
+/// What a run would be.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ResolvedRun {
+    /// The config with every default written out.
+    #[schema(value_type = Object)]
+    config: Value,
+    /// Names of its metrics.
+    metrics: Vec<&'static str>,
+}
+
+impl Sent for CreateRun {}
+
+/// Create a run, which begins at once.
+#[utoipa::path(
+    tag = "runs",
+    params(CreateRunQuery, ("Idempotency-Key" = Option<String>, Header, description = "Repeats the answer of the request that had it")),
+    request_body = CreateRun,
+    responses(
+        (status = 201, description = "The run", body = RunDetail),
+        (status = 200, description = "What it would be (`dry_run`)", body = ResolvedRun),
+    ),
+    security(("token" = ["write"]))
+)]
+#[post("/runs")]
+pub(crate) async fn create_run(
+    api: web::Data<Api>,
+    query: Query<CreateRunQuery>,
+    key: IdempotencyKey,
+    trace: TraceId,
+    sent: Document<CreateRun>,
+) -> Result<Answer<Value>, Problem> {
+    let request = &sent.value;
+    let config = configured(&api, request)?;
+    let recipe = api
+        .registry
+        .get(&config.recipe)
+        .map_err(|unknown| Problem::unprocessable(unknown.to_string()))?;
+    if query.0.dry_run == Some(true) {
+        let config = serde_json::to_value(&config).map_err(|error| Problem::internal(&error))?;
+        let resolved = ResolvedRun {
+            config,
+            metrics: recipe.metrics().to_vec(),
+        };
+        let body = serde_json::to_value(resolved).map_err(|error| Problem::internal(&error))?;
+        return Ok(Answer::ok(body));
+    }
+    let experiment = find_experiment(api.store.pool(), request.experiment.as_deref()).await?;
+    let mut creation = match key.begin(api.store.pool(), sent.fingerprint).await? {
+        Begun::New(creation) => creation,
+        Begun::Answered(answer) => return Ok(answer),
+    };
+    let id = ExecutionId(Uuid::now_v7());
+    let state = recipe
+        .begin(id, &config)
+        .map_err(|error| Problem::unprocessable(error.to_string()))?;
+    let new = NewRun {
+        name: request
+            .name
+            .as_deref()
+            .or(request.preset.as_deref())
+            .unwrap_or(&config.recipe),
+        experiment,
+        preset: request.preset.as_deref(),
+        tags: &request.tags,
+        note: &request.note,
+        config: &config,
+        state: &state,
+        metrics: recipe.metrics(),
+        trace_id: Some(trace.as_str()),
+        forked_from: None,
+    };
+    execution::begin_run(&mut creation.tx, &new).await?;
+    let run = list::run(&mut *creation.tx, id).await?;
+    let answer = creation.finish(&run, &format!("/api/v1/runs/{id}")).await?;
+    tracing::info!(run.id = %id, recipe = config.recipe, "created run {id}");
+    Ok(answer)
+}
+
+/// The resolved config of a request.
+fn configured(api: &Api, request: &CreateRun) -> Result<RunConfig, Problem> {
+    let mut document = match (&request.preset, &request.config) {
+        (Some(_), Some(_)) => {
+            return Err(Problem::invalid(vec![Fault::new(
+                "/config",
+                "a preset is named too; send one of the two",
+            )]));
+        }
+        (None, None) => {
+            return Err(Problem::invalid(vec![Fault::new(
+                "",
+                "send a `preset` by name or a `config`",
+            )]));
+        }
+        (Some(name), None) => {
+            api.presets
+                .get(name)
+                .map_err(|unknown| Problem::invalid(vec![Fault::new("/preset", unknown)]))?
+                .config
+        }
+        (None, Some(config)) => Value::Object(config.clone()),
+    };
+    apply_overrides(&mut document, &request.overrides)?;
+    let config = resolve(&document, &api.registry);
+    config.map_err(|faults| placed(faults, &request.overrides, request.preset.as_deref()))
+}
+
+/// Faults of a config, said at the place of the request that they come from.
+pub(super) fn placed(faults: Faults, overrides: &BTreeMap<String, Value>, preset: Option<&str>) -> Problem {
+    let place = |fault: Fault| {
+        let dotted = fault.pointer.trim_start_matches('/').replace('/', ".");
+        let overridden = overrides
+            .keys()
+            .find(|path| dotted == **path || dotted.starts_with(&format!("{path}.")));
+        match (overridden, preset) {
+            (Some(path), _) => Fault::new(format!("/overrides/{}", pointer_token(path)), fault.detail),
+            (None, Some(preset)) => Fault::new("/preset", format!("in `{preset}`: {fault}")),
+            (None, None) => Fault::new(format!("/config{}", fault.pointer), fault.detail),
+        }
+    };
+    Problem::invalid(faults.0.into_iter().map(place).collect())
+}

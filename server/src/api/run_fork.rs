@@ -1,0 +1,120 @@
+//! Branching a run off at a step.
+
+use actix_web::{post, web};
+use lyceum_core::{
+    config::{apply_overrides, resolve},
+    fault::Fault,
+    id::ExecutionId,
+};
+use lyceum_store::{
+    execution::{self, Fork},
+    list::{self, RunDetail},
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::{
+    Api,
+    answer::Answer,
+    document::{Document, Sent},
+    idempotent::{Begun, IdempotencyKey},
+    run_create::placed,
+};
+use crate::{log::TraceId, problem::Problem};
+
+/// Where to branch a run off, and what to change.
+#[derive(Debug, Deserialize, JsonSchema, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ForkRun {
+    /// The step before which it branches off.
+    #[schemars(range(max = 1_000_000))]
+    #[schema(maximum = 1_000_000)]
+    step: u32,
+    /// What people call the branch.
+    #[schemars(length(min = 1, max = 200))]
+    #[schema(min_length = 1, max_length = 200)]
+    name: Option<String>,
+    /// Values over the config's own, by dotted path.
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    overrides: BTreeMap<String, Value>,
+}
+
+impl Sent for ForkRun {}
+
+/// Branch a run off at a step, under its own config or a changed one.
+#[utoipa::path(
+    tag = "runs",
+    params(
+        ("id" = Uuid, Path, description = "The run that it branches off from"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Repeats the answer of the request that had it"),
+    ),
+    request_body = ForkRun,
+    responses((status = 201, description = "The new run", body = RunDetail)),
+    security(("token" = ["write"]))
+)]
+#[post("/runs/{id}/fork")]
+pub(crate) async fn fork_run(
+    api: web::Data<Api>,
+    id: web::Path<ExecutionId>,
+    key: IdempotencyKey,
+    trace: TraceId,
+    sent: Document<ForkRun>,
+) -> Result<Answer<Value>, Problem> {
+    let db = api.store.pool();
+    let fork = &sent.value;
+    let origin = list::run(db, *id).await?;
+    let mut document = origin.config.clone();
+    apply_overrides(&mut document, &fork.overrides)?;
+    let config = resolve(&document, &api.registry).map_err(|faults| placed(faults, &fork.overrides, None))?;
+    if config.recipe != origin.run.recipe {
+        let detail = format!("a branch goes on with the recipe of its run, {}", origin.run.recipe);
+        return Err(Problem::invalid(vec![Fault::new("/overrides/recipe", detail)]));
+    }
+    let recipe = api
+        .registry
+        .get(&config.recipe)
+        .map_err(|unknown| Problem::unprocessable(unknown.to_string()))?;
+    if fork.step >= config.steps {
+        let detail = format!(
+            "{} leaves nothing to do: the config has {} steps",
+            fork.step, config.steps
+        );
+        return Err(Problem::invalid(vec![Fault::new("/step", detail)]));
+    }
+    let state = execution::state_at(db, *id, fork.step).await?;
+    let mut creation = match key.begin(db, sent.fingerprint).await? {
+        Begun::New(creation) => creation,
+        Begun::Answered(answer) => return Ok(answer),
+    };
+    let new = ExecutionId(Uuid::now_v7());
+    let name = fork
+        .name
+        .clone()
+        .unwrap_or_else(|| branch_name(&origin.run.name, fork.step));
+    let fork = Fork {
+        id: new,
+        from: *id,
+        step: fork.step,
+        state,
+        name: &name,
+        config: &config,
+        metrics: recipe.metrics(),
+        trace_id: Some(trace.as_str()),
+    };
+    execution::fork_run(&mut creation.tx, &fork).await?;
+    let run = list::run(&mut *creation.tx, new).await?;
+    let answer = creation.finish(&run, &format!("/api/v1/runs/{new}")).await?;
+    tracing::info!(run.id = %new, run.forked_from = %id, "forked run {id} at step {} into {new}", fork.step);
+    Ok(answer)
+}
+
+/// Names have 200 characters at most.
+fn branch_name(name: &str, step: u32) -> String {
+    let kept: String = name.chars().take(170).collect();
+    format!("{kept} (from step {step})")
+}
