@@ -2,7 +2,9 @@
 
 mod allotment;
 mod cache;
+mod lanes;
 mod mask;
+mod prefill;
 mod request;
 mod run;
 mod sampler;
@@ -13,7 +15,7 @@ pub use request::{Completion, FinishReason, GenerationRequest, GenerationResult,
 
 use crate::error::{EngineError, Result};
 use crate::model::Model;
-use crate::population::Population;
+use crate::population::{LayerAdapters, Population};
 use crate::tokenizer::Tokenizer;
 use run::Run;
 
@@ -96,9 +98,28 @@ impl Generator<'_> {
         for request in requests {
             request.check(self.model, self.population.map_or(0, Population::members))?;
         }
+        let adapters = match self.population {
+            Some(population) => self.model.arrange_adapters(population)?,
+            None => Vec::new(),
+        };
+        let lanes = lanes::divide(requests, options, self.model.placement.device);
+        if lanes.len() > 1 {
+            return self.generate_in_lanes(&adapters, requests, options, &lanes, observe);
+        }
+        self.generate_together(&adapters, requests, options, observe)
+    }
+
+    /// Completes requests that were checked, in one batch.
+    fn generate_together(
+        &self,
+        adapters: &[LayerAdapters],
+        requests: &[GenerationRequest],
+        options: &GenerationOptions,
+        observe: &mut dyn FnMut(GenerationEvent<'_>),
+    ) -> Result<Generated> {
         let samples: usize = requests.iter().map(|request| request.n).sum();
         let mut slots = options.max_slots.clamp(1, samples.max(1));
-        let mut run = Run::new(self, requests, options)?;
+        let mut run = Run::new(self, adapters, requests, options)?;
         let mut halved = Vec::new();
         while let Err(error) = run.complete(slots, observe) {
             if !error.is_out_of_memory() {

@@ -13,6 +13,7 @@ pub mod evolve;
 pub mod floor;
 pub mod generate;
 pub mod hub;
+mod lanes;
 pub mod learn;
 pub mod merge;
 pub mod model;

@@ -10,7 +10,7 @@ mod rope;
 
 pub use attention::{Attend, CausalAttention};
 pub(crate) use layer::rotated_heads;
-pub use layer::{Adapted, LayerWeights, decoder_layer};
+pub use layer::{Adapted, LayerWeights, OutputRows, decoder_layer};
 pub(crate) use mlp::gated;
 pub(crate) use norm::rms_norm;
 pub use rope::RopeTables;
@@ -68,6 +68,18 @@ impl Model {
         })
     }
 
+    /// Another handle on the same weights, for another thread.
+    pub fn share(&self) -> Self {
+        Self {
+            config: self.config.clone(),
+            placement: self.placement,
+            embed_tokens: self.embed_tokens.shallow_clone(),
+            layers: self.layers.iter().map(LayerWeights::share).collect(),
+            norm: self.norm.shallow_clone(),
+            lm_head: self.lm_head.shallow_clone(),
+        }
+    }
+
     /// Embeds ids `[..]` to `[.., hidden_size]`.
     pub fn embed(&self, ids: &Tensor) -> Result<Tensor> {
         Ok(Tensor::f_embedding(&self.embed_tokens, ids, -1, false, false)?)
@@ -78,14 +90,20 @@ impl Model {
         RopeTables::new(&self.config, length, self.placement)
     }
 
-    /// Arranges every layer's adapters for batches grouped by `groups`.
-    pub fn prepare_adapters(&self, population: &Population, groups: &RowGroups) -> Result<Vec<LayerAdapters>> {
+    /// Arranges every layer's adapters for batches in which all members have rows.
+    pub fn arrange_adapters(&self, population: &Population) -> Result<Vec<LayerAdapters>> {
         let kind = self.placement.precision.kind();
         population
             .layers
             .iter()
-            .map(|factors| LayerAdapters::prepare(factors, &population.shape, &self.config, groups, kind))
+            .map(|factors| LayerAdapters::arrange(factors, &population.shape, &self.config, kind))
             .collect()
+    }
+
+    /// Arranges every layer's adapters for batches grouped by `groups`.
+    pub fn prepare_adapters(&self, population: &Population, groups: &RowGroups) -> Result<Vec<LayerAdapters>> {
+        let arranged = self.arrange_adapters(population)?;
+        arranged.iter().map(|layer| layer.select(groups)).collect()
     }
 
     /// Hidden states before the final norm, `[sequences, length, hidden_size]`, of ids `[sequences, length]` at the
@@ -97,13 +115,37 @@ impl Model {
         adapters: Option<(&[LayerAdapters], &RowGroups)>,
         attention: &dyn Attend,
     ) -> Result<Tensor> {
+        self.forward_to(ids, rope, adapters, attention, None)
+    }
+
+    /// The same for some of the rows only, `[R, hidden_size]`: the last layer is not computed for the others.
+    pub fn forward_rows(
+        &self,
+        ids: &Tensor,
+        rope: &RopeTables,
+        adapters: Option<(&[LayerAdapters], &RowGroups)>,
+        attention: &dyn Attend,
+        output: OutputRows<'_>,
+    ) -> Result<Tensor> {
+        self.forward_to(ids, rope, adapters, attention, Some(output))
+    }
+
+    fn forward_to(
+        &self,
+        ids: &Tensor,
+        rope: &RopeTables,
+        adapters: Option<(&[LayerAdapters], &RowGroups)>,
+        attention: &dyn Attend,
+        output: Option<OutputRows<'_>>,
+    ) -> Result<Tensor> {
         let mut hidden = self.embed(ids)?;
         for (index, weights) in self.layers.iter().enumerate() {
             let adapted = adapters.map(|(layers, groups)| Adapted {
                 adapters: &layers[index],
                 groups,
             });
-            hidden = decoder_layer(&self.config, weights, adapted, index, &hidden, rope, attention)?;
+            let output = output.filter(|_| index + 1 == self.layers.len());
+            hidden = decoder_layer(&self.config, weights, adapted, index, &hidden, rope, attention, output)?;
         }
         Ok(hidden)
     }

@@ -4,6 +4,7 @@ mod factors;
 mod groups;
 mod low_rank;
 mod projection;
+mod selection;
 mod shape;
 
 pub use factors::{Factors, LayerFactors};
@@ -121,6 +122,15 @@ impl Population {
         Ok(Self {
             shape: self.shape.clone(),
             layers,
+            members: self.members,
+        })
+    }
+
+    /// Another handle on the same weights, for another thread.
+    pub fn share(&self) -> Result<Self> {
+        Ok(Self {
+            shape: self.shape.clone(),
+            layers: self.map(|tensor| Ok(tensor.shallow_clone()))?,
             members: self.members,
         })
     }

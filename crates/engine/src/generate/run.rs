@@ -1,27 +1,30 @@
 //! The state of one batch: what waits, what is decoded in which slot, what is over.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use tch::Tensor;
 
 use super::allotment::allot;
-use super::cache::{DecodeAttention, KvCache, PromptCache};
+use super::cache::{DecodeAttention, KvCache};
+use super::prefill::Prompts;
 use super::request::{Completion, FinishReason, GenerationRequest, GenerationResult};
 use super::sampler::{Draw, Drawn, draw};
 use super::stop::Stop;
 use super::{GenerationEvent, GenerationOptions, Generator};
 use crate::error::Result;
-use crate::model::{Model, RopeTables};
-use crate::population::{LayerAdapters, Population, RowGroups};
+use crate::model::RopeTables;
+use crate::population::{LayerAdapters, RowGroups};
 
 pub(super) struct Run<'a> {
-    generator: &'a Generator<'a>,
-    requests: &'a [GenerationRequest],
-    options: &'a GenerationOptions,
+    pub(super) generator: &'a Generator<'a>,
+    pub(super) requests: &'a [GenerationRequest],
+    pub(super) options: &'a GenerationOptions,
     stops: Vec<Stop>,
     mask: Option<Tensor>,
-    rope: RopeTables,
+    pub(super) rope: RopeTables,
+    /// All members' adapters, arranged for the layers' products; empty without a population.
+    adapters: &'a [LayerAdapters],
     /// Completions that are over, by request and sample; they survive a restart with fewer slots.
     completions: Vec<Vec<Option<Completion>>>,
     results: Vec<Option<GenerationResult>>,
@@ -37,24 +40,14 @@ struct Group {
     rows: Vec<Option<Running>>,
 }
 
-struct Running {
+pub(super) struct Running {
     /// The row of the batch, and of the cache.
     slot: i64,
-    request: usize,
+    pub(super) request: usize,
     sample: usize,
     ids: Vec<i64>,
     logprobs: Vec<f32>,
     sampling_logprobs: Vec<f32>,
-}
-
-/// Prefilled prompts whose samples have not all been let in yet: where they are, by request.
-type Prompts = HashMap<usize, (Rc<Prefilled>, i64)>;
-
-/// Prompts that were prefilled together.
-struct Prefilled {
-    cache: PromptCache,
-    /// Logits after each prompt, `[prompts, vocab_size]`.
-    logits: Tensor,
 }
 
 /// What the layers need to know about the rows of a decoding batch; stays the same until the rows are dealt anew.
@@ -66,6 +59,7 @@ struct Rows {
 impl<'a> Run<'a> {
     pub(super) fn new(
         generator: &'a Generator<'a>,
+        adapters: &'a [LayerAdapters],
         requests: &'a [GenerationRequest],
         options: &'a GenerationOptions,
     ) -> Result<Self> {
@@ -90,6 +84,7 @@ impl<'a> Run<'a> {
             stops,
             mask: mask.transpose()?,
             rope: model.rope_tables(longest as i64)?,
+            adapters,
             completions: requests.iter().map(|request| vec![None; request.n]).collect(),
             results: vec![None; requests.len()],
             tokens: 0,
@@ -156,7 +151,7 @@ impl<'a> Run<'a> {
 
     /// Deals the slots among the groups that are not over, and moves the sequences in flight to their new rows.
     fn deal(&self, groups: &mut Vec<Group>, slots: usize, previous: Option<Rows>) -> Result<Rows> {
-        let Generator { model, population, .. } = *self.generator;
+        let model = self.generator.model;
         let device = model.placement.device;
         groups.retain(|group| !group.queue.is_empty() || group.active() > 0);
         let active: Vec<usize> = groups.iter().map(Group::active).collect();
@@ -193,7 +188,7 @@ impl<'a> Run<'a> {
         };
         Ok(Rows {
             cache,
-            adapters: adapters_of(model, population, &members, 1)?,
+            adapters: self.adapters_of(&members, 1)?,
         })
     }
 
@@ -255,66 +250,6 @@ impl<'a> Run<'a> {
         Ok(any)
     }
 
-    /// Runs the prompts that are not prefilled yet through the model, in passes of bounded size.
-    fn prefill(&self, admitted: &[Running], prompts: &mut Prompts) -> Result<()> {
-        let mut new: Vec<usize> = Vec::new();
-        for running in admitted {
-            // The samples of a request are adjacent.
-            if !prompts.contains_key(&running.request) && new.last() != Some(&running.request) {
-                new.push(running.request);
-            }
-        }
-        let mut rest = new.as_slice();
-        while !rest.is_empty() {
-            let mut longest = 0;
-            let fits = |&(count, &request): &(usize, &usize)| {
-                longest = longest.max(self.requests[request].prompt.len());
-                count == 0 || (count + 1) * longest <= self.options.prefill_tokens
-            };
-            let count = rest.iter().enumerate().take_while(fits).count();
-            let (pass, others) = rest.split_at(count);
-            let prefilled = Rc::new(self.prefill_pass(pass)?);
-            prompts.extend(
-                pass.iter()
-                    .zip(0..)
-                    .map(|(&request, row)| (request, (Rc::clone(&prefilled), row))),
-            );
-            rest = others;
-        }
-        Ok(())
-    }
-
-    fn prefill_pass(&self, requests: &[usize]) -> Result<Prefilled> {
-        let Generator { model, population, .. } = *self.generator;
-        let device = model.placement.device;
-        let prompts: Vec<&Vec<i64>> = requests.iter().map(|&request| &self.requests[request].prompt).collect();
-        let length = prompts.iter().map(|prompt| prompt.len()).max().unwrap_or(0);
-        let mut padded = vec![0; prompts.len() * length];
-        for (row, prompt) in padded.chunks_mut(length).zip(&prompts) {
-            row[..prompt.len()].copy_from_slice(prompt);
-        }
-        let count = prompts.len() as i64;
-        let ids = Tensor::f_from_slice(&padded)?
-            .f_view([count, length as i64])?
-            .f_to_device(device)?;
-        let members: Vec<_> = requests.iter().map(|&request| self.requests[request].adapter).collect();
-        let adapters = adapters_of(model, population, &members, length as i64)?;
-        let adapters = adapters.as_ref().map(|(layers, groups)| (layers.as_slice(), groups));
-        let cache = PromptCache::default();
-        let hidden = model.forward(&ids, &self.rope.first(length as i64)?, adapters, &cache)?;
-        let last: Vec<i64> = prompts
-            .iter()
-            .zip(0..)
-            .map(|(prompt, row)| row * length as i64 + prompt.len() as i64 - 1)
-            .collect();
-        let last = Tensor::f_from_slice(&last)?.f_to_device(device)?;
-        let hidden = hidden.f_view([count * length as i64, -1])?.f_index_select(0, &last)?;
-        Ok(Prefilled {
-            cache,
-            logits: model.logits(&model.final_norm(&hidden)?)?,
-        })
-    }
-
     /// Generates one token for every sequence in flight.
     fn decode(
         &mut self,
@@ -366,6 +301,21 @@ impl<'a> Run<'a> {
             tokens: self.tokens,
         });
         Ok(())
+    }
+
+    /// The adapters of sequences of `length` tokens; `None` if none has one.
+    pub(super) fn adapters_of(
+        &self,
+        members: &[Option<usize>],
+        length: i64,
+    ) -> Result<Option<(Vec<LayerAdapters>, RowGroups)>> {
+        let Generator { model, population, .. } = *self.generator;
+        let Some(population) = population else { return Ok(None) };
+        let Some(groups) = RowGroups::new(members, length, population.members(), model.placement.device)? else {
+            return Ok(None);
+        };
+        let layers = self.adapters.iter().map(|layer| layer.select(&groups));
+        Ok(Some((layers.collect::<Result<_>>()?, groups)))
     }
 
     /// Position of a sequence's newest token.
@@ -467,18 +417,4 @@ fn put_back(groups: &mut [Group], running: Vec<Running>) {
         let slot = running.slot as usize;
         *rows[slot] = Some(running);
     }
-}
-
-/// The adapters of sequences of `length` tokens, arranged; `None` if none has one.
-fn adapters_of(
-    model: &Model,
-    population: Option<&Population>,
-    members: &[Option<usize>],
-    length: i64,
-) -> Result<Option<(Vec<LayerAdapters>, RowGroups)>> {
-    let Some(population) = population else { return Ok(None) };
-    let Some(groups) = RowGroups::new(members, length, population.members(), model.placement.device)? else {
-        return Ok(None);
-    };
-    Ok(Some((model.prepare_adapters(population, &groups)?, groups)))
 }

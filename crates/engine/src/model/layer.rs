@@ -34,6 +34,21 @@ pub struct LayerWeights {
 }
 
 impl LayerWeights {
+    /// Another handle on the same weights, for another thread.
+    pub fn share(&self) -> Self {
+        let shared = |weight: &Option<Tensor>| weight.as_ref().map(Tensor::shallow_clone);
+        Self {
+            input_layernorm: self.input_layernorm.shallow_clone(),
+            qkv_proj: self.qkv_proj.shallow_clone(),
+            qkv_bias: shared(&self.qkv_bias),
+            qk_norm: shared(&self.qk_norm),
+            o_proj: self.o_proj.shallow_clone(),
+            post_attention_layernorm: self.post_attention_layernorm.shallow_clone(),
+            gate_up_proj: self.gate_up_proj.shallow_clone(),
+            down_proj: self.down_proj.shallow_clone(),
+        }
+    }
+
     pub(super) fn load(
         checkpoint: &Checkpoint,
         config: &ModelConfig,
@@ -121,8 +136,20 @@ pub(crate) fn rotated_heads(
     Ok((parts.swap_remove(0), key, value))
 }
 
+/// The rows of a batch that a layer's output is wanted of, where it is not all of them: the rest is needed as keys and
+/// values only.
+#[derive(Debug, Clone, Copy)]
+pub struct OutputRows<'a> {
+    /// Indices among the `sequences · length` rows, `[R]`.
+    pub rows: &'a Tensor,
+    /// Which of them belong to which member; `None` if no row has an adapter.
+    pub groups: Option<&'a RowGroups>,
+}
+
 /// Applies a layer to hidden states `[sequences, length, hidden_size]`. A pure function of its arguments (but for what
-/// `attention` keeps), so a caller may run it again to recompute activations.
+/// `attention` keeps), so a caller may run it again to recompute activations. With `output` it answers
+/// `[R, hidden_size]`, else the shape of `hidden`.
+#[expect(clippy::too_many_arguments, reason = "a layer is a pure function of all of these")]
 pub fn decoder_layer(
     config: &ModelConfig,
     weights: &LayerWeights,
@@ -131,28 +158,57 @@ pub fn decoder_layer(
     hidden: &Tensor,
     rope: &RopeTables,
     attention: &dyn Attend,
+    output: Option<OutputRows<'_>>,
 ) -> Result<Tensor> {
     let (sequences, length, width) = hidden.size3()?;
-    let project = |x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, pick: fn(&LayerAdapters) -> &Option<LowRank>| {
-        let base = x.f_linear(weight, bias)?;
-        match adapted.and_then(|Adapted { adapters, groups }| Some((pick(adapters).as_ref()?, groups))) {
-            Some((low_rank, groups)) => low_rank.add_to(base, x, groups),
-            None => Ok(base),
-        }
-    };
-
-    let hidden = hidden.f_reshape([sequences * length, width])?;
-    let normed = rms_norm(&hidden, &weights.input_layernorm, config.rms_norm_eps)?;
-    let qkv = project(&normed, &weights.qkv_proj, weights.qkv_bias.as_ref(), |layer| {
-        &layer.qkv
-    })?;
+    let rows = hidden.f_reshape([sequences * length, width])?;
+    let normed = rms_norm(&rows, &weights.input_layernorm, config.rms_norm_eps)?;
+    let qkv = project(
+        &normed,
+        &weights.qkv_proj,
+        weights.qkv_bias.as_ref(),
+        adapted,
+        |layer| &layer.qkv,
+    )?;
     let (query, key, value) = rotated_heads(config, weights, &qkv.f_view([sequences, length, -1])?, rope)?;
     let attended = attention.attend(index, &query, &key, &value)?;
     let attended = attended.f_view([sequences * length, config.query_size()])?;
-    let hidden = hidden.f_add(&project(&attended, &weights.o_proj, None, |layer| &layer.o)?)?;
+    let Some(OutputRows { rows: wanted, groups }) = output else {
+        let hidden = attention_and_mlp_outputs(config, weights, adapted, &rows, &attended)?;
+        return Ok(hidden.f_view([sequences, length, width])?);
+    };
+    let adapted = adapted.and_then(|Adapted { adapters, .. }| groups.map(|groups| Adapted { adapters, groups }));
+    let wanted = |x: &Tensor| x.f_index_select(0, wanted);
+    attention_and_mlp_outputs(config, weights, adapted, &wanted(&rows)?, &wanted(&attended)?)
+}
 
+/// From the attended values `[R, query_size]` and the layer's input `[R, hidden_size]` to its output.
+fn attention_and_mlp_outputs(
+    config: &ModelConfig,
+    weights: &LayerWeights,
+    adapted: Option<Adapted<'_>>,
+    input: &Tensor,
+    attended: &Tensor,
+) -> Result<Tensor> {
+    let hidden = input.f_add(&project(attended, &weights.o_proj, None, adapted, |layer| &layer.o)?)?;
     let normed = rms_norm(&hidden, &weights.post_attention_layernorm, config.rms_norm_eps)?;
-    let gate_up = project(&normed, &weights.gate_up_proj, None, |layer| &layer.gate_up)?;
-    let output = project(&gated(&gate_up)?, &weights.down_proj, None, |layer| &layer.down)?;
-    Ok(hidden.f_add(&output)?.f_view([sequences, length, width])?)
+    let gate_up = project(&normed, &weights.gate_up_proj, None, adapted, |layer| &layer.gate_up)?;
+    let output = project(&gated(&gate_up)?, &weights.down_proj, None, adapted, |layer| {
+        &layer.down
+    })?;
+    Ok(hidden.f_add(&output)?)
+}
+
+fn project(
+    x: &Tensor,
+    weight: &Tensor,
+    bias: Option<&Tensor>,
+    adapted: Option<Adapted<'_>>,
+    pick: fn(&LayerAdapters) -> &Option<LowRank>,
+) -> Result<Tensor> {
+    let base = x.f_linear(weight, bias)?;
+    match adapted.and_then(|Adapted { adapters, groups }| Some((pick(adapters).as_ref()?, groups))) {
+        Some((low_rank, groups)) => low_rank.add_to(base, x, groups),
+        None => Ok(base),
+    }
 }

@@ -2,14 +2,15 @@
 
 use tch::{Device, Tensor};
 
+use super::selection::Selection;
 use crate::error::{EngineError, Result};
 
 /// The rows (tokens) of a flattened batch `[T, width]` by member. Members with equally many consecutive rows are
 /// computed on a view; anything else goes through a padded copy, of the adapters' input only.
 #[derive(Debug)]
 pub struct RowGroups {
-    /// Stack indices of the members that have rows, as an index tensor; `None` if they are all members in order.
-    selection: Option<Tensor>,
+    /// The members that have rows.
+    selection: Selection,
     /// Number of members that have rows.
     groups: i64,
     /// Rows of each group, padding included.
@@ -39,12 +40,8 @@ impl RowGroups {
                 "adapter {last} was asked for; there are {population}"
             )));
         }
-        let selection = if present.len() == population {
-            None
-        } else {
-            let indices: Vec<i64> = present.iter().map(|&member| member as i64).collect();
-            Some(Tensor::f_from_slice(&indices)?.f_to_device(device)?)
-        };
+        let indices: Vec<i64> = present.iter().map(|&member| member as i64).collect();
+        let selection = Selection::new(&indices, population, device)?;
         let sequences_of = |member: usize| (0..members.len()).filter(move |&i| members[i] == Some(member));
         let by_group: Vec<Vec<usize>> = present.iter().map(|&member| sequences_of(member).collect()).collect();
         let largest = by_group.iter().map(Vec::len).max().unwrap_or(0);
@@ -65,10 +62,7 @@ impl RowGroups {
 
     /// The stacked tensor's entries for the members that have rows, in group order.
     pub(super) fn select(&self, stacked: &Tensor) -> Result<Tensor> {
-        Ok(match &self.selection {
-            Some(indices) => stacked.f_index_select(0, indices)?,
-            None => stacked.shallow_clone(),
-        })
+        self.selection.of(stacked)
     }
 
     /// `[T, width]` to `[groups, rows, width]`.

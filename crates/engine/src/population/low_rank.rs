@@ -10,8 +10,8 @@ use crate::config::ModelConfig;
 use crate::error::Result;
 
 /// Stacked factors of projections that share their input (q, k and v; gate and up), arranged for the product:
-/// transposed, restricted to the members that have rows, with the scaling folded into the second factor. Built from the
-/// stacked parameters by differentiable operations only.
+/// transposed, with the scaling folded into the second factor. Built from the stacked parameters by differentiable
+/// operations only.
 #[derive(Debug)]
 pub struct LowRank {
     /// `[groups, in, Σ r]`
@@ -34,30 +34,20 @@ struct Up {
 impl LowRank {
     /// `parts` are the projections in the order in which their outputs stand side by side, each with its factors (if it
     /// is adapted) and its number of outputs. `None` if none is adapted.
-    pub fn prepare(
-        parts: &[(Option<&Factors>, i64)],
-        scaling: f64,
-        groups: &RowGroups,
-        kind: Kind,
-    ) -> Result<Option<Self>> {
+    pub fn arrange(parts: &[(Option<&Factors>, i64)], scaling: f64, kind: Kind) -> Result<Option<Self>> {
         let mut down = Vec::new();
         let mut up = Vec::new();
         let (mut rank_offset, mut output_offset) = (0, 0);
         for &(factors, outputs) in parts {
             if let Some(Factors { a, b }) = factors {
-                let rank = a.size()[1];
-                down.push(groups.select(a)?.f_to_kind(kind)?);
-                let weight = groups
-                    .select(b)?
-                    .f_mul_scalar(scaling)?
-                    .f_to_kind(kind)?
-                    .f_transpose(1, 2)?;
+                down.push(a.f_to_kind(kind)?);
+                let weight = b.f_mul_scalar(scaling)?.f_to_kind(kind)?;
                 up.push(Up {
-                    weight,
+                    weight: weight.f_transpose(1, 2)?.f_contiguous()?,
                     rank_offset,
                     output_offset,
                 });
-                rank_offset += rank;
+                rank_offset += a.size()[1];
             }
             output_offset += outputs;
         }
@@ -65,10 +55,25 @@ impl LowRank {
             return Ok(None);
         }
         Ok(Some(Self {
-            down: Tensor::f_cat(&down, 1)?.f_transpose(1, 2)?,
+            down: Tensor::f_cat(&down, 1)?.f_transpose(1, 2)?.f_contiguous()?,
             up,
             outputs: output_offset,
         }))
+    }
+
+    /// What `pick` makes of the stacked factors.
+    fn map(&self, pick: &impl Fn(&Tensor) -> Result<Tensor>) -> Result<Self> {
+        let up = self.up.iter().map(|up| {
+            Ok(Up {
+                weight: pick(&up.weight)?,
+                ..*up
+            })
+        });
+        Ok(Self {
+            down: pick(&self.down)?,
+            up: up.collect::<Result<_>>()?,
+            outputs: self.outputs,
+        })
     }
 
     /// Adds the adapters' share for `inputs` `[T, in]` to the base's `outputs` `[T, out]`.
@@ -120,27 +125,40 @@ pub struct LayerAdapters {
 }
 
 impl LayerAdapters {
-    /// Arranges one layer's stacked factors for a batch whose rows are grouped by `groups`. The result serves every
-    /// batch with the same members in the same order.
-    pub fn prepare(
-        factors: &LayerFactors,
-        shape: &LoraShape,
-        config: &ModelConfig,
-        groups: &RowGroups,
-        kind: Kind,
-    ) -> Result<Self> {
+    /// Arranges one layer's stacked factors for batches in which all members have rows, in order.
+    pub fn arrange(factors: &LayerFactors, shape: &LoraShape, config: &ModelConfig, kind: Kind) -> Result<Self> {
         let joint = |projections: &[Projection]| {
             let parts: Vec<_> = projections
                 .iter()
                 .map(|&p| (factors.get(p), p.sizes(config).1))
                 .collect();
-            LowRank::prepare(&parts, shape.scaling(), groups, kind)
+            LowRank::arrange(&parts, shape.scaling(), kind)
         };
         Ok(Self {
             qkv: joint(&[Projection::Q, Projection::K, Projection::V])?,
             o: joint(&[Projection::O])?,
             gate_up: joint(&[Projection::Gate, Projection::Up])?,
             down: joint(&[Projection::Down])?,
+        })
+    }
+
+    /// For batches whose rows are grouped by `groups`; serves every batch with the same members in the same order.
+    pub fn select(&self, groups: &RowGroups) -> Result<Self> {
+        self.map(|stacked| groups.select(stacked))
+    }
+
+    /// Another handle on the same factors, for another thread.
+    pub fn share(&self) -> Result<Self> {
+        self.map(|stacked| Ok(stacked.shallow_clone()))
+    }
+
+    fn map(&self, pick: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Self> {
+        let map = |low_rank: &Option<LowRank>| low_rank.as_ref().map(|part| part.map(&pick)).transpose();
+        Ok(Self {
+            qkv: map(&self.qkv)?,
+            o: map(&self.o)?,
+            gate_up: map(&self.gate_up)?,
+            down: map(&self.down)?,
         })
     }
 }

@@ -1,0 +1,133 @@
+//! Generation in lanes: on a CPU, members are dealt to lanes that decode side by side.
+
+use tch::Device;
+
+use super::{Generated, GenerationEvent, GenerationOptions, GenerationRequest, GenerationResult, Generator};
+use crate::error::Result;
+use crate::lanes::{cut, side_by_side, worthwhile};
+use crate::model::Model;
+use crate::population::{LayerAdapters, Population};
+
+/// Rows that a lane's products need to run near their best.
+const SEQUENCES_PER_LANE: usize = 64;
+/// The fullest lane may have so much more to do than the average, in percent: more, and one lane with all threads is sooner.
+const IMBALANCE: usize = 110;
+
+/// The indices of each lane's requests. Requests of one member stay together where they can, for larger products.
+pub(super) fn divide(requests: &[GenerationRequest], options: &GenerationOptions, device: Device) -> Vec<Vec<usize>> {
+    let samples: usize = requests.iter().map(|request| request.n).sum();
+    let lanes = worthwhile(device, samples.min(options.max_slots), SEQUENCES_PER_LANE);
+    let mut order: Vec<usize> = (0..requests.len()).collect();
+    order.sort_by_key(|&index| requests[index].adapter.unwrap_or(usize::MAX));
+    // A prompt's tokens pass many at a time, which costs about half.
+    let weight = |index: usize| requests[index].prompt.len() / 2 + requests[index].n * requests[index].max_tokens;
+    let weights: Vec<usize> = order.iter().map(|&index| weight(index)).collect();
+    let parts = cut(&weights, lanes);
+    let total: usize = weights.iter().sum();
+    let fullest = parts
+        .iter()
+        .map(|part| weights[part.clone()].iter().sum::<usize>())
+        .max();
+    if parts.len() < lanes || fullest.unwrap_or(0) * lanes * 100 > total * IMBALANCE {
+        return vec![order];
+    }
+    parts.into_iter().map(|part| order[part].to_vec()).collect()
+}
+
+/// What a lane needs for itself: handles on the weights, and its requests.
+struct Lane {
+    index: usize,
+    model: Model,
+    population: Option<Population>,
+    adapters: Vec<LayerAdapters>,
+    requests: Vec<GenerationRequest>,
+    options: GenerationOptions,
+}
+
+enum LaneEvent {
+    Progress { lane: usize, finished: usize, tokens: u64 },
+    Finished(GenerationResult),
+    Halved { lane: usize, slots: usize },
+}
+
+impl Generator<'_> {
+    /// Completes requests that were checked, those of each of `lanes` in a batch of their own.
+    pub(super) fn generate_in_lanes(
+        &self,
+        adapters: &[LayerAdapters],
+        requests: &[GenerationRequest],
+        options: &GenerationOptions,
+        lanes: &[Vec<usize>],
+        observe: &mut dyn FnMut(GenerationEvent<'_>),
+    ) -> Result<Generated> {
+        let count = lanes.len();
+        let jobs = lanes.iter().enumerate().map(|(index, of_lane)| {
+            Ok(Lane {
+                index,
+                model: self.model.share(),
+                population: self.population.map(Population::share).transpose()?,
+                adapters: adapters.iter().map(LayerAdapters::share).collect::<Result<_>>()?,
+                requests: of_lane.iter().map(|&index| requests[index].clone()).collect(),
+                options: GenerationOptions {
+                    max_slots: (options.max_slots / count).max(1),
+                    prefill_tokens: (options.prefill_tokens / count).max(1),
+                    cache_bytes: options.cache_bytes.map(|bytes| bytes / count as u64),
+                    mask: options.mask.clone(),
+                },
+            })
+        });
+        let completions = requests.iter().map(|request| request.n).sum();
+        let mut progress = vec![(0, 0); count];
+        let mut slots = vec![options.max_slots / count; count];
+        let mut halved = Vec::new();
+        let tokenizer = self.tokenizer;
+        let generated = side_by_side(
+            jobs.collect::<Result<_>>()?,
+            |lane: Lane, events| {
+                let generator = Generator {
+                    model: &lane.model,
+                    population: lane.population.as_ref(),
+                    tokenizer,
+                };
+                generator.generate_together(&lane.adapters, &lane.requests, &lane.options, &mut |event| {
+                    let lane = lane.index;
+                    // Nobody hears it once the caller has panicked, and then nobody needs to.
+                    let _ = events.send(match event {
+                        GenerationEvent::Progress { finished, tokens, .. } => {
+                            LaneEvent::Progress { lane, finished, tokens }
+                        }
+                        GenerationEvent::Finished(result) => LaneEvent::Finished(result.clone()),
+                        GenerationEvent::Halved { slots } => LaneEvent::Halved { lane, slots },
+                    });
+                })
+            },
+            &mut |event| match event {
+                LaneEvent::Progress { lane, finished, tokens } => {
+                    progress[lane] = (finished, tokens);
+                    observe(GenerationEvent::Progress {
+                        finished: progress.iter().map(|(finished, _)| finished).sum(),
+                        completions,
+                        tokens: progress.iter().map(|(_, tokens)| tokens).sum(),
+                    });
+                }
+                LaneEvent::Finished(result) => observe(GenerationEvent::Finished(&result)),
+                LaneEvent::Halved { lane, slots: left } => {
+                    slots[lane] = left;
+                    let slots = slots.iter().sum();
+                    halved.push(slots);
+                    observe(GenerationEvent::Halved { slots });
+                }
+            },
+        );
+        let mut results: Vec<Option<GenerationResult>> = vec![None; requests.len()];
+        for (of_lane, generated) in lanes.iter().zip(generated) {
+            for (&index, result) in of_lane.iter().zip(generated?.results) {
+                results[index] = Some(result);
+            }
+        }
+        Ok(Generated {
+            results: results.into_iter().flatten().collect(),
+            halved,
+        })
+    }
+}

@@ -1,0 +1,112 @@
+//! Lanes: on a CPU, parts of a batch that are computed side by side, each on its share of the threads.
+//!
+//! libtorch spreads every operation over all threads, which have to meet after each; at the sizes of a decoding step that
+//! takes longer than the operation. Lanes meet once, at their end. On a GPU there is one lane.
+
+use std::sync::mpsc::{Sender, channel};
+use std::{panic, thread};
+
+use tch::Device;
+
+/// How many lanes are worth it for work of `rows` rows, if a lane needs `rows_per_lane` to use its threads well.
+pub(crate) fn worthwhile(device: Device, rows: usize, rows_per_lane: usize) -> usize {
+    if device != Device::Cpu {
+        return 1;
+    }
+    let threads = usize::try_from(tch::get_num_threads()).unwrap_or(1);
+    threads.min(rows / rows_per_lane).max(1)
+}
+
+/// Cuts consecutive things of these weights into at most `lanes` consecutive ranges of about equal weight, none empty.
+pub(crate) fn cut(weights: &[usize], lanes: usize) -> Vec<std::ops::Range<usize>> {
+    let total: usize = weights.iter().sum();
+    let mut ranges: Vec<std::ops::Range<usize>> = Vec::with_capacity(lanes);
+    let (mut before, mut last) = (0, None);
+    for (index, weight) in weights.iter().enumerate() {
+        // The lane that the middle of this thing falls into.
+        let lane = (2 * before + weight) * lanes / (2 * total).max(1);
+        match ranges.last_mut() {
+            Some(range) if last == Some(lane) => range.end = index + 1,
+            _ => ranges.push(index..index + 1),
+        }
+        last = Some(lane);
+        before += weight;
+    }
+    ranges
+}
+
+/// Runs `work` for each job in a thread of its own, without gradients, and hands what it sends to `observe`, which runs in
+/// the calling thread. Answers in the order of the jobs.
+pub(crate) fn side_by_side<J: Send, T: Send, E: Send>(
+    jobs: Vec<J>,
+    work: impl Fn(J, &Sender<E>) -> T + Sync,
+    observe: &mut dyn FnMut(E),
+) -> Vec<T> {
+    let threads = tch::get_num_threads();
+    let share = (threads / jobs.len().max(1) as i32).max(1);
+    let (sender, events) = channel();
+    let results = thread::scope(|scope| {
+        let lanes: Vec<_> = jobs
+            .into_iter()
+            .map(|job| {
+                let (sender, work) = (sender.clone(), &work);
+                scope.spawn(move || {
+                    // The first question makes libtorch set this thread up, which would undo a setting made before it.
+                    tch::get_num_threads();
+                    tch::set_num_threads(share);
+                    let _no_grad = tch::no_grad_guard();
+                    work(job, &sender)
+                })
+            })
+            .collect();
+        drop(sender);
+        events.iter().for_each(observe);
+        lanes
+            .into_iter()
+            .map(|lane| lane.join().unwrap_or_else(|panicked| panic::resume_unwind(panicked)))
+            .collect()
+    });
+    // The number is kept by thread, but new threads begin with the one that was set last.
+    tch::set_num_threads(threads);
+    results
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{cut, side_by_side};
+
+    proptest! {
+        #[test]
+        fn lanes_cover_everything_once_in_order(weights in prop::collection::vec(1usize..50, 0..40), lanes in 1usize..9) {
+            let ranges = cut(&weights, lanes);
+            let covered: Vec<usize> = ranges.iter().cloned().flatten().collect();
+            prop_assert_eq!(covered, (0..weights.len()).collect::<Vec<_>>());
+            prop_assert!(ranges.len() <= lanes && ranges.iter().all(|range| !range.is_empty()));
+        }
+    }
+
+    #[test]
+    fn equal_weights_are_cut_evenly() {
+        assert_eq!(cut(&[3; 8], 2), [0..4, 4..8]);
+        assert_eq!(cut(&[1; 9], 3), [0..3, 3..6, 6..9]);
+    }
+
+    #[test]
+    fn lanes_answer_in_order_and_leave_the_number_of_threads_as_it_was() {
+        let threads = tch::get_num_threads();
+        let mut seen = Vec::new();
+        let answers = side_by_side(
+            vec![1, 2, 3],
+            |job, sender| {
+                let _ = sender.send(job);
+                job * 10
+            },
+            &mut |event| seen.push(event),
+        );
+        seen.sort_unstable();
+        assert_eq!((answers, seen), (vec![10, 20, 30], vec![1, 2, 3]));
+        assert_eq!(tch::get_num_threads(), threads);
+    }
+}
