@@ -11,6 +11,7 @@ pub use factors::{Factors, LayerFactors};
 pub use groups::RowGroups;
 pub use low_rank::{LayerAdapters, LowRank};
 pub use projection::Projection;
+pub(crate) use selection::Selection;
 pub use shape::LoraShape;
 
 use rand_chacha::ChaCha8Rng;

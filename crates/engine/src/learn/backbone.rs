@@ -3,7 +3,7 @@
 use tch::Tensor;
 
 use super::attention::{AttentionTape, attend};
-use super::layout::{Layout, Packing};
+use super::layout::{Layout, OutputRows, Packing};
 use super::linear::AdaptedLinear;
 use super::mlp::gated_backward;
 use super::norm::rms_norm_backward;
@@ -17,11 +17,16 @@ pub(super) struct Backbone<'a> {
     model: &'a Model,
     rows: &'a MemberRows,
     packing: &'a Packing,
+    output: &'a OutputRows,
     rope: RopeTables,
     layers: Vec<Layer<'a>>,
 }
 
 struct Layer<'a> {
+    /// The embedding before the first layer is frozen: its gradient is of no use.
+    first: bool,
+    /// Of the last layer's output only some rows are read.
+    last: bool,
     weights: &'a LayerWeights,
     qkv: AdaptedLinear<'a>,
     o: AdaptedLinear<'a>,
@@ -61,6 +66,8 @@ impl<'a> Backbone<'a> {
                 AdaptedLinear::new(weight, bias, projections, factors, rows, &model.config)
             };
             Ok(Layer {
+                first: index == 0,
+                last: index + 1 == model.layers.len(),
                 weights,
                 qkv: linear(
                     &weights.qkv_proj,
@@ -76,12 +83,13 @@ impl<'a> Backbone<'a> {
             model,
             rows,
             packing: &layout.packing,
+            output: &layout.output,
             rope: model.rope_tables(layout.packing.length)?,
             layers: layers.collect::<Result<_>>()?,
         })
     }
 
-    /// Hidden states before the final norm, `[T, hidden_size]`.
+    /// Hidden states before the final norm of the output rows, `[U, hidden_size]`.
     pub(super) fn forward(&self, ids: &Tensor) -> Result<Tensor> {
         let mut hidden = self.model.embed(ids)?;
         for layer in &self.layers {
@@ -107,27 +115,44 @@ impl<'a> Backbone<'a> {
         Ok((hidden, kept))
     }
 
-    /// Given the gradient of the hidden states, adds those of all factors to `sums`.
+    /// Given the gradient of the output rows' hidden states, adds those of all factors to `sums`.
     pub(super) fn backward(&self, mut gradient: Tensor, kept: Vec<Kept>, sums: &[LayerFactors]) -> Result<()> {
         for ((layer, kept), sums) in self.layers.iter().zip(kept).zip(sums).rev() {
             let tape = match kept {
                 Kept::Tape(tape) => *tape,
                 Kept::Input(input) => self.record(layer, input)?.1,
             };
-            gradient = self.layer_backward(layer, tape, gradient, sums)?;
+            let Some(by_input) = self.layer_backward(layer, tape, gradient, sums)? else {
+                break;
+            };
+            gradient = by_input;
         }
         Ok(())
+    }
+
+    /// The rows of `x` `[T, ..]` that a layer's output is computed of.
+    fn wanted(&self, layer: &Layer<'_>, x: &Tensor) -> Result<Tensor> {
+        Ok(if layer.last {
+            x.f_index_select(0, &self.output.rows)?
+        } else {
+            x.shallow_clone()
+        })
+    }
+
+    fn output_rows(&self, layer: &Layer<'_>) -> &MemberRows {
+        if layer.last { &self.output.members } else { self.rows }
     }
 
     fn apply(&self, layer: &Layer<'_>, input: &Tensor) -> Result<Tensor> {
         let (config, weights) = (&self.model.config, layer.weights);
         let normed = rms_norm(input, &weights.input_layernorm, config.rms_norm_eps)?;
         let (qkv, _) = layer.qkv.forward(&normed, self.rows)?;
-        let attended = attend(config, weights, &qkv, &self.rope, self.packing)?;
-        let between = layer.o.forward(&attended, self.rows)?.0.f_add_(input)?;
+        let attended = self.wanted(layer, &attend(config, weights, &qkv, &self.rope, self.packing)?)?;
+        let (input, rows) = (self.wanted(layer, input)?, self.output_rows(layer));
+        let between = layer.o.forward(&attended, rows)?.0.f_add_(&input)?;
         let normed = rms_norm(&between, &weights.post_attention_layernorm, config.rms_norm_eps)?;
-        let (gate_up, _) = layer.gate_up.forward(&normed, self.rows)?;
-        Ok(layer.down.forward(&gated(&gate_up)?, self.rows)?.0.f_add_(&between)?)
+        let (gate_up, _) = layer.gate_up.forward(&normed, rows)?;
+        Ok(layer.down.forward(&gated(&gate_up)?, rows)?.0.f_add_(&between)?)
     }
 
     fn record(&self, layer: &Layer<'_>, input: Tensor) -> Result<(Tensor, Tape)> {
@@ -135,12 +160,14 @@ impl<'a> Backbone<'a> {
         let normed = rms_norm(&input, &weights.input_layernorm, config.rms_norm_eps)?;
         let (qkv, qkv_inner) = layer.qkv.forward(&normed, self.rows)?;
         let attention = AttentionTape::record(config, weights, &qkv, &self.rope, self.packing)?;
-        let (mut between, o_inner) = layer.o.forward(&attention.attended()?, self.rows)?;
-        let between = between.f_add_(&input)?;
+        let rows = self.output_rows(layer);
+        let attended = self.wanted(layer, &attention.attended()?)?;
+        let (mut between, o_inner) = layer.o.forward(&attended, rows)?;
+        let between = between.f_add_(&self.wanted(layer, &input)?)?;
         let between_normed = rms_norm(&between, &weights.post_attention_layernorm, config.rms_norm_eps)?;
-        let (gate_up, gate_up_inner) = layer.gate_up.forward(&between_normed, self.rows)?;
+        let (gate_up, gate_up_inner) = layer.gate_up.forward(&between_normed, rows)?;
         let gated = gated(&gate_up)?;
-        let (mut output, down_inner) = layer.down.forward(&gated, self.rows)?;
+        let (mut output, down_inner) = layer.down.forward(&gated, rows)?;
         let output = output.f_add_(&between)?;
         let tape = Tape {
             input,
@@ -158,31 +185,55 @@ impl<'a> Backbone<'a> {
         Ok((output, tape))
     }
 
-    fn layer_backward(&self, layer: &Layer<'_>, tape: Tape, gradient: Tensor, sums: &LayerFactors) -> Result<Tensor> {
-        let (weights, eps, sums) = (layer.weights, self.model.config.rms_norm_eps, Some(sums));
+    /// The gradient of the layer's input; `None` for the first layer.
+    fn layer_backward(
+        &self,
+        layer: &Layer<'_>,
+        tape: Tape,
+        gradient: Tensor,
+        sums: &LayerFactors,
+    ) -> Result<Option<Tensor>> {
+        let (weights, eps) = (layer.weights, self.model.config.rms_norm_eps);
+        let rows = self.output_rows(layer);
         let by_gated = layer
             .down
-            .backward(&gradient, &tape.gated, tape.down_inner, self.rows, sums)?;
+            .backward(&gradient, &tape.gated, tape.down_inner, rows, sums)?;
         drop(tape.gated);
         let by_gate_up = gated_backward(&by_gated, &tape.gate_up)?;
         drop((by_gated, tape.gate_up));
-        let by_normed =
-            layer
-                .gate_up
-                .backward(&by_gate_up, &tape.between_normed, tape.gate_up_inner, self.rows, sums)?;
+        let by_normed = layer
+            .gate_up
+            .backward(&by_gate_up, &tape.between_normed, tape.gate_up_inner, rows, sums)?;
         drop((by_gate_up, tape.between_normed));
         let mut by_between = rms_norm_backward(&by_normed, &tape.between, &weights.post_attention_layernorm, eps)?;
         let gradient = by_between.f_add_(&gradient)?;
 
-        let attended = tape.attention.attended()?;
-        let by_attended = layer.o.backward(&gradient, &attended, tape.o_inner, self.rows, sums)?;
+        let attended = self.wanted(layer, &tape.attention.attended()?)?;
+        let mut by_attended = layer.o.backward(&gradient, &attended, tape.o_inner, rows, sums)?;
         drop(attended);
+        if layer.last {
+            let zeros = Tensor::f_zeros(
+                [tape.input.size()[0], by_attended.size()[1]],
+                (by_attended.kind(), by_attended.device()),
+            );
+            by_attended = zeros?.f_index_copy_(0, &self.output.rows, &by_attended)?;
+        }
         let by_qkv = tape.attention.backward(&by_attended)?;
         drop(by_attended);
+        if layer.first {
+            layer
+                .qkv
+                .factors_backward(&by_qkv, &tape.normed, tape.qkv_inner, self.rows, sums)?;
+            return Ok(None);
+        }
         let by_normed = layer
             .qkv
             .backward(&by_qkv, &tape.normed, tape.qkv_inner, self.rows, sums)?;
         let mut by_input = rms_norm_backward(&by_normed, &tape.input, &weights.input_layernorm, eps)?;
-        Ok(by_input.f_add_(&gradient)?)
+        Ok(Some(if layer.last {
+            by_input.f_index_add_(0, &self.output.rows, &gradient)?
+        } else {
+            by_input.f_add_(&gradient)?
+        }))
     }
 }

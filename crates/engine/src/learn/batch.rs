@@ -32,7 +32,21 @@ pub(super) struct MicroBatch {
     pub(super) padded: Option<usize>,
 }
 
+/// How the members follow each other through the micro-batches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// A micro-batch holds equal shares of each.
+    Together,
+    /// A member's sequences come after those of the member before.
+    InTurn,
+}
+
 impl MicroBatch {
+    /// Tokens that pass through the layers.
+    pub(super) fn rows(&self) -> usize {
+        self.lanes.iter().map(|lane| lane.rows).sum()
+    }
+
     /// Number of sequences.
     pub(super) fn sequences(&self) -> usize {
         self.lanes
@@ -44,13 +58,13 @@ impl MicroBatch {
 }
 
 /// Deals sequences to micro-batches of at most `budget` rows; a longer sequence is a micro-batch of its own. `work` names the
-/// members and their sequences. All members advance at the same pace, so that a micro-batch holds equal shares of each, and
-/// each member's sequences stay in order. A function of its arguments alone.
+/// members and their sequences; each member's stay in order. A function of its arguments alone.
 pub(super) fn deal(
     work: &[(usize, Range<usize>)],
     sequences: &[Vec<TrainingSequence>],
     budget: usize,
     share_prompts: bool,
+    pace: Pace,
 ) -> Vec<MicroBatch> {
     struct Queue {
         member: usize,
@@ -75,12 +89,13 @@ pub(super) fn deal(
     let mut batches = Vec::new();
     let mut open = Open::default();
     loop {
-        // The queue that has come least far: `dealt / total`, compared without a division.
-        let behind = queues
-            .iter_mut()
-            .filter(|queue| queue.next < queue.end)
-            .min_by(|a, b| (a.dealt * b.total).cmp(&(b.dealt * a.total)));
-        let Some(queue) = behind else { break };
+        let mut waiting = queues.iter_mut().filter(|queue| queue.next < queue.end);
+        let next = match pace {
+            Pace::InTurn => waiting.next(),
+            // The queue that has come least far: `dealt / total`, compared without a division.
+            Pace::Together => waiting.min_by(|a, b| (a.dealt * b.total).cmp(&(b.dealt * a.total))),
+        };
+        let Some(queue) = next else { break };
         let of_member = &sequences[queue.member];
         let sequence = &of_member[queue.next];
         let mut joins = share_prompts && open.shares_prompt(queue.member, queue.next, of_member);
@@ -158,7 +173,7 @@ pub(super) fn part(count: usize, index: usize, of: usize) -> Range<usize> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{MicroBatch, deal};
+    use super::{MicroBatch, Pace, deal};
     use crate::learn::TrainingSequence;
 
     fn sequence(prompt: i64, prompt_length: usize, completion: usize) -> TrainingSequence {
@@ -171,18 +186,22 @@ mod tests {
         }
     }
 
-    fn all(sequences: &[Vec<TrainingSequence>], budget: usize) -> Vec<MicroBatch> {
+    fn all(sequences: &[Vec<TrainingSequence>], budget: usize, pace: Pace) -> Vec<MicroBatch> {
         let work: Vec<_> = sequences
             .iter()
             .enumerate()
             .map(|(member, list)| (member, 0..list.len()))
             .collect();
-        deal(&work, sequences, budget, true)
+        deal(&work, sequences, budget, true, pace)
     }
 
     #[test]
     fn samples_of_one_prompt_share_it() {
-        let batches = all(&[vec![sequence(1, 10, 5), sequence(1, 10, 5), sequence(2, 10, 5)]], 100);
+        let batches = all(
+            &[vec![sequence(1, 10, 5), sequence(1, 10, 5), sequence(2, 10, 5)]],
+            100,
+            Pace::Together,
+        );
         assert_eq!(batches.len(), 1);
         assert_eq!(batches[0].lanes[0].rows, 14 + 4 + 14);
         assert_eq!(batches[0].lanes[0].blocks.len(), 2);
@@ -191,9 +210,12 @@ mod tests {
     #[test]
     fn equal_members_get_equal_shares() {
         let members: Vec<_> = (0..4).map(|_| (0..6).map(|i| sequence(i, 3, 4)).collect()).collect();
-        for batch in all(&members, 48) {
+        for batch in all(&members, 48, Pace::Together) {
             assert_eq!(batch.padded, Some(12));
             assert_eq!(batch.lanes.len(), 4);
+        }
+        for batch in all(&members, 36, Pace::InTurn) {
+            assert_eq!(batch.lanes.len(), 1);
         }
     }
 
@@ -202,13 +224,14 @@ mod tests {
         fn every_sequence_is_dealt_once_in_order_and_within_the_budget(
             lengths in prop::collection::vec(prop::collection::vec((0i64..3, 1usize..9, 1usize..9), 0..12), 1..5),
             budget in 1usize..60,
+            in_turn: bool,
         ) {
             let sequences: Vec<Vec<_>> = lengths
                 .iter()
                 .map(|list| list.iter().map(|&(p, l, c)| sequence(p, l, c)).collect())
                 .collect();
             let mut seen = vec![Vec::new(); sequences.len()];
-            for batch in all(&sequences, budget) {
+            for batch in all(&sequences, budget, if in_turn { Pace::InTurn } else { Pace::Together }) {
                 let count: usize = batch.lanes.iter().flat_map(|lane| &lane.blocks).map(|b| b.sequences.len()).sum();
                 let rows: usize = batch.lanes.iter().map(|lane| lane.rows).sum();
                 prop_assert!(rows <= budget || count == 1);

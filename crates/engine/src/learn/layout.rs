@@ -14,12 +14,21 @@ pub(super) struct Layout {
     pub(super) ids: Tensor,
     pub(super) members: MemberRows,
     pub(super) packing: Packing,
-    /// Rows whose output predicts the learned tokens, `[C]`; a row may predict several, where samples share a prompt.
+    pub(super) output: OutputRows,
+    /// Which of the output rows predicts each learned token, `[C]`; one may predict several, where samples share a prompt.
     pub(super) predicting: Tensor,
     /// The learned tokens, `[C]`.
     pub(super) targets: Tensor,
     /// Member, sequence and place in the completion of each learned token.
     pub(super) tokens: Vec<Token>,
+}
+
+/// The rows that predict a learned token: the last layer is computed for them alone.
+#[derive(Debug)]
+pub(super) struct OutputRows {
+    /// Ascending, `[U]`.
+    pub(super) rows: Tensor,
+    pub(super) members: MemberRows,
 }
 
 /// Where a learned token comes from.
@@ -58,8 +67,14 @@ impl Layout {
     ) -> Result<Self> {
         let mut rows = Rows::default();
         let mut lanes = Vec::with_capacity(batch.lanes.len());
+        let (mut output, mut output_lanes) = (Vec::new(), Vec::with_capacity(batch.lanes.len()));
         for lane in &batch.lanes {
+            let (tokens, before) = (rows.predicting.len(), output.len());
             rows.push_lane(lane, &sequences[lane.member]);
+            output.extend(&rows.predicting[tokens..]);
+            output[before..].sort_unstable();
+            output.dedup();
+            output_lanes.push((lane.member, output.len() - before));
             let padding = batch.padded.map_or(0, |padded| padded - lane.rows);
             rows.ids.resize(rows.ids.len() + padding, 0);
             lanes.push((lane.member, lane.rows + padding));
@@ -86,6 +101,9 @@ impl Layout {
                 scatter: index(&scatter)?,
             })
         };
+        // Every predicting row is among the output rows.
+        let place = |row: &i64| output.partition_point(|other| other < row) as i64;
+        let predicting: Vec<i64> = rows.predicting.iter().map(place).collect();
         Ok(Self {
             ids: index(&rows.ids)?,
             members: MemberRows::new(&lanes, population, device)?,
@@ -94,7 +112,11 @@ impl Layout {
                 length: length as i64,
                 indices,
             },
-            predicting: index(&rows.predicting)?,
+            output: OutputRows {
+                rows: index(&output)?,
+                members: MemberRows::new(&output_lanes, population, device)?,
+            },
+            predicting: index(&predicting)?,
             targets: index(&rows.targets)?,
             tokens: rows.tokens,
         })

@@ -1,6 +1,6 @@
 //! A frozen linear projection with every member's low-rank share: forward, and backward for the input and the factors.
 
-use tch::{Kind, Tensor};
+use tch::Tensor;
 
 use super::rows::MemberRows;
 use crate::config::ModelConfig;
@@ -89,8 +89,7 @@ impl<'a> AdaptedLinear<'a> {
         let Some(Adapted { a, parts, .. }) = &self.adapted else {
             return Ok((outputs, None));
         };
-        let inner = Tensor::f_zeros([x.size()[0], a.size()[1]], (x.kind(), x.device()))?;
-        rows.add_product(&inner, x, &a.f_transpose(1, 2)?)?;
+        let inner = rows.product(x, &a.f_transpose(1, 2)?)?;
         for part in parts {
             let columns = outputs.f_narrow(1, part.output, part.b.size()[1])?;
             rows.add_product(&columns, &part.inner_of(&inner)?, &part.b.f_transpose(1, 2)?)?;
@@ -105,11 +104,27 @@ impl<'a> AdaptedLinear<'a> {
         x: &Tensor,
         inner: Option<Tensor>,
         rows: &MemberRows,
-        sums: Option<&LayerFactors>,
+        sums: &LayerFactors,
     ) -> Result<Tensor> {
+        let by_inner = self.factors_backward(gradient, x, inner, rows, sums)?;
         let by_input = gradient.f_mm(self.weight)?;
-        let (Some(Adapted { a, parts, scaling }), Some(mut inner)) = (&self.adapted, inner) else {
-            return Ok(by_input);
+        if let (Some(Adapted { a, .. }), Some(by_inner)) = (&self.adapted, by_inner) {
+            rows.add_product(&by_input, &by_inner, a)?;
+        }
+        Ok(by_input)
+    }
+
+    /// Adds the gradients of the factors to `sums` and answers that of the products with A.
+    pub(super) fn factors_backward(
+        &self,
+        gradient: &Tensor,
+        x: &Tensor,
+        inner: Option<Tensor>,
+        rows: &MemberRows,
+        sums: &LayerFactors,
+    ) -> Result<Option<Tensor>> {
+        let (Some(Adapted { parts, scaling, .. }), Some(mut inner)) = (&self.adapted, inner) else {
+            return Ok(None);
         };
         let inner = inner.f_mul_scalar_(*scaling)?;
         let by_inner = inner.f_zeros_like()?;
@@ -117,21 +132,12 @@ impl<'a> AdaptedLinear<'a> {
             let columns = gradient.f_narrow(1, part.output, part.b.size()[1])?;
             let by_inner = part.inner_of(&by_inner)?;
             rows.add_product(&by_inner, &columns, &part.b)?;
-            if let Some(Factors { a, b }) = sums.and_then(|sums| sums.get(part.projection)) {
+            if let Some(Factors { a, b }) = sums.get(part.projection) {
                 rows.add_transposed_product(b, &columns, &part.inner_of(&inner)?)?;
                 rows.add_transposed_product(a, &by_inner, x)?;
             }
         }
-        rows.add_product(&by_input, &by_inner, a)?;
-        debug_assert_eq!(
-            by_input.kind(),
-            if self.weight.kind() == Kind::Float {
-                Kind::Float
-            } else {
-                Kind::BFloat16
-            }
-        );
-        Ok(by_input)
+        Ok(Some(by_inner))
     }
 }
 

@@ -3,14 +3,14 @@
 use tch::{Device, Kind, Tensor};
 
 use crate::error::Result;
+use crate::population::Selection;
 
 /// The rows of a batch by member; the members' rows stand one after the other.
 #[derive(Debug)]
 pub(super) struct MemberRows {
     /// Stack indices of the members that have rows, in order.
     members: Vec<i64>,
-    /// The same as an index tensor; `None` if they are all members of the stack.
-    selection: Option<Tensor>,
+    selection: Selection,
     layout: Layout,
 }
 
@@ -26,11 +26,7 @@ impl MemberRows {
     /// `lanes` are the stack indices of the members and their numbers of rows; `population` is the height of the stack.
     pub(super) fn new(lanes: &[(usize, usize)], population: usize, device: Device) -> Result<Self> {
         let members: Vec<i64> = lanes.iter().map(|&(member, _)| member as i64).collect();
-        let selection = if members.len() == population {
-            None
-        } else {
-            Some(Tensor::f_from_slice(&members)?.f_to_device(device)?)
-        };
+        let selection = Selection::new(&members, population, device)?;
         let first = lanes.first().map_or(0, |&(_, rows)| rows);
         let layout = if lanes.iter().all(|&(_, rows)| rows == first) {
             Layout::Even(first as i64)
@@ -52,10 +48,23 @@ impl MemberRows {
 
     /// The stack's entries for the members that have rows, in their order.
     pub(super) fn select(&self, stacked: &Tensor) -> Result<Tensor> {
-        Ok(match &self.selection {
-            Some(indices) => stacked.f_index_select(0, indices)?,
-            None => stacked.shallow_clone(),
-        })
+        self.selection.of(stacked)
+    }
+
+    /// The product of each row of `rows` `[T, k]` with its member's matrix of `matrices` `[members with rows, k, n]`.
+    pub(super) fn product(&self, rows: &Tensor, matrices: &Tensor) -> Result<Tensor> {
+        let width = matrices.size()[2];
+        match &self.layout {
+            Layout::Even(count) => Ok(self.grouped(rows, *count)?.f_bmm(matrices)?.f_view([-1, width])?),
+            Layout::Ragged(ranges) => {
+                let out = Tensor::f_empty([rows.size()[0], width], (rows.kind(), rows.device()))?;
+                for (group, &(start, count)) in ranges.iter().enumerate() {
+                    let part = rows.f_narrow(0, start, count)?;
+                    let _ = part.f_mm_out(&out.f_narrow(0, start, count)?, &matrices.f_get(group as i64)?)?;
+                }
+                Ok(out)
+            }
+        }
     }
 
     /// Adds to each row of `out` `[T, n]` the product of its row of `rows` `[T, k]` with its member's matrix of `matrices`
@@ -84,14 +93,13 @@ impl MemberRows {
             Layout::Even(count) => {
                 let left = self.grouped(left, *count)?.f_transpose(1, 2)?;
                 let right = self.grouped(right, *count)?;
-                let mut sums = sums.shallow_clone();
-                match &self.selection {
-                    None if direct => drop(sums.f_baddbmm_(&left, &right)?),
-                    None => drop(sums.f_add_(&left.f_bmm(&right)?)?),
-                    Some(selection) => {
-                        let products = left.f_bmm(&right)?.f_to_kind(Kind::Float)?;
-                        let _ = sums.f_index_add_(0, selection, &products)?;
-                    }
+                if let Selection::Indices(indices) = &self.selection {
+                    let products = left.f_bmm(&right)?.f_to_kind(Kind::Float)?;
+                    let _ = sums.shallow_clone().f_index_add_(0, indices, &products)?;
+                } else if direct {
+                    let _ = self.select(sums)?.f_baddbmm_(&left, &right)?;
+                } else {
+                    let _ = self.select(sums)?.f_add_(&left.f_bmm(&right)?)?;
                 }
             }
             Layout::Ragged(ranges) => {

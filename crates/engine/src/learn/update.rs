@@ -1,26 +1,21 @@
 //! One update: epochs of minibatches of micro-batches, for all members at once.
 
-use std::ops::Range;
-
-use lyceum_core::work::{LossAggregation, MemberDiagnostics, OldPolicy, Optimizer, PolicyLoss};
-use tch::{Device, Kind, Tensor};
+use lyceum_core::work::{MemberDiagnostics, OldPolicy, Optimizer, PolicyLoss};
+use tch::Kind;
 
 use super::adamw::AdamW;
-use super::backbone::Backbone;
-use super::batch::{MicroBatch, deal, part};
+use super::batch::part;
 use super::clip::{check_values, clip_gradients};
-use super::diagnostics::{Sums, TokenRecord};
-use super::head::{HeadGradient, TokenWeights, backward_through_head};
-use super::layout::{Layout, Token};
-use super::loss::{Loss, TokenScores};
-use super::norm::rms_norm_backward;
+use super::diagnostics::Sums;
+use super::loss::Loss;
 use super::optimizer_state::OptimizerState;
+use super::pass::Pass;
 use super::piece::GradientPiece;
 use super::sequence::TrainingSequence;
 use super::trained::TrainedTensor;
 use crate::error::{EngineError, Result};
 use crate::model::Model;
-use crate::population::{Factors, LayerFactors, Population};
+use crate::population::Population;
 
 /// How to learn.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,7 +24,8 @@ pub struct UpdateOptions {
     pub loss: Loss,
     /// AdamW, epochs and minibatches.
     pub optimizer: Optimizer,
-    /// Tokens of one micro-batch at the most; a longer sequence is a micro-batch of its own.
+    /// Tokens of one micro-batch at the most; a longer sequence is a micro-batch of its own. On a CPU a micro-batch may be
+    /// computed in lanes, each of which has its share of these tokens.
     pub micro_batch_tokens: usize,
     /// Compute each layer's activations a second time for its backward pass, so that one layer's are held in place of all.
     pub recompute: bool,
@@ -118,17 +114,10 @@ impl Update<'_> {
         let mut state = state.duplicate()?;
         let trained = TrainedTensor::of_population(&new);
         check_values(&trained, &(0..new.members()).collect::<Vec<_>>())?;
-        let mut pass = Pass {
-            update: self,
-            start: population,
-            sequences,
-            old: None,
-            budget: self.options.micro_batch_tokens,
-            progress: Counter::new(sequences, epochs, progress),
-        };
+        let mut pass = Pass::new(self, population, sequences, epochs, progress);
         let one_step = epochs == 1 && minibatches == 1;
         if !one_step && self.old_policy() == Some(OldPolicy::Trainer) {
-            pass.old = Some(pass.score_all(&new)?);
+            pass.score_old_policy(&new)?;
         }
         let mut sums = vec![Sums::default(); new.members()];
         let mut norms = vec![Vec::new(); new.members()];
@@ -141,7 +130,7 @@ impl Update<'_> {
                 })
                 .filter(|(_, range)| !range.is_empty())
                 .collect();
-            let gradient = pass.gradient(&new, &trained, &work, &work, step == 0)?;
+            let gradient = pass.gradient(&new, &work, &work, step == 0)?;
             let members: Vec<usize> = work.iter().map(|(member, _)| *member).collect();
             self.step(&trained, &gradient, &members, &mut state, &mut norms)?;
             for (sum, of_step) in sums.iter_mut().zip(&gradient.sums) {
@@ -185,15 +174,7 @@ impl Update<'_> {
             .iter()
             .map(|(member, range)| (*member, part(range.len(), index, of)));
         let work: Vec<_> = cut.filter(|(_, range)| !range.is_empty()).collect();
-        let mut pass = Pass {
-            update: self,
-            start: population,
-            sequences,
-            old: None,
-            budget: self.options.micro_batch_tokens,
-            progress: Counter::new(sequences, 1, progress),
-        };
-        pass.gradient(population, &trained, &work, &whole, true)
+        Pass::new(self, population, sequences, 1, progress).gradient(population, &work, &whole, true)
     }
 
     /// Sums the pieces in the order given and makes the optimizer step.
@@ -238,7 +219,7 @@ impl Update<'_> {
         AdamW::from(optimizer).step(trained, &gradient.gradients, members, state)
     }
 
-    fn old_policy(&self) -> Option<OldPolicy> {
+    pub(super) fn old_policy(&self) -> Option<OldPolicy> {
         match &self.options.loss {
             Loss::PolicyGradient(loss) => Some(loss.old_policy),
             Loss::CrossEntropy => None,
@@ -311,312 +292,4 @@ fn diagnostics(sums: &[Sums], norms: &[Vec<f64>], epochs: u32) -> Vec<MemberDiag
         .zip(norms)
         .map(|(sums, norms)| sums.diagnostics(norms, epochs))
         .collect()
-}
-
-/// Sequences and ranges of them by member.
-type Work = [(usize, Range<usize>)];
-/// Log-probabilities by member, sequence and place.
-type Logprobs = Vec<Vec<Vec<f32>>>;
-
-/// What stays the same over the steps of an update.
-struct Pass<'a> {
-    update: &'a Update<'a>,
-    start: &'a Population,
-    sequences: &'a [Vec<TrainingSequence>],
-    /// The trainer's log-probabilities before the first step, where they are the old policy's.
-    old: Option<Logprobs>,
-    /// Tokens of one micro-batch; halved when memory runs out.
-    budget: usize,
-    progress: Counter<'a>,
-}
-
-impl Pass<'_> {
-    /// The gradient of the sequences in `work`, normalised over those in `minibatch`. `first` if no step was made before.
-    fn gradient(
-        &mut self,
-        population: &Population,
-        trained: &[TrainedTensor],
-        work: &Work,
-        minibatch: &Work,
-        first: bool,
-    ) -> Result<GradientPiece> {
-        let mut halvings = 0;
-        loop {
-            let batches = deal(work, self.sequences, self.budget, self.update.options.share_prompts);
-            let before = self.progress.done;
-            match self.try_gradient(population, trained, &batches, minibatch, first) {
-                Ok(gradient) => return Ok(GradientPiece { halvings, ..gradient }),
-                Err(error) if error.is_out_of_memory() => {
-                    self.budget = smaller(self.update.model.placement.device, self.budget, &batches, &error)?;
-                    self.progress.done = before;
-                    halvings += 1;
-                }
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
-    fn try_gradient(
-        &mut self,
-        population: &Population,
-        trained: &[TrainedTensor],
-        batches: &[MicroBatch],
-        minibatch: &Work,
-        first: bool,
-    ) -> Result<GradientPiece> {
-        let mut gradient = GradientPiece::zero(trained)?;
-        let sums = by_layer(population, &gradient.gradients);
-        let normalisers = self.normalisers(minibatch);
-        for batch in batches {
-            let layout = Layout::new(
-                batch,
-                self.sequences,
-                population.members(),
-                self.update.model.placement.device,
-            )?;
-            self.learn(population, &layout, &normalisers, first, &sums, &mut gradient.sums)?;
-            self.progress.advance(layout.packing.sequences as usize);
-        }
-        Ok(gradient)
-    }
-
-    /// Forward and backward through one micro-batch.
-    fn learn(
-        &self,
-        population: &Population,
-        layout: &Layout,
-        normalisers: &[Normaliser],
-        first: bool,
-        gradients: &[LayerFactors],
-        sums: &mut [Sums],
-    ) -> Result<()> {
-        let Update {
-            model,
-            options,
-            reference,
-        } = *self.update;
-        let one_step = options.optimizer.epochs == 1 && options.optimizer.minibatches == 1;
-        let references = match reference {
-            _ if !options.loss.needs_reference() => None,
-            KlReference::Base => Some(self.score(None, layout)?),
-            KlReference::Start if first && one_step => None,
-            KlReference::Start => Some(self.score(Some(self.start), layout)?),
-            KlReference::Versions(versions) => Some(self.score(Some(versions), layout)?),
-        };
-        let backbone = Backbone::new(model, Some(population), layout)?;
-        let (hidden, kept) = backbone.forward_keeping(&layout.ids, options.recompute)?;
-        let last = Tensor::f_embedding(&hidden, &layout.predicting, -1, false, false)?;
-        let rows = hidden.size()[0];
-        drop(hidden);
-        let by_entropy = options.loss.by_entropy();
-        let chunk = self.chunk();
-        let mut weigh = |range: Range<usize>, logprobs: &[f32], entropies: &[f32]| {
-            let mut weights = TokenWeights {
-                by_logprob: Vec::with_capacity(range.len()),
-                by_entropy: (by_entropy != 0.0).then(|| Vec::with_capacity(range.len())),
-            };
-            for (offset, at) in range.enumerate() {
-                let Token {
-                    member,
-                    sequence,
-                    place,
-                } = layout.tokens[at];
-                let example = &self.sequences[member][sequence];
-                let logprob = f64::from(logprobs[offset]);
-                let sampled = example.logprobs.get(place).map(|&logprob| f64::from(logprob));
-                let trainers = self.old.as_ref().map(|old| f64::from(old[member][sequence][place]));
-                let old = match self.update.old_policy() {
-                    Some(OldPolicy::Trainer) => trainers,
-                    _ => sampled,
-                };
-                let reference = match &references {
-                    Some(references) => Some(f64::from(references[at])),
-                    None => options.loss.needs_reference().then_some(logprob),
-                };
-                let loss = options.loss.token(TokenScores {
-                    logprob,
-                    old_logprob: old.unwrap_or(logprob),
-                    reference_logprob: reference,
-                    advantage: f64::from(example.advantage),
-                });
-                let weight = normalisers[member].weight(example.completion.len());
-                weights.by_logprob.push((weight * loss.by_logprob) as f32);
-                if let Some(weights) = &mut weights.by_entropy {
-                    weights.push((weight * by_entropy) as f32);
-                }
-                let entropy = f64::from(entropies[offset]);
-                let mismatch = sampled.filter(|_| first).map(|sampled| sampled - logprob);
-                sums[member].add_token(TokenRecord {
-                    weight,
-                    loss,
-                    entropy,
-                    mismatch,
-                });
-            }
-            Ok(weights)
-        };
-        let normed = model.final_norm(&last)?;
-        let frozen = HeadGradient { weight: None };
-        let by_normed = backward_through_head(model, &normed, &layout.targets, chunk, &frozen, &mut weigh)?;
-        drop(normed);
-        let by_last = rms_norm_backward(&by_normed, &last, &model.norm, model.config.rms_norm_eps)?;
-        drop((by_normed, last));
-        let by_hidden = Tensor::f_embedding_dense_backward(&by_last, &layout.predicting, rows, -1, false)?;
-        drop(by_last);
-        backbone.backward(by_hidden, kept, gradients)
-    }
-
-    /// Log-probabilities of a micro-batch's learned tokens under the base or a population.
-    fn score(&self, population: Option<&Population>, layout: &Layout) -> Result<Vec<f32>> {
-        let model = self.update.model;
-        let hidden = Backbone::new(model, population, layout)?.forward(&layout.ids)?;
-        let last = model.final_norm(&hidden.f_index_select(0, &layout.predicting)?)?;
-        let logprobs = model.token_logprobs(&last, &layout.targets, self.chunk())?;
-        Ok(Vec::try_from(&logprobs.f_to_device(Device::Cpu)?)?)
-    }
-
-    /// Log-probabilities of all sequences.
-    fn score_all(&mut self, population: &Population) -> Result<Logprobs> {
-        let work: Vec<_> = self
-            .sequences
-            .iter()
-            .enumerate()
-            .map(|(member, list)| (member, 0..list.len()))
-            .collect();
-        let mut scores: Logprobs = self
-            .sequences
-            .iter()
-            .map(|list| {
-                list.iter()
-                    .map(|sequence| vec![0.0; sequence.completion.len()])
-                    .collect()
-            })
-            .collect();
-        let device = self.update.model.placement.device;
-        loop {
-            let batches = deal(&work, self.sequences, self.budget, self.update.options.share_prompts);
-            let scored = batches.iter().try_for_each(|batch| {
-                let layout = Layout::new(batch, self.sequences, population.members(), device)?;
-                for (
-                    &Token {
-                        member,
-                        sequence,
-                        place,
-                    },
-                    logprob,
-                ) in layout.tokens.iter().zip(self.score(Some(population), &layout)?)
-                {
-                    scores[member][sequence][place] = logprob;
-                }
-                Ok(())
-            });
-            match scored {
-                Ok(()) => return Ok(scores),
-                Err(error) if EngineError::is_out_of_memory(&error) => {
-                    self.budget = smaller(device, self.budget, &batches, &error)?;
-                }
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
-    fn chunk(&self) -> i64 {
-        (self.update.options.logits as i64 / self.update.model.config.vocab_size).max(1)
-    }
-
-    fn normalisers(&self, minibatch: &Work) -> Vec<Normaliser> {
-        let aggregation = match &self.update.options.loss {
-            Loss::PolicyGradient(loss) => loss.aggregation,
-            Loss::CrossEntropy => LossAggregation::TokenMean,
-        };
-        let mut normalisers = vec![Normaliser::Tokens(0); self.sequences.len()];
-        for (member, range) in minibatch {
-            let sequences = &self.sequences[*member][range.clone()];
-            normalisers[*member] = match aggregation {
-                LossAggregation::TokenMean => {
-                    Normaliser::Tokens(sequences.iter().map(|sequence| sequence.completion.len()).sum())
-                }
-                LossAggregation::SequenceMean => Normaliser::Sequences(sequences.len()),
-            };
-        }
-        normalisers
-    }
-}
-
-/// How a member's tokens are averaged over a minibatch.
-#[derive(Debug, Clone, Copy)]
-enum Normaliser {
-    /// Over so many tokens.
-    Tokens(usize),
-    /// Over so many sequences of each one's mean.
-    Sequences(usize),
-}
-
-impl Normaliser {
-    /// The weight of each token of a completion of `length` tokens.
-    fn weight(self, length: usize) -> f64 {
-        1.0 / match self {
-            Self::Tokens(tokens) => tokens as f64,
-            Self::Sequences(sequences) => (sequences * length) as f64,
-        }
-    }
-}
-
-/// Half the rows of the largest micro-batch; an error if no micro-batch can be cut.
-fn smaller(device: Device, budget: usize, batches: &[MicroBatch], error: &EngineError) -> Result<usize> {
-    let rows = |batch: &MicroBatch| batch.lanes.iter().map(|lane| lane.rows).sum::<usize>();
-    let cut = batches.iter().filter(|batch| batch.sequences() > 1).map(rows).max();
-    match cut {
-        Some(rows) => Ok((rows.min(budget) / 2).max(1)),
-        None => Err(EngineError::OutOfMemory {
-            device: format!("{device:?}"),
-            detail: format!(
-                "even one sequence at a time ({} tokens the longest): {error}",
-                batches.iter().map(rows).max().unwrap_or(0)
-            ),
-        }),
-    }
-}
-
-/// Flat gradients in the order of [`TrainedTensor::of_population`], as the layers know them.
-fn by_layer(population: &Population, flat: &[Tensor]) -> Vec<LayerFactors> {
-    let mut flat = flat.iter();
-    let mut take = || flat.next().map(Tensor::shallow_clone);
-    population
-        .layers
-        .iter()
-        .map(|layer| {
-            let mut gradients = LayerFactors::default();
-            for (projection, _) in layer.iter() {
-                if let (Some(a), Some(b)) = (take(), take()) {
-                    gradients.insert(projection, Factors { a, b });
-                }
-            }
-            gradients
-        })
-        .collect()
-}
-
-struct Counter<'a> {
-    done: usize,
-    total: usize,
-    report: &'a mut dyn FnMut(Progress),
-}
-
-impl<'a> Counter<'a> {
-    fn new(sequences: &[Vec<TrainingSequence>], epochs: u32, report: &'a mut dyn FnMut(Progress)) -> Self {
-        Self {
-            done: 0,
-            total: sequences.iter().map(Vec::len).sum::<usize>() * epochs as usize,
-            report,
-        }
-    }
-
-    fn advance(&mut self, sequences: usize) {
-        self.done += sequences;
-        (self.report)(Progress {
-            done: self.done,
-            total: self.total,
-        });
-    }
 }

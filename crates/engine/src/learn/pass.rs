@@ -1,0 +1,244 @@
+//! The micro-batches of an update, in lanes, smaller where memory runs out.
+
+use std::ops::Range;
+
+use tch::Device;
+
+use super::batch::{MicroBatch, Pace, deal};
+use super::layout::Token;
+use super::learner::{Learner, Logprobs, Reference};
+use super::normaliser::Normaliser;
+use super::piece::GradientPiece;
+use super::sequence::TrainingSequence;
+use super::update::{KlReference, Progress, Update};
+use crate::error::{EngineError, Result};
+use crate::lanes::{cut, side_by_side, worthwhile};
+use crate::population::Population;
+
+/// Rows of a micro-batch that a lane's products need to run near their best.
+const ROWS_PER_LANE: usize = 1024;
+
+/// Sequences and ranges of them by member.
+type Work = [(usize, Range<usize>)];
+
+/// What stays the same over the steps of an update.
+pub(super) struct Pass<'a> {
+    update: &'a Update<'a>,
+    start: &'a Population,
+    sequences: &'a [Vec<TrainingSequence>],
+    /// The trainer's log-probabilities before the first step, where they are the old policy's.
+    old: Option<Logprobs>,
+    lanes: usize,
+    /// Tokens of one lane's micro-batch; halved when memory runs out.
+    budget: usize,
+    progress: Counter<'a>,
+}
+
+impl<'a> Pass<'a> {
+    pub(super) fn new(
+        update: &'a Update<'a>,
+        start: &'a Population,
+        sequences: &'a [Vec<TrainingSequence>],
+        epochs: u32,
+        report: &'a mut dyn FnMut(Progress),
+    ) -> Self {
+        let budget = update.options.micro_batch_tokens;
+        let rows = sequences.iter().flatten().map(TrainingSequence::inputs).sum();
+        let lanes = worthwhile(update.model.placement.device, budget.min(rows), ROWS_PER_LANE);
+        Self {
+            update,
+            start,
+            sequences,
+            old: None,
+            lanes,
+            budget: budget / lanes,
+            progress: Counter::new(sequences, epochs, report),
+        }
+    }
+
+    /// The gradient of the sequences in `work`, normalised over those in `minibatch`. `first` if no step was made before.
+    pub(super) fn gradient(
+        &mut self,
+        population: &Population,
+        work: &Work,
+        minibatch: &Work,
+        first: bool,
+    ) -> Result<GradientPiece> {
+        let normalisers = Normaliser::of_members(&self.update.options.loss, self.sequences, minibatch);
+        let (pieces, halvings) = self.in_lanes(population, work, first, |learner, batches, advance| {
+            learner.gradient(batches, &normalisers, advance)
+        })?;
+        let mut pieces = pieces.into_iter();
+        let Some(mut gradient) = pieces.next() else {
+            return Err(EngineError::population("there are no sequences to learn from"));
+        };
+        for piece in pieces {
+            gradient.add(&piece)?;
+        }
+        Ok(GradientPiece { halvings, ..gradient })
+    }
+
+    /// Scores all sequences, so that the ratio of every later step is taken to `population`.
+    pub(super) fn score_old_policy(&mut self, population: &Population) -> Result<()> {
+        let work: Vec<_> = self
+            .sequences
+            .iter()
+            .enumerate()
+            .map(|(member, list)| (member, 0..list.len()))
+            .collect();
+        let mut old: Logprobs = self
+            .sequences
+            .iter()
+            .map(|list| {
+                list.iter()
+                    .map(|sequence| vec![0.0; sequence.completion.len()])
+                    .collect()
+            })
+            .collect();
+        let (scores, _) = self.in_lanes(population, &work, true, |learner, batches, _| learner.score(batches))?;
+        for (token, logprob) in scores.into_iter().flatten() {
+            let Token {
+                member,
+                sequence,
+                place,
+            } = token;
+            old[member][sequence][place] = logprob;
+        }
+        self.old = Some(old);
+        Ok(())
+    }
+
+    /// Deals `work` to micro-batches and these to lanes, and answers what `compute` makes of each lane's, in order, and how
+    /// often memory ran out, after which all of it starts again with smaller micro-batches.
+    fn in_lanes<T: Send>(
+        &mut self,
+        population: &Population,
+        work: &Work,
+        first: bool,
+        compute: impl Fn(&Learner<'_>, &[MicroBatch], &mut dyn FnMut(usize)) -> Result<T> + Sync,
+    ) -> Result<(Vec<T>, u32)> {
+        let device = self.update.model.placement.device;
+        // On a CPU large products of one member after the other are quickest; on a GPU one pass for all.
+        let pace = if device == Device::Cpu {
+            Pace::InTurn
+        } else {
+            Pace::Together
+        };
+        let mut halvings = 0;
+        loop {
+            let share_prompts = self.update.options.share_prompts;
+            let batches = deal(work, self.sequences, self.budget, share_prompts, pace);
+            let before = self.progress.done;
+            match self.try_in_lanes(population, &batches, first, &compute) {
+                Ok(answers) => return Ok((answers, halvings)),
+                Err(error) if error.is_out_of_memory() => {
+                    self.budget = smaller(device, self.budget, &batches, &error)?;
+                    self.progress.done = before;
+                    halvings += 1;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn try_in_lanes<T: Send>(
+        &mut self,
+        population: &Population,
+        batches: &[MicroBatch],
+        first: bool,
+        compute: &(impl Fn(&Learner<'_>, &[MicroBatch], &mut dyn FnMut(usize)) -> Result<T> + Sync),
+    ) -> Result<Vec<T>> {
+        let weights: Vec<usize> = batches.iter().map(MicroBatch::rows).collect();
+        let parts = cut(&weights, self.lanes);
+        let Self {
+            update,
+            start,
+            sequences,
+            old,
+            progress,
+            ..
+        } = self;
+        let options = update.options;
+        let one_step = options.optimizer.epochs == 1 && options.optimizer.minibatches == 1;
+        let learner = || -> Result<Learner<'_>> {
+            Ok(Learner {
+                model: update.model.share(),
+                population: population.share()?,
+                reference: match update.reference {
+                    _ if !options.loss.needs_reference() => Reference::Itself,
+                    KlReference::Base => Reference::Base,
+                    KlReference::Start if first && one_step => Reference::Itself,
+                    KlReference::Start => Reference::Population(start.share()?),
+                    KlReference::Versions(versions) => Reference::Population(versions.share()?),
+                },
+                options,
+                sequences,
+                old_policy: update.old_policy(),
+                old: old.as_ref(),
+                first,
+                chunk: ((options.logits / parts.len().max(1)) as i64 / update.model.config.vocab_size).max(1),
+            })
+        };
+        if parts.len() <= 1 {
+            return Ok(vec![compute(&learner()?, batches, &mut |sequences| {
+                progress.advance(sequences)
+            })?]);
+        }
+        let jobs = parts.iter().map(|part| Ok((learner()?, &batches[part.clone()])));
+        side_by_side(
+            jobs.collect::<Result<_>>()?,
+            |(learner, batches): (Learner<'_>, &[MicroBatch]), events| {
+                compute(&learner, batches, &mut |sequences| {
+                    // Nobody hears it once the caller has panicked, and then nobody needs to.
+                    let _ = events.send(sequences);
+                })
+            },
+            &mut |sequences| progress.advance(sequences),
+        )
+        .into_iter()
+        .collect()
+    }
+}
+
+/// Half the rows of the largest micro-batch; an error if no micro-batch can be cut.
+fn smaller(device: Device, budget: usize, batches: &[MicroBatch], error: &EngineError) -> Result<usize> {
+    let cut = batches
+        .iter()
+        .filter(|batch| batch.sequences() > 1)
+        .map(MicroBatch::rows)
+        .max();
+    match cut {
+        Some(rows) => Ok((rows.min(budget) / 2).max(1)),
+        None => Err(EngineError::OutOfMemory {
+            device: format!("{device:?}"),
+            detail: format!(
+                "even one sequence at a time ({} tokens the longest): {error}",
+                batches.iter().map(MicroBatch::rows).max().unwrap_or(0)
+            ),
+        }),
+    }
+}
+
+struct Counter<'a> {
+    done: usize,
+    total: usize,
+    report: &'a mut dyn FnMut(Progress),
+}
+
+impl<'a> Counter<'a> {
+    fn new(sequences: &[Vec<TrainingSequence>], epochs: u32, report: &'a mut dyn FnMut(Progress)) -> Self {
+        Self {
+            done: 0,
+            total: sequences.iter().map(Vec::len).sum::<usize>() * epochs as usize,
+            report,
+        }
+    }
+
+    fn advance(&mut self, sequences: usize) {
+        self.done += sequences;
+        (self.report)(Progress {
+            done: self.done,
+            total: self.total,
+        });
+    }
+}
