@@ -90,6 +90,107 @@ fn rollout_completes_prompts_and_ids_and_score_agrees_with_it() {
     }
 }
 
+/// Samples of two adapters for `update`: completions that begin with an even id are rewarded.
+fn samples(adapters: &[&str]) -> Vec<Value> {
+    let requests: Vec<Value> = (0..4)
+        .map(|index| {
+            json!({"id": index.to_string(), "ids": [5 + index, 17, 40], "adapter": index % 2, "n": 8, "max_tokens": 3,
+                   "seed": index, "ignore_eos": true})
+        })
+        .collect();
+    let results = over_lines("rollout", &model(), adapters, &requests).unwrap();
+    let mut samples = Vec::new();
+    for (request, result) in requests.iter().zip(&results) {
+        for (index, completion) in result["completions"].as_array().unwrap().iter().enumerate() {
+            let rewarded = completion["ids"][0].as_i64().unwrap() % 2 == 0;
+            samples.push(json!({
+                "id": format!("{}-{index}", request["id"]), "adapter": request["adapter"], "prompt_ids": request["ids"],
+                "ids": completion["ids"], "logprobs": completion["logprobs"],
+                "advantage": if rewarded { 1.0 } else { -1.0 },
+            }));
+        }
+    }
+    samples
+}
+
+/// Runs `update` over samples; what it writes is found in `output`.
+fn update(samples: &[Value], output: &Path, further: &[&str]) {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("samples.jsonl").display().to_string();
+    let lines: String = samples.iter().map(|sample| format!("{sample}\n")).collect();
+    std::fs::write(&input, lines).unwrap();
+    let (model, output) = (model(), output.display().to_string());
+    let mut arguments = vec![
+        "update", "--model", &model, "--device", "cpu", "--in", &input, "--out", &output,
+    ];
+    arguments.extend(["--learning-rate", "0.01"]);
+    arguments.extend(further);
+    let said = worker(&arguments);
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+}
+
+/// Mean log-probability of the rewarded first ids of each adapter's samples.
+fn rewarded(samples: &[Value], adapters: &[&str]) -> [f64; 2] {
+    let good = samples.iter().filter(|sample| sample["advantage"] == 1.0);
+    let requests: Vec<Value> = good
+        .map(|sample| {
+            let mut ids = sample["prompt_ids"].as_array().unwrap().clone();
+            ids.push(sample["ids"][0].clone());
+            json!({"id": sample["id"], "ids": ids, "adapter": sample["adapter"]})
+        })
+        .collect();
+    let scores = over_lines("score", &model(), adapters, &requests).unwrap();
+    [0, 1].map(|adapter| {
+        let of_adapter: Vec<f64> = requests
+            .iter()
+            .zip(&scores)
+            .filter(|(request, _)| request["adapter"] == adapter)
+            .map(|(_, score)| score["logprobs"].as_array().unwrap().last().unwrap().as_f64().unwrap())
+            .collect();
+        of_adapter.iter().sum::<f64>() / of_adapter.len() as f64
+    })
+}
+
+#[test]
+fn update_makes_rewarded_completions_more_probable_and_resumes_where_it_stopped() {
+    let (first, second) = (adapter("all-0"), adapter("all-1"));
+    let adapters = ["--adapter", first.as_str(), "--adapter", second.as_str()];
+    let samples = samples(&adapters);
+    let folder = tempfile::tempdir().unwrap();
+    let written = |run: &str, member: &str| folder.path().join(run).join(member).display().to_string();
+
+    update(&samples, &folder.path().join("one"), &adapters);
+    let one = [written("one", "0"), written("one", "1")];
+    let resumed = ["--adapter", one[0].as_str(), "--adapter", one[1].as_str()];
+    let before = rewarded(&samples, &adapters);
+    let after = rewarded(&samples, &resumed);
+    for (before, after) in before.iter().zip(after) {
+        assert!(after > before + 0.01, "{before} before, {after} after");
+    }
+    let text = std::fs::read_to_string(folder.path().join("one/diagnostics.json")).unwrap();
+    let diagnostics: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(diagnostics["adapters"].as_array().unwrap().len(), 2);
+    assert_eq!(diagnostics["adapters"][0]["tokens"], 16 * 3);
+
+    // Two updates of one step are one run of two steps, as the ratio is taken to the samples' own log-probabilities.
+    let with_state = [
+        resumed.as_slice(),
+        &["--optimizer", one[0].as_str(), "--optimizer", one[1].as_str()],
+    ]
+    .concat();
+    update(&samples, &folder.path().join("two"), &with_state);
+    let both = [adapters.as_slice(), &["--epochs", "2"]].concat();
+    update(&samples, &folder.path().join("both"), &both);
+    update(&samples, &folder.path().join("anew"), &resumed);
+    for member in ["0", "1"] {
+        for file in ["adapter_model.safetensors", "optimizer.safetensors"] {
+            let read = |run: &str| std::fs::read(folder.path().join(run).join(member).join(file)).unwrap();
+            assert!(read("two") == read("both"), "{file} of member {member}");
+            assert!(read("two") != read("anew"), "{file} of member {member}");
+        }
+    }
+}
+
 #[test]
 fn a_merged_model_scores_as_its_adapter_does() {
     let folder = tempfile::tempdir().unwrap();

@@ -137,8 +137,11 @@ impl UpdateShape {
     /// adapted projections of a layer, and c = min(C, max(1, logits / vocabulary)) rows of logits at a time:
     ///
     /// - one layer's tape: `w·T·(4d + J + q + 3I + R) + w·P·(2q + k)`, and `w·P·J` more where sequences are gathered (P ≠ T);
+    ///   the last layer's lacks `w·(T − C)·(2d + 3I)`, as it computes no more than the rows that predict a learned token;
     /// - kept: the tapes of all layers, or the layers' inputs `w·T·d` each and one tape;
-    /// - at the output: `8·c·vocabulary + 3·w·C·d`; in the MLP's backward pass: `w·T·(d + 5I)`.
+    /// - at the output: `8·c·vocabulary + 3·w·C·d`; in the MLP's backward pass: `w·T·(d + 3I)`, in the last layer with C for T.
+    ///
+    /// The peak is at the output, in the last layer's backward pass, or in the one before, when the last one's tape is gone.
     pub fn peak(&self, base: &BaseShape, adapter: &LoraShape) -> UpdateMemory {
         let Self {
             members,
@@ -159,16 +162,20 @@ impl UpdateShape {
                 + places * (2 * query + key)
                 + gathered);
         let layers = base.num_hidden_layers;
+        let predicting = learned.min(rows);
+        let last = tape - bytes * (rows - predicting) * (2 * hidden + 3 * intermediate);
         let chunk = learned.min((self.logits / base.vocab_size).max(1));
         let output = 8 * chunk * base.vocab_size + 3 * bytes * learned * hidden;
-        let mlp = bytes * rows * (hidden + 5 * intermediate);
+        let mlp = |rows: u64| bytes * rows * (hidden + 3 * intermediate);
+        let input = bytes * rows * hidden;
         let (activations, transient) = if self.recompute {
-            (
-                bytes * layers * rows * hidden,
-                output.max(tape - bytes * rows * hidden + mlp),
-            )
+            let in_last = last - input + mlp(predicting);
+            let before = (tape + mlp(rows)).saturating_sub(2 * input);
+            (layers * input, output.max(in_last).max(before))
         } else {
-            (layers * tape, output.max(mlp))
+            let in_last = mlp(predicting);
+            let before = mlp(rows).saturating_sub(last);
+            ((layers - 1) * tape + last, output.max(in_last).max(before))
         };
         UpdateMemory {
             base: bytes * base.parameters(),

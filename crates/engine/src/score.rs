@@ -52,12 +52,23 @@ impl Default for ScoreOptions {
     }
 }
 
-/// Scores sequences in padded passes, each grouped by member.
+/// Scores sequences in padded passes, each grouped by member. Memory that runs out halves the passes.
 pub fn score(
     model: &Model,
     population: Option<&Population>,
     requests: &[ScoreRequest],
     options: ScoreOptions,
+) -> Result<Vec<Score>> {
+    score_observed(model, population, requests, options, &mut |_| ())
+}
+
+/// The same; `halved` hears the tokens of a pass from there on, each time that memory ran out.
+pub fn score_observed(
+    model: &Model,
+    population: Option<&Population>,
+    requests: &[ScoreRequest],
+    options: ScoreOptions,
+    halved: &mut dyn FnMut(usize),
 ) -> Result<Vec<Score>> {
     let _no_grad = tch::no_grad_guard();
     if let Some(index) = requests.iter().position(|request| request.ids.is_empty()) {
@@ -67,9 +78,32 @@ pub fn score(
         ));
     }
     let lengths: Vec<usize> = requests.iter().map(|request| request.ids.len()).collect();
+    let mut tokens = options.tokens_per_pass;
     let mut scores = Vec::with_capacity(requests.len());
-    for range in passes(&lengths, options.tokens_per_pass) {
-        scores.extend(pass(model, population, &requests[range], options.last_logits)?);
+    while scores.len() < requests.len() {
+        let done = scores.len();
+        for range in passes(&lengths[done..], tokens) {
+            let of_pass = &requests[done..][range];
+            match pass(model, population, of_pass, options.last_logits) {
+                Ok(of_pass) => scores.extend(of_pass),
+                Err(error) if error.is_out_of_memory() => {
+                    if of_pass.len() == 1 {
+                        return Err(EngineError::OutOfMemory {
+                            device: format!("{:?}", model.placement.device),
+                            detail: format!(
+                                "even one sequence of {} ids does not fit ({error})",
+                                of_pass[0].ids.len()
+                            ),
+                        });
+                    }
+                    let longest = of_pass.iter().map(|request| request.ids.len()).max().unwrap_or(0);
+                    tokens = (of_pass.len() * longest / 2).max(1);
+                    halved(tokens);
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
+        }
     }
     Ok(scores)
 }

@@ -182,6 +182,68 @@ fn a_requests_samples_do_not_depend_on_the_rest_of_the_batch() {
 }
 
 #[test]
+fn lanes_change_no_result() {
+    let model = model(FULL_SET[0]);
+    let population = population(&model, FULL_SET[0], &STACKED);
+    let golden = Golden::of(FULL_SET[0]);
+    let sequences = golden.sequences();
+    let requests: Vec<_> = (0..150)
+        .map(|index| GenerationRequest {
+            id: index.to_string(),
+            max_tokens: 1 + index % 9,
+            ..sampled(
+                1,
+                &sequences[index % 4],
+                [Some(0), Some(1), Some(2), None][index * 7 % 4],
+                index as u64,
+            )
+        })
+        .collect();
+    let with_threads = |threads| {
+        let before = tch::get_num_threads();
+        tch::set_num_threads(threads);
+        let (mut finished, mut tokens) = (Vec::new(), 0);
+        let generator = Generator {
+            model: &model,
+            population: Some(&population),
+            tokenizer: None,
+        };
+        let generated = generator.generate(&requests, &slots(150), &mut |event| match event {
+            GenerationEvent::Finished(result) => finished.push(result.id.clone()),
+            GenerationEvent::Progress { tokens: so_far, .. } => tokens = so_far,
+            GenerationEvent::Halved { .. } => {}
+        });
+        tch::set_num_threads(before);
+        finished.sort_unstable();
+        (generated.unwrap(), finished, tokens)
+    };
+    let (one, one_finished, one_tokens) = with_threads(1);
+    let (two, two_finished, two_tokens) = with_threads(2);
+    assert_eq!((one_finished, one_tokens), (two_finished, two_tokens));
+    for (one, two) in one.results.iter().zip(&two.results) {
+        assert_eq!(one.id, two.id);
+        assert_same(&one.completions, &two.completions);
+    }
+}
+
+#[test]
+fn logits_that_are_nan_are_an_error() {
+    let model = model(FULL_SET[0]);
+    let _ = model.norm.get(0).fill_(f64::NAN);
+    let generator = Generator {
+        model: &model,
+        population: None,
+        tokenizer: None,
+    };
+    let error = generator.generate(&[request(&[1, 2], None, GREEDY)], &slots(1), &mut |_| ());
+    let message = error.unwrap_err().to_string();
+    assert!(
+        message.contains("the model's output") && message.contains("not finite"),
+        "{message}"
+    );
+}
+
+#[test]
 fn samples_differ_by_index_and_seed_and_repeat_with_the_same() {
     let model = model("qwen2-tied");
     let ask = |seed| {

@@ -74,6 +74,14 @@ fn a_weight_that_is_nan_is_named_with_its_member() {
     );
 }
 
+#[test]
+fn logits_that_are_nan_leave_the_version_as_it_was() {
+    let case = case();
+    let _ = case.model.norm.get(3).fill_(f64::NAN);
+    let message = refused(&case);
+    assert!(message.contains("not finite"), "{message}");
+}
+
 /// The weights are finite, but their products are not.
 #[test]
 fn a_gradient_that_overflows_is_named_with_its_member() {

@@ -1,6 +1,6 @@
 //! The committed batches, what is expected of them, and comparisons.
 
-use lyceum_core::work::{LossAggregation, Optimizer, PolicyLoss};
+use lyceum_core::work::{LossAggregation, OldPolicy, Optimizer, PolicyLoss};
 use lyceum_engine::learn::{
     GradientPiece, KlReference, Loss, OptimizerState, TrainedTensor, TrainingSequence, Update, UpdateOptions, Updated,
 };
@@ -27,6 +27,18 @@ struct LossFields {
     aggregation: LossAggregation,
     entropy: f64,
     kl: f64,
+    reference: Option<Reference>,
+    old_policy: Option<OldPolicy>,
+}
+
+/// What the KL term is measured to; `versions` are the next member's.
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Reference {
+    #[default]
+    Base,
+    Start,
+    Versions,
 }
 
 #[derive(Deserialize)]
@@ -46,6 +58,8 @@ pub(crate) struct Case {
     pub(crate) sequences: Vec<Vec<TrainingSequence>>,
     pub(crate) options: UpdateOptions,
     pub(crate) steps: u32,
+    reference: Reference,
+    versions: Population,
     golden: Checkpoint,
 }
 
@@ -56,6 +70,8 @@ impl Case {
         let file: BatchFile = serde_json::from_str(&text).unwrap();
         let model = fixtures::model(model_name, Precision::Fp32);
         let population = fixtures::population(&model, model_name, &fixtures::STACKED);
+        let [first, others @ ..] = fixtures::STACKED;
+        let versions = fixtures::population(&model, model_name, &[others[0], others[1], first]);
         let mut sequences = vec![Vec::new(); population.members()];
         for row in file.sequences {
             sequences[row.adapter].push(TrainingSequence {
@@ -66,6 +82,11 @@ impl Case {
                 advantage: row.advantage,
             });
         }
+        let reference = file
+            .loss
+            .as_ref()
+            .and_then(|fields| fields.reference)
+            .unwrap_or_default();
         let loss = file.loss.map_or(Loss::CrossEntropy, |fields| {
             Loss::PolicyGradient(PolicyLoss {
                 clip_low: fields.clip_low,
@@ -74,6 +95,7 @@ impl Case {
                 aggregation: fields.aggregation,
                 entropy: fields.entropy,
                 kl: fields.kl,
+                old_policy: fields.old_policy.unwrap_or(OldPolicy::Sampler),
                 ..PolicyLoss::default()
             })
         });
@@ -88,6 +110,8 @@ impl Case {
                 ..UpdateOptions::default()
             },
             steps: file.steps,
+            reference,
+            versions,
             golden: Checkpoint::from_file(&folder.join(format!("{model_name}.safetensors"))).unwrap(),
         }
     }
@@ -96,7 +120,11 @@ impl Case {
         Update {
             model: &self.model,
             options: &self.options,
-            reference: KlReference::Base,
+            reference: match self.reference {
+                Reference::Base => KlReference::Base,
+                Reference::Start => KlReference::Start,
+                Reference::Versions => KlReference::Versions(&self.versions),
+            },
         }
     }
 

@@ -5,11 +5,14 @@ use lyceum_engine::learn::TrainedTensor;
 use crate::batch::{Case, floats};
 use crate::fixtures::difference;
 
-const CASES: [(&str, &str); 4] = [
+const CASES: [(&str, &str); 7] = [
     ("policy", "qwen2-tied"),
     ("policy", "qwen3-wide-heads"),
     ("sequence-mean", "qwen2-untied-sharded"),
     ("cross-entropy", "qwen3-tied-sharded"),
+    ("kl-to-start", "qwen2-tied"),
+    ("kl-to-versions", "qwen2-tied"),
+    ("trainer-ratio", "qwen3-wide-heads"),
 ];
 
 #[test]

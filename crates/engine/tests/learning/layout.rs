@@ -45,6 +45,32 @@ fn chunks_micro_batches_and_shared_prompts_change_nothing() {
 }
 
 #[test]
+fn lanes_change_nothing() {
+    for mut case in cases() {
+        for list in &mut case.sequences {
+            *list = std::iter::repeat_n(list.clone(), 30).flatten().collect();
+        }
+        case.options.micro_batch_tokens = 4096;
+        let rows: usize = case
+            .sequences
+            .iter()
+            .flatten()
+            .map(|s| s.prompt.len() + s.completion.len() - 1)
+            .sum();
+        assert!(rows > 2048, "{rows} rows are not worth two lanes");
+        let with_threads = |threads| {
+            let before = tch::get_num_threads();
+            tch::set_num_threads(threads);
+            let gradient = gradient_values(&case.piece(0, 1));
+            tch::set_num_threads(before);
+            gradient
+        };
+        let largest = difference(&with_threads(1), &with_threads(2));
+        assert!(largest < TOLERANCE, "off by {largest}");
+    }
+}
+
+#[test]
 fn pieces_summed_by_index_are_the_whole_to_the_last_bit_each_time() {
     for case in cases() {
         let start = fresh(&case.population);

@@ -8,6 +8,7 @@ use lyceum_engine::config::Architecture;
 use lyceum_engine::learn::{KlReference, TrainingSequence, Update, UpdateOptions};
 use lyceum_engine::model::LayerWeights;
 use lyceum_engine::population::{LoraShape, Projection};
+use lyceum_engine::score::{ScoreOptions, ScoreRequest, score_observed};
 use lyceum_engine::{Model, ModelConfig, Placement, Population};
 use tch::{Device, Kind, Tensor};
 
@@ -110,6 +111,15 @@ fn status(field: &str) -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with(field)).unwrap();
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
+}
+
+fn limit_address_space(bytes: u64) {
+    let limit = libc::rlimit {
+        rlim_cur: bytes,
+        rlim_max: libc::RLIM_INFINITY,
+    };
+    // SAFETY: the pointer is to a valid rlimit for the time of the call.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
 }
 
 #[test]
@@ -220,25 +230,64 @@ fn running_out_of_memory_halves_the_micro_batch_and_changes_no_result() {
     };
     let plenty = with_budget(512).unwrap();
     assert_eq!(plenty.halvings, 0);
-    let address_space = |bytes: u64| {
-        let limit = libc::rlimit {
-            rlim_cur: bytes,
-            rlim_max: libc::RLIM_INFINITY,
-        };
-        // SAFETY: the pointer is to a valid rlimit for the time of the call.
-        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
-    };
     let size = status("VmSize");
     // All at once takes over 150 MiB.
-    address_space(size + (100 << 20));
+    limit_address_space(size + (100 << 20));
     let halved = with_budget(1 << 20).unwrap();
-    address_space(libc::RLIM_INFINITY);
+    limit_address_space(libc::RLIM_INFINITY);
     assert!(halved.halvings > 0);
     assert!(difference(&weights(&plenty.population), &weights(&halved.population)) < 1e-4);
 
-    address_space(size + (24 << 20));
+    limit_address_space(size + (24 << 20));
     let error = with_budget(1 << 20).unwrap_err();
-    address_space(libc::RLIM_INFINITY);
+    limit_address_space(libc::RLIM_INFINITY);
     assert!(error.is_out_of_memory(), "{error}");
     println!("{error}");
+}
+
+#[test]
+fn running_out_of_memory_halves_the_passes_of_scoring_and_changes_no_score() {
+    if child().is_none() {
+        in_child(
+            "memory::running_out_of_memory_halves_the_passes_of_scoring_and_changes_no_score",
+            0,
+        );
+        return;
+    }
+    tch::set_num_threads(1);
+    let model = model();
+    let requests: Vec<_> = sequences(1)
+        .into_iter()
+        .flatten()
+        .map(|sequence| ScoreRequest {
+            ids: sequence.prompt,
+            adapter: None,
+        })
+        .collect();
+    let with_budget = |tokens_per_pass| {
+        let options = ScoreOptions {
+            tokens_per_pass,
+            last_logits: false,
+        };
+        let mut halved = Vec::new();
+        let scores = score_observed(&model, None, &requests, options, &mut |tokens| halved.push(tokens));
+        (scores, halved)
+    };
+    let (plenty, halved) = with_budget(64);
+    assert!(halved.is_empty());
+    let size = status("VmSize");
+    // The gated MLP alone takes 6 MiB for all 1,024 tokens at once, and four times that at its peak.
+    limit_address_space(size + (12 << 20));
+    let (scores, halved) = with_budget(1 << 20);
+    limit_address_space(libc::RLIM_INFINITY);
+    assert!(!halved.is_empty() && halved.is_sorted_by(|a, b| a > b), "{halved:?}");
+    for (plenty, score) in plenty.unwrap().iter().zip(&scores.unwrap()) {
+        assert!(difference(&plenty.logprobs, &score.logprobs) < 1e-4);
+    }
+
+    limit_address_space(size);
+    let (error, _) = with_budget(1 << 20);
+    limit_address_space(libc::RLIM_INFINITY);
+    let error = error.unwrap_err();
+    assert!(error.is_out_of_memory(), "{error}");
 }
