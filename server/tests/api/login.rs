@@ -150,7 +150,10 @@ async fn a_form_without_a_token_is_shown_again() {
     for body in ["", "tokens=x"] {
         let sent = form.send(actix_web::http::Method::POST, "/login", Some(body.as_bytes().to_vec()));
         let reply = sent.await.expect(400);
-        assert!(reply.header("content-type").starts_with("text/html"), "{body}: {reply:?}");
+        assert!(
+            reply.header("content-type").starts_with("text/html"),
+            "{body}: {reply:?}"
+        );
     }
     server.anonymous().get("/login?tokens=x").await.expect(200);
     server.stop().await;
