@@ -39,6 +39,9 @@ pub enum DecodeError {
     /// A set element or dict key that Python could not hash.
     #[error("an unhashable {0} as element of a set or key of a dict")]
     Unhashable(&'static str),
+    /// A deque with more items than its `maxlen` allows.
+    #[error("a deque with more items than its maxlen")]
+    DequeLength,
     /// Two equal elements in a set, or two equal keys in a dict.
     #[error("an element of a set or key of a dict stands twice")]
     Duplicate,
@@ -156,6 +159,9 @@ impl<'a> Reader<'a> {
                     b"" => None,
                     digits => Some(parse_decimal(digits)? as u64),
                 };
+                if limit.is_some_and(|limit| count as u64 > limit) {
+                    return Err(DecodeError::DequeLength);
+                }
                 Value::Deque(self.items(count, inner)?, limit)
             }
             tag => return Err(DecodeError::Tag(tag)),
@@ -181,4 +187,15 @@ fn check_keys<'a>(items: impl Iterator<Item = &'a Value>) -> Result<(), DecodeEr
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DecodeError, decode};
+
+    #[test]
+    fn a_deque_that_cannot_exist_is_refused() {
+        assert!(decode(b"Q1,1;I1;").is_ok());
+        assert_eq!(decode(b"Q2,1;I1;I2;").unwrap_err(), DecodeError::DequeLength);
+    }
 }
