@@ -7,6 +7,8 @@ mod corpus;
 mod evaluation;
 mod figures;
 mod guess;
+mod problem;
+mod tally;
 mod training;
 
 use std::path::{Path, PathBuf};

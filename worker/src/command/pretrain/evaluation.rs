@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use lyceum_core::prompt::{Pair, PromptSet, ProposalText, Reference, Rendered, compact_literal};
+use lyceum_core::prompt::{PromptSet, ProposalText, Reference, Rendered, compact_literal};
 use lyceum_core::seed;
 use lyceum_core::work::{FinishReason, Prompt};
 use lyceum_curriculum::{Corpus, Executed, Level};
@@ -13,13 +13,15 @@ use lyceum_engine::generate::{
 };
 use lyceum_engine::tokenizer::Tokenizer;
 use lyceum_engine::{Model, Placement};
-use lyceum_verifier::{Check, ProblemType, Proposal, Solution, Task, Verdict, Verifier};
+use lyceum_verifier::{Check, ProblemType, Proposal, Task, Verdict, Verifier};
 use rand::Rng as _;
 use rand::seq::IndexedRandom as _;
 
 use super::config::PretrainConfig;
 use super::figures::{Band, Evaluation, OwnProblems, Proposals, share};
 use super::guess::Guessers;
+use super::problem::Problem;
+use super::tally::Tally;
 use crate::command::progress::progress_bar;
 
 /// The types, in the order of the report.
@@ -34,14 +36,6 @@ pub(super) struct Evaluator<'a> {
     model: Model,
     tokenizer: Tokenizer,
     prompts: PromptSet,
-}
-
-/// A problem with its answer known.
-struct Problem {
-    program: String,
-    /// The first is the one asked about, but for code_f, which has them all.
-    pairs: Vec<(String, String)>,
-    message: String,
 }
 
 /// The text of a completion and why it ended.
@@ -424,102 +418,6 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-impl Problem {
-    fn prompt(&self, problem: ProblemType, prompts: &PromptSet) -> Result<Rendered, lyceum_core::prompt::PromptError> {
-        let (input, output) = self.pairs.first().map_or(("", ""), |(input, output)| (input, output));
-        match problem {
-            ProblemType::CodeO => prompts.solve_output(&self.program, input),
-            ProblemType::CodeI => prompts.solve_input(&self.program, output),
-            ProblemType::CodeF => {
-                let shown = self.shown(problem).iter().map(|(input, output)| Pair {
-                    input: input.clone(),
-                    output: output.clone(),
-                });
-                prompts.solve_function(&self.message, &shown.collect::<Vec<_>>())
-            }
-        }
-    }
-
-    /// The pairs that a solver may see in whole or in part.
-    fn shown(&self, problem: ProblemType) -> &[(String, String)] {
-        match problem {
-            ProblemType::CodeF => &self.pairs[..self.pairs.len().div_ceil(2)],
-            ProblemType::CodeI | ProblemType::CodeO => &self.pairs,
-        }
-    }
-
-    fn check(&self, problem: ProblemType, answer: String) -> Check {
-        let (input, output) = self.pairs.first().cloned().unwrap_or_default();
-        Check::Solve(match problem {
-            ProblemType::CodeO => Solution::Output {
-                program: self.program.clone(),
-                input,
-                answer,
-            },
-            ProblemType::CodeI => Solution::Input {
-                program: self.program.clone(),
-                output,
-                answer,
-            },
-            ProblemType::CodeF => Solution::Function {
-                pairs: self.pairs.clone(),
-                answer,
-            },
-        })
-    }
-}
-
 fn is_right(verdict: &Result<Verdict, String>) -> bool {
     verdict.as_ref().is_ok_and(|verdict| verdict.correct == Some(true))
-}
-
-/// Counts of proposals of one type.
-#[derive(Default)]
-struct Tally {
-    well_formed: usize,
-    valid: usize,
-    known: usize,
-    seen: HashSet<String>,
-    ast_depth: u32,
-    loc: u32,
-    faults: BTreeMap<String, usize>,
-}
-
-impl Tally {
-    fn malformed(&mut self) {
-        *self.faults.entry("format".to_owned()).or_default() += 1;
-    }
-
-    /// Counts a verdict; whether the proposal is valid.
-    fn judged(&mut self, verdict: &Verdict, key: String, known: bool) -> bool {
-        self.well_formed += 1;
-        if verdict.valid != Some(true) {
-            *self.faults.entry(verdict.status.name().to_owned()).or_default() += 1;
-            return false;
-        }
-        self.valid += 1;
-        self.known += usize::from(known);
-        self.seen.insert(key);
-        if let Some(complexity) = &verdict.complexity {
-            self.ast_depth += complexity.ast_depth;
-            self.loc += complexity.loc;
-        }
-        true
-    }
-
-    fn figures(self, problem: ProblemType, references: usize, asked: usize) -> Proposals {
-        let mean = |sum: u32| share(sum as usize, self.valid);
-        Proposals {
-            problem: problem.name().to_owned(),
-            references,
-            asked,
-            well_formed: share(self.well_formed, asked),
-            valid: share(self.valid, asked),
-            distinct: share(self.seen.len(), self.valid),
-            verbatim: share(self.known, self.valid),
-            ast_depth: mean(self.ast_depth),
-            loc: mean(self.loc),
-            faults: self.faults,
-        }
-    }
 }

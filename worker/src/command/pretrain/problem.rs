@@ -1,0 +1,57 @@
+//! A problem with its answer known, as it is asked and judged.
+
+use lyceum_core::prompt::{Pair, PromptError, PromptSet, Rendered};
+use lyceum_verifier::{Check, ProblemType, Solution};
+
+/// A problem with its answer known.
+pub(super) struct Problem {
+    pub(super) program: String,
+    /// The first is the one asked about, but for code_f, which has them all.
+    pub(super) pairs: Vec<(String, String)>,
+    pub(super) message: String,
+}
+
+impl Problem {
+    pub(super) fn prompt(&self, problem: ProblemType, prompts: &PromptSet) -> Result<Rendered, PromptError> {
+        let (input, output) = self.pairs.first().map_or(("", ""), |(input, output)| (input, output));
+        match problem {
+            ProblemType::CodeO => prompts.solve_output(&self.program, input),
+            ProblemType::CodeI => prompts.solve_input(&self.program, output),
+            ProblemType::CodeF => {
+                let shown = self.shown(problem).iter().map(|(input, output)| Pair {
+                    input: input.clone(),
+                    output: output.clone(),
+                });
+                prompts.solve_function(&self.message, &shown.collect::<Vec<_>>())
+            }
+        }
+    }
+
+    /// The pairs that a solver may see in whole or in part.
+    pub(super) fn shown(&self, problem: ProblemType) -> &[(String, String)] {
+        match problem {
+            ProblemType::CodeF => &self.pairs[..self.pairs.len().div_ceil(2)],
+            ProblemType::CodeI | ProblemType::CodeO => &self.pairs,
+        }
+    }
+
+    pub(super) fn check(&self, problem: ProblemType, answer: String) -> Check {
+        let (input, output) = self.pairs.first().cloned().unwrap_or_default();
+        Check::Solve(match problem {
+            ProblemType::CodeO => Solution::Output {
+                program: self.program.clone(),
+                input,
+                answer,
+            },
+            ProblemType::CodeI => Solution::Input {
+                program: self.program.clone(),
+                output,
+                answer,
+            },
+            ProblemType::CodeF => Solution::Function {
+                pairs: self.pairs.clone(),
+                answer,
+            },
+        })
+    }
+}
