@@ -37,16 +37,15 @@ impl dyn Draws + '_ {
         numbers
     }
 
-    /// Gives `change` each value of `values` together with a number from [0, 1), in order.
-    pub(super) fn with_uniforms(&mut self, values: &mut [f32], mut change: impl FnMut(usize, &mut f32, f32)) {
+    /// Gives `change` the values of `values` chunk by chunk, in order: the place of the first, the values, and a number from [0, 1)
+    /// for each.
+    pub(super) fn with_uniforms(&mut self, values: &mut [f32], mut change: impl FnMut(usize, &mut [f32], &[f32])) {
         let mut drawn = [0.0; 1024];
         for (chunk, values) in values.chunks_mut(drawn.len()).enumerate() {
             let start = chunk * drawn.len();
             let drawn = &mut drawn[..values.len()];
             self.uniforms(drawn);
-            for (offset, (value, &drawn)) in values.iter_mut().zip(drawn.iter()).enumerate() {
-                change(start + offset, value, drawn);
-            }
+            change(start, values, drawn);
         }
     }
 }

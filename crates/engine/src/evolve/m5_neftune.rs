@@ -10,7 +10,11 @@ pub(super) struct M5 {
 impl Mutation for M5 {
     fn mutate(&self, _: usize, mut parent: Module, draws: &mut dyn Draws, _: &Notes) -> Module {
         let bound = (self.alpha / (parent.a.len() as f64).sqrt()) as f32;
-        draws.with_uniforms(&mut parent.a, |_, value, drawn| *value += bound * (2.0 * drawn - 1.0));
+        draws.with_uniforms(&mut parent.a, |_, values, drawn| {
+            for (value, drawn) in values.iter_mut().zip(drawn) {
+                *value += bound * (2.0 * drawn - 1.0);
+            }
+        });
         parent
     }
 }

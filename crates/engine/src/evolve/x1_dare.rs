@@ -15,7 +15,11 @@ impl Crossover for X1 {
         let scale = (0.5 / (1.0 - self.p)) as f32;
         let p = self.p as f32;
         for factor in [&mut first.a, &mut second.a, &mut first.b, &mut second.b] {
-            draws.with_uniforms(factor, |_, value, drawn| *value *= if drawn >= p { scale } else { 0.0 });
+            draws.with_uniforms(factor, |_, values, drawn| {
+                for (value, &drawn) in values.iter_mut().zip(drawn) {
+                    *value *= if drawn >= p { scale } else { 0.0 };
+                }
+            });
         }
         first.zip(&second, |first, second| {
             for (first, second) in first.iter_mut().zip(second) {

@@ -27,13 +27,13 @@ impl X7 {
     fn thin(&self, values: &mut [f32], draws: &mut dyn Draws) {
         let ranks = ranks(values);
         let slope = (1.0 - self.epsilon) / (values.len().max(2) - 1) as f64;
-        draws.with_uniforms(values, |index, value, drawn| {
-            let p = self.epsilon + slope * f64::from(ranks[index]);
-            *value = if f64::from(drawn) >= p {
-                (f64::from(*value) / (1.0 - p)) as f32
-            } else {
-                0.0
-            };
+        draws.with_uniforms(values, |start, values, drawn| {
+            // Without a branch: which values are kept cannot be foreseen.
+            for ((value, &rank), &drawn) in values.iter_mut().zip(&ranks[start..]).zip(drawn) {
+                let p = self.epsilon + slope * f64::from(rank);
+                let scaled = (f64::from(*value) / (1.0 - p)) as f32;
+                *value = if f64::from(drawn) >= p { scaled } else { 0.0 };
+            }
         });
     }
 }
@@ -41,15 +41,14 @@ impl X7 {
 /// By place, how many values are larger in magnitude, or equal and before it. A radix sort by the bits of the magnitude, which are
 /// ordered as the numbers are; each pass keeps the order of equals.
 fn ranks(values: &[f32]) -> Vec<u32> {
-    const BITS: u32 = 11;
-    const DIGITS: usize = 1 << BITS;
+    const DIGITS: usize = 1 << 8;
     // What is left to the greatest magnitude above, the place below.
     let key = |(place, value): (usize, &f32)| {
         (u64::from(u32::MAX >> 1) - u64::from(value.abs().to_bits())) << 32 | place as u64
     };
     let mut keys: Vec<u64> = values.iter().enumerate().map(key).collect();
     let mut sorted = vec![0; keys.len()];
-    for shift in [32, 32 + BITS, 32 + 2 * BITS] {
+    for shift in [32, 40, 48, 56] {
         let digit = |key: u64| (key >> shift) as usize % DIGITS;
         let mut starts = [0_u32; DIGITS];
         for &key in &keys {
