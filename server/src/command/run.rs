@@ -1,7 +1,6 @@
 //! `lyceum run`.
 
-mod step_line;
-
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -9,11 +8,9 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::{ArgGroup, Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
-use lyceum_core::compute::{ComputeAccount, WARM_UP_STEPS, compute_account};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use self::step_line::{StepLine, step_line};
 use super::config::read;
 use crate::client::{Client, Sent};
 use crate::settings::{CommonArgs, Secret, Sources};
@@ -242,11 +239,10 @@ fn follow(client: &Client, id: Uuid) -> anyhow::Result<ExitCode> {
     bar.set_message(run["state"].as_str().unwrap_or_default().to_owned());
     let mut after = run["last_event"].as_i64().unwrap_or(0);
     let mut failures = 0;
-    let mut steps = Vec::new();
     loop {
         let more = client.events(&format!("/api/v1/runs/{id}/events"), after, |event| {
             after = event.number;
-            show(client, id, &bar, &event, &mut steps);
+            show(&bar, &event);
         });
         match more {
             Ok(false) => break,
@@ -264,12 +260,6 @@ fn follow(client: &Client, id: Uuid) -> anyhow::Result<ExitCode> {
     let state = run["state"].as_str().unwrap_or_default();
     bar.finish_with_message(state.to_owned());
     println!("{id} is {state} at step {} of {}", run["step"], run["steps"]);
-    if let Some(account) = account(&steps, &run) {
-        println!(
-            "median step {:.1} s without the first {WARM_UP_STEPS}, {:.0} adapter-steps an hour",
-            account.median_step_seconds, account.adapter_steps_per_hour
-        );
-    }
     if let Some(error) = run["error"].as_str() {
         eprintln!("{error}");
     }
@@ -280,27 +270,14 @@ fn follow(client: &Client, id: Uuid) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// What the run cost (PopuLoRA, Table 2), if it was watched from its start.
-fn account(steps: &[StepLine], run: &Value) -> Option<ComputeAccount> {
-    let seconds = steps.iter().map(|step| step.seconds).collect::<Option<Vec<f64>>>()?;
-    let adapters = steps.last()?.updates? as u32;
-    let is_whole = u64::try_from(steps.len()).ok() == run["step"].as_u64();
-    let steps = u32::try_from(run["steps"].as_u64()?).ok()?;
-    compute_account(&seconds, adapters, steps).filter(|_| is_whole)
-}
-
-fn show(client: &Client, id: Uuid, bar: &ProgressBar, event: &Sent, steps: &mut Vec<StepLine>) {
+fn show(bar: &ProgressBar, event: &Sent) {
     match event.kind.as_str() {
         "step_finished" => {
-            let step = event.data["step"].as_u64().unwrap_or(0);
-            bar.set_position(step + 1);
-            let of_step = format!("/api/v1/runs/{id}/metrics?run_alone=true&level=0&from={step}&to={step}");
-            // A line without its figures is better than none.
-            let metrics = client.get(&of_step).unwrap_or_default();
-            let finished = client.get(&format!("/api/v1/runs/{id}/steps/{step}"));
-            let line = step_line(&finished.unwrap_or_else(|_| json!({ "step": step })), &metrics);
-            bar.suspend(|| println!("{}", line.text));
-            steps.push(line);
+            let done = event.data["step"].as_u64().map_or(0, |step| step + 1);
+            bar.set_position(done);
+            if !std::io::stderr().is_terminal() {
+                println!("step {done} done");
+            }
         }
         "state" => bar.set_message(event.data["state"].as_str().unwrap_or_default().to_owned()),
         _ => {}
