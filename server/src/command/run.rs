@@ -1,18 +1,17 @@
 //! `lyceum run`.
 
-use std::io::IsTerminal as _;
+mod watch;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::{ArgGroup, Args, Subcommand};
-use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::config::read;
-use crate::client::{Client, Sent};
+use crate::client::Client;
 use crate::settings::{CommonArgs, Secret, Sources};
 
 /// Create, watch and steer runs on a server
@@ -151,7 +150,7 @@ impl Run {
                 let run = client.post("/api/v1/runs", Some(&body))?;
                 let id = print_id(&run)?;
                 if watch {
-                    follow(&client, id)
+                    watch::follow(&client, id)
                 } else {
                     Ok(ExitCode::SUCCESS)
                 }
@@ -165,7 +164,7 @@ impl Run {
                 println!("{:#}", client.get(&format!("/api/v1/runs/{id}"))?);
                 Ok(ExitCode::SUCCESS)
             }
-            Action::Watch { id } => follow(&client, id),
+            Action::Watch { id } => watch::follow(&client, id),
             Action::Pause { id } => steer(&client, id, "pause"),
             Action::Resume { id } => steer(&client, id, "resume"),
             Action::Cancel { id } => steer(&client, id, "cancel"),
@@ -226,62 +225,6 @@ fn steer(client: &Client, id: Uuid, action: &str) -> anyhow::Result<ExitCode> {
     let run = client.post(&format!("/api/v1/runs/{id}/{action}"), None)?;
     println!("{id} is {}", run["state"].as_str().unwrap_or_default());
     Ok(ExitCode::SUCCESS)
-}
-
-/// Shows a run's progress until it ends, over restarts of the server.
-fn follow(client: &Client, id: Uuid) -> anyhow::Result<ExitCode> {
-    const PATIENCE: u32 = 30;
-    let run = client.get(&format!("/api/v1/runs/{id}"))?;
-    let bar = ProgressBar::new(run["steps"].as_u64().unwrap_or(0));
-    let style = ProgressStyle::with_template("{msg} {wide_bar} step {pos} of {len} ({eta} to go)")?;
-    bar.set_style(style);
-    bar.set_position(run["step"].as_u64().unwrap_or(0));
-    bar.set_message(run["state"].as_str().unwrap_or_default().to_owned());
-    let mut after = run["last_event"].as_i64().unwrap_or(0);
-    let mut failures = 0;
-    loop {
-        let more = client.events(&format!("/api/v1/runs/{id}/events"), after, |event| {
-            after = event.number;
-            show(&bar, &event);
-        });
-        match more {
-            Ok(false) => break,
-            Ok(true) => failures = 0,
-            Err(error) => {
-                failures += 1;
-                if failures == PATIENCE {
-                    return Err(error);
-                }
-            }
-        }
-        std::thread::sleep(Duration::from_secs(1));
-    }
-    let run = client.get(&format!("/api/v1/runs/{id}"))?;
-    let state = run["state"].as_str().unwrap_or_default();
-    bar.finish_with_message(state.to_owned());
-    println!("{id} is {state} at step {} of {}", run["step"], run["steps"]);
-    if let Some(error) = run["error"].as_str() {
-        eprintln!("{error}");
-    }
-    Ok(if state == "completed" {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
-}
-
-fn show(bar: &ProgressBar, event: &Sent) {
-    match event.kind.as_str() {
-        "step_finished" => {
-            let done = event.data["step"].as_u64().map_or(0, |step| step + 1);
-            bar.set_position(done);
-            if !std::io::stderr().is_terminal() {
-                println!("step {done} done");
-            }
-        }
-        "state" => bar.set_message(event.data["state"].as_str().unwrap_or_default().to_owned()),
-        _ => {}
-    }
 }
 
 #[cfg(test)]

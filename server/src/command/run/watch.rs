@@ -1,0 +1,108 @@
+//! `lyceum run watch`: a line a step, and a bar.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::client::{Client, Sent};
+
+/// Shows a run's progress until it ends, over restarts of the server.
+pub(super) fn follow(client: &Client, id: Uuid) -> anyhow::Result<ExitCode> {
+    const PATIENCE: u32 = 30;
+    let run = client.get(&format!("/api/v1/runs/{id}"))?;
+    let bar = ProgressBar::new(run["steps"].as_u64().unwrap_or(0));
+    let style = ProgressStyle::with_template("{msg} {wide_bar} step {pos} of {len} ({eta} to go)")?;
+    bar.set_style(style);
+    bar.set_position(run["step"].as_u64().unwrap_or(0));
+    bar.set_message(run["state"].as_str().unwrap_or_default().to_owned());
+    bar.enable_steady_tick(Duration::from_millis(200));
+    let mut after = run["last_event"].as_i64().unwrap_or(0);
+    let mut failures = 0;
+    loop {
+        let more = client.events(&format!("/api/v1/runs/{id}/events"), after, |event| {
+            after = event.number;
+            show(client, id, &bar, &event);
+        });
+        match more {
+            Ok(false) => break,
+            Ok(true) => failures = 0,
+            Err(error) => {
+                failures += 1;
+                if failures == PATIENCE {
+                    return Err(error);
+                }
+            }
+        }
+        std::thread::sleep(Duration::from_secs(1));
+    }
+    let run = client.get(&format!("/api/v1/runs/{id}"))?;
+    let state = run["state"].as_str().unwrap_or_default();
+    bar.finish_with_message(state.to_owned());
+    println!(
+        "{id} is {state} at step {} of {}: {} problems, {} of them valid, {} attempts, {} cells of the archive",
+        run["step"], run["steps"], run["problems"], run["valid_problems"], run["attempts"], run["cells"]
+    );
+    if let Some(error) = run["error"].as_str() {
+        eprintln!("{error}");
+    }
+    Ok(if state == "completed" {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+fn show(client: &Client, id: Uuid, bar: &ProgressBar, event: &Sent) {
+    match event.kind.as_str() {
+        "step_finished" => {
+            let step = event.data["step"].as_u64().unwrap_or(0);
+            bar.set_position(step + 1);
+            // A line that cannot be had is not worth ending the watch for.
+            let told = told(client, id, step).unwrap_or_default();
+            bar.suspend(|| println!("step {}{told}", step + 1));
+        }
+        "state" => bar.set_message(event.data["state"].as_str().unwrap_or_default().to_owned()),
+        _ => {}
+    }
+}
+
+/// What a step came to, of those metrics that its recipe has.
+fn told(client: &Client, id: Uuid, step: u64) -> anyhow::Result<String> {
+    let metrics = client.get(&format!(
+        "/api/v1/runs/{id}/metrics?run_alone=true&from={step}&to={step}"
+    ))?;
+    let value = |name: &str| -> Option<f64> {
+        let names = metrics["metrics"].as_array()?;
+        let place = names.iter().position(|known| known == name)?;
+        metrics["rows"][0]["mean"][place].as_f64()
+    };
+    let percent = |name: &str| value(name).map(|share| format!("{:.0} %", 100.0 * share));
+    let count = |name: &str| value(name).filter(|count| *count > 0.0);
+    let mut parts = Vec::new();
+    if let (Some(valid), Some(proposals)) = (value("valid_problems"), value("proposals")) {
+        parts.push(format!("{valid} of {proposals} problems valid"));
+    }
+    parts.extend(percent("solve_rate").map(|share| format!("{share} of attempts right")));
+    if let (Some(teacher), Some(student)) = (value("teacher_mu"), value("student_mu")) {
+        parts.push(format!("ratings: teachers {teacher:.1}, students {student:.1}"));
+    }
+    parts.extend(value("coverage").map(|share| format!("coverage {:.2} %", 100.0 * share)));
+    parts.extend(count("births").map(|born| format!("{born} born")));
+    let row = client.get(&format!("/api/v1/runs/{id}/steps/{step}"))?;
+    parts.extend(seconds(&row).map(|seconds| format!("{seconds:.1} s")));
+    Ok(if parts.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", parts.join(", "))
+    })
+}
+
+fn seconds(step: &Value) -> Option<f64> {
+    let at = |field: &str| step[field].as_str()?.parse::<DateTime<Utc>>().ok();
+    let took = at("finished_at")? - at("started_at")?;
+    Some(took.num_milliseconds() as f64 / 1000.0)
+}
