@@ -12,6 +12,7 @@ mod harness;
 mod lists;
 mod login;
 mod recipe;
+mod remote;
 mod runs;
 mod schemathesis;
 mod stored;

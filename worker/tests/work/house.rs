@@ -1,6 +1,7 @@
 //! A database with one run, and workers on it.
 
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,6 +20,8 @@ use lyceum_store::plan::{carry_out, lock};
 use tempfile::TempDir;
 use uuid::Uuid;
 
+/// The trace of the request that created the run.
+pub(crate) const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const RUN: ExecutionId = ExecutionId(Uuid::from_u128(1));
 
 pub(crate) struct House {
@@ -34,6 +37,15 @@ impl Drop for Worker {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
+    }
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        let log = std::fs::read_to_string(self.log()).unwrap_or_default();
+        // Shown with a test that fails, and swallowed with one that passes.
+        println!("{log}");
+        let _ = std::fs::remove_file(self.log());
     }
 }
 
@@ -67,7 +79,7 @@ impl House {
             config: &config,
             state: &state,
             metrics: &[],
-            trace_id: None,
+            trace_id: Some(TRACE),
             forked_from: None,
         };
         let mut tx = store.pool().begin().await?;
@@ -91,8 +103,14 @@ impl House {
             .arg(Path::new(self.folder.path()))
             .args(options)
             .stdin(Stdio::null())
+            .stderr(File::options().create(true).append(true).open(self.log())?)
             .spawn()?;
         Ok(Worker(child))
+    }
+
+    /// What workers say.
+    pub(crate) fn log(&self) -> PathBuf {
+        self.folder.path().with_extension("log")
     }
 
     /// Plans an item and waits until `worker` ended it.

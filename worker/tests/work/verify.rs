@@ -2,7 +2,7 @@ use anyhow::{Result, bail};
 use lyceum_core::verify::{Check, MathPair, ProblemType, Proposal, Task};
 use lyceum_core::work::{Outcome, Payload, VerifyPayload};
 
-use crate::house::House;
+use crate::house::{House, TRACE};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_shipped_worker_judges_what_the_queue_holds_and_signs_off() -> Result<()> {
@@ -43,5 +43,9 @@ async fn the_shipped_worker_judges_what_the_queue_holds_and_signs_off() -> Resul
     assert_eq!(bad.valid, Some(false), "{bad:?}");
     assert_eq!(number.correct, Some(true), "{number:?}");
 
-    worker.stop(&house).await
+    worker.stop(&house).await?;
+    let log = std::fs::read_to_string(house.log())?;
+    let of_item = log.lines().find(|line| line.contains("0/check/0/0 ended"));
+    assert!(of_item.is_some_and(|line| line.contains(TRACE)), "{log}");
+    Ok(())
 }
