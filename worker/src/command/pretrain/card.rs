@@ -30,10 +30,12 @@ fn text(config: &PretrainConfig, corpus: &Corpus, evaluation: &Evaluation) -> Re
          pre-tokenizer of Qwen2, whatever its files say.\n\n",
     );
     made(&mut card, config, corpus, evaluation)?;
+    let measured = &config.evaluation;
     writeln!(
         card,
-        "## What it can do\n\nMeasured at temperature 1 with `lyceum-worker pretrain --config configs/models/seedling-pretrain.toml --evaluate DIR`; \
-         all figures are in `evaluation.json`. What is wanted stands beside each.\n"
+        "## What it can do\n\nMeasured at temperature 1 with `lyceum-worker pretrain --config FILE --evaluate DIR`, {} proposals of each type and \
+         {} held-out programs of each level; all figures are in `evaluation.json`. What is wanted stands beside each.\n",
+        measured.proposals, measured.held_out
     )?;
     proposals(&mut card, &evaluation.proposals)?;
     own(&mut card, evaluation)?;
