@@ -9,10 +9,12 @@ use crate::{
 };
 
 impl Turn<'_> {
-    /// Replaces the weakest where the step is due for it. How many were born, once all are.
+    /// Replaces the weakest where the step is due for it, but not at the end of the run, where children would never learn. How
+    /// many were born, once all are.
     pub(super) fn evolve(&mut self) -> Result<Option<usize>, PlanError> {
         let run = self.scene.run;
-        if !self.parameters.evolution.due(run.step) {
+        let is_last = run.step + 1 >= run.config.steps;
+        if is_last || !self.parameters.evolution.due(run.step) {
             return Ok(Some(0));
         }
         let standings = self.standings();

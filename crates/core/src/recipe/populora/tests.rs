@@ -328,6 +328,15 @@ fn a_cross_evaluation_puts_every_student_in_front_of_every_teacher() {
 }
 
 #[test]
+fn nobody_is_born_at_the_end_of_a_run() {
+    let mut document = document(2, 2);
+    document["steps"] = json!(8);
+    let all = steps(&document, skills(2, 2), Order::Together, 8);
+    let births: Vec<_> = all.iter().map(|step| step.records.births.len()).collect();
+    assert_eq!(births, [4, 0, 0, 2, 0, 0, 0, 0]);
+}
+
+#[test]
 fn frozen_roles_play_and_do_not_learn() {
     let mut document = document(2, 2);
     document["parameters"]["frozen"] = json!(["teacher"]);
