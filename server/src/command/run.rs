@@ -1,5 +1,6 @@
 //! `lyceum run`.
 
+mod cost;
 mod watch;
 
 use std::path::PathBuf;
@@ -76,6 +77,11 @@ enum Action {
     },
     /// Show a run as JSON
     Show {
+        /// The run
+        id: Uuid,
+    },
+    /// Show what a run costs: the median step without the first five, and adapter-steps an hour
+    Cost {
         /// The run
         id: Uuid,
     },
@@ -162,6 +168,10 @@ impl Run {
             }
             Action::Show { id } => {
                 println!("{:#}", client.get(&format!("/api/v1/runs/{id}"))?);
+                Ok(ExitCode::SUCCESS)
+            }
+            Action::Cost { id } => {
+                println!("{:#}", cost::cost(&client, id)?);
                 Ok(ExitCode::SUCCESS)
             }
             Action::Watch { id } => watch::follow(&client, id),

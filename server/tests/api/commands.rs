@@ -89,6 +89,8 @@ async fn a_run_is_watched_to_its_end() {
     let server = TestServer::start().await;
     let made = filled(&server, 1).await;
     let id = made.run.to_string();
+    let dear = refuses(&server, &["run", "cost", &id]).await;
+    assert!(dear.contains("the first 5 steps warm up"), "{dear}");
     let arguments = ["run", "watch", &id];
     let watching = lyceum(&server, &arguments);
     let cancelling = async {
