@@ -1,6 +1,7 @@
-//! How quick the spine is: from push to start on an idle queue, and small items a second through one worker.
+//! How quick the spine is: from push to start on an idle queue, small items a second through one worker, and how soon
+//! another worker starts what a killed one held.
 //!
-//! `cargo run --release -p lyceum-system-tests --bin bench-queue`
+//! `cargo build --release -p lyceum-system-tests --bins && target/release/bench-queue`
 
 use anyhow::Result;
 use futures::{FutureExt as _, future::BoxFuture};
@@ -8,7 +9,7 @@ use lyceum_core::work::{Outcome, Payload, RolloutResult, WorkKind};
 use lyceum_postgres::PrivatePostgres;
 use lyceum_server::coordinator::{Coordinator, Pace};
 use lyceum_store::artifact::ArtifactStore;
-use lyceum_system_tests::house::{House, registry, until};
+use lyceum_system_tests::house::{House, WorkerArguments, registry, until};
 use lyceum_worker::{
     handler::{Context, Handler, HandlerError},
     runtime::{Runtime, Settings},
@@ -16,7 +17,7 @@ use lyceum_worker::{
 use serde_json::json;
 use std::{
     sync::{Arc, Mutex, PoisonError},
-    time::{Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 /// Pushes one at a time.
@@ -113,7 +114,49 @@ async fn main() -> Result<()> {
     let rate = ITEMS as f64 / started.elapsed().as_secs_f64();
     println!("small items, one worker with {SLOTS} slots, {ITEMS} items: {rate:.0} a second (limit: 300 a second)");
     worker.drain().await;
+    recovery(&house).await?;
     coordinator.stop().await;
     postgres.stop().await;
+    Ok(())
+}
+
+/// Kills a worker in the middle of an item, at the settings that workers have by default, and times the item's next start.
+async fn recovery(house: &House) -> Result<()> {
+    let program = std::env::current_exe()?.with_file_name("scripted-worker");
+    let program = program.to_string_lossy();
+    let defaults = Settings::default();
+    let slow = WorkerArguments {
+        pause: Duration::from_secs(600),
+        lease: defaults.lease,
+        heartbeat: defaults.heartbeat,
+        ..WorkerArguments::default()
+    };
+    let quick = WorkerArguments {
+        pause: Duration::ZERO,
+        ..slow.clone()
+    };
+    let run = house.begin(PUSHES + 2, "script", 1, json!({ "items": ["ok"] })).await?;
+    let attempts = async |wanted: i32| {
+        until(&format!("try {wanted} of the item"), || async {
+            let tries: i32 = sqlx::query_scalar("SELECT attempts FROM work WHERE execution_id = $1")
+                .bind(run.0)
+                .fetch_optional(house.pool())
+                .await?
+                .unwrap_or(0);
+            Ok((tries >= wanted).then_some(()))
+        })
+        .await
+    };
+    let doomed = house.worker(&program, &slow)?;
+    attempts(1).await?;
+    let _other = house.worker(&program, &quick)?;
+    doomed.kill()?;
+    let killed = Instant::now();
+    attempts(2).await?;
+    println!(
+        "kill -9 of a worker to the next start of its item: {:.1} s (limit: 40 s)",
+        killed.elapsed().as_secs_f64()
+    );
+    house.until_state(run, &["completed"]).await?;
     Ok(())
 }
