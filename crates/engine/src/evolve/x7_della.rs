@@ -1,5 +1,7 @@
 //! X7, DELLA (Deep et al. 2024): smaller values are dropped more often; what is left is scaled up.
 
+use std::cell::Cell;
+
 use super::{Crossover, Draws, Module, Notes};
 
 /// Per factor and parent: with values ranked from the largest magnitude (0) to the smallest (n − 1), equals by their place, a value
@@ -25,7 +27,8 @@ impl Crossover for X7 {
 
 impl X7 {
     fn thin(&self, values: &mut [f32], draws: &mut dyn Draws) {
-        let ranks = ranks(values);
+        let mut ranking = RANKING.take();
+        let ranks = ranking.of(values);
         let slope = (1.0 - self.epsilon) / (values.len().max(2) - 1) as f64;
         draws.with_uniforms(values, |start, values, drawn| {
             // Without a branch: which values are kept cannot be foreseen.
@@ -35,41 +38,58 @@ impl X7 {
                 *value = if f64::from(drawn) >= p { scaled } else { 0.0 };
             }
         });
+        RANKING.set(ranking);
     }
 }
 
-/// By place, how many values are larger in magnitude, or equal and before it. A radix sort by the bits of the magnitude, which are
-/// ordered as the numbers are; each pass keeps the order of equals.
-fn ranks(values: &[f32]) -> Vec<u32> {
-    const DIGITS: usize = 1 << 8;
-    // What is left to the greatest magnitude above, the place below.
-    let key = |(place, value): (usize, &f32)| {
-        (u64::from(u32::MAX >> 1) - u64::from(value.abs().to_bits())) << 32 | place as u64
-    };
-    let mut keys: Vec<u64> = values.iter().enumerate().map(key).collect();
-    let mut sorted = vec![0; keys.len()];
-    for shift in [32, 40, 48, 56] {
-        let digit = |key: u64| (key >> shift) as usize % DIGITS;
-        let mut starts = [0_u32; DIGITS];
-        for &key in &keys {
-            starts[digit(key)] += 1;
+thread_local! {
+    // Megabytes that the system would clear anew for each of hundreds of factors.
+    static RANKING: Cell<Ranking> = Cell::default();
+}
+
+/// Room to rank values in.
+#[derive(Default)]
+struct Ranking {
+    keys: Vec<u64>,
+    sorted: Vec<u64>,
+    ranks: Vec<u32>,
+}
+
+impl Ranking {
+    /// By place, how many values are larger in magnitude, or equal and before it. A radix sort by the bits of the magnitude, which
+    /// are ordered as the numbers are; each pass keeps the order of equals.
+    fn of(&mut self, values: &[f32]) -> &[u32] {
+        const DIGITS: usize = 1 << 8;
+        // What is left to the greatest magnitude above, the place below.
+        let key = |(place, value): (usize, &f32)| {
+            (u64::from(u32::MAX >> 1) - u64::from(value.abs().to_bits())) << 32 | place as u64
+        };
+        self.keys.clear();
+        self.keys.extend(values.iter().enumerate().map(key));
+        self.sorted.resize(values.len(), 0);
+        for shift in [32, 40, 48, 56] {
+            let digit = |key: u64| (key >> shift) as usize % DIGITS;
+            let mut starts = [0_u32; DIGITS];
+            for &key in &self.keys {
+                starts[digit(key)] += 1;
+            }
+            let mut next = 0;
+            for start in &mut starts {
+                (*start, next) = (next, next + *start);
+            }
+            for &key in &self.keys {
+                let start = &mut starts[digit(key)];
+                self.sorted[*start as usize] = key;
+                *start += 1;
+            }
+            std::mem::swap(&mut self.keys, &mut self.sorted);
         }
-        let mut next = 0;
-        for start in &mut starts {
-            (*start, next) = (next, next + *start);
+        self.ranks.resize(values.len(), 0);
+        for (rank, key) in self.keys.iter().enumerate() {
+            self.ranks[(key & u64::from(u32::MAX)) as usize] = rank as u32;
         }
-        for &key in &keys {
-            let start = &mut starts[digit(key)];
-            sorted[*start as usize] = key;
-            *start += 1;
-        }
-        std::mem::swap(&mut keys, &mut sorted);
+        &self.ranks
     }
-    let mut ranks = vec![0; values.len()];
-    for (rank, key) in keys.into_iter().enumerate() {
-        ranks[(key & u64::from(u32::MAX)) as usize] = rank as u32;
-    }
-    ranks
 }
 
 #[cfg(test)]
@@ -85,7 +105,9 @@ mod tests {
             let values: Vec<f32> = values.into_iter().filter(|value| value.is_finite()).collect();
             let mut order: Vec<usize> = (0..values.len()).collect();
             order.sort_by(|&x, &y| values[y].abs().total_cmp(&values[x].abs()));
-            let ranks = ranks(&values);
+            let mut ranking = Ranking::default();
+            ranking.of(&[1.0; 500]);
+            let ranks = ranking.of(&values);
             prop_assert!(order.iter().enumerate().all(|(rank, &place)| ranks[place] == rank as u32));
         }
     }
