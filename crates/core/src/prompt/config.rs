@@ -21,7 +21,7 @@ pub struct PromptConfig {
     /// How completions are read; left out, as the set says.
     pub grammar: Option<Grammar>,
     /// Templates (Jinja) by task, in place of the set's: `propose_code_i`, `propose_code_o`, `propose_code_f`, `solve_code_i`,
-    /// `solve_code_o`, `solve_code_f`, and `frame`, which the `base` style puts round each of them.
+    /// `solve_code_o`, `solve_code_f`, and `frame` or `chat`, which the style `base` or `chat` puts round each of them.
     pub templates: BTreeMap<String, String>,
     /// SHA-256 of each template, in hex; written when the config is resolved, whatever stands here.
     pub hashes: BTreeMap<String, String>,
@@ -49,6 +49,16 @@ pub enum Style {
     Chat,
 }
 
+impl Style {
+    /// The template that goes round prompts of this style.
+    pub(super) fn frame(self) -> &'static str {
+        match self {
+            Self::Base => "frame",
+            Self::Chat => "chat",
+        }
+    }
+}
+
 impl PromptConfig {
     /// Writes out what the set says and checks that each of `problems` has prompts that can be rendered.
     ///
@@ -65,7 +75,7 @@ impl PromptConfig {
         let mut faults = Vec::new();
         for name in self.templates.keys().filter(|name| !is_template(name)) {
             let detail = format!(
-                "`{name}` is no template: {} and frame are",
+                "`{name}` is no template: {}, frame and chat are",
                 super::TASKS.map(|(act, problem)| task_name(act, problem)).join(", ")
             );
             faults.push(Fault::new(
@@ -95,7 +105,7 @@ impl PromptConfig {
 }
 
 fn is_template(name: &str) -> bool {
-    name == "frame"
+    [Style::Base, Style::Chat].iter().any(|style| style.frame() == name)
         || super::TASKS
             .iter()
             .any(|&(act, problem)| task_name(act, problem) == name)

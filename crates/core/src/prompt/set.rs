@@ -79,6 +79,8 @@ pub struct PromptSet {
     /// How completions are read.
     pub grammar: Grammar,
     style: Style,
+    /// The template that goes round every prompt.
+    frame: Option<&'static str>,
     opening: String,
 }
 
@@ -99,10 +101,14 @@ impl PromptSet {
             environment,
             grammar: config.grammar.ok_or(PromptError::Unresolved("grammar"))?,
             style: config.style.ok_or(PromptError::Unresolved("style"))?,
+            frame: None,
             opening: String::new(),
         };
-        if set.style == Style::Base && config.templates.contains_key("frame") {
-            set.opening = set.render_template("frame", context! { content => "" })?;
+        if config.templates.contains_key(set.style.frame()) {
+            set.frame = Some(set.style.frame());
+            let empty = set.render_template(set.style.frame(), context! { content => "" })?;
+            // A chat template comes after a message, so only text opens what the model goes on with.
+            set.opening = if set.style == Style::Base { empty } else { String::new() };
         }
         Ok(set)
     }
@@ -232,25 +238,18 @@ impl PromptSet {
 
     fn render(&self, name: &str, fields: Value) -> Result<Rendered, PromptError> {
         let content = self.render_template(name, fields)?;
-        Ok(match self.style {
-            Style::Chat => Rendered {
-                prompt: Prompt::Messages(vec![Message {
-                    role: "user".to_owned(),
-                    content: content.clone(),
-                }]),
-                text: content,
-            },
-            Style::Base => {
-                let text = match self.opening.is_empty() {
-                    true => content,
-                    false => self.render_template("frame", context! { content })?,
-                };
-                Rendered {
-                    prompt: Prompt::Text(text.clone()),
-                    text,
-                }
-            }
-        })
+        let text = match self.frame {
+            None => content,
+            Some(frame) => self.render_template(frame, context! { content })?,
+        };
+        let prompt = match self.style {
+            Style::Base => Prompt::Text(text.clone()),
+            Style::Chat => Prompt::Messages(vec![Message {
+                role: "user".to_owned(),
+                content: text.clone(),
+            }]),
+        };
+        Ok(Rendered { prompt, text })
     }
 
     fn render_template(&self, name: &str, fields: Value) -> Result<String, PromptError> {
@@ -327,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chat_model_gets_a_message_without_the_frame() {
+    fn a_chat_model_gets_a_message_that_asks_for_the_tags() {
         let config = PromptConfig {
             style: Some(Style::Chat),
             ..PromptConfig::default()
@@ -336,6 +335,7 @@ mod tests {
         let prompt = set.solve_output("P", "1").unwrap();
         assert_eq!(set.opening(), "");
         assert!(matches!(&prompt.prompt, Prompt::Messages(messages) if messages[0].role == "user"));
+        assert!(prompt.text.contains("<think>") && prompt.text.trim_end().ends_with("</answer>."));
     }
 
     #[test]

@@ -21,7 +21,7 @@ static SHIPPED: [Shipped; 2] = [
         name: "azr",
         grammar: Grammar::Fenced,
         style: Style::Base,
-        templates: templates!("azr": "frame", "propose_code_i", "propose_code_o", "propose_code_f", "solve_code_i",
+        templates: templates!("azr": "frame", "chat", "propose_code_i", "propose_code_o", "propose_code_f", "solve_code_i",
             "solve_code_o", "solve_code_f"),
     },
     Shipped {
