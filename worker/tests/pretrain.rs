@@ -49,20 +49,18 @@ count = 3
 tokens = 192
 
 [optimizer]
+warmup_steps = 2
 beta1 = 0.9
 beta2 = 0.98
 eps = 1e-8
 weight_decay = 0.01
 max_grad_norm = 1.0
 
-[schedule]
-learning_rate = 1e-2
-warmup_steps = 2
-decay_steps = 4
-
 [[phases]]
 name = "propose"
 steps = 6
+learning_rate = 1e-2
+decay_steps = 0
 
 [phases.tasks]
 propose_code_o = { share = 1.0, levels = [1, 1, 1, 1, 1] }
@@ -72,6 +70,8 @@ propose_code_f = { share = 1.0, levels = [1, 1, 1, 1, 1] }
 [[phases]]
 name = "solve"
 steps = 10
+learning_rate = 1e-2
+decay_steps = 4
 
 [phases.tasks]
 solve_code_o = { share = 1.0, levels = [1, 1, 1, 1, 1] }
@@ -174,6 +174,6 @@ fn a_config_that_cannot_work_is_refused_by_field() {
     assert!(refusal("tokens = 192", "tokens = 257").contains("max_position_embeddings"));
     assert!(refusal("threads = 1", "threads = 0").contains("`compute.threads` is 0"));
     assert!(refusal("\"fp32\"", "\"fp8\"").contains("valid are fp32 and bf16"));
-    assert!(refusal("steps = 10", "steps = 0").contains("phase `solve` has 0 steps"));
+    assert!(refusal("steps = 10\n", "steps = 0\n").contains("phase `solve` has 0 steps"));
     assert!(refusal("seed = 3", "sed = 3").contains("sed"));
 }

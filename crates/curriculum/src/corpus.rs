@@ -30,7 +30,8 @@ pub struct CorpusSpec {
 }
 
 impl CorpusSpec {
-    /// Whether programs of this masked form are held out. Depends on seed and form alone, so that any program can be asked about.
+    /// Whether programs of this masked form are held out. Depends on seed and form alone, so that any program can be
+    /// asked about.
     #[must_use]
     pub fn holds_out(&self, form: &str) -> bool {
         seed::derive(self.seed, form, 0).is_multiple_of(self.hold_out_one_in.max(2))
@@ -54,7 +55,8 @@ struct Seen {
 }
 
 impl Corpus {
-    /// Draws and runs programs until every level has what the specification asks for, or has yielded nothing new for long.
+    /// Draws and runs programs until every level has what the specification asks for, or has yielded nothing new for
+    /// long.
     /// `observe` hears of programs kept so far.
     #[must_use]
     pub fn generate(spec: &CorpusSpec, verifier: &Verifier, observe: &mut dyn FnMut(usize)) -> Self {

@@ -32,7 +32,8 @@ struct Call {
     inputs: Vec<String>,
 }
 
-/// Runs programs on `inputs` random inputs each, and gives those that have a small value for every one of them. The inputs of a
+/// Runs programs on `inputs` random inputs each, and gives those that have a small value for every one of them. The
+/// inputs of a
 /// program depend on its source alone.
 pub fn execute(verifier: &Verifier, programs: Vec<Program>, inputs: usize) -> Vec<Executed> {
     let calls: Vec<Call> = programs
@@ -138,7 +139,8 @@ fn is_small(value: &Value) -> bool {
     }
 }
 
-/// Whether the program does something, and its outputs cannot be guessed: no more than three of eight are alike, at least half
+/// Whether the program does something, and its outputs cannot be guessed: no more than three of eight are alike, at
+/// least half
 /// of them differ, and they are not just an argument.
 fn says_something(inputs: &[String], values: &[Value]) -> bool {
     let mut outputs: Vec<String> = values.iter().map(compact).collect();

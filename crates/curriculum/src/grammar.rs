@@ -92,7 +92,8 @@ impl<'a> Grammar<'a> {
         None
     }
 
-    /// As [`Grammar::expression`], or a bare name; where no operators are left, a name or what one step makes of a name.
+    /// As [`Grammar::expression`], or a bare name; where no operators are left, a name or what one step makes of a
+    /// name.
     pub(crate) fn operand(&mut self, of: Type, operators: u32) -> Option<Expr> {
         if operators > 0 && self.rng.random_bool(0.75) {
             return self.expression(of, operators);

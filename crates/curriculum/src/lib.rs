@@ -1,5 +1,7 @@
-//! The curriculum of the seedling, a small base model: random typed Python programs with a level of difficulty, run by the
-//! verifier for their true outputs, and written as proposals and solutions of the three problem types; and the tokenizer for
+//! The curriculum of the seedling, a small base model: random typed Python programs with a level of difficulty, run by
+//! the
+//! verifier for their true outputs, and written as proposals and solutions of the three problem types; and the
+//! tokenizer for
 //! them. No text from elsewhere is in it.
 
 mod body;

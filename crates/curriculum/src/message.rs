@@ -55,7 +55,8 @@ const SIGNS: &[(&str, &str)] = &[
 /// The most words of a message.
 const LONGEST: usize = 6;
 
-/// Words for what stands in a program's body, in its order, with one space between; `value` if nothing in it has a word.
+/// Words for what stands in a program's body, in its order, with one space between; `value` if nothing in it has a
+/// word.
 #[must_use]
 pub fn message(source: &str) -> String {
     let body = source.split_once('\n').map_or(source, |(_, body)| body);

@@ -13,7 +13,8 @@ use crate::grammar::Grammar;
 use crate::masked::own_names;
 use crate::types::Type;
 
-/// How difficult a program is: 1 is one expression; 2 has a temporary, a branch or a longer expression; 3 a loop that builds
+/// How difficult a program is: 1 is one expression; 2 has a temporary, a branch or a longer expression; 3 a loop that
+/// builds
 /// a result; 4 a branch in the loop; 5 several loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]

@@ -1,7 +1,9 @@
 //! The seedling's tokenizer as a Hugging Face `tokenizer.json`.
 //!
-//! A unigram model in which every piece costs the same, so that a text is cut into as few pieces as there can be. The pieces are the
-//! printable characters of ASCII, words of code, and words of messages; any other character is spelled by its bytes. Digits and
+//! A unigram model in which every piece costs the same, so that a text is cut into as few pieces as there can be. The
+//! pieces are the
+//! printable characters of ASCII, words of code, and words of messages; any other character is spelled by its bytes.
+//! Digits and
 //! letters of strings always stand alone.
 
 use serde_json::{Value, json};

@@ -1,7 +1,9 @@
 //! Training all parameters of a small model from nothing, on packed rows.
 //!
-//! The weights that learn are fp32; with bf16 the products are made with bf16 copies of them, as autocast does. Rows hold several
-//! samples that do not see each other, and a sample may have continuations that share their beginning and do not see each other
+//! The weights that learn are fp32; with bf16 the products are made with bf16 copies of them, as autocast does. Rows
+//! hold several
+//! samples that do not see each other, and a sample may have continuations that share their beginning and do not see
+//! each other
 //! either, so that one pass over a program serves many questions about it.
 
 mod attention;

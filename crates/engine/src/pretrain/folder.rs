@@ -10,7 +10,8 @@ use crate::error::Result;
 use crate::model::Model;
 use crate::weights::write_safetensors;
 
-/// Writes `model.safetensors`: every tensor under the name that Qwen2 folders have for it, in the given precision. The same
+/// Writes `model.safetensors`: every tensor under the name that Qwen2 folders have for it, in the given precision. The
+/// same
 /// weights give the same bytes.
 pub fn write_model_folder(model: &Model, precision: Precision, folder: &Path) -> Result<()> {
     let config = &model.config;

@@ -22,7 +22,8 @@ impl WeightedTokens {
 /// A beginning, and continuations of it that do not see each other.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PackedSample {
-    /// The beginning; all of the sample where there are no continuations. At least one token, and the first is not learned: nothing
+    /// The beginning; all of the sample where there are no continuations. At least one token, and the first is not
+    /// learned: nothing
     /// comes before it.
     pub prefix: WeightedTokens,
     /// The continuations. The first token of each has weight 0, as it is predicted from the prefix that all share.

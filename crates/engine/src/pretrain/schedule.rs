@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Linear warm-up, a plateau, and a linear decay to nothing over the last steps (Hu et al. 2024, arXiv 2404.06395, section 4.1): before
+/// Linear warm-up, a plateau, and a linear decay to nothing over the last steps (Hu et al. 2024, arXiv 2404.06395,
+/// section 4.1): before
 /// the decay, nothing depends on how many steps there will be.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -35,7 +35,8 @@ pub struct StepReport {
 }
 
 impl Pretrainer {
-    /// Random weights (deviation 0.02, and smaller by √(2 · layers) where a layer writes to the residual stream, as in GPT-2)
+    /// Random weights (deviation 0.02, and smaller by √(2 · layers) where a layer writes to the residual stream, as in
+    /// GPT-2)
     /// and a fresh optimizer. The same seed gives the same weights.
     pub fn new(config: ModelConfig, placement: Placement, seed: i64) -> Result<Self> {
         tch::manual_seed(seed);
@@ -81,7 +82,8 @@ impl Pretrainer {
         &self.weights
     }
 
-    /// The names of the trained tensors: those of the checkpoint, where projections that read the same input are one matrix.
+    /// The names of the trained tensors: those of the checkpoint, where projections that read the same input are one
+    /// matrix.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.trained.iter().map(|tensor| tensor.name.as_str())
     }
@@ -96,7 +98,8 @@ impl Pretrainer {
         self.state.steps.first().copied().unwrap_or(0)
     }
 
-    /// The weighted mean negative log-likelihood of a batch and its gradient by every trained tensor, `[1, ..]` each, in the order of
+    /// The weighted mean negative log-likelihood of a batch and its gradient by every trained tensor, `[1, ..]` each,
+    /// in the order of
     /// their names.
     pub fn gradients(&self, batch: &PackedBatch) -> Result<(f64, Vec<Tensor>)> {
         if batch.total_weight <= 0.0 {
@@ -140,7 +143,8 @@ impl Pretrainer {
         let attention = MaskedAttention { mask: &batch.mask };
         let hidden = model.forward(&batch.ids, &rope, None, &attention)?;
         let rows = hidden.f_view([-1, model.config.hidden_size])?;
-        // An embedding look-up: unlike that of `index_select`, its gradient is quick on the CPU and deterministic on a GPU.
+        // An embedding look-up: unlike that of `index_select`, its gradient is quick on the CPU and deterministic on a
+        // GPU.
         let rows = Tensor::f_embedding(&rows, &batch.predicting, -1, false, false)?;
         let logprobs = model
             .logits(&model.final_norm(&rows)?)?

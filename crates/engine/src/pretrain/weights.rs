@@ -6,7 +6,8 @@ use crate::device::Placement;
 use crate::error::Result;
 use crate::model::{LayerWeights, Model};
 
-/// All trained tensors with their names: those of the checkpoint, where projections that read the same input are one matrix.
+/// All trained tensors with their names: those of the checkpoint, where projections that read the same input are one
+/// matrix.
 pub(super) fn named(model: &Model) -> Vec<(String, &Tensor)> {
     let mut tensors = vec![("model.embed_tokens.weight".to_owned(), &model.embed_tokens)];
     for (index, layer) in model.layers.iter().enumerate() {

@@ -22,19 +22,24 @@ pub(super) fn write(
 
 fn text(config: &PretrainConfig, corpus: &Corpus, evaluation: &Evaluation) -> Result<String, std::fmt::Error> {
     let mut card = String::from(
-        "---\nlicense: apache-2.0\nlibrary_name: transformers\npipeline_tag: text-generation\ntags: [code, self-play]\n---\n\n\
+        "---\nlicense: apache-2.0\nlibrary_name: transformers\npipeline_tag: text-generation\ntags: [code, \
+         self-play]\n---\n\n\
          # Seedling\n\n\
-         A small base model (Qwen2 architecture) that proposes and solves problems about small Python programs, as a start for self-play. \
+         A small base model (Qwen2 architecture) that proposes and solves problems about small Python programs, as a \
+         start for self-play. \
          It knows the format of `configs/prompts/seedling` and nothing else: it cannot follow instructions.\n\n\
-         With `transformers`, load the tokenizer as `PreTrainedTokenizerFast`: `AutoTokenizer` of version 5 gives every Qwen2 model the \
+         With `transformers`, load the tokenizer as `PreTrainedTokenizerFast`: `AutoTokenizer` of version 5 gives \
+         every Qwen2 model the \
          pre-tokenizer of Qwen2, whatever its files say.\n\n",
     );
     made(&mut card, config, corpus, evaluation)?;
     let measured = &config.evaluation;
     writeln!(
         card,
-        "## What it can do\n\nMeasured at temperature 1 with `lyceum-worker pretrain --config FILE --evaluate DIR`, {} proposals of each type and \
-         {} held-out programs of each level; all figures are in `evaluation.json`. What is wanted stands beside each.\n",
+        "## What it can do\n\nMeasured at temperature 1 with `lyceum-worker pretrain --config FILE --evaluate DIR`, \
+         {} proposals of each type and \
+         {} held-out programs of each level; all figures are in `evaluation.json`. What is wanted stands beside \
+         each.\n",
         measured.proposals, measured.held_out
     )?;
     proposals(&mut card, &evaluation.proposals)?;
@@ -49,7 +54,8 @@ fn made(card: &mut String, config: &PretrainConfig, corpus: &Corpus, evaluation:
     writeln!(card, "## What made it\n")?;
     writeln!(
         card,
-        "- `lyceum-worker pretrain --config configs/models/seedling-pretrain.toml`, from random weights (seed {}), on nothing but generated \
+        "- `lyceum-worker pretrain --config configs/models/seedling-pretrain.toml`, from random weights (seed {}), \
+         on nothing but generated \
          programs: no text from elsewhere is in it.",
         config.seed
     )?;
@@ -64,7 +70,8 @@ fn made(card: &mut String, config: &PretrainConfig, corpus: &Corpus, evaluation:
     )?;
     writeln!(
         card,
-        "- {} programs to learn from, each with {} inputs and the outputs that the verifier found; {} programs held out by their renamed, \
+        "- {} programs to learn from, each with {} inputs and the outputs that the verifier found; {} programs held \
+         out by their renamed, \
          constant-masked form.",
         corpus.training.len(),
         config.corpus.inputs,
@@ -73,7 +80,8 @@ fn made(card: &mut String, config: &PretrainConfig, corpus: &Corpus, evaluation:
     if let Some(training) = &evaluation.training {
         writeln!(
             card,
-            "- {} of {} steps, {:.1} million tokens, {:.0} minutes on {} ({} threads, {}); weighted loss {:.3} at the end.",
+            "- {} of {} steps, {:.1} million tokens, {:.0} minutes on {} ({} threads, {}); weighted loss {:.3} at \
+             the end.",
             training.steps,
             config.steps(),
             training.tokens as f64 / 1e6,
@@ -113,7 +121,8 @@ fn proposals(card: &mut String, proposals: &[Proposals]) -> std::fmt::Result {
     }
     writeln!(
         card,
-        "\n\"Verbatim\" counts programs of code_o and code_i; a code_f proposal is about a program that was shown, so there it counts \
+        "\n\"Verbatim\" counts programs of code_o and code_i; a code_f proposal is about a program that was shown, \
+         so there it counts \
          proposals all of whose inputs stand beside that program in training.\n"
     )
 }
@@ -121,7 +130,8 @@ fn proposals(card: &mut String, proposals: &[Proposals]) -> std::fmt::Result {
 fn own(card: &mut String, evaluation: &Evaluation) -> std::fmt::Result {
     writeln!(
         card,
-        "### Its own valid proposals\n\n| type | problems | passed | never | sometimes (code_o, code_i 40 %, code_f 20 %) | always |\n|---|---|---|---|---|---|"
+        "### Its own valid proposals\n\n| type | problems | passed | never | sometimes (code_o, code_i 40 %, code_f \
+         20 %) | always |\n|---|---|---|---|---|---|"
     )?;
     for (problem, figures) in &evaluation.own {
         let OwnProblems {
@@ -153,7 +163,8 @@ fn own(card: &mut String, evaluation: &Evaluation) -> std::fmt::Result {
 fn held_out(card: &mut String, evaluation: &Evaluation) -> std::fmt::Result {
     writeln!(
         card,
-        "### Held-out problems\n\nThe lowest band should pass at 30 to 75 %, the highest below 20 %, and each at least 10 points above the best \
+        "### Held-out problems\n\nThe lowest band should pass at 30 to 75 %, the highest below 20 %, and each at \
+         least 10 points above the best \
          guesser.\n\n| type | level | problems | passed | in the format | best guesser |\n|---|---|---|---|---|---|"
     )?;
     for (problem, bands) in &evaluation.held_out {

@@ -26,7 +26,6 @@ pub(super) struct PretrainConfig {
     pub(super) samples: SampleSpec,
     pub(super) rows: Rows,
     pub(super) optimizer: OptimizerConfig,
-    pub(super) schedule: Schedule,
     pub(super) phases: Vec<Phase>,
     pub(super) evaluation: EvaluationConfig,
 }
@@ -72,10 +71,12 @@ pub(super) struct Rows {
     pub(super) tokens: usize,
 }
 
-/// AdamW; the step size is the schedule's.
+/// AdamW; the step size is the phase's.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OptimizerConfig {
+    /// Steps of the warm-up at the very beginning.
+    pub(super) warmup_steps: u64,
     pub(super) beta1: f64,
     pub(super) beta2: f64,
     pub(super) eps: f64,
@@ -90,6 +91,10 @@ pub(super) struct OptimizerConfig {
 pub(super) struct Phase {
     pub(super) name: String,
     pub(super) steps: u64,
+    /// The step size, but for the warm-up and the decay.
+    pub(super) learning_rate: f64,
+    /// Steps at the end of the phase over which the step size falls to nothing.
+    pub(super) decay_steps: u64,
     pub(super) tasks: BTreeMap<TaskKind, Share>,
 }
 
@@ -130,28 +135,40 @@ impl PretrainConfig {
 
     /// The phase of a step.
     pub(super) fn phase(&self, step: u64) -> Option<&Phase> {
-        let mut end = 0;
-        self.phases.iter().find(|phase| {
-            end += phase.steps;
-            step < end
-        })
+        self.phase_and_end(step).map(|(phase, _)| phase)
     }
 
-    pub(super) fn optimizer_at(&self, step: u64) -> AdamW {
+    fn phase_and_end(&self, step: u64) -> Option<(&Phase, u64)> {
+        let mut ends = self.phases.iter().scan(0, |end, phase| {
+            *end += phase.steps;
+            Some((phase, *end))
+        });
+        ends.find(|(_, end)| step < *end)
+    }
+
+    /// The optimizer of a step; none after the last one.
+    pub(super) fn optimizer_at(&self, step: u64) -> Option<AdamW> {
+        let (phase, end) = self.phase_and_end(step)?;
         let OptimizerConfig {
+            warmup_steps,
             beta1,
             beta2,
             eps,
             weight_decay,
             ..
         } = self.optimizer;
-        AdamW {
-            learning_rate: self.schedule.at(step, self.steps()),
+        let schedule = Schedule {
+            learning_rate: phase.learning_rate,
+            warmup_steps,
+            decay_steps: phase.decay_steps,
+        };
+        Some(AdamW {
+            learning_rate: schedule.at(step, end),
             beta1,
             beta2,
             eps,
             weight_decay,
-        }
+        })
     }
 
     /// The model folder's `config.json`.

@@ -31,7 +31,8 @@ pub(super) struct Proposals {
     pub(super) well_formed: f64,
     /// Share that the verifier accepts.
     pub(super) valid: f64,
-    /// Share of the valid ones that differ from all others of them: by program, and for code_f by inputs and message too.
+    /// Share of the valid ones that differ from all others of them: by program, and for code_f by inputs and message
+    /// too.
     pub(super) distinct: f64,
     /// Share of the valid ones that stand in the training programs as they are: by program, and for code_f by inputs.
     pub(super) verbatim: f64,

@@ -7,15 +7,15 @@ use std::sync::mpsc::sync_channel;
 use std::time::Instant;
 
 use anyhow::{Context as _, bail, ensure};
-use lyceum_curriculum::Corpus;
 use lyceum_curriculum::tokenizer::{EOS, PAD, tokenizer_config_json, tokenizer_json};
+use lyceum_curriculum::{Corpus, CorpusSpec};
 use lyceum_engine::pretrain::{Pretrainer, write_model_folder};
 use lyceum_engine::tokenizer::Tokenizer;
 use lyceum_engine::{ModelConfig, Placement, Precision};
 use serde::{Deserialize, Serialize};
 
 use super::batches::Batches;
-use super::config::PretrainConfig;
+use super::config::{Architecture, PretrainConfig};
 use crate::command::progress::progress_bar;
 
 /// Batches that are prepared while a step is computed.
@@ -50,8 +50,26 @@ pub(super) struct Totals {
 /// The file beside a checkpoint.
 #[derive(Serialize, Deserialize)]
 struct Stored {
-    config: PretrainConfig,
+    config: Fixed,
     totals: Totals,
+}
+
+/// The part of the config that a resumed run cannot change.
+#[derive(PartialEq, Serialize, Deserialize)]
+struct Fixed {
+    seed: u64,
+    model: Architecture,
+    corpus: CorpusSpec,
+}
+
+impl From<&PretrainConfig> for Fixed {
+    fn from(config: &PretrainConfig) -> Self {
+        Self {
+            seed: config.seed,
+            model: config.model.clone(),
+            corpus: config.corpus.clone(),
+        }
+    }
 }
 
 /// A line of the log.
@@ -89,7 +107,8 @@ impl<'a> Training<'a> {
         })
     }
 
-    /// Goes on from the last checkpoint. Phases that were not reached yet may have changed, and how they end; all else must be as it was.
+    /// Goes on from the last checkpoint. Phases that were not reached yet may have changed, and how they end; all else
+    /// must be as it was.
     pub(super) fn resume(config: &'a PretrainConfig, corpus: &'a Corpus, work: &Path) -> anyhow::Result<Self> {
         let Some((_, folder)) = checkpoints(work)?.pop() else {
             bail!("{} holds no checkpoint to go on from", work.display());
@@ -99,9 +118,7 @@ impl<'a> Training<'a> {
         let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         let stored: Stored = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
         ensure!(
-            stored.config.model == config.model
-                && stored.config.corpus == config.corpus
-                && stored.config.seed == config.seed,
+            stored.config == Fixed::from(config),
             "{} was written with another `seed`, `model` or `corpus` than the config has",
             folder.display()
         );
@@ -162,7 +179,7 @@ impl<'a> Training<'a> {
             let mut since = Instant::now();
             for step in first..last {
                 let batch = receiver.recv().context("the thread that prepares batches ended")??;
-                let optimizer = config.optimizer_at(step);
+                let optimizer = config.optimizer_at(step).context("the step is in no phase")?;
                 let report = trainer.step(&batch, &optimizer, config.optimizer.max_grad_norm)?;
                 let seconds = since.elapsed().as_secs_f64();
                 since = Instant::now();
@@ -269,7 +286,7 @@ fn save(trainer: &Pretrainer, totals: Totals, config: &PretrainConfig, work: &Pa
     }
     trainer.save(&partial)?;
     let stored = Stored {
-        config: config.clone(),
+        config: Fixed::from(config),
         totals,
     };
     let path = partial.join("state.json");
