@@ -1,4 +1,4 @@
-//! How much memory an update takes at its peak, so that a server can say what fits before a worker tries.
+//! How much memory an update (in one lane) takes at its peak, so that a server can say what fits before a worker tries.
 //!
 //! The engine holds, for N members with p adapter parameters each, in units of N·p·4 bytes: the weights it starts from and the
 //! new ones (2), the optimizer's moments before and after (4) and the gradient (1), and once more the weights in the precision
