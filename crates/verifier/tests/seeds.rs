@@ -1,0 +1,42 @@
+//! The seed problems that ship with Lyceum: a run begins with them, so each must be valid.
+
+mod support;
+
+use lyceum_core::{
+    recipe::selfplay::shipped_seeds,
+    verify::{ProblemType, Proposal, Task},
+};
+use support::pool;
+
+#[test]
+fn every_shipped_seed_is_a_valid_problem() {
+    for name in ["azr", "seedling"] {
+        for (number, seed) in shipped_seeds(name).expect("seeds").into_iter().enumerate() {
+            let proposal = match (seed.input, seed.message) {
+                (Some(input), _) => Proposal::Io {
+                    problem: ProblemType::CodeO,
+                    program: seed.snippet.clone(),
+                    input,
+                },
+                (None, Some(message)) => Proposal::Function {
+                    program: seed.snippet.clone(),
+                    inputs: seed.inputs,
+                    message,
+                },
+                (None, None) => panic!("{name}, line {}: neither `input` nor `message`", number + 1),
+            };
+            let verdict = pool().judge(Task {
+                id: number.to_string(),
+                check: proposal.into(),
+            });
+            assert_eq!(
+                verdict.valid,
+                Some(true),
+                "{name}, line {}: {}\n{}",
+                number + 1,
+                verdict.reason,
+                seed.snippet
+            );
+        }
+    }
+}
