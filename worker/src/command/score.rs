@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use lyceum_engine::score::{ScoreOptions, ScoreRequest, score};
+use lyceum_engine::score::{ScoreOptions, ScoreRequest, score_observed};
 use serde::{Deserialize, Serialize};
 
 use super::lines::{read_lines, write_lines};
@@ -59,7 +59,9 @@ impl Score {
             tokens_per_pass: self.tokens_per_pass,
             last_logits: self.last_logits,
         };
-        let scores = score(&loaded.model, loaded.population.as_ref(), &sequences, options)?;
+        let population = loaded.population.as_ref();
+        let mut halved = |tokens| eprintln!("out of memory: at most {tokens} tokens at a time from here on");
+        let scores = score_observed(&loaded.model, population, &sequences, options, &mut halved)?;
         let results: Vec<Answer> = ids
             .into_iter()
             .zip(scores)
