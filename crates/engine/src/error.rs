@@ -122,7 +122,14 @@ impl EngineError {
             Self::OutOfMemory { .. } => true,
             Self::Torch(error) => {
                 let text = error.to_string();
-                text.contains("out of memory") || text.contains("can't allocate memory")
+                // libtorch cannot tell what happened when there is no memory left for the words either.
+                let told = [
+                    "out of memory",
+                    "can't allocate memory",
+                    "bad_alloc",
+                    "Error computing Error::what()",
+                ];
+                told.iter().any(|words| text.contains(words))
             }
             _ => false,
         }
