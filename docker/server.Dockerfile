@@ -7,6 +7,7 @@ RUN apt-get update \
     && apt-get install --yes --no-install-recommends build-essential ca-certificates curl nodejs npm \
     && rm -rf /var/lib/apt/lists/*
 COPY . .
+RUN cd web && npm ci --ignore-scripts --no-audit --no-fund
 RUN version="$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)" \
     && base="https://static.rust-lang.org/rustup/dist/$(uname -m)-unknown-linux-gnu" \
     && curl --fail --silent --show-error --output /tmp/rustup-init "$base/rustup-init" \

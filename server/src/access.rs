@@ -12,6 +12,6 @@ pub use caller::Caller;
 pub(crate) use failed_logins::FailedLogins;
 pub(crate) use guard::guard;
 pub(crate) use headers::{harden, say_json_is_private};
-pub(crate) use login::{login_files, login_form, login_post, logout};
+pub(crate) use login::{login_form, login_post, logout};
 pub(crate) use requirement::Requirements;
 pub use secret::new_secret;

@@ -13,7 +13,7 @@ mod page;
 mod path;
 mod preset;
 mod presets;
-mod query;
+pub(crate) mod query;
 mod run_actions;
 mod run_archive;
 mod run_create;
@@ -33,9 +33,12 @@ mod tokens;
 mod work;
 mod workers;
 
+pub(crate) use answer::Answer;
 pub(crate) use metrics::install as install_metrics;
+pub(crate) use page::{Listing, Order};
 pub(crate) use path::{malformed_path, nothing_here};
 pub(crate) use preset::Presets;
+pub(crate) use runs::RunState;
 pub use settings::Settings;
 
 use lyceum_core::recipe::Registry;

@@ -11,6 +11,7 @@ pub mod doctor;
 mod events;
 pub mod log;
 pub mod openapi;
+mod pages;
 mod problem;
 pub mod serve;
 pub mod settings;

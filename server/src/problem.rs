@@ -213,6 +213,16 @@ impl Problem {
         StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 
+    /// What all problems of this type have in common, for a person.
+    pub(crate) fn title(&self) -> &str {
+        self.title
+    }
+
+    /// Every fault of the request.
+    pub(crate) fn errors(&self) -> &[FieldFault] {
+        &self.errors
+    }
+
     /// The problem, for a person.
     pub(crate) fn detail(&self) -> &str {
         &self.detail

@@ -13,7 +13,11 @@ use serde::Deserialize;
 use std::net::{IpAddr, Ipv4Addr};
 
 use super::{Caller, guard, new_secret};
-use crate::{api::Api, problem::Problem};
+use crate::{
+    api::Api,
+    pages::{Assets, theme_of},
+    problem::Problem,
+};
 
 /// The cookie of a session.
 pub(super) const SESSION_COOKIE: &str = "lyceum_session";
@@ -25,6 +29,8 @@ const HOME: &str = "/";
 #[template(path = "login.html")]
 struct LoginPage<'a> {
     error: Option<&'a str>,
+    theme: &'static str,
+    assets: Assets,
 }
 
 #[derive(Deserialize)]
@@ -51,7 +57,7 @@ pub(crate) async fn login_form(
 ) -> HttpResponse {
     match link.ok().and_then(|link| link.into_inner().token).as_deref() {
         Some(token) => log_in(&request, &api, token).await,
-        None => page(None, actix_web::http::StatusCode::OK),
+        None => page(&request, None, actix_web::http::StatusCode::OK),
     }
 }
 
@@ -64,12 +70,14 @@ pub(crate) async fn login_post(
 ) -> HttpResponse {
     let Ok(form) = form else {
         return page(
+            &request,
             Some("The form holds no token."),
             actix_web::http::StatusCode::BAD_REQUEST,
         );
     };
     if is_from_elsewhere(request.headers()) {
         return page(
+            &request,
             Some("The form was sent from another site."),
             actix_web::http::StatusCode::FORBIDDEN,
         );
@@ -109,7 +117,7 @@ async fn log_in(request: &HttpRequest, api: &Api, secret: &str) -> HttpResponse 
             .insert_header((header::LOCATION, HOME))
             .insert_header((header::CACHE_CONTROL, "no-store"))
             .finish(),
-        Err(problem) => page(Some(problem.detail()), problem.status()),
+        Err(problem) => page(request, Some(problem.detail()), problem.status()),
     }
 }
 
@@ -147,26 +155,17 @@ fn is_from_elsewhere(headers: &HeaderMap) -> bool {
     site.is_some_and(|site| !matches!(site, "same-origin" | "none"))
 }
 
-fn page(error: Option<&str>, status: actix_web::http::StatusCode) -> HttpResponse {
-    match (LoginPage { error }).render() {
+fn page(request: &HttpRequest, error: Option<&str>, status: actix_web::http::StatusCode) -> HttpResponse {
+    let page = LoginPage {
+        error,
+        theme: theme_of(request),
+        assets: Assets,
+    };
+    match page.render() {
         Ok(html) => HttpResponse::build(status)
             .content_type("text/html; charset=utf-8")
             .insert_header((header::CACHE_CONTROL, "no-store"))
             .body(html),
         Err(error) => actix_web::ResponseError::error_response(&Problem::internal(&error)),
     }
-}
-
-/// The form's style and its script, which takes the token from the link that `lyceum up` prints.
-#[get("/assets/login.{kind}")]
-pub(crate) async fn login_files(kind: web::Path<String>) -> Result<HttpResponse, Problem> {
-    let (content_type, body) = match kind.as_str() {
-        "css" => ("text/css; charset=utf-8", include_str!("../../assets/login.css")),
-        "js" => ("text/javascript; charset=utf-8", include_str!("../../assets/login.js")),
-        _ => return Err(Problem::not_found("there is no such file")),
-    };
-    Ok(HttpResponse::Ok()
-        .content_type(content_type)
-        .insert_header((header::CACHE_CONTROL, "max-age=3600"))
-        .body(body))
 }

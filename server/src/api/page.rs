@@ -82,14 +82,19 @@ impl Listing {
         &self.window
     }
 
+    /// `page` with the cursor of the next.
+    pub(crate) fn page<T>(&self, page: list::Page<T>) -> Page<T> {
+        Page {
+            items: page.items,
+            next: page.next.map(|key| write_cursor(&self.name, key)),
+        }
+    }
+
     /// The answer that gives `page` and says where the next is.
     pub(crate) fn answer<T>(&self, request: &HttpRequest, page: list::Page<T>) -> Answer<Page<T>> {
-        let next = page.next.map(|key| write_cursor(&self.name, key));
-        let link = next.as_deref().map(|cursor| link(request, cursor));
-        let answer = Answer::ok(Page {
-            items: page.items,
-            next,
-        });
+        let page = self.page(page);
+        let link = page.next.as_deref().map(|cursor| link(request, cursor));
+        let answer = Answer::ok(page);
         match link {
             Some(link) => answer.header(LINK, &link),
             None => answer,

@@ -1,7 +1,7 @@
 //! Addresses that lead nowhere.
 
 use actix_web::{
-    Error, HttpRequest, HttpResponse, ResponseError as _,
+    Error, HttpRequest, HttpResponse,
     error::PathError,
     web::{self, PathConfig},
 };
@@ -17,14 +17,19 @@ pub(crate) fn malformed_path() -> PathConfig {
 }
 
 /// What is said where no endpoint is, or none of this method.
-pub(crate) async fn nothing_here(request: HttpRequest, api: web::Data<Api>) -> HttpResponse {
+pub(crate) async fn nothing_here(request: HttpRequest, api: web::Data<Api>) -> Result<HttpResponse, Problem> {
     let methods = request
         .match_pattern()
         .map(|pattern| api.requirements.methods(&pattern))
         .unwrap_or_default();
     if methods.is_empty() {
-        return Problem::not_found(format!("nothing is at {}; /docs shows what there is", request.path()))
-            .error_response();
+        return Err(Problem::not_found(format!(
+            "nothing is at {}; /docs shows what there is",
+            request.path()
+        )));
     }
-    Problem::method_not_allowed(request.method().as_str(), &methods.join(", ")).error_response()
+    Err(Problem::method_not_allowed(
+        request.method().as_str(),
+        &methods.join(", "),
+    ))
 }

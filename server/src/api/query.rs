@@ -25,7 +25,8 @@ impl<T: DeserializeOwned + JsonSchema> FromRequest for Query<T> {
     }
 }
 
-fn parse<T: DeserializeOwned + JsonSchema>(query: &str) -> Result<T, Problem> {
+/// Reads `query`, the part of an address behind its `?`.
+pub(crate) fn parse<T: DeserializeOwned + JsonSchema>(query: &str) -> Result<T, Problem> {
     let schema = schema_of::<T>();
     let mut given = Map::new();
     let mut faults = Vec::new();

@@ -20,14 +20,13 @@ use utoipa_actix_web::AppExt as _;
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use crate::{
-    access::{
-        FailedLogins, Requirements, guard, harden, login_files, login_form, login_post, logout, say_json_is_private,
-    },
+    access::{FailedLogins, Requirements, guard, harden, login_form, login_post, logout, say_json_is_private},
     api::{Api, Presets, Settings, install_metrics, malformed_path, nothing_here, routes},
     coordinator::Coordinator,
     events::EventHub,
     log::log_request,
     openapi::document,
+    pages::{self, show_problems, take_suffix},
 };
 
 /// How long requests under way may take once the server is told to stop.
@@ -92,16 +91,18 @@ impl Server {
                 .service(login_form)
                 .service(login_post)
                 .service(logout)
-                .service(login_files)
-                // Until there are pages, what a browser can use is the API's own.
-                .service(web::redirect("/", "/docs/"))
+                .service(pages::show_asset)
+                .configure(pages::routes)
+                .service(web::redirect("/", "/runs"))
                 .service(web::redirect("/docs", "/docs/"))
                 .service(swagger)
                 .default_service(web::to(nothing_here))
+                .wrap(from_fn(show_problems))
                 .wrap(from_fn(guard))
                 .wrap(from_fn(say_json_is_private))
                 .wrap(from_fn(harden))
                 .wrap(from_fn(log_request))
+                .wrap(from_fn(take_suffix))
         };
         let mut server = HttpServer::new(app).disable_signals().shutdown_timeout(GRACE.as_secs());
         if let Some(threads) = threads {

@@ -100,8 +100,12 @@ async fn the_form_is_a_page_that_runs_nothing_inline() {
         policy.contains("default-src 'none'") && !policy.contains("unsafe"),
         "{policy}"
     );
-    server.anonymous().get("/assets/login.css").await.expect(200);
-    server.anonymous().get("/assets/login.js").await.expect(200);
+    let files: Vec<&str> = html.split('"').filter(|part| part.starts_with("/assets/")).collect();
+    assert_eq!(files.len(), 2, "{html}");
+    for file in files {
+        let file = server.anonymous().get(file).await.expect(200);
+        assert!(file.header("cache-control").contains("immutable"), "{file:?}");
+    }
     server.anonymous().get("/assets/login.exe").await.expect(404);
     let docs = server.anonymous().get("/docs/").await.expect(200);
     assert!(
@@ -165,6 +169,7 @@ async fn home_is_where_something_is() {
     let reader = server.actor(Scope::Read).await;
     let (browser, _) = session_of(&server, &reader).await;
     let reply = browser.clone().with("accept", "text/html").get("/").await.expect(307);
-    browser.get(reply.header("location")).await.expect(200);
+    let home = browser.get(reply.header("location")).await.expect(200);
+    assert!(home.header("content-type").starts_with("text/html"), "{home:?}");
     server.stop().await;
 }

@@ -1,6 +1,7 @@
 //! Seeds of 64 bits, which Postgres keeps as decimals.
 
 use serde::Serialize;
+use std::fmt;
 
 /// A seed, read from the decimal in which it is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -12,5 +13,11 @@ impl TryFrom<String> for Seed {
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
         text.parse().map(Self)
+    }
+}
+
+impl fmt::Display for Seed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }

@@ -1,7 +1,8 @@
 // The link that `lyceum up` prints carries the token behind a #, which browsers do not send to any server.
 const token = location.hash.slice(1);
-if (token) {
+const field = document.querySelector<HTMLInputElement>("#token");
+if (token && field) {
   history.replaceState(null, "", location.pathname);
-  document.getElementById("token").value = token;
-  document.querySelector("form").submit();
+  field.value = token;
+  field.form?.submit();
 }

@@ -1,0 +1,89 @@
+//! Scripts and styles, as `web/build.mjs` bundled them: embedded, compressed, and named by their content, so that a browser
+//! keeps them for good.
+
+use actix_web::{
+    HttpRequest, HttpResponse, get,
+    http::header::{ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, VARY},
+    web,
+};
+
+use crate::problem::Problem;
+
+/// A file.
+struct Asset {
+    /// Its name, with a hash of its content.
+    name: &'static str,
+    /// What templates call it; empty for what only other files name.
+    entry: &'static str,
+    content_type: &'static str,
+    plain: &'static [u8],
+    brotli: &'static [u8],
+    gzip: &'static [u8],
+}
+
+static ASSETS: &[Asset] = include!(concat!(env!("OUT_DIR"), "/web/assets.rs"));
+
+/// The address of the file that templates call `entry`.
+pub(super) fn address_of(entry: &str) -> String {
+    let found = ASSETS.iter().find(|asset| asset.entry == entry);
+    debug_assert!(found.is_some(), "web/ has no {entry}");
+    format!("/assets/{}", found.map_or(entry, |asset| asset.name))
+}
+
+/// A file by its name.
+#[get("/assets/{name}")]
+pub(crate) async fn show_asset(request: HttpRequest, name: web::Path<String>) -> Result<HttpResponse, Problem> {
+    let Some(asset) = ASSETS.iter().find(|asset| asset.name == name.as_str()) else {
+        return Err(Problem::not_found(format!(
+            "there is no file {name}; a page of an older release may have named it: load that page anew"
+        )));
+    };
+    let mut response = HttpResponse::Ok();
+    response
+        .content_type(asset.content_type)
+        .insert_header((CACHE_CONTROL, "public, max-age=31536000, immutable"))
+        .insert_header((VARY, "accept-encoding"));
+    let accepted = request
+        .headers()
+        .get(ACCEPT_ENCODING)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    let accepts = |coding: &str| {
+        accepted.split(',').any(|offer| {
+            let (name, parameters) = offer.split_once(';').unwrap_or((offer, ""));
+            name.trim().eq_ignore_ascii_case(coding) && !matches!(parameters.trim(), "q=0" | "q=0.0" | "q=0.00")
+        })
+    };
+    let body = if accepts("br") {
+        response.insert_header((CONTENT_ENCODING, "br"));
+        asset.brotli
+    } else if accepts("gzip") {
+        response.insert_header((CONTENT_ENCODING, "gzip"));
+        asset.gzip
+    } else {
+        asset.plain
+    };
+    Ok(response.body(body))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The budget for all scripts and styles together.
+    const BUDGET: usize = 350_000;
+
+    #[test]
+    fn scripts_and_styles_keep_to_their_budget() {
+        let texts = ASSETS.iter().filter(|asset| !asset.name.ends_with(".txt"));
+        let compressed: usize = texts.map(|asset| asset.gzip.len()).sum();
+        assert!(compressed < BUDGET, "{compressed} bytes");
+    }
+
+    #[test]
+    fn every_page_finds_its_style_and_script() {
+        for entry in ["main.css", "noscript.css", "app.js", "login.js"] {
+            assert_ne!(address_of(entry), format!("/assets/{entry}"));
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What a browser is shown where there is no page: what is wrong, and a way on.
+
+use actix_web::{
+    Error, HttpMessage as _, HttpResponse,
+    body::{EitherBody, MessageBody},
+    dev::{ServiceRequest, ServiceResponse},
+    http::{Method, header},
+    middleware::Next,
+};
+use askama::Template;
+
+use super::{
+    layout::{Assets, accepts, theme_of},
+    view::wants_json,
+};
+use crate::{access::Caller, problem::Problem};
+
+#[derive(Template)]
+#[template(path = "error.html")]
+struct ErrorPage<'a> {
+    problem: &'a Problem,
+    /// The page without its parameters, where those may be at fault.
+    bare: Option<String>,
+    trace: Option<String>,
+    known: bool,
+    theme: &'static str,
+    assets: Assets,
+}
+
+/// Shows a problem as a page to a browser that asked for one.
+pub(crate) async fn show_problems<B: MessageBody>(
+    request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<EitherBody<B>>, Error> {
+    let request_is_for_page = matches!(*request.method(), Method::GET | Method::HEAD)
+        && !request.path().starts_with("/api/")
+        && accepts(request.request(), "text/html")
+        && !wants_json(request.request());
+    let response = next.call(request).await?;
+    if !request_is_for_page {
+        return Ok(response.map_into_left_body());
+    }
+    let shown = response
+        .response()
+        .error()
+        .and_then(|error| error.as_error::<Problem>())
+        .and_then(|problem| page(&response, problem));
+    match shown {
+        Some(page) => Ok(response.into_response(page).map_into_right_body()),
+        None => Ok(response.map_into_left_body()),
+    }
+}
+
+fn page<B>(response: &ServiceResponse<B>, problem: &Problem) -> Option<HttpResponse> {
+    let request = response.request();
+    let page = ErrorPage {
+        problem,
+        bare: (!request.query_string().is_empty()).then(|| request.path().to_owned()),
+        trace: request
+            .extensions()
+            .get::<crate::log::TraceId>()
+            .map(|trace| trace.as_str().to_owned()),
+        known: request.extensions().get::<Caller>().is_some(),
+        theme: theme_of(request),
+        assets: Assets,
+    };
+    let html = page.render().ok()?;
+    Some(
+        HttpResponse::build(problem.status())
+            .content_type("text/html; charset=utf-8")
+            .insert_header((header::CACHE_CONTROL, "no-store"))
+            .body(html),
+    )
+}

@@ -1,0 +1,39 @@
+//! Filters of a page, as its address has them.
+
+use actix_web::{FromRequest, HttpRequest, dev::Payload};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use std::future::{Ready, ready};
+
+use crate::{api::query, problem::Problem};
+
+/// Parameters of a page's address. A form sends every field that it has, so a field left empty is one left out.
+#[derive(Debug)]
+pub(crate) struct Filters<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + JsonSchema> FromRequest for Filters<T> {
+    type Error = Problem;
+    type Future = Ready<Result<Self, Problem>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        ready(query::parse(&without_empty(request.query_string())).map(Self))
+    }
+}
+
+fn without_empty(query: &str) -> String {
+    let given = query
+        .split('&')
+        .filter(|pair| pair.split_once('=').is_some_and(|(_, value)| !value.is_empty()));
+    given.collect::<Vec<_>>().join("&")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_left_empty_are_left_out() {
+        assert_eq!(without_empty("state=&name=a&tag=&order"), "name=a");
+        assert_eq!(without_empty(""), "");
+    }
+}

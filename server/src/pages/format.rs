@@ -1,0 +1,138 @@
+//! Values as people read them. Templates call these by path.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+
+/// A time as `<time datetime>` wants it.
+pub(crate) fn iso(time: &DateTime<Utc>) -> String {
+    time.to_rfc3339_opts(SecondsFormat::Secs, true)
+}
+
+/// How long ago that was: the words that `web/src/times.ts` goes on with.
+pub(crate) fn ago(time: &DateTime<Utc>) -> String {
+    match (Utc::now() - *time).num_seconds() {
+        ..=0 => "now".to_owned(),
+        seconds @ 1..=59 => format!("{seconds} s ago"),
+        seconds @ 60..=3_599 => format!("{} min ago", seconds / 60),
+        seconds @ 3_600..=86_399 => format!("{} h ago", seconds / 3_600),
+        seconds => format!("{} d ago", seconds / 86_400),
+    }
+}
+
+/// A duration in its two greatest units.
+pub(crate) fn duration(seconds: &f64) -> String {
+    let seconds = *seconds;
+    if !seconds.is_finite() || seconds < 0.0 {
+        return "–".to_owned();
+    }
+    if seconds < 10.0 {
+        return format!("{seconds:.1} s");
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a finite number of seconds from 10 on"
+    )]
+    let whole = seconds.round() as u64;
+    match whole {
+        ..=59 => format!("{whole} s"),
+        60..=3_599 => format!("{} min {} s", whole / 60, whole % 60),
+        3_600..=86_399 => format!("{} h {} min", whole / 3_600, whole % 3_600 / 60),
+        _ => format!("{} d {} h", whole / 86_400, whole % 86_400 / 3_600),
+    }
+}
+
+/// A count with its thousands apart.
+pub(crate) fn count(number: &i64) -> String {
+    let digits = number.unsigned_abs().to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3 + 1);
+    if *number < 0 {
+        text.push('−');
+    }
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push('\u{202f}');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A measured value, to four digits.
+pub(crate) fn value(value: &f64) -> String {
+    let size = value.abs();
+    match size {
+        _ if !value.is_finite() => "–".to_owned(),
+        0.0 => "0".to_owned(),
+        _ if !(1e-3..1e7).contains(&size) => format!("{value:.2e}"),
+        _ if size >= 1000.0 => format!("{value:.0}"),
+        _ => {
+            let digits = if size >= 100.0 {
+                1
+            } else if size >= 10.0 {
+                2
+            } else {
+                3
+            };
+            let text = format!("{value:.digits$}");
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        }
+    }
+}
+
+/// A size in bytes.
+pub(crate) fn bytes(number: &i64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    #[expect(clippy::cast_precision_loss, reason = "shown to three digits")]
+    let mut size = *number as f64;
+    let mut unit = 0;
+    while size >= 1024.0 && unit < UNITS.len() - 1 {
+        size /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 || size >= 100.0 {
+        format!("{size:.0} {}", UNITS[unit])
+    } else {
+        format!("{size:.1} {}", UNITS[unit])
+    }
+}
+
+/// The beginning of an id, which is enough to tell it from its neighbours.
+pub(crate) fn id(id: &uuid::Uuid) -> String {
+    id.simple()
+        .to_string()
+        .chars()
+        .rev()
+        .take(8)
+        .collect::<String>()
+        .chars()
+        .rev()
+        .collect()
+}
+
+/// The name of a metric or a phase as a person writes it.
+pub(crate) fn words(name: &str) -> String {
+    name.replace('_', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short_and_keep_their_size() {
+        assert_eq!(count(&-1_234_567), "−1\u{202f}234\u{202f}567");
+        assert_eq!(count(&999), "999");
+        let read = [0.0, 0.5, 0.1234, 12.3456, 123.456, 12_345.6, 1e-5, f64::NAN].map(|number| value(&number));
+        assert_eq!(read, ["0", "0.5", "0.123", "12.35", "123.5", "12346", "1.00e-5", "–"]);
+        assert_eq!(
+            [0, 1023, 1536, 1 << 30].map(|number| bytes(&number)),
+            ["0 B", "1023 B", "1.5 KiB", "1.0 GiB"]
+        );
+    }
+
+    #[test]
+    fn durations_have_two_units_at_most() {
+        let read = [0.25, 59.6, 61.0, 3_725.0, 90_000.0, f64::INFINITY].map(|seconds| duration(&seconds));
+        assert_eq!(read, ["0.2 s", "1 min 0 s", "1 min 1 s", "1 h 2 min", "1 d 1 h", "–"]);
+    }
+}

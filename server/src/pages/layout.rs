@@ -1,0 +1,164 @@
+//! What every page has around it.
+
+use actix_web::{HttpRequest, http::header::ACCEPT};
+use lyceum_store::token::Scope;
+use uuid::Uuid;
+
+use super::{assets::address_of, view::View};
+
+/// Parts of the lab, as the navigation at the top has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Section {
+    /// What is going on.
+    Home,
+    /// Runs that are compared.
+    Experiments,
+    /// Runs.
+    Runs,
+    /// Problems of all runs.
+    Problems,
+    /// Runs side by side.
+    Compare,
+    /// Members of all runs.
+    Leaderboard,
+    /// The queue.
+    Work,
+    /// Who does the work.
+    Workers,
+    /// Tokens and what is kept.
+    Settings,
+}
+
+impl Section {
+    const SHOWN: [(Self, &'static str, &'static str); 9] = [
+        (Self::Home, "/", "Now"),
+        (Self::Experiments, "/experiments", "Experiments"),
+        (Self::Runs, "/runs", "Runs"),
+        (Self::Problems, "/problems", "Problems"),
+        (Self::Compare, "/compare", "Compare"),
+        (Self::Leaderboard, "/leaderboard", "Leaderboard"),
+        (Self::Work, "/work", "Work"),
+        (Self::Workers, "/workers", "Workers"),
+        (Self::Settings, "/settings", "Settings"),
+    ];
+}
+
+/// Pages of a run, as the tabs under its name have them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tab {
+    /// Progress and curves.
+    Overview,
+    /// Ratings and matchups.
+    ArmsRace,
+    /// Members.
+    Population,
+    /// Births and deaths.
+    Lineage,
+    /// Teachers by students.
+    CrossPlay,
+    /// The map of problems.
+    Archive,
+    /// Problems.
+    Problems,
+    /// Where learning is possible.
+    Learnability,
+}
+
+impl Tab {
+    const SHOWN: [(Self, &'static str, &'static str); 8] = [
+        (Self::Overview, "", "Overview"),
+        (Self::ArmsRace, "/arms-race", "Arms race"),
+        (Self::Population, "/population", "Population"),
+        (Self::Lineage, "/lineage", "Lineage"),
+        (Self::CrossPlay, "/cross-play", "Cross-play"),
+        (Self::Archive, "/archive", "Archive"),
+        (Self::Problems, "/problems", "Problems"),
+        (Self::Learnability, "/learnability", "Learnability"),
+    ];
+}
+
+/// A link of a navigation.
+#[derive(Clone, Debug)]
+pub(crate) struct Link {
+    pub(crate) address: String,
+    pub(crate) label: &'static str,
+    pub(crate) current: bool,
+}
+
+/// The tabs of `run`, of which `open` is shown.
+pub(crate) fn tabs(run: Uuid, open: Tab) -> Vec<Link> {
+    let link = |(tab, path, label): &(Tab, &str, &'static str)| Link {
+        address: format!("/runs/{run}{path}"),
+        label,
+        current: *tab == open,
+    };
+    Tab::SHOWN.iter().map(link).collect()
+}
+
+/// Addresses of scripts and styles.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Assets;
+
+impl Assets {
+    /// The address of `main.css`, or of the script that `web/src/pages/<name>.ts` became: `<name>.js`.
+    #[expect(clippy::unused_self, reason = "templates call it on a value")]
+    pub(crate) fn file(&self, entry: &str) -> String {
+        address_of(entry)
+    }
+}
+
+/// What `layout.html` shows around a page.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    pub(crate) title: String,
+    pub(crate) sections: Vec<Link>,
+    pub(crate) theme: &'static str,
+    /// What changes must show; none for a program with a token.
+    pub(crate) csrf: Option<String>,
+    pub(crate) token_name: String,
+    pub(crate) scope: Scope,
+    pub(crate) curl: String,
+    pub(crate) assets: Assets,
+}
+
+impl Layout {
+    /// The frame of a page called `title`.
+    pub(crate) fn new(view: &View, title: impl Into<String>, section: Section) -> Self {
+        let link = |(one, address, label): &(Section, &str, &'static str)| Link {
+            address: (*address).to_owned(),
+            label,
+            current: *one == section,
+        };
+        Self {
+            title: title.into(),
+            sections: Section::SHOWN.iter().map(link).collect(),
+            theme: view.theme,
+            csrf: view.caller.csrf.clone(),
+            token_name: view.caller.token.name.clone(),
+            scope: view.caller.token.scope,
+            curl: view.curl(),
+            assets: Assets,
+        }
+    }
+
+    /// Whether who looks may change things.
+    pub(crate) fn may_write(&self) -> bool {
+        self.scope >= Scope::Write
+    }
+}
+
+/// The theme that a browser chose, as its cookie says.
+pub(crate) fn theme_of(request: &HttpRequest) -> &'static str {
+    let chosen = request.cookie("lyceum_theme");
+    match chosen.as_ref().map(|cookie| cookie.value()) {
+        Some("light") => "light",
+        Some("dark") => "dark",
+        _ => "auto",
+    }
+}
+
+/// What the request would rather have.
+pub(super) fn accepts(request: &HttpRequest, kind: &str) -> bool {
+    let accept = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok());
+    accept.is_some_and(|accept| accept.contains(kind))
+}

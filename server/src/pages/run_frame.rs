@@ -1,0 +1,43 @@
+//! What every page of a run has above it: its name, its state and the tabs.
+
+use lyceum_core::id::ExecutionId;
+use lyceum_store::list::{self, Run, RunDetail};
+use serde::Serialize;
+use sqlx::PgPool;
+
+use super::layout::{Link, Tab, tabs};
+use crate::problem::Problem;
+
+/// A run as `run/frame.html` shows it. In the page's JSON it is the run.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct RunFrame {
+    /// The run in full.
+    #[serde(flatten)]
+    pub(crate) detail: RunDetail,
+    #[serde(skip)]
+    pub(crate) tabs: Vec<Link>,
+}
+
+impl RunFrame {
+    /// Reads the run `id`, of which the page `open` is shown.
+    ///
+    /// # Errors
+    /// 404 where there is no such run.
+    pub(crate) async fn load(db: &PgPool, id: ExecutionId, open: Tab) -> Result<Self, Problem> {
+        let detail = list::run(db, id).await?;
+        Ok(Self {
+            tabs: tabs(detail.run.id, open),
+            detail,
+        })
+    }
+
+    /// The run as lists show it.
+    pub(crate) fn run(&self) -> &Run {
+        &self.detail.run
+    }
+
+    /// Whether its work is being done, or could be.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self.run().state.as_str(), "running" | "paused")
+    }
+}

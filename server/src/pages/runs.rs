@@ -1,0 +1,107 @@
+//! `/runs`: all runs, by state, recipe, experiment, tag and name.
+
+use actix_web::{HttpResponse, get, web};
+use askama::Template;
+use lyceum_core::id::ExperimentId;
+use lyceum_store::{
+    execution::State,
+    list::{self, Run, RunFilter},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{
+    filters::Filters,
+    layout::{Layout, Section},
+    view::View,
+};
+use crate::{
+    api::{Api, Listing, Order, RunState},
+    problem::Problem,
+};
+
+/// Which runs.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RunsFilter {
+    state: Option<RunState>,
+    recipe: Option<String>,
+    experiment: Option<Uuid>,
+    arm: Option<String>,
+    tag: Option<String>,
+    name: Option<String>,
+    cursor: Option<String>,
+    order: Option<Order>,
+}
+
+#[derive(Template, Serialize)]
+#[template(path = "runs.html")]
+struct RunsPage {
+    #[serde(skip)]
+    layout: Layout,
+    #[serde(skip)]
+    filter: RunFilter,
+    #[serde(skip)]
+    oldest_first: bool,
+    #[serde(skip)]
+    recipes: Vec<&'static str>,
+    #[serde(skip)]
+    next_page: Option<String>,
+    #[serde(skip)]
+    first_page: Option<String>,
+    items: Vec<Run>,
+    next: Option<String>,
+}
+
+impl RunsPage {
+    const STATES: [&'static str; 5] = ["running", "paused", "completed", "failed", "cancelled"];
+
+    fn has_state(&self, state: &&str) -> bool {
+        self.filter.state.is_some_and(|chosen| chosen.name() == *state)
+    }
+
+    fn has_recipe(&self, recipe: &&str) -> bool {
+        self.filter.recipe.as_deref() == Some(*recipe)
+    }
+
+    fn is_filtered(&self) -> bool {
+        let filter = &self.filter;
+        filter.state.is_some()
+            || filter.experiment.is_some()
+            || [&filter.recipe, &filter.arm, &filter.tag, &filter.name]
+                .iter()
+                .any(|given| given.is_some())
+    }
+}
+
+/// The list of runs.
+#[get("/runs")]
+pub(crate) async fn show_runs(
+    view: View,
+    api: web::Data<Api>,
+    filters: Filters<RunsFilter>,
+) -> Result<HttpResponse, Problem> {
+    let asked = filters.0;
+    let listing = Listing::new("runs", None, asked.cursor.as_deref(), asked.order)?;
+    let filter = RunFilter {
+        state: asked.state.map(State::from),
+        recipe: asked.recipe,
+        experiment: asked.experiment.map(ExperimentId),
+        arm: asked.arm,
+        tag: asked.tag,
+        name: asked.name,
+    };
+    let page = listing.page(list::runs(api.store.pool(), &filter, listing.window()).await?);
+    let recipes = api.registry.iter().map(|recipe| recipe.name());
+    view.show(&RunsPage {
+        layout: view.layout("Runs", Section::Runs),
+        filter,
+        oldest_first: asked.order == Some(Order::Oldest),
+        recipes: recipes.filter(|name| !name.starts_with("evaluation/")).collect(),
+        next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
+        first_page: asked.cursor.map(|_| view.with_cursor(None)),
+        items: page.items,
+        next: page.next,
+    })
+}

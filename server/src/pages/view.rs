@@ -1,0 +1,110 @@
+//! Who looks at a page, and in which form they want it.
+
+use actix_web::{
+    FromRequest, HttpMessage as _, HttpRequest, HttpResponse, Responder as _,
+    dev::Payload,
+    http::header::{CACHE_CONTROL, VARY},
+};
+use askama::Template;
+use serde::Serialize;
+use std::future::{Ready, ready};
+
+use super::{
+    layout::{Layout, Section, accepts, theme_of},
+    suffix::AsJson,
+};
+use crate::{access::Caller, api::Answer, problem::Problem};
+
+/// A look at a page.
+#[derive(Clone, Debug)]
+pub(crate) struct View {
+    pub(crate) caller: Caller,
+    pub(super) theme: &'static str,
+    request: HttpRequest,
+    as_json: bool,
+}
+
+impl FromRequest for View {
+    type Error = Problem;
+    type Future = Ready<Result<Self, Problem>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let caller = Caller::from_request(request, payload).into_inner();
+        ready(caller.map(|caller| Self {
+            caller,
+            theme: theme_of(request),
+            as_json: wants_json(request),
+            request: request.clone(),
+        }))
+    }
+}
+
+/// Whether the request asked for JSON rather than for a page.
+pub(super) fn wants_json(request: &HttpRequest) -> bool {
+    request.extensions().get::<AsJson>().is_some()
+        || (accepts(request, "application/json") && !accepts(request, "text/html"))
+}
+
+impl View {
+    /// The frame of a page called `title`.
+    pub(crate) fn layout(&self, title: impl Into<String>, section: Section) -> Layout {
+        Layout::new(self, title, section)
+    }
+
+    /// The page, in the form that was asked for.
+    pub(crate) fn show<P: Template + Serialize>(&self, page: &P) -> Result<HttpResponse, Problem> {
+        let mut response = if self.as_json {
+            Answer::ok(page).respond_to(&self.request)
+        } else {
+            let html = page.render().map_err(|error| Problem::internal(&error))?;
+            HttpResponse::Ok().content_type("text/html; charset=utf-8").body(html)
+        };
+        let headers = response.headers_mut();
+        headers.insert(
+            VARY,
+            actix_web::http::header::HeaderValue::from_static("accept, cookie"),
+        );
+        headers.insert(
+            CACHE_CONTROL,
+            actix_web::http::header::HeaderValue::from_static("private, no-cache"),
+        );
+        Ok(response)
+    }
+
+    /// The request that was made.
+    pub(crate) fn request(&self) -> &HttpRequest {
+        &self.request
+    }
+
+    /// The address of this page with `cursor`, its other parameters kept.
+    pub(crate) fn with_cursor(&self, cursor: Option<&str>) -> String {
+        let kept = self
+            .request
+            .query_string()
+            .split('&')
+            .filter(|pair| {
+                !pair.starts_with("cursor=") && pair.split_once('=').is_some_and(|(_, value)| !value.is_empty())
+            })
+            .map(str::to_owned);
+        let pairs: Vec<String> = kept.chain(cursor.map(|cursor| format!("cursor={cursor}"))).collect();
+        match pairs.is_empty() {
+            true => self.request.path().to_owned(),
+            false => format!("{}?{}", self.request.path(), pairs.join("&")),
+        }
+    }
+
+    /// The line that gets this page's JSON.
+    pub(super) fn curl(&self) -> String {
+        let connection = self.request.connection_info();
+        let query = match self.request.query_string() {
+            "" => String::new(),
+            query => format!("?{}", query.replace('\'', "%27")),
+        };
+        let path = self.request.path().replace('\'', "%27");
+        format!(
+            "curl -H \"Authorization: Bearer $TOKEN\" '{}://{}{path}.json{query}'",
+            connection.scheme(),
+            connection.host().replace('\'', ""),
+        )
+    }
+}

@@ -1,0 +1,43 @@
+// Requests to this server, with the session's CSRF token where something is changed.
+
+export interface FieldFault {
+  pointer?: string;
+  parameter?: string;
+  detail: string;
+}
+
+/** What the server said instead of an answer (RFC 9457). */
+export class Problem extends Error {
+  constructor(
+    readonly status: number,
+    readonly title: string,
+    detail: string,
+    readonly errors: FieldFault[],
+  ) {
+    super(detail);
+  }
+}
+
+const csrf = (): string => document.querySelector<HTMLMetaElement>('meta[name="csrf-token"]')?.content ?? "";
+
+async function request(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
+  const headers: Record<string, string> = { accept: "application/json" };
+  if (body !== undefined) headers["content-type"] = "application/json";
+  if (method !== "GET") headers["x-csrf-token"] = csrf();
+  const sent = body === undefined ? null : JSON.stringify(body);
+  const response = await fetch(path, { method, headers, body: sent, signal: signal ?? null });
+  if (response.ok) return response;
+  const said = await response.json().catch(() => ({}));
+  throw new Problem(response.status, said.title ?? response.statusText, said.detail ?? "The server says no more.", said.errors ?? []);
+}
+
+/** GETs JSON. */
+export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  return (await request("GET", path, undefined, signal)).json();
+}
+
+/** Sends JSON and returns the JSON of the answer, if it has any. */
+export async function send<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+  const response = await request(method, path, body, signal);
+  return response.status === 204 ? (undefined as T) : response.json();
+}

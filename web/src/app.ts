@@ -1,0 +1,10 @@
+// What every page has: the theme, times that age, buttons that act, lines to copy.
+import { startActions } from "./actions";
+import { startCopying } from "./copy";
+import { startTheme } from "./theme";
+import { startTimes } from "./times";
+
+startTheme();
+startTimes();
+startCopying();
+startActions();
