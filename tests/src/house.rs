@@ -48,6 +48,8 @@ pub struct WorkerArguments {
     pub models: Vec<&'static str>,
     /// What it is called; none is a name of its own.
     pub name: Option<&'static str>,
+    /// Where the base models of the product's handlers are; none has scripted handlers.
+    pub models_folder: Option<PathBuf>,
 }
 
 impl Default for WorkerArguments {
@@ -59,6 +61,7 @@ impl Default for WorkerArguments {
             heartbeat: Duration::from_secs(1),
             models: Vec::new(),
             name: None,
+            models_folder: None,
         }
     }
 }
@@ -197,6 +200,9 @@ impl House {
         for model in &arguments.models {
             command.args(["--model", model]);
         }
+        if let Some(folder) = &arguments.models_folder {
+            command.arg("--models-folder").arg(folder);
+        }
         Process::start(&mut command)
     }
 
@@ -241,7 +247,8 @@ impl House {
             "SELECT concat_ws('|', 'run', problems, valid_problems, attempts, matchups, cells) FROM runs WHERE id = $1",
             "SELECT concat_ws('|', 'state', step, md5(state::text)) FROM run_states WHERE execution_id = $1",
             "SELECT concat_ws('|', 'step', step, total, ended, finished_at IS NULL) FROM steps WHERE execution_id = $1",
-            "SELECT concat_ws('|', 'work', id, state, md5(payload::text), md5(result::text)) FROM work WHERE execution_id = $1",
+            "SELECT concat_ws('|', 'work', id, state, md5(payload::text)) FROM work WHERE execution_id = $1",
+            "SELECT concat_ws('|', 'result', id, md5(result::text)) FROM work WHERE execution_id = $1",
             "SELECT concat_ws('|', 'member', id, name, born_step, died_step) FROM members WHERE run_id = $1",
             "SELECT concat_ws('|', 'version', id, ordinal, step, artifact, optimizer) FROM adapter_versions WHERE run_id = $1",
             "SELECT concat_ws('|', 'birth', child_id, operator, seed) FROM births WHERE run_id = $1",
@@ -266,13 +273,13 @@ impl House {
     }
 }
 
-/// Asks until there is an answer, for a minute at most.
+/// Asks until there is an answer, for three minutes at most.
 pub async fn until<T, F: Future<Output = Result<Option<T>>>>(what: &str, mut ask: impl FnMut() -> F) -> Result<T> {
-    let give_up = Instant::now() + Duration::from_secs(60);
+    let give_up = Instant::now() + Duration::from_secs(180);
     loop {
         match ask().await {
             Ok(Some(answer)) => return Ok(answer),
-            Ok(None) if Instant::now() > give_up => bail!("waited a minute in vain: {what}"),
+            Ok(None) if Instant::now() > give_up => bail!("waited three minutes in vain: {what}"),
             Err(error) if Instant::now() > give_up => return Err(error.context(what.to_owned())),
             // A test must go on while the database is away.
             Ok(None) | Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,

@@ -35,7 +35,7 @@ impl Lines {
 pub(crate) fn draw(grammar: &mut Grammar<'_>, level: Level, result: Type) -> Option<Lines> {
     match level.number() {
         1 => {
-            let operators = grammar.rng.random_range(1..=2);
+            let operators = if grammar.rng.random_bool(0.7) { 1 } else { 2 };
             single::expression(grammar, result, operators)
         }
         2 => match grammar.rng.random_range(0..5) {

@@ -46,6 +46,23 @@ impl Store {
     /// An address that is none, a server that does not answer within ten seconds, or one older than [`OLDEST_POSTGRES`].
     pub async fn connect(url: &str, connections: u32) -> Result<Self> {
         let options = PgConnectOptions::from_str(url)?.application_name("lyceum");
+        Self::connect_with(options, connections).await
+    }
+
+    /// Connects as a worker does: its commits do not wait for the disk, except those of claims, whose fences must never be
+    /// given twice. Should Postgres crash, it forgets a worker's last commits of some tenths of a second at the most, in
+    /// their order and with all that was built on them, and the items are done again.
+    ///
+    /// # Errors
+    /// As [`Store::connect`].
+    pub async fn connect_worker(url: &str, connections: u32) -> Result<Self> {
+        let options = PgConnectOptions::from_str(url)?
+            .application_name("lyceum-worker")
+            .options([("synchronous_commit", "off")]);
+        Self::connect_with(options, connections).await
+    }
+
+    async fn connect_with(options: PgConnectOptions, connections: u32) -> Result<Self> {
         let pool = PgPoolOptions::new()
             .max_connections(connections)
             .acquire_timeout(Duration::from_secs(10))

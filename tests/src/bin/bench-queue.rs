@@ -8,7 +8,7 @@ use futures::{FutureExt as _, future::BoxFuture};
 use lyceum_core::work::{Outcome, Payload, RolloutResult, WorkKind};
 use lyceum_postgres::PrivatePostgres;
 use lyceum_server::coordinator::{Coordinator, Pace};
-use lyceum_store::artifact::ArtifactStore;
+use lyceum_store::{Store, artifact::ArtifactStore};
 use lyceum_system_tests::house::{House, WorkerArguments, registry, until};
 use lyceum_worker::{
     handler::{Context, Handler, HandlerError},
@@ -66,7 +66,8 @@ async fn main() -> Result<()> {
         engine_slots: SLOTS,
         ..Settings::default()
     };
-    let worker = Runtime::start(house.store.clone(), artifacts.clone(), handlers.clone(), settings).await?;
+    let store = Store::connect_worker(postgres.url(), 12).await?;
+    let worker = Runtime::start(store.clone(), artifacts.clone(), handlers.clone(), settings).await?;
     let mut waits = Vec::new();
     for id in 1..=PUSHES {
         let run = house.begin(id, "script", 1, json!({ "items": ["ok"] })).await?;
@@ -109,7 +110,7 @@ async fn main() -> Result<()> {
         ..Settings::default()
     };
     let started = Instant::now();
-    let worker = Runtime::start(house.store.clone(), artifacts, handlers, settings).await?;
+    let worker = Runtime::start(store, artifacts, handlers, settings).await?;
     house.until_state(run, &["completed"]).await?;
     let rate = ITEMS as f64 / started.elapsed().as_secs_f64();
     println!("small items, one worker with {SLOTS} slots, {ITEMS} items: {rate:.0} a second (limit: 300 a second)");

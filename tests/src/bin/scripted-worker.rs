@@ -1,8 +1,8 @@
-//! A worker with scripted handlers.
+//! A worker with scripted handlers, or with the product's where a test is about engine and verifier too.
 
 use clap::Parser;
 use lyceum_store::{Store, artifact::ArtifactStore};
-use lyceum_system_tests::handlers;
+use lyceum_system_tests::{handlers, product};
 use lyceum_worker::runtime::{Runtime, Settings};
 use std::{path::PathBuf, time::Duration};
 use tokio::signal::unix::{SignalKind, signal};
@@ -25,6 +25,9 @@ struct Arguments {
     model: Vec<String>,
     #[arg(long)]
     name: Option<String>,
+    /// Runs the product's handlers, on base models of this folder.
+    #[arg(long)]
+    models_folder: Option<PathBuf>,
 }
 
 #[tokio::main(worker_threads = 2)]
@@ -34,9 +37,13 @@ async fn main() -> anyhow::Result<()> {
         .with_env_filter("error")
         .with_writer(std::io::stderr)
         .init();
-    let store = Store::connect(&arguments.database, 12).await?;
+    let store = Store::connect_worker(&arguments.database, 12).await?;
     let artifacts = ArtifactStore::folder(&arguments.artifacts, store.pool().clone())?;
-    let handlers = handlers::all(Duration::from_millis(arguments.pause_millis), store.pool());
+    let handlers = match arguments.models_folder {
+        // The sandbox is started by a thread that may wait.
+        Some(folder) => tokio::task::spawn_blocking(move || product::handlers(&folder)).await??,
+        None => handlers::all(Duration::from_millis(arguments.pause_millis), store.pool()),
+    };
     let defaults = Settings::default();
     let settings = Settings {
         name: arguments.name.unwrap_or(defaults.name),

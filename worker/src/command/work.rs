@@ -93,7 +93,7 @@ impl Work {
     }
 
     async fn work(self, handlers: Vec<Arc<dyn Handler>>) -> anyhow::Result<()> {
-        let store = Store::connect(&self.database, 12)
+        let store = Store::connect_worker(&self.database, 12)
             .await
             .context("cannot use the database (--database)")?;
         let artifacts = match (&self.artifacts, &self.server, &self.token) {

@@ -66,8 +66,14 @@ struct Claimed {
 /// The first fitting item of each running execution competes, of each kind one whose base is loaded and one whatever its
 /// base; the highest priority wins, then the execution that holds the fewest workers, then the loaded base, then age. Each of
 /// these is the first entry of an index, so a claim's cost grows with the number of executions, not of items.
+///
+/// `durable` makes this one commit wait for the disk whatever the connection's setting: a fence that a crash of Postgres
+/// took back would be given twice.
 const CLAIM: &str = "
-WITH candidate AS (
+WITH durable AS MATERIALIZED (
+    SELECT set_config('synchronous_commit', 'on', true)
+),
+candidate AS (
     SELECT w.id
     FROM (
         SELECT e.id, e.priority, (SELECT count(*) FROM work r WHERE r.execution_id = e.id AND r.state = 'running') AS held,
@@ -103,7 +109,7 @@ WITH candidate AS (
 UPDATE work w
 SET state = 'running', attempts = attempts + 1, fence = fence + 1, worker_id = $1, started_at = now(),
     lease_until = now() + $6 * interval '1 second', progress = NULL, progress_note = NULL, progress_at = now()
-FROM candidate c JOIN executions e ON true
+FROM candidate c JOIN executions e ON true CROSS JOIN durable
 WHERE w.id = c.id AND e.id = w.execution_id
 RETURNING w.id, w.execution_id, w.step, w.phase, w.round, w.chunk, w.kind, w.attempts, w.fence, e.trace_id, w.payload";
 

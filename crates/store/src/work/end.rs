@@ -6,6 +6,21 @@ use sqlx::PgPool;
 use super::Claim;
 use crate::{Result, StoreError, artifact, event, text::json_text};
 
+/// The step's row is the one on which two last finishers meet: whoever comes second sees the other's count. It also numbers
+/// the ends, in the order in which they become visible. One statement, since each item pays for its round trips.
+const END: &str = "
+WITH counted AS (
+    UPDATE steps SET ended = ended + 1 WHERE execution_id = $1 AND step = $2 RETURNING ended
+),
+done AS (
+    UPDATE work SET state = 'done', result = $5::text::json, finished_at = now(), lease_until = NULL, progress = 1,
+        number = counted.ended
+    FROM counted
+    WHERE id = $3 AND fence = $4 AND state = 'running'
+    RETURNING work.id
+)
+SELECT pg_notify($6, $1::uuid::text) FROM done";
+
 /// Writes `outcome`, `done` and the step's count in one transaction, and tells the coordinator. `artifacts` are those that
 /// the outcome names; they are held until the step is over, or for as long as what the plan makes of them.
 ///
@@ -13,25 +28,16 @@ use crate::{Result, StoreError, artifact, event, text::json_text};
 /// [`StoreError::FenceLost`] when the claim is no longer held; then nothing is written.
 pub async fn end(db: &PgPool, claim: &Claim, outcome: &Outcome, artifacts: &[Digest]) -> Result<()> {
     let mut tx = db.begin().await?;
-    // The one row on which two last finishers meet: whoever comes second sees the other's count. It also numbers the ends,
-    // in the order in which they become visible.
-    let number: i32 =
-        sqlx::query_scalar("UPDATE steps SET ended = ended + 1 WHERE execution_id = $1 AND step = $2 RETURNING ended")
-            .bind(claim.execution.0)
-            .bind(claim.key.step.cast_signed())
-            .fetch_one(&mut *tx)
-            .await?;
-    let ended = sqlx::query(
-        "UPDATE work SET state = 'done', result = $3::text::json, finished_at = now(), lease_until = NULL, progress = 1, number = $4
-         WHERE id = $1 AND fence = $2 AND state = 'running'",
-    )
-    .bind(claim.id.0)
-    .bind(claim.fence)
-    .bind(json_text("result", outcome)?)
-    .bind(number)
-    .execute(&mut *tx)
-    .await?;
-    if ended.rows_affected() == 0 {
+    let ended = sqlx::query(END)
+        .bind(claim.execution.0)
+        .bind(claim.key.step.cast_signed())
+        .bind(claim.id.0)
+        .bind(claim.fence)
+        .bind(json_text("result", outcome)?)
+        .bind(event::PLAN_CHANNEL)
+        .fetch_optional(&mut *tx)
+        .await?;
+    if ended.is_none() {
         return Err(StoreError::FenceLost);
     }
     for digest in artifacts {
@@ -45,7 +51,6 @@ pub async fn end(db: &PgPool, claim: &Claim, outcome: &Outcome, artifacts: &[Dig
         )
         .await?;
     }
-    event::wake_coordinator(&mut *tx, claim.execution).await?;
     tx.commit().await?;
     Ok(())
 }
