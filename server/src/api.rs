@@ -38,6 +38,7 @@ pub(crate) use metrics::install as install_metrics;
 pub(crate) use page::{Listing, Order};
 pub(crate) use path::{malformed_path, nothing_here};
 pub(crate) use preset::Presets;
+pub(crate) use run_metrics::level_for;
 pub(crate) use runs::RunState;
 pub use settings::Settings;
 

@@ -2,6 +2,7 @@
 //! added, `docs/PAGES.md` what each one shows.
 
 mod assets;
+mod charts;
 mod errors;
 mod filters;
 mod format;
@@ -9,6 +10,7 @@ mod island;
 mod layout;
 mod run;
 mod run_frame;
+mod run_now;
 mod runs;
 mod suffix;
 mod view;
@@ -22,5 +24,8 @@ use actix_web::web::ServiceConfig;
 
 /// Every page.
 pub(crate) fn routes(config: &mut ServiceConfig) {
-    config.service(runs::show_runs).service(run::show_run);
+    config
+        .service(runs::show_runs)
+        .service(run::show_run)
+        .service(run_now::show_run_now);
 }

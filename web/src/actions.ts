@@ -1,5 +1,6 @@
 // Buttons that do something: `data-method` and `data-action` say what is sent, `data-body` with which JSON,
-// `data-confirm` what is asked first, `data-to` where the page goes after it (else it is loaded anew).
+// `data-confirm` what is asked first, `data-to` where the page goes after it (`{id}`: the id of what was made; else it is
+// loaded anew).
 import { Problem, send } from "./api";
 import { say } from "./say";
 
@@ -8,8 +9,8 @@ async function act(button: HTMLButtonElement): Promise<void> {
   if (question && !confirm(question)) return;
   button.disabled = true;
   try {
-    await send(method, action, body === undefined ? undefined : JSON.parse(body));
-    if (to) location.assign(to);
+    const made = await send<{ id?: string } | undefined>(method, action, body === undefined ? undefined : JSON.parse(body));
+    if (to) location.assign(to.replace("{id}", made?.id ?? ""));
     else location.reload();
   } catch (error) {
     button.disabled = false;

@@ -1,6 +1,7 @@
 // What every page has: the theme, times that age, buttons that act, lines to copy.
 import { startActions } from "./actions";
 import { startCopying } from "./copy";
+import { startForms } from "./forms";
 import { startTheme } from "./theme";
 import { startTimes } from "./times";
 
@@ -8,3 +9,4 @@ startTheme();
 startTimes();
 startCopying();
 startActions();
+startForms();

@@ -59,7 +59,7 @@ function framed(option: EChartsCoreOption): EChartsCoreOption {
   return {
     animation: !still.matches && option.animation !== false,
     animationDuration: 150,
-    textStyle: { fontFamily: "inherit", color: colours.text },
+    textStyle: { fontFamily: getComputedStyle(document.body).fontFamily, color: colours.text },
     ...option,
   };
 }

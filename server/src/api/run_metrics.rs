@@ -106,7 +106,7 @@ pub(crate) async fn show_metrics(
 }
 
 /// The least level at which `steps` are `points` at most.
-fn level_for(steps: u32, points: u32) -> u8 {
+pub(crate) fn level_for(steps: u32, points: u32) -> u8 {
     (0..8)
         .find(|&level| steps.div_ceil(4u32.pow(u32::from(level))) <= points)
         .unwrap_or(8)

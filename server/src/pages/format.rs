@@ -79,6 +79,15 @@ pub(crate) fn value(value: &f64) -> String {
     }
 }
 
+/// A share of 1 as per cent.
+pub(crate) fn percent(share: &f64) -> String {
+    if share.is_finite() {
+        format!("{:.0} %", share * 100.0)
+    } else {
+        "–".to_owned()
+    }
+}
+
 /// A size in bytes.
 pub(crate) fn bytes(number: &i64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];

@@ -3,14 +3,29 @@
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::id::ExecutionId;
+use lyceum_store::list::{self, Member, MemberFilter, MetricRow, MetricsQuery, Order, Window};
 use serde::Serialize;
+use serde_json::json;
 
 use super::{
+    charts::{Chart, ChartGroup, charts_of},
+    island::island,
     layout::{Layout, Section, Tab},
     run_frame::RunFrame,
+    run_now::RunNow,
     view::View,
 };
-use crate::{api::Api, problem::Problem};
+use crate::{
+    api::{Api, level_for},
+    problem::Problem,
+};
+
+/// Steps or buckets that a curve comes with; the script gets finer ones when somebody zooms in.
+const POINTS: u32 = 250;
+/// Rows of a chart's table, evenly over the run.
+const TABLE_ROWS: usize = 12;
+/// Members that the page knows by name.
+const MEMBERS: u32 = 500;
 
 #[derive(Template, Serialize)]
 #[template(path = "run/overview.html")]
@@ -18,6 +33,75 @@ struct RunPage {
     #[serde(skip)]
     layout: Layout,
     run: RunFrame,
+    #[serde(flatten)]
+    now: RunNow,
+    #[serde(skip)]
+    groups: Vec<ChartGroup>,
+    #[serde(skip)]
+    members: Vec<Member>,
+    #[serde(skip)]
+    level: u8,
+    metrics: Vec<MetricRow>,
+}
+
+impl RunPage {
+    /// What the script draws from.
+    fn data(&self) -> String {
+        let members = self.members.iter().map(|member| {
+            json!({"id": member.id, "name": member.name, "roles": member.roles, "born": member.born_step, "died": member.died_step})
+        });
+        island(&json!({
+            "run": self.run.run().id,
+            "state": self.run.run().state,
+            "step": self.run.run().step,
+            "last_event": self.run.run().last_event,
+            "metrics": self.run.detail.metrics,
+            "groups": self.groups,
+            "members": members.collect::<Vec<_>>(),
+            "level": self.level,
+            "rows": self.metrics,
+        }))
+    }
+
+    /// Rows of a chart's table: the step and a value for each metric, evenly over the run, the last one among them.
+    fn table(&self, chart: &Chart) -> Vec<(i32, Vec<String>)> {
+        let known = &self.run.detail.metrics;
+        let places: Vec<Option<usize>> = chart
+            .metrics
+            .iter()
+            .map(|metric| known.iter().position(|one| one == metric))
+            .collect();
+        evenly(&self.metrics, TABLE_ROWS)
+            .map(|row| {
+                let value = |place: &Option<usize>| {
+                    place
+                        .and_then(|place| row.mean.get(place))
+                        .map_or_else(|| "–".to_owned(), super::format::value)
+                };
+                (row.step, places.iter().map(value).collect())
+            })
+            .collect()
+    }
+
+    /// Steps that a row stands for.
+    fn width(&self) -> i32 {
+        4_i32.pow(u32::from(self.level))
+    }
+
+    fn fork_body(&self) -> String {
+        json!({"step": self.run.run().step}).to_string()
+    }
+
+    fn config_text(&self) -> String {
+        serde_json::to_string_pretty(&self.run.detail.config).unwrap_or_default()
+    }
+}
+
+/// `count` of `rows` at most, evenly, the last one among them.
+fn evenly<T>(rows: &[T], count: usize) -> impl Iterator<Item = &T> {
+    let every = rows.len().div_ceil(count).max(1);
+    let skipped = rows.len().saturating_sub(1) % every;
+    rows.iter().skip(skipped).step_by(every)
 }
 
 /// The overview of a run.
@@ -27,7 +111,49 @@ pub(crate) async fn show_run(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
 ) -> Result<HttpResponse, Problem> {
-    let run = RunFrame::load(api.store.pool(), *id, Tab::Overview).await?;
-    let layout = view.layout(run.run().name.clone(), Section::Runs);
-    view.show(&RunPage { layout, run })
+    let db = api.store.pool();
+    let run = RunFrame::load(db, *id, Tab::Overview).await?;
+    let level = level_for(run.run().step.cast_unsigned() + 1, POINTS);
+    let asked = MetricsQuery {
+        run_alone: true,
+        level,
+        limit: 2 * POINTS,
+        ..MetricsQuery::default()
+    };
+    let (everyone, newest) = (
+        MemberFilter::default(),
+        Window {
+            limit: MEMBERS,
+            after: None,
+            order: Order::Newest,
+        },
+    );
+    let (metrics, members) = futures::try_join!(
+        list::metrics(db, *id, &asked),
+        list::members(db, *id, &everyone, &newest)
+    )?;
+    view.show(&RunPage {
+        layout: view.layout(run.run().name.clone(), Section::Runs),
+        now: RunNow::load(db, run.run()).await?,
+        groups: charts_of(&run.detail.metrics),
+        level,
+        metrics: metrics.rows,
+        members: members.items,
+        run,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_ends_with_the_last_row_and_keeps_to_its_length() {
+        for length in [0_usize, 1, 11, 12, 13, 100, 251] {
+            let rows: Vec<usize> = (0..length).collect();
+            let kept: Vec<usize> = evenly(&rows, 12).copied().collect();
+            assert!(kept.len() <= 12, "{length}: {kept:?}");
+            assert_eq!(kept.last(), rows.last(), "{length}");
+        }
+    }
 }

@@ -36,6 +36,12 @@ impl RunFrame {
         &self.detail.run
     }
 
+    /// How much of it is over, from 0 to 100.
+    pub(crate) fn percent(&self) -> i64 {
+        let run = self.run();
+        (i64::from(run.step) * 100 / i64::from(run.steps.max(1))).clamp(0, 100)
+    }
+
     /// Whether its work is being done, or could be.
     pub(crate) fn is_open(&self) -> bool {
         matches!(self.run().state.as_str(), "running" | "paused")

@@ -1,0 +1,104 @@
+//! What goes on in a run at this moment: the part of its page that the script asks for again while it runs.
+
+use actix_web::{HttpResponse, get, web};
+use askama::Template;
+use chrono::{DateTime, Utc};
+use lyceum_core::id::ExecutionId;
+use lyceum_store::list::{self, Order, Pace, PhaseProgress, Run, Step, Window};
+use serde::Serialize;
+use sqlx::PgPool;
+
+use super::{format, layout::Tab, run_frame::RunFrame, view::View};
+use crate::{api::Api, problem::Problem};
+
+/// Steps that are listed with their times.
+const LAST_STEPS: u32 = 10;
+
+/// How a run gets on.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct RunNow {
+    /// What its step is doing.
+    pub(crate) phases: Vec<PhaseProgress>,
+    /// How long steps take.
+    pub(crate) pace: Pace,
+    /// Seconds until the end, at this pace.
+    pub(crate) eta_seconds: Option<f64>,
+    /// Since when nothing has happened.
+    pub(crate) stalled_since: Option<DateTime<Utc>>,
+    /// The last steps.
+    pub(crate) last_steps: Vec<Step>,
+}
+
+impl RunNow {
+    /// Reads it.
+    pub(crate) async fn load(db: &PgPool, run: &Run) -> Result<Self, Problem> {
+        let id = ExecutionId(run.id);
+        let newest = Window {
+            limit: LAST_STEPS,
+            after: None,
+            order: Order::Newest,
+        };
+        let (phases, pace, stalled_since, last_steps) = futures::try_join!(
+            list::phases(db, id, run.step),
+            list::pace(db, id),
+            list::stalled_since(db, id),
+            list::steps(db, id, &newest),
+        )?;
+        Ok(Self {
+            phases,
+            eta_seconds: eta(run, &pace),
+            pace,
+            stalled_since,
+            last_steps: last_steps.items,
+        })
+    }
+
+    pub(super) fn steps_a_minute(&self) -> Option<String> {
+        rate(&self.pace)
+    }
+
+    pub(super) fn overall_time(&self) -> String {
+        format::duration(&self.phases.iter().map(|phase| phase.seconds).sum())
+    }
+}
+
+/// Seconds until the end of `run`, if its steps go on taking as long.
+pub(super) fn eta(run: &Run, pace: &Pace) -> Option<f64> {
+    let left = f64::from(run.steps - run.step);
+    pace.median_seconds
+        .filter(|_| run.state == "running")
+        .map(|seconds| seconds * left)
+}
+
+/// Steps a minute.
+pub(super) fn rate(pace: &Pace) -> Option<String> {
+    let seconds = pace.median_seconds.filter(|seconds| *seconds > 0.0)?;
+    Some(format::value(&(60.0 / seconds)))
+}
+
+/// How long a step took, once it is over.
+pub(crate) fn seconds_of(step: &Step) -> Option<f64> {
+    let end = step.finished_at?;
+    Some((end - step.started_at).as_seconds_f64())
+}
+
+#[derive(Template, Serialize)]
+#[template(path = "run/now.html")]
+struct RunNowPart {
+    run: RunFrame,
+    #[serde(flatten)]
+    now: RunNow,
+}
+
+/// The part alone.
+#[get("/runs/{id}/now")]
+pub(crate) async fn show_run_now(
+    view: View,
+    api: web::Data<Api>,
+    id: web::Path<ExecutionId>,
+) -> Result<HttpResponse, Problem> {
+    let db = api.store.pool();
+    let run = RunFrame::load(db, *id, Tab::Overview).await?;
+    let now = RunNow::load(db, run.run()).await?;
+    view.show(&RunNowPart { run, now })
+}

@@ -1,0 +1,36 @@
+// Arithmetic on curves: points [step, value] in the order of their steps, null where there is no value.
+
+export type Point = [number, number | null];
+
+/** Exponential moving average without the bias of its beginning (as TensorBoard smooths); `weight` from 0 to 1. */
+export function smooth(points: Point[], weight: number): Point[] {
+  if (weight <= 0) return points;
+  let sum = 0;
+  let mass = 0;
+  return points.map(([step, value]) => {
+    if (value === null) return [step, null];
+    sum = sum * weight + value * (1 - weight);
+    mass = mass * weight + (1 - weight);
+    return [step, sum / mass];
+  });
+}
+
+/** The mean of `curves` at every step that one of them has a value at. */
+export function mean(curves: Point[][]): Point[] {
+  const sums = new Map<number, [number, number]>();
+  for (const curve of curves) {
+    for (const [step, value] of curve) {
+      if (value === null) continue;
+      const [sum, count] = sums.get(step) ?? [0, 0];
+      sums.set(step, [sum + value, count + 1]);
+    }
+  }
+  return [...sums].sort(([one], [other]) => one - other).map(([step, [sum, count]]) => [step, sum / count]);
+}
+
+/** `count` of `points` at most, evenly, the last one among them. */
+export function evenly<T>(points: T[], count: number): T[] {
+  const every = Math.max(1, Math.ceil(points.length / count));
+  const skipped = Math.max(0, points.length - 1) % every;
+  return points.filter((_, index) => index >= skipped && (index - skipped) % every === 0);
+}

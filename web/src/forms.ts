@@ -1,0 +1,80 @@
+// Forms whose fields are sent as JSON: `data-action` says where to, `data-method` how, `data-to` where the page goes then
+// (`{id}` is the id of what was made). A field of `data-type="list"` is split at its commas, `number` is a number, and an
+// empty field is left out if it says `data-optional`.
+import { Problem, send } from "./api";
+import { say } from "./say";
+
+type Field = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
+
+function valueOf(field: Field): unknown {
+  switch (field.dataset.type) {
+    case "list":
+      return field.value.split(",").map((part) => part.trim()).filter((part) => part !== "");
+    case "number":
+      return field.value === "" ? null : Number(field.value);
+    default:
+      return field.value;
+  }
+}
+
+function collect(form: HTMLFormElement): Record<string, unknown> {
+  const body: Record<string, unknown> = {};
+  for (const field of form.querySelectorAll<Field>("[name]")) {
+    if (field.value === "" && field.dataset.optional !== undefined) continue;
+    body[field.name] = valueOf(field);
+  }
+  return body;
+}
+
+/** Shows faults beside the fields that they are about, and all others in the line at the foot of the page. */
+function showFaults(form: HTMLFormElement, problem: Problem): void {
+  const others: string[] = [];
+  for (const fault of problem.errors) {
+    const name = (fault.pointer ?? "").split("/")[1] ?? "";
+    const field = name ? form.querySelector<Field>(`[name="${CSS.escape(name)}"]`) : null;
+    if (!field) {
+      others.push(fault.detail);
+      continue;
+    }
+    field.setAttribute("aria-invalid", "true");
+    field.setCustomValidity(fault.detail);
+    field.reportValidity();
+    field.addEventListener(
+      "input",
+      () => {
+        field.setCustomValidity("");
+        field.removeAttribute("aria-invalid");
+      },
+      { once: true },
+    );
+  }
+  if (others.length > 0 || problem.errors.length === 0) say(others.join("; ") || problem.message, true);
+}
+
+export interface Made {
+  id?: string;
+}
+
+/** Sends `form` and returns what was answered; none where it was refused, which is shown. */
+export async function submit<T>(form: HTMLFormElement): Promise<T | undefined> {
+  const { action = "", method = "POST" } = form.dataset;
+  try {
+    return await send<T>(method, action, collect(form));
+  } catch (error) {
+    if (error instanceof Problem) showFaults(form, error);
+    else say("The server does not answer.", true);
+    return undefined;
+  }
+}
+
+export function startForms(): void {
+  document.addEventListener("submit", async (event) => {
+    const form = event.target;
+    if (!(form instanceof HTMLFormElement) || !form.dataset.action || form.dataset.own !== undefined) return;
+    event.preventDefault();
+    const made = await submit<Made>(form);
+    if (made === undefined) return;
+    if (form.dataset.to) location.assign(form.dataset.to.replace("{id}", made?.id ?? ""));
+    else location.reload();
+  });
+}
