@@ -37,10 +37,11 @@ pub(crate) use answer::Answer;
 pub(crate) use metrics::install as install_metrics;
 pub(crate) use page::{Listing, Order};
 pub(crate) use path::{malformed_path, nothing_here};
-pub(crate) use preset::Presets;
+pub(crate) use preset::{Preset, Presets};
 pub(crate) use run_metrics::level_for;
 pub(crate) use runs::RunState;
 pub use settings::Settings;
+pub(crate) use work::WorkState;
 
 use lyceum_core::recipe::Registry;
 use lyceum_store::{Store, artifact::ArtifactStore};

@@ -1,6 +1,6 @@
 // Forms whose fields are sent as JSON: `data-action` says where to, `data-method` how, `data-to` where the page goes then
-// (`{id}` is the id of what was made). A field of `data-type="list"` is split at its commas, `number` is a number, and an
-// empty field is left out if it says `data-optional`.
+// (`{id}` is the id of what was made). A field of `data-type="list"` is split at its commas, `number` is a number, `time` a local time,
+// and an empty field is left out if it says `data-optional`.
 import { Problem, send } from "./api";
 import { say } from "./say";
 
@@ -12,6 +12,8 @@ function valueOf(field: Field): unknown {
       return field.value.split(",").map((part) => part.trim()).filter((part) => part !== "");
     case "number":
       return field.value === "" ? null : Number(field.value);
+    case "time":
+      return new Date(field.value).toISOString();
     default:
       return field.value;
   }

@@ -3,7 +3,9 @@
 mod hold;
 mod remote;
 mod store;
+mod usage;
 
 pub use hold::{Reason, collect, hold, release_step};
 pub use remote::{RemoteArtifacts, RemoteError};
 pub use store::ArtifactStore;
+pub use usage::{Usage, usage};

@@ -55,6 +55,17 @@ pub async fn list(db: &PgPool, window: &Window) -> Result<Page<Experiment>> {
     crate::list::by_seq(db, query, "seq", window).await
 }
 
+/// How many runs each of `experiments` has, and how many of them go on. Those without runs are left out.
+pub async fn run_counts(db: &PgPool, experiments: &[Uuid]) -> Result<Vec<(Uuid, i64, i64)>> {
+    Ok(sqlx::query_as(
+        "SELECT r.experiment_id, count(*), count(*) FILTER (WHERE e.state IN ('running', 'paused'))
+         FROM runs r JOIN executions e ON e.id = r.id WHERE r.experiment_id = ANY($1) GROUP BY r.experiment_id",
+    )
+    .bind(experiments)
+    .fetch_all(db)
+    .await?)
+}
+
 /// One experiment.
 ///
 /// # Errors

@@ -3,6 +3,7 @@
 
 mod archive;
 mod attempts;
+mod backlog;
 mod evaluations;
 mod filter;
 mod lineage;
@@ -20,6 +21,7 @@ mod workers;
 
 pub use archive::{Cell, Insertion, archive_at, insertions};
 pub use attempts::{Attempt, AttemptFilter, attempts};
+pub use backlog::{Backlog, Throughput, backlog, throughput};
 pub use evaluations::{Evaluation, EvaluationFilter, evaluation, evaluations};
 pub use lineage::{Birth, Parent, births};
 pub use matchups::{Matchup, MatchupFilter, matchups};

@@ -39,7 +39,8 @@ pub(crate) enum WorkState {
 }
 
 impl WorkState {
-    fn name(self) -> &'static str {
+    /// The name used in SQL.
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Ready => "ready",
             Self::Running => "running",

@@ -93,7 +93,6 @@ impl Server {
                 .service(logout)
                 .service(pages::show_asset)
                 .configure(pages::routes)
-                .service(web::redirect("/", "/runs"))
                 .service(web::redirect("/docs", "/docs/"))
                 .service(swagger)
                 .default_service(web::to(nothing_here))

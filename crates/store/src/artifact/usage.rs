@@ -1,0 +1,27 @@
+//! How much is kept.
+
+use serde::Serialize;
+use sqlx::{FromRow, PgPool};
+
+use crate::Result;
+
+/// Artifacts of one kind.
+#[derive(Clone, Debug, FromRow, Serialize)]
+pub struct Usage {
+    /// The kind.
+    pub kind: String,
+    /// How many there are.
+    pub artifacts: i64,
+    /// Their bytes together.
+    pub bytes: i64,
+}
+
+/// What is kept, by kind of artifact.
+pub async fn usage(db: &PgPool) -> Result<Vec<Usage>> {
+    Ok(sqlx::query_as(
+        "SELECT kind, count(*) AS artifacts, coalesce(sum(bytes), 0)::bigint AS bytes
+         FROM artifacts WHERE removed_at IS NULL GROUP BY kind ORDER BY kind",
+    )
+    .fetch_all(db)
+    .await?)
+}

@@ -1,0 +1,251 @@
+//! The form of a run config, made from its JSON Schema: a field for every value, with what the schema says of it.
+
+use lyceum_core::config::pointer_token;
+use serde_json::Value;
+
+/// A line of the form. Groups open and close, so that a template can write them one after the other.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Line {
+    /// A group of fields begins.
+    Open {
+        /// What it is about.
+        title: String,
+        /// What the schema says of it.
+        about: String,
+        /// How many groups it is in.
+        depth: usize,
+    },
+    /// A group ends.
+    Close,
+    /// A field.
+    Field(Field),
+}
+
+/// A field.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Field {
+    /// The dotted path by which the value is overridden.
+    pub(crate) path: String,
+    /// The JSON pointer by which a fault names it.
+    pub(crate) pointer: String,
+    /// Its last name.
+    pub(crate) label: String,
+    /// What the schema says of it.
+    pub(crate) about: String,
+    /// Its value, as the field shows it.
+    pub(crate) value: String,
+    /// How it is filled in.
+    pub(crate) input: Input,
+    /// Whether it may be empty, which is null.
+    pub(crate) optional: bool,
+    /// What values are valid, where the schema bounds them.
+    pub(crate) range: Option<String>,
+}
+
+/// How a field is filled in.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Input {
+    /// A number.
+    Number,
+    /// One line of text.
+    Text,
+    /// Several lines of text.
+    Lines,
+    /// Yes or no.
+    Check,
+    /// One of these, each with what it means.
+    Choice(Vec<(String, String)>),
+    /// JSON: a list or an object.
+    Json,
+}
+
+/// Fields that are made of others, or that the recipe fills in itself.
+const LEFT_OUT: [&str; 2] = ["recipe", "parameters.prompts.hashes"];
+
+/// The lines of a form for `config`, which fits `schema`.
+pub(crate) fn lines_of(schema: &Value, config: &Value) -> Vec<Line> {
+    let mut lines = vec![Line::Open {
+        title: "length and seed".to_owned(),
+        about: String::new(),
+        depth: 0,
+    }];
+    for name in ["seed", "steps"] {
+        lines.extend(field(name, name, &schema["properties"][name], &config[name]));
+    }
+    lines.push(Line::Close);
+    for name in ["populations", "parameters", "compute", "scheduling"] {
+        object(&mut lines, name, name, &schema["properties"][name], &config[name], 0);
+    }
+    lines
+}
+
+fn object(lines: &mut Vec<Line>, path: &str, title: &str, schema: &Value, value: &Value, depth: usize) {
+    let before = lines.len();
+    lines.push(Line::Open {
+        title: title.replace('_', " "),
+        about: about(schema),
+        depth,
+    });
+    let begun = lines.len();
+    let known = schema["properties"].as_object();
+    let (mut plain, mut nested) = (Vec::new(), Vec::new());
+    let named = known.into_iter().flatten().map(|(name, schema)| (name, schema));
+    let entries = value.as_object().into_iter().flatten();
+    let free = entries
+        .filter(|(name, _)| known.is_none_or(|known| !known.contains_key(*name)))
+        .map(|(name, _)| (name, &schema["additionalProperties"]));
+    for (name, schema) in named.chain(free) {
+        let inner = format!("{path}.{name}");
+        if LEFT_OUT.contains(&inner.as_str()) {
+            continue;
+        }
+        if is_object(schema) && !value[name].is_null() {
+            object(&mut nested, &inner, name, schema, &value[name], depth + 1);
+        } else {
+            plain.extend(field(&inner, name, schema, &value[name]));
+        }
+    }
+    lines.append(&mut plain);
+    lines.append(&mut nested);
+    if lines.len() == begun {
+        lines.truncate(before);
+    } else {
+        lines.push(Line::Close);
+    }
+}
+
+/// Whether values of `schema` have fields of their own.
+fn is_object(schema: &Value) -> bool {
+    schema["properties"].is_object() || schema["additionalProperties"].is_object()
+}
+
+fn field(path: &str, name: &str, schema: &Value, value: &Value) -> Option<Line> {
+    if schema.is_null() {
+        return None;
+    }
+    let has = |kind: &str| match &schema["type"] {
+        Value::String(one) => one == kind,
+        Value::Array(several) => several.iter().any(|one| one == kind),
+        _ => false,
+    };
+    let choices = choices(schema);
+    let input = match value {
+        _ if !choices.is_empty() => Input::Choice(choices),
+        Value::Array(_) | Value::Object(_) => Input::Json,
+        _ if has("array") || has("object") || is_object(schema) => Input::Json,
+        _ if has("boolean") => Input::Check,
+        _ if has("integer") || has("number") => Input::Number,
+        Value::String(text) if text.contains('\n') || text.len() > 60 => Input::Lines,
+        _ => Input::Text,
+    };
+    let shown = match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    Some(Line::Field(Field {
+        pointer: path
+            .split('.')
+            .map(|part| format!("/{}", pointer_token(part)))
+            .collect(),
+        path: path.to_owned(),
+        label: name.replace('_', " "),
+        about: about(schema),
+        optional: has("null") || value.is_null(),
+        range: range(schema),
+        value: shown,
+        input,
+    }))
+}
+
+fn about(schema: &Value) -> String {
+    schema["description"].as_str().unwrap_or_default().replace('\n', " ")
+}
+
+/// The values that a schema lists, with their descriptions. A choice of null is an empty field.
+fn choices(schema: &Value) -> Vec<(String, String)> {
+    let variants = ["oneOf", "anyOf"]
+        .iter()
+        .filter_map(|key| schema[*key].as_array())
+        .flatten();
+    let mut found = Vec::new();
+    for variant in variants {
+        if let Some(name) = variant["const"].as_str() {
+            found.push((name.to_owned(), about(variant)));
+        } else {
+            found.extend(choices(variant));
+        }
+    }
+    found
+}
+
+fn range(schema: &Value) -> Option<String> {
+    match (&schema["minimum"], &schema["maximum"]) {
+        (Value::Number(least), Value::Number(most)) => Some(format!("{least} to {most}")),
+        (Value::Number(least), _) => Some(format!("{least} or more")),
+        (_, Value::Number(most)) => Some(format!("{most} or less")),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::Presets;
+    use lyceum_core::{
+        config::{resolve, run_schema},
+        recipe::Registry,
+    };
+
+    #[test]
+    fn every_preset_has_a_form_that_opens_and_closes_and_names_each_field_once() {
+        let registry = Registry::default();
+        for preset in Presets::new(None).all().unwrap() {
+            let config = resolve(&preset.config, &registry).unwrap();
+            let recipe = registry.get(&config.recipe).unwrap();
+            let lines = lines_of(
+                &run_schema(Some(recipe.as_ref())),
+                &serde_json::to_value(&config).unwrap(),
+            );
+            let mut open = 0_i32;
+            let mut paths = Vec::new();
+            for line in &lines {
+                match line {
+                    Line::Open { .. } => open += 1,
+                    Line::Close => open -= 1,
+                    Line::Field(field) => paths.push(field.path.clone()),
+                }
+                assert!(open >= 0);
+            }
+            assert_eq!(open, 0);
+            assert!(paths.len() > 40, "{}: {paths:?}", preset.name);
+            for wanted in [
+                "seed",
+                "steps",
+                "populations.main.lora.r",
+                "parameters.learning.optimizer.learning_rate",
+            ] {
+                assert_eq!(
+                    paths.iter().filter(|path| *path == wanted).count(),
+                    1,
+                    "{wanted} in {}",
+                    preset.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_field_says_what_is_valid() {
+        let schema =
+            serde_json::json!({"type": ["integer", "null"], "minimum": 1, "maximum": 9, "description": "How\nmany."});
+        let Some(Line::Field(field)) = field("a.b/c", "b/c", &schema, &Value::Null) else {
+            panic!("a field");
+        };
+        assert_eq!(
+            (field.pointer.as_str(), field.range.as_deref()),
+            ("/a/b~1c", Some("1 to 9"))
+        );
+        assert!(field.optional && field.input == Input::Number && field.about == "How many.");
+    }
+}

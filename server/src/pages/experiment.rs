@@ -1,0 +1,75 @@
+//! `/experiments/{id}`: an experiment, its runs by arm.
+
+use actix_web::{HttpResponse, get, web};
+use askama::Template;
+use lyceum_core::id::ExperimentId;
+use lyceum_store::{
+    experiment::{self, Experiment},
+    list::{self, Order, Run, RunFilter, Window},
+};
+use serde::Serialize;
+
+use super::{
+    layout::{Layout, Section},
+    view::View,
+};
+use crate::{api::Api, problem::Problem};
+
+/// Runs that the page shows; the list of runs has all.
+const RUNS: u32 = 300;
+
+/// Runs that differ by seed alone.
+#[derive(Debug, Serialize)]
+struct Arm {
+    arm: String,
+    runs: Vec<Run>,
+}
+
+#[derive(Template, Serialize)]
+#[template(path = "experiment.html")]
+struct ExperimentPage {
+    #[serde(skip)]
+    layout: Layout,
+    #[serde(flatten)]
+    experiment: Experiment,
+    arms: Vec<Arm>,
+    /// Whether there are more runs than these.
+    more: bool,
+}
+
+/// An experiment.
+#[get("/experiments/{id}")]
+pub(crate) async fn show_one_experiment(
+    view: View,
+    api: web::Data<Api>,
+    id: web::Path<ExperimentId>,
+) -> Result<HttpResponse, Problem> {
+    let db = api.store.pool();
+    let experiment = experiment::show(db, *id).await?;
+    let filter = RunFilter {
+        experiment: Some(*id),
+        ..RunFilter::default()
+    };
+    let first = Window {
+        limit: RUNS,
+        after: None,
+        order: Order::Oldest,
+    };
+    let page = list::runs(db, &filter, &first).await?;
+    let mut arms: Vec<Arm> = Vec::new();
+    for run in page.items {
+        match arms.iter_mut().find(|arm| arm.arm == run.arm) {
+            Some(arm) => arm.runs.push(run),
+            None => arms.push(Arm {
+                arm: run.arm.clone(),
+                runs: vec![run],
+            }),
+        }
+    }
+    view.show(&ExperimentPage {
+        layout: view.layout(experiment.name.clone(), Section::Experiments),
+        experiment,
+        arms,
+        more: page.next.is_some(),
+    })
+}

@@ -1,0 +1,78 @@
+//! `/experiments`: runs that are compared.
+
+use actix_web::{HttpResponse, get, web};
+use askama::Template;
+use lyceum_store::experiment::{self, Experiment};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    filters::Filters,
+    layout::{Layout, Section},
+    view::View,
+};
+use crate::{
+    api::{Api, Listing, Order},
+    problem::Problem,
+};
+
+/// Which experiments.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ExperimentsFilter {
+    cursor: Option<String>,
+    order: Option<Order>,
+}
+
+/// An experiment and how many runs it has.
+#[derive(Debug, Serialize)]
+struct Counted {
+    #[serde(flatten)]
+    experiment: Experiment,
+    runs: i64,
+    open_runs: i64,
+}
+
+#[derive(Template, Serialize)]
+#[template(path = "experiments.html")]
+struct ExperimentsPage {
+    #[serde(skip)]
+    layout: Layout,
+    #[serde(skip)]
+    next_page: Option<String>,
+    #[serde(skip)]
+    first_page: Option<String>,
+    items: Vec<Counted>,
+    next: Option<String>,
+}
+
+/// The list of experiments.
+#[get("/experiments")]
+pub(crate) async fn show_experiments(
+    view: View,
+    api: web::Data<Api>,
+    filters: Filters<ExperimentsFilter>,
+) -> Result<HttpResponse, Problem> {
+    let asked = filters.0;
+    let listing = Listing::new("experiments", None, asked.cursor.as_deref(), asked.order)?;
+    let db = api.store.pool();
+    let page = listing.page(experiment::list(db, listing.window()).await?);
+    let ids: Vec<_> = page.items.iter().map(|experiment| experiment.id).collect();
+    let counts = experiment::run_counts(db, &ids).await?;
+    let counted = page.items.into_iter().map(|experiment| {
+        let found = counts.iter().find(|(id, ..)| *id == experiment.id);
+        let (runs, open_runs) = found.map_or((0, 0), |(_, runs, open)| (*runs, *open));
+        Counted {
+            experiment,
+            runs,
+            open_runs,
+        }
+    });
+    view.show(&ExperimentsPage {
+        layout: view.layout("Experiments", Section::Experiments),
+        items: counted.collect(),
+        next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
+        first_page: asked.cursor.map(|_| view.with_cursor(None)),
+        next: page.next,
+    })
+}

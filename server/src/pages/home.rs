@@ -1,0 +1,137 @@
+//! `/`: what is running, who works, and what to do first.
+
+use actix_web::{HttpResponse, get, web};
+use askama::Template;
+use chrono::{DateTime, Utc};
+use futures::future::try_join_all;
+use lyceum_core::id::ExecutionId;
+use lyceum_store::{
+    execution::State,
+    list::{self, Backlog, Order, Pace, Run, RunFilter, Window, Worker, WorkerFilter},
+};
+use serde::Serialize;
+use serde_json::json;
+use sqlx::PgPool;
+
+use super::{
+    island::island,
+    layout::{Layout, Section},
+    run_now::{eta, rate},
+    view::View,
+};
+use crate::{api::Api, problem::Problem};
+
+/// Runs that are shown of those that are running, and of the last ones.
+const RUNS: u32 = 8;
+
+/// A run that is running.
+#[derive(Clone, Debug, Serialize)]
+struct Running {
+    #[serde(flatten)]
+    run: Run,
+    pace: Pace,
+    eta_seconds: Option<f64>,
+    stalled_since: Option<DateTime<Utc>>,
+}
+
+impl Running {
+    async fn load(db: &PgPool, run: Run) -> Result<Self, Problem> {
+        let id = ExecutionId(run.id);
+        let (pace, stalled_since) = futures::try_join!(list::pace(db, id), list::stalled_since(db, id))?;
+        Ok(Self {
+            eta_seconds: eta(&run, &pace),
+            run,
+            pace,
+            stalled_since,
+        })
+    }
+
+    fn rate(&self) -> Option<String> {
+        rate(&self.pace)
+    }
+}
+
+/// What goes on.
+#[derive(Clone, Debug, Serialize)]
+struct Now {
+    running: Vec<Running>,
+    recent: Vec<Run>,
+    workers: Vec<Worker>,
+    backlog: Vec<Backlog>,
+}
+
+impl Now {
+    async fn load(db: &PgPool) -> Result<Self, Problem> {
+        let newest = |limit| Window {
+            limit,
+            after: None,
+            order: Order::Newest,
+        };
+        let (is_running, any) = (
+            RunFilter {
+                state: Some(State::Running),
+                ..RunFilter::default()
+            },
+            RunFilter::default(),
+        );
+        let alive = WorkerFilter {
+            alive: Some(true),
+            ..WorkerFilter::default()
+        };
+        let (few, more) = (newest(RUNS), newest(50));
+        let (running, recent, workers, backlog) = futures::try_join!(
+            list::runs(db, &is_running, &few),
+            list::runs(db, &any, &few),
+            list::workers(db, &alive, &more),
+            list::backlog(db),
+        )?;
+        Ok(Self {
+            running: try_join_all(running.items.into_iter().map(|run| Running::load(db, run))).await?,
+            recent: recent.items,
+            workers: workers.items,
+            backlog,
+        })
+    }
+}
+
+#[derive(Template, Serialize)]
+#[template(path = "home.html")]
+struct HomePage {
+    #[serde(skip)]
+    layout: Layout,
+    #[serde(flatten)]
+    now: Now,
+}
+
+impl HomePage {
+    /// The runs that the script follows.
+    fn data(&self) -> String {
+        let followed = self.now.running.iter().take(3);
+        let followed = followed.map(|one| json!({"run": one.run.id, "last_event": one.run.last_event}));
+        island(&followed.collect::<Vec<_>>())
+    }
+}
+
+/// What is going on.
+#[get("/")]
+pub(crate) async fn show_home(view: View, api: web::Data<Api>) -> Result<HttpResponse, Problem> {
+    view.show(&HomePage {
+        layout: view.layout("Now", Section::Home),
+        now: Now::load(api.store.pool()).await?,
+    })
+}
+
+#[derive(Template, Serialize)]
+#[template(path = "home/now.html")]
+struct HomeNowPart {
+    #[serde(flatten)]
+    now: Now,
+}
+
+/// The part of it that changes.
+#[get("/now")]
+pub(crate) async fn show_home_now(view: View, api: web::Data<Api>) -> Result<HttpResponse, Problem> {
+    view.show(&HomeNowPart {
+        now: Now::load(api.store.pool()).await?,
+    })
+}

@@ -1,0 +1,229 @@
+//! `/runs/new`: a form for a run, from a preset or from a run that there is.
+
+use actix_web::{HttpResponse, get, web};
+use askama::Template;
+use lyceum_core::{
+    config::{resolve, run_schema},
+    id::ExecutionId,
+};
+use lyceum_store::{
+    experiment,
+    list::{self, Order, Pace, Run, RunFilter, Window},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use super::{
+    config_form::{Input, Line, lines_of},
+    filters::Filters,
+    format,
+    island::island,
+    layout::{Layout, Section},
+    view::View,
+};
+use crate::{
+    api::{Api, Preset},
+    problem::Problem,
+};
+
+/// What the form begins with.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewRunFilter {
+    preset: Option<String>,
+    from: Option<Uuid>,
+}
+
+/// How long the steps of a like run took.
+#[derive(Debug, Serialize)]
+struct Estimate {
+    run: Run,
+    pace: Pace,
+}
+
+impl Estimate {
+    fn step_time(&self) -> String {
+        format::duration(&self.pace.median_seconds.unwrap_or(f64::NAN))
+    }
+}
+
+#[derive(Template, Serialize)]
+#[template(path = "run_new.html")]
+struct NewRunPage {
+    #[serde(skip)]
+    layout: Layout,
+    presets: Vec<Preset>,
+    /// The preset that the form begins with.
+    preset: Option<String>,
+    /// Or the run.
+    from: Option<Uuid>,
+    #[serde(skip)]
+    name: String,
+    recipe: String,
+    recipe_about: &'static str,
+    /// What it begins with, every default written out.
+    config: Value,
+    #[serde(skip)]
+    lines: Vec<Line>,
+    #[serde(skip)]
+    experiments: Vec<String>,
+    estimate: Option<Estimate>,
+    #[serde(skip)]
+    base_address: String,
+}
+
+impl NewRunPage {
+    fn data(&self) -> String {
+        island(&json!({
+            "preset": self.preset,
+            "config": self.config,
+            "address": self.base_address,
+            "step_seconds": self.estimate.as_ref().and_then(|estimate| estimate.pace.median_seconds),
+        }))
+    }
+
+    /// Whether the line at `index` ends a group that stands alone.
+    fn closes_card(&self, index: &usize) -> bool {
+        let depth: i32 = self.lines[..=*index]
+            .iter()
+            .map(|line| match line {
+                Line::Open { .. } => 1,
+                Line::Close => -1,
+                Line::Field(_) => 0,
+            })
+            .sum();
+        depth == 0 && matches!(self.lines[*index], Line::Close)
+    }
+
+    /// How long all steps would take.
+    fn estimated(&self) -> String {
+        let seconds = self.estimate.as_ref().and_then(|estimate| estimate.pace.median_seconds);
+        let steps = self.config["steps"].as_f64().unwrap_or_default();
+        seconds.map_or_else(|| "–".to_owned(), |seconds| format::duration(&(seconds * steps)))
+    }
+
+    fn config_text(&self) -> String {
+        serde_json::to_string_pretty(&self.config).unwrap_or_default()
+    }
+
+    /// The line that creates the run without changes.
+    fn command(&self) -> String {
+        let body = match &self.preset {
+            Some(preset) => json!({"preset": preset, "overrides": {}}),
+            None => json!({"config": self.config, "overrides": {}}),
+        };
+        let body = body.to_string().replace('\'', "'\\''");
+        format!(
+            "curl -H \"Authorization: Bearer $TOKEN\" -H 'Content-Type: application/json' \\\n  -d '{body}' \\\n  {}/api/v1/runs",
+            self.base_address
+        )
+    }
+
+    fn preset_about(&self) -> &str {
+        let chosen = self.presets.iter().find(|one| Some(&one.name) == self.preset.as_ref());
+        chosen.map_or("", |preset| preset.description.as_str())
+    }
+
+    fn has_preset(&self, preset: &Preset) -> bool {
+        self.preset.as_ref() == Some(&preset.name)
+    }
+}
+
+/// The form.
+#[get("/runs/new")]
+pub(crate) async fn show_new_run(
+    view: View,
+    api: web::Data<Api>,
+    filters: Filters<NewRunFilter>,
+) -> Result<HttpResponse, Problem> {
+    let db = api.store.pool();
+    let presets = api
+        .presets
+        .all()
+        .map_err(|error| Problem::unprocessable(error.to_string()))?;
+    let asked = filters.0;
+    let wrong = |detail: String| Problem::invalid_query(vec![("preset".to_owned(), detail)]);
+    let (preset, name, document) = match (asked.from, asked.preset) {
+        (Some(from), _) => {
+            let run = list::run(db, ExecutionId(from)).await?;
+            (None, format!("{} again", run.run.name), run.config)
+        }
+        (None, Some(name)) => {
+            let preset = api.presets.get(&name).map_err(wrong)?;
+            (Some(preset.name.clone()), preset.name, preset.config)
+        }
+        (None, None) => {
+            let first = presets.iter().find(|preset| preset.name == "demo").or(presets.first());
+            let first = first
+                .ok_or_else(|| Problem::not_found("this server has no presets; POST /api/v1/runs takes a config"))?;
+            (Some(first.name.clone()), first.name.clone(), first.config.clone())
+        }
+    };
+    let config = resolve(&document, &api.registry).map_err(|faults| Problem::invalid(faults.0))?;
+    let recipe = api
+        .registry
+        .get(&config.recipe)
+        .map_err(|unknown| Problem::unprocessable(unknown.to_string()))?;
+    let schema = run_schema(Some(recipe.as_ref()));
+    let estimate = like(db, &config.recipe, preset.as_deref(), asked.from).await?;
+    let config = serde_json::to_value(&config).map_err(|error| Problem::internal(&error))?;
+    let newest = Window {
+        limit: 100,
+        after: None,
+        order: Order::Newest,
+    };
+    let experiments = experiment::list(db, &newest).await?.items;
+    let connection = view.request().connection_info().clone();
+    view.show(&NewRunPage {
+        layout: view.layout("New run", Section::Runs),
+        presets,
+        preset,
+        from: asked.from,
+        name,
+        recipe: recipe.name().to_owned(),
+        recipe_about: recipe.summary(),
+        lines: lines_of(&schema, &config),
+        config,
+        experiments: experiments.into_iter().map(|experiment| experiment.name).collect(),
+        estimate,
+        base_address: format!("{}://{}", connection.scheme(), connection.host()),
+    })
+}
+
+/// The newest run of the same kind with steps that ended, and its pace: the run itself, else one of the same preset.
+async fn like(
+    db: &PgPool,
+    recipe: &str,
+    preset: Option<&str>,
+    from: Option<Uuid>,
+) -> Result<Option<Estimate>, Problem> {
+    let candidates = match from {
+        Some(id) => vec![list::run(db, ExecutionId(id)).await?.run],
+        None => {
+            let filter = RunFilter {
+                recipe: Some(recipe.to_owned()),
+                ..RunFilter::default()
+            };
+            let newest = Window {
+                limit: 50,
+                after: None,
+                order: Order::Newest,
+            };
+            let runs = list::runs(db, &filter, &newest).await?.items;
+            runs.into_iter()
+                .filter(|run| run.preset.as_deref() == preset && run.step > 0)
+                .take(1)
+                .collect()
+        }
+    };
+    for run in candidates {
+        let pace = list::pace(db, ExecutionId(run.id)).await?;
+        if pace.median_seconds.is_some() {
+            return Ok(Some(Estimate { run, pace }));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,61 @@
+//! `/settings`: tokens, what is kept, and where the API is described.
+
+use actix_web::{HttpResponse, get, web};
+use askama::Template;
+use lyceum_store::{
+    artifact::{self, Usage},
+    token::{self, Scope, Token},
+};
+use serde::Serialize;
+
+use super::{
+    layout::{Layout, Section},
+    view::View,
+};
+use crate::{api::Api, problem::Problem};
+
+#[derive(Template, Serialize)]
+#[template(path = "settings.html")]
+struct SettingsPage {
+    #[serde(skip)]
+    layout: Layout,
+    /// The token that the caller has.
+    own: Token,
+    /// All tokens; only an admin sees them.
+    tokens: Option<Vec<Token>>,
+    usage: Vec<Usage>,
+    body_limit: i64,
+    artifact_limit: i64,
+    session_seconds: f64,
+}
+
+impl SettingsPage {
+    fn state_of(token: &Token) -> &'static str {
+        match (token.revoked_at, token.expires_at) {
+            (Some(_), _) => "revoked",
+            (None, Some(end)) if end <= chrono::Utc::now() => "expired",
+            _ => "valid",
+        }
+    }
+}
+
+/// The settings.
+#[get("/settings")]
+pub(crate) async fn show_settings(view: View, api: web::Data<Api>) -> Result<HttpResponse, Problem> {
+    let db = api.store.pool();
+    let own = view.caller.token.clone();
+    let tokens = match own.scope {
+        Scope::Admin => Some(token::list(db).await?),
+        Scope::Read | Scope::Write => None,
+    };
+    let size = |limit: usize| i64::try_from(limit).unwrap_or(i64::MAX);
+    view.show(&SettingsPage {
+        layout: view.layout("Settings", Section::Settings),
+        own,
+        tokens,
+        usage: artifact::usage(db).await?,
+        body_limit: size(api.settings.body_limit),
+        artifact_limit: size(api.settings.artifact_limit),
+        session_seconds: api.settings.session_lifetime.as_secs_f64(),
+    })
+}

@@ -1,0 +1,119 @@
+//! `/work`: the queue, by kind, and its items.
+
+use actix_web::{HttpResponse, get, web};
+use askama::Template;
+use lyceum_core::{
+    id::{ExecutionId, WorkerId},
+    work::WorkKind,
+};
+use lyceum_store::list::{self, Backlog, WorkFilter, WorkItem};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{
+    filters::Filters,
+    layout::{Layout, Section},
+    view::View,
+};
+use crate::{
+    api::{Api, Listing, Order, WorkState},
+    problem::Problem,
+};
+
+/// Which items.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ItemsFilter {
+    run: Option<Uuid>,
+    #[schemars(range(max = 2_147_483_647))]
+    step: Option<u32>,
+    state: Option<WorkState>,
+    kind: Option<WorkKind>,
+    worker: Option<Uuid>,
+    cursor: Option<String>,
+    order: Option<Order>,
+}
+
+#[derive(Template, Serialize)]
+#[template(path = "work.html")]
+struct WorkPage {
+    #[serde(skip)]
+    layout: Layout,
+    #[serde(skip)]
+    filter: WorkFilter,
+    #[serde(skip)]
+    next_page: Option<String>,
+    #[serde(skip)]
+    first_page: Option<String>,
+    backlog: Vec<Backlog>,
+    items: Vec<WorkItem>,
+    next: Option<String>,
+}
+
+impl WorkPage {
+    const STATES: [&'static str; 5] = ["ready", "running", "done", "failed", "cancelled"];
+    const KINDS: [&'static str; 5] = ["rollout", "verify", "update", "evolve", "benchmark"];
+
+    fn has_state(&self, state: &&str) -> bool {
+        self.filter.state == Some(*state)
+    }
+
+    fn has_kind(&self, kind: &&str) -> bool {
+        self.filter.kind.is_some_and(|chosen| chosen.name() == *kind)
+    }
+
+    fn is_filtered(&self) -> bool {
+        let filter = &self.filter;
+        filter.execution.is_some()
+            || filter.step.is_some()
+            || filter.state.is_some()
+            || filter.kind.is_some()
+            || filter.worker.is_some()
+    }
+}
+
+/// How far an item is.
+pub(crate) fn share(progress: &f32) -> String {
+    super::format::percent(&f64::from(*progress))
+}
+
+/// How long the last try of an item took, once it is over.
+pub(crate) fn seconds_of(item: &WorkItem) -> Option<f64> {
+    Some((item.finished_at? - item.started_at?).as_seconds_f64())
+}
+
+/// What went wrong last.
+pub(crate) fn last_error(item: &WorkItem) -> Option<&str> {
+    item.errors.as_array()?.last()?["message"].as_str()
+}
+
+/// The queue.
+#[get("/work")]
+pub(crate) async fn show_queue(
+    view: View,
+    api: web::Data<Api>,
+    filters: Filters<ItemsFilter>,
+) -> Result<HttpResponse, Problem> {
+    let asked = filters.0;
+    let listing = Listing::new("work", None, asked.cursor.as_deref(), asked.order)?;
+    let filter = WorkFilter {
+        execution: asked.run.map(ExecutionId),
+        step: asked.step,
+        state: asked.state.map(WorkState::name),
+        kind: asked.kind,
+        worker: asked.worker.map(WorkerId),
+    };
+    let db = api.store.pool();
+    let (backlog, page) = futures::try_join!(list::backlog(db), list::work(db, &filter, listing.window()))?;
+    let page = listing.page(page);
+    view.show(&WorkPage {
+        layout: view.layout("Work", Section::Work),
+        filter,
+        next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
+        first_page: asked.cursor.map(|_| view.with_cursor(None)),
+        backlog,
+        items: page.items,
+        next: page.next,
+    })
+}

@@ -1,0 +1,105 @@
+//! `/work/{id}`: one item, with what was asked, what was answered and what went wrong.
+
+use actix_web::{HttpResponse, get, web};
+use askama::Template;
+use lyceum_core::id::WorkId;
+use lyceum_store::list::{self, WorkDetail};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{
+    layout::{Layout, Section},
+    view::View,
+};
+use crate::{api::Api, problem::Problem};
+
+/// Characters of a payload or a result that the page shows; the JSON has all of it.
+const SHOWN: usize = 20_000;
+
+/// A try that failed.
+#[derive(Debug)]
+struct FailedTry {
+    attempt: String,
+    at: String,
+    worker: String,
+    kind: String,
+    message: String,
+}
+
+#[derive(Template, Serialize)]
+#[template(path = "work_item.html")]
+struct WorkItemPage {
+    #[serde(skip)]
+    layout: Layout,
+    #[serde(flatten)]
+    work: WorkDetail,
+}
+
+impl WorkItemPage {
+    fn tries(&self) -> Vec<FailedTry> {
+        let text = |value: &Value| match value {
+            Value::Null => "–".to_owned(),
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let errors = self.work.item.errors.as_array();
+        errors
+            .into_iter()
+            .flatten()
+            .map(|error| FailedTry {
+                attempt: text(&error["attempt"]),
+                at: text(&error["at"]),
+                worker: text(&error["worker"]),
+                kind: text(&error["kind"]),
+                message: text(&error["message"]),
+            })
+            .collect()
+    }
+
+    fn payload(&self) -> String {
+        shown(&self.work.payload)
+    }
+
+    fn result(&self) -> Option<String> {
+        self.work.result.as_ref().map(shown)
+    }
+}
+
+fn shown(value: &Value) -> String {
+    let text = serde_json::to_string_pretty(value).unwrap_or_default();
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!(
+            "{}\n… {} bytes in all; the JSON of this page has them",
+            &text[..end],
+            text.len()
+        ),
+        None => text,
+    }
+}
+
+/// An item.
+#[get("/work/{id}")]
+pub(crate) async fn show_work_item(
+    view: View,
+    api: web::Data<Api>,
+    id: web::Path<WorkId>,
+) -> Result<HttpResponse, Problem> {
+    let work = list::work_item(api.store.pool(), *id).await?;
+    let item = &work.item;
+    let title = format!("{} {} of step {}", item.phase, item.chunk, item.step);
+    view.show(&WorkItemPage {
+        layout: view.layout(title, Section::Work),
+        work,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_long_is_cut_between_characters() {
+        let text = shown(&Value::String("ü".repeat(SHOWN)));
+        assert!(text.contains("40002 bytes in all"), "{}", &text[text.len() - 80..]);
+    }
+}

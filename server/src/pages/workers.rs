@@ -1,0 +1,112 @@
+//! `/workers`: devices, memory and throughput.
+
+use actix_web::{HttpResponse, get, web};
+use askama::Template;
+use lyceum_store::list::{self, Throughput, Worker, WorkerFilter};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    filters::Filters,
+    format,
+    layout::{Layout, Section},
+    view::View,
+};
+use crate::{
+    api::{Api, Listing, Order},
+    problem::Problem,
+};
+
+/// Which workers.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WorkersFilter {
+    alive: Option<bool>,
+    cursor: Option<String>,
+    order: Option<Order>,
+}
+
+#[derive(Template, Serialize)]
+#[template(path = "workers.html")]
+struct WorkersPage {
+    #[serde(skip)]
+    layout: Layout,
+    #[serde(skip)]
+    alive: Option<bool>,
+    #[serde(skip)]
+    next_page: Option<String>,
+    #[serde(skip)]
+    first_page: Option<String>,
+    items: Vec<Worker>,
+    throughput: Vec<Throughput>,
+    next: Option<String>,
+}
+
+impl WorkersPage {
+    fn done_by(&self, worker: &Worker) -> Option<&Throughput> {
+        self.throughput.iter().find(|done| done.worker_id == worker.id)
+    }
+
+    fn shows(&self, alive: bool) -> bool {
+        self.alive == Some(alive)
+    }
+
+    /// Memory of a device; a CPU's is not limited by the worker.
+    fn memory(worker: &Worker) -> String {
+        if worker.memory_bytes == i64::MAX {
+            return "the machine's".to_owned();
+        }
+        format::bytes(&worker.memory_bytes)
+    }
+
+    fn versions(worker: &Worker) -> String {
+        let versions = worker.versions.as_object();
+        let text = |(name, value): (&String, &serde_json::Value)| {
+            format!(
+                "{name} {}",
+                value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+            )
+        };
+        versions.into_iter().flatten().map(text).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Items that a worker ended in a minute, of the last ten.
+#[expect(clippy::cast_precision_loss, reason = "shown to four digits")]
+pub(crate) fn a_minute(done: &Throughput) -> String {
+    format::value(&(done.items as f64 / 10.0))
+}
+
+/// Time that a worker spent on an item.
+#[expect(clippy::cast_precision_loss, reason = "shown to four digits")]
+pub(crate) fn an_item(done: &Throughput) -> String {
+    format::duration(&(done.seconds / done.items.max(1) as f64))
+}
+
+/// The workers.
+#[get("/workers")]
+pub(crate) async fn show_all_workers(
+    view: View,
+    api: web::Data<Api>,
+    filters: Filters<WorkersFilter>,
+) -> Result<HttpResponse, Problem> {
+    let asked = filters.0;
+    let listing = Listing::new("workers", None, asked.cursor.as_deref(), asked.order)?;
+    let filter = WorkerFilter {
+        alive: asked.alive,
+        ..WorkerFilter::default()
+    };
+    let db = api.store.pool();
+    let page = listing.page(list::workers(db, &filter, listing.window()).await?);
+    let alive = page.items.iter().filter(|worker| worker.stopped_at.is_none());
+    let throughput = list::throughput(db, &alive.map(|worker| worker.id).collect::<Vec<_>>()).await?;
+    view.show(&WorkersPage {
+        layout: view.layout("Workers", Section::Workers),
+        alive: asked.alive,
+        next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
+        first_page: asked.cursor.map(|_| view.with_cursor(None)),
+        items: page.items,
+        throughput,
+        next: page.next,
+    })
+}

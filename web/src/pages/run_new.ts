@@ -1,0 +1,199 @@
+// The form of a run: what was typed is sent for a trial as it changes, and what the server says of it stands beside the
+// fields; in the end the same is sent in earnest.
+import { type FieldFault, Problem, send } from "../api";
+import { island } from "../island";
+import { say } from "../say";
+
+interface Data {
+  preset: string | null;
+  config: Record<string, unknown>;
+  address: string;
+  step_seconds: number | null;
+}
+
+interface Request {
+  preset?: string;
+  config?: Record<string, unknown>;
+  overrides: Record<string, unknown>;
+  name?: string;
+  experiment?: string;
+  tags?: string[];
+  note?: string;
+}
+
+type Field = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
+
+const data = island<Data>();
+const form = document.querySelector<HTMLFormElement>("#run")!;
+const fields = [...form.querySelectorAll<Field>("[data-path]")];
+const metas = [...form.querySelectorAll<Field>("[data-meta]")];
+const at = <T extends HTMLElement = HTMLElement>(id: string): T => document.querySelector<T>(`#${id}`)!;
+
+const written = (field: Field): string => (field instanceof HTMLInputElement && field.type === "checkbox" ? String(field.checked) : field.value);
+const initial = new Map(fields.map((field) => [field, written(field)]));
+
+/** What a field says, as the config has it. What is no number or no JSON is sent as text, for the server to say what is wrong. */
+function valueOf(field: Field): unknown {
+  const text = written(field);
+  switch (field.dataset.kind) {
+    case "check":
+      return text === "true";
+    case "number":
+    case "json": {
+      if (text.trim() === "") return null;
+      try {
+        return JSON.parse(text);
+      } catch {
+        return text;
+      }
+    }
+    case "choice":
+      return text === "" ? null : text;
+    default:
+      return text;
+  }
+}
+
+function request(): Request {
+  const overrides: Record<string, unknown> = {};
+  for (const field of fields) {
+    if (written(field) !== initial.get(field)) overrides[field.dataset.path ?? ""] = valueOf(field);
+  }
+  const made: Request = data.preset === null ? { config: data.config, overrides } : { preset: data.preset, overrides };
+  for (const field of metas) {
+    const text = field.value.trim();
+    if (text === "") continue;
+    if (field.dataset.meta === "tags") made.tags = text.split(",").map((tag) => tag.trim()).filter((tag) => tag !== "");
+    else made[field.dataset.meta as "name" | "experiment" | "note"] = text;
+  }
+  return made;
+}
+
+/** `/overrides/a.b.c` and `/config/a/b/c` are both the field a.b.c. */
+function fieldOf(fault: FieldFault): Field | undefined {
+  const pointer = fault.pointer ?? "";
+  const unescaped = (text: string) => text.replaceAll("~1", "/").replaceAll("~0", "~");
+  const path = pointer.startsWith("/overrides/") ? unescaped(pointer.slice("/overrides/".length)) : pointer.startsWith("/config/") ? pointer.slice("/config/".length).split("/").map(unescaped).join(".") : "";
+  return fields.find((field) => path === field.dataset.path || path.startsWith(`${field.dataset.path}.`));
+}
+
+function showFaults(faults: FieldFault[], otherwise = ""): void {
+  for (const field of fields) field.removeAttribute("aria-invalid");
+  for (const line of form.querySelectorAll<HTMLElement>(".fault")) {
+    line.hidden = true;
+    line.textContent = "";
+  }
+  const others: string[] = [];
+  for (const fault of faults) {
+    const field = fieldOf(fault);
+    const line = field?.closest(".field")?.querySelector<HTMLElement>(".fault") ?? (fault.pointer === "/experiment" ? at("fault-experiment") : undefined);
+    field?.setAttribute("aria-invalid", "true");
+    if (!line) {
+      others.push(`${fault.pointer ?? fault.parameter ?? ""} ${fault.detail}`.trim());
+      continue;
+    }
+    line.hidden = false;
+    line.textContent = [line.textContent, fault.detail].filter(Boolean).join("; ");
+  }
+  if (otherwise && faults.length === 0) others.push(otherwise);
+  at("faults").hidden = others.length === 0;
+  at("faults").replaceChildren(...others.map((text) => element("li", text)));
+}
+
+function element(name: string, text: string, className = ""): HTMLElement {
+  const made = document.createElement(name);
+  made.textContent = text;
+  made.className = className;
+  return made;
+}
+
+function flat(value: unknown, path = "", into = new Map<string, string>()): Map<string, string> {
+  if (value !== null && typeof value === "object" && !Array.isArray(value) && Object.keys(value).length > 0) {
+    for (const [name, inner] of Object.entries(value)) flat(inner, path ? `${path}.${name}` : name, into);
+  } else {
+    into.set(path, JSON.stringify(value));
+  }
+  return into;
+}
+
+function showResolved(config: unknown): void {
+  at("resolved").textContent = JSON.stringify(config, null, 2);
+  const [before, now] = [flat(data.config), flat(config)];
+  const rows = [...new Set([...before.keys(), ...now.keys()])]
+    .filter((path) => before.get(path) !== now.get(path))
+    .map((path) => {
+      const row = document.createElement("tr");
+      row.append(element("th", path, "mono"), element("td", before.get(path) ?? "–", "hostile"), element("td", now.get(path) ?? "–", "hostile"));
+      return row;
+    });
+  const none = document.createElement("tr");
+  const cell = element("td", "None.", "muted") as HTMLTableCellElement;
+  cell.colSpan = 3;
+  none.append(cell);
+  at("difference").replaceChildren(...(rows.length > 0 ? rows : [none]));
+}
+
+function duration(seconds: number): string {
+  if (seconds < 60) return `${Math.round(seconds)} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+  return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
+}
+
+function showCommand(): void {
+  const body = JSON.stringify(request()).replaceAll("'", "'\\''");
+  at("command").textContent =
+    `curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\\n  -d '${body}' \\\n  ${data.address}/api/v1/runs`;
+  const steps = fields.find((field) => field.dataset.path === "steps");
+  const estimate = document.querySelector("#estimate");
+  if (estimate && data.step_seconds !== null) {
+    const seconds = Number(steps?.value) * data.step_seconds;
+    estimate.textContent = Number.isFinite(seconds) ? duration(seconds) : "–";
+  }
+}
+
+let trial: AbortController | undefined;
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+async function tryOut(): Promise<void> {
+  trial?.abort();
+  trial = new AbortController();
+  showCommand();
+  try {
+    const answer = await send<{ config: unknown }>("POST", "/api/v1/runs?dry_run=true", request(), trial.signal);
+    showFaults([]);
+    showResolved(answer.config);
+    at("verdict").textContent = "Valid.";
+    at<HTMLButtonElement>("create").disabled = false;
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") return;
+    at<HTMLButtonElement>("create").disabled = true;
+    if (error instanceof Problem) {
+      showFaults(error.errors, error.message);
+      const count = Math.max(1, error.errors.length);
+      at("verdict").textContent = `${count} ${count === 1 ? "fault" : "faults"}.`;
+    } else {
+      at("verdict").textContent = "The server does not answer.";
+    }
+  }
+}
+
+form.addEventListener("input", () => {
+  clearTimeout(timer);
+  timer = setTimeout(() => void tryOut(), 250);
+});
+
+form.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const button = at<HTMLButtonElement>("create");
+  button.disabled = true;
+  try {
+    const run = await send<{ id: string }>("POST", "/api/v1/runs", request());
+    location.assign(`/runs/${run.id}`);
+  } catch (error) {
+    button.disabled = false;
+    if (error instanceof Problem) showFaults(error.errors, error.message);
+    else say("The server does not answer.", true);
+  }
+});
+
+showCommand();
