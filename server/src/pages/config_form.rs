@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn every_preset_has_a_form_that_opens_and_closes_and_names_each_field_once() {
-        let registry = Registry::default();
+        let registry = Registry::shipped();
         for preset in Presets::new(None).all().unwrap() {
             let config = resolve(&preset.config, &registry).unwrap();
             let recipe = registry.get(&config.recipe).unwrap();

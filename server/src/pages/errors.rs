@@ -13,7 +13,7 @@ use super::{
     layout::{Assets, accepts, theme_of},
     view::wants_json,
 };
-use crate::{access::Caller, problem::Problem};
+use crate::{access::Caller, log::TraceId, problem::Problem};
 
 #[derive(Template)]
 #[template(path = "error.html")]
@@ -53,15 +53,19 @@ pub(crate) async fn show_problems<B: MessageBody>(
 
 fn page<B>(response: &ServiceResponse<B>, problem: &Problem) -> Option<HttpResponse> {
     let request = response.request();
+    // Reading cookies writes to the request's extensions, so nothing may be borrowed from them then.
+    let theme = theme_of(request);
+    let trace = request
+        .extensions()
+        .get::<TraceId>()
+        .map(|trace| trace.as_str().to_owned());
+    let known = request.extensions().get::<Caller>().is_some();
     let page = ErrorPage {
         problem,
         bare: (!request.query_string().is_empty()).then(|| request.path().to_owned()),
-        trace: request
-            .extensions()
-            .get::<crate::log::TraceId>()
-            .map(|trace| trace.as_str().to_owned()),
-        known: request.extensions().get::<Caller>().is_some(),
-        theme: theme_of(request),
+        trace,
+        known,
+        theme,
         assets: Assets,
     };
     let html = page.render().ok()?;

@@ -18,6 +18,9 @@ use crate::{api::Api, problem::Problem};
 /// Runs that the page shows; the list of runs has all.
 const RUNS: u32 = 300;
 
+/// Runs that the link to their comparison names.
+const COMPARED: usize = 20;
+
 /// Runs that differ by seed alone.
 #[derive(Debug, Serialize)]
 struct Arm {
@@ -35,6 +38,14 @@ struct ExperimentPage {
     arms: Vec<Arm>,
     /// Whether there are more runs than these.
     more: bool,
+}
+
+impl ExperimentPage {
+    /// The runs that are compared: those of all arms, as many as a chart can tell apart.
+    fn ids(&self) -> String {
+        let runs = self.arms.iter().flat_map(|arm| &arm.runs).take(COMPARED);
+        runs.map(|run| run.id.to_string()).collect::<Vec<_>>().join(",")
+    }
 }
 
 /// An experiment.

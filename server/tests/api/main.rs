@@ -11,6 +11,7 @@ mod fixtures;
 mod harness;
 mod lists;
 mod login;
+mod pages;
 mod recipe;
 mod remote;
 mod runs;

@@ -1,7 +1,11 @@
-//! Times lists: fills a private Postgres with a million problems and five million attempts, and asks a server for pages of
-//! runs, work, problems and attempts, filtered and not, at the beginning, in the middle and at the end.
+//! Times lists and pages: fills a private Postgres with a million problems and five million attempts, and asks a server for
+//! parts of lists of runs, work, problems and attempts, filtered and not, at the beginning, in the middle and at the end, and
+//! then for the pages that browsers are shown.
 //!
 //! `cargo run --release -p lyceum-server --example lists [-- --problems N --rounds N]`
+
+mod fill;
+mod pages;
 
 use std::{
     fs::{self, Permissions},
@@ -10,7 +14,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::Context as _;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use clap::Parser;
 use lyceum_core::recipe::Registry;
@@ -34,72 +37,13 @@ struct Options {
     /// The 99th percentile that no list may pass, in milliseconds
     #[arg(long, default_value_t = 50.0)]
     limit: f64,
+    /// The 95th percentile that no page may pass, in milliseconds
+    #[arg(long, default_value_t = 100.0)]
+    page_limit: f64,
     /// A database that was filled before, instead of a new private one
     #[arg(long, value_name = "URL")]
     database: Option<String>,
 }
-
-/// Rows by table, in the order in which they refer to one another. The first run has half of all problems.
-const FILL: [(&str, &str); 8] = [
-    (
-        "runs",
-        "WITH e AS (INSERT INTO executions (id, kind, recipe, config, state, steps, finished_at, error)
-             SELECT ('00000000-0000-4000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, 'run', 'recipe' || n % 3, '{}',
-                 CASE WHEN n % 50 = 0 THEN 'failed' WHEN n % 10 = 0 THEN 'running' ELSE 'completed' END, 1000,
-                 CASE WHEN n % 10 <> 0 OR n % 50 = 0 THEN now() END, CASE WHEN n % 50 = 0 THEN 'it failed' END
-             FROM generate_series(1, 5000) n RETURNING id, seq)
-         INSERT INTO runs (id, name, arm, seed, tags) SELECT id, 'run ' || seq, 'arm' || seq / 3, seq, ARRAY['tag' || seq % 20] FROM e",
-    ),
-    (
-        "populations",
-        "INSERT INTO populations (id, run_id, name, base_model, lora)
-         SELECT uuid_generate(id::text || 'p'), id, 'main', '{}', '{}' FROM runs",
-    ),
-    (
-        "members",
-        "INSERT INTO members (id, run_id, population_id, name, roles, born_step)
-         SELECT uuid_generate(r.id::text || m), r.id, uuid_generate(r.id::text || 'p'), 'member-' || m, ARRAY['teacher'], 0
-         FROM runs r, generate_series(0, 7) m",
-    ),
-    (
-        "artifacts",
-        "INSERT INTO artifacts (digest, kind, bytes) VALUES (repeat('0', 64), 'adapter', 1)",
-    ),
-    (
-        "versions",
-        "INSERT INTO adapter_versions (id, run_id, member_id, ordinal, step, artifact)
-         SELECT uuid_generate(id::text || 'v'), run_id, id, 0, 0, repeat('0', 64) FROM members",
-    ),
-    (
-        "work",
-        "INSERT INTO work (id, execution_id, step, phase, round, chunk, kind, payload, state, max_attempts, result, finished_at)
-         SELECT uuid_generate('w' || n), ('00000000-0000-4000-8000-' || lpad(to_hex(1 + n % 40), 12, '0'))::uuid, n / 400,
-             'phase', 0, n / 40, (ARRAY['rollout', 'verify', 'update', 'evolve', 'benchmark'])[1 + n % 5], '{}',
-             CASE WHEN n % 1000 = 0 THEN 'failed' ELSE 'done' END, 5, CASE WHEN n % 1000 <> 0 THEN '{}'::json END, now()
-         FROM generate_series(0, $1 / 2 - 1) n",
-    ),
-    (
-        "problems",
-        "INSERT INTO problems (id, run_id, step, index, proposer_id, version_id, type, prompt, proposal, valid, status, reason,
-             program, \"values\", ast_depth, cyclomatic, loc, variables, cell, solve_rate, attempts, reward)
-         SELECT uuid_generate('q' || n), run, n / 4000, n % 4000, uuid_generate(run::text || n % 8),
-             uuid_generate(uuid_generate(run::text || n % 8)::text || 'v'), 'code_' || (ARRAY['i', 'o', 'f'])[1 + n % 3],
-             repeat('Propose a program. ', 20), repeat('def f(x): return x ', 10), n % 5 <> 0,
-             CASE WHEN n % 5 <> 0 THEN 'ok' WHEN n % 997 = 0 THEN 'memory' ELSE 'timeout' END,
-             CASE WHEN n % 5 <> 0 THEN '' ELSE 'it took too long' END,
-             format(E'def f(x):\\n    seen_%s = x + %s\\n    return seen_%s', n % 10000, n, n % 10000), '{}', n % 9, n % 7, n % 40,
-             n % 6, n % 1024, CASE WHEN n % 5 <> 0 THEN (n % 9) / 8.0 END, 5, 0.5
-         FROM (SELECT n, ('00000000-0000-4000-8000-' || lpad(to_hex(CASE WHEN n % 2 = 0 THEN 1 ELSE 2 + n % 38 END), 12, '0'))::uuid
-             AS run FROM generate_series(0, $1 - 1) n) each",
-    ),
-    (
-        "attempts",
-        "INSERT INTO attempts (id, run_id, step, problem_id, member_id, version_id, role, sample, text, answer, well_formed,
-             status, reason, correct, reward, reward_parts, tokens)
-         SELECT gen_random_uuid(), p.run_id, p.step, p.id, p.proposer_id, p.version_id, 'student', s, 'It is 2.', '2', true, 'ok',
-             '', s % 2 = 0, 1, '{}', 12 FROM problems p, generate_series(0, 4) s",
-    ),
-];
 
 /// Lists by name, address and the name that their cursors carry; `{}` is the first run.
 const LISTS: [(&str, &str, &str); 22] = [
@@ -191,7 +135,7 @@ async fn time_lists(options: Options) -> anyhow::Result<()> {
             let postgres = PrivatePostgres::start(folder.path()).await?;
             let store = Store::connect(postgres.url(), 8).await?;
             store.migrate().await?;
-            fill(&store, options.problems).await?;
+            fill::fill(&store, options.problems).await?;
             (Some(postgres), store)
         }
     };
@@ -199,7 +143,7 @@ async fn time_lists(options: Options) -> anyhow::Result<()> {
     let server = Server {
         artifacts: ArtifactStore::folder(&folder.path().join("artifacts"), store.pool().clone())?,
         store: store.clone(),
-        registry: Registry::default(),
+        registry: Registry::shipped(),
         settings: Settings {
             coordinate: None,
             ..Settings::default()
@@ -221,7 +165,10 @@ async fn time_lists(options: Options) -> anyhow::Result<()> {
         highest("attempts").await?,
     ];
     let bearer = format!("Bearer {}", token.expose());
+    let pages_bearer = bearer.clone();
     let worst = tokio::task::spawn_blocking(move || measure(address, &bearer, ends, options.rounds)).await??;
+    let rounds = options.rounds;
+    let worst_page = tokio::task::spawn_blocking(move || pages::measure(address, &pages_bearer, rounds)).await??;
     serving.stop().await;
     if let Some(postgres) = postgres {
         postgres.stop().await;
@@ -231,39 +178,11 @@ async fn time_lists(options: Options) -> anyhow::Result<()> {
         "the slowest list took {worst:.1} ms at p99, over {} ms",
         options.limit
     );
-    Ok(())
-}
-
-async fn fill(store: &Store, problems: i64) -> anyhow::Result<()> {
-    let mut connection = store.pool().acquire().await?;
-    let prepare = [
-        "SET synchronous_commit = off",
-        // What is generated refers rightly; checking it row by row would take most of the time.
-        "SET session_replication_role = replica",
-        "CREATE FUNCTION uuid_generate(text) RETURNS uuid LANGUAGE sql IMMUTABLE AS 'SELECT md5($1)::uuid'",
-    ];
-    for statement in prepare {
-        sqlx::query(statement).execute(&mut *connection).await?;
-    }
-    for (table, statement) in FILL {
-        let began = Instant::now();
-        let query = sqlx::query(statement);
-        let query = if statement.contains("$1") {
-            query.bind(problems)
-        } else {
-            query
-        };
-        let rows = query
-            .execute(&mut *connection)
-            .await
-            .with_context(|| format!("{table} could not be made"))?;
-        eprintln!(
-            "{} {table} in {:.0} s",
-            rows.rows_affected(),
-            began.elapsed().as_secs_f64()
-        );
-    }
-    sqlx::query("VACUUM ANALYZE").execute(&mut *connection).await?;
+    anyhow::ensure!(
+        worst_page <= options.page_limit,
+        "the slowest page took {worst_page:.1} ms at p95, over {} ms",
+        options.page_limit
+    );
     Ok(())
 }
 

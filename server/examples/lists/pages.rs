@@ -1,0 +1,57 @@
+//! How long pages take, as HTML.
+
+use std::{net::SocketAddr, time::Instant};
+
+use super::milliseconds;
+
+/// Pages; `{}` is the first run, which has half of all problems and the metrics of its members.
+const PAGES: [&str; 12] = [
+    "/",
+    "/experiments",
+    "/runs",
+    "/runs?state=failed",
+    "/runs/new?preset=demo",
+    "/runs/{}",
+    "/runs/{}/now",
+    "/work",
+    "/work?run={}&state=failed",
+    "/workers",
+    "/settings",
+    "/runs?name=run%204",
+];
+
+/// Prints a line a page, and returns the greatest 95th percentile in milliseconds.
+pub(super) fn measure(address: SocketAddr, bearer: &str, rounds: u32) -> anyhow::Result<f64> {
+    let agent = ureq::Agent::new_with_defaults();
+    let run = "00000000-0000-4000-8000-000000000001";
+    println!(
+        "{:32} {:>9} {:>9} {:>9} {:>9}",
+        "page", "p50 ms", "p95 ms", "max ms", "kB"
+    );
+    let mut worst: f64 = 0.0;
+    for path in PAGES {
+        let address = format!("http://{address}{}", path.replace("{}", run));
+        let mut times = Vec::new();
+        let mut size = 0;
+        for _ in 0..rounds {
+            let began = Instant::now();
+            let request = agent
+                .get(&address)
+                .header("authorization", bearer)
+                .header("accept", "text/html");
+            size = request.call()?.body_mut().read_to_vec()?.len();
+            times.push(began.elapsed());
+        }
+        times.sort_unstable();
+        let at = |share: f64| milliseconds(times[((times.len() - 1) as f64 * share).round() as usize]);
+        println!(
+            "{path:32} {:9.2} {:9.2} {:9.2} {:9}",
+            at(0.5),
+            at(0.95),
+            at(1.0),
+            size / 1000
+        );
+        worst = worst.max(at(0.95));
+    }
+    Ok(worst)
+}

@@ -1,0 +1,126 @@
+//! Pages: each one there is, as HTML and as JSON, with little, much or nothing to show.
+
+use lyceum_store::token::Scope;
+use serde_json::json;
+
+use crate::{
+    fixtures::filled,
+    harness::{Actor, TestServer, config},
+};
+
+/// A page in both forms; the JSON.
+async fn both(actor: &Actor, path: &str) -> serde_json::Value {
+    let html = actor.clone().with("accept", "text/html").get(path).await.expect(200);
+    assert!(html.header("content-type").starts_with("text/html"), "{path}");
+    let text = String::from_utf8_lossy(&html.body).into_owned();
+    assert!(
+        text.contains("<main id=\"main\"") && text.ends_with("</html>"),
+        "{path}: {text}"
+    );
+    assert!(!text.contains(" style=") && !text.contains(" onclick="), "{path}");
+    let (bare, query) = path.split_once('?').unwrap_or((path, ""));
+    let suffixed = actor.get(&format!("{bare}.json?{query}")).await.expect(200).json();
+    let accepted = actor
+        .clone()
+        .with("accept", "application/json")
+        .get(path)
+        .await
+        .expect(200);
+    assert_eq!(accepted.header("content-type"), "application/json", "{path}");
+    assert!(
+        text.contains(&format!("{bare}.json")),
+        "{path} does not say how its JSON is had"
+    );
+    suffixed
+}
+
+#[actix_web::test]
+async fn pages_of_an_empty_lab_say_so() {
+    let server = TestServer::start().await;
+    let reader = server.actor(Scope::Read).await;
+    for path in [
+        "/",
+        "/experiments",
+        "/runs",
+        "/runs?state=failed",
+        "/work",
+        "/workers",
+        "/workers?alive=true",
+        "/settings",
+        "/runs/new",
+    ] {
+        both(&reader, path).await;
+    }
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn pages_of_a_run_without_a_step_and_of_one_with_steps_are_whole() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let made = writer
+        .post(
+            "/api/v1/runs",
+            &json!({"config": config(), "name": "new", "tags": ["a&b"]}),
+        )
+        .await
+        .expect(201)
+        .json();
+    let made_up = filled(&server, 6).await;
+    for run in [made["id"].as_str().expect("an id").to_owned(), made_up.run.to_string()] {
+        let page = both(&writer, &format!("/runs/{run}")).await;
+        assert_eq!(page["run"]["id"], run.as_str());
+        assert!(page["phases"].is_array() && page["metrics"].is_array());
+        both(&writer, &format!("/runs/new?from={run}")).await;
+        writer.get(&format!("/runs/{run}/now")).await.expect(200);
+    }
+    let listed = both(&writer, "/runs?tag=a%26b&name=").await;
+    assert_eq!(listed["items"].as_array().map(Vec::len), Some(1));
+    let work = both(&writer, "/work").await;
+    let item = work["items"][0]["id"].as_str().expect("an item");
+    both(&writer, &format!("/work/{item}")).await;
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn what_is_wrong_with_an_address_is_said_with_its_status() {
+    let server = TestServer::start().await;
+    let reader = server.actor(Scope::Read).await;
+    let browser = reader.clone().with("accept", "text/html");
+    let nothing = "00000000-0000-4000-8000-000000000000";
+    for (path, status) in [
+        ("/nowhere".to_owned(), 404),
+        (format!("/runs/{nothing}"), 404),
+        ("/runs/x".to_owned(), 404),
+        (format!("/work/{nothing}"), 404),
+        ("/runs?state=bogus".to_owned(), 400),
+        ("/runs?cursor=x".to_owned(), 400),
+        ("/work?nothing=x".to_owned(), 400),
+        ("/runs/new?preset=smal".to_owned(), 400),
+    ] {
+        let page = browser.get(&path).await.expect(status);
+        let text = String::from_utf8_lossy(&page.body).into_owned();
+        assert!(text.contains("aria-label=\"Ways on\""), "{path}: {text}");
+        reader.get(&path).await.expect(status).problem();
+    }
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn a_reader_is_offered_nothing_that_it_may_not_do() {
+    let server = TestServer::start().await;
+    let (reader, admin) = (server.actor(Scope::Read).await, server.actor(Scope::Admin).await);
+    let made_up = filled(&server, 6).await;
+    for path in [
+        "/settings".to_owned(),
+        format!("/runs/{}", made_up.run),
+        "/experiments".to_owned(),
+    ] {
+        let asks = |page: &[u8]| String::from_utf8_lossy(page).matches("data-action=").count();
+        let seen = reader.get(&path).await.expect(200);
+        assert_eq!(asks(&seen.body), 0, "{path}");
+        assert!(asks(&admin.get(&path).await.expect(200).body) > 0, "{path}");
+    }
+    assert!(reader.get("/settings.json").await.expect(200).json()["tokens"].is_null());
+    server.stop().await;
+}

@@ -1,0 +1,291 @@
+// The lab in a browser, on a real run of the `demo` preset: what a person does with it, with script and without, by keyboard,
+// and under text that means harm. `npm test` here; script/test runs it after the programs are built.
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { logIn, missing, repository, sql, startBrowser, startLab, workerProgram } from "./lab.mjs";
+
+const axe = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8");
+const skip = missing();
+const patience = { timeout: 120_000 };
+
+let lab, browser, page, run, second;
+
+before(async () => {
+  if (skip) return;
+  lab = await startLab();
+  browser = await startBrowser();
+  page = await browser.open();
+});
+
+after(async () => {
+  await browser?.stop();
+  await lab?.stop();
+});
+
+const scenario = (name, body) => test(name, { skip, timeout: 600_000 }, body);
+
+const text = (selector) => page.$eval(selector, (element) => element.textContent.trim());
+const go = (path) => page.goto(lab.base + path, { waitUntil: "load" });
+const press = (selector) => Promise.all([page.waitForNavigation(), page.click(selector)]);
+
+/** Every page there is, with the things of this lab in its address. */
+async function addresses() {
+  const member = (await lab.api("GET", `/runs/${run}/members`)).items[0].id;
+  const problems = (await lab.api("GET", `/runs/${run}/problems?valid=true`)).items;
+  const work = (await lab.api("GET", `/work?run=${run}`)).items[0].id;
+  const experiment = (await lab.api("GET", "/experiments")).items[0]?.id;
+  const ofRun = ["", "/arms-race", "/population", `/members/${member}`, "/lineage", "/cross-play", "/archive", "/problems", "/learnability", "/attempts", "/export"];
+  if (problems[0]) ofRun.push(`/problems/${problems[0].id}`);
+  return [
+    "/", "/experiments", ...(experiment ? [`/experiments/${experiment}`] : []), "/runs", "/runs?state=failed", "/runs/new", `/runs/new?from=${run}`,
+    ...ofRun.map((path) => `/runs/${run}${path}`),
+    "/problems", "/compare", `/compare?runs=${run},${second}`, "/leaderboard", "/work", `/work/${work}`, "/workers", "/settings",
+  ];
+}
+
+scenario("logging in leads to what to do first", async () => {
+  await go("/runs");
+  assert.match(page.url(), /\/login$/, "who is not logged in is asked to");
+  await page.type("#token", "lyc_guess");
+  await press("button[type=submit]");
+  assert.match(await text("[role=alert]"), /unknown/);
+  await logIn(page, lab);
+  assert.equal(new URL(page.url()).pathname, "/");
+  assert.match(await text("#now"), /The first run/);
+});
+
+scenario("the form says what is wrong beside the field as it is typed, and then creates the run", async () => {
+  await go("/runs/new?preset=demo");
+  const steps = await page.$('[data-path="steps"]');
+  await steps.click({ clickCount: 3 });
+  await steps.type("0");
+  await page.waitForSelector('[data-path="steps"][aria-invalid=true]', patience);
+  assert.match(await page.$eval('[data-path="steps"]', (field) => field.closest(".field").querySelector(".fault").textContent), /1/);
+  assert.equal(await page.$eval("#create", (button) => button.disabled), true);
+  await steps.click({ clickCount: 3 });
+  await steps.type("400");
+  await page.waitForFunction(() => document.querySelector("#verdict").textContent === "Valid.", patience);
+  assert.match(await text("#difference"), /steps\s*100\s*400/);
+  assert.match(await text("#command"), /"overrides":\{"steps":400\}/);
+  await press("#create");
+  run = new URL(page.url()).pathname.split("/").at(-1);
+  assert.match(run, /^[0-9a-f-]{36}$/);
+  assert.equal(await text("h1"), "demo");
+});
+
+scenario("curves move without a reload", async () => {
+  await page.evaluate(() => (window.sameDocument = true));
+  const table = '[data-chart="entropy"] details';
+  const lastStep = () => page.$eval(`${table} tbody tr:last-child th`, (cell) => Number(cell.textContent)).catch(() => -1);
+  await page.waitForFunction(() => Number(document.querySelector("#step").textContent) >= 2, patience);
+  await page.$eval("#curves", (form) => form.scrollIntoView());
+  await page.waitForSelector("[data-drawn]", patience);
+  await go(`/runs/${run}`);
+  await page.evaluate(() => (window.sameDocument = true));
+  await page.$eval('[data-chart="entropy"]', (figure) => figure.scrollIntoView());
+  await page.waitForSelector('[data-chart="entropy"] [data-drawn]', patience);
+  await page.click(`${table} summary`);
+  const seen = await lastStep();
+  await page.waitForFunction(
+    (selector, before) => Number(document.querySelector(`${selector} tbody tr:last-child th`)?.textContent ?? -1) >= before + 2,
+    patience, table, seen,
+  );
+  assert.equal(await page.evaluate(() => window.sameDocument), true, "the page was loaded anew");
+});
+
+scenario("a run pauses and goes on", async () => {
+  const button = (label) => page.$$eval("button[data-action]", (all, wanted) => all.some((one) => one.textContent === wanted), label);
+  await press('button[data-action$="/pause"]');
+  assert.equal(await text("#state"), "paused");
+  assert.ok(await button("Resume"));
+  await press('button[data-action$="/resume"]');
+  assert.equal(await text("#state"), "running");
+});
+
+scenario("a second run stands beside it", async () => {
+  const made = await lab.api("POST", "/runs", { preset: "demo", name: "another seed", overrides: { seed: 1, steps: 2 } });
+  second = made.id;
+  await lab.api("POST", "/experiments", { name: "seeds", description: "Two seeds of one arm." });
+  await lab.api("PATCH", `/runs/${second}`, { experiment: "seeds", tags: ["tagged"] });
+  await go(`/runs/${second}`);
+  await page.waitForFunction(() => document.querySelector("#state").textContent === "completed", patience);
+  await go(`/compare?runs=${run},${second}`);
+  const main = await text("main");
+  assert.match(main, /another seed/);
+  assert.match(main, /seed/);
+});
+
+scenario("from the archive to a problem to an attempt", async () => {
+  await go(`/runs/${run}/archive`);
+  assert.match(await text("main"), /cell/i);
+  const problems = (await lab.api("GET", `/runs/${run}/problems?valid=true`)).items;
+  const solved = problems.find((problem) => problem.attempts > 0) ?? problems[0];
+  await go(`/runs/${run}/problems/${solved.id}`);
+  assert.match(await text("main"), /attempt/i);
+});
+
+scenario("an adapter that was downloaded is one that the engine loads", async () => {
+  const members = (await lab.api("GET", `/runs/${run}/members`)).items;
+  await go(`/runs/${run}/members/${members[0].id}`);
+  const address = await page.$eval('a[href*="adapter.zip"]', (link) => link.href);
+  const zip = await page.evaluate(async (from) => [...new Uint8Array(await (await fetch(from)).arrayBuffer())], address);
+  const folder = join(lab.data, "..", "adapter");
+  mkdirSync(folder);
+  writeFileSync(`${folder}.zip`, Buffer.from(zip));
+  const unpacked = spawnSync("python3", ["-m", "zipfile", "-e", `${folder}.zip`, folder], { encoding: "utf8" });
+  assert.equal(unpacked.status, 0, unpacked.stderr);
+  const inside = spawnSync("find", [folder, "-name", "adapter_config.json", "-printf", "%h"], { encoding: "utf8" }).stdout;
+  writeFileSync(`${folder}.jsonl`, '{"id": "a", "prompt": "<pi>", "adapter": 0, "n": 1, "max_tokens": 4, "seed": 1}\n');
+  const model = join(process.env.LYCEUM_MODELS ?? join(repository, "models"), "seedling");
+  const ran = spawnSync(
+    workerProgram, ["rollout", "--model", model, "--adapter", inside, "--in", `${folder}.jsonl`, "--out", `${folder}.out`],
+    { encoding: "utf8" },
+  );
+  assert.equal(ran.status, 0, ran.stderr);
+  assert.equal(JSON.parse(readFileSync(`${folder}.out`, "utf8")).completions.length, 1);
+});
+
+scenario("axe finds nothing to complain of on any page, in light and in dark", async () => {
+  for (const theme of ["light", "dark"]) {
+    await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: theme }]);
+    for (const path of await addresses()) {
+      const answer = await go(path);
+      assert.equal(answer.status(), 200, path);
+      await page.evaluate(axe);
+      const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+      const said = violations.map((one) => `${one.id}: ${one.help}\n  ${one.nodes.map((node) => node.html.slice(0, 160)).join("\n  ")}`);
+      assert.deepEqual(said, [], `${path} in ${theme}`);
+    }
+  }
+});
+
+scenario("no page is wider than a narrow screen, and none has a fault of its own", async () => {
+  page.faults.length = 0;
+  for (const width of [360, 3840]) {
+    await page.setViewport({ width, height: 900 });
+    for (const path of await addresses()) {
+      await go(path);
+      const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      assert.ok(over <= 0, `${path} is ${over} pixels wider than a screen of ${width}`);
+    }
+  }
+  await page.setViewport({ width: 1280, height: 900 });
+  assert.deepEqual(page.faults, []);
+});
+
+scenario("the keyboard reaches everything that can be pressed", async () => {
+  for (const path of ["/", "/runs", "/settings", `/runs/${run}/problems`, "/work"]) {
+    await go(path);
+    const wanted = await page.evaluate(() => {
+      const all = [...document.querySelectorAll("a[href], button:not([disabled]), input:not([type=hidden]), select, textarea, summary, [tabindex='0']")];
+      const seen = all.filter((one) => one.checkVisibility({ visibilityProperty: true }));
+      seen.forEach((one, index) => (one.dataset.wanted = String(index)));
+      return seen.length;
+    });
+    const reached = new Set();
+    for (let presses = 0; presses < wanted + 20; presses += 1) {
+      await page.keyboard.press("Tab");
+      const at = await page.evaluate(() => {
+        const focused = document.activeElement;
+        const outline = focused && getComputedStyle(focused).outlineStyle !== "none";
+        return { wanted: focused?.dataset?.wanted, outline, html: focused?.outerHTML.slice(0, 120) };
+      });
+      if (at.wanted !== undefined) {
+        assert.ok(at.outline, `${path}: nothing shows that this has the focus: ${at.html}`);
+        reached.add(at.wanted);
+      }
+    }
+    assert.equal(reached.size, wanted, path);
+  }
+  await go("/runs");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  assert.equal(await page.evaluate(() => location.hash), "#main", "the first stop skips to the content");
+});
+
+scenario("without script everything is read, curves as tables", async () => {
+  const plain = await browser.open();
+  await plain.setJavaScriptEnabled(false);
+  await plain.goto(`${lab.base}/login?token=${lab.token}`);
+  for (const path of await addresses()) {
+    const answer = await plain.goto(lab.base + path);
+    assert.equal(answer.status(), 200, path);
+    const { words, canvases } = await plain.$eval("main", (main) => ({
+      words: main.innerText.split(/\s+/).length,
+      canvases: [...main.querySelectorAll(".canvas")].filter((one) => one.checkVisibility()).length,
+    }));
+    assert.ok(words > 3, path);
+    assert.equal(canvases, 0, `${path} keeps room for charts that are not drawn`);
+  }
+  await plain.goto(`${lab.base}/runs/${run}`);
+  const rows = await plain.$$eval('[data-chart="solve-rate"] tbody tr', (all) => all.filter((row) => row.checkVisibility()).length);
+  assert.ok(rows > 0, "the table of a chart is not shown");
+  assert.deepEqual(plain.faults, []);
+});
+
+scenario("text that means harm stays text", async () => {
+  await lab.api("POST", `/runs/${run}/pause`);
+  const harm =
+    "</script><script>window.harmed = 1</script><img src=x onerror=\"window.harmed = 2\"><svg onload=\"window.harmed = 3\">" +
+    "<style>main{display:none}</style>{{7*7}} \u001b[31mred\u001b[0m \u202etxt.exe\u202c javascript:alert(1) ]]> &amp; '\"`";
+  const quoted = `'${harm.replaceAll("'", "''")}'`;
+  sql(lab, `
+    UPDATE problems SET prompt = ${quoted}, proposal = ${quoted} || repeat('x', 1000000), program = ${quoted}, reason = ${quoted},
+      type = left(${quoted}, 60), "values" = json_build_object('input', ${quoted}::text, 'output', ${quoted}::text) WHERE run_id = '${run}';
+    UPDATE attempts SET text = ${quoted} || repeat('y', 1000000), answer = ${quoted} WHERE id IN (SELECT id FROM attempts WHERE run_id = '${run}' ORDER BY seq DESC LIMIT 50);
+    UPDATE members SET name = left(${quoted}, 60) || substr(id::text, 30) WHERE run_id = '${run}';
+    UPDATE work SET errors = jsonb_build_array(jsonb_build_object('attempt', 1, 'at', 'now', 'kind', 'error', 'message', ${quoted}::text)) WHERE execution_id = '${run}';
+  `);
+  await lab.api("PATCH", `/runs/${run}`, { name: harm.slice(0, 180), note: harm, tags: [harm.slice(0, 60)] });
+  await lab.api("POST", "/experiments", { name: harm.slice(0, 190), description: harm });
+  page.faults.length = 0;
+  for (const path of await addresses()) {
+    const answer = await go(path);
+    assert.equal(answer.status(), 200, path);
+    const policy = answer.headers()["content-security-policy"];
+    assert.ok(policy.includes("script-src 'self'") && !policy.includes("unsafe"), policy);
+    const state = await page.evaluate(() => ({
+      harmed: window.harmed ?? null,
+      shown: document.querySelector("main").checkVisibility(),
+      inline: document.querySelectorAll("main script:not([src]):not([type='application/json']), main [onerror], main [onload], main style, main img[src=x]").length,
+    }));
+    assert.deepEqual(state, { harmed: null, shown: true, inline: 0 }, path);
+  }
+  assert.deepEqual(page.faults, []);
+  // The policy holds by itself too: what got into a page by some other way would still not run.
+  const ran = await page.evaluate(() => {
+    const script = document.createElement("script");
+    script.textContent = "window.harmed = 4";
+    document.body.append(script);
+    const button = document.createElement("button");
+    button.setAttribute("onclick", "window.harmed = 5");
+    document.body.append(button);
+    button.click();
+    return window.harmed;
+  });
+  assert.equal(ran, undefined);
+});
+
+scenario("what is not there is said, with a way on", async () => {
+  const nothing = "00000000-0000-4000-8000-000000000000";
+  for (const [path, status] of [
+    ["/nowhere", 404], [`/runs/${nothing}`, 404], ["/runs/not-an-id", 404], ["/runs?state=bogus", 400], ["/runs?cursor=x", 400],
+    [`/work/${nothing}`, 404], [`/experiments/${nothing}`, 404], ["/runs/new?preset=bogus", 400],
+  ]) {
+    const answer = await go(path);
+    assert.equal(answer.status(), status, path);
+    assert.ok(await page.$("main nav a"), `${path} leads nowhere`);
+  }
+});
+
+scenario("logging out ends it", async () => {
+  await go("/");
+  await press('form[action="/logout"] button');
+  assert.match(page.url(), /\/login$/);
+  await go(`/runs/${run}`);
+  assert.match(page.url(), /\/login$/);
+});

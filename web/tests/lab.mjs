@@ -1,0 +1,106 @@
+// A Lyceum of its own for the browser tests, and a browser that looks at it.
+import { spawn, spawnSync } from "node:child_process";
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import puppeteer from "puppeteer-core";
+
+export const repository = resolve(import.meta.dirname ?? new URL(".", import.meta.url).pathname, "../..");
+const target = process.env.CARGO_TARGET_DIR ?? join(repository, "target");
+const lyceum = process.env.LYCEUM ?? join(target, "debug/lyceum");
+export const workerProgram = process.env.LYCEUM_WORKER ?? join(target, "debug/lyceum-worker");
+
+/** The browser's program; none where there is none. */
+export function chromium() {
+  const named = ["chromium", "chromium-browser", "google-chrome"];
+  return named.map((name) => spawnSync("which", [name], { encoding: "utf8" }).stdout.trim()).find((path) => path !== "");
+}
+
+/** Why the tests cannot run here; nothing where they can. */
+export function missing() {
+  if (!chromium()) return "no Chromium on the path (script/bootstrap installs it)";
+  const absent = [lyceum, workerProgram].find((path) => !existsSync(path));
+  return absent && `${absent} is not built (cargo build -p lyceum-server -p lyceum-worker)`;
+}
+
+/** Starts `lyceum up` in a folder of its own. */
+export async function startLab() {
+  const folder = mkdtempSync(join(tmpdir(), "lyceum-browser-"));
+  // Postgres runs as a user of its own and must be able to pass through.
+  chmodSync(folder, 0o711);
+  const data = join(folder, "data");
+  const child = spawn(lyceum, ["--data", data, "up", "--port", "0", "--worker", workerProgram], {
+    cwd: repository,
+    env: { LYCEUM_MODELS: join(repository, "models"), LYCEUM_PYTHON: join(repository, ".venv/bin/python"), ...process.env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let said = "";
+  const ready = new Promise((resolve, reject) => {
+    const hear = (chunk) => {
+      said = (said + chunk).slice(-100_000);
+      const found = /Lyceum is ready at (\S+)/.exec(said);
+      if (found) resolve(found[1]);
+    };
+    child.stdout.on("data", hear);
+    child.stderr.on("data", hear);
+    child.on("exit", (code) => reject(new Error(`lyceum ended with ${code}:\n${said}`)));
+  });
+  const base = await ready;
+  const token = readFileSync(join(data, "admin-token"), "utf8").trim();
+  const api = async (method, path, body) => {
+    const response = await fetch(`${base}/api/v1${path}`, {
+      method,
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+    return response.status === 204 ? undefined : response.json();
+  };
+  const stop = async () => {
+    child.removeAllListeners("exit");
+    const ended = new Promise((resolve) => child.on("exit", resolve));
+    child.kill("SIGTERM");
+    await ended;
+    rmSync(folder, { recursive: true, force: true });
+  };
+  return { base, token, data, api, stop, log: () => said };
+}
+
+/** A browser whose pages keep what went wrong on them in `faults`. */
+export async function startBrowser() {
+  const browser = await puppeteer.launch({
+    executablePath: chromium(),
+    // Tests may run as root, where Chromium's own sandbox cannot; the pages are ours.
+    args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
+  });
+  const open = async () => {
+    const context = await browser.createBrowserContext();
+    const page = await context.newPage();
+    page.faults = [];
+    page.on("pageerror", (error) => page.faults.push(`script: ${error.message}`));
+    page.on("console", (message) => {
+      if (message.type() === "error") page.faults.push(`console: ${message.text()}`);
+    });
+    await page.setViewport({ width: 1280, height: 900 });
+    return page;
+  };
+  return { open, stop: () => browser.close() };
+}
+
+/** Logs in with the form. */
+export async function logIn(page, lab) {
+  await page.goto(`${lab.base}/login`);
+  await page.type("#token", lab.token);
+  await Promise.all([page.waitForNavigation(), page.click("button[type=submit]")]);
+}
+
+/** Runs SQL on the lab's private Postgres. */
+export function sql(lab, text) {
+  const socket = join(lab.data, "postgres/socket");
+  const folders = ["", ...spawnSync("sh", ["-c", "ls -d /usr/lib/postgresql/*/bin"], { encoding: "utf8" }).stdout.split("\n")];
+  const psql = folders.map((folder) => join(folder, "psql")).find((path) => existsSync(path)) ?? "psql";
+
+  const done = spawnSync(psql, ["-h", socket, "-U", "lyceum", "-d", "lyceum", "-v", "ON_ERROR_STOP=1", "-Atq"], { input: text, encoding: "utf8" });
+  if (done.status !== 0) throw new Error(done.stderr);
+  return done.stdout.trim();
+}
