@@ -89,7 +89,7 @@ fn object(lines: &mut Vec<Line>, path: &str, title: &str, schema: &Value, value:
     let begun = lines.len();
     let known = schema["properties"].as_object();
     let (mut plain, mut nested) = (Vec::new(), Vec::new());
-    let named = known.into_iter().flatten().map(|(name, schema)| (name, schema));
+    let named = known.into_iter().flatten();
     let entries = value.as_object().into_iter().flatten();
     let free = entries
         .filter(|(name, _)| known.is_none_or(|known| !known.contains_key(*name)))
