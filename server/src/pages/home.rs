@@ -39,7 +39,7 @@ impl Running {
         let id = ExecutionId(run.id);
         let (pace, stalled_since) = futures::try_join!(list::pace(db, id), list::stalled_since(db, id))?;
         Ok(Self {
-            eta_seconds: eta(&run, &pace),
+            eta_seconds: eta(&run, &pace).filter(|_| stalled_since.is_none()),
             run,
             pace,
             stalled_since,

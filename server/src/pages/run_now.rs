@@ -12,7 +12,7 @@ use super::{format, layout::Tab, run_frame::RunFrame, view::View};
 use crate::{api::Api, problem::Problem};
 
 /// Steps that are listed with their times.
-const LAST_STEPS: u32 = 10;
+const LAST_STEPS: u32 = 6;
 
 /// How a run gets on.
 #[derive(Clone, Debug, Serialize)]
@@ -46,7 +46,7 @@ impl RunNow {
         )?;
         Ok(Self {
             phases,
-            eta_seconds: eta(run, &pace),
+            eta_seconds: eta(run, &pace).filter(|_| stalled_since.is_none()),
             pace,
             stalled_since,
             last_steps: last_steps.items,
