@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::command;
+use crate::command::{self, output::reader_has_gone};
 use crate::settings::CommonArgs;
 
 /// A laboratory in which language models teach each other.
@@ -42,7 +42,7 @@ impl Cli {
     /// # Errors
     /// One that a person can act upon; it is printed as one line.
     pub fn run(self) -> anyhow::Result<ExitCode> {
-        match self.command {
+        let ended = match self.command {
             Command::Up(up) => up.run(self.common),
             Command::Server(server) => server.run(self.common),
             Command::Migrate(migrate) => migrate.run(self.common),
@@ -51,6 +51,10 @@ impl Cli {
             Command::Run(run) => run.run(self.common),
             Command::Config(config) => config.run(),
             Command::Openapi(openapi) => openapi.run(),
+        };
+        match ended {
+            Err(error) if reader_has_gone(&error) => Ok(ExitCode::SUCCESS),
+            ended => ended,
         }
     }
 }

@@ -85,8 +85,14 @@ impl Client {
         self.answer(response.map_err(|error| self.unreachable(error))?)
     }
 
-    /// Hands every event after number `after` to `each` until the stream ends. Returns whether anything more may come.
-    pub(crate) fn events(&self, path: &str, after: i64, mut each: impl FnMut(Sent)) -> anyhow::Result<bool> {
+    /// Hands every event after number `after` to `each` until the stream ends or `each` fails. Returns whether anything more
+    /// may come.
+    pub(crate) fn events(
+        &self,
+        path: &str,
+        after: i64,
+        mut each: impl FnMut(Sent) -> anyhow::Result<()>,
+    ) -> anyhow::Result<bool> {
         let request = self.agent.get(format!("{}{path}?after={after}", self.base));
         let request = request
             .header("authorization", self.bearer())
@@ -111,7 +117,7 @@ impl Client {
                     number,
                     kind: kind.clone(),
                     data: data["data"].clone(),
-                });
+                })?;
             }
         }
         Ok(true)

@@ -4,6 +4,7 @@ pub(crate) mod config;
 pub(crate) mod doctor;
 pub(crate) mod migrate;
 pub(crate) mod openapi;
+pub(crate) mod output;
 pub(crate) mod run;
 pub(crate) mod server;
 pub(crate) mod token;

@@ -11,6 +11,8 @@ use lyceum_core::fault::Faults;
 use lyceum_core::recipe::Registry;
 use serde_json::Value;
 
+use super::output::line;
+
 /// Check run configs
 #[derive(Args, Debug)]
 pub(crate) struct Config {
@@ -34,10 +36,7 @@ impl Config {
         let Action::Check { file } = self.action;
         match check(&read(&file)?, &Registry::shipped()) {
             Ok(config) => {
-                println!(
-                    "{}",
-                    toml::to_string_pretty(&config).context("the config cannot be written as TOML")?
-                );
+                line(toml::to_string_pretty(&config).context("the config cannot be written as TOML")?)?;
                 Ok(ExitCode::SUCCESS)
             }
             Err(faults) => {

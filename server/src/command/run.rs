@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::config::read;
+use super::output::line;
 use crate::client::Client;
 use crate::settings::{CommonArgs, Secret, Sources};
 
@@ -150,7 +151,7 @@ impl Run {
                 }
                 if dry_run {
                     let resolved = client.post("/api/v1/runs?dry_run=true", Some(&body))?;
-                    println!("{:#}", resolved["config"]);
+                    line(format_args!("{:#}", resolved["config"]))?;
                     return Ok(ExitCode::SUCCESS);
                 }
                 let run = client.post("/api/v1/runs", Some(&body))?;
@@ -163,15 +164,15 @@ impl Run {
             }
             Action::List { state, limit } => {
                 let state = state.map(|state| format!("&state={state}")).unwrap_or_default();
-                list(&client.get(&format!("/api/v1/runs?limit={limit}{state}"))?);
+                list(&client.get(&format!("/api/v1/runs?limit={limit}{state}"))?)?;
                 Ok(ExitCode::SUCCESS)
             }
             Action::Show { id } => {
-                println!("{:#}", client.get(&format!("/api/v1/runs/{id}"))?);
+                line(format_args!("{:#}", client.get(&format!("/api/v1/runs/{id}"))?))?;
                 Ok(ExitCode::SUCCESS)
             }
             Action::Cost { id } => {
-                println!("{:#}", cost::cost(&client, id)?);
+                line(format_args!("{:#}", cost::cost(&client, id)?))?;
                 Ok(ExitCode::SUCCESS)
             }
             Action::Watch { id } => watch::follow(&client, id),
@@ -200,7 +201,7 @@ fn print_id(run: &Value) -> anyhow::Result<Uuid> {
         .as_str()
         .and_then(|id| id.parse().ok())
         .context("the server's answer has no id")?;
-    println!("{id}");
+    line(id)?;
     Ok(id)
 }
 
@@ -216,24 +217,28 @@ fn parse_overrides(given: &[String]) -> anyhow::Result<Map<String, Value>> {
     given.iter().map(parse).collect()
 }
 
-fn list(page: &Value) {
-    println!("{:36}  {:9}  {:>13}  {:12}  NAME", "ID", "STATE", "STEP", "RECIPE");
+fn list(page: &Value) -> anyhow::Result<()> {
+    line(format_args!(
+        "{:36}  {:9}  {:>13}  {:12}  NAME",
+        "ID", "STATE", "STEP", "RECIPE"
+    ))?;
     for run in page["items"].as_array().into_iter().flatten() {
         let text = |field: &str| run[field].as_str().unwrap_or_default().to_owned();
         let steps = format!("{}/{}", run["step"], run["steps"]);
-        println!(
+        line(format_args!(
             "{:36}  {:9}  {steps:>13}  {:12}  {}",
             text("id"),
             text("state"),
             text("recipe"),
             text("name")
-        );
+        ))?;
     }
+    Ok(())
 }
 
 fn steer(client: &Client, id: Uuid, action: &str) -> anyhow::Result<ExitCode> {
     let run = client.post(&format!("/api/v1/runs/{id}/{action}"), None)?;
-    println!("{id} is {}", run["state"].as_str().unwrap_or_default());
+    line(format_args!("{id} is {}", run["state"].as_str().unwrap_or_default()))?;
     Ok(ExitCode::SUCCESS)
 }
 

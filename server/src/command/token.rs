@@ -9,6 +9,7 @@ use lyceum_store::Store;
 use lyceum_store::token::{self, Scope};
 use uuid::Uuid;
 
+use super::output::line;
 use crate::database;
 use crate::settings::{CommonArgs, DatabaseArgs, DatabaseUrl, Sources};
 use crate::supervise::DataFolder;
@@ -84,10 +85,13 @@ async fn act(action: Action, store: Store) -> anyhow::Result<ExitCode> {
                 "Made the token `{name}` ({}) of scope {scope}; it is shown this once:",
                 token.id
             );
-            println!("{}", secret.expose());
+            line(secret.expose())?;
         }
         Action::List => {
-            println!("{:36}  {:5}  {:16}  {:16}  NAME", "ID", "SCOPE", "LAST USED", "ENDS");
+            line(format_args!(
+                "{:36}  {:5}  {:16}  {:16}  NAME",
+                "ID", "SCOPE", "LAST USED", "ENDS"
+            ))?;
             for token in token::list(store.pool()).await? {
                 let minute = |time: chrono::DateTime<Utc>| time.format("%Y-%m-%d %H:%M").to_string();
                 let used = token.last_used_at.map_or_else(|| "never".to_owned(), minute);
@@ -96,12 +100,12 @@ async fn act(action: Action, store: Store) -> anyhow::Result<ExitCode> {
                     (None, Some(ends)) => minute(ends),
                     (None, None) => "never".to_owned(),
                 };
-                println!(
+                line(format_args!(
                     "{:36}  {:5}  {used:16}  {ends:16}  {}",
                     token.id,
                     token.scope.name(),
                     token.name
-                );
+                ))?;
             }
         }
         Action::Revoke { id } => {

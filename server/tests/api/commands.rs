@@ -2,7 +2,10 @@
 
 use lyceum_store::token::Scope;
 use serde_json::{Value, json};
-use std::{fs, process::Output};
+use std::{
+    fs,
+    process::{Output, Stdio},
+};
 use tokio::process::Command;
 
 use crate::{
@@ -150,6 +153,20 @@ async fn configs_are_checked_without_a_server() {
             .contains("cannot read")
     );
     server.stop().await;
+}
+
+#[actix_web::test]
+async fn a_reader_who_has_read_enough_is_no_failure() {
+    let mut lyceum = Command::new(env!("CARGO_BIN_EXE_lyceum"))
+        .arg("openapi")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("lyceum");
+    // The document is longer than any pipe holds, so that writing it fails.
+    drop(lyceum.stdout.take());
+    let output = lyceum.wait_with_output().await.expect("an end");
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
 }
 
 #[actix_web::test]

@@ -55,17 +55,25 @@ pub(crate) struct Pretrain {
     /// Train nothing: evaluate the model of this folder, and write `evaluation.json` and `README.md` into it.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["resume", "stop_after", "out"])]
     evaluate: Option<PathBuf>,
+    /// Of the evaluation only held-out problems, N of each level, into `held_out.json`.
+    #[arg(long, value_name = "N", requires = "evaluate")]
+    held_out: Option<usize>,
     #[command(flatten)]
     pool: PoolArgs,
 }
 
 impl Pretrain {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let config = PretrainConfig::read(&self.config)?;
+        let mut config = PretrainConfig::read(&self.config)?;
         lyceum_engine::device::set_threads(Some(config.compute.threads));
         std::fs::create_dir_all(&self.work).with_context(|| self.work.display().to_string())?;
         let verifier = Verifier::start(&self.pool.config())?;
         let corpus = corpus::load_or_generate(&config.corpus, &self.work, &verifier)?;
+        if let (Some(folder), Some(problems)) = (&self.evaluate, self.held_out) {
+            config.evaluation.held_out = problems;
+            let bands = Evaluator::new(&config, &corpus, &verifier, folder)?.held_out_bands()?;
+            return write_json(&folder.join("held_out.json"), &bands);
+        }
         if let Some(folder) = &self.evaluate {
             return evaluate(&config, &corpus, &verifier, folder);
         }
@@ -91,8 +99,11 @@ fn evaluate(
     folder: &Path,
 ) -> anyhow::Result<()> {
     let evaluation = Evaluator::new(config, corpus, verifier, folder)?.run()?;
-    let path = folder.join("evaluation.json");
-    let text = serde_json::to_string_pretty(&evaluation)? + "\n";
-    std::fs::write(&path, text).with_context(|| path.display().to_string())?;
+    write_json(&folder.join("evaluation.json"), &evaluation)?;
     card::write(config, corpus, &evaluation, folder)
+}
+
+fn write_json(path: &Path, value: &impl serde::Serialize) -> anyhow::Result<()> {
+    let text = serde_json::to_string_pretty(value)? + "\n";
+    std::fs::write(path, text).with_context(|| path.display().to_string())
 }

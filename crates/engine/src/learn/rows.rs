@@ -46,6 +46,14 @@ impl MemberRows {
         })
     }
 
+    /// The rows of the member that has the fewest.
+    pub(super) fn fewest(&self) -> i64 {
+        match &self.layout {
+            Layout::Even(count) => *count,
+            Layout::Ragged(ranges) => ranges.iter().map(|&(_, count)| count).min().unwrap_or(0),
+        }
+    }
+
     /// The stack's entries for the members that have rows, in their order.
     pub(super) fn select(&self, stacked: &Tensor) -> Result<Tensor> {
         self.selection.of(stacked)
@@ -55,6 +63,7 @@ impl MemberRows {
     pub(super) fn product(&self, rows: &Tensor, matrices: &Tensor) -> Result<Tensor> {
         let width = matrices.size()[2];
         match &self.layout {
+            Layout::Even(_) if self.members.len() == 1 => Ok(rows.f_mm(&matrices.f_get(0)?)?),
             Layout::Even(count) => Ok(self.grouped(rows, *count)?.f_bmm(matrices)?.f_view([-1, width])?),
             Layout::Ragged(ranges) => {
                 let out = Tensor::f_empty([rows.size()[0], width], (rows.kind(), rows.device()))?;

@@ -71,6 +71,27 @@ fn lanes_change_nothing() {
 }
 
 #[test]
+fn many_rows_of_a_member_change_nothing() {
+    for mut case in cases() {
+        for list in &mut case.sequences {
+            *list = std::iter::repeat_n(list.clone(), 60).flatten().collect();
+            let rows: usize = list.iter().map(|s| s.prompt.len() + s.completion.len() - 1).sum();
+            assert!(
+                rows > 2 * 512,
+                "{rows} rows are too few for base and adapter to be merged"
+            );
+        }
+        case.options.share_prompts = false;
+        let with_budget = |case: &mut Case, tokens| {
+            case.options.micro_batch_tokens = tokens;
+            gradient_values(&case.piece(0, 1))
+        };
+        let largest = difference(&with_budget(&mut case, 1 << 14), &with_budget(&mut case, 256));
+        assert!(largest < TOLERANCE, "off by {largest}");
+    }
+}
+
+#[test]
 fn pieces_summed_by_index_are_the_whole_to_the_last_bit_each_time() {
     for case in cases() {
         let start = fresh(&case.population);

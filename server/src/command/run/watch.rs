@@ -9,6 +9,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::client::{Client, Sent};
+use crate::command::output::{line, reader_has_gone};
 
 /// Shows a run's progress until it ends, over restarts of the server.
 pub(super) fn follow(client: &Client, id: Uuid) -> anyhow::Result<ExitCode> {
@@ -25,11 +26,12 @@ pub(super) fn follow(client: &Client, id: Uuid) -> anyhow::Result<ExitCode> {
     loop {
         let more = client.events(&format!("/api/v1/runs/{id}/events"), after, |event| {
             after = event.number;
-            show(client, id, &bar, &event);
+            show(client, id, &bar, &event)
         });
         match more {
             Ok(false) => break,
             Ok(true) => failures = 0,
+            Err(error) if reader_has_gone(&error) => return Err(error),
             Err(error) => {
                 failures += 1;
                 if failures == PATIENCE {
@@ -42,10 +44,10 @@ pub(super) fn follow(client: &Client, id: Uuid) -> anyhow::Result<ExitCode> {
     let run = client.get(&format!("/api/v1/runs/{id}"))?;
     let state = run["state"].as_str().unwrap_or_default();
     bar.finish_with_message(state.to_owned());
-    println!(
+    line(format_args!(
         "{id} is {state} at step {} of {}: {} problems, {} of them valid, {} attempts, {} cells of the archive",
         run["step"], run["steps"], run["problems"], run["valid_problems"], run["attempts"], run["cells"]
-    );
+    ))?;
     if let Some(error) = run["error"].as_str() {
         eprintln!("{error}");
     }
@@ -56,18 +58,19 @@ pub(super) fn follow(client: &Client, id: Uuid) -> anyhow::Result<ExitCode> {
     })
 }
 
-fn show(client: &Client, id: Uuid, bar: &ProgressBar, event: &Sent) {
+fn show(client: &Client, id: Uuid, bar: &ProgressBar, event: &Sent) -> anyhow::Result<()> {
     match event.kind.as_str() {
         "step_finished" => {
             let step = event.data["step"].as_u64().unwrap_or(0);
             bar.set_position(step + 1);
             // A line that cannot be had is not worth ending the watch for.
             let told = told(client, id, step).unwrap_or_default();
-            bar.suspend(|| println!("step {}{told}", step + 1));
+            bar.suspend(|| line(format_args!("step {}{told}", step + 1)))?;
         }
         "state" => bar.set_message(event.data["state"].as_str().unwrap_or_default().to_owned()),
         _ => {}
     }
+    Ok(())
 }
 
 /// What a step came to, of those metrics that its recipe has.

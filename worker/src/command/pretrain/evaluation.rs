@@ -83,11 +83,9 @@ impl<'a> Evaluator<'a> {
         proposals.push(figures);
         problems.insert(ProblemType::CodeF, valid);
         let mut own = BTreeMap::new();
-        let mut held_out = BTreeMap::new();
         for problem in PROBLEMS {
             let of_type = problems.get(&problem).map_or(&[][..], Vec::as_slice);
             own.insert(problem.name().to_owned(), self.own(problem, of_type)?);
-            held_out.insert(problem.name().to_owned(), self.held_out(problem)?);
         }
         let path = self.folder.join("training.json");
         let training = match std::fs::read_to_string(&path) {
@@ -99,8 +97,14 @@ impl<'a> Evaluator<'a> {
             parameters: self.parameters(),
             proposals,
             own,
-            held_out,
+            held_out: self.held_out_bands()?,
         })
+    }
+
+    /// Held-out problems of each type, by level.
+    pub(super) fn held_out_bands(&self) -> anyhow::Result<BTreeMap<String, Vec<Band>>> {
+        let of = |problem: ProblemType| Ok((problem.name().to_owned(), self.held_out(problem)?));
+        PROBLEMS.into_iter().map(of).collect()
     }
 
     fn parameters(&self) -> usize {
