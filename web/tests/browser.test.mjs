@@ -97,6 +97,26 @@ scenario("curves move without a reload", async () => {
   assert.equal(await page.evaluate(() => window.sameDocument), true, "the page was loaded anew");
 });
 
+scenario("a chart is saved as PNG, SVG and CSV", async () => {
+  const folder = join(lab.data, "..", "saved");
+  mkdirSync(folder);
+  const client = await page.createCDPSession();
+  await client.send("Browser.setDownloadBehavior", { behavior: "allow", downloadPath: folder, eventsEnabled: true, browserContextId: page.browserContext().id });
+  for (const [kind, begins] of [["png", "\u0089PNG"], ["svg", "<svg"], ["csv", '"step"']]) {
+    const ended = new Promise((resolve) => {
+      client.on("Browser.downloadProgress", (event) => event.state === "completed" && resolve());
+    });
+    await page.click(`[data-chart="entropy"] [data-save="${kind}"]`);
+    await ended;
+    client.removeAllListeners("Browser.downloadProgress");
+    const saved = readFileSync(join(folder, `entropy.${kind}`), "latin1");
+    assert.ok(saved.startsWith(begins), `${kind}: ${saved.slice(0, 80)}`);
+  }
+  const rows = readFileSync(join(folder, "entropy.csv"), "utf8").trim().split("\n");
+  assert.match(rows[0], /"mean of teachers"/);
+  assert.ok(rows.length > 2, rows.join("\n"));
+});
+
 scenario("a run pauses and goes on", async () => {
   const button = (label) => page.$$eval("button[data-action]", (all, wanted) => all.some((one) => one.textContent === wanted), label);
   await press('button[data-action$="/pause"]');

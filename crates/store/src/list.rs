@@ -29,7 +29,7 @@ pub use members::{LatestVersion, Member, MemberFilter, Rating, member, members};
 pub use metrics::{MetricRow, MetricRows, MetricsQuery, metrics};
 pub use pace::{Pace, PhaseProgress, pace, phases, stalled_since};
 pub use problems::{Problem, ProblemFilter, ProblemParent, ProblemSort, problem, problem_parents, problems};
-pub use runs::{Run, RunDetail, RunFilter, run, runs};
+pub use runs::{Run, RunDetail, RunFilter, RunSort, run, runs, runs_by};
 pub use seed::Seed;
 pub use steps::{Step, step, steps};
 pub use window::{Key, Order, Page, Window};

@@ -59,7 +59,7 @@ impl RunPage {
             "groups": self.groups,
             "members": members.collect::<Vec<_>>(),
             "level": self.level,
-            "rows": self.metrics,
+            "rows": self.metrics.iter().map(brief).collect::<Vec<_>>(),
         }))
     }
 
@@ -95,6 +95,13 @@ impl RunPage {
     fn config_text(&self) -> String {
         serde_json::to_string_pretty(&self.run.detail.config).unwrap_or_default()
     }
+}
+
+/// A row as a chart needs it: means, to six digits.
+fn brief(row: &MetricRow) -> serde_json::Value {
+    let rounded = |value: &f64| format!("{value:.5e}").parse().unwrap_or(*value);
+    let mean: Vec<f64> = row.mean.iter().map(rounded).collect();
+    json!({"step": row.step, "width": row.width, "member_id": row.member_id, "mean": mean})
 }
 
 /// `count` of `rows` at most, evenly, the last one among them.

@@ -5,7 +5,7 @@ use askama::Template;
 use lyceum_core::id::ExperimentId;
 use lyceum_store::{
     execution::State,
-    list::{self, Run, RunFilter},
+    list::{self, Run, RunFilter, RunSort},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,48 @@ use crate::{
     problem::Problem,
 };
 
+/// By what the list is sorted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Sort {
+    #[default]
+    Age,
+    Step,
+    ValidProblems,
+    Cells,
+}
+
+impl Sort {
+    /// Names, and what people call them.
+    const SHOWN: [(Self, &'static str, &'static str); 4] = [
+        (Self::Age, "age", "age"),
+        (Self::Step, "step", "step"),
+        (Self::ValidProblems, "valid_problems", "valid problems"),
+        (Self::Cells, "cells", "cells taken"),
+    ];
+
+    /// The name of the list, which its cursors carry.
+    fn list(self) -> &'static str {
+        match self {
+            Self::Age => "runs",
+            Self::Step => "runs.step",
+            Self::ValidProblems => "runs.valid_problems",
+            Self::Cells => "runs.cells",
+        }
+    }
+}
+
+impl From<Sort> for RunSort {
+    fn from(sort: Sort) -> Self {
+        match sort {
+            Sort::Age => Self::Age,
+            Sort::Step => Self::Step,
+            Sort::ValidProblems => Self::ValidProblems,
+            Sort::Cells => Self::Cells,
+        }
+    }
+}
+
 /// Which runs.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -31,6 +73,9 @@ pub(crate) struct RunsFilter {
     arm: Option<String>,
     tag: Option<String>,
     name: Option<String>,
+    sort: Option<Sort>,
+    #[schemars(range(min = 1, max = 100))]
+    limit: Option<u32>,
     cursor: Option<String>,
     order: Option<Order>,
 }
@@ -42,6 +87,8 @@ struct RunsPage {
     layout: Layout,
     #[serde(skip)]
     filter: RunFilter,
+    #[serde(skip)]
+    sort: Sort,
     #[serde(skip)]
     oldest_first: bool,
     #[serde(skip)]
@@ -56,6 +103,14 @@ struct RunsPage {
 
 impl RunsPage {
     const STATES: [&'static str; 5] = ["running", "paused", "completed", "failed", "cancelled"];
+
+    fn sorts() -> [(Sort, &'static str, &'static str); 4] {
+        Sort::SHOWN
+    }
+
+    fn is_sorted_by(&self, sort: &Sort) -> bool {
+        self.sort == *sort
+    }
 
     fn has_state(&self, state: &&str) -> bool {
         self.filter.state.is_some_and(|chosen| chosen.name() == *state)
@@ -83,7 +138,8 @@ pub(crate) async fn show_runs(
     filters: Filters<RunsFilter>,
 ) -> Result<HttpResponse, Problem> {
     let asked = filters.0;
-    let listing = Listing::new("runs", None, asked.cursor.as_deref(), asked.order)?;
+    let sort = asked.sort.unwrap_or_default();
+    let listing = Listing::new(sort.list(), asked.limit, asked.cursor.as_deref(), asked.order)?;
     let filter = RunFilter {
         state: asked.state.map(State::from),
         recipe: asked.recipe,
@@ -92,11 +148,12 @@ pub(crate) async fn show_runs(
         tag: asked.tag,
         name: asked.name,
     };
-    let page = listing.page(list::runs(api.store.pool(), &filter, listing.window()).await?);
+    let page = listing.page(list::runs_by(api.store.pool(), &filter, sort.into(), listing.window()).await?);
     let recipes = api.registry.iter().map(|recipe| recipe.name());
     view.show(&RunsPage {
         layout: view.layout("Runs", Section::Runs),
         filter,
+        sort,
         oldest_first: asked.order == Some(Order::Oldest),
         recipes: recipes.filter(|name| !name.starts_with("evaluation/")).collect(),
         next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),

@@ -124,3 +124,36 @@ async fn a_reader_is_offered_nothing_that_it_may_not_do() {
     assert!(reader.get("/settings.json").await.expect(200).json()["tokens"].is_null());
     server.stop().await;
 }
+
+#[actix_web::test]
+async fn runs_sorted_by_a_count_are_all_shown_once() {
+    let server = TestServer::start().await;
+    let reader = server.actor(Scope::Read).await;
+    let mut made = Vec::new();
+    for problems in [3, 9, 1, 9] {
+        made.push(filled(&server, problems).await.run.to_string());
+    }
+    sqlx::query("UPDATE runs SET cells = problems % 9, valid_problems = problems")
+        .execute(server.store.pool())
+        .await
+        .expect("counts");
+    for (sort, order, first) in [
+        ("valid_problems", "newest", 3),
+        ("valid_problems", "oldest", 2),
+        ("cells", "oldest", 1),
+    ] {
+        let page = both(&reader, &format!("/runs?sort={sort}&order={order}")).await;
+        let ids: Vec<&str> = page["items"]
+            .as_array()
+            .expect("runs")
+            .iter()
+            .filter_map(|run| run["id"].as_str())
+            .collect();
+        assert_eq!(
+            (ids.len(), ids[0]),
+            (4, made[first].as_str()),
+            "{sort}, {order}: {page}"
+        );
+    }
+    server.stop().await;
+}

@@ -7,9 +7,9 @@ use sqlx::{FromRow, PgExecutor, PgPool, QueryBuilder};
 use uuid::Uuid;
 
 use super::{
-    Page, Seed, Window,
+    Key, Page, Seed, Window,
     filter::and,
-    window::{by_seq, keyed_by_seq},
+    window::{by_seq, keyed_by_seq, limited, order_by_value},
 };
 use crate::{Result, StoreError, execution::State};
 
@@ -126,8 +126,46 @@ const COLUMNS: &str = "e.id, e.seq, r.name, r.experiment_id, x.name AS experimen
 
 const FROM: &str = "FROM executions e JOIN runs r ON r.id = e.id LEFT JOIN experiments x ON x.id = r.experiment_id";
 
-/// Runs that fit `filter`.
+/// By what a list of runs is sorted. What is not age is the greatest first where the window says newest first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RunSort {
+    /// By age.
+    #[default]
+    Age,
+    /// By the step that they are at.
+    Step,
+    /// By how many valid problems they have.
+    ValidProblems,
+    /// By how many cells of the archive are taken.
+    Cells,
+}
+
+/// What a run has in the column that a list is sorted by.
+type ValueOf = fn(&Run) -> f32;
+
+impl RunSort {
+    /// The column, and what a run has in it. Counts are compared as they stand in cursors.
+    fn value(self) -> Option<(&'static str, ValueOf)> {
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "Postgres rounds the same counts to the same type"
+        )]
+        match self {
+            Self::Age => None,
+            Self::Step => Some(("e.step::real", |run| run.step as f32)),
+            Self::ValidProblems => Some(("r.valid_problems::real", |run| run.valid_problems as f32)),
+            Self::Cells => Some(("r.cells::real", |run| run.cells as f32)),
+        }
+    }
+}
+
+/// Runs that fit `filter`, by age.
 pub async fn runs(db: &PgPool, filter: &RunFilter, window: &Window) -> Result<Page<Run>> {
+    runs_by(db, filter, RunSort::Age, window).await
+}
+
+/// Runs that fit `filter`, sorted.
+pub async fn runs_by(db: &PgPool, filter: &RunFilter, sort: RunSort, window: &Window) -> Result<Page<Run>> {
     let mut query = QueryBuilder::new(format!("SELECT {COLUMNS} {FROM} WHERE e.kind = 'run'"));
     and(&mut query, "e.state = ", filter.state.map(State::name));
     and(&mut query, "e.recipe = ", filter.recipe.clone());
@@ -135,7 +173,14 @@ pub async fn runs(db: &PgPool, filter: &RunFilter, window: &Window) -> Result<Pa
     and(&mut query, "r.arm = ", filter.arm.clone());
     and(&mut query, "r.tags @> ", filter.tag.clone().map(|tag| vec![tag]));
     and(&mut query, "lower(r.name) LIKE ", filter.name.as_deref().map(prefix));
-    by_seq(db, query, "e.seq", window).await
+    let Some((column, value)) = sort.value() else {
+        return by_seq(db, query, "e.seq", window).await;
+    };
+    order_by_value(&mut query, (column, "e.seq"), window);
+    let mut page: Page<Run> = limited(db, query, window).await?;
+    let last = page.items.last().map(value);
+    page.next = page.next.map(|key| Key { value: last, ..key });
+    Ok(page)
 }
 
 /// The pattern of what begins with `text`.
