@@ -11,8 +11,10 @@ pub use schema::{run_schema, schema_of};
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    evaluation::EvaluationSpec,
     fault::{Fault, Faults},
-    recipe::{Registry, Role},
+    id::ExecutionId,
+    recipe::{Registry, Role, is_evaluation},
     work::{BaseModel, Compute, LoraShape},
 };
 
@@ -40,6 +42,71 @@ pub struct RunConfig {
     /// How the run shares the workers.
     #[serde(default)]
     pub scheduling: SchedulingConfig,
+    /// Which benchmarks measure the members on the way and at the end; left out, none do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub benchmarks: Option<BenchmarkSchedule>,
+}
+
+/// When and with what the members of a run are measured. Measuring changes nothing of the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BenchmarkSchedule {
+    /// Suites by name; each needs an imported dataset.
+    #[schemars(length(min = 1, max = 64))]
+    pub suites: Vec<String>,
+    /// Measures whenever so many steps more are done; left out, at the end alone.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    pub every: Option<u32>,
+    /// Samples a row.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 10_000))]
+    pub n: u32,
+    /// The first so many rows of each suite alone.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    pub rows: Option<u32>,
+    /// The prompt style, in place of the suites': `azr`, `chat`, `completion` or `seedling`.
+    #[serde(default)]
+    pub prompts: Option<String>,
+    /// Softmax temperature, in place of the suites'; 0 is greedy.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 100.0))]
+    pub temperature: Option<f64>,
+    /// Tokens of an answer, at most, in place of the suites'.
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    pub max_tokens: Option<u32>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl BenchmarkSchedule {
+    /// Whether the members are measured when `done` of `steps` steps are done.
+    pub fn is_due(&self, done: u32, steps: u32) -> bool {
+        done >= steps || self.every.is_some_and(|every| every > 0 && done.is_multiple_of(every))
+    }
+
+    /// The evaluation of `run` when `done` steps are done.
+    pub fn evaluation(&self, run: ExecutionId, done: u32, compute: Compute) -> EvaluationSpec {
+        EvaluationSpec::Benchmark {
+            suites: self.suites.clone(),
+            versions: Vec::new(),
+            run: Some(run),
+            step: Some(done),
+            base_model: None,
+            base: true,
+            n: self.n,
+            rows: self.rows,
+            prompts: self.prompts.clone(),
+            temperature: self.temperature,
+            top_p: None,
+            max_tokens: self.max_tokens,
+            compute,
+        }
+    }
 }
 
 /// Members that share a base model and an adapter shape.
@@ -97,6 +164,10 @@ pub fn resolve(document: &serde_json::Value, registry: &Registry) -> Result<RunC
         .and_then(|name| name.as_str())
         .map(|name| registry.get(name))
     {
+        Some(Ok(recipe)) if is_evaluation(recipe.name()) => {
+            let detail = format!("`{}` plans evaluations: POST /evaluations creates one", recipe.name());
+            return Err(Faults(vec![Fault::new("/recipe", detail)]));
+        }
         Some(Ok(recipe)) => Some(recipe),
         Some(Err(unknown)) => {
             let mut faults = vec![Fault::new("/recipe", unknown.to_string())];
@@ -112,6 +183,14 @@ pub fn resolve(document: &serde_json::Value, registry: &Registry) -> Result<RunC
                 format!("/populations/{}", pointer_token(name)),
                 format!("`{name}` is no name of a population: 1 to 63 of `a` to `z`, `0` to `9`, `_` and `-` are"),
             ));
+        }
+    }
+    let suites = document
+        .pointer("/benchmarks/suites")
+        .and_then(|suites| suites.as_array());
+    for (at, name) in suites.into_iter().flatten().enumerate() {
+        if let Some(Err(unknown)) = name.as_str().map(crate::benchmark::suite) {
+            faults.push(Fault::new(format!("/benchmarks/suites/{at}"), unknown.to_string()));
         }
     }
     Faults(faults).or(())?;

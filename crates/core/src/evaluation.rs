@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::id::{AttemptId, ExecutionId, MemberId, VersionId};
+use crate::{
+    id::{AttemptId, ExecutionId, MemberId, VersionId},
+    work::{BaseModel, Compute},
+};
 
 /// What an evaluation measures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -10,13 +13,50 @@ use crate::id::{AttemptId, ExecutionId, MemberId, VersionId};
 pub enum EvaluationSpec {
     /// Answers of versions to suites.
     Benchmark {
-        /// Suites by name.
+        /// Suites by name; each needs an imported dataset.
+        #[schemars(length(min = 1, max = 64))]
         suites: Vec<String>,
-        /// The versions; empty measures the base alone.
+        /// Exact weights to measure.
+        #[serde(default)]
         versions: Vec<VersionId>,
+        /// Measures every member of this run that lives, as well.
+        #[serde(default)]
+        run: Option<ExecutionId>,
+        /// The members of the run when this many steps were done, with their weights of then; left out, those of now.
+        #[serde(default)]
+        step: Option<u32>,
+        /// Measures a model without adapter, as well: a base, or a merged model's folder.
+        #[serde(default)]
+        base_model: Option<BaseModel>,
+        /// Measures the bases of the versions and of the run, as well.
+        #[serde(default = "yes")]
+        base: bool,
         /// Samples a row.
-        #[schemars(range(min = 1))]
+        #[serde(default = "one")]
+        #[schemars(range(min = 1, max = 10_000))]
         n: u32,
+        /// The first so many rows of each suite alone, for a quick look; scores are then not the published ones.
+        #[serde(default)]
+        #[schemars(range(min = 1))]
+        rows: Option<u32>,
+        /// The prompt style, in place of the suites': `azr`, `chat`, `completion` or `seedling`.
+        #[serde(default)]
+        prompts: Option<String>,
+        /// Softmax temperature, in place of the suites'; 0 is greedy.
+        #[serde(default)]
+        #[schemars(range(min = 0.0, max = 100.0))]
+        temperature: Option<f64>,
+        /// Nucleus, in place of the suites'.
+        #[serde(default)]
+        #[schemars(range(min = 0.0, max = 1.0))]
+        top_p: Option<f64>,
+        /// Tokens of an answer, at most, in place of the suites'.
+        #[serde(default)]
+        #[schemars(range(min = 1))]
+        max_tokens: Option<u32>,
+        /// How the engine computes.
+        #[serde(default)]
+        compute: Compute,
     },
     /// Teachers against students that have not met, on problems made for the purpose.
     CrossPlay {
@@ -53,6 +93,14 @@ pub enum EvaluationSpec {
         /// The attempt.
         attempt: AttemptId,
     },
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn one() -> u32 {
+    1
 }
 
 /// A side of a matchup.

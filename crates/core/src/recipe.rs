@@ -1,6 +1,7 @@
 //! A recipe is a pure function from what a run remembers and what its step has so far to everything that should exist now.
 
 pub mod azr;
+pub mod benchmark;
 mod plan;
 pub mod populora;
 mod problem_kind;
@@ -13,15 +14,16 @@ mod view;
 pub use plan::{Plan, PlanError, WorkItem};
 pub use problem_kind::ProblemKind;
 pub use record::{
-    ArchiveInsertionRecord, AttemptRecord, BirthRecord, DeathRecord, InsertionStatus, MatchupRecord, MemberRecord,
-    MetricRecord, ParentRelation, PopulationRecord, ProblemOutcomeRecord, ProblemRecord, RatingRecord, Records, Role,
-    VersionRecord, Winner,
+    ArchiveInsertionRecord, AttemptRecord, BenchmarkResultRecord, BenchmarkSampleRecord, BirthRecord, DeathRecord,
+    InsertionStatus, MatchupRecord, MemberRecord, MetricRecord, ParentRelation, PopulationRecord, ProblemOutcomeRecord,
+    ProblemRecord, RatingRecord, Records, Role, VersionRecord, Winner,
 };
-pub use registry::{Registry, UnknownRecipe};
+pub use registry::{Registry, UnknownRecipe, is_evaluation};
 pub use state::RunState;
 pub use view::{DatasetRow, Phase, StepView, Want, WorkState};
 
 pub use azr::Azr;
+pub use benchmark::{BenchmarkEvaluation, BenchmarkParameters, BenchmarkSubject, SuiteSlice};
 pub use populora::Populora;
 pub use selfplay::PoolFilter;
 

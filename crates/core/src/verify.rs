@@ -13,5 +13,6 @@ mod verdict;
 mod tests;
 
 pub use line::{LineError, read_line};
+pub(crate) use python_json::finite_spelling;
 pub use task::{Check, CodePair, JsonText, MathPair, Oracle, ProblemType, Proposal, Solution, Task, Tests, Tolerance};
 pub use verdict::{Complexity, Failure, Status, Verdict};

@@ -10,7 +10,7 @@ mod rollout;
 mod update;
 mod version;
 
-pub use benchmark::{BenchmarkPayload, BenchmarkResult};
+pub use benchmark::{BenchmarkPayload, BenchmarkResult, BenchmarkSample};
 pub use compute::{Compute, Dtype};
 pub use evolve::{EvolvePayload, EvolveResult};
 pub use key::{NotAPhase, WorkKey};

@@ -6,9 +6,10 @@ use uuid::Uuid;
 
 use crate::{
     artifact::Digest,
-    id::{AttemptId, MatchupId, MemberId, PopulationId, ProblemId, VersionId},
+    benchmark::{Graded, Score, SubjectRole},
+    id::{AttemptId, DatasetId, ExecutionId, MatchupId, MemberId, PopulationId, ProblemId, VersionId},
     verify::Status,
-    work::{BaseModel, LoraShape, WorkKey},
+    work::{BaseModel, BenchmarkSample, LoraShape, WorkKey},
 };
 
 /// Rows by table. Each is written once; writing it again changes nothing.
@@ -38,6 +39,12 @@ pub struct Records {
     pub insertions: Vec<ArchiveInsertionRecord>,
     /// Metrics of a step.
     pub metrics: Vec<MetricRecord>,
+    /// What subjects of an evaluation came to on a suite.
+    #[serde(default)]
+    pub benchmark_results: Vec<BenchmarkResultRecord>,
+    /// The samples behind them.
+    #[serde(default)]
+    pub benchmark_samples: Vec<BenchmarkSampleRecord>,
 }
 
 impl Records {
@@ -369,4 +376,56 @@ pub struct MetricRecord {
     pub member: Option<MemberId>,
     /// Values in the order of [`Recipe::metrics`](super::Recipe::metrics); NaN where there is none.
     pub values: Vec<f64>,
+}
+
+/// What a subject of an evaluation came to on a suite.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BenchmarkResultRecord {
+    /// The suite.
+    pub suite: String,
+    /// Which subject of the evaluation it is, from 0.
+    pub subject: u32,
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub role: SubjectRole,
+    /// The run that it belongs to.
+    pub run: Option<ExecutionId>,
+    /// The member of it.
+    pub member: Option<MemberId>,
+    /// Its exact weights.
+    pub version: Option<VersionId>,
+    /// Steps of the run that they have seen.
+    pub step: Option<u32>,
+    /// The frozen base.
+    pub base_model: BaseModel,
+    /// The rows.
+    pub dataset: DatasetId,
+    /// How it was asked.
+    pub protocol: serde_json::Value,
+    /// Samples a row.
+    pub n: u32,
+    /// Samples and right ones, row by row.
+    pub score: Score,
+    /// The same by the tests of the base benchmark alone, where they are counted apart.
+    pub base: Option<Score>,
+    /// Tokens generated.
+    pub completion_tokens: u64,
+    /// Time that generation took, over all its items, in seconds.
+    pub seconds: f64,
+}
+
+/// A graded sample of a benchmark.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BenchmarkSampleRecord {
+    /// The suite.
+    pub suite: String,
+    /// Which subject of the evaluation made it, from 0.
+    pub subject: u32,
+    /// The task.
+    pub task_id: String,
+    /// The sample.
+    pub sample: BenchmarkSample,
+    /// What its verdict says.
+    pub graded: Graded,
 }

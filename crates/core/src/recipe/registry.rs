@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{Azr, Populora, Recipe};
+use super::{Azr, BenchmarkEvaluation, Populora, Recipe};
 use crate::fault::nearest;
 
 /// Recipes by name.
@@ -21,7 +21,7 @@ pub struct UnknownRecipe {
 impl Registry {
     /// The recipes that Lyceum ships.
     pub fn shipped() -> Self {
-        Self::default().with(Populora).with(Azr)
+        Self::default().with(Populora).with(Azr).with(BenchmarkEvaluation)
     }
 
     /// The registry with `recipe` in it.
@@ -44,15 +44,20 @@ impl Registry {
         })
     }
 
-    /// All names, in order.
+    /// The names of those that runs may have, in order.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.0.keys().copied()
+        self.0.keys().copied().filter(|name| !is_evaluation(name))
     }
 
     /// All recipes, by name.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Recipe>> {
         self.0.values()
     }
+}
+
+/// Whether a name is that of a planner of evaluations, which no run may have.
+pub fn is_evaluation(name: &str) -> bool {
+    name.starts_with("evaluation/")
 }
 
 #[cfg(test)]

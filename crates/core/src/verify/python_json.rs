@@ -3,7 +3,7 @@
 /// The same text with the bare word `Infinity` spelled `1e999`; `None` if it holds none.
 ///
 /// Words inside strings are left alone. `NaN` has no such spelling and stays invalid.
-pub(super) fn finite_spelling(text: &str) -> Option<String> {
+pub(crate) fn finite_spelling(text: &str) -> Option<String> {
     const WORD: &str = "Infinity";
     let mut spelled = String::new();
     let mut copied = 0;

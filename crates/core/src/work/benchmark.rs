@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AdapterRef, BaseModel, Compute, Sampling};
-use crate::{artifact::Digest, id::DatasetId};
+use super::{AdapterRef, BaseModel, Compute, FinishReason, RolloutUsage, Sampling};
+use crate::id::DatasetId;
 
 /// Answers of one version to a slice of a suite; its samples are graded as `verify` items.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,25 +25,47 @@ pub struct BenchmarkPayload {
     /// The version measured; none is the base alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapter: Option<AdapterRef>,
-    /// The prompt set that the rows are put to the model in.
+    /// The style that the rows are put to the model in: a file of `configs/benchmarks/prompts`.
     pub prompts: String,
     /// How tokens are drawn.
     pub sampling: Sampling,
     /// Samples a row.
     pub n: u32,
-    /// Seed of the samples.
+    /// Seed of the samples: that of a row is derived from it and the row's number.
     pub seed: u64,
 }
 
 /// The samples of a slice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BenchmarkResult {
-    /// The samples, one line of JSON each: `task_id`, `sample`, `completion`, `solution`.
-    pub samples: Digest,
-    /// How many there are.
-    pub count: u64,
-    /// Tokens generated.
-    pub completion_tokens: u64,
-    /// Wall-clock time, in seconds.
-    pub seconds: f64,
+    /// The samples, by row and then by number.
+    pub samples: Vec<BenchmarkSample>,
+    /// SHA-256 of the prompt style, in hex.
+    pub prompts_sha256: String,
+    /// SHA-256 of the model's chat template, in hex, where prompts went through it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chat_template_sha256: Option<String>,
+    /// What it cost.
+    pub usage: RolloutUsage,
+}
+
+/// One answer of a model to a row of a suite.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BenchmarkSample {
+    /// The row of the suite, from 0.
+    pub row: u32,
+    /// Which sample of the row, from 0.
+    pub sample: u32,
+    /// What the model wrote.
+    pub text: String,
+    /// Why it ended.
+    pub finish_reason: FinishReason,
+    /// Its length in tokens.
+    pub tokens: u32,
+    /// The solution in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub solution: Option<String>,
+    /// Why there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }

@@ -1,0 +1,29 @@
+//! Benchmarks: what is asked, how answers are found and judged, and what the judgements come to.
+//!
+//! A [`Suite`] is one file of `configs/benchmarks`. Its reader makes [`BenchmarkRow`]s out of the suite's own file; a row and a
+//! [`PromptStyle`] make a prompt; a row and a completion make a [`Task`](crate::verify::Task) for the verifier; verdicts make a
+//! [`Score`], and scores the papers' table.
+
+pub mod evalplus;
+mod extract;
+mod grade;
+pub mod lm_eval;
+mod pass_at_k;
+mod prompt;
+pub mod reader;
+mod row;
+pub mod samples;
+mod score;
+mod spread;
+mod suite;
+mod table;
+
+pub use extract::{code_of, mathematics_of};
+pub use grade::{Graded, Submission, graded, task};
+pub use pass_at_k::pass_at_k;
+pub use prompt::{PromptStyle, UnknownPrompts, prompt_styles};
+pub use row::{BenchmarkRow, Question};
+pub use score::{CurvePoint, Score};
+pub use spread::Spread;
+pub use suite::{Group, Protocol, Suite, SuiteError, UnknownSuite, shipped_suites, suite};
+pub use table::{Average, Cell, Subject, SubjectRole, Summary, Table, TableRow};

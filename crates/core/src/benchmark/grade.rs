@@ -1,0 +1,180 @@
+//! From a solution to a task for the verifier, and from its verdict to what counts.
+
+use serde::{Deserialize, Serialize};
+
+use super::{BenchmarkRow, PromptStyle, Question};
+use crate::{
+    verify::{Check, JsonText, MathPair, Oracle, Solution, Status, Task, Tests, Tolerance, Verdict},
+    work::FinishReason,
+};
+
+/// What somebody submits for a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Submission {
+    /// A whole program, or an answer.
+    Solution(String),
+    /// What follows the prompt of a completion suite; for others a whole program, or a text with an answer in it.
+    Completion(String),
+    /// What a model wrote, in which the solution has to be found.
+    Response(String),
+}
+
+impl Submission {
+    /// The solution in it.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn solution(&self, row: &BenchmarkRow) -> Result<String, String> {
+        match (self, &row.oracle) {
+            (Self::Solution(text), Question::Math { .. })
+            | (Self::Completion(text) | Self::Response(text), Question::Math { .. }) => {
+                super::mathematics_of(text).ok_or_else(|| "there is no answer in it".to_owned())
+            }
+            (Self::Solution(text), _) => Ok(text.clone()),
+            (Self::Completion(text), Question::Script { .. }) => Ok(format!("{}{text}", row.question)),
+            (Self::Completion(text), Question::Reference { .. }) if row.task_id.starts_with("HumanEval/") => {
+                Ok(format!("{}{text}", row.question))
+            }
+            (Self::Completion(text), _) => Ok(text.clone()),
+            (Self::Response(text), Question::CodeO { .. } | Question::CodeI { .. } | Question::CodeF { .. }) => {
+                let seedling = PromptStyle::shipped("seedling").map_err(|error| error.to_string())?;
+                seedling.solution(row, text, FinishReason::Stop)
+            }
+            (Self::Response(text), oracle) => {
+                let prompt = match oracle {
+                    Question::Script { .. } => Some(row.question.as_str()),
+                    Question::Reference { .. } if row.task_id.starts_with("HumanEval/") => Some(row.question.as_str()),
+                    _ => None,
+                };
+                Ok(super::code_of(text, oracle.entry_point(), prompt))
+            }
+        }
+    }
+}
+
+/// What the verifier is asked about a solution.
+///
+/// # Errors
+/// A row whose JSON is damaged.
+pub fn task(row: &BenchmarkRow, id: String, solution: String) -> Result<Task, String> {
+    let tests = |entry_point: Option<&String>, oracle| Tests {
+        program: solution.clone(),
+        entry_point: entry_point.cloned(),
+        oracle,
+    };
+    let check: Check = match &row.oracle {
+        Question::Script { entry_point, test } => tests(
+            Some(entry_point),
+            Oracle::Script {
+                test: test.clone(),
+                prompt: Some(row.question.clone()),
+            },
+        )
+        .into(),
+        Question::Reference {
+            entry_point,
+            reference,
+            base_inputs,
+            plus_inputs,
+            atol,
+        } => {
+            let inputs = base_inputs
+                .iter()
+                .chain(plus_inputs)
+                .map(|input| JsonText::new(input.clone()));
+            let inputs = inputs
+                .collect::<Result<_, _>>()
+                .map_err(|error| format!("{}: an input is not JSON: {error}", row.task_id))?;
+            tests(
+                Some(entry_point),
+                Oracle::Reference {
+                    inputs,
+                    reference: reference.clone(),
+                    atol: Tolerance::new(*atol).unwrap_or_default(),
+                    task_id: Some(row.task_id.clone()),
+                },
+            )
+            .into()
+        }
+        Question::LiveCodeBench {
+            entry_point,
+            public_test_cases,
+            private_test_cases,
+            ..
+        } => tests(
+            entry_point.as_ref(),
+            Oracle::LiveCodeBench {
+                public: public_test_cases.clone(),
+                private: private_test_cases.clone(),
+            },
+        )
+        .into(),
+        Question::Math { gold } => MathPair {
+            gold: gold.clone(),
+            answer: solution,
+        }
+        .into(),
+        Question::CodeO { program, input } => Solution::Output {
+            program: program.clone(),
+            input: input.clone(),
+            answer: solution,
+        }
+        .into(),
+        Question::CodeI { program, output } => Solution::Input {
+            program: program.clone(),
+            output: output.clone(),
+            answer: solution,
+        }
+        .into(),
+        Question::CodeF { pairs, .. } => Solution::Function {
+            pairs: pairs.clone(),
+            answer: solution,
+        }
+        .into(),
+    };
+    Ok(Task { id, check })
+}
+
+/// What a verdict says about a sample.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Graded {
+    /// Whether it is right: for EvalPlus' suites by the base tests and the added ones.
+    pub correct: bool,
+    /// EvalPlus' suites: whether it is right by the base tests alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_correct: Option<bool>,
+    /// How its execution ended.
+    pub status: Status,
+    /// Why it is not right.
+    pub reason: String,
+}
+
+/// What `verdict` says about a sample of `row`.
+pub fn graded(row: &BenchmarkRow, verdict: &Verdict) -> Graded {
+    let base_correct = row.oracle.base_tests().map(|base| {
+        verdict.total.is_some()
+            && verdict
+                .failures
+                .as_ref()
+                .is_none_or(|failures| failures.iter().all(|failure| failure.index >= base))
+            && (verdict.correct == Some(true) || verdict.failures.is_some())
+    });
+    Graded {
+        correct: verdict.correct == Some(true),
+        base_correct,
+        status: verdict.status,
+        reason: verdict.reason.clone(),
+    }
+}
+
+impl Graded {
+    /// A sample in which no solution was found.
+    pub fn unreadable(row: &BenchmarkRow, reason: String) -> Self {
+        Self {
+            correct: false,
+            base_correct: row.oracle.base_tests().map(|_| false),
+            status: Status::Malformed,
+            reason,
+        }
+    }
+}

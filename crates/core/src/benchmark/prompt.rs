@@ -1,0 +1,335 @@
+//! Putting a row to a model, and reading what comes back.
+
+use minijinja::{Environment, UndefinedBehavior, context};
+use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
+
+use super::{BenchmarkRow, Question, Suite, code_of, mathematics_of};
+use crate::{
+    prompt::{Pair, PromptError, PromptSet, Style},
+    verify::ProblemType,
+    work::{FinishReason, Message, Prompt},
+};
+
+/// A way to put questions: one file of `configs/benchmarks/prompts`.
+#[derive(Debug)]
+pub struct PromptStyle {
+    name: String,
+    style: Style,
+    environment: Environment<'static>,
+    self_play: Option<PromptSet>,
+    stop: Vec<String>,
+    stop_math: Vec<String>,
+    sha256: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Described {
+    style: Style,
+    /// The set of `configs/prompts` whose frame goes round each prompt.
+    frame: Option<String>,
+    code: Option<String>,
+    math: Option<String>,
+    /// The set of `configs/prompts` that problems of self-play are put in.
+    self_play: Option<String>,
+    #[serde(default)]
+    stop: Vec<String>,
+    #[serde(default)]
+    stop_math: Vec<String>,
+}
+
+/// A style that is not there, or cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no prompt style `{name}`{detail}: valid are {known}")]
+pub struct UnknownPrompts {
+    name: String,
+    detail: String,
+    known: String,
+}
+
+macro_rules! shipped {
+    ($($name:literal),+ $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../../configs/benchmarks/prompts/", $name, ".toml")))),+]
+    };
+}
+
+const SHIPPED: &[(&str, &str)] = shipped!["azr", "chat", "completion", "seedling"];
+
+/// The names of the styles.
+pub fn prompt_styles() -> impl Iterator<Item = &'static str> {
+    SHIPPED.iter().map(|(name, _)| *name)
+}
+
+impl PromptStyle {
+    /// The style called `name`.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn shipped(name: &str) -> Result<Self, UnknownPrompts> {
+        let unknown = |detail: String| UnknownPrompts {
+            name: name.to_owned(),
+            detail,
+            known: prompt_styles().collect::<Vec<_>>().join(", "),
+        };
+        let found = SHIPPED.iter().find(|(known, _)| *known == name);
+        let (_, text) = found.ok_or_else(|| unknown(String::new()))?;
+        let described: Described = toml::from_str(text).map_err(|error| unknown(format!(" ({error})")))?;
+        Self::compile(name, text, described).map_err(|error| unknown(format!(" ({error})")))
+    }
+
+    fn compile(name: &str, text: &str, described: Described) -> Result<Self, PromptError> {
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        let mut hash = Sha256::new().chain_update(text);
+        let frame = match described.frame.as_deref() {
+            None => "{{ content }}",
+            Some("azr") => include_str!("../../../../configs/prompts/azr/frame.jinja"),
+            Some(other) => return Err(PromptError::Missing(other.to_owned())),
+        };
+        hash.update(frame);
+        let templates = [
+            ("code", described.code),
+            ("math", described.math),
+            ("frame", Some(frame.to_owned())),
+        ];
+        for (template, text) in templates {
+            let Some(text) = text else { continue };
+            environment
+                .add_template_owned(template, text)
+                .map_err(|error| template_error(template, &error))?;
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            style: described.style,
+            environment,
+            self_play: described.self_play.as_deref().map(PromptSet::shipped).transpose()?,
+            stop: described.stop,
+            stop_math: described.stop_math,
+            sha256: format!("{:x}", hash.finalize()),
+        })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// SHA-256 of its file and frame, in hex.
+    pub fn sha256(&self) -> &str {
+        &self.sha256
+    }
+
+    /// Why rows of `suite` cannot be put in this style, if they cannot.
+    pub fn misfit(&self, suite: &Suite) -> Option<String> {
+        let wants_self_play = matches!(suite.format, super::suite::Format::SelfPlay {});
+        (wants_self_play != self.self_play.is_some()).then(|| {
+            format!(
+                "the rows of `{}` are {} self-play, which the prompt style `{}` is {}for",
+                suite.name,
+                if wants_self_play {
+                    "problems of"
+                } else {
+                    "not problems of"
+                },
+                self.name,
+                if wants_self_play { "not " } else { "" },
+            )
+        })
+    }
+
+    /// The prompt for a row.
+    ///
+    /// # Errors
+    /// A style that has no template for rows of this kind.
+    pub fn render(&self, row: &BenchmarkRow) -> Result<Prompt, PromptError> {
+        if let Some(set) = &self.self_play {
+            let rendered = match &row.oracle {
+                Question::CodeO { program, input } => set.solve_output(program, input),
+                Question::CodeI { program, output } => set.solve_input(program, output),
+                Question::CodeF { message, pairs } => set.solve_function(message, &shown(pairs)),
+                _ => Err(PromptError::Missing(format!("{} of `{}`", row.task_id, self.name))),
+            };
+            return rendered.map(|rendered| rendered.prompt);
+        }
+        let (template, starter_code) = match &row.oracle {
+            Question::Math { .. } => ("math", ""),
+            Question::LiveCodeBench { starter_code, .. } => ("code", starter_code.as_str()),
+            Question::Script { .. } | Question::Reference { .. } => ("code", ""),
+            _ => return Err(PromptError::Missing(format!("{} of `{}`", row.task_id, self.name))),
+        };
+        let content = self.text(
+            template,
+            context! {
+                question => row.question.trim_end_matches('\n'),
+                starter_code,
+                reads_input => matches!(row.oracle, Question::LiveCodeBench { entry_point: None, .. }),
+                entry_point => row.oracle.entry_point().unwrap_or_default(),
+            },
+        )?;
+        let text = self.text("frame", context! { content })?;
+        Ok(match self.style {
+            Style::Base => Prompt::Text(text),
+            Style::Chat => Prompt::Messages(vec![Message {
+                role: "user".to_owned(),
+                content: text,
+            }]),
+        })
+    }
+
+    /// Texts that end a completion.
+    pub fn stops(&self, suite: &Suite) -> Vec<String> {
+        match (&self.self_play, suite.group) {
+            (Some(set), _) => set.grammar.solver_stops(),
+            (None, super::Group::Math) => self.stop_math.clone(),
+            (None, _) => self.stop.clone(),
+        }
+    }
+
+    /// The solution in a completion: a program, or an answer.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn solution(&self, row: &BenchmarkRow, completion: &str, finish: FinishReason) -> Result<String, String> {
+        let problem = match &row.oracle {
+            Question::Script { entry_point, .. } => {
+                return Ok(code_of(completion, Some(entry_point), Some(&row.question)));
+            }
+            Question::Reference { entry_point, .. } => {
+                let prompt = row.task_id.starts_with("HumanEval/").then_some(row.question.as_str());
+                return Ok(code_of(completion, Some(entry_point), prompt));
+            }
+            Question::LiveCodeBench { .. } => return Ok(code_of(completion, None, None)),
+            Question::Math { .. } => {
+                return mathematics_of(completion).ok_or_else(|| "there is no answer in it".to_owned());
+            }
+            Question::CodeO { .. } => ProblemType::CodeO,
+            Question::CodeI { .. } => ProblemType::CodeI,
+            Question::CodeF { .. } => ProblemType::CodeF,
+        };
+        match &self.self_play {
+            Some(set) => set.grammar.answer(problem, completion, finish, set.opening()),
+            None => Err(format!("the prompt style `{}` has no answers of self-play", self.name)),
+        }
+    }
+
+    fn text(&self, template: &str, context: minijinja::Value) -> Result<String, PromptError> {
+        let found = self.environment.get_template(template);
+        let found = found.map_err(|_| PromptError::Missing(format!("{template} of `{}`", self.name)))?;
+        found.render(context).map_err(|error| template_error(template, &error))
+    }
+}
+
+/// The pairs that a solver is shown: the first half, rounded up, as in self-play.
+fn shown(pairs: &[(String, String)]) -> Vec<Pair> {
+    let pair = |(input, output): &(String, String)| Pair {
+        input: input.clone(),
+        output: output.clone(),
+    };
+    pairs[..pairs.len().div_ceil(2)].iter().map(pair).collect()
+}
+
+fn template_error(name: &str, error: &minijinja::Error) -> PromptError {
+    PromptError::Template {
+        name: name.to_owned(),
+        detail: error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::benchmark::{shipped_suites, suite};
+
+    fn row(oracle: Question) -> BenchmarkRow {
+        BenchmarkRow {
+            task_id: "HumanEval/0".to_owned(),
+            question: "def add(a, b):\n    \"\"\"Adds {{ both }}.\"\"\"\n".to_owned(),
+            canonical: None,
+            oracle,
+            tags: Default::default(),
+        }
+    }
+
+    fn script() -> Question {
+        Question::Script {
+            entry_point: "add".to_owned(),
+            test: "def check(candidate): pass".to_owned(),
+        }
+    }
+
+    #[test]
+    fn every_style_puts_the_rows_of_every_suite_that_it_fits() {
+        let of = |suite: &Suite| match &suite.format {
+            super::super::suite::Format::HumanEval {} | super::super::suite::Format::EvalPlus {} => script(),
+            super::super::suite::Format::LiveCodeBench {} => Question::LiveCodeBench {
+                entry_point: None,
+                starter_code: String::new(),
+                public_test_cases: None,
+                private_test_cases: None,
+            },
+            super::super::suite::Format::Math { .. } => Question::Math { gold: "1".to_owned() },
+            super::super::suite::Format::SelfPlay {} => Question::CodeO {
+                program: "def f(a):\n return a".to_owned(),
+                input: "1".to_owned(),
+            },
+        };
+        for name in prompt_styles() {
+            let style = PromptStyle::shipped(name).unwrap();
+            for suite in shipped_suites() {
+                let prompt = style.render(&row(of(suite)));
+                assert_eq!(
+                    prompt.is_ok(),
+                    style.misfit(suite).is_none(),
+                    "{name} and {}",
+                    suite.name
+                );
+            }
+        }
+        assert!(
+            PromptStyle::shipped("rhyme")
+                .unwrap_err()
+                .to_string()
+                .contains("azr, chat")
+        );
+    }
+
+    #[test]
+    fn a_question_stands_in_its_prompt_as_it_is() {
+        let Prompt::Text(text) = PromptStyle::shipped("completion")
+            .unwrap()
+            .render(&row(script()))
+            .unwrap()
+        else {
+            panic!("a text")
+        };
+        assert_eq!(text, "def add(a, b):\n    \"\"\"Adds {{ both }}.\"\"\"");
+        let Prompt::Messages(messages) = PromptStyle::shipped("chat").unwrap().render(&row(script())).unwrap() else {
+            panic!("messages")
+        };
+        assert!(messages[0].content.contains("`add`") && messages[0].content.contains("{{ both }}"));
+        let azr = PromptStyle::shipped("azr").unwrap();
+        let Prompt::Text(text) = azr.render(&row(script())).unwrap() else {
+            panic!("a text")
+        };
+        assert!(text.ends_with("Assistant: <think>"), "{text}");
+        assert_ne!(azr.sha256(), PromptStyle::shipped("chat").unwrap().sha256());
+    }
+
+    #[test]
+    fn answers_are_found_as_the_suite_says() {
+        let azr = PromptStyle::shipped("azr").unwrap();
+        let said = "It is easy.</think> <answer>```python\ndef add(a, b):\n    return a + b\n```</answer>";
+        let program = azr.solution(&row(script()), said, FinishReason::Stop).unwrap();
+        assert_eq!(program, "def add(a, b):\n    return a + b");
+        let math = row(Question::Math { gold: "1".to_owned() });
+        assert_eq!(azr.solution(&math, r"so \boxed{7}", FinishReason::Length).unwrap(), "7");
+        assert!(
+            azr.solution(&math, "I cannot say anything at all about this one", FinishReason::Stop)
+                .is_err()
+        );
+        let held_out = suite("held-out-seedling").unwrap();
+        let seedling = PromptStyle::shipped("seedling").unwrap();
+        assert!(azr.misfit(held_out).is_some() && seedling.misfit(held_out).is_none());
+    }
+}

@@ -1,0 +1,223 @@
+//! Reading a suite's own file, line by line. What is wrong is named by its line, all of it at once, and then nothing is read.
+
+mod evalplus;
+mod humaneval;
+mod line;
+mod livecodebench;
+mod mathematics;
+mod selfplay;
+
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    fmt,
+    io::{self, Read as _},
+};
+
+use super::{
+    BenchmarkRow, Suite,
+    suite::{Expect, Format},
+};
+use line::Line;
+
+pub use livecodebench::{NotADate, Window};
+
+/// What is wrong with a line of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineFault {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong and what would be valid.
+    pub detail: String,
+}
+
+/// A file that was refused, with every fault of it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct Refused {
+    /// The faults, in the order of their lines.
+    pub faults: Vec<LineFault>,
+}
+
+/// Faults that a message lists.
+const LISTED: usize = 20;
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, LineFault { line, detail }) in self.faults.iter().take(LISTED).enumerate() {
+            write!(f, "{}line {line}: {detail}", if index == 0 { "" } else { "\n" })?;
+        }
+        match self.faults.len().saturating_sub(LISTED) {
+            0 => Ok(()),
+            more => write!(f, "\nand {more} more lines"),
+        }
+    }
+}
+
+/// The rows of a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SuiteRows {
+    /// The rows, in the file's order.
+    pub rows: Vec<BenchmarkRow>,
+    /// Rows that the window of dates left out.
+    pub outside: usize,
+    /// What a person should know, such as that rows are missing.
+    pub notices: Vec<String>,
+}
+
+/// Reads a file of `suite`: a JSON object a line, in UTF-8.
+///
+/// # Errors
+/// Every line that is no row of the suite.
+pub fn read(suite: &Suite, bytes: &[u8], window: &Window) -> Result<SuiteRows, Refused> {
+    let mut rows = Vec::new();
+    let mut outside = 0;
+    let mut faults = Vec::new();
+    let mut first_lines: HashMap<String, usize> = HashMap::new();
+    for (number, line) in lines(bytes) {
+        let mut refuse = |detail: String| faults.push(LineFault { line: number, detail });
+        let read = Line::read(line).and_then(|line| {
+            let row = row(suite, &line, rows.len() + outside)?;
+            Ok((row, window.takes(&line)?))
+        });
+        match read {
+            Ok((row, is_inside)) => {
+                if let Some(first) = first_lines.insert(row.task_id.clone(), number) {
+                    refuse(format!("task_id `{}` stands on line {first} already", row.task_id));
+                }
+                if is_inside {
+                    rows.push(row);
+                } else {
+                    outside += 1;
+                }
+            }
+            Err(detail) => refuse(detail),
+        }
+    }
+    if !faults.is_empty() {
+        hint(suite, bytes, &mut faults);
+        return Err(Refused { faults });
+    }
+    if rows.is_empty() {
+        let detail = match outside {
+            0 => format!("the file is empty; `{}` has a JSON object on each line", suite.name),
+            _ => format!("all {outside} rows are outside of the window of dates"),
+        };
+        return Err(Refused {
+            faults: vec![LineFault { line: 1, detail }],
+        });
+    }
+    let mut notices = Vec::new();
+    if let Some(complete) = suite.rows.filter(|&complete| complete as usize != rows.len()) {
+        notices.push(format!(
+            "{} has {complete} rows and this file {}: scores on it are not the published ones",
+            suite.title,
+            rows.len()
+        ));
+    }
+    Ok(SuiteRows { rows, outside, notices })
+}
+
+/// The file as text: unpacked, where it is gzip.
+///
+/// # Errors
+/// A damaged gzip.
+pub fn unpacked(bytes: &[u8]) -> io::Result<Cow<'_, [u8]>> {
+    if !bytes.starts_with(&[0x1f, 0x8b]) {
+        return Ok(Cow::Borrowed(bytes));
+    }
+    let mut text = Vec::new();
+    flate2::read::MultiGzDecoder::new(bytes).read_to_end(&mut text)?;
+    Ok(Cow::Owned(text))
+}
+
+/// Lines that are not blank, with their numbers from 1.
+pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    (1..)
+        .zip(bytes.split(|byte| *byte == b'\n'))
+        .filter(|(_, line)| !line.trim_ascii().is_empty())
+}
+
+fn row(suite: &Suite, line: &Line, index: usize) -> Result<BenchmarkRow, String> {
+    let row = match &suite.format {
+        Format::HumanEval {} => humaneval::row(line),
+        Format::EvalPlus {} => evalplus::row(line),
+        Format::LiveCodeBench {} => livecodebench::row(line),
+        Format::Math {
+            question,
+            gold,
+            id,
+            tags,
+        } => mathematics::row(&suite.name, line, index, question, gold, id, tags),
+        Format::SelfPlay {} => selfplay::row(line),
+    }?;
+    expected(&suite.expect, line)?;
+    Ok(row)
+}
+
+fn expected(expect: &Expect, line: &Line) -> Result<(), String> {
+    for name in &expect.required {
+        if !line.has(name) {
+            return Err(format!("missing field `{name}`"));
+        }
+    }
+    for name in &expect.absent {
+        if line.has(name) {
+            return Err(format!("field `{name}` does not belong to a row of this suite"));
+        }
+    }
+    for name in &expect.numeric {
+        let text = line.plain(name)?;
+        if text.trim().parse::<f64>().is_err() {
+            return Err(format!(
+                "field `{name}` is `{text}`, and the answers of this suite are numbers"
+            ));
+        }
+    }
+    let said = |name: &str| line.has(name).then(|| line.plain(name)).transpose();
+    for name in &expect.empty {
+        if let Some(text) = said(name)?.filter(|text| !text.is_empty()) {
+            return Err(format!(
+                "field `{name}` is `{text}`, and in this suite's rows it is empty"
+            ));
+        }
+    }
+    for (name, start) in &expect.prefix {
+        if let Some(text) = said(name)?.filter(|text| !text.starts_with(start)) {
+            return Err(format!(
+                "field `{name}` is `{text}`, and in this suite it begins with `{start}`"
+            ));
+        }
+    }
+    for (name, part) in &expect.contains {
+        if let Some(text) = said(name)?.filter(|text| !text.contains(part)) {
+            return Err(format!(
+                "field `{name}` is `{text}`, and in this suite it holds `{part}`"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Says with the first fault whose file this may be, if not this suite's.
+fn hint(suite: &Suite, bytes: &[u8], faults: &mut [LineFault]) {
+    let Some(fault) = faults.first_mut() else { return };
+    let Some((_, text)) = lines(bytes).find(|(number, _)| *number == fault.line) else {
+        return;
+    };
+    let Ok(line) = Line::read(text) else { return };
+    let fitting: Vec<&str> = super::shipped_suites()
+        .iter()
+        .filter(|other| other.name != suite.name && row(other, &line, 0).is_ok())
+        .map(|other| other.name.as_str())
+        .collect();
+    if !fitting.is_empty() && row(suite, &line, 0).is_err() {
+        fault.detail.push_str(&format!(
+            " (this looks like a row of `{}`, not of `{}`)",
+            fitting.join("` or `"),
+            suite.name
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests;

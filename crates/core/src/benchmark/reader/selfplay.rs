@@ -1,0 +1,60 @@
+//! Problems of self-play with their answers known, as `lyceum-worker held-out` writes them.
+
+use super::line::Line;
+use crate::{
+    benchmark::{BenchmarkRow, Question},
+    verify::{CodePair, ProblemType},
+};
+
+pub(super) fn row(line: &Line) -> Result<BenchmarkRow, String> {
+    let task_id = line.filled("task_id")?;
+    let problem: ProblemType = line.get("type")?;
+    let program = line.filled("program")?;
+    let (question, canonical, oracle) = match problem {
+        ProblemType::CodeO => {
+            let input = line.text("input")?;
+            let output = line.filled("output")?;
+            (
+                format!("{program}\n# f({input}) = ?"),
+                output,
+                Question::CodeO { program, input },
+            )
+        }
+        ProblemType::CodeI => {
+            let output = line.filled("output")?;
+            let input = line.text("input")?;
+            (
+                format!("{program}\n# f(?) = {output}"),
+                input,
+                Question::CodeI { program, output },
+            )
+        }
+        ProblemType::CodeF => {
+            let message = line.filled("message")?;
+            let pairs: Vec<CodePair> = line.get("pairs")?;
+            if pairs.is_empty() {
+                return Err("field `pairs` has no pair of an input and an output".to_owned());
+            }
+            let shown: Vec<String> = pairs
+                .iter()
+                .map(|(input, output)| format!("f({input}) = {output}"))
+                .collect();
+            (
+                format!("{message}\n{}", shown.join("\n")),
+                program,
+                Question::CodeF { message, pairs },
+            )
+        }
+    };
+    let mut tags = std::collections::BTreeMap::from([("type".to_owned(), problem.name().to_owned())]);
+    if line.has("level") {
+        tags.insert("level".to_owned(), line.plain("level")?);
+    }
+    Ok(BenchmarkRow {
+        task_id,
+        question,
+        canonical: Some(canonical),
+        oracle,
+        tags,
+    })
+}

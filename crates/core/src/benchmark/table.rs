@@ -1,0 +1,248 @@
+//! The papers' table: subjects down, suites across, averages at the end (PopuLoRA, Table 3).
+
+mod csv;
+mod markdown;
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+use super::{Group, Spread, suite};
+
+/// Whose scores a row has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subject {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub role: SubjectRole,
+    /// The member of the run, where it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member: Option<uuid::Uuid>,
+}
+
+/// What a subject is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SubjectRole {
+    /// The frozen base without adapter.
+    Base,
+    /// A member of the run that this one is compared with.
+    Baseline,
+    /// Who solves.
+    Student,
+    /// Who proposes.
+    Teacher,
+    /// Who does both.
+    Member,
+}
+
+impl SubjectRole {
+    /// The name used in SQL and in the API.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Base => "base",
+            Self::Baseline => "baseline",
+            Self::Student => "student",
+            Self::Teacher => "teacher",
+            Self::Member => "member",
+        }
+    }
+
+    /// The role of that name; who plays anything else, or several roles, is a member.
+    pub fn of(roles: &[impl AsRef<str>]) -> Self {
+        match roles {
+            [role] if role.as_ref() == "student" => Self::Student,
+            [role] if role.as_ref() == "teacher" => Self::Teacher,
+            [role] if role.as_ref() == "base" => Self::Base,
+            [role] if role.as_ref() == "baseline" => Self::Baseline,
+            _ => Self::Member,
+        }
+    }
+}
+
+/// A score.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// Mean pass@1 over the rows, from 0 to 1.
+    pub pass_at_1: f64,
+    /// Its standard error over the rows.
+    pub standard_error: f64,
+}
+
+/// Averages of a row over suites. An average is there when each suite of the table that belongs to it has a score.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Average {
+    /// Over the suites of code.
+    pub code: Option<f64>,
+    /// Over the suites of mathematics.
+    pub math: Option<f64>,
+    /// Of the two, or the one that there is.
+    pub overall: Option<f64>,
+}
+
+/// A row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TableRow {
+    /// Whose it is.
+    pub subject: Subject,
+    /// Scores by suite.
+    pub scores: BTreeMap<String, Cell>,
+    /// Averages.
+    pub average: Average,
+}
+
+/// What the members come to, suite by suite.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Whom it is over: `population`, `students` or `teachers`.
+    pub over: String,
+    /// Mean, deviation over members, worst and best, by suite. Worst and best are chosen on the test set: bounds, not members
+    /// that anybody could have picked beforehand.
+    pub scores: BTreeMap<String, Spread>,
+    /// Averages of the means.
+    pub mean: Average,
+    /// Averages of the worst of each suite.
+    pub worst: Average,
+    /// Averages of the best of each suite: an upper bound that was selected on the test set.
+    pub best: Average,
+}
+
+/// The table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Table {
+    /// Suites by name, in the order of columns.
+    pub suites: Vec<String>,
+    /// One row a subject: base, baseline, then members.
+    pub rows: Vec<TableRow>,
+    /// Over all members, over students and over teachers; those that there are.
+    pub summaries: Vec<Summary>,
+    /// The student with the highest overall average.
+    pub best_student: Option<String>,
+    /// The teacher with the highest overall average.
+    pub best_teacher: Option<String>,
+    /// What a reader must know about it.
+    pub notes: Vec<String>,
+}
+
+impl Table {
+    /// The table of `scores`: each a subject, a suite and its score. Of two for one place the later counts.
+    pub fn of(scores: impl IntoIterator<Item = (Subject, String, Cell)>) -> Self {
+        let mut rows: Vec<TableRow> = Vec::new();
+        for (subject, suite, cell) in scores {
+            let at = rows.iter().position(|row| row.subject == subject).unwrap_or_else(|| {
+                rows.push(TableRow {
+                    subject,
+                    scores: BTreeMap::new(),
+                    average: Average::default(),
+                });
+                rows.len() - 1
+            });
+            rows[at].scores.insert(suite, cell);
+        }
+        let mut suites: Vec<String> = rows.iter().flat_map(|row| row.scores.keys().cloned()).collect();
+        suites.sort_by_key(|name| (suite(name).map_or(u32::MAX, |suite| suite.order), name.clone()));
+        suites.dedup();
+        for row in &mut rows {
+            row.average = Average::of(&suites, |name| row.scores.get(name).map(|cell| cell.pass_at_1));
+        }
+        rows.sort_by(|a, b| (a.subject.role, &a.subject.name).cmp(&(b.subject.role, &b.subject.name)));
+        let is_member = |row: &&TableRow| !matches!(row.subject.role, SubjectRole::Base | SubjectRole::Baseline);
+        let members: Vec<&TableRow> = rows.iter().filter(is_member).collect();
+        let of_role = |role| {
+            members
+                .iter()
+                .copied()
+                .filter(|row| row.subject.role == role)
+                .collect::<Vec<_>>()
+        };
+        let (students, teachers) = (of_role(SubjectRole::Student), of_role(SubjectRole::Teacher));
+        let mut summaries = Vec::new();
+        for (over, of) in [
+            ("population", &members),
+            ("students", &students),
+            ("teachers", &teachers),
+        ] {
+            if !of.is_empty() && (over == "population" || of.len() < members.len()) {
+                summaries.push(Summary::of(over, &suites, of));
+            }
+        }
+        Self {
+            best_student: best(&students),
+            best_teacher: best(&teachers),
+            summaries,
+            notes: vec![
+                "worst and best are chosen per benchmark on the test set: bounds, not members that could be picked beforehand"
+                    .to_owned(),
+                "± is the standard deviation over members in summaries, and the standard error over rows elsewhere".to_owned(),
+            ],
+            suites,
+            rows,
+        }
+    }
+}
+
+fn best(rows: &[&TableRow]) -> Option<String> {
+    let scored = rows
+        .iter()
+        .filter_map(|row| Some((row.average.any()?, &row.subject.name)));
+    // The first of equals, so that the table does not hang on the order of rows.
+    scored
+        .fold(None, |best: Option<(f64, &String)>, next| match best {
+            Some(best) if best.0 >= next.0 => Some(best),
+            _ => Some(next),
+        })
+        .map(|(_, name)| name.clone())
+}
+
+impl Summary {
+    fn of(over: &str, suites: &[String], rows: &[&TableRow]) -> Self {
+        let spread = |name: &String| {
+            let scores: Vec<f64> = rows
+                .iter()
+                .filter_map(|row| Some(row.scores.get(name)?.pass_at_1))
+                .collect();
+            Some((name.clone(), Spread::of(&scores)?))
+        };
+        let scores: BTreeMap<String, Spread> = suites.iter().filter_map(spread).collect();
+        let average = |of: fn(&Spread) -> f64| Average::of(suites, |name| scores.get(name).map(of));
+        Self {
+            over: over.to_owned(),
+            mean: average(|spread| spread.mean),
+            worst: average(|spread| spread.min),
+            best: average(|spread| spread.max),
+            scores,
+        }
+    }
+}
+
+impl Average {
+    fn of(suites: &[String], score: impl Fn(&str) -> Option<f64>) -> Self {
+        let over = |group: Group| {
+            let of_group = suites
+                .iter()
+                .filter(|name| suite(name).is_ok_and(|suite| suite.group == group));
+            let scores: Option<Vec<f64>> = of_group.map(|name| score(name)).collect();
+            scores.and_then(|scores| Some(Spread::of(&scores)?.mean))
+        };
+        let has = |group: Group| {
+            suites
+                .iter()
+                .any(|name| suite(name).is_ok_and(|suite| suite.group == group))
+        };
+        let (code, math) = (over(Group::Code), over(Group::Math));
+        let overall = match (has(Group::Code), has(Group::Math)) {
+            (true, true) => code.zip(math).map(|(code, math)| (code + math) / 2.0),
+            (true, false) => code,
+            (false, true) => math,
+            (false, false) => over(Group::HeldOut),
+        };
+        Self { code, math, overall }
+    }
+
+    fn any(&self) -> Option<f64> {
+        self.overall.or(self.code).or(self.math)
+    }
+}
+
+#[cfg(test)]
+mod tests;

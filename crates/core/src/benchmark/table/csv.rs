@@ -1,0 +1,88 @@
+//! The table as CSV (RFC 4180): one line a subject and suite, so that nothing has to be parsed out of cells.
+
+use super::Table;
+
+impl Table {
+    /// Lines of `subject,role,suite,pass_at_1,error`: scores with their standard error over rows, then the members' mean
+    /// with its deviation, worst and best, and averages without an error.
+    pub fn to_csv(&self) -> String {
+        let mut csv = Csv("subject,role,suite,pass_at_1,error\r\n".to_owned());
+        for row in &self.rows {
+            let role = row.subject.role.name();
+            for suite in &self.suites {
+                if let Some(cell) = row.scores.get(suite) {
+                    csv.line(
+                        &row.subject.name,
+                        role,
+                        suite,
+                        cell.pass_at_1,
+                        Some(cell.standard_error),
+                    );
+                }
+            }
+            csv.averages(&row.subject.name, role, &row.average);
+        }
+        for summary in &self.summaries {
+            let over = &summary.over;
+            for suite in &self.suites {
+                if let Some(spread) = summary.scores.get(suite) {
+                    csv.line(&format!("{over} mean"), "summary", suite, spread.mean, Some(spread.std));
+                    csv.line(
+                        &format!("{over} worst (test-set selected)"),
+                        "summary",
+                        suite,
+                        spread.min,
+                        None,
+                    );
+                    csv.line(
+                        &format!("{over} best (test-set selected)"),
+                        "summary",
+                        suite,
+                        spread.max,
+                        None,
+                    );
+                }
+            }
+            csv.averages(&format!("{over} mean"), "summary", &summary.mean);
+            csv.averages(&format!("{over} worst (test-set selected)"), "summary", &summary.worst);
+            csv.averages(&format!("{over} best (test-set selected)"), "summary", &summary.best);
+        }
+        csv.0
+    }
+}
+
+struct Csv(String);
+
+impl Csv {
+    fn line(&mut self, subject: &str, role: &str, suite: &str, value: f64, error: Option<f64>) {
+        let error = error.map(|error| error.to_string()).unwrap_or_default();
+        self.0
+            .push_str(&format!("{},{role},{suite},{value},{error}\r\n", quoted(subject)));
+    }
+
+    fn averages(&mut self, subject: &str, role: &str, average: &super::Average) {
+        for (name, value) in [
+            ("code", average.code),
+            ("math", average.math),
+            ("overall", average.overall),
+        ] {
+            if let Some(value) = value {
+                self.line(subject, role, &format!("average {name}"), value, None);
+            }
+        }
+    }
+}
+
+/// Spreadsheets take a text that begins with one of `= + - @` for a formula, so a space goes before it.
+fn quoted(text: &str) -> String {
+    let text = if text.starts_with(['=', '+', '-', '@']) {
+        format!(" {text}")
+    } else {
+        text.to_owned()
+    };
+    if text.contains([',', '"', '\r', '\n']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text
+    }
+}

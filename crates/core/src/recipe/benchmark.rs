@@ -1,0 +1,72 @@
+//! Evaluations of frozen versions on suites: one step a suite, its slices generated, their samples graded, counted.
+//!
+//! Generation and grading are items apart, so no device waits for the sandbox. Samples and scores are written when all of a
+//! suite is there, in the transaction that ends its step: none is counted twice, whatever was tried again.
+
+mod parameters;
+mod step;
+
+#[cfg(test)]
+mod tests;
+
+pub use parameters::{BenchmarkParameters, BenchmarkSubject, SuiteSlice};
+
+use super::{Plan, PlanError, Recipe, RunState, StepView};
+use crate::{config::RunConfig, fault::Faults, id::ExecutionId};
+use step::{Scored, SuiteStep};
+
+/// The planner of evaluations of type `benchmark`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BenchmarkEvaluation;
+
+impl Recipe for BenchmarkEvaluation {
+    fn name(&self) -> &'static str {
+        "evaluation/benchmark"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Measures frozen versions on benchmarks."
+    }
+
+    fn parameters_schema(&self) -> serde_json::Value {
+        serde_json::json!({ "type": "object" })
+    }
+
+    fn metrics(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn resolve(&self, mut config: RunConfig) -> Result<RunConfig, Faults> {
+        let parameters = BenchmarkParameters::read(&config.parameters)?;
+        config.steps = parameters.suites.len() as u32;
+        Ok(config)
+    }
+
+    fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError> {
+        let parameters = BenchmarkParameters::of(config)?;
+        let adapters = parameters.subjects.iter().filter_map(|subject| subject.adapter);
+        let mut artifacts: Vec<_> = adapters.map(|adapter| adapter.artifact).collect();
+        artifacts.sort();
+        artifacts.dedup();
+        Ok(RunState {
+            run,
+            config: std::sync::Arc::new(config.clone()),
+            step: 0,
+            stage: parameters
+                .suites
+                .first()
+                .map(|slice| slice.suite.clone())
+                .unwrap_or_default(),
+            completed: false,
+            // Weights that are measured stay for as long as the evaluation does.
+            artifacts,
+            memory_version: 1,
+            memory: serde_json::to_value(Vec::<Scored>::new())?,
+        })
+    }
+
+    fn plan(&self, run: &RunState, view: &StepView) -> Result<Plan, PlanError> {
+        let parameters = BenchmarkParameters::of(&run.config)?;
+        SuiteStep::new(run, &parameters, view)?.plan()
+    }
+}

@@ -1,0 +1,118 @@
+//! What an evaluation was resolved to: exact rows, exact weights.
+
+use serde::{Deserialize, Serialize};
+
+use crate::recipe::PlanError;
+use crate::{
+    benchmark::{PromptStyle, Protocol, SubjectRole, suite},
+    config::RunConfig,
+    fault::{Fault, Faults},
+    id::{DatasetId, ExecutionId, MemberId},
+    work::{AdapterRef, BaseModel, Compute},
+};
+
+/// What is measured, on what, and how.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BenchmarkParameters {
+    /// The suites, each of them a step.
+    pub suites: Vec<SuiteSlice>,
+    /// Whose answers are measured.
+    pub subjects: Vec<BenchmarkSubject>,
+    /// Samples a row.
+    pub n: u32,
+    /// How the engine computes.
+    #[serde(default)]
+    pub compute: Compute,
+    /// Samples that one item generates, at most, unless those of a single row are more.
+    pub samples_per_item: u32,
+}
+
+/// Rows of a suite and how they are asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SuiteSlice {
+    /// The suite.
+    pub suite: String,
+    /// The imported rows.
+    pub dataset: DatasetId,
+    /// How many of them, from the first.
+    pub rows: u32,
+    /// How models are asked.
+    pub protocol: Protocol,
+}
+
+/// Whose answers are measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BenchmarkSubject {
+    /// What people call it.
+    pub name: String,
+    /// What it is.
+    pub role: SubjectRole,
+    /// The run that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<ExecutionId>,
+    /// The member of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member: Option<MemberId>,
+    /// Steps of the run that its weights have seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<u32>,
+    /// The frozen base.
+    pub base_model: BaseModel,
+    /// The adapter; none is the base alone, or a merged model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adapter: Option<AdapterRef>,
+}
+
+impl BenchmarkParameters {
+    /// Reads and checks parameters.
+    ///
+    /// # Errors
+    /// Every fault.
+    pub(super) fn read(value: &serde_json::Value) -> Result<Self, Faults> {
+        let parameters: Self = serde_json::from_value(value.clone())
+            .map_err(|error| Faults(vec![Fault::new("/parameters", error.to_string())]))?;
+        let mut faults = Vec::new();
+        let mut fault =
+            |pointer: &str, detail: String| faults.push(Fault::new(format!("/parameters/{pointer}"), detail));
+        if parameters.suites.is_empty() {
+            fault("suites", "there is no suite to measure with".to_owned());
+        }
+        if parameters.subjects.is_empty() {
+            fault("subjects", "there is nobody to measure".to_owned());
+        }
+        if parameters.n == 0 || parameters.samples_per_item == 0 {
+            fault("n", "0 samples: 1 is the least".to_owned());
+        }
+        for (at, slice) in parameters.suites.iter().enumerate() {
+            let place = format!("suites/{at}");
+            if slice.rows == 0 {
+                fault(&place, format!("`{}` has no rows", slice.suite));
+            }
+            if parameters.n > 1 && slice.protocol.temperature == 0.0 {
+                fault(
+                    &place,
+                    format!(
+                        "{} samples at temperature 0 would be the same {} times: set `temperature`, or `n` to 1",
+                        parameters.n, parameters.n
+                    ),
+                );
+            }
+            let known = suite(&slice.suite).map_err(|error| fault(&place, error.to_string()));
+            let style = PromptStyle::shipped(&slice.protocol.prompts).map_err(|error| fault(&place, error.to_string()));
+            if let (Ok(suite), Ok(style)) = (known, style)
+                && let Some(misfit) = style.misfit(suite)
+            {
+                fault(&place, misfit);
+            }
+        }
+        Faults(faults).or(parameters)
+    }
+
+    /// Those of a resolved config.
+    pub(super) fn of(config: &RunConfig) -> Result<Self, PlanError> {
+        Ok(Self::deserialize(&config.parameters)?)
+    }
+}
