@@ -2,8 +2,10 @@
 
 mod answer;
 mod artifacts;
+mod benchmarks;
 mod datasets;
 mod document;
+mod evaluation_results;
 mod evaluations;
 mod experiments;
 mod health;
@@ -25,6 +27,7 @@ mod run_members;
 mod run_metrics;
 mod run_problems;
 mod run_steps;
+mod run_table;
 mod runs;
 mod schema;
 mod session;
@@ -110,6 +113,14 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
             .service(evaluations::list_evaluations)
             .service(evaluations::show_evaluation)
             .service(evaluations::cancel_evaluation)
+            .service(evaluation_results::list_evaluation_results)
+            .service(evaluation_results::list_samples)
+            .service(evaluation_results::export_evaluation)
+            .service(evaluation_results::list_run_results)
+            .service(run_table::show_table)
+            .service(run_table::show_solved)
+            .service(benchmarks::list_benchmarks)
+            .service(benchmarks::show_leaderboard)
             .service(datasets::create_dataset)
             .service(datasets::list_datasets)
             .service(datasets::show_dataset)

@@ -32,6 +32,7 @@ enum Command {
     Doctor(command::doctor::Doctor),
     Token(command::token::Token),
     Run(command::run::Run),
+    Benchmark(command::benchmark::Benchmark),
     Config(command::config::Config),
     Openapi(command::openapi::Openapi),
 }
@@ -49,6 +50,7 @@ impl Cli {
             Command::Doctor(doctor) => doctor.run(self.common),
             Command::Token(token) => token.run(self.common),
             Command::Run(run) => run.run(self.common),
+            Command::Benchmark(benchmark) => benchmark.run(self.common),
             Command::Config(config) => config.run(),
             Command::Openapi(openapi) => openapi.run(),
         };

@@ -70,6 +70,20 @@ impl Client {
         self.answer(request.call().map_err(|error| self.unreachable(error))?)
     }
 
+    /// GET of what is no JSON.
+    pub(crate) fn text(&self, path: &str) -> anyhow::Result<String> {
+        let request = self.agent.get(format!("{}{path}", self.base));
+        let request = request.header("authorization", self.bearer());
+        let mut response = request.call().map_err(|error| self.unreachable(error))?;
+        match response.status().as_u16() {
+            200..300 => response
+                .body_mut()
+                .read_to_string()
+                .context("the server's answer is no text"),
+            _ => bail!("{}", problem(&mut response)),
+        }
+    }
+
     /// POST; without a body for an action.
     pub(crate) fn post(&self, path: &str, body: Option<&Value>) -> anyhow::Result<Value> {
         let request = self

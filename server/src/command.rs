@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub(crate) mod benchmark;
 pub(crate) mod config;
 pub(crate) mod doctor;
 pub(crate) mod migrate;

@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod api;
+mod benchmark;
 pub mod cli;
 mod client;
 mod command;

@@ -196,6 +196,27 @@ pub async fn rows(db: &PgPool, id: DatasetId, window: &Window) -> Result<Page<Da
     crate::list::by_seq(db, query, "index", window).await
 }
 
+/// `count` rows from the `first` on, in their order; fewer at the end.
+pub async fn slice(db: &PgPool, id: DatasetId, first: u32, count: u32) -> Result<Vec<Value>> {
+    Ok(sqlx::query_scalar(
+        "SELECT row FROM dataset_rows WHERE dataset_id = $1 AND index >= $2 AND index < $3 ORDER BY index",
+    )
+    .bind(id.0)
+    .bind(first.cast_signed())
+    .bind(first.saturating_add(count).cast_signed())
+    .fetch_all(db)
+    .await?)
+}
+
+/// The rows of a suite that were imported last.
+pub async fn newest_of_suite(db: &mut PgConnection, suite: &str) -> Result<Option<Dataset>> {
+    let mut query = QueryBuilder::new(format!(
+        "SELECT {COLUMNS} FROM datasets WHERE purpose = 'benchmark' AND suite = "
+    ));
+    query.push_bind(suite).push(" ORDER BY seq DESC LIMIT 1");
+    Ok(query.build_query_as().fetch_optional(db).await?)
+}
+
 /// Other datasets with rows that ask the same.
 pub async fn overlaps(db: &PgPool, id: DatasetId) -> Result<Vec<Overlap>> {
     Ok(sqlx::query_as(

@@ -17,6 +17,7 @@ pub mod plan;
 pub mod queue;
 mod records;
 pub mod session;
+pub mod subject;
 mod text;
 pub mod token;
 pub mod work;

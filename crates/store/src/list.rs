@@ -4,6 +4,7 @@
 mod archive;
 mod attempts;
 mod backlog;
+mod benchmarks;
 mod evaluations;
 mod filter;
 mod lineage;
@@ -22,6 +23,10 @@ mod workers;
 pub use archive::{Cell, Insertion, archive_at, insertions};
 pub use attempts::{Attempt, AttemptFilter, attempts};
 pub use backlog::{Backlog, Throughput, backlog, throughput};
+pub use benchmarks::{
+    BenchmarkFilter, BenchmarkResult, BenchmarkSample, SampleFilter, benchmark_results, benchmark_samples, leaderboard,
+    population_results, results_by_step, samples_of_subject,
+};
 pub use evaluations::{Evaluation, EvaluationFilter, evaluation, evaluations};
 pub use lineage::{Birth, Parent, births};
 pub use matchups::{Matchup, MatchupFilter, matchups};

@@ -3,6 +3,7 @@
 
 mod archive;
 mod attempts;
+pub(crate) mod benchmark;
 mod lineage;
 mod matchups;
 mod metrics;

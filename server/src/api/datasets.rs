@@ -1,11 +1,16 @@
 //! Datasets.
 
 use actix_web::{HttpRequest, HttpResponse, delete, get, post, web};
-use lyceum_core::id::DatasetId;
+use lyceum_core::{
+    benchmark::{BenchmarkRow, suite},
+    fault::Fault,
+    id::DatasetId,
+};
 use lyceum_store::dataset::{self, Dataset, DatasetRow, NewDataset, Overlap, Purpose};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::collections::HashMap;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{
@@ -134,6 +139,7 @@ pub(crate) async fn create_dataset(
     key: IdempotencyKey,
     sent: Document<CreateDataset>,
 ) -> Result<Answer<Value>, Problem> {
+    check(&sent.value)?;
     let mut creation = match key.begin(api.store.pool(), sent.fingerprint).await? {
         Begun::New(creation) => creation,
         Begun::Answered(answer) => return Ok(answer),
@@ -150,6 +156,34 @@ pub(crate) async fn create_dataset(
     };
     let made = dataset::create(&mut creation.tx, &new).await?;
     creation.finish(&made, &format!("/api/v1/datasets/{}", made.id)).await
+}
+
+/// Rows that are measured with must have the form that they are asked and graded by: that of `lyceum benchmark import`.
+fn check(request: &CreateDataset) -> Result<(), Problem> {
+    let (DatasetPurpose::Benchmark, Some(name)) = (request.purpose, &request.suite) else {
+        return Ok(());
+    };
+    let mut faults = Vec::new();
+    if let Err(unknown) = suite(name) {
+        faults.push(Fault::new("/suite", unknown.to_string()));
+    }
+    let mut first = HashMap::new();
+    for (at, row) in request.rows.iter().enumerate() {
+        match BenchmarkRow::deserialize(Value::Object(row.clone())) {
+            Ok(row) => {
+                if let Some(first) = first.insert(row.task_id.clone(), at) {
+                    let detail = format!("`{}` is the task of row {first} already", row.task_id);
+                    faults.push(Fault::new(format!("/rows/{at}/task_id"), detail));
+                }
+            }
+            Err(error) => faults.push(Fault::new(format!("/rows/{at}"), error.to_string())),
+        }
+    }
+    if faults.is_empty() {
+        Ok(())
+    } else {
+        Err(Problem::invalid(faults))
+    }
 }
 
 /// List datasets.

@@ -1,8 +1,9 @@
 //! Evaluations: planned work on frozen versions that changes no run.
 
 use actix_web::{HttpRequest, get, post, web};
-use lyceum_core::{config::RunConfig, evaluation::EvaluationSpec, fault::Fault, id::ExecutionId};
+use lyceum_core::{config::RunConfig, evaluation::EvaluationSpec, fault::Fault, id::ExecutionId, recipe::Recipe};
 use lyceum_store::{
+    StoreError,
     execution::{self, NewEvaluation, State},
     list::{self, Evaluation, EvaluationFilter},
 };
@@ -21,7 +22,7 @@ use super::{
     query::Query,
     runs::RunState,
 };
-use crate::{log::TraceId, problem::Problem};
+use crate::{benchmark, log::TraceId, problem::Problem};
 
 /// An evaluation to be created.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
@@ -84,21 +85,12 @@ pub(crate) async fn create_evaluation(
         let detail = format!("this server cannot plan evaluations of type `{name}` yet");
         return Err(Problem::invalid(vec![Fault::new("/spec/type", detail)]));
     };
-    let spec = serde_json::to_value(&request.spec).map_err(|error| Problem::internal(&error))?;
-    let mut config = RunConfig {
-        recipe: recipe.name().to_owned(),
-        seed: request.seed,
-        steps: 1,
-        parameters: json!({ "spec": spec }),
-        ..RunConfig::default()
-    };
-    config.scheduling.priority = request.priority;
-    let config = recipe.resolve(config)?;
     let run = run_of(&request.spec);
     if let Some(run) = run {
         let found = list::run(api.store.pool(), run).await;
         found.map_err(|error| Problem::invalid(vec![Fault::new("/spec/run", error.to_string())]))?;
     }
+    let config = configured(&api, recipe.as_ref(), request).await?;
     let mut creation = match key.begin(api.store.pool(), sent.fingerprint).await? {
         Begun::New(creation) => creation,
         Begun::Answered(answer) => return Ok(answer),
@@ -121,6 +113,25 @@ pub(crate) async fn create_evaluation(
     Ok(answer)
 }
 
+/// The resolved config of an evaluation.
+async fn configured(api: &Api, recipe: &dyn Recipe, request: &CreateEvaluation) -> Result<RunConfig, Problem> {
+    if matches!(request.spec, EvaluationSpec::Benchmark { .. }) {
+        let mut db = api.store.pool().acquire().await.map_err(StoreError::from)?;
+        let parameters = benchmark::prepare(&mut db, &request.spec, "/spec").await?;
+        return Ok(benchmark::resolve(recipe, &parameters, request.seed, request.priority)?);
+    }
+    let spec = serde_json::to_value(&request.spec).map_err(|error| Problem::internal(&error))?;
+    let mut config = RunConfig {
+        recipe: recipe.name().to_owned(),
+        seed: request.seed,
+        steps: 1,
+        parameters: json!({ "spec": spec }),
+        ..RunConfig::default()
+    };
+    config.scheduling.priority = request.priority;
+    Ok(recipe.resolve(config)?)
+}
+
 /// What plans evaluations of this type: the recipe `evaluation/` and this name.
 fn planner(spec: &EvaluationSpec) -> &'static str {
     match spec {
@@ -137,7 +148,8 @@ fn run_of(spec: &EvaluationSpec) -> Option<ExecutionId> {
         EvaluationSpec::CrossPlay { run, .. }
         | EvaluationSpec::FrozenSide { run, .. }
         | EvaluationSpec::OperatorRetention { run, .. } => Some(*run),
-        EvaluationSpec::Benchmark { .. } | EvaluationSpec::Regenerate { .. } => None,
+        EvaluationSpec::Benchmark { run, .. } => *run,
+        EvaluationSpec::Regenerate { .. } => None,
     }
 }
 

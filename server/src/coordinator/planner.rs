@@ -2,18 +2,21 @@
 
 use lyceum_core::{
     id::ExecutionId,
-    recipe::{Plan, PlanError, Recipe, Registry, RunState, StepView, Want, WorkState},
+    recipe::{BenchmarkEvaluation, Plan, PlanError, Recipe, Registry, RunState, StepView, Want, WorkState},
 };
 use lyceum_store::{
-    Store, StoreError, execution,
+    Store, StoreError, event, execution,
     plan::{Carried, Locked, ViewCache, carry_out, lock, wanted},
 };
+use sqlx::{Connection as _, PgConnection};
 use std::{
     collections::HashMap,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
+
+use crate::benchmark::{Unprepared, begin_scheduled};
 
 /// The longest pause between two plans of one step.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
@@ -109,6 +112,9 @@ impl Planner {
         plan.work.retain(|item| !cache.view.work.contains_key(&item.key));
         plan.records.retain_new(&mut cache.written);
         let carried = carry_out(&mut tx, &locked, &plan, started.elapsed().as_secs_f64()).await?;
+        if carried.finished && locked.is_run {
+            self.measure(&mut tx, &locked).await?;
+        }
         tx.commit().await.map_err(StoreError::from)?;
         for item in plan.work {
             cache.view.work.insert(item.key, WorkState::Open);
@@ -125,6 +131,33 @@ impl Planner {
             "planned",
         );
         Ok(Some(carried))
+    }
+
+    /// Begins the benchmarks that the run's config asks for after this step, in the transaction that ends the step. What
+    /// cannot be measured, as when the rows were deleted, is told in the run's events and holds the run up no longer.
+    async fn measure(&self, tx: &mut PgConnection, locked: &Locked) -> Result<(), Fault> {
+        let state = &locked.state;
+        let Ok(recipe) = self.registry.get(BenchmarkEvaluation.name()) else {
+            return Ok(());
+        };
+        let mut nested = tx.begin().await.map_err(StoreError::from)?;
+        let done = state.step + 1;
+        match begin_scheduled(&mut nested, recipe.as_ref(), state.run, &state.config, done).await {
+            Ok(None) => {}
+            Ok(Some(evaluation)) => {
+                nested.commit().await.map_err(StoreError::from)?;
+                let data = serde_json::json!({ "step": state.step, "evaluation": evaluation });
+                event::append(tx, state.run, "measuring", &data).await?;
+            }
+            Err(Unprepared::Store(error)) => return Err(error.into()),
+            Err(Unprepared::Faults(faults)) => {
+                nested.rollback().await.map_err(StoreError::from)?;
+                tracing::warn!(execution.id = %state.run, %faults, "cannot measure run {}", state.run);
+                let data = serde_json::json!({ "step": state.step, "reason": faults.to_string() });
+                event::append(tx, state.run, "not_measured", &data).await?;
+            }
+        }
+        Ok(())
     }
 
     /// The view of `id` so far. It is put back only after its plan was carried out, so that one which was not starts from

@@ -25,6 +25,15 @@ impl From<StoreError> for Problem {
     }
 }
 
+impl From<crate::benchmark::Unprepared> for Problem {
+    fn from(error: crate::benchmark::Unprepared) -> Self {
+        match error {
+            crate::benchmark::Unprepared::Faults(faults) => faults.into(),
+            crate::benchmark::Unprepared::Store(error) => error.into(),
+        }
+    }
+}
+
 impl From<sqlx::Error> for Problem {
     fn from(error: sqlx::Error) -> Self {
         Self::database(&error)

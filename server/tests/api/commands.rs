@@ -181,3 +181,70 @@ async fn a_server_that_is_not_there_is_said_with_the_cure() {
     assert!(said.contains("unknown, revoked or has expired"), "{said}");
     server.stop().await;
 }
+
+#[actix_web::test]
+async fn a_benchmark_is_imported_whole_or_not_at_all() {
+    let server = TestServer::start().await;
+    let rows = [
+        r#"{"question":"One and one?","answer":"1+1=2\n#### 2","idx":0}"#,
+        r#"{"question":"Two and two?","answer":"2+2=4\n#### 4","idx":1}"#,
+    ];
+    let [good, bad] = ["good.jsonl", "bad.jsonl"].map(|name| server.folder().join(name));
+    fs::write(&good, rows.join("\n")).expect("a file");
+    fs::write(&bad, format!("{}\n{}\nnonsense\n", rows[0], rows[0])).expect("a file");
+    let [good, bad] = [&good, &bad].map(|path| path.to_str().expect("a path"));
+
+    let said = refuses(&server, &["benchmark", "import", "gsm8k", bad]).await;
+    assert!(
+        said.contains("line 2: task_id `gsm8k/0` stands on line 1 already"),
+        "{said}"
+    );
+    assert!(
+        said.contains("line 3: it is not JSON") && said.contains("nothing was imported"),
+        "{said}"
+    );
+    let said = refuses(&server, &["benchmark", "import", "aime24", good]).await;
+    assert!(said.contains("looks like a row of `gsm8k`"), "{said}");
+    assert!(!says(&server, &["benchmark", "list"]).await.contains("2 rows"));
+
+    let writer = server.actor(Scope::Write).await;
+    let same = json!({"name": "train", "purpose": "training", "rows": [{"prompt": "one  AND one?"}]});
+    writer.post("/api/v1/datasets", &same).await.expect(201);
+    let imported = lyceum(&server, &["benchmark", "import", "gsm8k", good, "--revision", "r1"]).await;
+    assert!(imported.status.success(), "{imported:?}");
+    let told = String::from_utf8(imported.stderr).expect("text");
+    assert!(
+        told.contains("warning: 1 rows ask what the dataset `train` (for training) asks"),
+        "{told}"
+    );
+    assert!(told.contains("GSM8K has 1319 rows and this file 2"), "{told}");
+    let id = String::from_utf8(imported.stdout).expect("text");
+    let dataset = writer
+        .get(&format!("/api/v1/datasets/{}", id.trim()))
+        .await
+        .expect(200)
+        .json();
+    assert_eq!(
+        (&dataset["suite"], &dataset["revision"], &dataset["rows"]),
+        (&json!("gsm8k"), &json!("r1"), &json!(2))
+    );
+    assert!(says(&server, &["benchmark", "list"]).await.contains("2 rows, sha256"));
+    assert!(
+        refuses(&server, &["benchmark", "import", "gsm8k", good])
+            .await
+            .contains("already"),
+        "the name is taken"
+    );
+
+    let made = filled(&server, 1).await.run.to_string();
+    let evaluation = says(&server, &["benchmark", "evaluate", "--run", &made, "--suite", "gsm8k"]).await;
+    let shown = writer
+        .get(&format!("/api/v1/evaluations/{evaluation}"))
+        .await
+        .expect(200)
+        .json();
+    assert_eq!((&shown["spec"]["run"], &shown["steps"]), (&json!(made), &json!(1)));
+    let table = says(&server, &["benchmark", "table", &made]).await;
+    assert!(table.starts_with("|  | role |"), "{table}");
+    server.stop().await;
+}

@@ -5,7 +5,7 @@ use actix_web::{
     web::Bytes,
 };
 use awc::{Client, ClientResponse, Connector};
-use lyceum_core::recipe::Registry;
+use lyceum_core::recipe::{BenchmarkEvaluation, Registry};
 use lyceum_postgres::{TestCluster, TestDatabase};
 use lyceum_server::{
     api::Settings,
@@ -69,7 +69,8 @@ impl TestServer {
             artifacts: artifacts.clone(),
             registry: Registry::default()
                 .with(Scripted("scripted"))
-                .with(Scripted("evaluation/regenerate")),
+                .with(Scripted("evaluation/regenerate"))
+                .with(BenchmarkEvaluation),
             settings: change(settings),
         };
         let (address, serving) = server.listen(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a port");
@@ -154,6 +155,10 @@ pub(crate) struct Reply {
 impl Reply {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("no JSON: {self:?}"))
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8(self.body.to_vec()).expect("text")
     }
 
     pub(crate) fn header(&self, name: &str) -> &str {

@@ -2,6 +2,7 @@
 
 mod access;
 mod answers;
+mod benchmarks;
 mod commands;
 mod coverage;
 mod creations;

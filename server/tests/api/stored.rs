@@ -309,7 +309,7 @@ async fn work_shows_its_errors_and_is_retried() {
 async fn evaluations_are_planned_where_there_is_a_planner() {
     let server = TestServer::start().await;
     let writer = server.actor(Scope::Write).await;
-    let spec = json!({"type": "benchmark", "suites": ["human_eval"], "versions": [], "n": 1});
+    let spec = json!({"type": "cross_play", "run": Uuid::nil(), "step": 0, "problems": 1});
     let reply = writer
         .post("/api/v1/evaluations", &json!({"spec": spec}))
         .await
@@ -319,7 +319,7 @@ async fn evaluations_are_planned_where_there_is_a_planner() {
         reply
             .json()
             .to_string()
-            .contains("cannot plan evaluations of type `benchmark` yet"),
+            .contains("cannot plan evaluations of type `cross_play` yet"),
         "{reply:?}"
     );
     let spec = json!({"type": "regenerate", "attempt": Uuid::nil()});

@@ -1,0 +1,104 @@
+//! Whom an evaluation can measure: exact weights with the names that people know them by.
+
+use lyceum_core::{
+    artifact::Digest,
+    id::{ExecutionId, MemberId, VersionId},
+    work::{AdapterRef, BaseModel},
+};
+use sqlx::{FromRow, PgConnection, types::Json};
+use uuid::Uuid;
+
+use crate::{Result, StoreError};
+
+/// Weights of a member.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Weights {
+    /// The run.
+    pub run: ExecutionId,
+    /// The member.
+    pub member: MemberId,
+    /// The member's name within the run.
+    pub name: String,
+    /// What it plays.
+    pub roles: Vec<String>,
+    /// The step that made the weights.
+    pub made_in: u32,
+    /// The frozen base.
+    pub base_model: BaseModel,
+    /// The weights.
+    pub adapter: AdapterRef,
+}
+
+#[derive(FromRow)]
+struct Row {
+    version: Uuid,
+    artifact: String,
+    step: i32,
+    run_id: Uuid,
+    member: Uuid,
+    name: String,
+    roles: Vec<String>,
+    base_model: Json<BaseModel>,
+}
+
+const SELECT: &str = "v.id AS version, v.artifact, v.step, v.run_id, m.id AS member, m.name, m.roles, p.base_model
+    FROM adapter_versions v JOIN members m ON m.id = v.member_id JOIN populations p ON p.id = m.population_id";
+
+/// The weights of these versions, in this order.
+///
+/// # Errors
+/// [`StoreError::NotFound`] for a version that is not there.
+pub async fn of_versions(db: &mut PgConnection, versions: &[VersionId]) -> Result<Vec<Weights>> {
+    let ids: Vec<Uuid> = versions.iter().map(|version| version.0).collect();
+    let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(format!("SELECT {SELECT} WHERE v.id = ANY($1)")))
+        .bind(&ids)
+        .fetch_all(db)
+        .await?;
+    let found = |id: &Uuid| rows.iter().find(|row| row.version == *id);
+    ids.iter()
+        .map(|id| {
+            found(id)
+                .ok_or_else(|| StoreError::not_found("adapter version", id))?
+                .weights()
+        })
+        .collect()
+}
+
+/// The members of a run that live when `step` steps are done, each with its weights of then; without a step, those that live
+/// now. In the order of their births.
+pub async fn of_run(db: &mut PgConnection, run: ExecutionId, step: Option<u32>) -> Result<Vec<Weights>> {
+    let query = format!(
+        "SELECT * FROM (SELECT DISTINCT ON (m.id) m.seq, {SELECT}
+         WHERE m.run_id = $1
+             AND CASE WHEN $2::integer IS NULL THEN m.died_step IS NULL ELSE v.step < $2 AND coalesce(m.died_step >= $2, true) END
+         ORDER BY m.id, v.ordinal DESC) newest ORDER BY seq"
+    );
+    let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(query))
+        .bind(run.0)
+        .bind(step.map(u32::cast_signed))
+        .fetch_all(db)
+        .await?;
+    rows.iter().map(Row::weights).collect()
+}
+
+impl Row {
+    fn weights(&self) -> Result<Weights> {
+        let artifact: Digest = self
+            .artifact
+            .parse()
+            .map_err(|_| StoreError::not_found("artifact", &self.artifact))?;
+        Ok(Weights {
+            run: ExecutionId(self.run_id),
+            member: MemberId(self.member),
+            name: self.name.clone(),
+            roles: self.roles.clone(),
+            made_in: self.step.cast_unsigned(),
+            base_model: self.base_model.0.clone(),
+            adapter: AdapterRef {
+                version: VersionId(self.version),
+                artifact,
+                optimizer: None,
+            },
+        })
+    }
+}

@@ -1,0 +1,112 @@
+//! Suites and leaderboards.
+
+use actix_web::{get, web};
+use lyceum_core::benchmark::{self, Suite};
+use lyceum_store::{
+    dataset::{self, Dataset},
+    list::{self, BenchmarkResult},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::{Api, answer::Answer, query::Query};
+use crate::problem::Problem;
+
+/// A suite of benchmarks.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct BenchmarkSuite {
+    /// Its name.
+    name: &'static str,
+    /// The name that people write.
+    title: &'static str,
+    /// The paper, and which rows.
+    source: &'static str,
+    /// The average that it counts to: `code`, `math` or `held_out`.
+    #[schema(value_type = String, example = "code")]
+    group: benchmark::Group,
+    /// Rows of the complete suite; none where releases differ.
+    rows: Option<u32>,
+    /// How models are asked, unless an evaluation says otherwise: `prompts`, `temperature`, `top_p`, `max_tokens`.
+    #[schema(value_type = Object)]
+    protocol: &'static benchmark::Protocol,
+    /// The rows that were imported last.
+    dataset: Option<Dataset>,
+}
+
+/// All suites.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct BenchmarkSuites {
+    /// In the order of a table's columns.
+    items: Vec<BenchmarkSuite>,
+}
+
+/// How many.
+#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct LeaderboardQuery {
+    /// Results; 50 where it is left out.
+    #[schemars(range(min = 1, max = 100))]
+    #[param(minimum = 1, maximum = 100)]
+    limit: Option<u32>,
+}
+
+/// Results, the best first.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Leaderboard {
+    /// Of each member and each base the best one.
+    items: Vec<BenchmarkResult>,
+}
+
+/// List the suites of benchmarks.
+#[utoipa::path(
+    tag = "benchmarks",
+    responses((status = 200, description = "All suites", body = BenchmarkSuites)),
+    security(("token" = ["read"]))
+)]
+#[get("/benchmarks")]
+pub(crate) async fn list_benchmarks(api: web::Data<Api>) -> Result<Answer<BenchmarkSuites>, Problem> {
+    let mut db = api
+        .store
+        .pool()
+        .acquire()
+        .await
+        .map_err(lyceum_store::StoreError::from)?;
+    let mut items = Vec::new();
+    for suite in benchmark::shipped_suites() {
+        items.push(described(suite, dataset::newest_of_suite(&mut db, &suite.name).await?));
+    }
+    Ok(Answer::ok(BenchmarkSuites { items }))
+}
+
+fn described(suite: &'static Suite, dataset: Option<Dataset>) -> BenchmarkSuite {
+    BenchmarkSuite {
+        name: &suite.name,
+        title: &suite.title,
+        source: &suite.source,
+        group: suite.group,
+        rows: suite.rows,
+        protocol: &suite.protocol,
+        dataset,
+    }
+}
+
+/// Show the best results on a suite, across all runs.
+#[utoipa::path(
+    tag = "benchmarks",
+    params(("name" = String, Path, description = "The suite"), LeaderboardQuery),
+    responses((status = 200, description = "Results, the best first", body = Leaderboard)),
+    security(("token" = ["read"]))
+)]
+#[get("/benchmarks/{name}/leaderboard")]
+pub(crate) async fn show_leaderboard(
+    api: web::Data<Api>,
+    name: web::Path<String>,
+    query: Query<LeaderboardQuery>,
+) -> Result<Answer<Leaderboard>, Problem> {
+    let suite = benchmark::suite(&name).map_err(|unknown| Problem::not_found(unknown.to_string()))?;
+    let limit = query.0.limit.unwrap_or(super::page::DEFAULT_LIMIT);
+    let items = list::leaderboard(api.store.pool(), &suite.name, limit).await?;
+    Ok(Answer::ok(Leaderboard { items }))
+}

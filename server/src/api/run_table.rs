@@ -1,0 +1,205 @@
+//! The papers' table of a run, and which step solved which task.
+
+use actix_web::{HttpResponse, get, web};
+use lyceum_core::{
+    benchmark::{self, Cell, Subject, SubjectRole, Table},
+    id::ExecutionId,
+};
+use lyceum_store::list::{self, BenchmarkResult};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use super::{Api, answer::Answer, query::Query};
+use crate::problem::Problem;
+
+/// How a table is written.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum TableFormat {
+    /// JSON.
+    #[default]
+    Json,
+    /// A line a subject and suite.
+    Csv,
+    /// As papers print it, in percent.
+    Markdown,
+}
+
+/// Which table.
+#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct TableQuery {
+    /// The members when this many steps were done; left out, the newest that were measured.
+    #[schemars(range(max = 2_147_483_647))]
+    #[param(maximum = 2_147_483_647_u32)]
+    step: Option<u32>,
+    /// A run whose newest measured members stand beside these as the baseline.
+    baseline: Option<Uuid>,
+    /// `json` (the default), `csv` or `markdown`.
+    #[param(inline)]
+    format: Option<TableFormat>,
+}
+
+/// Show the table of a run: each member, mean, deviation, worst and best, averages, against base and baseline.
+#[utoipa::path(
+    tag = "benchmarks",
+    params(("id" = Uuid, Path, description = "The run"), TableQuery),
+    responses(
+        (status = 200, description = "The table: `suites`, `rows`, `summaries`, `best_student`, `best_teacher`, `notes`",
+            body = Object),
+    ),
+    security(("token" = ["read"]))
+)]
+#[get("/runs/{id}/benchmarks/table")]
+pub(crate) async fn show_table(
+    request: actix_web::HttpRequest,
+    api: web::Data<Api>,
+    id: web::Path<ExecutionId>,
+    query: Query<TableQuery>,
+) -> Result<HttpResponse, Problem> {
+    let query = query.0;
+    let db = api.store.pool();
+    list::run(db, *id).await?;
+    let mut scores = Vec::new();
+    if let Some(baseline) = query.baseline.map(ExecutionId) {
+        let run = list::run(db, baseline).await;
+        let run = run.map_err(|error| Problem::invalid_query(vec![("baseline".to_owned(), error.to_string())]))?;
+        for result in list::population_results(db, baseline, None).await? {
+            if result.role != "base" {
+                let name = format!("{}: {}", run.run.name, result.name);
+                scores.push(score(&result, name, SubjectRole::Baseline));
+            }
+        }
+    }
+    for result in list::population_results(db, *id, query.step).await? {
+        let role = SubjectRole::of(std::slice::from_ref(&result.role));
+        scores.push(score(&result, result.name.clone(), role));
+    }
+    let table = Table::of(scores);
+    let written = match query.format.unwrap_or_default() {
+        TableFormat::Json => return Ok(actix_web::Responder::respond_to(Answer::ok(table), &request)),
+        TableFormat::Csv => ("text/csv; charset=utf-8", table.to_csv()),
+        TableFormat::Markdown => ("text/markdown; charset=utf-8", table.to_markdown()),
+    };
+    Ok(HttpResponse::Ok().content_type(written.0).body(written.1))
+}
+
+fn score(result: &BenchmarkResult, name: String, role: SubjectRole) -> (Subject, String, Cell) {
+    let subject = Subject {
+        name,
+        role,
+        member: result.member_id,
+    };
+    let cell = Cell {
+        pass_at_1: result.pass_at_1,
+        standard_error: result.standard_error,
+    };
+    (subject, result.suite.clone(), cell)
+}
+
+/// Which suite.
+#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct SolvedQuery {
+    /// The suite; the first that the run was measured on where it is left out.
+    #[schemars(length(max = 200))]
+    #[param(max_length = 200)]
+    suite: Option<String>,
+}
+
+/// Which tasks members have solved, by step.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SolvedBySteps {
+    /// The suite.
+    suite: String,
+    /// Rows of the suite.
+    rows: usize,
+    /// For each row the first step at which any member solved it in any of its samples; none where nobody did.
+    first_solved: Vec<Option<i32>>,
+    /// Step by step.
+    steps: Vec<SolvedAtStep>,
+}
+
+/// What the members of one step solved.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SolvedAtStep {
+    /// Steps of the run that were done.
+    step: i32,
+    /// Members measured.
+    members: u32,
+    /// Rows that any of them solved.
+    solved: usize,
+    /// Right samples by row, over all of them.
+    correct: Vec<i64>,
+    /// Samples by row, over all of them.
+    samples: Vec<i64>,
+}
+
+/// Show which tasks of a suite were solved at which step of a run.
+#[utoipa::path(
+    tag = "benchmarks",
+    params(("id" = Uuid, Path, description = "The run"), SolvedQuery),
+    responses((status = 200, description = "Solved tasks by step", body = SolvedBySteps)),
+    security(("token" = ["read"]))
+)]
+#[get("/runs/{id}/benchmarks/solved")]
+pub(crate) async fn show_solved(
+    api: web::Data<Api>,
+    id: web::Path<ExecutionId>,
+    query: Query<SolvedQuery>,
+) -> Result<Answer<SolvedBySteps>, Problem> {
+    let db = api.store.pool();
+    list::run(db, *id).await?;
+    let suite = match &query.0.suite {
+        Some(name) => {
+            let known = benchmark::suite(name);
+            let known =
+                known.map_err(|unknown| Problem::invalid_query(vec![("suite".to_owned(), unknown.to_string())]))?;
+            known.name.clone()
+        }
+        None => {
+            let first = list::population_results(db, *id, None).await?.into_iter().next();
+            first.map(|result| result.suite).unwrap_or_default()
+        }
+    };
+    let results = list::results_by_step(db, *id, &suite).await?;
+    let rows = results.iter().map(|result| result.correct.len()).max().unwrap_or(0);
+    let mut first_solved = vec![None; rows];
+    let mut steps = Vec::new();
+    for of_step in results.chunk_by(|a, b| a.step == b.step) {
+        let step = of_step[0].step.unwrap_or_default();
+        let sum = |counts: fn(&BenchmarkResult) -> &[i32]| -> Vec<i64> {
+            let at = |row: usize| {
+                of_step
+                    .iter()
+                    .filter_map(|result| counts(result).get(row))
+                    .map(|&n| i64::from(n))
+                    .sum()
+            };
+            (0..rows).map(at).collect()
+        };
+        let (correct, samples) = (sum(|result| &result.correct), sum(|result| &result.samples));
+        for (first, &correct) in first_solved.iter_mut().zip(&correct) {
+            if correct > 0 && first.is_none() {
+                *first = Some(step);
+            }
+        }
+        steps.push(SolvedAtStep {
+            step,
+            members: of_step.len() as u32,
+            solved: correct.iter().filter(|&&correct| correct > 0).count(),
+            correct,
+            samples,
+        });
+    }
+    Ok(Answer::ok(SolvedBySteps {
+        suite,
+        rows,
+        first_solved,
+        steps,
+    }))
+}

@@ -1,0 +1,252 @@
+//! Evaluations on benchmarks: from what was asked to exact weights and exact rows.
+
+use lyceum_core::{
+    benchmark::{Protocol, SubjectRole, Suite, suite},
+    config::RunConfig,
+    evaluation::EvaluationSpec,
+    fault::{Fault, Faults},
+    id::{DatasetId, ExecutionId},
+    recipe::{BenchmarkParameters, BenchmarkSubject, Recipe, SuiteSlice},
+    work::BaseModel,
+};
+use lyceum_store::{
+    StoreError, dataset,
+    execution::{self, NewEvaluation},
+    subject::{self, Weights},
+};
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+/// Samples that one item generates: seconds at the seedling's size, minutes at 7B.
+const SAMPLES_PER_ITEM: u32 = 64;
+
+/// Why an evaluation cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unprepared {
+    /// What was asked is not there or does not fit.
+    #[error(transparent)]
+    Faults(#[from] Faults),
+    /// The database.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The parameters of a benchmark evaluation, with everything that it names looked up; pointers begin below `spec`.
+pub(crate) async fn prepare(
+    db: &mut PgConnection,
+    spec: &EvaluationSpec,
+    pointer: &str,
+) -> Result<BenchmarkParameters, Unprepared> {
+    let EvaluationSpec::Benchmark {
+        suites,
+        versions,
+        run,
+        step,
+        base_model,
+        base,
+        n,
+        rows,
+        prompts,
+        temperature,
+        top_p,
+        max_tokens,
+        compute,
+    } = spec
+    else {
+        let fault = Fault::new(
+            format!("{pointer}/type"),
+            "only evaluations of type `benchmark` are prepared here",
+        );
+        return Err(Faults(vec![fault]).into());
+    };
+    let mut faults = Vec::new();
+    let mut slices = Vec::new();
+    for (at, name) in suites.iter().enumerate() {
+        match slice(&mut *db, name, *rows).await? {
+            Ok((suite, dataset, rows)) => slices.push(SuiteSlice {
+                suite: suite.name.clone(),
+                dataset,
+                rows,
+                protocol: Protocol {
+                    prompts: prompts.clone().unwrap_or_else(|| suite.protocol.prompts.clone()),
+                    temperature: temperature.unwrap_or(suite.protocol.temperature),
+                    top_p: top_p.unwrap_or(suite.protocol.top_p),
+                    max_tokens: max_tokens.unwrap_or(suite.protocol.max_tokens),
+                },
+            }),
+            Err(detail) => faults.push(Fault::new(format!("{pointer}/suites/{at}"), detail)),
+        }
+    }
+    let mut weights = Vec::new();
+    match subject::of_versions(&mut *db, versions).await {
+        Ok(found) => weights.extend(found),
+        Err(error @ StoreError::NotFound { .. }) => {
+            faults.push(Fault::new(format!("{pointer}/versions"), error.to_string()));
+        }
+        Err(error) => return Err(error.into()),
+    }
+    if let Some(run) = run {
+        let members = subject::of_run(&mut *db, *run, *step).await?;
+        if members.is_empty() {
+            let when = step.map_or_else(|| "now".to_owned(), |step| format!("when {step} steps were done"));
+            faults.push(Fault::new(
+                format!("{pointer}/run"),
+                format!("run {run} has no member that lives {when}"),
+            ));
+        }
+        let known: Vec<_> = weights
+            .iter()
+            .map(|weights: &Weights| weights.adapter.version)
+            .collect();
+        weights.extend(
+            members
+                .into_iter()
+                .filter(|weights| !known.contains(&weights.adapter.version)),
+        );
+    }
+    let subjects = subjects(&weights, base_model.as_ref(), *base, run.and(*step));
+    if subjects.is_empty() && faults.is_empty() {
+        let detail = "nobody is named to be measured: give `versions`, `run` or `base_model`";
+        faults.push(Fault::new(pointer, detail));
+    }
+    Faults(faults)
+        .or(BenchmarkParameters {
+            suites: slices,
+            subjects,
+            n: *n,
+            compute: *compute,
+            samples_per_item: SAMPLES_PER_ITEM,
+        })
+        .map_err(Unprepared::from)
+}
+
+/// The suite, its rows and how many of them count; a text says why there are none.
+async fn slice(
+    db: &mut PgConnection,
+    name: &str,
+    limit: Option<u32>,
+) -> Result<Result<(&'static Suite, DatasetId, u32), String>, StoreError> {
+    let suite = match suite(name) {
+        Ok(suite) => suite,
+        Err(unknown) => return Ok(Err(unknown.to_string())),
+    };
+    let Some(dataset) = dataset::newest_of_suite(db, &suite.name).await? else {
+        return Ok(Err(format!(
+            "no rows of `{}` were imported yet: lyceum benchmark import {} FILE",
+            suite.name, suite.name
+        )));
+    };
+    let rows = dataset.rows.cast_unsigned();
+    Ok(Ok((
+        suite,
+        DatasetId(dataset.id),
+        limit.map_or(rows, |limit| limit.min(rows)),
+    )))
+}
+
+/// Whom to measure: bases first, each once, then a model by name, then members.
+fn subjects(
+    weights: &[Weights],
+    base_model: Option<&BaseModel>,
+    with_bases: bool,
+    step: Option<u32>,
+) -> Vec<BenchmarkSubject> {
+    let mut subjects: Vec<BenchmarkSubject> = Vec::new();
+    let bases = weights
+        .iter()
+        .filter(|_| with_bases)
+        .map(|weights| (&weights.base_model, Some(weights.run)));
+    for (base_model, run) in bases.chain(base_model.map(|base_model| (base_model, None))) {
+        if !subjects.iter().any(|subject| subject.base_model == *base_model) {
+            subjects.push(BenchmarkSubject {
+                name: base_model.name.clone(),
+                role: SubjectRole::Base,
+                run,
+                member: None,
+                step: None,
+                base_model: base_model.clone(),
+                adapter: None,
+            });
+        }
+    }
+    subjects.extend(weights.iter().map(|weights| BenchmarkSubject {
+        name: weights.name.clone(),
+        role: SubjectRole::of(&weights.roles),
+        run: Some(weights.run),
+        member: Some(weights.member),
+        step: Some(step.unwrap_or(weights.made_in + 1)),
+        base_model: weights.base_model.clone(),
+        adapter: Some(weights.adapter),
+    }));
+    subjects
+}
+
+/// Creates the evaluation that a run's config asks for when `done` of its steps are done; none where it asks for none. Its id
+/// is a hash of run and step, so that planning again makes no second one.
+pub(crate) async fn begin_scheduled(
+    tx: &mut PgConnection,
+    recipe: &dyn Recipe,
+    run: ExecutionId,
+    config: &RunConfig,
+    done: u32,
+) -> Result<Option<ExecutionId>, Unprepared> {
+    let Some(schedule) = config
+        .benchmarks
+        .as_ref()
+        .filter(|schedule| schedule.is_due(done, config.steps))
+    else {
+        return Ok(None);
+    };
+    let spec = schedule.evaluation(run, done, config.compute);
+    let parameters = prepare(&mut *tx, &spec, "/benchmarks").await?;
+    let resolved = resolve(recipe, &parameters, config.seed, config.scheduling.priority)?;
+    let id = ExecutionId(Uuid::new_v5(&run.0, format!("evaluation/benchmark/{done}").as_bytes()));
+    begin(tx, recipe, id, &spec, &resolved).await?;
+    Ok(Some(id))
+}
+
+/// The config of an evaluation.
+///
+/// # Errors
+/// What does not fit.
+pub(crate) fn resolve(
+    recipe: &dyn Recipe,
+    parameters: &BenchmarkParameters,
+    seed: u64,
+    priority: i16,
+) -> Result<RunConfig, Faults> {
+    let mut config = RunConfig {
+        recipe: recipe.name().to_owned(),
+        seed,
+        steps: 1,
+        parameters: serde_json::to_value(parameters).unwrap_or_default(),
+        ..RunConfig::default()
+    };
+    config.scheduling.priority = priority;
+    recipe.resolve(config)
+}
+
+/// Writes an evaluation; it begins as soon as the transaction is through.
+async fn begin(
+    tx: &mut PgConnection,
+    recipe: &dyn Recipe,
+    id: ExecutionId,
+    spec: &EvaluationSpec,
+    config: &RunConfig,
+) -> Result<(), Unprepared> {
+    let state = recipe
+        .begin(id, config)
+        .map_err(|error| Faults(vec![Fault::new("/benchmarks", error.to_string())]))?;
+    let run = match spec {
+        EvaluationSpec::Benchmark { run, .. } => *run,
+        _ => None,
+    };
+    let new = NewEvaluation {
+        spec,
+        run,
+        config,
+        state: &state,
+        trace_id: None,
+    };
+    Ok(execution::begin_evaluation(tx, &new).await?)
+}

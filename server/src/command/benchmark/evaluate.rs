@@ -1,0 +1,127 @@
+//! `lyceum benchmark evaluate`.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::names;
+use crate::client::Client;
+
+/// Measure members of a run, exact weights or a model on suites, and print the evaluation's id
+#[derive(Args, Debug)]
+#[command(after_help = format!("Suites: {}", names()))]
+pub(super) struct Evaluate {
+    /// A suite; may be given again
+    #[arg(long = "suite", required = true, value_name = "NAME")]
+    suites: Vec<String>,
+    /// Every living member of this run, and their base
+    #[arg(long)]
+    run: Option<Uuid>,
+    /// The members when this many steps were done [default: those of now]
+    #[arg(long, requires = "run")]
+    step: Option<u32>,
+    /// Exact weights, by the id of their version; may be given again
+    #[arg(long = "version", value_name = "VERSION")]
+    versions: Vec<Uuid>,
+    /// A model without adapter: a base, or a merged model's folder
+    #[arg(long, value_name = "MODEL")]
+    base_model: Option<String>,
+    /// Do not measure the bases of members
+    #[arg(long)]
+    no_base: bool,
+    /// Samples a row
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    n: u32,
+    /// The first so many rows of each suite alone
+    #[arg(long)]
+    rows: Option<u32>,
+    /// The prompt style, in place of the suites'
+    #[arg(long)]
+    prompts: Option<String>,
+    /// Softmax temperature, in place of the suites'
+    #[arg(long)]
+    temperature: Option<f64>,
+    /// Tokens of an answer, at most, in place of the suites'
+    #[arg(long)]
+    max_tokens: Option<u32>,
+    /// Seed of everything random
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Wait until it is over, and print the table; exits with 1 if it failed
+    #[arg(long)]
+    watch: bool,
+}
+
+impl Evaluate {
+    pub(super) fn run(self, client: &Client) -> anyhow::Result<ExitCode> {
+        let mut spec = json!({
+            "type": "benchmark",
+            "suites": self.suites,
+            "versions": self.versions,
+            "base": !self.no_base,
+            "n": self.n,
+        });
+        let optional = [
+            ("run", json!(self.run)),
+            ("step", json!(self.step)),
+            ("base_model", json!(self.base_model.map(|name| json!({ "name": name })))),
+            ("rows", json!(self.rows)),
+            ("prompts", json!(self.prompts)),
+            ("temperature", json!(self.temperature)),
+            ("max_tokens", json!(self.max_tokens)),
+        ];
+        for (name, value) in optional {
+            if !value.is_null() {
+                spec[name] = value;
+            }
+        }
+        let made = client.post("/api/v1/evaluations", Some(&json!({ "spec": spec, "seed": self.seed })))?;
+        let id = made["id"].as_str().context("the server's answer has no id")?;
+        println!("{id}");
+        if self.watch {
+            follow(client, id)
+        } else {
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// Waits for the end, with a bar over the suites, and prints what it came to.
+fn follow(client: &Client, id: &str) -> anyhow::Result<ExitCode> {
+    let bar = ProgressBar::new(1);
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} suites {elapsed}") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(250));
+    loop {
+        let evaluation = client.get(&format!("/api/v1/evaluations/{id}"))?;
+        bar.set_length(evaluation["steps"].as_u64().unwrap_or(1));
+        bar.set_position(evaluation["step"].as_u64().unwrap_or(0));
+        match evaluation["state"].as_str().unwrap_or_default() {
+            "running" | "paused" => std::thread::sleep(Duration::from_secs(1)),
+            "completed" => {
+                bar.finish_and_clear();
+                print!("{}", markdown(&evaluation["result"])?);
+                return Ok(ExitCode::SUCCESS);
+            }
+            state => {
+                bar.finish_and_clear();
+                bail!(
+                    "the evaluation is {state}: {}",
+                    evaluation["error"].as_str().unwrap_or("no reason is given")
+                );
+            }
+        }
+    }
+}
+
+fn markdown(result: &Value) -> anyhow::Result<String> {
+    let table: lyceum_core::benchmark::Table =
+        serde_json::from_value(result.clone()).context("the evaluation's result is no table")?;
+    Ok(table.to_markdown())
+}

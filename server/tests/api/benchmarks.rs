@@ -1,0 +1,269 @@
+//! Benchmarks: rows in, evaluations of exact weights, results and files out.
+
+use lyceum_core::{
+    benchmark::{BenchmarkRow, Graded, Question, Score},
+    id::ExecutionId,
+    recipe::{BenchmarkParameters, BenchmarkResultRecord, BenchmarkSampleRecord, Plan, Records},
+    verify::Status,
+    work::{BenchmarkSample, FinishReason},
+};
+use lyceum_store::{plan, token::Scope};
+use serde_json::{Value, json};
+
+use crate::{
+    fixtures::filled,
+    harness::{Actor, TestServer},
+};
+
+const ROWS: u32 = 3;
+
+fn row(number: u32) -> BenchmarkRow {
+    BenchmarkRow {
+        task_id: format!("gsm8k/{number}"),
+        question: format!("What is {number}?"),
+        canonical: Some(number.to_string()),
+        oracle: Question::Math {
+            gold: number.to_string(),
+        },
+        tags: Default::default(),
+    }
+}
+
+async fn imported(writer: &Actor) -> Value {
+    let rows: Vec<BenchmarkRow> = (0..ROWS).map(row).collect();
+    let body = json!({"name": "gsm8k", "purpose": "benchmark", "suite": "gsm8k", "rows": rows});
+    writer.post("/api/v1/datasets", &body).await.expect(201).json()
+}
+
+/// Carries out what an evaluation's planner would: every subject has sample 0 right, and the last one also sample 1 of row 0.
+async fn measured(server: &TestServer, id: ExecutionId) {
+    let mut tx = server.store.pool().begin().await.expect("a transaction");
+    let locked = plan::lock(&mut tx, id).await.expect("a lock").expect("it is due");
+    let parameters: BenchmarkParameters =
+        serde_json::from_value(locked.state.config.parameters.clone()).expect("its parameters");
+    let slice = &parameters.suites[0];
+    let mut records = Records::default();
+    for (at, subject) in (0..).zip(&parameters.subjects) {
+        let mut score = Score::of_rows(ROWS as usize);
+        for (row, sample) in (0..ROWS).flat_map(|row| [(row, 0), (row, 1)]) {
+            let correct = sample == 0 || (row == 0 && at == 2);
+            score.count(row as usize, correct);
+            records.benchmark_samples.push(BenchmarkSampleRecord {
+                suite: slice.suite.clone(),
+                subject: at,
+                task_id: format!("gsm8k/{row}"),
+                sample: BenchmarkSample {
+                    row,
+                    sample,
+                    text: format!("\\boxed{{{row}}}\0"),
+                    finish_reason: FinishReason::Stop,
+                    tokens: 3,
+                    solution: Some(row.to_string()),
+                    reason: None,
+                },
+                graded: Graded {
+                    correct,
+                    base_correct: None,
+                    status: Status::Ok,
+                    reason: String::new(),
+                },
+            });
+        }
+        records.benchmark_results.push(BenchmarkResultRecord {
+            suite: slice.suite.clone(),
+            subject: at,
+            name: subject.name.clone(),
+            role: subject.role,
+            run: subject.run,
+            member: subject.member,
+            version: subject.adapter.map(|adapter| adapter.version),
+            step: subject.step,
+            base_model: subject.base_model.clone(),
+            dataset: slice.dataset,
+            protocol: json!({"prompts": "azr", "temperature": 0.8, "top_p": 1.0, "max_tokens": 10, "seed": "3"}),
+            n: 2,
+            score,
+            base: None,
+            completion_tokens: 18,
+            seconds: 1.5,
+        });
+    }
+    let plan = Plan {
+        records,
+        ..Plan::default()
+    };
+    plan::carry_out(&mut tx, &locked, &plan, 0.0).await.expect("a plan");
+    // The same plan again changes nothing.
+    plan::carry_out(&mut tx, &locked, &plan, 0.0).await.expect("a plan");
+    tx.commit().await.expect("a commit");
+}
+
+#[actix_web::test]
+async fn rows_of_a_suite_are_checked_before_any_is_kept() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let rows = json!([row(0), {"question": "?"}, row(0)]);
+    let body = json!({"name": "x", "purpose": "benchmark", "suite": "gms8k", "rows": rows});
+    let reply = writer.post("/api/v1/datasets", &body).await.expect(422);
+    assert_eq!(reply.places(), ["/suite", "/rows/1", "/rows/2/task_id"]);
+    assert!(reply.json().to_string().contains("did you mean `gsm8k`?"), "{reply:?}");
+    let none = writer.get("/api/v1/datasets").await.expect(200).json();
+    assert_eq!(none["items"], json!([]));
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn an_evaluation_names_exact_weights_and_rows_or_says_what_is_missing() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let made = filled(&server, 1).await;
+    let asked = |spec: Value| json!({ "spec": spec });
+    let refused = |spec: Value| {
+        let (writer, body) = (&writer, asked(spec));
+        async move { writer.post("/api/v1/evaluations", &body).await.expect(422) }
+    };
+    let reply = refused(json!({"type": "benchmark", "suites": ["gsm8k", "nothing"], "run": made.run})).await;
+    assert_eq!(reply.places(), ["/spec/suites/0", "/spec/suites/1"]);
+    assert!(
+        reply.json().to_string().contains("lyceum benchmark import gsm8k FILE"),
+        "{reply:?}"
+    );
+    imported(&writer).await;
+    let reply = refused(json!({"type": "benchmark", "suites": ["gsm8k"]})).await;
+    assert_eq!(reply.places(), ["/spec"]);
+    let nobody = uuid::Uuid::nil();
+    let reply = refused(json!({"type": "benchmark", "suites": ["gsm8k"], "versions": [nobody]})).await;
+    assert_eq!(reply.places(), ["/spec/versions"]);
+    let reply = refused(json!({"type": "benchmark", "suites": ["gsm8k"], "run": nobody})).await;
+    assert_eq!(reply.places(), ["/spec/run"]);
+    let reply = refused(json!({"type": "benchmark", "suites": ["gsm8k"], "run": made.run, "n": 4})).await;
+    assert_eq!(reply.places(), ["/parameters/suites/0"]);
+    let reply = refused(json!({"type": "benchmark", "suites": ["gsm8k"], "run": made.run, "prompts": "rhyme"})).await;
+    assert_eq!(reply.places(), ["/parameters/suites/0"]);
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn results_come_as_tables_curves_samples_and_other_tools_files() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let made = filled(&server, 1).await;
+    imported(&writer).await;
+    let spec = json!({"type": "benchmark", "suites": ["gsm8k"], "run": made.run, "n": 2, "temperature": 0.8});
+    let evaluation = writer
+        .post("/api/v1/evaluations", &json!({"spec": spec, "seed": 3}))
+        .await;
+    let evaluation = evaluation.expect(201).json();
+    let id: ExecutionId = evaluation["id"].as_str().and_then(|id| id.parse().ok()).expect("an id");
+    measured(&server, id).await;
+
+    let results = writer
+        .get(&format!("/api/v1/evaluations/{id}/results?order=oldest"))
+        .await;
+    let results = results.expect(200).json();
+    let names: Vec<&str> = results["items"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|row| row["name"].as_str())
+        .collect();
+    assert_eq!(
+        names,
+        ["seedling", "teacher-0", "student-0"],
+        "the base once, then the members"
+    );
+    assert_eq!(results["items"][0]["pass_at_1"], 0.5);
+    assert_eq!(results["items"][0]["curve"][1]["k"], 2);
+    assert_eq!(results["items"][0]["curve"][1]["pass_at_k"], 1.0);
+    assert_eq!(results["items"][2]["step"], 1);
+
+    let of_run = format!("/api/v1/runs/{}/benchmarks", made.run);
+    let listed = writer
+        .get(&format!("{of_run}?suite=gsm8k&limit=2"))
+        .await
+        .expect(200)
+        .json();
+    assert_eq!(listed["items"].as_array().map(Vec::len), Some(2));
+    assert!(listed["next"].is_string());
+
+    let table = writer.get(&format!("{of_run}/table")).await.expect(200).json();
+    assert_eq!(
+        (&table["suites"], &table["best_student"]),
+        (&json!(["gsm8k"]), &json!("student-0"))
+    );
+    assert_eq!(table["rows"][0]["subject"]["role"], "base");
+    let csv = writer.get(&format!("{of_run}/table?format=csv")).await.expect(200);
+    assert!(csv.header("content-type").starts_with("text/csv"));
+    assert!(csv.text().contains("teacher-0,teacher,gsm8k,0.5,"), "{}", csv.text());
+    let markdown = writer
+        .get(&format!("{of_run}/table?format=markdown&baseline={}", made.run))
+        .await
+        .expect(200);
+    assert!(
+        markdown.text().contains("| filled: student-0 | baseline |"),
+        "{}",
+        markdown.text()
+    );
+
+    let solved = writer
+        .get(&format!("{of_run}/solved?suite=GSM8K"))
+        .await
+        .expect(200)
+        .json();
+    assert_eq!(solved["first_solved"], json!([1, 1, 1]));
+    assert_eq!(solved["steps"][0]["correct"], json!([3, 2, 2]));
+    let reply = writer.get(&format!("{of_run}/solved?suite=nothing")).await.expect(400);
+    assert_eq!(reply.places(), ["suite"]);
+
+    let samples = writer
+        .get(&format!("/api/v1/evaluations/{id}/samples?correct=false&subject=2"))
+        .await;
+    let samples = samples.expect(200).json();
+    assert_eq!(samples["items"].as_array().map(Vec::len), Some(2));
+    assert_eq!(
+        samples["items"][0]["text"], "\\boxed{2}␀",
+        "NUL, which Postgres cannot hold"
+    );
+
+    let export = |query: &str| {
+        let (writer, address) = (&writer, format!("/api/v1/evaluations/{id}/export{query}"));
+        async move { writer.get(&address).await }
+    };
+    let evalplus = export("").await.expect(200).text();
+    assert_eq!(evalplus.lines().count(), 2 * ROWS as usize);
+    assert_eq!(
+        serde_json::from_str::<Value>(evalplus.lines().next().expect("a line")).expect("JSON"),
+        json!({"task_id": "gsm8k/0", "solution": "0"})
+    );
+    let lm_eval = export("?format=lm_eval_results&subject=2").await.expect(200).json();
+    assert_eq!(lm_eval["n-samples"]["gsm8k"], json!({"original": 3, "effective": 3}));
+    let share = lm_eval["results"]["gsm8k"]["pass@1,none"].as_f64().expect("a share");
+    assert!((share - 2.0 / 3.0).abs() < 1e-12, "{share}");
+    let logged = export("?format=lm_eval_samples&suite=gsm8k").await.expect(200).text();
+    let first: Value = serde_json::from_str(logged.lines().next().expect("a line")).expect("JSON");
+    assert_eq!(
+        (&first["doc_id"], &first["pass@1"], &first["target"]),
+        (&json!(0), &json!(0.5), &json!("0"))
+    );
+    assert_eq!(first["resps"][0].as_array().map(Vec::len), Some(2));
+    export("?subject=9").await.expect(404);
+
+    let leaders = writer
+        .get("/api/v1/benchmarks/gsm8k/leaderboard?limit=1")
+        .await
+        .expect(200)
+        .json();
+    assert_eq!(leaders["items"][0]["name"], "student-0");
+    let suites = writer.get("/api/v1/benchmarks").await.expect(200).json();
+    let gsm8k = suites["items"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .find(|suite| suite["name"] == "gsm8k")
+        .expect("gsm8k");
+    assert_eq!(
+        (&gsm8k["dataset"]["rows"], &gsm8k["group"]),
+        (&json!(3), &json!("math"))
+    );
+    server.stop().await;
+}

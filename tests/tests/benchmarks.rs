@@ -1,0 +1,315 @@
+//! Benchmarks through the whole house: rows in, answers of a scripted model, the real sandbox, result rows and the table.
+
+use anyhow::{Context as _, Result, bail, ensure};
+use futures::{FutureExt as _, future::BoxFuture};
+use lyceum_core::{
+    benchmark::{
+        BenchmarkRow, Protocol, SubjectRole,
+        reader::{self, Window},
+        suite,
+    },
+    config::RunConfig,
+    evaluation::EvaluationSpec,
+    id::{DatasetId, ExecutionId},
+    recipe::{BenchmarkEvaluation, BenchmarkParameters, BenchmarkSubject, Recipe as _, Registry, SuiteSlice},
+    work::{
+        BaseModel, BenchmarkPayload, BenchmarkResult, BenchmarkSample, FinishReason, Outcome, Payload, RolloutUsage,
+        WorkKind,
+    },
+};
+use lyceum_server::coordinator::{Coordinator, Pace};
+use lyceum_store::{
+    Store,
+    artifact::ArtifactStore,
+    dataset::{self, NewDataset, Purpose},
+    execution::{NewEvaluation, begin_evaluation},
+    list,
+};
+use lyceum_system_tests::house::House;
+use lyceum_verifier::{Verifier, VerifierConfig};
+use lyceum_worker::{
+    handler::{Context, Handler, HandlerError},
+    handlers::VerifyHandler,
+    runtime::{Runtime, Settings},
+};
+use serde_json::json;
+use std::{path::Path, sync::Arc};
+use uuid::Uuid;
+
+/// A model that knows every answer where its base is called `canonical`, and says nothing where it is called `silent`.
+struct Scripted(Store);
+
+impl Scripted {
+    async fn answer(&self, payload: BenchmarkPayload) -> Result<Outcome, HandlerError> {
+        let rows = dataset::slice(self.0.pool(), payload.dataset, payload.first, payload.rows).await?;
+        let samples = (payload.first..).zip(rows).map(|(number, row)| {
+            let row: BenchmarkRow =
+                serde_json::from_value(row).map_err(|error| HandlerError::Permanent(error.to_string()))?;
+            let solution = match payload.base_model.name.as_str() {
+                "canonical" => row.canonical.unwrap_or_default(),
+                _ => String::new(),
+            };
+            Ok(BenchmarkSample {
+                row: number,
+                sample: 0,
+                text: solution.clone(),
+                finish_reason: FinishReason::Stop,
+                tokens: 1,
+                solution: Some(solution),
+                reason: None,
+            })
+        });
+        Ok(Outcome::Benchmark(BenchmarkResult {
+            samples: samples.collect::<Result<_, HandlerError>>()?,
+            prompts_sha256: String::new(),
+            chat_template_sha256: None,
+            usage: RolloutUsage::default(),
+        }))
+    }
+}
+
+impl Handler for Scripted {
+    fn kind(&self) -> WorkKind {
+        WorkKind::Benchmark
+    }
+
+    fn run(self: Arc<Self>, payload: Payload, _: Context) -> BoxFuture<'static, Result<Outcome, HandlerError>> {
+        async move {
+            match payload {
+                Payload::Benchmark(payload) => self.answer(payload).await,
+                other => Err(HandlerError::Permanent(format!("a payload of kind {}", other.kind()))),
+            }
+        }
+        .boxed()
+    }
+}
+
+/// Imports a benchmark's own file.
+async fn imported(house: &House, name: &str, file: &Path) -> Result<(DatasetId, u32)> {
+    let bytes = std::fs::read(file)?;
+    let read = reader::read(suite(name)?, &reader::unpacked(&bytes)?, &Window::default())?;
+    let rows = read
+        .rows
+        .iter()
+        .map(serde_json::to_value)
+        .collect::<Result<Vec<_>, _>>()?;
+    let new = NewDataset {
+        name,
+        purpose: Purpose::Benchmark,
+        suite: Some(name),
+        source: "",
+        revision: None,
+        rows: &rows,
+    };
+    let mut tx = house.pool().begin().await?;
+    let made = dataset::create(&mut tx, &new).await?;
+    tx.commit().await?;
+    Ok((DatasetId(made.id), rows.len() as u32))
+}
+
+async fn begin(house: &House, suites: Vec<SuiteSlice>) -> Result<ExecutionId> {
+    let subject = |name: &str| BenchmarkSubject {
+        name: name.to_owned(),
+        role: SubjectRole::Base,
+        run: None,
+        member: None,
+        step: None,
+        base_model: BaseModel {
+            name: name.to_owned(),
+            revision: None,
+        },
+        adapter: None,
+    };
+    let names: Vec<&str> = suites.iter().map(|slice| slice.suite.as_str()).collect();
+    let spec: EvaluationSpec = serde_json::from_value(json!({"type": "benchmark", "suites": names}))?;
+    let parameters = BenchmarkParameters {
+        subjects: vec![subject("canonical"), subject("silent")],
+        n: 1,
+        compute: Default::default(),
+        samples_per_item: 32,
+        suites,
+    };
+    let config = BenchmarkEvaluation.resolve(RunConfig {
+        recipe: BenchmarkEvaluation.name().to_owned(),
+        parameters: serde_json::to_value(parameters)?,
+        ..RunConfig::default()
+    })?;
+    let id = ExecutionId(Uuid::from_u128(77));
+    let state = BenchmarkEvaluation.begin(id, &config)?;
+    let new = NewEvaluation {
+        spec: &spec,
+        run: None,
+        config: &config,
+        state: &state,
+        trace_id: None,
+    };
+    let mut tx = house.pool().begin().await?;
+    begin_evaluation(&mut tx, &new).await?;
+    tx.commit().await?;
+    Ok(id)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn canonical_solutions_are_all_right_and_empty_ones_all_wrong() -> Result<()> {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data");
+    if !data.is_dir() {
+        eprintln!("skipped: {} is not there", data.display());
+        return Ok(());
+    }
+    let house = House::new().await?;
+    let mut slices = Vec::new();
+    for (name, file) in [
+        ("humaneval", "humaneval/HumanEval.jsonl.gz"),
+        ("mbpp_plus", "mbpp_plus/MbppPlus.jsonl"),
+    ] {
+        let (dataset, rows) = imported(&house, name, &data.join(file)).await?;
+        slices.push(SuiteSlice {
+            suite: name.to_owned(),
+            dataset,
+            rows,
+            protocol: Protocol {
+                prompts: "azr".to_owned(),
+                temperature: 0.0,
+                top_p: 1.0,
+                max_tokens: 1,
+            },
+        });
+    }
+    let id = begin(&house, slices).await?;
+    let artifacts = ArtifactStore::folder(&house.artifacts(), house.pool().clone())?;
+    let coordinator = Coordinator::start(
+        house.store.clone(),
+        artifacts.clone(),
+        Registry::shipped(),
+        Pace::default(),
+    );
+    let verifier = tokio::task::spawn_blocking(|| Verifier::start(&VerifierConfig::default())).await??;
+    let jobs = verifier.jobs();
+    let handlers: Vec<Arc<dyn Handler>> = vec![
+        Arc::new(Scripted(house.store.clone())),
+        Arc::new(VerifyHandler::new(verifier, jobs)),
+    ];
+    let runtime = Runtime::start(house.store.clone(), artifacts, handlers, Settings::default()).await?;
+    let give_up = std::time::Instant::now() + std::time::Duration::from_secs(600);
+    let evaluation = loop {
+        let evaluation = list::evaluation(house.pool(), id).await?;
+        match evaluation.state.as_str() {
+            "completed" => break evaluation,
+            "failed" => bail!("{}", evaluation.error.unwrap_or_default()),
+            _ => ensure!(std::time::Instant::now() < give_up, "it was not over in ten minutes"),
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    };
+    runtime.drain().await;
+    coordinator.stop().await;
+
+    let rows: Vec<(String, String, i64, i32, f64)> = sqlx::query_as(
+        "SELECT suite, name, (SELECT sum(c) FROM unnest(correct) c), rows, pass_at_1 FROM benchmark_results
+         WHERE evaluation_id = $1 ORDER BY suite, subject",
+    )
+    .bind(id.0)
+    .fetch_all(house.pool())
+    .await?;
+    let row = |suite: &str, name: &str, right, rows, pass| (suite.to_owned(), name.to_owned(), right, rows, pass);
+    assert_eq!(
+        rows,
+        [
+            row("humaneval", "canonical", 164, 164, 1.0),
+            row("humaneval", "silent", 0, 164, 0.0),
+            row("mbpp_plus", "canonical", 378, 378, 1.0),
+            row("mbpp_plus", "silent", 0, 378, 0.0),
+        ]
+    );
+    let samples: i64 = sqlx::query_scalar("SELECT count(*) FROM benchmark_samples")
+        .fetch_one(house.pool())
+        .await?;
+    assert_eq!(samples, 2 * (164 + 378));
+    let table = evaluation.result.context("an evaluation that is over has a table")?;
+    assert_eq!(table["suites"], json!(["humaneval", "mbpp_plus"]));
+    assert_eq!(table["rows"][0]["average"]["code"], 1.0);
+    Ok(())
+}
+
+/// A self-play run of four steps that is to be measured every two, and the suites that were imported for it.
+async fn scheduled(suites: &[&str]) -> Result<(House, ExecutionId)> {
+    let house = House::new().await?;
+    for suite in suites {
+        let row = json!({"task_id": "gsm8k/0", "question": "?", "oracle": {"type": "math", "gold": "1"}});
+        let new = NewDataset {
+            name: suite,
+            purpose: Purpose::Benchmark,
+            suite: Some(suite),
+            source: "",
+            revision: None,
+            rows: &[row],
+        };
+        let mut tx = house.pool().begin().await?;
+        dataset::create(&mut tx, &new).await?;
+        tx.commit().await?;
+    }
+    let document = json!({
+        "recipe": "azr",
+        "seed": 7,
+        "steps": 3,
+        "populations": {"main": {
+            "base_model": {"name": "tiny"},
+            "lora": {"r": 4, "lora_alpha": 8.0, "target_modules": ["q_proj"]},
+            "members": [{"roles": ["proposer", "solver"], "count": 1}],
+        }},
+        "parameters": {
+            "prompts": {"set": "seedling"},
+            "problems": {"references": 2, "num_inputs": 6, "pool_size": 64, "max_prompt_bytes": 368, "seeds": "seedling"},
+            "sampling": {"propose": {"max_tokens": 100}, "solve": {"max_tokens": 100}},
+            "archive": {"cells": 64}, "batch": 4, "difficulty_samples": 3,
+        },
+        "benchmarks": {"suites": ["gsm8k"], "every": 2, "n": 1},
+        "scheduling": {"max_attempts": 100},
+    });
+    let mut server = house.server(env!("CARGO_BIN_EXE_scripted-server"))?;
+    let worker = house.worker(
+        env!("CARGO_BIN_EXE_scripted-worker"),
+        &lyceum_system_tests::house::WorkerArguments::default(),
+    )?;
+    let run = house.begin_document(1, &document).await?;
+    house.until_entries(6).await?;
+    server.kill()?;
+    server = house.server(env!("CARGO_BIN_EXE_scripted-server"))?;
+    ensure!(house.until_state(run, &["completed", "failed"]).await? == "completed", "the run failed");
+    drop((server, worker));
+    Ok((house, run))
+}
+
+#[tokio::test]
+async fn a_run_is_measured_on_the_way_and_at_its_end_once_each() -> Result<()> {
+    let (house, run) = scheduled(&["gsm8k"]).await?;
+    let evaluations: Vec<(serde_json::Value, serde_json::Value)> = sqlx::query_as(
+        "SELECT v.spec, e.config -> 'parameters' -> 'subjects' FROM evaluations v JOIN executions e USING (id)
+         WHERE v.run_id = $1 ORDER BY e.seq",
+    )
+    .bind(run.0)
+    .fetch_all(house.pool())
+    .await?;
+    let steps: Vec<_> = evaluations.iter().map(|(spec, _)| &spec["step"]).collect();
+    assert_eq!(steps, [2, 3]);
+    for (spec, subjects) in &evaluations {
+        let names: Vec<_> = subjects.as_array().into_iter().flatten().map(|subject| &subject["role"]).collect();
+        assert_eq!(names, ["base", "member"]);
+        assert_eq!(subjects[1]["step"], spec["step"]);
+    }
+    let versions: Vec<_> = evaluations.iter().map(|(_, subjects)| &subjects[1]["adapter"]["version"]).collect();
+    assert_ne!(versions[0], versions[1], "each with the weights of then");
+    Ok(())
+}
+
+#[tokio::test]
+async fn rows_that_are_missing_hold_no_run_up() -> Result<()> {
+    let (house, run) = scheduled(&[]).await?;
+    let told: Vec<String> =
+        sqlx::query_scalar("SELECT data ->> 'reason' FROM events WHERE execution_id = $1 AND kind = 'not_measured'")
+            .bind(run.0)
+            .fetch_all(house.pool())
+            .await?;
+    assert_eq!(told.len(), 2);
+    assert!(told[0].contains("/benchmarks/suites/0") && told[0].contains("lyceum benchmark import gsm8k"), "{told:?}");
+    Ok(())
+}
