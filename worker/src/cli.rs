@@ -2,10 +2,10 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::command::{bench::Bench, verify::Verify, work::Work};
+use crate::command::{bench::Bench, grade::Grade, verify::Verify, work::Work};
 #[cfg(feature = "engine")]
 use crate::command::{
-    evolve::Evolve, merge::Merge, pretrain::Pretrain, rollout::Rollout, score::Score, update::Update,
+    evolve::Evolve, held_out::HeldOut, merge::Merge, pretrain::Pretrain, rollout::Rollout, score::Score, update::Update,
 };
 
 /// Takes work from a Lyceum server and runs it, or runs any kind of work by hand from files.
@@ -21,6 +21,9 @@ enum Command {
     Bench(Bench),
     #[cfg(feature = "engine")]
     Evolve(Evolve),
+    Grade(Grade),
+    #[cfg(feature = "engine")]
+    HeldOut(HeldOut),
     #[cfg(feature = "engine")]
     Merge(Merge),
     #[cfg(feature = "engine")]
@@ -42,6 +45,9 @@ impl Cli {
             Command::Bench(command) => command.run(),
             #[cfg(feature = "engine")]
             Command::Evolve(command) => command.run(),
+            Command::Grade(command) => command.run(),
+            #[cfg(feature = "engine")]
+            Command::HeldOut(command) => command.run(),
             #[cfg(feature = "engine")]
             Command::Merge(command) => command.run(),
             #[cfg(feature = "engine")]

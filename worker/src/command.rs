@@ -4,6 +4,9 @@ pub(crate) mod bench;
 mod bench_verify;
 #[cfg(feature = "engine")]
 pub(crate) mod evolve;
+pub(crate) mod grade;
+#[cfg(feature = "engine")]
+pub(crate) mod held_out;
 #[cfg(feature = "engine")]
 mod lines;
 #[cfg(feature = "engine")]
@@ -12,7 +15,6 @@ mod loading;
 pub(crate) mod merge;
 #[cfg(feature = "engine")]
 pub(crate) mod pretrain;
-#[cfg(feature = "engine")]
 mod progress;
 #[cfg(feature = "engine")]
 pub(crate) mod rollout;

@@ -1,6 +1,8 @@
 //! The product's handlers, one file a kind of work.
 
 #[cfg(feature = "engine")]
+mod benchmark;
+#[cfg(feature = "engine")]
 mod embedding;
 #[cfg(feature = "engine")]
 mod evolve;
@@ -10,6 +12,8 @@ mod rollout;
 mod update;
 mod verify;
 
+#[cfg(feature = "engine")]
+pub use benchmark::BenchmarkHandler;
 #[cfg(feature = "engine")]
 pub use evolve::EvolveHandler;
 #[cfg(feature = "engine")]

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "engine")]
 mod evolve;
+mod grade;
 #[cfg(feature = "engine")]
 mod rollout;
 #[cfg(feature = "engine")]
@@ -22,6 +23,7 @@ pub(crate) struct Bench {
 enum Part {
     #[cfg(feature = "engine")]
     Evolve(evolve::BenchEvolve),
+    Grade(grade::BenchGrade),
     #[cfg(feature = "engine")]
     Rollout(rollout::BenchRollout),
     #[cfg(feature = "engine")]
@@ -34,6 +36,7 @@ impl Bench {
         match &self.part {
             #[cfg(feature = "engine")]
             Part::Evolve(bench) => bench.run(),
+            Part::Grade(bench) => bench.run(),
             #[cfg(feature = "engine")]
             Part::Rollout(bench) => bench.run(),
             #[cfg(feature = "engine")]

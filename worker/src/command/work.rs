@@ -15,7 +15,7 @@ use lyceum_worker::engine::{Engine, ModelsFolder};
 use lyceum_worker::handler::Handler;
 use lyceum_worker::handlers::VerifyHandler;
 #[cfg(feature = "engine")]
-use lyceum_worker::handlers::{EvolveHandler, RolloutHandler, UpdateHandler};
+use lyceum_worker::handlers::{BenchmarkHandler, EvolveHandler, RolloutHandler, UpdateHandler};
 use lyceum_worker::runtime::{Runtime, Settings};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -23,7 +23,7 @@ use super::verify::PoolArgs;
 
 /// The kinds that this build serves.
 #[cfg(feature = "engine")]
-const SERVED: [WorkKind; 4] = [WorkKind::Rollout, WorkKind::Verify, WorkKind::Update, WorkKind::Evolve];
+const SERVED: [WorkKind; 5] = WorkKind::ALL;
 #[cfg(not(feature = "engine"))]
 const SERVED: [WorkKind; 1] = [WorkKind::Verify];
 
@@ -87,15 +87,23 @@ impl Work {
             )
             .with_writer(std::io::stderr)
             .init();
-        let handlers = self.handlers()?;
+        self.check_kinds()?;
         let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        threads.block_on(self.work(handlers))
+        threads.block_on(self.work())
     }
 
-    async fn work(self, handlers: Vec<Arc<dyn Handler>>) -> anyhow::Result<()> {
+    async fn work(self) -> anyhow::Result<()> {
         let store = Store::connect_worker(&self.database, 12)
             .await
             .context("cannot use the database (--database)")?;
+        // Zygotes and the engine start on threads that may wait.
+        let (this, of) = (Arc::new(self), store.clone());
+        let starting = Arc::clone(&this);
+        let handlers = tokio::task::spawn_blocking(move || starting.handlers(&of)).await??;
+        this.serve(store, handlers).await
+    }
+
+    async fn serve(&self, store: Store, handlers: Vec<Arc<dyn Handler>>) -> anyhow::Result<()> {
         let artifacts = match (&self.artifacts, &self.server, &self.token) {
             (Some(folder), ..) => ArtifactStore::folder(folder, store.pool().clone())?,
             (None, Some(server), Some(token)) => ArtifactStore::remote(RemoteArtifacts::new(server, token)),
@@ -127,12 +135,20 @@ impl Work {
         Ok(())
     }
 
-    /// The handlers of the kinds that were asked for, or of all that there are.
-    fn handlers(&self) -> anyhow::Result<Vec<Arc<dyn Handler>>> {
+    fn check_kinds(&self) -> anyhow::Result<()> {
         if let Some(kind) = self.kinds.iter().find(|kind| !SERVED.contains(kind)) {
             let served = SERVED.map(WorkKind::name).join(", ");
             bail!("this build of the worker cannot serve --kinds {kind}; it can serve: {served}");
         }
+        Ok(())
+    }
+
+    /// The handlers of the kinds that were asked for, or of all that there are.
+    #[cfg_attr(
+        not(feature = "engine"),
+        allow(unused_variables, reason = "verification reads no rows")
+    )]
+    fn handlers(&self, store: &Store) -> anyhow::Result<Vec<Arc<dyn Handler>>> {
         let wanted = |kind: WorkKind| self.kinds.is_empty() || self.kinds.contains(&kind);
         let mut handlers: Vec<Arc<dyn Handler>> = Vec::new();
         if wanted(WorkKind::Verify) {
@@ -146,6 +162,9 @@ impl Work {
             let engine = self.engine()?;
             if wanted(WorkKind::Rollout) {
                 handlers.push(Arc::new(RolloutHandler::new(engine.clone())));
+            }
+            if wanted(WorkKind::Benchmark) {
+                handlers.push(Arc::new(BenchmarkHandler::new(engine.clone(), store.clone())));
             }
             if wanted(WorkKind::Update) {
                 handlers.push(Arc::new(UpdateHandler::new(engine)));

@@ -61,6 +61,7 @@ pub struct Loaded {
     /// The tokenizer, where the folder has one.
     pub tokenizer: Option<Tokenizer>,
     chat_template: Option<ChatTemplate>,
+    chat_template_sha256: Option<String>,
     population: Option<(Vec<Digest>, Population)>,
 }
 
@@ -105,6 +106,7 @@ impl Models {
                 dtype: compute.dtype,
                 tokenizer: tokenizer.transpose().map_err(fault)?,
                 chat_template: ChatTemplate::load(&folder).map_err(fault)?,
+                chat_template_sha256: chat_template_sha256(&folder),
                 model,
                 population: None,
             });
@@ -154,7 +156,24 @@ fn check_revision(name: &BaseModel, folder: &Path) -> Result<(), HandlerError> {
     )))
 }
 
+/// SHA-256 of a model's chat template, in hex: of `chat_template.jinja`, or of the text in `tokenizer_config.json`.
+fn chat_template_sha256(folder: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(folder.join("chat_template.jinja"))
+        .ok()
+        .or_else(|| {
+            let config = std::fs::read_to_string(folder.join("tokenizer_config.json")).ok()?;
+            let config: serde_json::Value = serde_json::from_str(&config).ok()?;
+            Some(config.get("chat_template")?.as_str()?.to_owned())
+        })?;
+    Some(Digest(Sha256::digest(text).into()).to_string())
+}
+
 impl Loaded {
+    /// SHA-256 of the chat template, in hex, where the model has one.
+    pub fn chat_template_sha256(&self) -> Option<&str> {
+        self.chat_template_sha256.as_deref()
+    }
+
     /// The adapters, stacked in this order, without their optimizer states; none without adapters. Those of the call before
     /// are kept.
     ///

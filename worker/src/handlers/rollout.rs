@@ -89,13 +89,13 @@ impl Handler for RolloutHandler {
 }
 
 /// What came of an item, before its artifacts are stored.
-struct RolledOut {
-    result: RolloutResult,
+pub(super) struct RolledOut {
+    pub(super) result: RolloutResult,
     tokens: Option<Vec<u8>>,
     embedded: Option<(Vec<u8>, Similarities)>,
 }
 
-fn rolled_out(
+pub(super) fn rolled_out(
     models: &mut Models,
     job: &Job,
     payload: &RolloutPayload,

@@ -22,7 +22,7 @@ use uuid::Uuid;
 
 /// The trace of the request that created the run.
 pub(crate) const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
-const RUN: ExecutionId = ExecutionId(Uuid::from_u128(1));
+pub(crate) const RUN: ExecutionId = ExecutionId(Uuid::from_u128(1));
 
 pub(crate) struct House {
     pub(crate) store: Store,
@@ -150,6 +150,14 @@ impl House {
 }
 
 impl Worker {
+    /// `kill -9`.
+    #[cfg(feature = "engine")]
+    pub(crate) fn kill(mut self) -> Result<()> {
+        self.0.kill()?;
+        self.0.wait()?;
+        Ok(())
+    }
+
     /// Tells it to stop, and waits until it has signed off.
     pub(crate) async fn stop(mut self, house: &House) -> Result<()> {
         ensure!(

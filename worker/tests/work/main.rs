@@ -1,6 +1,8 @@
 //! The worker as it is shipped, on a real queue.
 
 #[cfg(feature = "engine")]
+mod benchmark;
+#[cfg(feature = "engine")]
 mod engine;
 #[cfg(feature = "engine")]
 mod evolve;

@@ -1,0 +1,134 @@
+//! `lyceum-worker grade`: grades samples that anybody made.
+
+pub(crate) mod grading;
+mod report;
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::Context as _;
+use clap::Args;
+use lyceum_core::artifact::Digest;
+use lyceum_core::benchmark::reader::{self, SuiteRows, Window};
+use lyceum_core::benchmark::{Suite, samples, suite};
+use lyceum_verifier::Verifier;
+
+use super::progress::progress_bar;
+use super::verify::PoolArgs;
+use grading::{Grading, grade};
+use report::{Report, Source};
+
+/// Grade samples of a benchmark: a verdict for each, and pass@k.
+///
+/// DATA is the benchmark's own file (plain or .gz); Lyceum ships none. SAMPLES has a JSON object on each line with `task_id`
+/// and one of
+///
+///   solution    a whole program, as EvalPlus has it, or an answer
+///   completion  what follows the prompt, as human-eval has it, or a text with an answer in it
+///   response    what a model wrote, in which the solution is looked for (docs/BENCHMARKS.md says where)
+///
+///   lyceum-worker grade --benchmark humaneval --data HumanEval.jsonl.gz --samples mine.jsonl --out result.json
+///
+/// A task without samples counts as unsolved. A line that is wrong is named, and then nothing is graded. The result is JSON
+/// with `pass@1`, its standard error, pass@k for further k, and `verdicts`.
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Grade {
+    /// humaneval, humaneval_plus, mbpp_plus, livecodebench, gsm8k, math500, amc23, aime24, aime25, minerva_math,
+    /// olympiadbench or held-out-seedling.
+    #[arg(long, value_name = "NAME")]
+    benchmark: String,
+    /// The benchmark's file.
+    #[arg(long, value_name = "FILE")]
+    data: PathBuf,
+    /// The samples.
+    #[arg(long, value_name = "FILE.jsonl")]
+    samples: PathBuf,
+    /// Where the result goes.
+    #[arg(long, value_name = "FILE.json")]
+    out: PathBuf,
+    /// Samples of a task, at most; more are refused [default: any number].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    n: Option<u32>,
+    /// LiveCodeBench: the first day of contests that count, such as 2024-10-01.
+    #[arg(long, value_name = "DAY")]
+    from: Option<String>,
+    /// LiveCodeBench: the last day of contests that count.
+    #[arg(long, value_name = "DAY")]
+    to: Option<String>,
+    #[command(flatten)]
+    pool: PoolArgs,
+}
+
+impl Grade {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
+        let suite = suite(&self.benchmark)?;
+        let window = Window::new(self.from.as_deref(), self.to.as_deref())?;
+        let data = Read::of(&self.data)?;
+        let rows = rows(suite, &self.data, &data, &window)?;
+        for notice in &rows.notices {
+            eprintln!("note: {notice}");
+        }
+        let given = Read::of(&self.samples)?;
+        let samples = samples::read(suite, &rows.rows, &given.text, self.n)
+            .with_context(|| self.samples.display().to_string())?;
+        // Found out now, and not after an hour of grading.
+        let folder = match self.out.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        let cannot_write = || format!("cannot write {}", self.out.display());
+        let mut file = tempfile::NamedTempFile::new_in(folder).with_context(cannot_write)?;
+        let verifier = Verifier::start(&self.pool.config())?;
+        let start = Instant::now();
+        let bar = progress_bar(samples.len() as u64, "samples");
+        let grading = grade(&verifier, &rows.rows, &samples, |_| bar.inc(1));
+        bar.finish_and_clear();
+        let report = Report::new(
+            suite,
+            &rows,
+            [(&self.data, &data), (&self.samples, &given)].map(|(path, read)| Source::new(path, read.digest)),
+            &grading,
+            start.elapsed(),
+        );
+        serde_json::to_writer_pretty(&mut file, &report)?;
+        file.write_all(b"\n").with_context(cannot_write)?;
+        readable_by_all(file.as_file()).with_context(cannot_write)?;
+        file.persist(&self.out)
+            .map_err(|error| error.error)
+            .with_context(cannot_write)?;
+        print!("{}", report.summary());
+        Ok(())
+    }
+}
+
+/// A file as text, and the digest of the file as it is.
+pub(crate) struct Read {
+    pub(crate) text: Vec<u8>,
+    pub(crate) digest: Digest,
+}
+
+impl Read {
+    pub(crate) fn of(path: &Path) -> anyhow::Result<Self> {
+        let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let digest = Digest::of(&bytes);
+        let text = reader::unpacked(&bytes).with_context(|| format!("{} is damaged", path.display()))?;
+        Ok(Self {
+            text: text.into_owned(),
+            digest,
+        })
+    }
+}
+
+/// The rows of a suite's file.
+pub(crate) fn rows(suite: &Suite, path: &Path, data: &Read, window: &Window) -> anyhow::Result<SuiteRows> {
+    reader::read(suite, &data.text, window).with_context(|| format!("{} is no file of {}", path.display(), suite.title))
+}
+
+/// A temporary file is its owner's alone until it is told otherwise.
+fn readable_by_all(file: &fs::File) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    file.set_permissions(fs::Permissions::from_mode(0o644))
+}

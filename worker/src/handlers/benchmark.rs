@@ -1,0 +1,148 @@
+//! `benchmark`: answers of one version to a slice of a suite.
+
+use std::sync::Arc;
+
+use futures::{FutureExt as _, future::BoxFuture};
+use lyceum_core::benchmark::{BenchmarkRow, PromptStyle};
+use lyceum_core::seed::derive;
+use lyceum_core::work::{
+    BenchmarkPayload, BenchmarkResult, BenchmarkSample, Completion, Outcome, Payload, Prompt, RolloutPayload,
+    RolloutRequest, WorkKind,
+};
+use lyceum_store::{Store, dataset};
+
+use super::rollout::rolled_out;
+use crate::engine::{Engine, Version};
+use crate::handler::{Context, Handler, HandlerError};
+
+/// Generates on the engine's thread for rows that it reads from the database.
+pub struct BenchmarkHandler {
+    engine: Engine,
+    store: Store,
+}
+
+impl BenchmarkHandler {
+    /// Generates with `engine` for the rows in `store`.
+    pub fn new(engine: Engine, store: Store) -> Self {
+        Self { engine, store }
+    }
+
+    async fn answer(&self, payload: BenchmarkPayload, context: Context) -> Result<Outcome, HandlerError> {
+        let style = PromptStyle::shipped(&payload.prompts).map_err(permanent)?;
+        let rows = self.rows(&payload).await?;
+        let mut adapters = Vec::new();
+        if let Some(adapter) = payload.adapter {
+            adapters.push(Version::read(&context, adapter, false).await?);
+        }
+        let rollout = rollout(&payload, &style, &rows)?;
+        let is_chat = rollout
+            .requests
+            .iter()
+            .any(|request| matches!(request.prompt, Prompt::Messages(_)));
+        let (result, template) = self
+            .engine
+            .run(&context, move |models, job| {
+                let done = rolled_out(models, job, &rollout, &adapters, &[])?;
+                let loaded = models.load(&rollout.base_model, rollout.compute)?;
+                Ok((done.result, loaded.chat_template_sha256().map(str::to_owned)))
+            })
+            .await?;
+        let answers = (payload.first..).zip(&rows).zip(result.generated);
+        let samples = answers.flat_map(|((number, row), generated)| {
+            let style = &style;
+            (0..)
+                .zip(generated.completions)
+                .map(move |(sample, completion)| read(style, row, number, sample, completion))
+        });
+        Ok(Outcome::Benchmark(BenchmarkResult {
+            samples: samples.collect(),
+            prompts_sha256: style.sha256().to_owned(),
+            chat_template_sha256: template.filter(|_| is_chat),
+            usage: result.usage,
+        }))
+    }
+
+    async fn rows(&self, payload: &BenchmarkPayload) -> Result<Vec<BenchmarkRow>, HandlerError> {
+        let values = dataset::slice(self.store.pool(), payload.dataset, payload.first, payload.rows).await?;
+        if values.len() != payload.rows as usize {
+            return Err(permanent(format!(
+                "dataset {} has {} rows from row {} on, and {} were asked for",
+                payload.dataset,
+                values.len(),
+                payload.first,
+                payload.rows
+            )));
+        }
+        let rows = values.into_iter().map(serde_json::from_value);
+        rows.collect::<Result<_, _>>()
+            .map_err(|error| permanent(format!("a row of dataset {}: {error}", payload.dataset)))
+    }
+}
+
+impl Handler for BenchmarkHandler {
+    fn kind(&self) -> WorkKind {
+        WorkKind::Benchmark
+    }
+
+    fn run(self: Arc<Self>, payload: Payload, context: Context) -> BoxFuture<'static, Result<Outcome, HandlerError>> {
+        async move {
+            match payload {
+                Payload::Benchmark(payload) => self.answer(payload, context).await,
+                other => Err(permanent(format!("a payload of kind {} to a benchmark", other.kind()))),
+            }
+        }
+        .boxed()
+    }
+
+    fn loaded_models(&self) -> Vec<String> {
+        self.engine.loaded_models()
+    }
+}
+
+fn permanent(reason: impl std::fmt::Display) -> HandlerError {
+    HandlerError::Permanent(reason.to_string())
+}
+
+/// The payload as generation that every other item does too. A row's seed hangs on the row alone, not on how rows are cut
+/// into items.
+fn rollout(
+    payload: &BenchmarkPayload,
+    style: &PromptStyle,
+    rows: &[BenchmarkRow],
+) -> Result<RolloutPayload, HandlerError> {
+    let requests = (payload.first..).zip(rows).map(|(number, row)| {
+        Ok(RolloutRequest {
+            id: number.to_string(),
+            prompt: style.render(row).map_err(permanent)?,
+            adapter: payload.adapter.map(|_| 0),
+            n: payload.n,
+            seed: derive(payload.seed, "row", u64::from(number)),
+            max_tokens: None,
+        })
+    });
+    Ok(RolloutPayload {
+        base_model: payload.base_model.clone(),
+        compute: payload.compute,
+        adapters: payload.adapter.into_iter().collect(),
+        sampling: payload.sampling.clone(),
+        requests: requests.collect::<Result<_, HandlerError>>()?,
+        embedding: None,
+        keep_tokens: false,
+    })
+}
+
+fn read(style: &PromptStyle, row: &BenchmarkRow, number: u32, sample: u32, completion: Completion) -> BenchmarkSample {
+    let (solution, reason) = match style.solution(row, &completion.text, completion.finish_reason) {
+        Ok(solution) => (Some(solution), None),
+        Err(reason) => (None, Some(reason)),
+    };
+    BenchmarkSample {
+        row: number,
+        sample,
+        text: completion.text,
+        finish_reason: completion.finish_reason,
+        tokens: completion.tokens,
+        solution,
+        reason,
+    }
+}

@@ -1,0 +1,100 @@
+//! What is right is right and what is wrong is wrong, on every row of every benchmark at hand.
+
+use anyhow::Result;
+use lyceum_core::benchmark::Question;
+use serde_json::json;
+
+use crate::command::{FILES, data, grade, others, rows, solution};
+
+#[test]
+fn canonical_programs_are_right_and_empty_ones_wrong() -> Result<()> {
+    let Some(data) = data() else { return Ok(()) };
+    for (name, count) in [("humaneval", 164), ("mbpp_plus", 378)] {
+        let rows = rows(name, &data)?;
+        assert_eq!((rows.rows.len(), rows.notices.len()), (count, 0), "{name}");
+        let canonical = rows
+            .rows
+            .iter()
+            .filter_map(|row| Some(solution(&row.task_id, row.canonical.as_deref()?)));
+        let right = grade(name, &data, &canonical.collect::<Vec<_>>())?;
+        assert_eq!(others(&right, true), [""; 0], "{name}");
+        assert_eq!(
+            (&right["pass@1"], &right["correct"], &right["attempted"]),
+            (&json!(1.0), &json!(count), &json!(count))
+        );
+        assert_eq!(right["verdicts"].as_array().map(Vec::len), Some(count));
+        let empty = rows.rows.iter().map(|row| solution(&row.task_id, ""));
+        let wrong = grade(name, &data, &empty.collect::<Vec<_>>())?;
+        assert_eq!(others(&wrong, false), [""; 0], "{name}");
+        assert_eq!((&wrong["pass@1"], &wrong["correct"]), (&json!(0.0), &json!(0)));
+        if name == "mbpp_plus" {
+            assert_eq!(
+                (&right["base_pass@1"], &wrong["base_pass@1"]),
+                (&json!(1.0), &json!(0.0))
+            );
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn every_gold_answer_is_right_and_another_one_wrong() -> Result<()> {
+    let Some(data) = data() else { return Ok(()) };
+    for (name, _, count) in &FILES[2..] {
+        let rows = rows(name, &data)?;
+        assert_eq!((rows.rows.len(), rows.notices.len()), (*count, 0), "{name}");
+        let golds: Vec<(&str, &str)> = rows
+            .rows
+            .iter()
+            .filter_map(|row| match &row.oracle {
+                Question::Math { gold } => Some((row.task_id.as_str(), gold.as_str())),
+                _ => None,
+            })
+            .collect();
+        let boxed = |answer: &str| format!("Some words, 17 of them, and then $\\boxed{{{answer}}}$.");
+        let right: Vec<_> = golds
+            .iter()
+            .map(|(task_id, gold)| json!({"task_id": task_id, "completion": boxed(gold)}))
+            .collect();
+        let result = grade(name, &data, &right)?;
+        assert_eq!(others(&result, true), [""; 0], "{name}");
+        assert_eq!(result["pass@1"], 1.0, "{name}");
+        // No gold of these sets is this number.
+        let wrong: Vec<_> = golds
+            .iter()
+            .map(|(task_id, _)| solution(task_id, "-987654321"))
+            .collect();
+        let result = grade(name, &data, &wrong)?;
+        assert_eq!(others(&result, false), [""; 0], "{name}");
+        assert_eq!(result["pass@1"], 0.0, "{name}");
+    }
+    Ok(())
+}
+
+#[test]
+fn several_samples_a_task_make_a_curve_and_a_task_without_any_is_unsolved() -> Result<()> {
+    let Some(data) = data() else { return Ok(()) };
+    let rows = rows("humaneval", &data)?;
+    let first = &rows.rows[0];
+    let canonical = first.canonical.as_deref().unwrap_or_default();
+    let samples = [canonical, "", canonical, ""].map(|program| solution(&first.task_id, program));
+    let result = grade("humaneval", &data, &samples)?;
+    let close = |value: &serde_json::Value, wanted: f64| {
+        assert!(
+            value.as_f64().is_some_and(|value| (value - wanted).abs() < 1e-12),
+            "{value} {wanted}"
+        );
+    };
+    close(&result["pass@1"], 0.5 / 164.0);
+    close(&result["pass@k"]["2"], (1.0 - 1.0 / 6.0) / 164.0);
+    close(&result["pass@k"]["4"], 1.0 / 164.0);
+    assert_eq!((&result["attempted"], &result["tasks"]), (&json!(1), &json!(164)));
+    let samples: Vec<_> = result["verdicts"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|verdict| &verdict["sample"])
+        .collect();
+    assert_eq!(samples, [0, 1, 2, 3]);
+    Ok(())
+}

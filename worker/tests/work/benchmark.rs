@@ -1,0 +1,282 @@
+//! A benchmark through the queue: the same result whatever dies meanwhile, and no sample counted twice.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use lyceum_core::artifact::ArtifactKind;
+use lyceum_core::benchmark::{BenchmarkRow, Protocol, Question, SubjectRole};
+use lyceum_core::config::RunConfig;
+use lyceum_core::evaluation::EvaluationSpec;
+use lyceum_core::id::{DatasetId, ExecutionId, MemberId, PopulationId, VersionId};
+use lyceum_core::recipe::{
+    BenchmarkEvaluation, BenchmarkParameters, BenchmarkSubject, MemberRecord, Plan, PopulationRecord, Recipe as _,
+    Records, Role, SuiteSlice, VersionRecord,
+};
+use lyceum_core::work::{AdapterRef, BaseModel, Compute, LoraShape};
+use lyceum_engine::peft::AdapterFiles;
+use lyceum_store::dataset::{self, NewDataset, Purpose};
+use lyceum_store::execution::{NewEvaluation, begin_evaluation};
+use lyceum_store::plan::{ViewCache, carry_out, lock, wanted};
+use uuid::Uuid;
+
+use crate::house::{House, RUN};
+
+const ROWS: u32 = 12;
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/engine/tests/fixtures")
+}
+
+fn base_model() -> BaseModel {
+    BaseModel {
+        name: "qwen2-tied".to_owned(),
+        revision: None,
+    }
+}
+
+async fn rows(house: &House) -> Result<DatasetId> {
+    let rows = (0..ROWS).map(|row| {
+        serde_json::to_value(BenchmarkRow {
+            task_id: format!("gsm8k/{row}"),
+            question: format!("{row}+1?"),
+            canonical: None,
+            oracle: Question::Math {
+                gold: (row + 1).to_string(),
+            },
+            tags: Default::default(),
+        })
+    });
+    let rows = rows.collect::<Result<Vec<_>, _>>()?;
+    let new = NewDataset {
+        name: "rows",
+        purpose: Purpose::Benchmark,
+        suite: Some("gsm8k"),
+        source: "",
+        revision: None,
+        rows: &rows,
+    };
+    let mut tx = house.store.pool().begin().await?;
+    let made = dataset::create(&mut tx, &new).await?;
+    tx.commit().await?;
+    Ok(DatasetId(made.id))
+}
+
+/// A member of the house's run, with weights.
+async fn member(house: &House) -> Result<(MemberId, AdapterRef)> {
+    let folder = fixtures().join("adapters/qwen2-tied/all-0");
+    let bytes = AdapterFiles::read(&folder)?.to_archive()?;
+    let artifact = house.artifacts()?.put(ArtifactKind::Adapter, bytes).await?;
+    let (population, member) = (PopulationId::of(RUN, "main"), MemberId::of(RUN, "student-0"));
+    let version = VersionId::of(member, 0);
+    let records = Records {
+        populations: vec![PopulationRecord {
+            id: population,
+            name: "main".to_owned(),
+            base_model: base_model(),
+            lora: LoraShape {
+                r: 4,
+                lora_alpha: 8.0,
+                target_modules: vec!["q_proj".to_owned()],
+                use_rslora: false,
+            },
+        }],
+        members: vec![MemberRecord {
+            id: member,
+            population,
+            name: "student-0".to_owned(),
+            roles: vec![Role::Student],
+        }],
+        versions: vec![VersionRecord {
+            id: version,
+            member,
+            ordinal: 0,
+            artifact,
+            optimizer: None,
+        }],
+        ..Records::default()
+    };
+    let mut tx = house.store.pool().begin().await?;
+    let locked = lock(&mut tx, RUN).await?.context("the run is not due")?;
+    let plan = Plan {
+        records,
+        ..Plan::default()
+    };
+    carry_out(&mut tx, &locked, &plan, 0.0).await?;
+    tx.commit().await?;
+    let adapter = AdapterRef {
+        version,
+        artifact,
+        optimizer: None,
+    };
+    Ok((member, adapter))
+}
+
+/// Begins an evaluation of the base and the member, two rows an item.
+async fn begin(house: &House, id: u128, dataset: DatasetId, member: (MemberId, AdapterRef)) -> Result<ExecutionId> {
+    let subject = |name: &str, role, member, adapter: Option<AdapterRef>| BenchmarkSubject {
+        name: name.to_owned(),
+        role,
+        run: Some(RUN),
+        member,
+        step: adapter.map(|_| 1),
+        base_model: base_model(),
+        adapter,
+    };
+    let parameters = BenchmarkParameters {
+        suites: vec![SuiteSlice {
+            suite: "gsm8k".to_owned(),
+            dataset,
+            rows: ROWS,
+            protocol: Protocol {
+                prompts: "completion".to_owned(),
+                temperature: 1.0,
+                top_p: 1.0,
+                max_tokens: 24,
+            },
+        }],
+        subjects: vec![
+            subject("qwen2-tied", SubjectRole::Base, None, None),
+            subject("student-0", SubjectRole::Student, Some(member.0), Some(member.1)),
+        ],
+        n: 2,
+        compute: Compute {
+            threads: Some(1),
+            ..Compute::default()
+        },
+        samples_per_item: 4,
+    };
+    let config = BenchmarkEvaluation.resolve(RunConfig {
+        recipe: BenchmarkEvaluation.name().to_owned(),
+        seed: 11,
+        parameters: serde_json::to_value(parameters)?,
+        ..RunConfig::default()
+    })?;
+    let id = ExecutionId(Uuid::from_u128(id));
+    let spec: EvaluationSpec = serde_json::from_value(serde_json::json!({"type": "benchmark", "suites": ["gsm8k"]}))?;
+    let state = BenchmarkEvaluation.begin(id, &config)?;
+    let mut tx = house.store.pool().begin().await?;
+    let new = NewEvaluation {
+        spec: &spec,
+        run: Some(RUN),
+        config: &config,
+        state: &state,
+        trace_id: None,
+    };
+    begin_evaluation(&mut tx, &new).await?;
+    tx.commit().await?;
+    Ok(id)
+}
+
+/// Plans as the server's coordinator does, from rows alone each time; says whether the evaluation is over.
+async fn plan(house: &House, id: ExecutionId) -> Result<bool> {
+    let mut tx = house.store.pool().begin().await?;
+    let Some(locked) = lock(&mut tx, id).await? else {
+        let state: String = sqlx::query_scalar("SELECT state FROM executions WHERE id = $1")
+            .bind(id.0)
+            .fetch_one(house.store.pool())
+            .await?;
+        ensure!(state != "failed", "the evaluation failed");
+        return Ok(state == "completed");
+    };
+    let mut cache = ViewCache::default();
+    cache.refresh(&mut tx, id, locked.state.step).await?;
+    let state = lyceum_core::recipe::RunState {
+        config: Arc::clone(&locked.state.config),
+        ..locked.state.clone()
+    };
+    let plan = loop {
+        let plan = BenchmarkEvaluation.plan(&state, &cache.view)?;
+        if plan.wants.is_empty() {
+            break plan;
+        }
+        wanted(&mut tx, &plan.wants, &mut cache.view).await?;
+    };
+    let carried = carry_out(&mut tx, &locked, &plan, 0.0).await?;
+    tx.commit().await?;
+    Ok(carried.completed)
+}
+
+async fn count(house: &House, query: &'static str, id: ExecutionId) -> Result<i64> {
+    Ok(sqlx::query_scalar(query)
+        .bind(id.0)
+        .fetch_one(house.store.pool())
+        .await?)
+}
+
+/// Everything that is kept of an evaluation, less times.
+async fn kept(house: &House, id: ExecutionId) -> Result<Vec<String>> {
+    let mut rows: Vec<String> = Vec::new();
+    for query in [
+        "SELECT concat_ws('|', suite, subject, row, sample, task_id, text, solution, status, correct, tokens)
+         FROM benchmark_samples WHERE evaluation_id = $1 ORDER BY suite, subject, row, sample",
+        "SELECT concat_ws('|', suite, subject, name, role, samples, correct, pass_at_1, standard_error, completion_tokens, protocol)
+         FROM benchmark_results WHERE evaluation_id = $1 ORDER BY suite, subject",
+        "SELECT result::text FROM evaluations WHERE id = $1",
+    ] {
+        rows.extend(
+            sqlx::query_scalar::<_, String>(query)
+                .bind(id.0)
+                .fetch_all(house.store.pool())
+                .await?,
+        );
+    }
+    Ok(rows)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_killed_in_the_middle_changes_no_result() -> Result<()> {
+    let house = House::new().await?;
+    let models = fixtures().join("models").display().to_string();
+    let options = [
+        "--kinds",
+        "benchmark,verify",
+        "--models",
+        &models,
+        "--device",
+        "cpu",
+        "--jobs",
+        "1",
+        "--lease-seconds",
+        "2",
+    ];
+    let dataset = rows(&house).await?;
+    let member = member(&house).await?;
+    let give_up = Instant::now() + Duration::from_secs(300);
+
+    let disturbed = begin(&house, 100, dataset, member).await?;
+    let mut kills = 0;
+    let mut worker = house.worker(&options)?;
+    let ended = "SELECT count(*) FROM work WHERE execution_id = $1 AND state = 'done'";
+    let running = "SELECT count(*) FROM work WHERE execution_id = $1 AND state = 'running'";
+    while !plan(&house, disturbed).await? {
+        ensure!(Instant::now() < give_up, "the evaluation was not over in five minutes");
+        // In the middle of an item, once early and once later; what it held is lost.
+        if kills < 2
+            && count(&house, ended, disturbed).await? > [1, 8][kills]
+            && count(&house, running, disturbed).await? > 0
+        {
+            worker.kill()?;
+            worker = house.worker(&options)?;
+            kills += 1;
+        }
+        lyceum_store::work::sweep(house.store.pool()).await?;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    ensure!(kills == 2, "the worker was killed {kills} times, not twice");
+
+    let calm = begin(&house, 101, dataset, member).await?;
+    while !plan(&house, calm).await? {
+        ensure!(Instant::now() < give_up, "the evaluation was not over in five minutes");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let (disturbed, calm) = (kept(&house, disturbed).await?, kept(&house, calm).await?);
+    assert_eq!(disturbed, calm);
+    assert_eq!(
+        disturbed.len(),
+        (2 * 2 * ROWS + 2 + 1) as usize,
+        "each sample once, two results, one table"
+    );
+    Ok(())
+}
