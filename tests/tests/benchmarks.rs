@@ -274,7 +274,10 @@ async fn scheduled(suites: &[&str]) -> Result<(House, ExecutionId)> {
     house.until_entries(6).await?;
     server.kill()?;
     server = house.server(env!("CARGO_BIN_EXE_scripted-server"))?;
-    ensure!(house.until_state(run, &["completed", "failed"]).await? == "completed", "the run failed");
+    ensure!(
+        house.until_state(run, &["completed", "failed"]).await? == "completed",
+        "the run failed"
+    );
     drop((server, worker));
     Ok((house, run))
 }
@@ -292,11 +295,19 @@ async fn a_run_is_measured_on_the_way_and_at_its_end_once_each() -> Result<()> {
     let steps: Vec<_> = evaluations.iter().map(|(spec, _)| &spec["step"]).collect();
     assert_eq!(steps, [2, 3]);
     for (spec, subjects) in &evaluations {
-        let names: Vec<_> = subjects.as_array().into_iter().flatten().map(|subject| &subject["role"]).collect();
+        let names: Vec<_> = subjects
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|subject| &subject["role"])
+            .collect();
         assert_eq!(names, ["base", "member"]);
         assert_eq!(subjects[1]["step"], spec["step"]);
     }
-    let versions: Vec<_> = evaluations.iter().map(|(_, subjects)| &subjects[1]["adapter"]["version"]).collect();
+    let versions: Vec<_> = evaluations
+        .iter()
+        .map(|(_, subjects)| &subjects[1]["adapter"]["version"])
+        .collect();
     assert_ne!(versions[0], versions[1], "each with the weights of then");
     Ok(())
 }
@@ -310,6 +321,9 @@ async fn rows_that_are_missing_hold_no_run_up() -> Result<()> {
             .fetch_all(house.pool())
             .await?;
     assert_eq!(told.len(), 2);
-    assert!(told[0].contains("/benchmarks/suites/0") && told[0].contains("lyceum benchmark import gsm8k"), "{told:?}");
+    assert!(
+        told[0].contains("/benchmarks/suites/0") && told[0].contains("lyceum benchmark import gsm8k"),
+        "{told:?}"
+    );
     Ok(())
 }

@@ -25,6 +25,11 @@ impl Submission {
     /// # Errors
     /// Why there is none.
     pub fn solution(&self, row: &BenchmarkRow) -> Result<String, String> {
+        let (Self::Solution(text) | Self::Completion(text) | Self::Response(text)) = self;
+        // Nothing has to be run to know that nothing is no solution; after a prompt it may be one.
+        if text.trim().is_empty() && !(matches!(self, Self::Completion(_)) && row.oracle.is_code()) {
+            return Err("it is empty".to_owned());
+        }
         match (self, &row.oracle) {
             (Self::Solution(text), Question::Math { .. })
             | (Self::Completion(text) | Self::Response(text), Question::Math { .. }) => {

@@ -15,7 +15,10 @@ pub(crate) struct Grading<'a> {
 }
 
 /// Grades `samples` of `rows`; says each as it is done.
-#[allow(clippy::result_large_err, reason = "it is what the verifier takes in place of a task")]
+#[allow(
+    clippy::result_large_err,
+    reason = "it is what the verifier takes in place of a task"
+)]
 pub(crate) fn grade<'a>(
     verifier: &Verifier,
     rows: &[BenchmarkRow],
