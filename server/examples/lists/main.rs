@@ -168,7 +168,11 @@ async fn time_lists(options: Options) -> anyhow::Result<()> {
     let pages_bearer = bearer.clone();
     let worst = tokio::task::spawn_blocking(move || measure(address, &bearer, ends, options.rounds)).await??;
     let rounds = options.rounds;
-    let worst_page = tokio::task::spawn_blocking(move || pages::measure(address, &pages_bearer, rounds)).await??;
+    let worst_page = tokio::task::spawn_blocking(move || {
+        pages::open_streams(address, &pages_bearer, 200)?;
+        pages::measure(address, &pages_bearer, rounds)
+    })
+    .await??;
     serving.stop().await;
     if let Some(postgres) = postgres {
         postgres.stop().await;

@@ -1,6 +1,13 @@
-//! How long pages take, as HTML.
+//! How long pages take, as HTML, and what streams of events that are open take in memory.
 
-use std::{net::SocketAddr, time::Instant};
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    net::{SocketAddr, TcpStream},
+    time::Instant,
+};
+
+use anyhow::Context as _;
 
 use super::milliseconds;
 
@@ -54,4 +61,37 @@ pub(super) fn measure(address: SocketAddr, bearer: &str, rounds: u32) -> anyhow:
         worst = worst.max(at(0.95));
     }
     Ok(worst)
+}
+
+/// Opens `streams` streams of events of a running run and says how many MB this process, with the server in it, has before
+/// and after.
+pub(super) fn open_streams(address: SocketAddr, bearer: &str, streams: usize) -> anyhow::Result<()> {
+    let run = "00000000-0000-4000-8000-00000000000a";
+    let before = resident_mb()?;
+    let request = format!(
+        "GET /api/v1/runs/{run}/events HTTP/1.1\r\nhost: {address}\r\nauthorization: {bearer}\r\naccept: text/event-stream\r\n\r\n"
+    );
+    let mut open = Vec::new();
+    for _ in 0..streams {
+        let mut stream = TcpStream::connect(address)?;
+        stream.write_all(request.as_bytes())?;
+        let mut beginning = [0; 512];
+        let read = stream.read(&mut beginning)?;
+        anyhow::ensure!(beginning[..read].starts_with(b"HTTP/1.1 200"), "a stream was refused");
+        open.push(stream);
+    }
+    println!(
+        "{streams} open streams: {:.0} MB, before them {before:.0} MB",
+        resident_mb()?
+    );
+    Ok(())
+}
+
+fn resident_mb() -> anyhow::Result<f64> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line
+        .and_then(|line| line.trim().strip_suffix(" kB"))
+        .context("no VmRSS in /proc/self/status")?;
+    Ok(kib.trim().parse::<f64>()? / 1000.0)
 }
