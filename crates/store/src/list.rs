@@ -24,8 +24,8 @@ pub use archive::{Cell, Insertion, archive_at, insertions};
 pub use attempts::{Attempt, AttemptFilter, attempts};
 pub use backlog::{Backlog, Throughput, backlog, throughput};
 pub use benchmarks::{
-    BenchmarkFilter, BenchmarkResult, BenchmarkSample, SampleFilter, benchmark_results, benchmark_samples, leaderboard,
-    population_results, results_by_step, samples_of_subject,
+    BenchmarkFilter, BenchmarkResult, BenchmarkSample, Repeat, SampleFilter, benchmark_results, benchmark_samples,
+    leaderboard, population_results, repeats, results_by_step, samples_of_subject,
 };
 pub use evaluations::{Evaluation, EvaluationFilter, evaluation, evaluations};
 pub use lineage::{Birth, Parent, births};

@@ -2,12 +2,12 @@
 
 use actix_web::{HttpRequest, HttpResponse, get, web};
 use lyceum_core::{
-    benchmark::{self, BenchmarkRow, CurvePoint, evalplus, lm_eval},
+    benchmark::{self, BenchmarkRow, CurvePoint, Spread, evalplus, lm_eval},
     id::{DatasetId, ExecutionId},
 };
 use lyceum_store::{
     dataset,
-    list::{self, BenchmarkFilter, BenchmarkResult, BenchmarkSample, SampleFilter},
+    list::{self, BenchmarkFilter, BenchmarkResult, BenchmarkSample, Repeat, SampleFilter},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,12 +35,22 @@ pub(crate) struct ResultWithCurve {
     base_curve: Option<Vec<CurvePoint>>,
     /// Rows with a right sample.
     solved: u64,
+    /// Over the n repeats of the whole suite: `count`, `mean` of pass@1, `std`, `standard_error`, `min`, `max`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    repeats: Option<Spread>,
 }
 
 impl ResultWithCurve {
-    pub(super) fn new(result: BenchmarkResult) -> Self {
+    fn new(result: BenchmarkResult, repeats: &[Repeat]) -> Self {
         let score = result.score();
+        let own = repeats.iter().filter(|repeat| {
+            (repeat.evaluation_id, repeat.subject) == (result.evaluation_id, result.subject)
+                && repeat.suite == result.suite
+        });
+        let shares: Vec<f64> = own.map(|repeat| repeat.share).collect();
         Self {
+            repeats: Spread::of(&shares).filter(|spread| spread.count > 1),
             curve: score.curve(),
             solved: score.solved(),
             base_curve: result.base_score().map(|score| score.curve()),
@@ -186,8 +196,11 @@ async fn results(
         ..filter
     };
     let page = list::benchmark_results(api.store.pool(), &filter, listing.window()).await?;
+    let evaluations: Vec<_> = page.items.iter().map(|result| result.evaluation_id).collect();
+    let repeats = list::repeats(api.store.pool(), &evaluations).await?;
+    let with_curve = |result| ResultWithCurve::new(result, &repeats);
     let page = list::Page {
-        items: page.items.into_iter().map(ResultWithCurve::new).collect(),
+        items: page.items.into_iter().map(with_curve).collect(),
         next: page.next,
     };
     Ok(listing.answer(request, page))

@@ -176,6 +176,11 @@ async fn results_come_as_tables_curves_samples_and_other_tools_files() {
     assert_eq!(results["items"][0]["curve"][1]["k"], 2);
     assert_eq!(results["items"][0]["curve"][1]["pass_at_k"], 1.0);
     assert_eq!(results["items"][2]["step"], 1);
+    let repeats = &results["items"][0]["repeats"];
+    assert_eq!(
+        (&repeats["count"], &repeats["mean"], &repeats["standard_error"]),
+        (&json!(2), &json!(0.5), &json!(0.5))
+    );
 
     let of_run = format!("/api/v1/runs/{}/benchmarks", made.run);
     let listed = writer

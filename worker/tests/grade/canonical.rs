@@ -6,6 +6,11 @@ use serde_json::json;
 
 use crate::command::{FILES, data, grade, others, rows, solution};
 
+/// Tasks of MBPP+ whose tests take most of its time; the tests of the verifier and of the whole system judge these, too.
+const SLOW: [&str; 8] = [
+    "Mbpp/123", "Mbpp/255", "Mbpp/271", "Mbpp/392", "Mbpp/592", "Mbpp/599", "Mbpp/603", "Mbpp/630",
+];
+
 #[test]
 fn canonical_programs_are_right_and_empty_ones_wrong() -> Result<()> {
     let Some(data) = data() else { return Ok(()) };
@@ -15,14 +20,23 @@ fn canonical_programs_are_right_and_empty_ones_wrong() -> Result<()> {
         let canonical = rows
             .rows
             .iter()
+            .filter(|row| !SLOW.contains(&row.task_id.as_str()))
             .filter_map(|row| Some(solution(&row.task_id, row.canonical.as_deref()?)));
         let right = grade(name, &data, &canonical.collect::<Vec<_>>())?;
         assert_eq!(others(&right, true), [""; 0], "{name}");
-        assert_eq!(
-            (&right["pass@1"], &right["correct"], &right["attempted"]),
-            (&json!(1.0), &json!(count), &json!(count))
+        let judged = if name == "mbpp_plus" { count - SLOW.len() } else { count };
+        let share = judged as f64 / count as f64;
+        assert!(
+            right["pass@1"]
+                .as_f64()
+                .is_some_and(|pass| (pass - share).abs() < 1e-12),
+            "{name}"
         );
-        assert_eq!(right["verdicts"].as_array().map(Vec::len), Some(count));
+        assert_eq!(
+            (&right["correct"], &right["attempted"]),
+            (&json!(judged), &json!(judged))
+        );
+        assert_eq!(right["verdicts"].as_array().map(Vec::len), Some(judged));
         let empty = rows.rows.iter().map(|row| solution(&row.task_id, ""));
         let wrong = grade(name, &data, &empty.collect::<Vec<_>>())?;
         assert_eq!(others(&wrong, false), [""; 0], "{name}");
@@ -30,7 +44,7 @@ fn canonical_programs_are_right_and_empty_ones_wrong() -> Result<()> {
         if name == "mbpp_plus" {
             assert_eq!(
                 (&right["base_pass@1"], &wrong["base_pass@1"]),
-                (&json!(1.0), &json!(0.0))
+                (&right["pass@1"], &json!(0.0))
             );
         }
     }
@@ -88,6 +102,7 @@ fn several_samples_a_task_make_a_curve_and_a_task_without_any_is_unsolved() -> R
     close(&result["pass@1"], 0.5 / 164.0);
     close(&result["pass@k"]["2"], (1.0 - 1.0 / 6.0) / 164.0);
     close(&result["pass@k"]["4"], 1.0 / 164.0);
+    assert!(result["repeats"].is_null(), "rows without samples make no whole repeat");
     assert_eq!((&result["attempted"], &result["tasks"]), (&json!(1), &json!(164)));
     let samples: Vec<_> = result["verdicts"]
         .as_array()

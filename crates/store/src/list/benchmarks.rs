@@ -186,6 +186,30 @@ pub async fn benchmark_results(
     by_seq(db, query, "seq", window).await
 }
 
+/// Right ones of each repeat: of sample 0 of every row, of sample 1, and so on.
+#[derive(Clone, Debug, FromRow)]
+pub struct Repeat {
+    /// The evaluation.
+    pub evaluation_id: Uuid,
+    /// The suite.
+    pub suite: String,
+    /// The subject.
+    pub subject: i32,
+    /// Share of the rows that are right, from 0 to 1.
+    pub share: f64,
+}
+
+/// The repeats of everything that these evaluations measured.
+pub async fn repeats(db: &PgPool, evaluations: &[Uuid]) -> Result<Vec<Repeat>> {
+    Ok(sqlx::query_as(
+        "SELECT evaluation_id, suite, subject, avg(correct::int)::float8 AS share FROM benchmark_samples
+         WHERE evaluation_id = ANY($1) GROUP BY evaluation_id, suite, subject, sample ORDER BY sample",
+    )
+    .bind(evaluations)
+    .fetch_all(db)
+    .await?)
+}
+
 /// The best results on a suite across all runs, the best first; of each member and each base the best one.
 pub async fn leaderboard(db: &PgPool, suite: &str, limit: u32) -> Result<Vec<BenchmarkResult>> {
     let mut query =

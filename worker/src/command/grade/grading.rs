@@ -1,7 +1,7 @@
 //! Samples to the verifier and their verdicts back.
 
 use lyceum_core::benchmark::samples::Sample;
-use lyceum_core::benchmark::{BenchmarkRow, Graded, Score, graded, task};
+use lyceum_core::benchmark::{BenchmarkRow, Graded, Score, Spread, graded, task};
 use lyceum_verifier::{Status, Verdict, Verifier};
 
 /// What came of every sample, in the order of the file.
@@ -10,6 +10,8 @@ pub(crate) struct Grading<'a> {
     pub(crate) samples: Vec<(&'a Sample, Graded, f64)>,
     /// Right ones by row.
     pub(crate) score: Score,
+    /// Over the repeats of all rows, where every row has as many samples and more than one.
+    pub(crate) repeats: Option<Spread>,
     /// Right ones by row, by the base tests alone; none where the suite does not count them apart.
     pub(crate) base: Option<Score>,
 }
@@ -34,10 +36,12 @@ pub(crate) fn grade<'a>(
     let mut score = Score::of_rows(rows.len());
     let mut base = Score::of_rows(rows.len());
     let mut is_counted_apart = false;
+    let mut verdicts = vec![Vec::new(); rows.len()];
     let mut judged = Vec::with_capacity(samples.len());
     for (sample, verdict) in samples.iter().zip(verifier.judge_lines(tasks)) {
         let graded = graded(&rows[sample.row], &verdict);
         score.count(sample.row, graded.correct);
+        verdicts[sample.row].push(graded.correct);
         if let Some(is_correct) = graded.base_correct {
             is_counted_apart = true;
             base.count(sample.row, is_correct);
@@ -47,6 +51,7 @@ pub(crate) fn grade<'a>(
     }
     Grading {
         samples: judged,
+        repeats: Score::over_repeats(&verdicts).filter(|spread| spread.count > 1),
         score,
         base: is_counted_apart.then_some(base),
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lyceum_core::artifact::Digest;
 use lyceum_core::benchmark::reader::SuiteRows;
-use lyceum_core::benchmark::{Graded, Score, Suite};
+use lyceum_core::benchmark::{Graded, Score, Spread, Suite};
 use serde::Serialize;
 
 use super::Grading;
@@ -36,6 +36,9 @@ pub(super) struct Report<'a> {
     standard_error: f64,
     #[serde(rename = "pass@k")]
     pass_at_k: BTreeMap<u32, f64>,
+    /// pass@1 over the repeats of all rows, where each row has as many samples.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repeats: Option<Spread>,
     /// By the tests of the base benchmark alone (EvalPlus).
     #[serde(rename = "base_pass@1", skip_serializing_if = "Option::is_none")]
     base_pass_at_1: Option<f64>,
@@ -113,6 +116,7 @@ impl<'a> Report<'a> {
             pass_at_1: first.map_or(0.0, |spread| spread.mean),
             standard_error: first.map_or(0.0, |spread| spread.standard_error),
             pass_at_k: curve(score),
+            repeats: grading.repeats,
             base_pass_at_1: grading.base.as_ref().and_then(|base| Some(base.pass_at_k(1)?.mean)),
             base_pass_at_k: grading.base.as_ref().map(curve),
             seconds: elapsed.as_secs_f64(),
