@@ -271,6 +271,13 @@ async fn a_worker_killed_in_the_middle_changes_no_result() -> Result<()> {
         ensure!(Instant::now() < give_up, "the evaluation was not over in five minutes");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+    let same_texts = "SELECT count(*) FROM benchmark_samples a JOIN benchmark_samples b USING (evaluation_id, suite, row, sample, text)
+        WHERE evaluation_id = $1 AND a.subject = 0 AND b.subject = 1";
+    let samples = i64::from(2 * ROWS);
+    assert!(
+        count(&house, same_texts, calm).await? < samples,
+        "the adapter says something else than its base"
+    );
     let (disturbed, calm) = (kept(&house, disturbed).await?, kept(&house, calm).await?);
     assert_eq!(disturbed, calm);
     assert_eq!(
