@@ -58,6 +58,9 @@ pub(crate) struct Pretrain {
     /// Of the evaluation only held-out problems, N of each level, into `held_out.json`.
     #[arg(long, value_name = "N", requires = "evaluate")]
     held_out: Option<usize>,
+    /// Answers to each held-out problem, with --held-out.
+    #[arg(long, value_name = "K", requires = "held_out", default_value_t = 1)]
+    answers: usize,
     #[command(flatten)]
     pool: PoolArgs,
 }
@@ -71,7 +74,7 @@ impl Pretrain {
         let corpus = corpus::load_or_generate(&config.corpus, &self.work, &verifier)?;
         if let (Some(folder), Some(problems)) = (&self.evaluate, self.held_out) {
             config.evaluation.held_out = problems;
-            let bands = Evaluator::new(&config, &corpus, &verifier, folder)?.held_out_bands()?;
+            let bands = Evaluator::new(&config, &corpus, &verifier, folder)?.held_out_bands(self.answers)?;
             return write_json(&folder.join("held_out.json"), &bands);
         }
         if let Some(folder) = &self.evaluate {

@@ -97,13 +97,13 @@ impl<'a> Evaluator<'a> {
             parameters: self.parameters(),
             proposals,
             own,
-            held_out: self.held_out_bands()?,
+            held_out: self.held_out_bands(1)?,
         })
     }
 
-    /// Held-out problems of each type, by level.
-    pub(super) fn held_out_bands(&self) -> anyhow::Result<BTreeMap<String, Vec<Band>>> {
-        let of = |problem: ProblemType| Ok((problem.name().to_owned(), self.held_out(problem)?));
+    /// Held-out problems of each type, by level, each answered `samples` times.
+    pub(super) fn held_out_bands(&self, samples: usize) -> anyhow::Result<BTreeMap<String, Vec<Band>>> {
+        let of = |problem: ProblemType| Ok((problem.name().to_owned(), self.held_out(problem, samples)?));
         PROBLEMS.into_iter().map(of).collect()
     }
 
@@ -270,7 +270,7 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    fn held_out(&self, problem: ProblemType) -> anyhow::Result<Vec<Band>> {
+    fn held_out(&self, problem: ProblemType, samples: usize) -> anyhow::Result<Vec<Band>> {
         let guessers = Guessers::new(&self.corpus.training);
         let mut bands = Vec::new();
         for level in Level::ALL {
@@ -283,7 +283,7 @@ impl<'a> Evaluator<'a> {
                 .collect();
             let problems: Vec<Problem> = of_level.iter().map(|executed| self.posed(problem, executed)).collect();
             let path = format!("evaluation/held-out/{}/{level}", problem.name());
-            let solved = self.solve(&path, problem, &problems, 1)?;
+            let solved = self.solve(&path, problem, &problems, samples)?;
             let answers: Vec<(bool, bool)> = solved.into_iter().flatten().collect();
             let mut guessed = BTreeMap::new();
             for (name, guess) in guessers.of(problem) {
