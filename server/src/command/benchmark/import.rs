@@ -15,8 +15,8 @@ use crate::client::Client;
 
 /// Import the rows of a suite from its own file
 ///
-/// FILE is a file (plain or .gz), or hf://datasets/OWNER/NAME[@REVISION]/FILE on the Hugging Face hub. Every line is checked;
-/// what is wrong is told by line, and then nothing is imported. Afterwards it is told which datasets that models learn from
+/// FILE is a file (plain or .gz), or `hf://datasets/OWNER/NAME[@REVISION]/FILE` on the Hugging Face hub. Every line is
+/// checked; what is wrong is told by line, and then nothing is imported. Afterwards it is told which datasets that models learn from
 /// ask the same.
 #[derive(Args, Debug)]
 pub(super) struct Import {
