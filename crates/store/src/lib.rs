@@ -10,6 +10,7 @@ pub mod error;
 pub mod event;
 pub mod execution;
 pub mod experiment;
+pub mod export;
 pub mod idempotency;
 pub mod list;
 pub mod metric;

@@ -148,6 +148,7 @@ pub(crate) async fn list_problems(
         solve_rate_max: query.solve_rate_max,
         text: query.q,
         full: query.full == Some(true),
+        ..ProblemFilter::default()
     };
     list::run(api.store.pool(), *id).await?;
     let page = list::problems(api.store.pool(), *id, &filter, sort, listing.window()).await?;
@@ -205,6 +206,7 @@ pub(crate) async fn list_attempts(
         problem: query.problem.map(ProblemId),
         member: query.member.map(MemberId),
         correct: query.correct,
+        ..AttemptFilter::default()
     };
     list::run(api.store.pool(), *id).await?;
     Ok(listing.answer(

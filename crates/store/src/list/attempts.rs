@@ -64,6 +64,14 @@ pub struct AttemptFilter {
     pub problem: Option<ProblemId>,
     /// By this member.
     pub member: Option<MemberId>,
+    /// At problems of this proposer.
+    pub proposer: Option<MemberId>,
+    /// At problems of this type.
+    pub problem_type: Option<String>,
+    /// From this step on.
+    pub from: Option<u32>,
+    /// Up to this step.
+    pub to: Option<u32>,
     /// Those that solve their problem, or those that do not.
     pub correct: Option<bool>,
 }
@@ -80,5 +88,13 @@ pub async fn attempts(db: &PgPool, run: ExecutionId, filter: &AttemptFilter, win
     and(&mut query, "problem_id = ", filter.problem.map(|id| id.0));
     and(&mut query, "member_id = ", filter.member.map(|id| id.0));
     and(&mut query, "correct = ", filter.correct);
+    and(&mut query, "step >= ", filter.from.map(u32::cast_signed));
+    and(&mut query, "step <= ", filter.to.map(u32::cast_signed));
+    if filter.proposer.is_some() || filter.problem_type.is_some() {
+        query.push(" AND EXISTS (SELECT FROM problems p WHERE p.id = attempts.problem_id");
+        and(&mut query, "p.proposer_id = ", filter.proposer.map(|id| id.0));
+        and(&mut query, "p.type = ", filter.problem_type.clone());
+        query.push(")");
+    }
     by_seq(db, query, "seq", window).await
 }

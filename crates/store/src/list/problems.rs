@@ -110,6 +110,8 @@ pub struct ProblemFilter {
     pub solve_rate_max: Option<f32>,
     /// With these words in program or reason.
     pub text: Option<String>,
+    /// Whose AST depth, cyclomatic complexity, lines and variables are at least and at most this.
+    pub complexity: [(Option<f32>, Option<f32>); 4],
     /// With prompt, proposal, values and parts of the reward.
     pub full: bool,
 }
@@ -141,8 +143,9 @@ const FULL: &str = "prompt, proposal, \"values\", reward_parts";
 const LEFT_OUT: &str =
     "NULL::text AS prompt, NULL::text AS proposal, NULL::json AS \"values\", NULL::jsonb AS reward_parts";
 
-/// How many problems, in the list's order, are looked through for words before the index of words is asked.
-const STRETCH: i64 = 8000;
+/// How many problems, in the list's order, are looked through for words before the index of words is asked, and for
+/// anything where there is no index.
+pub const STRETCH: i64 = 8000;
 
 /// Problems of `run` that fit `filter`.
 pub async fn problems(
@@ -184,6 +187,10 @@ pub async fn problems(
 /// Conditions on everything but words.
 fn narrow(query: &mut QueryBuilder<Postgres>, run: ExecutionId, filter: &ProblemFilter) {
     query.push("run_id = ").push_bind(run.0);
+    narrow_further(query, filter);
+}
+
+fn narrow_further(query: &mut QueryBuilder<Postgres>, filter: &ProblemFilter) {
     and(query, "step = ", filter.step.map(u32::cast_signed));
     and(query, "type = ", filter.problem_type.clone());
     and(query, "valid = ", filter.valid);
@@ -192,6 +199,16 @@ fn narrow(query: &mut QueryBuilder<Postgres>, run: ExecutionId, filter: &Problem
     and(query, "cell = ", filter.cell.map(u32::cast_signed));
     and(query, "solve_rate >= ", filter.solve_rate_min);
     and(query, "solve_rate <= ", filter.solve_rate_max);
+    let bounds = [
+        ("ast_depth >= ", "ast_depth <= "),
+        ("cyclomatic >= ", "cyclomatic <= "),
+        ("loc >= ", "loc <= "),
+        ("variables >= ", "variables <= "),
+    ];
+    for ((at_least, at_most), (low, high)) in bounds.into_iter().zip(filter.complexity) {
+        and(query, at_least, low);
+        and(query, at_most, high);
+    }
 }
 
 fn with_words(query: &mut QueryBuilder<Postgres>, text: &str) {
@@ -210,6 +227,78 @@ fn order(query: &mut QueryBuilder<Postgres>, sort: ProblemSort, window: &Window)
     };
     query.push(" AND solve_rate IS NOT NULL");
     order_by_value(query, ("solve_rate", "seq"), &Window { order, ..*window });
+}
+
+/// A problem of any run.
+#[derive(Clone, Debug, FromRow, Serialize)]
+pub struct FoundProblem {
+    /// The run.
+    pub run_id: Uuid,
+    /// The run's name.
+    pub run: String,
+    /// The problem.
+    #[sqlx(flatten)]
+    #[serde(flatten)]
+    pub problem: Problem,
+}
+
+impl Keyed for FoundProblem {
+    fn key(&self) -> Key {
+        Key {
+            value: None,
+            seq: self.problem.seq,
+        }
+    }
+}
+
+/// Problems of all runs that fit `filter`, by age. Filters over all runs have no index, so one page looks through
+/// [`STRETCH`] problems at most: it may hold few rows, or none, and still have a next one.
+pub async fn problems_of_all_runs(db: &PgPool, filter: &ProblemFilter, window: &Window) -> Result<Page<FoundProblem>> {
+    let columns = BRIEF
+        .split(',')
+        .map(|column| format!("p.{}", column.trim()))
+        .collect::<Vec<_>>()
+        .join(", ");
+    let mut query = QueryBuilder::new(format!(
+        "SELECT p.run_id, r.name AS run, {columns}, {LEFT_OUT} FROM (SELECT * FROM problems WHERE true"
+    ));
+    order_by_seq(&mut query, "seq", window);
+    query.push(" LIMIT ").push_bind(STRETCH);
+    query.push(") p JOIN runs r ON r.id = p.run_id WHERE true");
+    narrow_further(&mut query, filter);
+    if let Some(text) = &filter.text {
+        query.push(" AND ");
+        with_words(&mut query, text);
+    }
+    order_by_seq(&mut query, "seq", window);
+    let page: Page<FoundProblem> = limited(db, query, window).await?;
+    if page.next.is_some() {
+        return Ok(page);
+    }
+    let mut last = QueryBuilder::new("SELECT count(*), ");
+    last.push(match window.order {
+        Order::Newest => "min(seq)",
+        Order::Oldest => "max(seq)",
+    });
+    last.push(" FROM (SELECT seq FROM problems WHERE true");
+    order_by_seq(&mut last, "seq", window);
+    last.push(" LIMIT ").push_bind(STRETCH).push(") looked_through");
+    let (count, seq): (i64, Option<i64>) = last.build_query_as().fetch_one(db).await?;
+    Ok(Page {
+        next: seq.filter(|_| count == STRETCH).map(|seq| Key { value: None, seq }),
+        ..page
+    })
+}
+
+/// Problems of `run` by their ids, in brief, in no order.
+pub async fn problems_by_id(db: &PgPool, run: ExecutionId, ids: &[Uuid]) -> Result<Vec<Problem>> {
+    let mut query = QueryBuilder::new(format!("SELECT {BRIEF}, {LEFT_OUT} FROM problems WHERE run_id = "));
+    query
+        .push_bind(run.0)
+        .push(" AND id = ANY(")
+        .push_bind(ids.to_vec())
+        .push(")");
+    Ok(query.build_query_as().fetch_all(db).await?)
 }
 
 /// One problem in full.

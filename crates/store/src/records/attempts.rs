@@ -1,4 +1,4 @@
-//! Attempts.
+//! Attempts, and the sums over them by who proposed and who answered.
 
 use lyceum_core::recipe::AttemptRecord;
 use sqlx::{PgConnection, QueryBuilder, types::Json};
@@ -35,7 +35,13 @@ pub(super) async fn attempts(tx: &mut PgConnection, place: Place, records: &[Att
                 .push_bind(record.tokens.cast_signed());
         });
         insert.push(
-            " ON CONFLICT DO NOTHING RETURNING 1)
+            " ON CONFLICT DO NOTHING RETURNING run_id, step, problem_id, member_id, correct),
+             met AS (INSERT INTO cross_play (run_id, step, teacher_id, student_id, type, attempts, solved)
+                 SELECT i.run_id, i.step, p.proposer_id, i.member_id, p.type, count(*), count(*) FILTER (WHERE i.correct)
+                 FROM inserted i JOIN problems p ON p.id = i.problem_id WHERE p.proposer_id IS NOT NULL
+                 GROUP BY i.run_id, i.step, p.proposer_id, i.member_id, p.type
+                 ON CONFLICT (run_id, step, teacher_id, student_id, type) DO UPDATE
+                 SET attempts = cross_play.attempts + excluded.attempts, solved = cross_play.solved + excluded.solved)
              UPDATE runs SET attempts = attempts + (SELECT count(*) FROM inserted) WHERE id = ",
         );
         insert.push_bind(place.run.0);

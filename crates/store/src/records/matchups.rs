@@ -1,4 +1,4 @@
-//! Matchups and ratings.
+//! Matchups and ratings, and where each member stands.
 
 use lyceum_core::recipe::{MatchupRecord, RatingRecord, Winner};
 use sqlx::{PgConnection, QueryBuilder};
@@ -42,7 +42,8 @@ pub(super) async fn ratings(tx: &mut PgConnection, place: Place, records: &[Rati
     if records.is_empty() {
         return Ok(());
     }
-    let mut insert = QueryBuilder::new("INSERT INTO ratings (run_id, step, member_id, role, mu, sigma) ");
+    let mut insert =
+        QueryBuilder::new("WITH inserted AS (INSERT INTO ratings (run_id, step, member_id, role, mu, sigma) ");
     insert.push_values(records, |mut row, record| {
         row.push_bind(place.run.0)
             .push_bind(place.step())
@@ -51,7 +52,14 @@ pub(super) async fn ratings(tx: &mut PgConnection, place: Place, records: &[Rati
             .push_bind(record.mu)
             .push_bind(record.sigma);
     });
-    insert.push(" ON CONFLICT DO NOTHING");
+    insert.push(
+        " ON CONFLICT DO NOTHING RETURNING run_id, step, member_id, role, mu, sigma)
+         INSERT INTO standings (member_id, role, run_id, seq, step, mu, sigma)
+         SELECT i.member_id, i.role, i.run_id, m.seq, i.step, i.mu, i.sigma
+         FROM inserted i JOIN members m ON m.id = i.member_id
+         ON CONFLICT (member_id, role) DO UPDATE SET step = excluded.step, mu = excluded.mu, sigma = excluded.sigma
+         WHERE standings.step < excluded.step",
+    );
     insert.build().execute(tx).await?;
     Ok(())
 }

@@ -1,0 +1,73 @@
+//! The archive as a map: every cell that is taken, with what its elite is like.
+
+use lyceum_core::id::ExecutionId;
+use serde::Serialize;
+use sqlx::{FromRow, PgPool};
+use uuid::Uuid;
+
+use crate::Result;
+
+/// A cell that is taken.
+#[derive(Clone, Debug, PartialEq, FromRow, Serialize)]
+pub struct MapCell {
+    /// The cell.
+    pub cell: i32,
+    /// Its elite.
+    pub problem_id: Uuid,
+    /// The elite's type.
+    #[serde(rename = "type")]
+    #[sqlx(rename = "type")]
+    pub problem_type: String,
+    /// The step at which the elite came in.
+    pub step: i32,
+    /// By what elites are compared.
+    pub objective: f32,
+    /// Share of the attempts that solved the elite.
+    pub solve_rate: Option<f32>,
+    /// Nesting depth of its syntax tree.
+    pub ast_depth: Option<f32>,
+    /// Cyclomatic complexity.
+    pub cyclomatic: Option<f32>,
+    /// Lines of code.
+    pub loc: Option<f32>,
+    /// Distinct variables.
+    pub variables: Option<f32>,
+}
+
+/// What entered the archive in some steps.
+#[derive(Clone, Debug, PartialEq, FromRow, Serialize)]
+pub struct Growth {
+    /// The first step.
+    pub step: i32,
+    /// Problems that took an empty cell.
+    pub new: i64,
+    /// Problems that took the cell of a worse one.
+    pub improved: i64,
+}
+
+/// The map of `run` after `step`, or as it is, in the order of the cells.
+pub async fn map_at(db: &PgPool, run: ExecutionId, step: Option<u32>) -> Result<Vec<MapCell>> {
+    Ok(sqlx::query_as(
+        "SELECT c.cell, c.problem_id, p.type, c.step, c.objective, p.solve_rate, p.ast_depth, p.cyclomatic, p.loc, p.variables
+         FROM (SELECT DISTINCT ON (cell) cell, problem_id, step, objective FROM archive_insertions
+               WHERE run_id = $1 AND ($2::int IS NULL OR step <= $2) ORDER BY cell, seq DESC) c
+         JOIN problems p ON p.id = c.problem_id ORDER BY c.cell",
+    )
+    .bind(run.0)
+    .bind(step.map(u32::cast_signed))
+    .fetch_all(db)
+    .await?)
+}
+
+/// How the archive of `run` grew, over `width` steps each.
+pub async fn growth(db: &PgPool, run: ExecutionId, width: u32) -> Result<Vec<Growth>> {
+    Ok(sqlx::query_as(
+        "SELECT step / $2 * $2 AS step, count(*) FILTER (WHERE status = 'new') AS new,
+             count(*) FILTER (WHERE status = 'improve') AS improved
+         FROM archive_insertions WHERE run_id = $1 GROUP BY 1 ORDER BY 1",
+    )
+    .bind(run.0)
+    .bind(width.max(1).cast_signed())
+    .fetch_all(db)
+    .await?)
+}
