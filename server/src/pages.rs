@@ -1,23 +1,46 @@
 //! The lab in the browser: one page a file, rendered on the server, each also as JSON. `web/README.md` says how a page is
 //! added, `docs/PAGES.md` what each one shows.
 
+mod adapter;
+mod archive;
+mod arms_race;
 mod assets;
+mod attempts;
 mod charts;
+mod compare;
 mod config_form;
+mod cross_play;
+mod curves;
 mod errors;
 mod experiment;
 mod experiments;
+mod export;
+mod figure;
 mod filters;
 mod format;
+mod heat;
+mod highlight;
 mod home;
+mod inert;
 mod island;
 mod layout;
+mod leaderboard;
+mod learnability;
+mod lineage;
+mod member;
+mod population;
+mod problem;
+mod problems;
+mod problems_beside;
 mod run;
 mod run_frame;
 mod run_new;
 mod run_now;
 mod runs;
+mod scale;
 mod settings;
+mod sparkline;
+mod stream;
 mod suffix;
 mod view;
 mod work;
@@ -33,6 +56,7 @@ use actix_web::web::ServiceConfig;
 
 /// Every page.
 pub(crate) fn routes(config: &mut ServiceConfig) {
+    config.configure(views);
     config
         .service(home::show_home)
         .service(home::show_home_now)
@@ -46,4 +70,27 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
         .service(work_item::show_work_item)
         .service(workers::show_all_workers)
         .service(settings::show_settings);
+}
+
+/// The views of a population, and what compares runs.
+fn views(config: &mut ServiceConfig) {
+    config
+        .service(arms_race::show_arms_race)
+        .service(population::show_population)
+        .service(member::show_member)
+        .service(adapter::download_adapter)
+        .service(lineage::show_lineage)
+        .service(cross_play::show_cross_play)
+        .service(attempts::show_attempts)
+        .service(archive::show_archive)
+        .service(problems::show_run_problems)
+        .service(problems::show_all_problems)
+        .service(problem::show_problem)
+        .service(learnability::show_learnability)
+        .service(export::show_export)
+        .service(export::export_table)
+        .service(export::export_run)
+        .service(compare::show_compare)
+        .service(problems_beside::show_problems_beside)
+        .service(leaderboard::show_leaderboard);
 }

@@ -18,3 +18,4 @@ mod remote;
 mod runs;
 mod schemathesis;
 mod stored;
+mod views;

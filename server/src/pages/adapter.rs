@@ -1,0 +1,92 @@
+//! `/runs/{id}/members/{member}/adapter.zip`: a member's weights as the folder that PEFT loads.
+
+use actix_web::{
+    HttpResponse, get,
+    http::header::{CONTENT_DISPOSITION, ETAG},
+    web,
+};
+use lyceum_core::id::{ExecutionId, MemberId};
+use lyceum_store::{StoreError, list};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::io::{self, Write as _};
+
+use super::{
+    filters::Filters,
+    stream::{FileWriter, file_body},
+};
+use crate::{api::Api, problem::Problem};
+
+/// Which weights.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AdapterFilter {
+    /// The version's ordinal; the newest where this is left out.
+    #[schemars(range(max = 2_147_483_647))]
+    version: Option<u32>,
+}
+
+/// A member's adapter as a zip of `adapter_config.json` and `adapter_model.safetensors`.
+#[get("/runs/{id}/members/{member}/adapter.zip")]
+pub(crate) async fn download_adapter(
+    api: web::Data<Api>,
+    place: web::Path<(ExecutionId, MemberId)>,
+    filters: Filters<AdapterFilter>,
+) -> Result<HttpResponse, Problem> {
+    let (run, id) = place.into_inner();
+    let member = list::member(api.store.pool(), run, id).await?;
+    let version = list::version(api.store.pool(), run, id, filters.0.version).await?;
+    let digest = version
+        .artifact
+        .parse()
+        .map_err(|error: lyceum_core::artifact::NotADigest| Problem::internal(&error))?;
+    let gone = || {
+        let (name, ordinal) = (&member.name, version.ordinal);
+        Problem::not_found(format!(
+            "the weights of version {ordinal} of {name} are no longer kept; the member's page names those that are"
+        ))
+    };
+    if version.removed {
+        return Err(gone());
+    }
+    let archive = match api.artifacts.get(digest).await {
+        Ok(archive) => archive,
+        Err(StoreError::NotFound { .. }) => return Err(gone()),
+        Err(error) => return Err(error.into()),
+    };
+    let folder = format!("{}-v{}", file_name(&member.name), version.ordinal);
+    let name = format!("attachment; filename=\"{folder}.zip\"");
+    let body = file_body(move |out| zip_of_tar(&archive, &folder, out));
+    Ok(HttpResponse::Ok()
+        .content_type("application/zip")
+        .insert_header((CONTENT_DISPOSITION, name))
+        .insert_header((ETAG, format!("\"{digest}\"")))
+        .body(body))
+}
+
+/// `name` with everything but letters, digits, `-` and `_` replaced, for a file's name.
+pub(super) fn file_name(name: &str) -> String {
+    let safe = |letter: char| {
+        if letter.is_ascii_alphanumeric() || letter == '-' || letter == '_' {
+            letter
+        } else {
+            '_'
+        }
+    };
+    name.chars().map(safe).take(80).collect()
+}
+
+/// Weights do not shrink, so they are stored as they are.
+fn zip_of_tar(archive: &[u8], folder: &str, out: FileWriter) -> io::Result<()> {
+    let mut zip = zip::ZipWriter::new_stream(out);
+    let options = zip::write::SimpleFileOptions::default()
+        .compression_method(zip::CompressionMethod::Stored)
+        .large_file(true);
+    for entry in tar::Archive::new(archive).entries()? {
+        let mut entry = entry?;
+        let path = entry.path()?.to_string_lossy().into_owned();
+        zip.start_file(format!("{folder}/{path}"), options)?;
+        io::copy(&mut entry, &mut zip)?;
+    }
+    zip.finish()?.into_inner().flush()
+}

@@ -1,0 +1,281 @@
+//! `/runs/{id}/archive`: the map of what has been invented, at any step, with another run's beside it.
+
+mod grid;
+
+use actix_web::{HttpResponse, get, web};
+use askama::Template;
+use lyceum_core::{archive::ArchiveConfig, id::ExecutionId};
+use lyceum_store::list::{self, Growth, MapCell};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use self::grid::{Axis, Colouring, Dimension, Grid};
+use super::{
+    figure::{Figure, Series, Style},
+    filters::Filters,
+    layout::{Layout, Section, Tab},
+    run_frame::RunFrame,
+    scale::{POINTS, stride},
+    view::View,
+};
+use crate::{api::Api, problem::Problem};
+
+/// Which map.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ArchiveFilter {
+    /// The descriptor that runs from left to right.
+    x: Option<Dimension>,
+    /// The descriptor that runs upwards.
+    y: Option<Dimension>,
+    /// What tiles are coloured by.
+    colour: Option<Colouring>,
+    /// The map as it was after this step; as it is where this is left out.
+    #[schemars(range(max = 2_147_483_647))]
+    step: Option<u32>,
+    /// A run whose map stands beside.
+    beside: Option<Uuid>,
+    /// A tile whose cells are listed: its places on the two axes, such as `3,5`.
+    tile: Option<String>,
+}
+
+/// The archive of a run at a step.
+#[derive(Serialize)]
+struct Map {
+    run_id: Uuid,
+    run: String,
+    /// Cells in all.
+    size: u32,
+    coverage: f64,
+    qd_score: f64,
+    cells: Vec<MapCell>,
+    #[serde(skip)]
+    grid: Grid,
+}
+
+#[derive(Template, Serialize)]
+#[template(path = "run/archive.html")]
+struct ArchivePage {
+    #[serde(skip)]
+    layout: Layout,
+    run: RunFrame,
+    x: Dimension,
+    y: Dimension,
+    colour: Colouring,
+    step: Option<u32>,
+    maps: Vec<Map>,
+    growth: Vec<Growth>,
+    /// The tile that is open, and its cells.
+    #[serde(skip)]
+    tile: Option<(usize, usize)>,
+    #[serde(skip)]
+    open: Vec<Opened>,
+    #[serde(skip)]
+    beside: Option<Uuid>,
+    #[serde(skip)]
+    others: Vec<list::Run>,
+    #[serde(skip)]
+    differ: bool,
+    #[serde(skip)]
+    figures: Vec<Figure>,
+}
+
+/// A cell of the open tile.
+struct Opened {
+    run_id: Uuid,
+    run: String,
+    cell: MapCell,
+}
+
+impl ArchivePage {
+    fn dimensions(&self) -> [Dimension; 4] {
+        Dimension::ALL
+    }
+
+    fn colourings(&self) -> [Colouring; 4] {
+        Colouring::ALL
+    }
+
+    fn is_x(&self, dimension: &Dimension) -> bool {
+        self.x == *dimension
+    }
+
+    fn is_y(&self, dimension: &Dimension) -> bool {
+        self.y == *dimension
+    }
+
+    fn is_colour(&self, colour: &Colouring) -> bool {
+        self.colour == *colour
+    }
+
+    fn is_beside(&self, run: &Uuid) -> bool {
+        self.beside == Some(*run)
+    }
+
+    fn is_open(&self, x: &usize, y: &usize) -> bool {
+        self.tile == Some((*x, *y))
+    }
+
+    fn last_step(&self) -> i32 {
+        self.run.run().step
+    }
+
+    fn shown_step(&self) -> i64 {
+        self.step.map_or_else(|| i64::from(self.last_step()), i64::from)
+    }
+
+    /// The address of this page with a tile open.
+    fn address(&self, x: &usize, y: &usize) -> String {
+        let mut address = format!("?x={}&y={}&colour={}", self.x.name(), self.y.name(), self.colour.name());
+        if let Some(step) = self.step {
+            address.push_str(&format!("&step={step}"));
+        }
+        if let Some(beside) = self.beside {
+            address.push_str(&format!("&beside={beside}"));
+        }
+        address.push_str(&format!("&tile={x},{y}#tile"));
+        address
+    }
+}
+
+/// The archive of a run.
+#[get("/runs/{id}/archive")]
+pub(crate) async fn show_archive(
+    view: View,
+    api: web::Data<Api>,
+    id: web::Path<ExecutionId>,
+    filters: Filters<ArchiveFilter>,
+) -> Result<HttpResponse, Problem> {
+    let db = api.store.pool();
+    let asked = filters.0;
+    let tile = asked.tile.as_deref().map(tile_of).transpose()?;
+    let run = RunFrame::load(db, *id, Tab::Archive).await?;
+    let (x, y) = (
+        asked.x.unwrap_or(Dimension::AstDepth),
+        asked.y.unwrap_or(Dimension::Cyclomatic),
+    );
+    let colour = asked.colour.unwrap_or_default();
+    let config = config_of(&run.detail.config);
+    let axes = (Axis::of(x, &config), Axis::of(y, &config));
+    let mut maps = vec![map(&api, &run.detail.run, asked.step, axes, colour, config.cells).await?];
+    let mut differ = false;
+    if let Some(beside) = asked.beside {
+        let other = list::run(db, ExecutionId(beside)).await?;
+        let others = config_of(&other.config);
+        differ = others != config;
+        maps.push(map(&api, &other.run, asked.step, axes, colour, others.cells).await?);
+    }
+    // Two maps can be compared only in the same colours.
+    let ends = maps
+        .iter()
+        .filter_map(|map| map.grid.range)
+        .reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)));
+    for map in &mut maps {
+        map.grid.range = ends;
+    }
+    let open = tile.map(|tile| opened(&maps, tile, axes)).unwrap_or_default();
+    let growth = list::growth(db, *id, stride(run.run().step, POINTS)).await?;
+    let recent = list::Window {
+        limit: 50,
+        after: None,
+        order: list::Order::Newest,
+    };
+    let others = list::runs(db, &list::RunFilter::default(), &recent).await?.items;
+    view.show(&ArchivePage {
+        layout: view.layout(format!("Archive · {}", run.run().name), Section::Runs),
+        x,
+        y,
+        colour,
+        step: asked.step,
+        figures: vec![growth_of(&growth)],
+        growth,
+        maps,
+        tile,
+        open,
+        beside: asked.beside,
+        others: others.into_iter().filter(|other| other.id != id.0).collect(),
+        differ,
+        run,
+    })
+}
+
+fn tile_of(text: &str) -> Result<(usize, usize), Problem> {
+    let places = text
+        .split_once(',')
+        .and_then(|(x, y)| Some((x.parse().ok()?, y.parse().ok()?)));
+    places.ok_or_else(|| {
+        let detail = format!("`{text}` is no tile; a tile is two places from 0 on, such as 3,5");
+        Problem::invalid_query(vec![("tile".to_owned(), detail)])
+    })
+}
+
+/// The archive's part of a run's config; the defaults where the recipe has none.
+fn config_of(config: &serde_json::Value) -> ArchiveConfig {
+    ArchiveConfig::deserialize(&config["parameters"]["archive"]).unwrap_or_default()
+}
+
+async fn map(
+    api: &Api,
+    run: &list::Run,
+    step: Option<u32>,
+    axes: (Axis, Axis),
+    colour: Colouring,
+    size: u32,
+) -> Result<Map, Problem> {
+    let cells = list::map_at(api.store.pool(), ExecutionId(run.id), step).await?;
+    let now = step.map_or(run.step, u32::cast_signed);
+    Ok(Map {
+        run_id: run.id,
+        run: run.name.clone(),
+        size,
+        coverage: cells.len() as f64 / f64::from(size.max(1)),
+        qd_score: cells.iter().map(|cell| f64::from(cell.objective)).sum(),
+        grid: Grid::of(&cells, axes, colour, now),
+        cells,
+    })
+}
+
+fn opened(maps: &[Map], tile: (usize, usize), axes: (Axis, Axis)) -> Vec<Opened> {
+    let of = |map: &Map| {
+        let inside = |cell: &&MapCell| grid::place(cell, axes) == Some(tile);
+        let open = |cell: &MapCell| Opened {
+            run_id: map.run_id,
+            run: map.run.clone(),
+            cell: cell.clone(),
+        };
+        map.cells.iter().filter(inside).map(open).collect::<Vec<_>>()
+    };
+    maps.iter().flat_map(of).collect()
+}
+
+fn growth_of(growth: &[Growth]) -> Figure {
+    let mut taken = 0.0;
+    let cells = growth.iter().map(|step| {
+        taken += step.new as f64;
+        (f64::from(step.step), Some(taken))
+    });
+    let cells: Vec<_> = cells.collect();
+    let insertions = |step: &Growth| (f64::from(step.step), Some((step.new + step.improved) as f64));
+    Figure {
+        id: "growth".to_owned(),
+        title: "Cells taken, and problems that entered".to_owned(),
+        note: "A curve that flattens says that nothing new is invented.".to_owned(),
+        x: "step".to_owned(),
+        y: "cells".to_owned(),
+        series: vec![
+            Series {
+                name: "cells taken".to_owned(),
+                style: Style::Bold,
+                points: cells,
+                ..Series::default()
+            },
+            Series {
+                name: "problems that entered".to_owned(),
+                points: growth.iter().map(insertions).collect(),
+                ..Series::default()
+            },
+        ],
+        ..Figure::default()
+    }
+}

@@ -1,0 +1,232 @@
+//! `/runs/{id}/arms-race`: ratings of every member over steps, what matchups came to, and who leads (PopuLoRA, Figure 5).
+
+use actix_web::{HttpResponse, get, web};
+use askama::Template;
+use lyceum_core::id::ExecutionId;
+use lyceum_store::list::{self, MatchupOutcomes, MemberName, RatingPoint};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use uuid::Uuid;
+
+use super::{
+    figure::{Colour, Figure, Series, Style},
+    layout::{Layout, Section, Tab},
+    run_frame::RunFrame,
+    scale::{MEMBERS, POINTS, stride},
+    view::View,
+};
+use crate::{api::Api, problem::Problem};
+
+#[derive(Template, Serialize)]
+#[template(path = "run/arms_race.html")]
+struct ArmsRacePage {
+    #[serde(skip)]
+    layout: Layout,
+    run: RunFrame,
+    /// Ratings stand for every so many steps, and for the last.
+    stride: u32,
+    members: Vec<MemberName>,
+    ratings: Vec<RatingPoint>,
+    outcomes: Vec<MatchupOutcomes>,
+    lead: Lead,
+    #[serde(skip)]
+    figures: Vec<Figure>,
+}
+
+/// Who wins more matchups than the ratings expect, over a sliding window of steps.
+#[derive(Debug, Default, PartialEq, Serialize)]
+struct Lead {
+    /// `teacher` or `student`; none before any matchup.
+    now: Option<&'static str>,
+    /// The step since which it leads.
+    since: Option<i32>,
+    /// How often the lead passed from one to the other.
+    changes: u32,
+}
+
+/// The arms race of a run.
+#[get("/runs/{id}/arms-race")]
+pub(crate) async fn show_arms_race(
+    view: View,
+    api: web::Data<Api>,
+    id: web::Path<ExecutionId>,
+) -> Result<HttpResponse, Problem> {
+    let db = api.store.pool();
+    let run = RunFrame::load(db, *id, Tab::ArmsRace).await?;
+    let stride = stride(run.run().step, POINTS);
+    let members = list::member_names(db, *id, MEMBERS).await?;
+    let ratings = list::rating_history(db, *id, None, stride).await?;
+    let outcomes = list::matchup_outcomes(db, *id, stride).await?;
+    let mut figures: Vec<Figure> = roles(&ratings)
+        .into_iter()
+        .map(|role| ratings_of(&role, &members, &ratings))
+        .collect();
+    figures.push(outcomes_of(&outcomes));
+    view.show(&ArmsRacePage {
+        layout: view.layout(format!("Arms race · {}", run.run().name), Section::Runs),
+        run,
+        stride,
+        members,
+        ratings,
+        lead: lead(&outcomes),
+        outcomes,
+        figures,
+    })
+}
+
+/// The roles that are rated, teachers' first.
+fn roles(ratings: &[RatingPoint]) -> Vec<String> {
+    let mut roles: Vec<String> = ratings.iter().map(|point| point.role.clone()).collect();
+    roles.sort_unstable_by(|one, other| other.cmp(one));
+    roles.dedup();
+    roles
+}
+
+/// The colour that a role has on every page.
+pub(super) fn colour_of(role: &str) -> Colour {
+    match role {
+        "teacher" | "proposer" | "challenger" => Colour::Teacher,
+        _ => Colour::Student,
+    }
+}
+
+fn ratings_of(role: &str, members: &[MemberName], ratings: &[RatingPoint]) -> Figure {
+    let colour = colour_of(role);
+    let mut by_member: BTreeMap<Uuid, Vec<&RatingPoint>> = BTreeMap::new();
+    let mut by_step: BTreeMap<i32, (f64, u32)> = BTreeMap::new();
+    for point in ratings.iter().filter(|point| point.role == role) {
+        by_member.entry(point.member_id).or_default().push(point);
+        let (sum, count) = by_step.entry(point.step).or_default();
+        *sum += point.mu;
+        *count += 1;
+    }
+    let line = |member: &MemberName| {
+        let points = by_member.get(&member.id)?;
+        let at = |point: &&RatingPoint| (f64::from(point.step), Some(point.mu));
+        let spread = |point: &&RatingPoint| (f64::from(point.step), point.mu - point.sigma, point.mu + point.sigma);
+        Some(Series {
+            name: member.name.clone(),
+            style: Style::Faint,
+            colour,
+            points: points.iter().map(at).collect(),
+            band: points.iter().map(spread).collect(),
+            ..Series::default()
+        })
+    };
+    let mean = Series {
+        name: format!("mean of {role}s"),
+        style: Style::Bold,
+        colour,
+        points: by_step
+            .iter()
+            .map(|(step, (sum, count))| (f64::from(*step), Some(sum / f64::from(*count))))
+            .collect(),
+        ..Series::default()
+    };
+    Figure {
+        id: format!("ratings-{role}"),
+        title: format!("Ratings as {role}"),
+        note: "Light: each member with one sigma to either side. Bold: the mean of all that live.".to_owned(),
+        x: "step".to_owned(),
+        y: "mu (TrueSkill)".to_owned(),
+        series: [mean].into_iter().chain(members.iter().filter_map(line)).collect(),
+        ..Figure::default()
+    }
+}
+
+fn outcomes_of(outcomes: &[MatchupOutcomes]) -> Figure {
+    let share = |outcome: &MatchupOutcomes| outcome.teacher_wins as f64 / outcome.matchups.max(1) as f64;
+    let curve = |name: &str, style, colour, value: &dyn Fn(&MatchupOutcomes) -> Option<f64>| Series {
+        name: name.to_owned(),
+        style,
+        colour,
+        points: outcomes
+            .iter()
+            .map(|outcome| (f64::from(outcome.step), value(outcome)))
+            .collect(),
+        ..Series::default()
+    };
+    Figure {
+        id: "outcomes".to_owned(),
+        title: "Matchups".to_owned(),
+        note:
+            "Above the dotted line that side wins more than half. A lead that swings is the arms race; one that stays \
+               says that a side has lost contact."
+                .to_owned(),
+        x: "step".to_owned(),
+        y: "share won".to_owned(),
+        range: Some([0.0, 1.0]),
+        level: Some(0.5),
+        series: vec![
+            curve("teachers", Style::Bold, Colour::Teacher, &|outcome| {
+                Some(share(outcome))
+            }),
+            curve("students", Style::Line, Colour::Student, &|outcome| {
+                Some(1.0 - share(outcome))
+            }),
+            curve("students, predicted", Style::Dashed, Colour::Student, &|outcome| {
+                Some(outcome.predicted)
+            }),
+            curve("solve rate", Style::Dashed, Colour::Muted, &|outcome| {
+                outcome.solve_rate
+            }),
+        ],
+        ..Figure::default()
+    }
+}
+
+/// Rows of outcomes that the lead is taken over: one matchup won is no lead yet.
+const WINDOW: usize = 5;
+
+fn lead(outcomes: &[MatchupOutcomes]) -> Lead {
+    let mut lead = Lead::default();
+    for end in 1..=outcomes.len() {
+        let window = &outcomes[end.saturating_sub(WINDOW)..end];
+        let teachers: i64 = window.iter().map(|outcome| outcome.teacher_wins).sum();
+        let all: i64 = window.iter().map(|outcome| outcome.matchups).sum();
+        let leads = match (2 * teachers).cmp(&all) {
+            std::cmp::Ordering::Greater => "teacher",
+            std::cmp::Ordering::Less => "student",
+            // Who led goes on leading.
+            std::cmp::Ordering::Equal => continue,
+        };
+        if lead.now != Some(leads) {
+            lead.changes += u32::from(lead.now.is_some());
+            lead.now = Some(leads);
+            lead.since = Some(outcomes[end - 1].step);
+        }
+    }
+    lead
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcomes(won: &[i64]) -> Vec<MatchupOutcomes> {
+        let outcome = |(step, wins): (i32, &i64)| MatchupOutcomes {
+            step,
+            matchups: 4,
+            teacher_wins: *wins,
+            solve_rate: None,
+            predicted: 0.5,
+        };
+        (0..).zip(won).map(outcome).collect()
+    }
+
+    #[test]
+    fn the_lead_passes_when_a_window_says_so() {
+        assert_eq!(lead(&outcomes(&[])), Lead::default());
+        let steady = lead(&outcomes(&[4, 4, 0, 4, 4]));
+        assert_eq!(
+            (steady.now, steady.since, steady.changes),
+            (Some("teacher"), Some(0), 0)
+        );
+        let passed = lead(&outcomes(&[4, 4, 4, 0, 0, 0, 0, 0]));
+        assert_eq!(
+            (passed.now, passed.since, passed.changes),
+            (Some("student"), Some(5), 1)
+        );
+        assert_eq!(lead(&outcomes(&[2, 2])).now, None, "a tie is nobody's lead");
+    }
+}

@@ -1,0 +1,103 @@
+//! `/runs/{id}/attempts`: attempts by who proposed, who answered, type, steps and verdict.
+
+use actix_web::{HttpResponse, get, web};
+use askama::Template;
+use lyceum_core::id::{ExecutionId, MemberId, ProblemId};
+use lyceum_store::list::{self, Attempt, AttemptFilter};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use uuid::Uuid;
+
+use super::{
+    filters::Filters,
+    inert::{SHOWN_IN_LIST, excerpt},
+    layout::{Layout, Section, Tab},
+    population::names,
+    run_frame::RunFrame,
+    scale::MEMBERS,
+    view::View,
+};
+use crate::{
+    api::{Api, Listing, Order},
+    problem::Problem,
+};
+
+/// Which attempts.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AttemptsQuery {
+    teacher: Option<Uuid>,
+    student: Option<Uuid>,
+    problem: Option<Uuid>,
+    #[serde(rename = "type")]
+    problem_type: Option<String>,
+    #[schemars(range(max = 2_147_483_647))]
+    from: Option<u32>,
+    #[schemars(range(max = 2_147_483_647))]
+    to: Option<u32>,
+    correct: Option<bool>,
+    cursor: Option<String>,
+    order: Option<Order>,
+}
+
+#[derive(Template, Serialize)]
+#[template(path = "run/attempts.html")]
+struct AttemptsPage {
+    #[serde(skip)]
+    layout: Layout,
+    run: RunFrame,
+    items: Vec<Attempt>,
+    next: Option<String>,
+    #[serde(skip)]
+    asked: AttemptsQuery,
+    #[serde(skip)]
+    names: HashMap<Uuid, String>,
+    #[serde(skip)]
+    next_page: Option<String>,
+    #[serde(skip)]
+    first_page: Option<String>,
+}
+
+impl AttemptsPage {
+    fn name_of(&self, id: &Uuid) -> String {
+        self.names.get(id).cloned().unwrap_or_else(|| super::format::id(id))
+    }
+
+    fn text_of(&self, attempt: &Attempt) -> super::inert::Excerpt {
+        excerpt(&attempt.text, SHOWN_IN_LIST)
+    }
+}
+
+/// Attempts of a run.
+#[get("/runs/{id}/attempts")]
+pub(crate) async fn show_attempts(
+    view: View,
+    api: web::Data<Api>,
+    id: web::Path<ExecutionId>,
+    filters: Filters<AttemptsQuery>,
+) -> Result<HttpResponse, Problem> {
+    let asked = filters.0;
+    let listing = Listing::new("attempts", None, asked.cursor.as_deref(), asked.order)?;
+    let run = RunFrame::load(api.store.pool(), *id, Tab::CrossPlay).await?;
+    let filter = AttemptFilter {
+        problem: asked.problem.map(ProblemId),
+        member: asked.student.map(MemberId),
+        proposer: asked.teacher.map(MemberId),
+        problem_type: asked.problem_type.clone(),
+        from: asked.from,
+        to: asked.to,
+        correct: asked.correct,
+    };
+    let page = listing.page(list::attempts(api.store.pool(), *id, &filter, listing.window()).await?);
+    view.show(&AttemptsPage {
+        layout: view.layout(format!("Attempts · {}", run.run().name), Section::Runs),
+        names: names(list::member_names(api.store.pool(), *id, MEMBERS).await?),
+        next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
+        first_page: asked.cursor.as_ref().map(|_| view.with_cursor(None)),
+        items: page.items,
+        next: page.next,
+        asked,
+        run,
+    })
+}

@@ -1,0 +1,101 @@
+//! Curves of runs: each for itself, or those of an arm as one with a band over its seeds.
+
+use super::{
+    super::{
+        curves::curve,
+        figure::{Figure, Series, Style},
+        format::words,
+    },
+    Compared,
+};
+
+/// The curves of one metric.
+pub(super) fn figure(metric: &str, runs: &[Compared], by_arm: bool) -> Figure {
+    let of = |run: &Compared| Some(curve(&run.rows, run.place(metric)?, &run.detail.run.name));
+    let series = if by_arm {
+        arms(runs).into_iter().filter_map(|arm| arm_curve(&arm, of)).collect()
+    } else {
+        runs.iter().filter_map(of).collect()
+    };
+    Figure {
+        id: format!("metric-{metric}"),
+        title: words(metric),
+        x: "step".to_owned(),
+        series,
+        ..Figure::default()
+    }
+}
+
+/// Runs that differ by seed alone, together, in the order of their first.
+fn arms(runs: &[Compared]) -> Vec<Vec<&Compared>> {
+    let mut arms: Vec<Vec<&Compared>> = Vec::new();
+    for run in runs {
+        match arms.iter_mut().find(|arm| arm[0].detail.run.arm == run.detail.run.arm) {
+            Some(arm) => arm.push(run),
+            None => arms.push(vec![run]),
+        }
+    }
+    arms
+}
+
+fn arm_curve(arm: &[&Compared], of: impl Fn(&Compared) -> Option<Series>) -> Option<Series> {
+    let curves: Vec<Series> = arm.iter().filter_map(|run| of(run)).collect();
+    if let [_] = curves[..] {
+        return curves.into_iter().next();
+    }
+    let name = format!("{} and {} more seeds", curves.first()?.name, curves.len() - 1);
+    Some(over_seeds(name, &curves))
+}
+
+/// The mean of several curves where they have points in common, with a band of one standard deviation (n − 1) to either
+/// side.
+fn over_seeds(name: String, curves: &[Series]) -> Series {
+    let mut places: Vec<f64> = curves
+        .iter()
+        .flat_map(|curve| curve.points.iter().map(|(x, _)| *x))
+        .collect();
+    places.sort_by(f64::total_cmp);
+    places.dedup();
+    let (mut points, mut band) = (Vec::new(), Vec::new());
+    for x in places {
+        let at = |curve: &Series| {
+            let place = curve.points.binary_search_by(|(other, _)| other.total_cmp(&x)).ok()?;
+            curve.points[place].1
+        };
+        let values: Vec<f64> = curves.iter().filter_map(at).collect();
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        points.push((x, (!values.is_empty()).then_some(mean)));
+        if values.len() > 1 {
+            let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
+            band.push((x, mean - variance.sqrt(), mean + variance.sqrt()));
+        }
+    }
+    Series {
+        name,
+        style: Style::Bold,
+        points,
+        band,
+        ..Series::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_become_a_mean_and_a_band() {
+        let curve = |points: &[(f64, Option<f64>)]| Series {
+            points: points.to_vec(),
+            ..Series::default()
+        };
+        let seeds = [
+            curve(&[(0.0, Some(1.0)), (1.0, Some(5.0)), (2.0, None)]),
+            curve(&[(0.0, Some(3.0)), (2.0, None)]),
+        ];
+        let arm = over_seeds("arm".to_owned(), &seeds);
+        assert_eq!(arm.points, [(0.0, Some(2.0)), (1.0, Some(5.0)), (2.0, None)]);
+        assert_eq!(arm.band, [(0.0, 2.0 - 2f64.sqrt(), 2.0 + 2f64.sqrt())]);
+    }
+}

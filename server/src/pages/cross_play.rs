@@ -1,0 +1,323 @@
+//! `/runs/{id}/cross-play`: how each student fares against each teacher (PopuLoRA, Figure 12).
+
+use actix_web::{HttpResponse, get, web};
+use askama::Template;
+use lyceum_core::{cross_play::Solves, id::ExecutionId, seriation::cluster_order};
+use lyceum_store::list::{self, CrossPlay, CrossPlayFilter, Relative};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use uuid::Uuid;
+
+use super::{
+    figure::{Figure, Series, Style},
+    filters::Filters,
+    heat::heat,
+    layout::{Layout, Section, Tab},
+    population::Link,
+    run_frame::RunFrame,
+    scale::MEMBERS,
+    view::View,
+};
+use crate::{api::Api, problem::Problem};
+
+/// Teachers, and students, of a matrix at most: those with the most attempts.
+const SIDE: usize = 40;
+/// Windows that the steps are cut into for the parallel coordinates, as in the paper.
+const WINDOWS: u32 = 5;
+
+/// In which order rows and columns stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum MatrixOrder {
+    /// By the newest mu, the best first.
+    #[default]
+    Rating,
+    /// Those with similar rows, and columns, side by side.
+    Cluster,
+}
+
+/// Which attempts.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CrossPlayQuery {
+    /// At problems of this type.
+    #[serde(rename = "type")]
+    problem_type: Option<String>,
+    /// From this step on.
+    #[schemars(range(max = 2_147_483_647))]
+    from: Option<u32>,
+    /// Up to this step.
+    #[schemars(range(max = 2_147_483_647))]
+    to: Option<u32>,
+    /// `rating` (the default) or `cluster`.
+    order: Option<MatrixOrder>,
+}
+
+/// One student's attempts at one teacher's problems.
+#[derive(Clone, Debug, Serialize)]
+struct Cell {
+    solve_rate: f64,
+    /// The 95 % interval (Wilson 1927).
+    low: f64,
+    high: f64,
+    attempts: i64,
+    solved: i64,
+    #[serde(skip)]
+    address: String,
+}
+
+impl Cell {
+    fn class(&self) -> String {
+        heat(Some(self.solve_rate), (0.0, 1.0))
+    }
+}
+
+#[derive(Template, Serialize)]
+#[template(path = "run/cross_play.html")]
+struct CrossPlayPage {
+    #[serde(skip)]
+    layout: Layout,
+    run: RunFrame,
+    order: MatrixOrder,
+    #[serde(rename = "type")]
+    problem_type: Option<String>,
+    from: u32,
+    to: Option<u32>,
+    #[serde(skip)]
+    types: Vec<String>,
+    teachers: Vec<Link>,
+    students: Vec<Link>,
+    /// A row for each teacher, a column for each student; nothing where they never met.
+    cells: Vec<Vec<Option<Cell>>>,
+    /// Pairs that never met.
+    missing: usize,
+    /// What plans the missing cells as an evaluation; none where this server cannot.
+    #[serde(skip)]
+    plan: Option<String>,
+    /// The same by window of steps.
+    windows: Vec<CrossPlay>,
+    #[serde(skip)]
+    figures: Vec<Figure>,
+}
+
+impl CrossPlayPage {
+    fn is_type(&self, name: &str) -> bool {
+        self.problem_type.as_deref() == Some(name)
+    }
+
+    fn is_clustered(&self) -> bool {
+        self.order == MatrixOrder::Cluster
+    }
+}
+
+/// The cross-play of a run.
+#[get("/runs/{id}/cross-play")]
+pub(crate) async fn show_cross_play(
+    view: View,
+    api: web::Data<Api>,
+    id: web::Path<ExecutionId>,
+    filters: Filters<CrossPlayQuery>,
+) -> Result<HttpResponse, Problem> {
+    let db = api.store.pool();
+    let asked = filters.0;
+    let from = asked.from.unwrap_or(0);
+    if asked.to.is_some_and(|to| to < from) {
+        let detail = "the last step must not be before the first, `from`";
+        return Err(Problem::invalid_query(vec![("to".to_owned(), detail.to_owned())]));
+    }
+    let run = RunFrame::load(db, *id, Tab::CrossPlay).await?;
+    let members = list::family(db, *id, None, MEMBERS).await?;
+    let filter = CrossPlayFilter {
+        from,
+        to: asked.to,
+        problem_type: asked.problem_type.clone(),
+        width: None,
+    };
+    let pairs = list::cross_play(db, *id, &filter).await?;
+    let order = asked.order.unwrap_or_default();
+    let names: HashMap<Uuid, String> = members.iter().map(|member| (member.id, member.name.clone())).collect();
+    let solves: HashMap<(Uuid, Uuid), Solves> = pairs.iter().map(solves_of).collect();
+    let (teachers, students) = sides(&pairs, &members, &solves, order);
+    let last = asked.to.unwrap_or_else(|| run.run().step.max(0).cast_unsigned());
+    let width = (last.saturating_sub(from) + 1).div_ceil(WINDOWS).max(1);
+    let windowed = CrossPlayFilter {
+        width: Some(width),
+        ..filter
+    };
+    let windows = list::cross_play(db, *id, &windowed).await?;
+    let figures = parallels(&windows, &teachers, &students, &names, from, width);
+    let query = Query {
+        run: *id,
+        asked: &asked,
+    };
+    let cells: Vec<Vec<Option<Cell>>> = teachers
+        .iter()
+        .map(|teacher| {
+            students
+                .iter()
+                .map(|student| query.cell(*teacher, *student, &solves))
+                .collect()
+        })
+        .collect();
+    let link = |id: &Uuid| Link {
+        id: *id,
+        name: names.get(id).cloned().unwrap_or_else(|| super::format::id(id)),
+    };
+    let can_plan = api.registry.get("evaluation/cross_play").is_ok();
+    let step = run.run().step;
+    view.show(&CrossPlayPage {
+        layout: view.layout(format!("Cross-play · {}", run.run().name), Section::Runs),
+        order,
+        from,
+        to: asked.to,
+        types: list::attempted_types(db, *id).await?,
+        missing: cells.iter().flatten().filter(|cell| cell.is_none()).count(),
+        plan: can_plan.then(|| {
+            serde_json::json!({"spec": {"type": "cross_play", "run": *id, "step": step, "problems": 8}}).to_string()
+        }),
+        teachers: teachers.iter().map(link).collect(),
+        students: students.iter().map(link).collect(),
+        problem_type: asked.problem_type,
+        cells,
+        windows,
+        figures,
+        run,
+    })
+}
+
+fn solves_of(pair: &CrossPlay) -> ((Uuid, Uuid), Solves) {
+    let solves = Solves {
+        attempts: pair.attempts.max(0).cast_unsigned(),
+        solved: pair.solved.max(0).cast_unsigned(),
+    };
+    ((pair.teacher_id, pair.student_id), solves)
+}
+
+struct Query<'a> {
+    run: ExecutionId,
+    asked: &'a CrossPlayQuery,
+}
+
+impl Query<'_> {
+    fn cell(&self, teacher: Uuid, student: Uuid, solves: &HashMap<(Uuid, Uuid), Solves>) -> Option<Cell> {
+        let solves = solves.get(&(teacher, student))?;
+        let interval = solves.interval()?;
+        let mut address = format!("/runs/{}/attempts?teacher={teacher}&student={student}", self.run);
+        if let Some(problem_type) = &self.asked.problem_type {
+            let encoded = percent_encoding::utf8_percent_encode(problem_type, percent_encoding::NON_ALPHANUMERIC);
+            address.push_str(&format!("&type={encoded}"));
+        }
+        for (name, step) in [("from", self.asked.from), ("to", self.asked.to)] {
+            if let Some(step) = step {
+                address.push_str(&format!("&{name}={step}"));
+            }
+        }
+        Some(Cell {
+            solve_rate: solves.rate()?,
+            low: interval.low,
+            high: interval.high,
+            attempts: solves.attempts.cast_signed(),
+            solved: solves.solved.cast_signed(),
+            address,
+        })
+    }
+}
+
+/// Teachers and students in the order that was asked for.
+fn sides(
+    pairs: &[CrossPlay],
+    members: &[Relative],
+    solves: &HashMap<(Uuid, Uuid), Solves>,
+    order: MatrixOrder,
+) -> (Vec<Uuid>, Vec<Uuid>) {
+    let mu: HashMap<Uuid, f64> = members
+        .iter()
+        .filter_map(|member| Some((member.id, member.ratings.0.first()?.mu)))
+        .collect();
+    let most_met = |of: fn(&CrossPlay) -> Uuid| {
+        let mut attempts: HashMap<Uuid, i64> = HashMap::new();
+        for pair in pairs {
+            *attempts.entry(of(pair)).or_default() += pair.attempts;
+        }
+        let mut side: Vec<(Uuid, i64)> = attempts.into_iter().collect();
+        side.sort_by_key(|(id, attempts)| (std::cmp::Reverse(*attempts), *id));
+        side.truncate(SIDE);
+        let mut side: Vec<Uuid> = side.into_iter().map(|(id, _)| id).collect();
+        let rating = |id: &Uuid| mu.get(id).copied().unwrap_or(f64::NEG_INFINITY);
+        side.sort_by(|one, other| rating(other).total_cmp(&rating(one)).then(one.cmp(other)));
+        side
+    };
+    let teachers = most_met(|pair| pair.teacher_id);
+    let students = most_met(|pair| pair.student_id);
+    if order == MatrixOrder::Rating {
+        return (teachers, students);
+    }
+    let rate = |teacher: &Uuid, student: &Uuid| solves.get(&(*teacher, *student)).and_then(Solves::rate);
+    let rows: Vec<Vec<Option<f64>>> = teachers
+        .iter()
+        .map(|teacher| students.iter().map(|student| rate(teacher, student)).collect())
+        .collect();
+    let columns: Vec<Vec<Option<f64>>> = students
+        .iter()
+        .map(|student| teachers.iter().map(|teacher| rate(teacher, student)).collect())
+        .collect();
+    let picked = |side: &[Uuid], order: Vec<usize>| order.into_iter().map(|place| side[place]).collect();
+    (
+        picked(&teachers, cluster_order(&rows)),
+        picked(&students, cluster_order(&columns)),
+    )
+}
+
+/// A chart a window: an axis a teacher, a line a student.
+fn parallels(
+    windows: &[CrossPlay],
+    teachers: &[Uuid],
+    students: &[Uuid],
+    names: &HashMap<Uuid, String>,
+    from: u32,
+    width: u32,
+) -> Vec<Figure> {
+    let name = |id: &Uuid| names.get(id).cloned().unwrap_or_else(|| super::format::id(id));
+    let mut places: Vec<i32> = windows.iter().map(|pair| pair.window).collect();
+    places.dedup();
+    let figure = |window: i32| {
+        let solves: HashMap<(Uuid, Uuid), Solves> = windows
+            .iter()
+            .filter(|pair| pair.window == window)
+            .map(solves_of)
+            .collect();
+        let met: Vec<&Uuid> = teachers
+            .iter()
+            .filter(|teacher| solves.keys().any(|(met, _)| met == *teacher))
+            .collect();
+        let profile = |student: &Uuid| -> Vec<(f64, Option<f64>)> {
+            let rate = |teacher: &Uuid| solves.get(&(*teacher, *student)).and_then(Solves::rate);
+            met.iter()
+                .enumerate()
+                .map(|(place, teacher)| (place as f64, rate(teacher)))
+                .collect()
+        };
+        let first = from + window.max(0).cast_unsigned() * width;
+        Figure {
+            id: format!("window-{window}"),
+            title: format!("Steps {first} to {}", first + width - 1),
+            x: "teacher".to_owned(),
+            labels: met.iter().map(|teacher| name(teacher)).collect(),
+            y: "solve rate".to_owned(),
+            range: Some([0.0, 1.0]),
+            series: students
+                .iter()
+                .map(|student| Series {
+                    name: name(student),
+                    style: Style::Line,
+                    points: profile(student),
+                    ..Series::default()
+                })
+                .filter(|series| series.points.iter().any(|(_, rate)| rate.is_some()))
+                .collect(),
+            ..Figure::default()
+        }
+    };
+    places.into_iter().map(figure).collect()
+}

@@ -1,0 +1,211 @@
+//! `/runs/{id}/export`: everything of a run, as a folder that Hugging Face's `datasets` loads.
+
+mod card;
+mod jsonl;
+mod parquet;
+
+use actix_web::{HttpResponse, get, http::header::CONTENT_DISPOSITION, web};
+use askama::Template;
+use lyceum_core::id::ExecutionId;
+use lyceum_store::{
+    export::{Batch, Batches, Field, Table},
+    list::RunDetail,
+};
+use serde::Serialize;
+use sqlx::PgPool;
+use std::io::{self, Write};
+use tokio::sync::Semaphore;
+
+use super::{
+    adapter::file_name,
+    layout::{Layout, Section, Tab},
+    run_frame::RunFrame,
+    stream::{FileWriter, file_body},
+    view::View,
+};
+use crate::{api::Api, problem::Problem};
+
+/// Exports at once: each reads with a connection of its own.
+static AT_ONCE: Semaphore = Semaphore::const_new(4);
+
+/// A form of the files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Format {
+    Jsonl,
+    Parquet,
+}
+
+impl Format {
+    const ALL: [Self; 2] = [Self::Parquet, Self::Jsonl];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Jsonl => "jsonl",
+            Self::Parquet => "parquet",
+        }
+    }
+
+    fn content_type(self) -> &'static str {
+        match self {
+            Self::Jsonl => "application/x-ndjson",
+            Self::Parquet => "application/vnd.apache.parquet",
+        }
+    }
+
+    fn of(name: &str) -> Result<Self, Problem> {
+        let found = Self::ALL.into_iter().find(|format| format.name() == name);
+        found.ok_or_else(|| Problem::not_found(format!("there is no export as `{name}`; there are parquet and jsonl")))
+    }
+}
+
+/// A table as the page lists it.
+#[derive(Serialize)]
+struct Listed {
+    name: &'static str,
+    /// None where no count is kept.
+    rows: Option<i64>,
+    columns: usize,
+}
+
+#[derive(Template, Serialize)]
+#[template(path = "run/export.html")]
+struct ExportPage {
+    #[serde(skip)]
+    layout: Layout,
+    run: RunFrame,
+    tables: Vec<Listed>,
+    formats: [Format; 2],
+}
+
+/// What can be exported of a run.
+#[get("/runs/{id}/export")]
+pub(crate) async fn show_export(
+    view: View,
+    api: web::Data<Api>,
+    id: web::Path<ExecutionId>,
+) -> Result<HttpResponse, Problem> {
+    let run = RunFrame::load(api.store.pool(), *id, Tab::Problems).await?;
+    let kept = run.run();
+    let rows = |table: Table| match table {
+        Table::Problems => Some(kept.problems),
+        Table::Attempts => Some(kept.attempts),
+        Table::Matchups => Some(kept.matchups),
+        Table::Metrics => None,
+    };
+    let listed = |table: Table| Listed {
+        name: table.name(),
+        rows: rows(table),
+        columns: table.fields(&run.detail.metrics).len(),
+    };
+    view.show(&ExportPage {
+        layout: view.layout(format!("Export · {}", kept.name), Section::Runs),
+        tables: Table::ALL.into_iter().map(listed).collect(),
+        formats: Format::ALL,
+        run,
+    })
+}
+
+/// One table of a run, whole.
+#[get("/runs/{id}/export/{table}.{format}")]
+pub(crate) async fn export_table(
+    api: web::Data<Api>,
+    place: web::Path<(ExecutionId, String, String)>,
+) -> Result<HttpResponse, Problem> {
+    let (id, table, format) = place.into_inner();
+    let run = lyceum_store::list::run(api.store.pool(), id).await?;
+    let table = Table::ALL.into_iter().find(|one| one.name() == table).ok_or_else(|| {
+        Problem::not_found(format!(
+            "there is no table `{table}` to export; there are problems, attempts, matchups and metrics"
+        ))
+    })?;
+    let format = Format::of(&format)?;
+    let name = format!("{}-{}.{}", file_name(&run.run.name), table.name(), format.name());
+    let source = Source::of(&api, &run);
+    let body = file_body(move |mut out| {
+        source.write(table, format, &mut out)?;
+        out.flush()
+    });
+    Ok(HttpResponse::Ok()
+        .content_type(format.content_type())
+        .insert_header((CONTENT_DISPOSITION, format!("attachment; filename=\"{name}\"")))
+        .body(body))
+}
+
+/// All tables of a run with a card, as a zip of the folder.
+#[get("/runs/{id}/export.{format}.zip")]
+pub(crate) async fn export_run(
+    api: web::Data<Api>,
+    place: web::Path<(ExecutionId, String)>,
+) -> Result<HttpResponse, Problem> {
+    let (id, format) = place.into_inner();
+    let run = lyceum_store::list::run(api.store.pool(), id).await?;
+    let format = Format::of(&format)?;
+    let folder = file_name(&run.run.name);
+    let disposition = format!("attachment; filename=\"{folder}-{}.zip\"", format.name());
+    let card = card::card(&run, format.name())?;
+    let source = Source::of(&api, &run);
+    let body = file_body(move |out| zip(&source, format, &folder, &card, out));
+    Ok(HttpResponse::Ok()
+        .content_type("application/zip")
+        .insert_header((CONTENT_DISPOSITION, disposition))
+        .body(body))
+}
+
+fn zip(source: &Source, format: Format, folder: &str, card: &str, out: FileWriter) -> io::Result<()> {
+    let mut zip = zip::ZipWriter::new_stream(out);
+    // Parquet is compressed within; JSON lines are sent as fast as they can be read.
+    let options = zip::write::SimpleFileOptions::default()
+        .compression_method(zip::CompressionMethod::Stored)
+        .large_file(true);
+    zip.start_file(format!("{folder}/README.md"), options)?;
+    zip.write_all(card.as_bytes())?;
+    for table in Table::ALL {
+        let name = format!("{folder}/data/{}/train-00000-of-00001.{}", table.name(), format.name());
+        zip.start_file(name, options)?;
+        source.write(table, format, &mut zip)?;
+    }
+    zip.finish()?.into_inner().flush()
+}
+
+/// Where the rows of a run come from.
+struct Source {
+    db: PgPool,
+    run: ExecutionId,
+    metrics: Vec<String>,
+    runtime: tokio::runtime::Handle,
+}
+
+/// Writes rows in some form.
+trait Encoder {
+    /// Adds some rows.
+    fn batch(&mut self, batch: &Batch, out: &mut dyn Write) -> io::Result<()>;
+    /// Writes what comes after all rows.
+    fn finish(self: Box<Self>, out: &mut dyn Write) -> io::Result<()>;
+}
+
+impl Source {
+    fn of(api: &Api, run: &RunDetail) -> Self {
+        Self {
+            db: api.store.pool().clone(),
+            run: ExecutionId(run.run.id),
+            metrics: run.metrics.clone(),
+            runtime: tokio::runtime::Handle::current(),
+        }
+    }
+
+    /// Writes a whole table; for a thread that may wait.
+    fn write(&self, table: Table, format: Format, out: &mut dyn Write) -> io::Result<()> {
+        let fields: Vec<Field> = table.fields(&self.metrics);
+        let mut encoder: Box<dyn Encoder> = match format {
+            Format::Jsonl => Box::new(jsonl::Jsonl::new(&fields)),
+            Format::Parquet => Box::new(parquet::Parquet::new(&fields)?),
+        };
+        let _permit = self.runtime.block_on(AT_ONCE.acquire()).map_err(io::Error::other)?;
+        let mut batches = Batches::of(&self.db, self.run, table, &self.metrics);
+        while let Some(batch) = self.runtime.block_on(batches.next()).map_err(io::Error::other)? {
+            encoder.batch(&batch, out)?;
+        }
+        encoder.finish(out)
+    }
+}

@@ -1,0 +1,170 @@
+//! A chart as data: `web/src/pages/figures.ts` draws it, and the template prints the same as a table.
+
+use serde::Serialize;
+
+use super::format::value;
+
+/// A chart.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct Figure {
+    /// Its name on the page and in the names of files.
+    pub(crate) id: String,
+    /// What it shows.
+    #[serde(skip)]
+    pub(crate) title: String,
+    /// What a reader should see in it; may be empty.
+    #[serde(skip)]
+    pub(crate) note: String,
+    /// What runs from left to right.
+    pub(crate) x: String,
+    /// The names of x = 0, 1, …, where it is no number.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) labels: Vec<String>,
+    /// What goes upwards.
+    pub(crate) y: String,
+    /// The ends of the axis, where they are fixed.
+    pub(crate) range: Option<[f64; 2]>,
+    /// A line across, to be above or below.
+    pub(crate) level: Option<f64>,
+    /// The curves.
+    pub(crate) series: Vec<Series>,
+}
+
+/// How a curve is drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Style {
+    /// A line.
+    #[default]
+    Line,
+    /// One line of many.
+    Faint,
+    /// The line that matters.
+    Bold,
+    /// What was expected.
+    Dashed,
+    /// A part of a whole, on top of the parts before it.
+    Stacked,
+}
+
+/// Colours by what they mean; without one a curve has the next that is free.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Colour {
+    /// The next that is free.
+    #[default]
+    Next,
+    /// The teachers'.
+    Teacher,
+    /// The students'.
+    Student,
+    /// What teaches nothing.
+    Muted,
+    /// What is wanted.
+    Good,
+}
+
+/// A curve.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct Series {
+    /// What it is.
+    pub(crate) name: String,
+    /// How it is drawn.
+    pub(crate) style: Style,
+    /// In which colour.
+    pub(crate) colour: Colour,
+    /// Stacked parts only: how strong the colour is, from 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) strength: Option<f64>,
+    /// x and y; a gap where there is no value.
+    pub(crate) points: Vec<(f64, Option<f64>)>,
+    /// x, lower and upper end of what it may be.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) band: Vec<(f64, f64, f64)>,
+}
+
+/// A row of the table.
+pub(crate) struct Row {
+    /// The x.
+    pub(crate) x: String,
+    /// The value of each curve.
+    pub(crate) values: Vec<String>,
+}
+
+impl Figure {
+    /// Whether there is nothing to draw.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.series.iter().all(|series| series.points.is_empty())
+    }
+
+    /// What the page's script draws from.
+    pub(crate) fn island(figures: &[Self]) -> String {
+        super::island::island(&figures)
+    }
+
+    /// Its values, a row for each x.
+    pub(crate) fn rows(&self) -> Vec<Row> {
+        let mut places: Vec<f64> = self
+            .series
+            .iter()
+            .flat_map(|series| series.points.iter().map(|(x, _)| *x))
+            .collect();
+        places.sort_by(f64::total_cmp);
+        places.dedup();
+        let row = |x: f64| Row {
+            x: match self.labels.get(x as usize) {
+                Some(label) => label.clone(),
+                None => value(&x),
+            },
+            values: self.series.iter().map(|series| series.at(x)).collect(),
+        };
+        places.into_iter().map(row).collect()
+    }
+}
+
+impl Series {
+    fn at(&self, x: f64) -> String {
+        let Ok(place) = self.points.binary_search_by(|(other, _)| other.total_cmp(&x)) else {
+            return String::new();
+        };
+        let text = self.points[place].1.as_ref().map(value).unwrap_or_default();
+        match self.band.binary_search_by(|(other, _, _)| other.total_cmp(&x)) {
+            Ok(place) if !text.is_empty() => {
+                let (_, low, high) = self.band[place];
+                format!("{text} ({} to {})", value(&low), value(&high))
+            }
+            _ => text,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_has_a_row_for_every_place_of_any_curve() {
+        let series = |points: &[(f64, Option<f64>)], band: &[(f64, f64, f64)]| Series {
+            points: points.to_vec(),
+            band: band.to_vec(),
+            ..Series::default()
+        };
+        let figure = Figure {
+            series: vec![
+                series(&[(0.0, Some(1.0)), (2.0, None)], &[(0.0, 0.5, 1.5)]),
+                series(&[(1.0, Some(3.0))], &[]),
+            ],
+            ..Figure::default()
+        };
+        let rows: Vec<(String, Vec<String>)> = figure.rows().into_iter().map(|row| (row.x, row.values)).collect();
+        let row = |x: &str, values: [&str; 2]| (x.to_owned(), values.map(str::to_owned).to_vec());
+        assert_eq!(
+            rows,
+            [
+                row("0", ["1 (0.5 to 1.5)", ""]),
+                row("1", ["", "3"]),
+                row("2", ["", ""])
+            ]
+        );
+    }
+}

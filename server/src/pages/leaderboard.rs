@@ -1,0 +1,99 @@
+//! `/leaderboard`: members of all runs by rating.
+
+use actix_web::{HttpResponse, get, web};
+use askama::Template;
+use lyceum_core::{id::ExecutionId, recipe::Role};
+use lyceum_store::list::{self, Standing, StandingFilter};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{
+    filters::Filters,
+    layout::{Layout, Section},
+    view::View,
+};
+use crate::{
+    api::{Api, Listing},
+    problem::Problem,
+};
+
+/// Which members.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LeaderboardFilter {
+    /// In this role; students where it is left out.
+    role: Option<Role>,
+    run: Option<Uuid>,
+    recipe: Option<String>,
+    alive: Option<bool>,
+    cursor: Option<String>,
+}
+
+#[derive(Template, Serialize)]
+#[template(path = "leaderboard.html")]
+struct LeaderboardPage {
+    #[serde(skip)]
+    layout: Layout,
+    items: Vec<Standing>,
+    next: Option<String>,
+    #[serde(skip)]
+    role: Role,
+    #[serde(skip)]
+    filter: StandingFilter,
+    #[serde(skip)]
+    recipes: Vec<&'static str>,
+    #[serde(skip)]
+    next_page: Option<String>,
+    #[serde(skip)]
+    first_page: Option<String>,
+}
+
+impl LeaderboardPage {
+    fn roles(&self) -> Vec<(&'static str, bool)> {
+        Role::ALL.iter().map(|role| (role.name(), *role == self.role)).collect()
+    }
+
+    fn has_recipe(&self, recipe: &str) -> bool {
+        self.filter.recipe.as_deref() == Some(recipe)
+    }
+
+    fn is_alive(&self, alive: bool) -> bool {
+        self.filter.alive == Some(alive)
+    }
+}
+
+/// Members of all runs by the lower bound of their rating.
+#[get("/leaderboard")]
+pub(crate) async fn show_leaderboard(
+    view: View,
+    api: web::Data<Api>,
+    filters: Filters<LeaderboardFilter>,
+) -> Result<HttpResponse, Problem> {
+    let asked = filters.0;
+    let role = asked.role.unwrap_or(Role::Student);
+    let listing = Listing::new(
+        &format!("leaderboard.{}", role.name()),
+        None,
+        asked.cursor.as_deref(),
+        None,
+    )?;
+    let filter = StandingFilter {
+        role: Some(role.name()),
+        run: asked.run.map(ExecutionId),
+        alive: asked.alive,
+        recipe: asked.recipe,
+    };
+    let page = listing.page(list::standings(api.store.pool(), &filter, listing.window()).await?);
+    let recipes = api.registry.iter().map(|recipe| recipe.name());
+    view.show(&LeaderboardPage {
+        layout: view.layout("Leaderboard", Section::Leaderboard),
+        role,
+        filter,
+        recipes: recipes.filter(|name| !name.starts_with("evaluation/")).collect(),
+        next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
+        first_page: asked.cursor.as_ref().map(|_| view.with_cursor(None)),
+        items: page.items,
+        next: page.next,
+    })
+}

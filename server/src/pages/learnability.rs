@@ -1,0 +1,232 @@
+//! `/runs/{id}/learnability`: where there is something to learn, and signs that there no longer is.
+
+use actix_web::{HttpResponse, get, web};
+use askama::Template;
+use lyceum_core::{
+    id::ExecutionId,
+    suspicion::{Sample, suspicious},
+};
+use lyceum_store::list::{self, Candidate, MetricsQuery, SolveBand};
+use serde::Serialize;
+use std::collections::{BTreeMap, HashMap};
+use uuid::Uuid;
+
+use super::{
+    curves::level_for,
+    figure::{Colour, Figure, Series, Style},
+    inert::{Excerpt, SHOWN_IN_LIST, excerpt},
+    layout::{Layout, Section, Tab},
+    population::names,
+    run_frame::RunFrame,
+    scale::{MEMBERS, POINTS, stride},
+    view::View,
+};
+use crate::{api::Api, problem::Problem};
+
+/// Bands of the solve rate between none and all.
+const BANDS: u32 = 4;
+/// Bars of the histogram, at most.
+const BARS: u32 = 120;
+/// Newest problems that suspicious ones are looked for among.
+const LOOKED_AT: u32 = 2000;
+/// Suspicious ones that are shown.
+const SHOWN: usize = 10;
+
+/// A problem that a person should look at.
+#[derive(Serialize)]
+struct Suspect {
+    id: Uuid,
+    step: i32,
+    #[serde(rename = "type")]
+    problem_type: String,
+    proposer: Option<String>,
+    solve_rate: Option<f32>,
+    reasons: Vec<String>,
+    program: String,
+}
+
+impl Suspect {
+    fn excerpt(&self) -> Excerpt {
+        excerpt(&self.program, SHOWN_IN_LIST)
+    }
+}
+
+#[derive(Template, Serialize)]
+#[template(path = "run/learnability.html")]
+struct LearnabilityPage {
+    #[serde(skip)]
+    layout: Layout,
+    run: RunFrame,
+    /// Steps of a bar.
+    width: u32,
+    /// Problems by step and band: band 0 was solved by no attempt, the last by all.
+    bands: Vec<SolveBand>,
+    /// Share of the problems that no attempt or every attempt solved.
+    no_signal: Option<f64>,
+    looked_at: usize,
+    suspects: Vec<Suspect>,
+    #[serde(skip)]
+    figures: Vec<Figure>,
+}
+
+/// The learnability of a run's problems.
+#[get("/runs/{id}/learnability")]
+pub(crate) async fn show_learnability(
+    view: View,
+    api: web::Data<Api>,
+    id: web::Path<ExecutionId>,
+) -> Result<HttpResponse, Problem> {
+    let db = api.store.pool();
+    let run = RunFrame::load(db, *id, Tab::Learnability).await?;
+    let width = stride(run.run().step, BARS);
+    let bands = list::solve_bands(db, *id, width, BANDS).await?;
+    let query = MetricsQuery {
+        run_alone: true,
+        level: level_for(run.run().step, POINTS),
+        limit: 4 * POINTS,
+        ..MetricsQuery::default()
+    };
+    let rows = list::metrics(db, *id, &query).await?.rows;
+    let candidates = list::candidates(db, *id, LOOKED_AT).await?;
+    let names = names(list::member_names(db, *id, MEMBERS).await?);
+    let mut figures = vec![histogram(&bands)];
+    let drift: [(&str, &str, &[&str], Option<[f64; 2]>); 2] = [
+        (
+            "duplicates",
+            "Near duplicates and no signal",
+            &["near_duplicate_rate", "no_signal_share"],
+            Some([0.0, 1.0]),
+        ),
+        (
+            "lengths",
+            "Lengths in tokens",
+            &["proposal_length", "answer_length", "response_length"],
+            None,
+        ),
+    ];
+    for (id, title, metrics, range) in drift {
+        figures.push(Figure {
+            id: id.to_owned(),
+            title: title.to_owned(),
+            x: "step".to_owned(),
+            y: if range.is_some() { "share" } else { "tokens" }.to_owned(),
+            range,
+            series: super::curves::of(&rows, &run.detail.metrics, metrics),
+            ..Figure::default()
+        });
+    }
+    view.show(&LearnabilityPage {
+        layout: view.layout(format!("Learnability · {}", run.run().name), Section::Runs),
+        no_signal: no_signal(&bands),
+        looked_at: candidates.len(),
+        suspects: suspects(candidates, &names),
+        figures,
+        width,
+        bands,
+        run,
+    })
+}
+
+fn no_signal(bands: &[SolveBand]) -> Option<f64> {
+    let all: i64 = bands.iter().map(|band| band.problems).sum();
+    let last = BANDS.cast_signed() + 1;
+    let ends = bands.iter().filter(|band| band.band == 0 || band.band == last);
+    (all > 0).then(|| ends.map(|band| band.problems).sum::<i64>() as f64 / all as f64)
+}
+
+/// Shares of the problems of each step, from those that nobody solved to those that everybody did.
+fn histogram(bands: &[SolveBand]) -> Figure {
+    let mut steps: BTreeMap<i32, HashMap<i32, i64>> = BTreeMap::new();
+    for band in bands {
+        *steps.entry(band.step).or_default().entry(band.band).or_default() += band.problems;
+    }
+    let last = BANDS.cast_signed() + 1;
+    let series = (0..=last).map(|band| {
+        let share = |counts: &HashMap<i32, i64>| {
+            let all: i64 = counts.values().sum();
+            counts.get(&band).copied().unwrap_or(0) as f64 / all.max(1) as f64
+        };
+        let (name, colour, strength) = match band {
+            0 => ("no attempt solved it".to_owned(), Colour::Muted, 0.75),
+            band if band == last => ("every attempt solved it".to_owned(), Colour::Muted, 0.35),
+            band => {
+                let (low, high) = (
+                    100 * (band - 1) / last.saturating_sub(1),
+                    100 * band / last.saturating_sub(1),
+                );
+                let strength = 0.25 + 0.75 * f64::from(band) / f64::from(last);
+                (format!("{low} to {high} %"), Colour::Good, strength)
+            }
+        };
+        Series {
+            name,
+            style: Style::Stacked,
+            colour,
+            strength: Some(strength),
+            points: steps
+                .iter()
+                .map(|(step, counts)| (f64::from(*step), Some(share(counts))))
+                .collect(),
+            ..Series::default()
+        }
+    });
+    Figure {
+        id: "histogram".to_owned(),
+        title: "Solve rates of problems".to_owned(),
+        note: "The grey ends teach nothing: under a group baseline all attempts at such a problem get the same reward."
+            .to_owned(),
+        x: "step".to_owned(),
+        y: "share of problems".to_owned(),
+        range: Some([0.0, 1.0]),
+        series: if bands.is_empty() { Vec::new() } else { series.collect() },
+        ..Figure::default()
+    }
+}
+
+fn suspects(candidates: Vec<Candidate>, names: &HashMap<Uuid, String>) -> Vec<Suspect> {
+    let samples: Vec<Sample> = candidates
+        .iter()
+        .map(|candidate| Sample {
+            kind: &candidate.problem_type,
+            program: &candidate.program,
+            cyclomatic: candidate.cyclomatic,
+            solve_rate: candidate.solve_rate.unwrap_or(0.0),
+            proposal_letters: candidate.proposal_letters.max(0).cast_unsigned(),
+            answer_letters: candidate.answer_letters.map(|letters| letters.max(0).cast_unsigned()),
+        })
+        .collect();
+    let found = suspicious(&samples);
+    let suspect = |(place, reasons): (usize, Vec<lyceum_core::suspicion::Suspicion>)| {
+        let candidate = &candidates[place];
+        Suspect {
+            id: candidate.id,
+            step: candidate.step,
+            problem_type: candidate.problem_type.clone(),
+            proposer: candidate.proposer_id.and_then(|id| names.get(&id).cloned()),
+            solve_rate: candidate.solve_rate,
+            reasons: reasons.iter().map(ToString::to_string).collect(),
+            program: candidate.program.clone(),
+        }
+    };
+    found.into_iter().take(SHOWN).map(suspect).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_of_a_step_add_up_and_the_ends_have_no_signal() {
+        let band = |step, band, problems| SolveBand { step, band, problems };
+        let bands = [band(0, 0, 2), band(0, 3, 1), band(0, 5, 1), band(8, 2, 4)];
+        let figure = histogram(&bands);
+        assert_eq!(figure.series.len(), 6);
+        for place in 0..2 {
+            let sum: f64 = figure.series.iter().filter_map(|series| series.points[place].1).sum();
+            assert!((sum - 1.0).abs() < 1e-12);
+        }
+        assert_eq!(no_signal(&bands), Some(3.0 / 8.0));
+        assert_eq!(no_signal(&[]), None);
+        assert!(histogram(&[]).is_empty());
+    }
+}

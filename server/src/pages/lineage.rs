@@ -1,0 +1,109 @@
+//! `/runs/{id}/lineage`: who descends from whom, by which operator, and who died.
+
+mod tree;
+
+use actix_web::{HttpResponse, get, web};
+use askama::Template;
+use lyceum_core::{fault::nearest, id::ExecutionId};
+use lyceum_store::list::{self, Relative};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use uuid::Uuid;
+
+use self::tree::{Life, Tree};
+use super::{
+    filters::Filters,
+    layout::{Layout, Section, Tab},
+    run_frame::RunFrame,
+    view::View,
+};
+use crate::{api::Api, problem::Problem};
+
+/// Members that are drawn, at most.
+const DRAWN: u32 = 1000;
+
+/// How the tree is coloured.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LineageFilter {
+    /// A metric of members by name; the rating's mu where this is left out.
+    colour: Option<String>,
+}
+
+#[derive(Template, Serialize)]
+#[template(path = "run/lineage.html")]
+struct LineagePage {
+    #[serde(skip)]
+    layout: Layout,
+    run: RunFrame,
+    /// What `metric` of each member is; `rating` for mu.
+    colour: String,
+    members: Vec<Relative>,
+    #[serde(skip)]
+    names: HashMap<Uuid, String>,
+    #[serde(skip)]
+    tree: Tree,
+    #[serde(skip)]
+    is_cut: bool,
+}
+
+impl LineagePage {
+    fn name_of(&self, id: &Uuid) -> String {
+        self.names.get(id).cloned().unwrap_or_else(|| super::format::id(id))
+    }
+
+    fn class(&self, life: &Life) -> String {
+        super::heat::heat(life.value, self.tree.range)
+    }
+
+    fn is_coloured_by(&self, name: &str) -> bool {
+        self.colour == name
+    }
+}
+
+/// The lineage of a run.
+#[get("/runs/{id}/lineage")]
+pub(crate) async fn show_lineage(
+    view: View,
+    api: web::Data<Api>,
+    id: web::Path<ExecutionId>,
+    filters: Filters<LineageFilter>,
+) -> Result<HttpResponse, Problem> {
+    let run = RunFrame::load(api.store.pool(), *id, Tab::Lineage).await?;
+    let metric = match filters.0.colour.as_deref() {
+        None | Some("rating") => None,
+        Some(name) => Some(place_of("colour", name, &run.detail.metrics)?),
+    };
+    let mut members = list::family(api.store.pool(), *id, metric, DRAWN).await?;
+    if metric.is_none() {
+        for member in &mut members {
+            member.metric = member.ratings.0.first().map(|rating| rating.mu);
+        }
+    }
+    let tree = Tree::of(&members, run.run().step);
+    view.show(&LineagePage {
+        layout: view.layout(format!("Lineage · {}", run.run().name), Section::Runs),
+        colour: filters.0.colour.unwrap_or_else(|| "rating".to_owned()),
+        names: members.iter().map(|member| (member.id, member.name.clone())).collect(),
+        tree,
+        is_cut: members.len() == DRAWN as usize,
+        members,
+        run,
+    })
+}
+
+/// Where `name` stands among the metrics of a run.
+pub(super) fn place_of(parameter: &str, name: &str, metrics: &[String]) -> Result<usize, Problem> {
+    metrics.iter().position(|metric| metric == name).ok_or_else(|| {
+        let near = nearest(name, metrics.iter().map(String::as_str));
+        let hint = near.map_or_else(
+            || format!("valid are {}", metrics.join(", ")),
+            |near| format!("did you mean `{near}`?"),
+        );
+        Problem::invalid_query(vec![(
+            parameter.to_owned(),
+            format!("there is no metric `{name}`; {hint}"),
+        )])
+    })
+}

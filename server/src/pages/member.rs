@@ -1,0 +1,161 @@
+//! `/runs/{id}/members/{member}`: one member: its ratings, versions, family, matchups and problems.
+
+use actix_web::{HttpResponse, get, web};
+use askama::Template;
+use lyceum_core::id::{ExecutionId, MemberId};
+use lyceum_store::list::{
+    self, Attempt, AttemptFilter, Matchup, MatchupFilter, Member, ProblemFilter, ProblemSort, RatingPoint, Relative,
+    Version, Window,
+};
+use serde::Serialize;
+use std::collections::HashMap;
+use uuid::Uuid;
+
+use super::{
+    arms_race::colour_of,
+    figure::{Figure, Series, Style},
+    layout::{Layout, Section, Tab},
+    population::{Link, lcb_k, names, parents},
+    run_frame::RunFrame,
+    scale::{MEMBERS, POINTS, stride},
+    view::View,
+};
+use crate::{api::Api, problem::Problem};
+
+/// Rows of each list; the whole lists are a link away.
+const ROWS: u32 = 20;
+/// Children that are named.
+const CHILDREN: u32 = 100;
+
+#[derive(Template, Serialize)]
+#[template(path = "run/member.html")]
+struct MemberPage {
+    #[serde(skip)]
+    layout: Layout,
+    run: RunFrame,
+    member: Member,
+    operator: Option<String>,
+    parents: Vec<Link>,
+    children: Vec<Relative>,
+    versions: Vec<Version>,
+    ratings: Vec<RatingPoint>,
+    matchups: Vec<Matchup>,
+    problems: Vec<list::Problem>,
+    attempts: Vec<Attempt>,
+    #[serde(skip)]
+    lcb_k: f64,
+    #[serde(skip)]
+    names: HashMap<Uuid, String>,
+    #[serde(skip)]
+    figures: Vec<Figure>,
+}
+
+impl MemberPage {
+    fn name_of(&self, id: &Uuid) -> String {
+        self.names.get(id).cloned().unwrap_or_else(|| super::format::id(id))
+    }
+}
+
+/// A member of a run.
+#[get("/runs/{id}/members/{member}")]
+pub(crate) async fn show_member(
+    view: View,
+    api: web::Data<Api>,
+    place: web::Path<(ExecutionId, MemberId)>,
+) -> Result<HttpResponse, Problem> {
+    let (id, member_id) = place.into_inner();
+    let db = api.store.pool();
+    let run = RunFrame::load(db, id, Tab::Population).await?;
+    let member = list::member(db, id, member_id).await?;
+    let names = names(list::member_names(db, id, MEMBERS).await?);
+    let own = list::relative(db, id, member_id).await?;
+    let window = Window {
+        limit: ROWS,
+        after: None,
+        order: list::Order::Newest,
+    };
+    let ratings = list::rating_history(db, id, Some(&[member_id]), stride(run.run().step, POINTS)).await?;
+    let proposed = ProblemFilter {
+        proposer: Some(member_id),
+        ..ProblemFilter::default()
+    };
+    let answered = AttemptFilter {
+        member: Some(member_id),
+        ..AttemptFilter::default()
+    };
+    view.show(&MemberPage {
+        layout: view.layout(format!("{} · {}", member.name, run.run().name), Section::Runs),
+        operator: own.as_ref().and_then(|own| own.operator.clone()),
+        parents: own.as_ref().map(|own| parents(own, &names)).unwrap_or_default(),
+        children: list::children(db, id, member_id, CHILDREN).await?,
+        versions: list::versions(db, id, member_id, ROWS).await?,
+        matchups: matchups(&api, id, member_id, &window).await?,
+        problems: list::problems(db, id, &proposed, ProblemSort::Age, &window)
+            .await?
+            .items,
+        attempts: list::attempts(db, id, &answered, &window).await?.items,
+        figures: figures(&ratings),
+        lcb_k: lcb_k(&run),
+        ratings,
+        names,
+        member,
+        run,
+    })
+}
+
+/// The newest matchups in either role.
+async fn matchups(api: &Api, run: ExecutionId, member: MemberId, window: &Window) -> Result<Vec<Matchup>, Problem> {
+    let filters = [
+        MatchupFilter {
+            teacher: Some(member),
+            ..MatchupFilter::default()
+        },
+        MatchupFilter {
+            student: Some(member),
+            ..MatchupFilter::default()
+        },
+    ];
+    let mut all = Vec::new();
+    for filter in &filters {
+        all.extend(list::matchups(api.store.pool(), run, filter, window).await?.items);
+    }
+    all.sort_by_key(|matchup| std::cmp::Reverse(matchup.seq));
+    all.dedup_by_key(|matchup| matchup.id);
+    all.truncate(ROWS as usize);
+    Ok(all)
+}
+
+fn figures(ratings: &[RatingPoint]) -> Vec<Figure> {
+    let mut roles: Vec<&str> = ratings.iter().map(|point| point.role.as_str()).collect();
+    roles.sort_unstable();
+    roles.dedup();
+    let of = |role: &str| {
+        ratings
+            .iter()
+            .filter(move |point| point.role == role)
+            .collect::<Vec<_>>()
+    };
+    let curve = |role: &str| Series {
+        name: format!("mu as {role}"),
+        style: Style::Bold,
+        colour: colour_of(role),
+        points: of(role)
+            .iter()
+            .map(|point| (f64::from(point.step), Some(point.mu)))
+            .collect(),
+        band: of(role)
+            .iter()
+            .map(|point| (f64::from(point.step), point.mu - point.sigma, point.mu + point.sigma))
+            .collect(),
+        ..Series::default()
+    };
+    vec![Figure {
+        id: "ratings".to_owned(),
+        title: "Rating".to_owned(),
+        note: "With one sigma to either side.".to_owned(),
+        x: "step".to_owned(),
+        y: "mu (TrueSkill)".to_owned(),
+        series: roles.into_iter().map(curve).collect(),
+        ..Figure::default()
+    }]
+}

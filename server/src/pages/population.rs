@@ -1,0 +1,216 @@
+//! `/runs/{id}/population`: who is in it, by what each is worth at least.
+
+use actix_web::{HttpResponse, get, web};
+use askama::Template;
+use lyceum_core::id::{ExecutionId, MemberId};
+use lyceum_store::list::{self, MemberName, RatingPoint, Relative, Wins};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use uuid::Uuid;
+
+use super::{
+    filters::Filters,
+    heat::range,
+    layout::{Layout, Section, Tab},
+    run_frame::RunFrame,
+    scale::{MEMBERS, stride},
+    sparkline,
+    view::View,
+};
+use crate::{api::Api, problem::Problem};
+
+/// Points of a sparkline.
+const HISTORY: u32 = 60;
+/// Rows of a table, at most; more dead members than this are in the lineage.
+const ROWS: usize = 200;
+
+/// Which members.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PopulationFilter {
+    /// `true` for those that live (the default), `false` for all.
+    alive: Option<bool>,
+}
+
+/// A member in a role.
+#[derive(Debug, Serialize)]
+struct Place {
+    id: Uuid,
+    name: String,
+    mu: Option<f64>,
+    sigma: Option<f64>,
+    lower_bound: Option<f64>,
+    /// Steps that it lived, or has lived so far.
+    age: i32,
+    born_step: i32,
+    died_step: Option<i32>,
+    operator: Option<String>,
+    parents: Vec<Link>,
+    matchups: i64,
+    wins: i64,
+    /// Updates that its weights had.
+    ordinal: Option<i32>,
+    #[serde(skip)]
+    sparkline: String,
+}
+
+/// A member by name.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Link {
+    pub(super) id: Uuid,
+    pub(super) name: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Leaderboard {
+    role: String,
+    places: Vec<Place>,
+}
+
+#[derive(Template, Serialize)]
+#[template(path = "run/population.html")]
+struct PopulationPage {
+    #[serde(skip)]
+    layout: Layout,
+    run: RunFrame,
+    /// How many sigma the lower bound is below mu.
+    lcb_k: f64,
+    #[serde(skip)]
+    alive_only: bool,
+    living: usize,
+    died: usize,
+    leaderboards: Vec<Leaderboard>,
+}
+
+/// The population of a run.
+#[get("/runs/{id}/population")]
+pub(crate) async fn show_population(
+    view: View,
+    api: web::Data<Api>,
+    id: web::Path<ExecutionId>,
+    filters: Filters<PopulationFilter>,
+) -> Result<HttpResponse, Problem> {
+    let db = api.store.pool();
+    let alive_only = filters.0.alive != Some(false);
+    let run = RunFrame::load(db, *id, Tab::Population).await?;
+    let members = list::family(db, *id, None, MEMBERS).await?;
+    let shown: Vec<MemberId> = members
+        .iter()
+        .filter(|member| !alive_only || member.died_step.is_none())
+        .map(|member| MemberId(member.id))
+        .collect();
+    let history = list::rating_history(db, *id, Some(&shown), stride(run.run().step, HISTORY)).await?;
+    let known = Known {
+        names: names(list::member_names(db, *id, MEMBERS).await?),
+        wins: list::wins(db, *id)
+            .await?
+            .into_iter()
+            .map(|wins| (wins.id, wins))
+            .collect(),
+        history,
+        members,
+        lcb_k: lcb_k(&run),
+        step: run.run().step,
+    };
+    let members = &known.members;
+    let leaderboards = roles(members)
+        .into_iter()
+        .map(|role| known.leaderboard(role, alive_only));
+    view.show(&PopulationPage {
+        layout: view.layout(format!("Population · {}", run.run().name), Section::Runs),
+        lcb_k: known.lcb_k,
+        alive_only,
+        living: members.iter().filter(|member| member.died_step.is_none()).count(),
+        died: members.iter().filter(|member| member.died_step.is_some()).count(),
+        leaderboards: leaderboards.collect(),
+        run,
+    })
+}
+
+/// How far below mu the run's own lower bound lies; TrueSkill's 3 where the recipe has none.
+pub(super) fn lcb_k(run: &RunFrame) -> f64 {
+    run.detail.config["parameters"]["rating"]["lcb_k"]
+        .as_f64()
+        .unwrap_or(3.0)
+}
+
+/// Roles that anybody plays, in the order in which members that play them came.
+fn roles(members: &[Relative]) -> Vec<String> {
+    let mut roles: Vec<String> = Vec::new();
+    for role in members.iter().flat_map(|member| &member.roles) {
+        if !roles.contains(role) {
+            roles.push(role.clone());
+        }
+    }
+    roles
+}
+
+/// Names of members by id.
+pub(super) fn names(members: Vec<MemberName>) -> HashMap<Uuid, String> {
+    members.into_iter().map(|member| (member.id, member.name)).collect()
+}
+
+/// The parents of `member`, by name.
+pub(super) fn parents(member: &Relative, names: &HashMap<Uuid, String>) -> Vec<Link> {
+    let link = |id: Uuid| Link {
+        id,
+        name: names.get(&id).cloned().unwrap_or_else(|| id.to_string()),
+    };
+    member.parents.0.iter().map(|parent| link(parent.member_id)).collect()
+}
+
+/// What leaderboards are made of.
+struct Known {
+    members: Vec<Relative>,
+    names: HashMap<Uuid, String>,
+    wins: HashMap<Uuid, Wins>,
+    history: Vec<RatingPoint>,
+    lcb_k: f64,
+    step: i32,
+}
+
+impl Known {
+    fn leaderboard(&self, role: String, alive_only: bool) -> Leaderboard {
+        let mut curves: HashMap<Uuid, Vec<f64>> = HashMap::new();
+        for point in self.history.iter().filter(|point| point.role == role) {
+            curves.entry(point.member_id).or_default().push(point.mu);
+        }
+        let ends = range(curves.values().flatten().copied()).unwrap_or((0.0, 1.0));
+        let drawn = |id: &Uuid| {
+            curves
+                .get(id)
+                .map_or_else(String::new, |curve| sparkline::points(curve, ends))
+        };
+        let plays = |member: &&Relative| member.roles.contains(&role) && (!alive_only || member.died_step.is_none());
+        let playing = self.members.iter().filter(plays);
+        let mut places: Vec<Place> = playing
+            .map(|member| self.place(member, &role, drawn(&member.id)))
+            .collect();
+        let bound = |place: &Place| place.lower_bound.unwrap_or(f64::NEG_INFINITY);
+        places.sort_by(|one, other| bound(other).total_cmp(&bound(one)));
+        places.truncate(ROWS);
+        Leaderboard { role, places }
+    }
+
+    fn place(&self, member: &Relative, role: &str, sparkline: String) -> Place {
+        let rating = member.ratings.0.iter().find(|rating| rating.role == role);
+        let wins = self.wins.get(&member.id);
+        Place {
+            id: member.id,
+            name: member.name.clone(),
+            mu: rating.map(|rating| rating.mu),
+            sigma: rating.map(|rating| rating.sigma),
+            lower_bound: rating.map(|rating| rating.mu - self.lcb_k * rating.sigma),
+            age: member.died_step.unwrap_or(self.step) - member.born_step,
+            born_step: member.born_step,
+            died_step: member.died_step,
+            operator: member.operator.clone(),
+            parents: parents(member, &self.names),
+            matchups: wins.map_or(0, |wins| wins.matchups),
+            wins: wins.map_or(0, |wins| wins.wins),
+            ordinal: member.ordinal,
+            sparkline,
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! `/compare/problems`: what two runs proposed in the same step (PopuLoRA, Figure 8).
+
+use actix_web::{HttpResponse, get, web};
+use askama::Template;
+use lyceum_core::id::ExecutionId;
+use lyceum_store::list::{self, Order, ProblemFilter, ProblemSort, Run, RunFilter, Window};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{
+    filters::Filters,
+    inert::{Excerpt, SHOWN_IN_LIST, excerpt},
+    layout::{Layout, Section},
+    view::View,
+};
+use crate::{api::Api, problem::Problem};
+
+/// Problems of each side, at most.
+const ROWS: u32 = 24;
+
+/// Which two.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BesideFilter {
+    left: Option<Uuid>,
+    right: Option<Uuid>,
+    /// The step; the last that the left run finished where it is left out.
+    #[schemars(range(max = 2_147_483_647))]
+    step: Option<u32>,
+    #[serde(rename = "type")]
+    problem_type: Option<String>,
+    /// `true` (the default) leaves out what is not valid.
+    valid: Option<bool>,
+}
+
+#[derive(Serialize)]
+struct Side {
+    run: Run,
+    problems: Vec<list::Problem>,
+}
+
+impl Side {
+    fn program(&self, problem: &list::Problem) -> Option<Excerpt> {
+        Some(excerpt(problem.program.as_deref()?, SHOWN_IN_LIST))
+    }
+}
+
+#[derive(Template, Serialize)]
+#[template(path = "problems_beside.html")]
+struct BesidePage {
+    #[serde(skip)]
+    layout: Layout,
+    step: u32,
+    sides: Vec<Side>,
+    #[serde(skip)]
+    runs: Vec<Run>,
+    #[serde(skip)]
+    asked: BesideFilter,
+}
+
+impl BesidePage {
+    fn is_left(&self, id: &Uuid) -> bool {
+        self.asked.left == Some(*id)
+    }
+
+    fn is_right(&self, id: &Uuid) -> bool {
+        self.asked.right == Some(*id)
+    }
+}
+
+/// Two runs' problems of the same step.
+#[get("/compare/problems")]
+pub(crate) async fn show_problems_beside(
+    view: View,
+    api: web::Data<Api>,
+    filters: Filters<BesideFilter>,
+) -> Result<HttpResponse, Problem> {
+    let db = api.store.pool();
+    let asked = filters.0;
+    let recent = Window {
+        limit: 50,
+        after: None,
+        order: Order::Newest,
+    };
+    let runs = list::runs(db, &RunFilter::default(), &recent).await?.items;
+    let mut shown = Vec::new();
+    for id in [asked.left, asked.right].into_iter().flatten() {
+        shown.push(list::run(db, ExecutionId(id)).await?.run);
+    }
+    let reached = shown.iter().map(|run| run.step - 1).min().unwrap_or(0).max(0);
+    let step = asked.step.unwrap_or(reached.cast_unsigned());
+    let filter = ProblemFilter {
+        step: Some(step),
+        problem_type: asked.problem_type.clone(),
+        valid: (asked.valid != Some(false)).then_some(true),
+        ..ProblemFilter::default()
+    };
+    let window = Window {
+        limit: ROWS,
+        after: None,
+        order: Order::Oldest,
+    };
+    let mut sides = Vec::new();
+    for run in shown {
+        let problems = list::problems(db, ExecutionId(run.id), &filter, ProblemSort::Age, &window)
+            .await?
+            .items;
+        sides.push(Side { run, problems });
+    }
+    view.show(&BesidePage {
+        layout: view.layout("Problems side by side", Section::Compare),
+        step,
+        sides,
+        runs,
+        asked,
+    })
+}

@@ -1,0 +1,36 @@
+// The map's time: moving the slider shows the archive as it was, without leaving the page.
+import { say } from "../say";
+
+const form = document.querySelector<HTMLFormElement>("#scrubber");
+const slider = document.querySelector<HTMLInputElement>("#step");
+const shown = document.querySelector<HTMLOutputElement>("#step-shown");
+let latest: AbortController | undefined;
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+/** Takes the maps of the page at `address` for those of this one. */
+async function show(address: string): Promise<void> {
+  latest?.abort();
+  latest = new AbortController();
+  const response = await fetch(address, { headers: { accept: "text/html" }, signal: latest.signal });
+  if (!response.ok) throw new Error(response.statusText);
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  const maps = page.querySelector("#maps");
+  if (maps) document.querySelector("#maps")?.replaceWith(document.adoptNode(maps));
+  history.replaceState(null, "", address);
+}
+
+function changed(): void {
+  if (!form) return;
+  const fields = new URLSearchParams(new FormData(form) as unknown as Record<string, string>);
+  for (const [name, value] of [...fields]) if (value === "") fields.delete(name);
+  show(`${location.pathname}?${fields}`).catch((error: Error) => {
+    if (error.name !== "AbortError") say("The map could not be loaded.", true);
+  });
+}
+
+slider?.addEventListener("input", () => {
+  if (shown) shown.value = slider.value;
+  clearTimeout(timer);
+  timer = setTimeout(changed, 60);
+});
+for (const choice of form?.querySelectorAll("select") ?? []) choice.addEventListener("change", changed);
