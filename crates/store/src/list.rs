@@ -34,7 +34,7 @@ pub use attempts::{Attempt, AttemptFilter, attempts};
 pub use backlog::{Backlog, Throughput, backlog, throughput};
 pub use benchmarks::{
     BenchmarkFilter, BenchmarkResult, BenchmarkSample, Repeat, SampleFilter, benchmark_results, benchmark_samples,
-    leaderboard, population_results, repeats, results_by_step, samples_of_subject,
+    leaderboard, measured_suites, population_results, repeats, results_by_step, samples_of_subject,
 };
 pub use cross_play::{CrossPlay, CrossPlayFilter, attempted_types, cross_play};
 pub use evaluations::{Evaluation, EvaluationFilter, evaluation, evaluations};

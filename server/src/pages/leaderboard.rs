@@ -1,9 +1,9 @@
-//! `/leaderboard`: members of all runs by rating.
+//! `/leaderboard`: members of all runs by rating, and by benchmark.
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::{id::ExecutionId, recipe::Role};
-use lyceum_store::list::{self, Standing, StandingFilter};
+use lyceum_store::list::{self, BenchmarkResult, Standing, StandingFilter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -18,6 +18,9 @@ use crate::{
     problem::Problem,
 };
 
+/// Rows of a benchmark's table, at most.
+const MEASURED: u32 = 100;
+
 /// Which members.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -27,6 +30,8 @@ pub(crate) struct LeaderboardFilter {
     run: Option<Uuid>,
     recipe: Option<String>,
     alive: Option<bool>,
+    /// The benchmark that is shown; the first where it is left out.
+    suite: Option<String>,
     cursor: Option<String>,
 }
 
@@ -37,6 +42,12 @@ struct LeaderboardPage {
     layout: Layout,
     items: Vec<Standing>,
     next: Option<String>,
+    /// The benchmark that `measured` is about.
+    suite: Option<String>,
+    /// The best of each member and each base.
+    measured: Vec<BenchmarkResult>,
+    #[serde(skip)]
+    suites: Vec<String>,
     #[serde(skip)]
     role: Role,
     #[serde(skip)]
@@ -56,6 +67,10 @@ impl LeaderboardPage {
 
     fn has_recipe(&self, recipe: &str) -> bool {
         self.filter.recipe.as_deref() == Some(recipe)
+    }
+
+    fn is_suite(&self, suite: &str) -> bool {
+        self.suite.as_deref() == Some(suite)
     }
 
     fn is_alive(&self, alive: bool) -> bool {
@@ -85,9 +100,18 @@ pub(crate) async fn show_leaderboard(
         recipe: asked.recipe,
     };
     let page = listing.page(list::standings(api.store.pool(), &filter, listing.window()).await?);
+    let suites = list::measured_suites(api.store.pool()).await?;
+    let suite = asked.suite.or_else(|| suites.first().cloned());
+    let measured = match &suite {
+        Some(suite) => list::leaderboard(api.store.pool(), suite, MEASURED).await?,
+        None => Vec::new(),
+    };
     let recipes = api.registry.iter().map(|recipe| recipe.name());
     view.show(&LeaderboardPage {
         layout: view.layout("Leaderboard", Section::Leaderboard),
+        suite,
+        measured,
+        suites,
         role,
         filter,
         recipes: recipes.filter(|name| !name.starts_with("evaluation/")).collect(),

@@ -4,8 +4,8 @@ use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::id::{ExecutionId, MemberId};
 use lyceum_store::list::{
-    self, Attempt, AttemptFilter, Matchup, MatchupFilter, Member, ProblemFilter, ProblemSort, RatingPoint, Relative,
-    Version, Window,
+    self, Attempt, AttemptFilter, BenchmarkFilter, BenchmarkResult, Matchup, MatchupFilter, Member, ProblemFilter,
+    ProblemSort, RatingPoint, Relative, Version, Window,
 };
 use serde::Serialize;
 use std::collections::HashMap;
@@ -42,6 +42,7 @@ struct MemberPage {
     matchups: Vec<Matchup>,
     problems: Vec<list::Problem>,
     attempts: Vec<Attempt>,
+    benchmarks: Vec<BenchmarkResult>,
     #[serde(skip)]
     lcb_k: f64,
     #[serde(skip)]
@@ -83,6 +84,10 @@ pub(crate) async fn show_member(
         member: Some(member_id),
         ..AttemptFilter::default()
     };
+    let measured = BenchmarkFilter {
+        member: Some(member_id),
+        ..BenchmarkFilter::default()
+    };
     view.show(&MemberPage {
         layout: view.layout(format!("{} · {}", member.name, run.run().name), Section::Runs),
         operator: own.as_ref().and_then(|own| own.operator.clone()),
@@ -93,6 +98,7 @@ pub(crate) async fn show_member(
         problems: list::problems(db, id, &proposed, ProblemSort::Age, &window)
             .await?
             .items,
+        benchmarks: list::benchmark_results(db, &measured, &window).await?.items,
         attempts: list::attempts(db, id, &answered, &window).await?.items,
         figures: figures(&ratings),
         lcb_k: lcb_k(&run),

@@ -222,7 +222,7 @@ async fn hostile_text_is_inert_on_every_page() {
     .execute(server.store.pool())
     .await
     .expect("hostile attempts");
-    sqlx::query("UPDATE members SET name = left($1, 150) || id, died_step = 0, cause_of_death = left($1, 500)")
+    sqlx::query("UPDATE members SET name = left($1, 66) || id, died_step = 0, cause_of_death = left($1, 66)")
         .bind(&text)
         .execute(server.store.pool())
         .await

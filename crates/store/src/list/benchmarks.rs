@@ -222,6 +222,15 @@ pub async fn leaderboard(db: &PgPool, suite: &str, limit: u32) -> Result<Vec<Ben
     Ok(query.build_query_as().fetch_all(db).await?)
 }
 
+/// Suites that anything was measured on.
+pub async fn measured_suites(db: &PgPool) -> Result<Vec<String>> {
+    Ok(
+        sqlx::query_scalar("SELECT DISTINCT suite FROM benchmark_results ORDER BY suite")
+            .fetch_all(db)
+            .await?,
+    )
+}
+
 /// The results of a run's population at a step, or at the newest step that was measured, and those of its base: of each subject
 /// and suite the newest.
 pub async fn population_results(db: &PgPool, run: ExecutionId, step: Option<u32>) -> Result<Vec<BenchmarkResult>> {
