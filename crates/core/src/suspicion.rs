@@ -158,21 +158,21 @@ mod tests {
     #[test]
     fn each_reason_is_found_and_the_heaviest_comes_first() {
         let samples = [
-            sample("def f(a):\n return a + 1", 2.0, 0.5),
-            sample("def f(b):\n return b + 7", 2.0, 0.5),
-            sample("def f(c):\n return c + 9", 2.0, 0.5),
+            sample("def f(a):\n return a + 1", 5.0, 0.5),
+            sample("def f(b):\n return b + 7", 5.0, 0.5),
+            sample("def f(c):\n return c + 9", 6.0, 0.5),
             sample("def f(c):\n return c * 9", 9.0, 1.0),
             sample("def f(c):\n return c - 9", 1.0, 0.0),
             Sample {
                 kind: "code_f",
                 proposal_letters: 1600,
-                ..sample("def f(d):\n return d and 9", 2.0, 0.5)
+                ..sample("def f(d):\n return d and 9", 6.0, 0.5)
             },
             Sample {
                 proposal_letters: 1600,
-                ..sample("def f(c):\n return c ** 9", 2.0, 0.5)
+                ..sample("def f(c):\n return c ** 9", 6.0, 0.5)
             },
-            sample("def f(c):\n return c % 9", 2.0, 0.5),
+            sample("def f(c):\n return c % 9", 5.0, 0.5),
         ];
         let found = suspicious(&samples);
         let expected = [
