@@ -24,6 +24,8 @@ use crate::{
     problem::Problem,
 };
 
+/// Letters of the name of a part of a reward, at most.
+const NAME: usize = 200;
 /// Relatives that are named on each side.
 const RELATIVES: usize = 50;
 
@@ -262,10 +264,11 @@ fn text_of(value: &Value) -> String {
 
 fn parts_of(parts: &Value) -> Vec<Part> {
     let part = |(name, value): (&String, &Value)| Part {
-        name: super::format::words(name),
-        value: value
-            .as_f64()
-            .map_or_else(|| text_of(value), |number| super::format::value(&number)),
+        name: excerpt(&super::format::words(name), NAME).text,
+        value: value.as_f64().map_or_else(
+            || excerpt(&text_of(value), NAME).text,
+            |number| super::format::value(&number),
+        ),
     };
     parts.as_object().into_iter().flatten().map(part).collect()
 }
