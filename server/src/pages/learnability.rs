@@ -90,31 +90,29 @@ pub(crate) async fn show_learnability(
     let candidates = list::candidates(db, *id, LOOKED_AT).await?;
     let names = names(list::member_names(db, *id, MEMBERS).await?);
     let mut figures = vec![histogram(&bands)];
-    let drift: [(&str, &str, &[&str], Option<[f64; 2]>); 2] = [
-        (
-            "duplicates",
-            "Near duplicates and no signal",
-            &["near_duplicate_rate", "no_signal_share"],
-            Some([0.0, 1.0]),
-        ),
-        (
-            "lengths",
-            "Lengths in tokens",
-            &["proposal_length", "answer_length", "response_length"],
-            None,
-        ),
-    ];
-    for (id, title, metrics, range) in drift {
-        figures.push(Figure {
-            id: id.to_owned(),
-            title: title.to_owned(),
-            x: "step".to_owned(),
-            y: if range.is_some() { "share" } else { "tokens" }.to_owned(),
-            range,
-            series: super::curves::of(&rows, &run.detail.metrics, metrics),
-            ..Figure::default()
-        });
-    }
+    let drift = |id: &str, title: &str, y: &str, range: Option<[f64; 2]>, metrics: &[&str]| Figure {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        x: "step".to_owned(),
+        y: y.to_owned(),
+        range,
+        series: super::curves::of(&rows, &run.detail.metrics, metrics),
+        ..Figure::default()
+    };
+    figures.push(drift(
+        "duplicates",
+        "Near duplicates and no signal",
+        "share",
+        Some([0.0, 1.0]),
+        &["near_duplicate_rate", "no_signal_share"],
+    ));
+    figures.push(drift(
+        "lengths",
+        "Lengths in tokens",
+        "tokens",
+        None,
+        &["proposal_length", "answer_length", "response_length"],
+    ));
     view.show(&LearnabilityPage {
         layout: view.layout(format!("Learnability · {}", run.run().name), Section::Runs),
         no_signal: no_signal(&bands),
