@@ -253,7 +253,7 @@ scenario("text that means harm stays text", async () => {
     "</script><script>window.harmed = 1</script><img src=x onerror=\"window.harmed = 2\"><svg onload=\"window.harmed = 3\">" +
     "<style>main{display:none}</style>{{7*7}} \u001b[31mred\u001b[0m \u202etxt.exe\u202c javascript:alert(1) ]]> &amp; '\"`";
   const quoted = `'${harm.replaceAll("'", "''")}'`;
-  sql(lab, `
+  await sql(lab, `
     UPDATE problems SET prompt = ${quoted}, proposal = ${quoted} || repeat('x', 1000000), program = ${quoted}, reason = ${quoted},
       type = left(${quoted}, 60), "values" = json_build_object('input', ${quoted}::text, 'output', ${quoted}::text) WHERE run_id = '${run}';
     UPDATE attempts SET text = ${quoted} || repeat('y', 1000000), answer = ${quoted} WHERE id IN (SELECT id FROM attempts WHERE run_id = '${run}' ORDER BY seq DESC LIMIT 50);

@@ -1,5 +1,6 @@
 // A Lyceum of its own for the browser tests, and a browser that looks at it.
 import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -95,12 +96,17 @@ export async function logIn(page, lab) {
 }
 
 /** Runs SQL on the lab's private Postgres. */
-export function sql(lab, text) {
+export async function sql(lab, text) {
   const socket = join(lab.data, "postgres/socket");
   const folders = ["", ...spawnSync("sh", ["-c", "ls -d /usr/lib/postgresql/*/bin"], { encoding: "utf8" }).stdout.split("\n")];
   const psql = folders.map((folder) => join(folder, "psql")).find((path) => existsSync(path)) ?? "psql";
-
-  const done = spawnSync(psql, ["-h", socket, "-U", "lyceum", "-d", "lyceum", "-v", "ON_ERROR_STOP=1", "-Atq"], { input: text, encoding: "utf8" });
-  if (done.status !== 0) throw new Error(done.stderr);
-  return done.stdout.trim();
+  // Without holding up the event loop: connections that the server closes meanwhile would be taken for open ones.
+  const child = spawn(psql, ["-h", socket, "-U", "lyceum", "-d", "lyceum", "-v", "ON_ERROR_STOP=1", "-Atq"], {
+    stdio: ["pipe", "ignore", "pipe"],
+  });
+  let said = "";
+  child.stderr.on("data", (chunk) => (said += chunk));
+  child.stdin.end(text);
+  const [code] = await once(child, "close");
+  if (code !== 0) throw new Error(said);
 }
