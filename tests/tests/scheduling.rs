@@ -4,7 +4,8 @@ use anyhow::Result;
 use lyceum_core::{config::RunConfig, id::ExecutionId};
 use lyceum_store::{
     StoreError, execution,
-    work::{Slot, claim},
+    queue::{self, Lane},
+    work::{Slot, claim, claim_next},
 };
 use lyceum_system_tests::house::{House, WorkerArguments, registry, until};
 use serde_json::json;
@@ -16,20 +17,25 @@ const SERVER: &str = env!("CARGO_BIN_EXE_scripted-server");
 const WORKER: &str = env!("CARGO_BIN_EXE_scripted-worker");
 const ENDS: [&str; 2] = ["completed", "failed"];
 
-/// The runs that ten claims in a row go to, as numbers of the runs' ids.
-async fn claims(house: &House, count: usize) -> Result<Vec<u128>> {
+/// A slot that can take anything, of the worker that is known.
+async fn slot(house: &House) -> Result<Slot> {
     let worker = sqlx::query_scalar("SELECT id FROM workers LIMIT 1")
         .fetch_one(house.pool())
         .await
         .map(Uuid::into)?;
-    let slot = Slot {
+    Ok(Slot {
         worker,
         kinds: lyceum_core::work::WorkKind::ALL.to_vec(),
         base_models: None,
         loaded_models: Vec::new(),
         memory_bytes: u64::MAX,
         lease: Duration::from_secs(600),
-    };
+    })
+}
+
+/// The runs that so many claims in a row go to, as numbers of the runs' ids.
+async fn claims(house: &House, count: usize) -> Result<Vec<u128>> {
+    let slot = slot(house).await?;
     let mut runs = Vec::new();
     for _ in 0..count {
         let claim = claim(house.pool(), &slot).await?;
@@ -85,6 +91,29 @@ async fn a_run_holds_no_more_items_than_it_may() -> Result<()> {
     let house = House::new().await?;
     planned(&house, &[json!({ "max_concurrent": 2, "priority": 1 }), json!({})]).await?;
     assert_eq!(claims(&house, 9).await?, [1, 1, 2, 2, 2, 2, 2, 2, 0]);
+    Ok(())
+}
+
+/// A slot that goes on without a ticket uses one up with each item that it finds, so that none is out for what is gone.
+#[tokio::test]
+async fn going_on_uses_up_a_ticket_for_each_item() -> Result<()> {
+    let house = House::new().await?;
+    planned(&house, &[json!({})]).await?;
+    sqlx::query("DELETE FROM apalis.jobs").execute(house.pool()).await?;
+    queue::issue(house.pool(), Lane::Engine, 8).await?;
+    queue::issue(house.pool(), Lane::Verifier, 1).await?;
+    let tickets = async || -> Result<Vec<(String, i64)>> {
+        let out = "SELECT job_type, count(*) FROM apalis.jobs GROUP BY job_type ORDER BY job_type";
+        Ok(sqlx::query_as(out).fetch_all(house.pool()).await?)
+    };
+    let left = |engine: i64| vec![("lyceum.engine".to_owned(), engine), ("lyceum.verifier".to_owned(), 1)];
+    let slot = slot(&house).await?;
+    for taken in 1..=6 {
+        assert!(claim_next(house.pool(), &slot, Lane::Engine).await?.is_some());
+        assert_eq!(tickets().await?, left(8 - taken));
+    }
+    assert!(claim_next(house.pool(), &slot, Lane::Engine).await?.is_none());
+    assert_eq!(tickets().await?, left(2));
     Ok(())
 }
 

@@ -6,7 +6,7 @@ mod fail;
 mod lease;
 mod sweep;
 
-pub use claim::{Claim, Slot, any_ready, claim};
+pub use claim::{Claim, Slot, any_ready, claim, claim_next};
 pub use end::end;
 pub use fail::{Failure, FailureKind, fail, release, retry};
 pub use lease::{Held, Progress, renew};

@@ -22,8 +22,8 @@ use super::progress::progress_bar;
 /// bare base answers. Temperature 0 is greedy.
 ///
 /// A result: {"id": "a", "completions": [{"ids": [..], "text": "..", "finish_reason": "stop", "logprobs": [..],
-/// "sampling_logprobs": [..]}]}. `logprobs` are those of the model itself, `sampling_logprobs` those of the
-/// distribution that the ids were drawn from.
+/// "sampling_logprobs": [..], "entropy": 1.2}]}. `logprobs` are those of the model itself, `sampling_logprobs` those of the
+/// distribution that the ids were drawn from; `entropy` is the mean of the model's own along the ids, in nats.
 #[derive(Debug, Args)]
 pub(crate) struct Rollout {
     #[command(flatten)]

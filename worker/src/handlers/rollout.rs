@@ -217,7 +217,7 @@ fn answered(result: GenerationResult) -> Generated {
             generate::FinishReason::Stop => FinishReason::Stop,
             generate::FinishReason::Length => FinishReason::Length,
         },
-        entropy: None,
+        entropy: Some(completion.entropy),
     });
     Generated {
         id: result.id,

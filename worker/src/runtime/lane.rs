@@ -5,7 +5,7 @@ use apalis::prelude::{BackendExt as _, BoxDynError, Data, WorkerBuilder, WorkerC
 use apalis_postgres::PostgresStorage;
 use lyceum_store::{
     queue::{Lane, Tick, Ticket, hand_back},
-    work::{any_ready, claim},
+    work::{Claim, any_ready, claim, claim_next},
 };
 use std::{sync::Arc, time::Duration};
 use tokio::sync::Semaphore;
@@ -70,8 +70,9 @@ pub(super) async fn run(shared: Arc<Shared>, lane: Lane, slots: Arc<Semaphore>) 
     }
 }
 
-/// Turns one ticket into one item, if one is there for this worker, and stays until it ended. Never fails the ticket: what
-/// it could not do is known to the work table, and a ticket tried again would only be one too many.
+/// Turns a ticket into an item, if one is there for this worker, and then goes on with what else there is, until nothing is.
+/// Never fails the ticket: what it could not do is known to the work table, and a ticket tried again would only be one too
+/// many.
 async fn redeem(_: Ticket, counter: Data<Counter>, _: WorkerContext) -> Result<(), BoxDynError> {
     let Counter { shared, lane, slots } = (*counter).clone();
     // The slot outlives an apalis worker that lost its database, so that its successor does not run more at once.
@@ -86,7 +87,11 @@ async fn redeem(_: Ticket, counter: Data<Counter>, _: WorkerContext) -> Result<(
         Ok(Some(claim)) => {
             let items = shared.items.clone();
             let ran = items.spawn(async move {
-                item::run(&shared, claim).await;
+                let mut next = Some(claim);
+                while let Some(claim) = next {
+                    item::run(&shared, claim).await;
+                    next = another(&shared, lane).await;
+                }
                 drop(permit);
             });
             if let Err(error) = ran.await {
@@ -101,6 +106,18 @@ async fn redeem(_: Ticket, counter: Data<Counter>, _: WorkerContext) -> Result<(
         Err(error) => tracing::warn!(%error, "cannot claim work"),
     }
     Ok(())
+}
+
+/// The next item for a slot whose ticket was used, unless the worker drains.
+async fn another(shared: &Shared, lane: Lane) -> Option<Claim> {
+    if shared.draining.is_cancelled() {
+        return None;
+    }
+    let next = claim_next(shared.store.pool(), &shared.slot(lane), lane).await;
+    next.unwrap_or_else(|error| {
+        tracing::warn!(%error, "cannot claim more work");
+        None
+    })
 }
 
 async fn give_back(shared: &Shared, lane: Lane, after: Duration) {

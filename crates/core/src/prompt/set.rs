@@ -72,6 +72,10 @@ pub enum PromptError {
     Unresolved(&'static str),
 }
 
+/// What one prompt may cost to render: the longest that ships takes a few thousand. A config's own template that loops without
+/// end is refused, in place of holding a coordinator.
+const INSTRUCTIONS: u64 = 200_000;
+
 /// The templates of a run.
 #[derive(Debug)]
 pub struct PromptSet {
@@ -92,6 +96,7 @@ impl PromptSet {
     pub fn compile(config: &PromptConfig) -> Result<Self, PromptError> {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        environment.set_fuel(Some(INSTRUCTIONS));
         for (name, text) in &config.templates {
             environment
                 .add_template_owned(name.clone(), text.clone())
@@ -359,6 +364,8 @@ mod tests {
             "/parameters/prompts/templates/solve_code_o"
         );
         assert!(broken("sovle", "x")[0].detail.contains("solve_code_o"));
+        let endless = "{% for a in range(9999) %}{% for b in range(9999) %}.{% endfor %}{% endfor %}";
+        assert!(broken("solve_code_o", endless)[0].detail.contains("fuel"));
         let unknown = PromptConfig {
             set: "none".to_owned(),
             ..PromptConfig::default()

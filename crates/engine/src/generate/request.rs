@@ -81,6 +81,8 @@ pub struct Completion {
     pub logprobs: Vec<f32>,
     /// Log-probability of each id under the distribution it was drawn from (0 where the most probable token was taken).
     pub sampling_logprobs: Vec<f32>,
+    /// Mean entropy of the model itself over the positions of `ids`, in nats.
+    pub entropy: f32,
 }
 
 /// The completions of one request, in order of their sample index.

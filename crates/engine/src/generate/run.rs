@@ -48,6 +48,7 @@ pub(super) struct Running {
     ids: Vec<i64>,
     logprobs: Vec<f32>,
     sampling_logprobs: Vec<f32>,
+    entropies: f64,
 }
 
 /// What the layers need to know about the rows of a decoding batch; stays the same until the rows are dealt anew.
@@ -343,6 +344,7 @@ impl<'a> Run<'a> {
         running.ids.push(drawn.id);
         running.logprobs.push(drawn.logprob);
         running.sampling_logprobs.push(drawn.sampling_logprob);
+        running.entropies += f64::from(drawn.entropy);
         self.tokens += 1;
         let tokenizer = self.generator.tokenizer;
         let Some(reason) = self.stops[running.request].reason(&running.ids, tokenizer)? else {
@@ -364,8 +366,10 @@ impl<'a> Run<'a> {
             ids,
             logprobs,
             sampling_logprobs,
+            entropies,
             ..
         } = running;
+        let entropy = (entropies / ids.len() as f64) as f32;
         let text = self
             .generator
             .tokenizer
@@ -377,6 +381,7 @@ impl<'a> Run<'a> {
             finish_reason,
             logprobs,
             sampling_logprobs,
+            entropy,
         });
         if self.completions[request].iter().all(Option::is_some) {
             let completions = self.completions[request].iter().flatten().cloned().collect();
@@ -406,6 +411,7 @@ impl Running {
             ids: Vec::new(),
             logprobs: Vec::new(),
             sampling_logprobs: Vec::new(),
+            entropies: 0.0,
         }
     }
 }

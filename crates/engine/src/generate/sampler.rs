@@ -31,12 +31,13 @@ impl Draw {
     }
 }
 
-/// A drawn token with its two log-probabilities.
+/// A drawn token with its two log-probabilities, and the entropy (nats) of the model where it was drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Drawn {
     pub(super) id: i64,
     pub(super) logprob: f32,
     pub(super) sampling_logprob: f32,
+    pub(super) entropy: f32,
 }
 
 /// Draws one token per row of `logits` `[rows, vocab_size]` (fp32) by inverting the cumulative distribution. `mask`
@@ -44,25 +45,33 @@ pub(super) struct Drawn {
 pub(super) fn draw(logits: &Tensor, mask: Option<&Tensor>, draws: &[Draw]) -> Result<Vec<Drawn>> {
     let device = logits.device();
     let logprobs = logits.f_log_softmax(-1, Kind::Float)?;
+    let probabilities = logprobs.f_exp()?;
     let plain = |draw: &Draw| draw.params.temperature == 1.0 && draw.params.top_k == 0 && draw.params.top_p == 1.0;
-    let distribution = if mask.is_none() && draws.iter().all(plain) {
-        logprobs.shallow_clone()
+    let (distribution, chosen) = if mask.is_none() && draws.iter().all(plain) {
+        (logprobs.shallow_clone(), choose(&logprobs, &probabilities, draws)?)
     } else {
-        process(logits, mask, draws)?
+        let distribution = process(logits, mask, draws)?;
+        let chosen = choose(&distribution, &distribution.f_exp()?, draws)?;
+        (distribution, chosen)
     };
-    let chosen = choose(&distribution, draws)?;
-    let both = Tensor::f_cat(
+    // One dot product a row, without a tensor of all terms.
+    let entropies = probabilities
+        .f_unsqueeze(1)?
+        .f_bmm(&logprobs.f_unsqueeze(2)?)?
+        .f_neg()?;
+    let drawn = Tensor::f_cat(
         &[
             chosen.f_to_kind(Kind::Double)?,
             logprobs.f_gather(1, &chosen, false)?.f_to_kind(Kind::Double)?,
             distribution.f_gather(1, &chosen, false)?.f_to_kind(Kind::Double)?,
+            entropies.f_squeeze_dim(2)?.f_to_kind(Kind::Double)?,
         ],
         1,
     )?;
-    // One transfer for all three; ids are exact in a double.
-    let rows: Vec<f64> = Vec::try_from(both.f_to_device(Device::Cpu)?.f_contiguous()?.f_view([-1])?)?;
+    // One transfer for all; ids are exact in a double.
+    let rows: Vec<f64> = Vec::try_from(drawn.f_to_device(Device::Cpu)?.f_contiguous()?.f_view([-1])?)?;
     debug_assert!(device == logits.device());
-    rows.chunks_exact(3)
+    rows.chunks_exact(4)
         .zip(draws)
         .map(|(row, draw)| {
             if !row[1].is_finite() {
@@ -76,18 +85,19 @@ pub(super) fn draw(logits: &Tensor, mask: Option<&Tensor>, draws: &[Draw]) -> Re
                 id: row[0] as i64,
                 logprob: row[1] as f32,
                 sampling_logprob,
+                entropy: row[3] as f32,
             })
         })
         .collect()
 }
 
-fn choose(distribution: &Tensor, draws: &[Draw]) -> Result<Tensor> {
+fn choose(distribution: &Tensor, probabilities: &Tensor, draws: &[Draw]) -> Result<Tensor> {
     let device = distribution.device();
     let greedy: Vec<bool> = draws.iter().map(|draw| draw.params.temperature == 0.0).collect();
     if greedy.iter().all(|&greedy| greedy) {
         return Ok(distribution.f_argmax(-1, true)?);
     }
-    let cumulative = distribution.f_exp()?.f_cumsum(-1, Kind::Float)?;
+    let cumulative = probabilities.f_cumsum(-1, Kind::Float)?;
     // The sum differs from one by rounding; scaled by it, the search never runs past the last possible token.
     let total = cumulative.f_narrow(1, distribution.size()[1] - 1, 1)?;
     let uniform: Vec<f32> = draws.iter().map(Draw::uniform).collect();

@@ -358,6 +358,8 @@ fn sampled_tokens_follow_the_processed_distribution() {
             0.3,
         ),
     ];
+    let whole = distribution(&logits, SamplingParams::default(), &vec![false; logits.len()]);
+    let entropy: f64 = whole.iter().map(|&share| -share * share.ln()).sum();
     for (sampling, rate) in cases {
         let mask = VocabularyMask {
             seed: 5,
@@ -384,6 +386,10 @@ fn sampled_tokens_follow_the_processed_distribution() {
             let id = completion.ids[0] as usize;
             counts[id] += 1.0;
             assert!((f64::from(completion.sampling_logprobs[0]) - expected[id].ln()).abs() < 1e-4);
+            assert!(
+                (f64::from(completion.entropy) - entropy).abs() < 1e-4,
+                "that of the model, whatever is cut off"
+            );
         }
         let likely: Vec<usize> = (0..expected.len())
             .filter(|&id| expected[id] * n as f64 >= 5.0)

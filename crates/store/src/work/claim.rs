@@ -105,6 +105,16 @@ candidate AS (
     WHERE e.max_concurrent IS NULL OR e.held < e.max_concurrent
     ORDER BY e.priority DESC, e.held, w.loaded DESC, w.seq
     LIMIT 1
+),
+used AS (
+    DELETE FROM apalis.jobs WHERE id = (
+        SELECT id FROM apalis.jobs
+        WHERE $7::text IS NOT NULL AND EXISTS (SELECT FROM candidate)
+          AND job_type = $7 AND status = 'Pending' AND run_at <= now()
+        ORDER BY priority DESC, run_at
+        LIMIT 1
+        FOR UPDATE SKIP LOCKED
+    )
 )
 UPDATE work w
 SET state = 'running', attempts = attempts + 1, fence = fence + 1, worker_id = $1, started_at = now(),
@@ -113,8 +123,19 @@ FROM candidate c JOIN executions e ON true CROSS JOIN durable
 WHERE w.id = c.id AND e.id = w.execution_id
 RETURNING w.id, w.execution_id, w.step, w.phase, w.round, w.chunk, w.kind, w.attempts, w.fence, e.trace_id, w.payload";
 
-/// Takes an item that fits `slot`, if there is one.
+/// Takes an item that fits `slot`, if there is one: what a ticket is good for.
 pub async fn claim(db: &PgPool, slot: &Slot) -> Result<Option<Claim>> {
+    take(db, slot, None).await
+}
+
+/// As [`claim`], for a slot that has just ended an item of `lane` and holds no ticket: where there is an item, a ticket that
+/// is still out is used up with it, so that there are as many as before for what waits. Saves the ways to the queue that a
+/// ticket takes: being fetched, held and acknowledged.
+pub async fn claim_next(db: &PgPool, slot: &Slot, lane: Lane) -> Result<Option<Claim>> {
+    take(db, slot, Some(lane)).await
+}
+
+async fn take(db: &PgPool, slot: &Slot, ticket_of: Option<Lane>) -> Result<Option<Claim>> {
     let kinds: Vec<&str> = slot.kinds.iter().map(|kind| kind.name()).collect();
     let row: Option<Claimed> = sqlx::query_as(CLAIM)
         .bind(slot.worker.0)
@@ -123,6 +144,7 @@ pub async fn claim(db: &PgPool, slot: &Slot) -> Result<Option<Claim>> {
         .bind(&slot.loaded_models)
         .bind(i64::try_from(slot.memory_bytes).unwrap_or(i64::MAX))
         .bind(slot.lease.as_secs_f64())
+        .bind(ticket_of.map(Lane::queue))
         .fetch_optional(db)
         .await?;
     Ok(row.map(Claim::from))

@@ -1,22 +1,26 @@
 //! Writing a result.
 
 use lyceum_core::{artifact::Digest, work::Outcome};
-use sqlx::PgPool;
+use sqlx::{PgExecutor, PgPool};
 
 use super::Claim;
 use crate::{Result, StoreError, artifact, event, text::json_text};
 
 /// The step's row is the one on which two last finishers meet: whoever comes second sees the other's count. It also numbers
-/// the ends, in the order in which they become visible. One statement, since each item pays for its round trips.
+/// the ends, in the order in which they become visible. Nothing is counted unless the claim is held. One statement, since each
+/// item pays for its round trips.
 const END: &str = "
-WITH counted AS (
-    UPDATE steps SET ended = ended + 1 WHERE execution_id = $1 AND step = $2 RETURNING ended
+WITH held AS MATERIALIZED (
+    SELECT id FROM work WHERE id = $3 AND fence = $4 AND state = 'running' FOR UPDATE
+),
+counted AS (
+    UPDATE steps s SET ended = s.ended + 1 FROM held WHERE s.execution_id = $1 AND s.step = $2 RETURNING s.ended
 ),
 done AS (
     UPDATE work SET state = 'done', result = $5::text::json, finished_at = now(), lease_until = NULL, progress = 1,
         number = counted.ended
     FROM counted
-    WHERE id = $3 AND fence = $4 AND state = 'running'
+    WHERE id = $3
     RETURNING work.id
 )
 SELECT pg_notify($6, $1::uuid::text) FROM done";
@@ -27,19 +31,11 @@ SELECT pg_notify($6, $1::uuid::text) FROM done";
 /// # Errors
 /// [`StoreError::FenceLost`] when the claim is no longer held; then nothing is written.
 pub async fn end(db: &PgPool, claim: &Claim, outcome: &Outcome, artifacts: &[Digest]) -> Result<()> {
-    let mut tx = db.begin().await?;
-    let ended = sqlx::query(END)
-        .bind(claim.execution.0)
-        .bind(claim.key.step.cast_signed())
-        .bind(claim.id.0)
-        .bind(claim.fence)
-        .bind(json_text("result", outcome)?)
-        .bind(event::PLAN_CHANNEL)
-        .fetch_optional(&mut *tx)
-        .await?;
-    if ended.is_none() {
-        return Err(StoreError::FenceLost);
+    if artifacts.is_empty() {
+        return write(db, claim, outcome).await;
     }
+    let mut tx = db.begin().await?;
+    write(&mut *tx, claim, outcome).await?;
     for digest in artifacts {
         artifact::hold(
             &mut tx,
@@ -53,4 +49,17 @@ pub async fn end(db: &PgPool, claim: &Claim, outcome: &Outcome, artifacts: &[Dig
     }
     tx.commit().await?;
     Ok(())
+}
+
+async fn write(db: impl PgExecutor<'_>, claim: &Claim, outcome: &Outcome) -> Result<()> {
+    let ended = sqlx::query(END)
+        .bind(claim.execution.0)
+        .bind(claim.key.step.cast_signed())
+        .bind(claim.id.0)
+        .bind(claim.fence)
+        .bind(json_text("result", outcome)?)
+        .bind(event::PLAN_CHANNEL)
+        .fetch_optional(db)
+        .await?;
+    ended.map(|_| ()).ok_or(StoreError::FenceLost)
 }
