@@ -1,11 +1,14 @@
 //! Files by the hash of their content: adapters, optimizer state, token batches, gradients, samples.
 
+mod bucket;
 mod hold;
+mod place;
 mod remote;
 mod store;
 mod usage;
 
 pub use hold::{Reason, collect, hold, release_step};
+pub use place::{ArtifactPlace, ArtifactPlaceError};
 pub use remote::{RemoteArtifacts, RemoteError};
 pub use store::ArtifactStore;
 pub use usage::{Usage, usage};

@@ -2,6 +2,8 @@
 
 use lyceum_core::{artifact::Digest, id::ExecutionId};
 
+use crate::artifact::ArtifactPlace;
+
 /// The result of anything stored.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
@@ -24,6 +26,17 @@ pub enum StoreError {
         found: i32,
         /// The oldest that works.
         oldest: i32,
+    },
+    /// A bucket of artifacts that cannot be written.
+    #[error(
+        "cannot keep artifacts at {place}: {source}. AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION say who may, \
+         and AWS_ENDPOINT_URL (with AWS_ALLOW_HTTP=true for plain HTTP) where a store other than AWS is"
+    )]
+    Bucket {
+        /// The bucket.
+        place: ArtifactPlace,
+        /// Why not.
+        source: object_store::Error,
     },
     /// Stored JSON of a form that this release does not read.
     #[error("a stored {what} cannot be read: {source}")]

@@ -16,7 +16,7 @@ use crate::supervise::Stop;
 
 /// Run the server alone, on a Postgres of your own
 ///
-/// Any number of servers may run on one database; they share one folder of artifacts. Make the first token with
+/// Any number of servers may run on one database; they share one place of artifacts. Make the first token with
 /// `lyceum token create`. Ctrl-C or SIGTERM stops it in order.
 #[derive(Args, Debug)]
 pub(crate) struct Server {
@@ -49,7 +49,7 @@ async fn run(
 ) -> anyhow::Result<ExitCode> {
     let mut stop = Stop::new().context("cannot listen for signals")?;
     let store = database::open(&url, database.connections).await?;
-    let artifacts = ArtifactStore::folder(&server.artifacts_folder(&data), store.pool().clone())?;
+    let artifacts = ArtifactStore::open(&server.artifact_place(&data), store.pool().clone()).await?;
     let address = listener.local_addr().context("the port is gone")?;
     let serving = serve::Server {
         store,

@@ -157,8 +157,8 @@ async fn start_in(
         }
     };
     let store = database::open(&url, prepared.database.connections).await?;
-    let artifacts_folder = prepared.server.artifacts_folder(folder.path());
-    let artifacts = ArtifactStore::folder(&artifacts_folder, store.pool().clone())?;
+    let artifact_place = prepared.server.artifact_place(folder.path());
+    let artifacts = ArtifactStore::open(&artifact_place, store.pool().clone()).await?;
 
     let listener = prepared
         .listener
@@ -179,7 +179,7 @@ async fn start_in(
         Some(program) => {
             let environment = vec![
                 ("DATABASE_URL", url.expose().to_owned()),
-                ("LYCEUM_ARTIFACTS", artifacts_folder.to_string_lossy().into_owned()),
+                ("LYCEUM_ARTIFACTS", artifact_place.to_string()),
                 ("LYCEUM_SERVER", local.clone()),
                 ("LYCEUM_TOKEN", token.expose().to_owned()),
                 // libtorch's threads spin while they wait, which starves everything else on the same cores.

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use lyceum_store::artifact::ArtifactPlace;
 use serde::Deserialize;
 
 use super::{File, FileError};
@@ -25,9 +26,10 @@ pub struct ServerArgs {
     #[arg(long, env = "LYCEUM_PUBLIC_URL", value_name = "URL")]
     public_url: Option<String>,
 
-    /// The folder that artifacts are kept in; servers of one database share it [default: artifacts in the data folder]
-    #[arg(long, env = "LYCEUM_ARTIFACTS", value_name = "DIR")]
-    artifacts: Option<PathBuf>,
+    /// Where artifacts are kept: a folder, or s3://BUCKET/PREFIX with the environment variables of AWS' tools; servers of one
+    /// database share it [default: artifacts in the data folder]
+    #[arg(long, env = "LYCEUM_ARTIFACTS", value_name = "PLACE")]
+    artifacts: Option<ArtifactPlace>,
 
     /// A folder of presets (run configs in TOML) instead of those that the server was built with
     #[arg(long, env = "LYCEUM_PRESETS", value_name = "DIR")]
@@ -43,8 +45,8 @@ pub struct Server {
     pub port: u16,
     /// The address that browsers and workers use, if it is not the one listened at.
     pub public_url: Option<String>,
-    /// The folder of the artifacts, if it is not in the data folder.
-    pub artifacts: Option<PathBuf>,
+    /// Where the artifacts are, if it is not in the data folder.
+    pub artifacts: Option<ArtifactPlace>,
     /// The folder of presets, if it is not that of the build.
     pub presets: Option<PathBuf>,
 }
@@ -62,9 +64,10 @@ impl Server {
         }
     }
 
-    /// The folder of the artifacts, for a server with the data folder `data`.
-    pub fn artifacts_folder(&self, data: &Path) -> PathBuf {
-        self.artifacts.clone().unwrap_or_else(|| data.join("artifacts"))
+    /// Where the artifacts are, for a server with the data folder `data`.
+    pub fn artifact_place(&self, data: &Path) -> ArtifactPlace {
+        let inside = || ArtifactPlace::Folder(data.join("artifacts"));
+        self.artifacts.clone().unwrap_or_else(inside)
     }
 }
 

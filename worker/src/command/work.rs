@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use lyceum_core::work::WorkKind;
 use lyceum_store::Store;
-use lyceum_store::artifact::{ArtifactStore, RemoteArtifacts};
+use lyceum_store::artifact::{ArtifactPlace, ArtifactStore, RemoteArtifacts};
 use lyceum_verifier::Verifier;
 #[cfg(feature = "engine")]
 use lyceum_worker::engine::{Engine, ModelsFolder};
@@ -44,10 +44,10 @@ pub(crate) struct Work {
     /// The database that the server uses.
     #[arg(long, env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
     database: String,
-    /// The folder of the artifacts, where this machine has it.
-    #[arg(long, env = "LYCEUM_ARTIFACTS", value_name = "DIR")]
-    artifacts: Option<PathBuf>,
-    /// The server, through which artifacts are read and written where there is no folder.
+    /// Where the artifacts are, as the server names it: a folder that this machine has, or s3://BUCKET/PREFIX.
+    #[arg(long, env = "LYCEUM_ARTIFACTS", value_name = "PLACE")]
+    artifacts: Option<ArtifactPlace>,
+    /// The server, through which artifacts are read and written where this machine has no other way.
     #[arg(long, env = "LYCEUM_SERVER", value_name = "URL")]
     server: Option<String>,
     /// A token of scope write for the server.
@@ -105,9 +105,9 @@ impl Work {
 
     async fn serve(&self, store: Store, handlers: Vec<Arc<dyn Handler>>) -> anyhow::Result<()> {
         let artifacts = match (&self.artifacts, &self.server, &self.token) {
-            (Some(folder), ..) => ArtifactStore::folder(folder, store.pool().clone())?,
+            (Some(place), ..) => ArtifactStore::open(place, store.pool().clone()).await?,
             (None, Some(server), Some(token)) => ArtifactStore::remote(RemoteArtifacts::new(server, token)),
-            _ => bail!("say where artifacts are: --artifacts DIR, or --server URL with --token"),
+            _ => bail!("say where artifacts are: --artifacts PLACE, or --server URL with --token"),
         };
         let jobs = self.pool.config().jobs;
         let defaults = Settings::default();

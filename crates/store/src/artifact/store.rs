@@ -3,9 +3,9 @@
 use lyceum_core::artifact::{ArtifactKind, Digest};
 use object_store::{ObjectStore, ObjectStoreExt as _, PutPayload, local::LocalFileSystem, path::Path};
 use sqlx::PgPool;
-use std::sync::Arc;
+use std::{ffi::OsString, sync::Arc};
 
-use super::{RemoteArtifacts, RemoteError};
+use super::{ArtifactPlace, RemoteArtifacts, RemoteError, bucket};
 use crate::{Result, StoreError};
 
 /// Artifacts in a folder or an object store with a row each, or those of a server.
@@ -22,6 +22,34 @@ enum Place {
 }
 
 impl ArtifactStore {
+    /// Artifacts at `place`. How a bucket is reached, the environment says as it does for the tools of AWS.
+    ///
+    /// # Errors
+    /// A folder that cannot be made or entered; a bucket that cannot be written.
+    pub async fn open(place: &ArtifactPlace, pool: PgPool) -> Result<Self> {
+        match place {
+            ArtifactPlace::Folder(folder) => Self::folder(folder, pool),
+            ArtifactPlace::Bucket { bucket, prefix } => {
+                let readable =
+                    |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+                Self::bucket(bucket, prefix, std::env::vars_os().filter_map(readable), pool).await
+            }
+        }
+    }
+
+    /// Artifacts in a bucket, below `prefix`. `options` are named as the environment variables of the tools of AWS are.
+    ///
+    /// # Errors
+    /// [`StoreError::Bucket`] when it cannot be written.
+    pub async fn bucket(
+        bucket: &str,
+        prefix: &str,
+        options: impl IntoIterator<Item = (String, String)>,
+        pool: PgPool,
+    ) -> Result<Self> {
+        Ok(Self::new(bucket::open(bucket, prefix, options).await?, pool))
+    }
+
     /// Artifacts below `folder`, which is made if it is not there.
     ///
     /// # Errors
