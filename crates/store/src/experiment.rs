@@ -49,9 +49,10 @@ pub async fn create(tx: &mut PgConnection, name: &str, description: &str) -> Res
     experiment.ok_or_else(|| StoreError::taken("experiment", name))
 }
 
-/// Experiments.
-pub async fn list(db: &PgPool, window: &Window) -> Result<Page<Experiment>> {
-    let query = QueryBuilder::new(format!("SELECT {COLUMNS} FROM experiments WHERE true"));
+/// Experiments whose name begins with `name`, in any case; all where there is none.
+pub async fn list(db: &PgPool, name: Option<&str>, window: &Window) -> Result<Page<Experiment>> {
+    let mut query = QueryBuilder::new(format!("SELECT {COLUMNS} FROM experiments WHERE true"));
+    crate::list::and(&mut query, "lower(name) LIKE ", name.map(crate::list::prefix));
     crate::list::by_seq(db, query, "seq", window).await
 }
 

@@ -52,6 +52,8 @@ pub(crate) struct UpdateExperiment {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ListExperimentsQuery {
+    /// Whose name begins so, in any case.
+    name: Option<String>,
     /// Rows of the page; 50 where it is left out.
     #[schemars(range(min = 1, max = 100))]
     #[param(minimum = 1, maximum = 100)]
@@ -104,7 +106,10 @@ pub(crate) async fn list_experiments(
     query: Query<ListExperimentsQuery>,
 ) -> Result<Answer<Page<Experiment>>, Problem> {
     let listing = Listing::new("experiments", query.0.limit, query.0.cursor.as_deref(), query.0.order)?;
-    Ok(listing.answer(&request, experiment::list(api.store.pool(), listing.window()).await?))
+    Ok(listing.answer(
+        &request,
+        experiment::list(api.store.pool(), query.0.name.as_deref(), listing.window()).await?,
+    ))
 }
 
 /// Show an experiment.

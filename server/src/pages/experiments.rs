@@ -20,6 +20,7 @@ use crate::{
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ExperimentsFilter {
+    name: Option<String>,
     cursor: Option<String>,
     order: Option<Order>,
 }
@@ -38,6 +39,11 @@ struct Counted {
 struct ExperimentsPage {
     #[serde(skip)]
     layout: Layout,
+    /// Names begin so.
+    #[serde(skip)]
+    name: Option<String>,
+    #[serde(skip)]
+    oldest_first: bool,
     #[serde(skip)]
     next_page: Option<String>,
     #[serde(skip)]
@@ -56,7 +62,7 @@ pub(crate) async fn show_experiments(
     let asked = filters.0;
     let listing = Listing::new("experiments", None, asked.cursor.as_deref(), asked.order)?;
     let db = api.store.pool();
-    let page = listing.page(experiment::list(db, listing.window()).await?);
+    let page = listing.page(experiment::list(db, asked.name.as_deref(), listing.window()).await?);
     let ids: Vec<_> = page.items.iter().map(|experiment| experiment.id).collect();
     let counts = experiment::run_counts(db, &ids).await?;
     let counted = page.items.into_iter().map(|experiment| {
@@ -71,6 +77,8 @@ pub(crate) async fn show_experiments(
     view.show(&ExperimentsPage {
         layout: view.layout("Experiments", Section::Experiments),
         items: counted.collect(),
+        name: asked.name,
+        oldest_first: asked.order == Some(Order::Oldest),
         next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
         first_page: asked.cursor.map(|_| view.with_cursor(None)),
         next: page.next,

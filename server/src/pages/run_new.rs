@@ -175,7 +175,7 @@ pub(crate) async fn show_new_run(
         after: None,
         order: Order::Newest,
     };
-    let experiments = experiment::list(db, &newest).await?.items;
+    let experiments = experiment::list(db, None, &newest).await?.items;
     let connection = view.request().connection_info().clone();
     view.show(&NewRunPage {
         layout: view.layout("New run", Section::Runs),

@@ -111,6 +111,9 @@ async fn rows_that_come_while_somebody_pages_are_neither_skipped_nor_repeated() 
             .map(String::as_str)
             .collect()
     );
+    assert_eq!(walk(&writer, "/api/v1/experiments?limit=4&name=BEFORE").await.len(), 10);
+    assert_eq!(walk(&writer, "/api/v1/experiments?name=before%203").await.len(), 1);
+    assert_eq!(walk(&writer, "/api/v1/experiments?name=%25").await.len(), 0);
     server.stop().await;
 }
 

@@ -3,11 +3,22 @@
 use sqlx::{Encode, Postgres, QueryBuilder, Type};
 
 /// Adds ` AND <condition><value>` where there is a value.
-pub(super) fn and<'q, T>(query: &mut QueryBuilder<Postgres>, condition: &str, value: Option<T>)
+pub(crate) fn and<'q, T>(query: &mut QueryBuilder<Postgres>, condition: &str, value: Option<T>)
 where
     T: 'q + Encode<'q, Postgres> + Type<Postgres>,
 {
     if let Some(value) = value {
         query.push(format_args!(" AND {condition}")).push_bind(value);
     }
+}
+
+/// The pattern of what begins with `text`.
+pub(crate) fn prefix(text: &str) -> String {
+    let mut pattern = text
+        .to_lowercase()
+        .replace('\\', "\\\\")
+        .replace('%', "\\%")
+        .replace('_', "\\_");
+    pattern.push('%');
+    pattern
 }

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::{
     Key, Page, Seed, Window,
-    filter::and,
+    filter::{and, prefix},
     window::{by_seq, keyed_by_seq, limited, order_by_value},
 };
 use crate::{Result, StoreError, execution::State};
@@ -51,6 +51,8 @@ pub struct Run {
     pub preset: Option<String>,
     /// Labels.
     pub tags: Vec<String>,
+    /// The first 280 letters of what people noted.
+    pub note_excerpt: String,
     /// Items of a run with a higher priority go first.
     pub priority: i16,
     /// Items that are worked on at once, at most.
@@ -120,7 +122,8 @@ pub struct RunFilter {
 keyed_by_seq!(Run);
 
 const COLUMNS: &str = "e.id, e.seq, r.name, r.experiment_id, x.name AS experiment, e.recipe, e.state, e.error, e.step,
-    e.steps, e.stage, r.seed::text AS seed, r.arm, r.preset, r.tags, e.priority, e.max_concurrent, e.reproducible,
+    e.steps, e.stage, r.seed::text AS seed, r.arm, r.preset, r.tags,
+    left(r.note, 280) AS note_excerpt, e.priority, e.max_concurrent, e.reproducible,
     r.forked_from, r.forked_at_step, r.problems, r.valid_problems, r.attempts, r.matchups, r.cells, e.last_event,
     e.created_at, e.updated_at, e.finished_at";
 
@@ -181,17 +184,6 @@ pub async fn runs_by(db: &PgPool, filter: &RunFilter, sort: RunSort, window: &Wi
     let last = page.items.last().map(value);
     page.next = page.next.map(|key| Key { value: last, ..key });
     Ok(page)
-}
-
-/// The pattern of what begins with `text`.
-fn prefix(text: &str) -> String {
-    let mut pattern = text
-        .to_lowercase()
-        .replace('\\', "\\\\")
-        .replace('%', "\\%")
-        .replace('_', "\\_");
-    pattern.push('%');
-    pattern
 }
 
 /// One run.
