@@ -33,6 +33,16 @@ const result = await build({
   logLevel: "warning",
 });
 
+/** Every file that the script at `path` needs before it can run: a page names them, so that a browser gets all at once. */
+const needs = (path, seen = new Set()) => {
+  for (const { path: needed, kind } of result.metafile.outputs[path].imports) {
+    if (kind !== "import-statement" || seen.has(needed)) continue;
+    seen.add(needed);
+    needs(needed, seen);
+  }
+  return [...seen];
+};
+
 const types = { js: "text/javascript; charset=utf-8", css: "text/css; charset=utf-8", txt: "text/plain; charset=utf-8" };
 const files = Object.entries(result.metafile.outputs).map(([path, output]) => {
   const name = basename(path);
@@ -43,14 +53,14 @@ const files = Object.entries(result.metafile.outputs).map(([path, output]) => {
   writeFileSync(join(out, `${name}.gz`), gzipSync(bytes, { level: 9 }));
   // What templates call it: a page's script by its file's name, a style likewise. Shared chunks are named by none.
   const entry = output.entryPoint && basename(output.entryPoint).replace(/\.ts$/, ".js");
-  return { name, entry: entry ?? "", type: types[kind] ?? "application/octet-stream" };
+  return { name, entry: entry ?? "", needs: needs(path).map((one) => basename(one)), type: types[kind] ?? "application/octet-stream" };
 });
 
 const quoted = (text) => JSON.stringify(text);
 const included = (name) => `include_bytes!(concat!(env!("OUT_DIR"), "/web/", ${quoted(name)}))`;
 const rows = files.map(
-  ({ name, entry, type }) =>
-    `    Asset { name: ${quoted(name)}, entry: ${quoted(entry)}, content_type: ${quoted(type)}, ` +
+  ({ name, entry, needs, type }) =>
+    `    Asset { name: ${quoted(name)}, entry: ${quoted(entry)}, needs: &[${needs.map(quoted)}], content_type: ${quoted(type)}, ` +
     `plain: ${included(name)}, brotli: ${included(`${name}.br`)}, gzip: ${included(`${name}.gz`)} },\n`,
 );
 writeFileSync(join(out, "assets.rs"), `&[\n${rows.join("")}]\n`);

@@ -40,6 +40,7 @@ mod runs;
 mod scale;
 mod settings;
 mod sparkline;
+mod steps;
 mod stream;
 mod suffix;
 mod view;
@@ -59,7 +60,6 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
     config.configure(views);
     config
         .service(home::show_home)
-        .service(home::show_home_now)
         .service(experiments::show_experiments)
         .service(experiment::show_one_experiment)
         .service(runs::show_runs)

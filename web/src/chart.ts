@@ -3,12 +3,15 @@
 import type { EChartsCoreOption, EChartsType } from "echarts/core";
 import * as echarts from "echarts/core";
 import { LineChart } from "echarts/charts";
-import { AriaComponent, DataZoomComponent, GridComponent, TooltipComponent } from "echarts/components";
-import { CanvasRenderer, SVGRenderer } from "echarts/renderers";
+import { GridComponent, LegendComponent, TooltipComponent } from "echarts/components";
+import { install as CanvasRenderer } from "echarts/lib/renderer/installCanvasRenderer.js";
+import { brush } from "./brush";
+import { csvLine, download } from "./download";
 import { type Palette, palette } from "./palette";
+import { say } from "./say";
 import { themeChanged } from "./theme";
 
-echarts.use([LineChart, AriaComponent, DataZoomComponent, GridComponent, TooltipComponent, CanvasRenderer, SVGRenderer]);
+echarts.use([LineChart, GridComponent, LegendComponent, TooltipComponent, CanvasRenderer]);
 
 export { echarts };
 
@@ -19,26 +22,63 @@ export interface Chart {
   redraw(): void;
 }
 
-const still = matchMedia("(prefers-reduced-motion: reduce)");
+/** What dragging chose: both ends as the x axis has them; nothing for all of it. */
+export type Zoomed = (ends?: [number, number]) => void;
 
 /**
  * Draws a chart into the element `.canvas` of `figure` with the option that `build` gives, and again whenever the theme
- * changes. The canvas keeps the size that the stylesheet gives it, so that nothing on the page moves.
+ * changes. Dragging over it calls `zoomed`, as does a double click. The canvas keeps the size that the stylesheet gives it,
+ * so that nothing on the page moves.
  */
-export function draw(figure: HTMLElement, build: (colours: Palette) => EChartsCoreOption): Chart {
+export function draw(figure: HTMLElement, build: (colours: Palette, width: number) => EChartsCoreOption, zoomed?: Zoomed): Chart {
   const canvas = figure.querySelector<HTMLElement>(".canvas");
   if (!canvas) throw new Error("a figure without .canvas");
   const instance = echarts.init(canvas, null, { renderer: "canvas" });
-  const redraw = () => instance.setOption(framed(build(palette())), { notMerge: true });
+  const redraw = () => instance.setOption(framed(build(palette(), instance.getWidth())), { notMerge: true });
+  instance.on("rendered", markFirst);
   redraw();
+  if (zoomed) brush(canvas, instance, zoomed);
   canvas.dataset.drawn = "true";
-  new ResizeObserver(() => instance.resize()).observe(canvas);
+  new ResizeObserver(() => {
+    if (canvas.clientWidth === instance.getWidth() && canvas.clientHeight === instance.getHeight()) return;
+    instance.resize();
+    redraw();
+  }).observe(canvas);
   addEventListener(themeChanged, redraw);
   figure.addEventListener("click", (event) => {
     const button = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-save]") : null;
-    if (button) save(figure, instance, button.dataset.save ?? "png");
+    if (button) save(figure, instance, button.dataset.save ?? "png").catch(() => say("The chart could not be saved.", true));
   });
   return { instance, redraw };
+}
+
+let isFirst = true;
+
+/** Marks when the page's first chart was there: `web/tests/first-chart.mjs` reads it. */
+function markFirst(): void {
+  if (isFirst) performance.mark("lyceum:first-chart");
+  isFirst = false;
+}
+
+/** A legend above a chart of this width, and where the chart below it begins. */
+export function legendOf(colours: Palette, names: string[], width: number): { legend: Record<string, unknown>; top: number } {
+  const item = (name: string) => 32 + name.length * 6.5;
+  let [rows, row] = [1, 0];
+  for (const name of names) {
+    if (row > 0 && row + item(name) > width - 16) [rows, row] = [rows + 1, 0];
+    row += item(name);
+  }
+  const legend = {
+    data: names,
+    top: 0,
+    left: 4,
+    itemWidth: 16,
+    itemHeight: 8,
+    itemGap: 8,
+    textStyle: { color: colours.text },
+    inactiveColor: colours.muted,
+  };
+  return { legend, top: rows * 20 };
 }
 
 /** Calls `first` when the figure comes near to what is seen: charts far down the page cost nothing until then. */
@@ -57,8 +97,8 @@ export function whenNear(figure: HTMLElement, first: () => void): void {
 function framed(option: EChartsCoreOption): EChartsCoreOption {
   const colours = palette();
   return {
-    animation: !still.matches && option.animation !== false,
-    animationDuration: 150,
+    // What is drawn anew with every step must not be in motion all the time.
+    animation: false,
     textStyle: { fontFamily: getComputedStyle(document.body).fontFamily, color: colours.text },
     ...option,
   };
@@ -128,52 +168,43 @@ export function short(value: number | null | undefined): string {
   return value.toLocaleString("en", { maximumSignificantDigits: 4 });
 }
 
-/** Offers `parts` as a file. */
-export function download(name: string, type: string, parts: BlobPart[]): void {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob(parts, { type }));
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-}
-
-function save(figure: HTMLElement, instance: EChartsType, kind: string): void {
+async function save(figure: HTMLElement, instance: EChartsType, kind: string): Promise<void> {
   const name = `${figure.dataset.name ?? "chart"}.${kind}`;
   if (kind === "csv") {
     const rows = csv(figure, instance);
     download(name, "text/csv", [rows]);
     return;
   }
-  const { width, height } = { width: instance.getWidth(), height: instance.getHeight() };
+  if (kind === "svg") echarts.use((await import("./svg")).SVGRenderer);
   const holder = document.createElement("div");
-  const copy = echarts.init(holder, null, { renderer: kind === "svg" ? "svg" : "canvas", width, height, devicePixelRatio: 2 });
-  const option = instance.getOption() as EChartsCoreOption;
-  copy.setOption({ ...option, animation: false, backgroundColor: palette().surface });
+  const size = { width: instance.getWidth(), height: instance.getHeight() };
+  const copy = echarts.init(holder, null, { renderer: kind === "svg" ? "svg" : "canvas", devicePixelRatio: 2, ...size });
+  copy.setOption({ ...(instance.getOption() as EChartsCoreOption), animation: false, backgroundColor: palette().surface });
   const address = copy.getDataURL({ type: kind === "svg" ? "svg" : "png", pixelRatio: 2 });
-  const comma = address.indexOf(",");
-  const head = address.slice(0, comma);
-  const body = address.slice(comma + 1);
-  const bytes = head.includes("base64") ? Uint8Array.from(atob(body), (c) => c.charCodeAt(0)) : decodeURIComponent(body);
-  download(name, kind === "svg" ? "image/svg+xml" : "image/png", [bytes]);
   copy.dispose();
+  const comma = address.indexOf(",");
+  const body = address.slice(comma + 1);
+  const bytes = address.slice(0, comma).includes("base64") ? Uint8Array.from(atob(body), (c) => c.charCodeAt(0)) : decodeURIComponent(body);
+  download(name, kind === "svg" ? "image/svg+xml" : "image/png", [bytes]);
 }
 
-/** Series of points (x, y) as columns beside their common x. */
+/** Series of points (x, y) as columns beside their common x: `values` where they are drawn otherwise than they are. */
 function csv(figure: HTMLElement, instance: EChartsType): string {
-  const option = instance.getOption() as { series?: { name?: string; data?: unknown[] }[] };
+  const option = instance.getOption() as { series?: { name?: string; data?: unknown[]; values?: unknown[] }[] };
   const series = (option.series ?? []).filter((one) => one.name && Array.isArray(one.data));
-  const rows = new Map<number, (number | null)[]>();
+  const rows = new Map<string | number, (number | null)[]>();
   series.forEach((one, column) => {
-    for (const point of one.data ?? []) {
+    for (const point of one.values ?? one.data ?? []) {
       if (!Array.isArray(point)) continue;
-      const x = Number(point[0]);
+      const x = point[0] as string | number;
       const row = rows.get(x) ?? new Array(series.length).fill(null);
       row[column] = point[1] as number | null;
       rows.set(x, row);
     }
   });
-  const cell = (text: string) => `"${text.replaceAll('"', '""')}"`;
-  const head = [figure.dataset.x ?? "step", ...series.map((one) => one.name ?? "")].map(cell).join(",");
-  const body = [...rows].sort(([one], [other]) => one - other).map(([x, values]) => [x, ...values.map((v) => v ?? "")].join(","));
+  const head = csvLine([figure.dataset.x ?? "step", ...series.map((one) => one.name ?? "")]);
+  const order = ([one]: [string | number, unknown], [other]: [string | number, unknown]) =>
+    typeof one === "number" && typeof other === "number" ? one - other : 0;
+  const body = [...rows].sort(order).map(([x, values]) => csvLine([x, ...values]));
   return [head, ...body].join("\n") + "\n";
 }

@@ -5,7 +5,8 @@ export function startCopying(): void {
     const button = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-copy]") : null;
     const source = button && document.getElementById(button.dataset.copy ?? "");
     if (!button || !source) return;
-    const before = button.textContent;
+    button.dataset.label ??= button.textContent ?? "";
+    const { label } = button.dataset;
     try {
       await navigator.clipboard.writeText(source.textContent ?? "");
       button.textContent = "Copied";
@@ -13,6 +14,6 @@ export function startCopying(): void {
       getSelection()?.selectAllChildren(source);
       button.textContent = "Selected";
     }
-    setTimeout(() => (button.textContent = before), 1500);
+    setTimeout(() => (button.textContent = label ?? ""), 1500);
   });
 }

@@ -9,12 +9,21 @@ export interface RunEvent {
 }
 
 const kinds = ["created", "step_started", "step_finished", "planned", "state", "renamed"];
+/** Milliseconds until a stream is tried again that the server refused: browsers themselves only come back to one that broke off. */
+const again = 15_000;
 
-/** Calls `happened` with new events of `run` after number `last`, at most once each `pause` milliseconds. */
-export function watch(run: string, last: number, happened: (events: RunEvent[]) => void, pause = 500): void {
+const isOver = (event: RunEvent): boolean =>
+  event.kind === "state" && ["completed", "failed", "cancelled"].includes(String(event.data.state));
+
+/**
+ * Calls `happened` with new events of `run` after number `last`, at most once each `pause` milliseconds, until the run is
+ * over or the function that is returned is called.
+ */
+export function watch(run: string, last: number, happened: (events: RunEvent[]) => void, pause = 500): () => void {
   let source: EventSource | undefined;
   let waiting: RunEvent[] = [];
   let timer: ReturnType<typeof setTimeout> | undefined;
+  let retry: ReturnType<typeof setTimeout> | undefined;
   let over = false;
   const flush = () => {
     timer = undefined;
@@ -27,22 +36,36 @@ export function watch(run: string, last: number, happened: (events: RunEvent[]) 
     last = event.number;
     waiting.push(event);
     timer ??= setTimeout(flush, pause);
+    if (!isOver(event)) return;
+    over = true;
+    close();
+  };
+  const close = () => {
+    clearTimeout(retry);
+    source?.close();
+    source = undefined;
   };
   const open = () => {
     if (over || source || document.hidden) return;
     source = new EventSource(`/api/v1/runs/${run}/events?after=${last}`);
     for (const kind of kinds) source.addEventListener(kind, hear);
-    // A stream that ended for good (204: the run is over) is left closed by the browser.
     source.addEventListener("error", () => {
-      if (source?.readyState === EventSource.CLOSED) over = true;
+      if (source?.readyState !== EventSource.CLOSED) return;
+      close();
+      retry = setTimeout(open, again);
     });
   };
-  const close = () => {
-    source?.close();
-    source = undefined;
-  };
-  document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
+  const look = () => (document.hidden ? close() : open());
+  document.addEventListener("visibilitychange", look);
   addEventListener("pagehide", close);
   addEventListener("pageshow", open);
   open();
+  return () => {
+    over = true;
+    clearTimeout(timer);
+    close();
+    document.removeEventListener("visibilitychange", look);
+    removeEventListener("pagehide", close);
+    removeEventListener("pageshow", open);
+  };
 }

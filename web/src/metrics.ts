@@ -16,6 +16,13 @@ interface Answer {
   next?: number;
 }
 
+/** Steps are means over 4, 16, … of them: the least level at which `steps` of them are no more than `points`. */
+export function levelFor(steps: number, points: number): number {
+  let level = 0;
+  while (level < 8 && Math.ceil(steps / 4 ** level) > points) level += 1;
+  return level;
+}
+
 /** The run's own curve, beside those of its members. */
 export const whole = "";
 
@@ -27,7 +34,7 @@ export class Metrics {
 
   constructor(
     private readonly run: string,
-    private readonly level: number,
+    readonly level: number,
   ) {}
 
   /** Takes in `rows`, whose values are those of `names`. */
@@ -61,16 +68,27 @@ export class Metrics {
 
   /** Gets the members' curves of `names`, once. */
   async loadMembers(names: string[]): Promise<void> {
+    await this.load(names, 0, Math.max(0, this.last), (row) => row.member_id !== null);
+  }
+
+  /** Gets all curves of `names` from step `from` to step `to`, once. */
+  async loadRange(names: string[], from: number, to: number): Promise<void> {
+    await this.load(names, from, to, () => true);
+  }
+
+  private async load(names: string[], from: number, to: number, wanted: (row: MetricRow) => boolean): Promise<void> {
     const missing = names.filter((name) => !this.loaded.has(name));
     if (missing.length === 0) return;
     for (const name of missing) this.loaded.add(name);
-    let from = 0;
-    for (;;) {
-      const query = new URLSearchParams({ metrics: missing.join(","), level: String(this.level), from: String(from), to: String(Math.max(0, this.last)) });
-      const answer = await get<Answer>(`/api/v1/runs/${this.run}/metrics?${query}`);
-      this.add(answer.metrics, answer.rows.filter((row) => row.member_id !== null));
-      if (answer.next === undefined) return;
-      from = answer.next;
+    let next: number | undefined = from;
+    while (next !== undefined) {
+      const query = new URLSearchParams({ metrics: missing.join(","), level: String(this.level), from: String(next), to: String(to) });
+      const answer: Answer = await get<Answer>(`/api/v1/runs/${this.run}/metrics?${query}`).catch((error: unknown) => {
+        for (const name of missing) this.loaded.delete(name);
+        throw error;
+      });
+      this.add(answer.metrics, answer.rows.filter(wanted));
+      next = answer.next;
     }
   }
 

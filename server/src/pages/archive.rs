@@ -175,7 +175,8 @@ pub(crate) async fn show_archive(
         map.grid.range = ends;
     }
     let open = tile.map(|tile| opened(&maps, tile, axes)).unwrap_or_default();
-    let growth = list::growth(db, *id, stride(run.run().step, POINTS)).await?;
+    let stride = stride(run.run().step, POINTS);
+    let growth = list::growth(db, *id, stride).await?;
     let recent = list::Window {
         limit: 50,
         after: None,
@@ -188,7 +189,7 @@ pub(crate) async fn show_archive(
         y,
         colour,
         step: asked.step,
-        figures: vec![growth_of(&growth)],
+        figures: view.news(vec![growth_of(&growth)], stride),
         growth,
         maps,
         tile,

@@ -10,9 +10,11 @@ use uuid::Uuid;
 
 use super::{
     figure::{Colour, Figure, Series, Style},
+    filters::Filters,
     layout::{Layout, Section, Tab},
     run_frame::RunFrame,
-    scale::{MEMBERS, POINTS, stride},
+    scale::{MEMBERS, POINTS},
+    steps::Steps,
     view::View,
 };
 use crate::{api::Api, problem::Problem};
@@ -25,6 +27,8 @@ struct ArmsRacePage {
     run: RunFrame,
     /// Ratings stand for every so many steps, and for the last.
     stride: u32,
+    /// The steps that are shown.
+    steps: Steps,
     members: Vec<MemberName>,
     ratings: Vec<RatingPoint>,
     outcomes: Vec<MatchupOutcomes>,
@@ -50,13 +54,14 @@ pub(crate) async fn show_arms_race(
     view: View,
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
+    steps: Filters<Steps>,
 ) -> Result<HttpResponse, Problem> {
     let db = api.store.pool();
     let run = RunFrame::load(db, *id, Tab::ArmsRace).await?;
-    let stride = stride(run.run().step, POINTS);
+    let stretch = steps.0.of_run(run.run().step, POINTS)?;
     let members = list::member_names(db, *id, MEMBERS).await?;
-    let ratings = list::rating_history(db, *id, None, stride).await?;
-    let outcomes = list::matchup_outcomes(db, *id, stride).await?;
+    let ratings = list::rating_history(db, *id, None, stretch).await?;
+    let outcomes = list::matchup_outcomes(db, *id, stretch).await?;
     let mut figures: Vec<Figure> = roles(&ratings)
         .into_iter()
         .map(|role| ratings_of(&role, &members, &ratings))
@@ -65,12 +70,13 @@ pub(crate) async fn show_arms_race(
     view.show(&ArmsRacePage {
         layout: view.layout(format!("Arms race · {}", run.run().name), Section::Runs),
         run,
-        stride,
+        stride: stretch.width,
+        steps: steps.0,
         members,
         ratings,
         lead: lead(&outcomes),
         outcomes,
-        figures,
+        figures: view.news(figures, stretch.width),
     })
 }
 

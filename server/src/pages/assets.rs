@@ -15,6 +15,8 @@ struct Asset {
     name: &'static str,
     /// What templates call it; empty for what only other files name.
     entry: &'static str,
+    /// Files that a script imports, and that those import.
+    needs: &'static [&'static str],
     content_type: &'static str,
     plain: &'static [u8],
     brotli: &'static [u8],
@@ -28,6 +30,13 @@ pub(super) fn address_of(entry: &str) -> String {
     let found = ASSETS.iter().find(|asset| asset.entry == entry);
     debug_assert!(found.is_some(), "web/ has no {entry}");
     format!("/assets/{}", found.map_or(entry, |asset| asset.name))
+}
+
+/// The addresses of what the script that templates call `entry` imports.
+pub(super) fn needs_of(entry: &str) -> Vec<String> {
+    let found = ASSETS.iter().find(|asset| asset.entry == entry);
+    let needs = found.map(|asset| asset.needs).unwrap_or_default();
+    needs.iter().map(|name| format!("/assets/{name}")).collect()
 }
 
 /// A file by its name.
@@ -85,5 +94,11 @@ mod tests {
         for entry in ["main.css", "noscript.css", "app.js", "login.js"] {
             assert_ne!(address_of(entry), format!("/assets/{entry}"));
         }
+        let files: Vec<String> = ASSETS.iter().map(|asset| format!("/assets/{}", asset.name)).collect();
+        let needed = needs_of("run.js");
+        assert!(
+            !needed.is_empty() && needed.iter().all(|address| files.contains(address)),
+            "{needed:?}"
+        );
     }
 }

@@ -28,6 +28,10 @@ pub(crate) struct Figure {
     pub(crate) level: Option<f64>,
     /// The curves.
     pub(crate) series: Vec<Series>,
+    /// The x from which on points are sent; all are where there is none. Whoever has the earlier ones keeps them.
+    pub(crate) from: Option<f64>,
+    /// Steps that a point stands for; with more than one, a part of the steps may be asked for by `from` and `to`.
+    pub(crate) width: u32,
 }
 
 /// How a curve is drawn.
@@ -99,15 +103,32 @@ impl Figure {
 
     /// What the page's script draws from.
     pub(crate) fn island(figures: &[Self]) -> String {
-        super::island::island(&figures)
+        let sent: Vec<Self> = figures.iter().map(Self::sent).collect();
+        super::island::island(&sent)
+    }
+
+    /// It without the points that are not sent.
+    fn sent(&self) -> Self {
+        let from = self.from.unwrap_or(f64::NEG_INFINITY);
+        let sent = |series: &Series| Series {
+            points: series.points.iter().filter(|(x, _)| *x >= from).copied().collect(),
+            band: series.band.iter().filter(|(x, _, _)| *x >= from).copied().collect(),
+            ..series.clone()
+        };
+        Self {
+            series: self.series.iter().map(sent).collect(),
+            ..self.clone()
+        }
     }
 
     /// Its values, a row for each x.
     pub(crate) fn rows(&self) -> Vec<Row> {
+        let from = self.from.unwrap_or(f64::NEG_INFINITY);
         let mut places: Vec<f64> = self
             .series
             .iter()
             .flat_map(|series| series.points.iter().map(|(x, _)| *x))
+            .filter(|x| *x >= from)
             .collect();
         places.sort_by(f64::total_cmp);
         places.dedup();
@@ -165,6 +186,17 @@ mod tests {
                 row("1", ["", "3"]),
                 row("2", ["", ""])
             ]
+        );
+        let news = Figure {
+            from: Some(2.0),
+            ..figure
+        };
+        assert_eq!(news.rows().len(), 1, "earlier rows are not sent again");
+        assert!(!news.is_empty(), "a chart that has points stays a chart");
+        let sent = Figure::island(&[news]);
+        assert!(
+            sent.contains(r#""points":[[2.0,null]]"#) && sent.contains(r#""points":[]"#),
+            "{sent}"
         );
     }
 }

@@ -79,6 +79,12 @@ pub(crate) fn value(value: &f64) -> String {
     }
 }
 
+/// A text cut at its backticks: each piece, and whether it stood between two of them.
+pub(crate) fn pieces(text: &str) -> Vec<(bool, &str)> {
+    let cut = text.split('`').enumerate();
+    cut.map(|(place, piece)| (place % 2 == 1, piece)).collect()
+}
+
 /// A share of 1 as per cent.
 pub(crate) fn percent(share: &f64) -> String {
     if share.is_finite() {

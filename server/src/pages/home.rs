@@ -10,11 +10,9 @@ use lyceum_store::{
     list::{self, Backlog, Order, Pace, Run, RunFilter, Window, Worker, WorkerFilter},
 };
 use serde::Serialize;
-use serde_json::json;
 use sqlx::PgPool;
 
 use super::{
-    island::island,
     layout::{Layout, Section},
     run_now::{eta, rate},
     view::View,
@@ -103,35 +101,11 @@ struct HomePage {
     now: Now,
 }
 
-impl HomePage {
-    /// The runs that the script follows.
-    fn data(&self) -> String {
-        let followed = self.now.running.iter().take(3);
-        let followed = followed.map(|one| json!({"run": one.run.id, "last_event": one.run.last_event}));
-        island(&followed.collect::<Vec<_>>())
-    }
-}
-
 /// What is going on.
 #[get("/")]
 pub(crate) async fn show_home(view: View, api: web::Data<Api>) -> Result<HttpResponse, Problem> {
     view.show(&HomePage {
         layout: view.layout("Now", Section::Home),
-        now: Now::load(api.store.pool()).await?,
-    })
-}
-
-#[derive(Template, Serialize)]
-#[template(path = "home/now.html")]
-struct HomeNowPart {
-    #[serde(flatten)]
-    now: Now,
-}
-
-/// The part of it that changes.
-#[get("/now")]
-pub(crate) async fn show_home_now(view: View, api: web::Data<Api>) -> Result<HttpResponse, Problem> {
-    view.show(&HomeNowPart {
         now: Now::load(api.store.pool()).await?,
     })
 }

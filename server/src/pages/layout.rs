@@ -4,7 +4,10 @@ use actix_web::{HttpRequest, http::header::ACCEPT};
 use lyceum_store::token::Scope;
 use uuid::Uuid;
 
-use super::{assets::address_of, view::View};
+use super::{
+    assets::{address_of, needs_of},
+    view::View,
+};
 
 /// Parts of the lab, as the navigation at the top has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +107,12 @@ impl Assets {
     #[expect(clippy::unused_self, reason = "templates call it on a value")]
     pub(crate) fn file(&self, entry: &str) -> String {
         address_of(entry)
+    }
+
+    /// The addresses of what that script imports.
+    #[expect(clippy::unused_self, reason = "templates call it on a value")]
+    pub(crate) fn needs(&self, entry: &str) -> Vec<String> {
+        needs_of(entry)
     }
 }
 

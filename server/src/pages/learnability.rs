@@ -14,11 +14,13 @@ use uuid::Uuid;
 use super::{
     curves::level_for,
     figure::{Colour, Figure, Series, Style},
+    filters::Filters,
     inert::{Excerpt, SHOWN_IN_LIST, excerpt},
     layout::{Layout, Section, Tab},
     population::names,
     run_frame::RunFrame,
-    scale::{MEMBERS, POINTS, stride},
+    scale::{MEMBERS, POINTS},
+    steps::Steps,
     view::View,
 };
 use crate::{api::Api, problem::Problem};
@@ -57,6 +59,8 @@ struct LearnabilityPage {
     #[serde(skip)]
     layout: Layout,
     run: RunFrame,
+    /// The steps that are shown.
+    steps: Steps,
     /// Steps of a bar.
     width: u32,
     /// Problems by step and band: band 0 was solved by no attempt, the last by all.
@@ -75,14 +79,18 @@ pub(crate) async fn show_learnability(
     view: View,
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
+    steps: Filters<Steps>,
 ) -> Result<HttpResponse, Problem> {
     let db = api.store.pool();
     let run = RunFrame::load(db, *id, Tab::Learnability).await?;
-    let width = stride(run.run().step, BARS);
-    let bands = list::solve_bands(db, *id, width, BANDS).await?;
+    let stretch = steps.0.of_run(run.run().step, BARS)?;
+    let width = stretch.width;
+    let bands = list::solve_bands(db, *id, stretch, BANDS).await?;
     let query = MetricsQuery {
         run_alone: true,
-        level: level_for(run.run().step, POINTS),
+        from: stretch.from,
+        to: steps.0.to,
+        level: level_for(steps.0.length(run.run().step), POINTS),
         limit: 4 * POINTS,
         ..MetricsQuery::default()
     };
@@ -118,7 +126,8 @@ pub(crate) async fn show_learnability(
         no_signal: no_signal(&bands),
         looked_at: candidates.len(),
         suspects: suspects(candidates, &names),
-        figures,
+        figures: view.news(figures, width),
+        steps: steps.0,
         width,
         bands,
         run,

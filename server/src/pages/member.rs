@@ -14,10 +14,12 @@ use uuid::Uuid;
 use super::{
     arms_race::colour_of,
     figure::{Figure, Series, Style},
+    filters::Filters,
     layout::{Layout, Section, Tab},
     population::{Link, lcb_k, names, parents},
     run_frame::RunFrame,
-    scale::{MEMBERS, POINTS, stride},
+    scale::{MEMBERS, POINTS},
+    steps::Steps,
     view::View,
 };
 use crate::{api::Api, problem::Problem};
@@ -49,6 +51,8 @@ struct MemberPage {
     names: HashMap<Uuid, String>,
     #[serde(skip)]
     figures: Vec<Figure>,
+    #[serde(skip)]
+    steps: Steps,
 }
 
 impl MemberPage {
@@ -63,6 +67,7 @@ pub(crate) async fn show_member(
     view: View,
     api: web::Data<Api>,
     place: web::Path<(ExecutionId, MemberId)>,
+    steps: Filters<Steps>,
 ) -> Result<HttpResponse, Problem> {
     let (id, member_id) = place.into_inner();
     let db = api.store.pool();
@@ -75,7 +80,8 @@ pub(crate) async fn show_member(
         after: None,
         order: list::Order::Newest,
     };
-    let ratings = list::rating_history(db, id, Some(&[member_id]), stride(run.run().step, POINTS)).await?;
+    let stretch = steps.0.of_run(run.run().step, POINTS)?;
+    let ratings = list::rating_history(db, id, Some(&[member_id]), stretch).await?;
     let proposed = ProblemFilter {
         proposer: Some(member_id),
         ..ProblemFilter::default()
@@ -100,7 +106,8 @@ pub(crate) async fn show_member(
             .items,
         benchmarks: list::benchmark_results(db, &measured, &window).await?.items,
         attempts: list::attempts(db, id, &answered, &window).await?.items,
-        figures: figures(&ratings),
+        steps: steps.0,
+        figures: view.news(figures(&ratings), stretch.width),
         lcb_k: lcb_k(&run),
         ratings,
         names,

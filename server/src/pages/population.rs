@@ -100,7 +100,13 @@ pub(crate) async fn show_population(
         .filter(|member| !alive_only || member.died_step.is_none())
         .map(|member| MemberId(member.id))
         .collect();
-    let history = list::rating_history(db, *id, Some(&shown), stride(run.run().step, HISTORY)).await?;
+    let history = list::rating_history(
+        db,
+        *id,
+        Some(&shown),
+        list::Stretch::whole(stride(run.run().step, HISTORY)),
+    )
+    .await?;
     let known = Known {
         names: names(list::member_names(db, *id, MEMBERS).await?),
         wins: list::wins(db, *id)

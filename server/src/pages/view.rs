@@ -10,10 +10,14 @@ use serde::Serialize;
 use std::future::{Ready, ready};
 
 use super::{
+    figure::Figure,
     layout::{Layout, Section, accepts, theme_of},
     suffix::AsJson,
 };
 use crate::{access::Caller, api::Answer, problem::Problem};
+
+/// The step from which on a page's charts are wanted: who follows a run has the points before it.
+const FROM_STEP: &str = "lyceum-from-step";
 
 /// A look at a page.
 #[derive(Clone, Debug)]
@@ -62,13 +66,26 @@ impl View {
         let headers = response.headers_mut();
         headers.insert(
             VARY,
-            actix_web::http::header::HeaderValue::from_static("accept, cookie"),
+            actix_web::http::header::HeaderValue::from_static("accept, cookie, lyceum-from-step"),
         );
         headers.insert(
             CACHE_CONTROL,
             actix_web::http::header::HeaderValue::from_static("private, no-cache"),
         );
         Ok(response)
+    }
+
+    /// Charts over steps, without the points that who looks already has. A point that stands for `width` steps is sent again
+    /// while there are more of them.
+    pub(super) fn news(&self, figures: Vec<Figure>, width: u32) -> Vec<Figure> {
+        let asked = self.request.headers().get(FROM_STEP);
+        let from = asked
+            .and_then(|value| value.to_str().ok()?.parse::<u32>().ok())
+            .map(|step| f64::from(step - step % width.max(1)));
+        figures
+            .into_iter()
+            .map(|figure| Figure { from, width, ..figure })
+            .collect()
     }
 
     /// The request that was made.

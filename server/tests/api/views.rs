@@ -2,7 +2,7 @@
 
 use lyceum_core::id::ExecutionId;
 use lyceum_store::{
-    list::{self, CrossPlayFilter, Order, StandingFilter, Window},
+    list::{self, CrossPlayFilter, Order, StandingFilter, Stretch, Window},
     token::Scope,
 };
 use parquet::{
@@ -478,20 +478,28 @@ async fn views_read_what_was_written() {
         list::children(db, run, made.teacher, 10).await.expect("children").len(),
         1
     );
-    assert_eq!(list::rating_history(db, run, None, 5).await.expect("ratings").len(), 1);
     assert_eq!(
-        list::rating_history(db, run, Some(&[made.student]), 1)
+        list::rating_history(db, run, None, Stretch::whole(5))
+            .await
+            .expect("ratings")
+            .len(),
+        1
+    );
+    assert_eq!(
+        list::rating_history(db, run, Some(&[made.student]), Stretch::whole(1))
             .await
             .expect("ratings"),
         []
     );
-    let outcomes = list::matchup_outcomes(db, run, 4).await.expect("outcomes");
+    let outcomes = list::matchup_outcomes(db, run, Stretch::whole(4))
+        .await
+        .expect("outcomes");
     assert_eq!(
         (outcomes[0].matchups, outcomes[0].teacher_wins, outcomes[0].predicted),
         (1, 0, 0.25)
     );
     // Solve rates of the three valid ones: 0, 1/3 and 2/3.
-    let bands = list::solve_bands(db, run, 1, 4).await.expect("bands");
+    let bands = list::solve_bands(db, run, Stretch::whole(1), 4).await.expect("bands");
     let bands: Vec<(i32, i64)> = bands.iter().map(|band| (band.band, band.problems)).collect();
     assert_eq!(bands, [(0, 1), (2, 1), (3, 1)]);
     assert_eq!(list::candidates(db, run, 10).await.expect("candidates").len(), 3);
@@ -503,6 +511,31 @@ async fn views_read_what_was_written() {
     );
     assert_eq!(list::living_members(db, run).await.expect("members"), 2);
     assert_eq!(list::step_seconds(db, run).await.expect("seconds"), Vec::<f64>::new());
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn a_page_that_follows_a_run_gets_the_points_that_it_lacks() {
+    let server = TestServer::start().await;
+    let made = filled(&server, 6).await;
+    let reader = browser(&server.actor(Scope::Read).await);
+    let address = format!("/runs/{}/arms-race", made.run);
+    let row = r#"<th scope="row">0</th>"#;
+    let whole = reader.get(&address).await.expect(200).text();
+    assert!(whole.contains(row) && !whole.contains("data-grows"));
+    let follower = reader.clone().with("lyceum-from-step", "1");
+    let news = follower.get(&address).await.expect(200).text();
+    assert!(news.contains(r#"data-grows="1""#) && !news.contains(row));
+    assert!(news.contains("class=\"canvas\""), "a chart without news stays a chart");
+    // A header that is no step is none.
+    let odd = reader.clone().with("lyceum-from-step", "-1");
+    assert!(odd.get(&address).await.expect(200).text().contains(row));
+    for view in ["arms-race", "learnability"] {
+        let part = async |steps: &str| reader.get(&format!("/runs/{}/{view}?{steps}", made.run)).await;
+        part("from=0&to=0").await.expect(200);
+        assert!(!part("from=7").await.expect(200).text().contains(row));
+        part("from=2&to=1").await.expect(400);
+    }
     server.stop().await;
 }
 

@@ -1,4 +1,6 @@
 // The map's time: moving the slider shows the archive as it was, without leaving the page.
+import { onNews } from "../news";
+import { pageAt, take } from "../page";
 import { say } from "../say";
 
 const form = document.querySelector<HTMLFormElement>("#scrubber");
@@ -11,11 +13,9 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 async function show(address: string): Promise<void> {
   latest?.abort();
   latest = new AbortController();
-  const response = await fetch(address, { headers: { accept: "text/html" }, signal: latest.signal });
-  if (!response.ok) throw new Error(response.statusText);
-  const page = new DOMParser().parseFromString(await response.text(), "text/html");
-  const maps = page.querySelector("#maps");
-  if (maps) document.querySelector("#maps")?.replaceWith(document.adoptNode(maps));
+  const page = await pageAt(address, {}, latest.signal);
+  if (!page) throw new Error("the server has no such map");
+  take(page, "maps");
   history.replaceState(null, "", address);
 }
 
@@ -23,6 +23,8 @@ function changed(): void {
   if (!form) return;
   const fields = new URLSearchParams(new FormData(form) as unknown as Record<string, string>);
   for (const [name, value] of [...fields]) if (value === "") fields.delete(name);
+  // Who looks at the newest goes on doing so as steps end.
+  if (slider?.value === slider?.max) fields.delete("step");
   show(`${location.pathname}?${fields}`).catch((error: Error) => {
     if (error.name !== "AbortError") say("The map could not be loaded.", true);
   });
@@ -34,3 +36,11 @@ slider?.addEventListener("input", () => {
   timer = setTimeout(changed, 60);
 });
 for (const choice of form?.querySelectorAll("select") ?? []) choice.addEventListener("change", changed);
+onNews((page) => {
+  const last = page.querySelector<HTMLInputElement>("#step")?.max;
+  if (!slider || last === undefined) return;
+  const isNewest = slider.value === slider.max;
+  slider.max = last;
+  if (isNewest) slider.value = last;
+  if (shown) shown.value = slider.value;
+});

@@ -1,12 +1,17 @@
 // Draws the charts of a page from the data that it came with: `server/src/pages/figure.rs` says what stands in it.
 import { CustomChart } from "echarts/charts";
-import { LegendComponent, MarkLineComponent } from "echarts/components";
+import { MarkLineComponent } from "echarts/components";
 import type { CustomSeriesRenderItemAPI, CustomSeriesRenderItemParams } from "echarts/types/dist/shared";
-import { type TipLine, axis, draw, echarts, short, tip, tooltip, whenNear } from "../chart";
+import { type Chart, type TipLine, axis, draw, echarts, legendOf, short, tip, tooltip, whenNear } from "../chart";
+import { smooth } from "../curve";
 import { island } from "../island";
+import { onNews } from "../news";
+import { pageAt } from "../page";
 import { type Palette, faint } from "../palette";
+import { say } from "../say";
+import { settings, showRange, startSettings } from "../settings";
 
-echarts.use([CustomChart, LegendComponent, MarkLineComponent]);
+echarts.use([CustomChart, MarkLineComponent]);
 
 type Style = "line" | "faint" | "bold" | "dashed" | "stacked";
 type Colour = "next" | "teacher" | "student" | "muted" | "good";
@@ -28,6 +33,10 @@ interface Figure {
   range: [number, number] | null;
   level: number | null;
   series: Series[];
+  /** The x from which on the points stand here; all do where there is none. */
+  from: number | null;
+  /** Steps that a point stands for. */
+  width: number;
 }
 
 const widths: Record<Style, number> = { line: 1.5, faint: 1, bold: 3, dashed: 1.5, stacked: 0 };
@@ -66,13 +75,24 @@ function band(series: Series, colour: string): Record<string, unknown> {
   };
 }
 
+const isStacked = (figure: Figure): boolean => figure.series[0]?.style === "stacked";
+/** Whether its curves run over steps, which can be smoothed and on a log scale. */
+const isOverSteps = (figure: Figure): boolean => !figure.labels && !isStacked(figure);
+const isShown = (x: number): boolean => x >= (settings.from ?? x) && x <= (settings.to ?? x);
+
 function line(figure: Figure, series: Series, colour: string): Record<string, unknown> {
   const stacked = series.style === "stacked";
+  const curve = isOverSteps(figure) ? smooth(series.points, settings.smoothing) : series.points;
+  const positive = (y: number | null) => (isOverSteps(figure) && settings.log && y !== null && y <= 0 ? null : y);
+  // Names as x instead of numbers: ECharts stacks by place, and steps that are not shown have none.
+  const places = stacked ? curve.filter(([x]) => isShown(x)) : curve;
+  const at = (x: number): string | number => figure.labels?.[x] ?? (stacked ? String(x) : x);
   return {
     type: "line",
     name: series.name,
-    data: figure.labels ? series.points.map(([, y]) => y) : series.points,
-    showSymbol: series.points.length < 3 || figure.labels !== undefined,
+    data: places.map(([x, y]) => [at(x), positive(y)]),
+    values: series.points.map(([x, y]) => [figure.labels?.[x] ?? x, y]),
+    symbol: series.points.length < 3 || figure.labels !== undefined ? "circle" : "none",
     symbolSize: 5,
     connectNulls: false,
     color: colour,
@@ -82,7 +102,7 @@ function line(figure: Figure, series: Series, colour: string): Record<string, un
       type: series.style === "dashed" ? "dashed" : "solid",
       opacity: series.style === "faint" ? 0.55 : 1,
     },
-    ...(stacked && { stack: "whole", areaStyle: { color: faint(colour, series.strength ?? 1) }, symbol: "none", step: "end" }),
+    ...(stacked && { stack: "whole", areaStyle: { color: faint(colour, series.strength ?? 1) }, color: faint(colour, series.strength ?? 1), symbol: "roundRect", showSymbol: false, step: "end" }),
     emphasis: { focus: stacked ? "none" : "series" },
   };
 }
@@ -109,15 +129,15 @@ function hovered(figure: Figure, all: Hovered[]): HTMLElement {
   return tip(`${figure.x} ${all[0]?.axisValue ?? ""}`.trim(), lines);
 }
 
-function option(figure: Figure, colours: Palette): Record<string, unknown> {
+function option(figure: Figure, colours: Palette, width: number): Record<string, unknown> {
   const chosen = coloured(figure, colours);
-  const stacked = figure.series[0]?.style === "stacked";
   const named = figure.series.filter((series) => series.style !== "faint").map((series) => series.name);
-  const legend = named.length > 1 && named.length <= namesInLegend;
+  const hasLegend = named.length > 1 && named.length <= namesInLegend;
+  const { legend, top } = legendOf(colours, named, width);
   // Stacking goes by place, so its x is a list of names; elsewhere steps keep their distances.
-  const names = figure.labels ?? (stacked ? (figure.series[0]?.points ?? []).map(([x]) => String(x)) : undefined);
-  const drawn = stacked ? { ...figure, labels: names ?? [] } : figure;
-  const curves = figure.series.map((series, index) => line(drawn, series, chosen[index] ?? colours.accent));
+  const names = figure.labels ?? (isStacked(figure) ? stackedPlaces(figure) : undefined);
+  const log = settings.log && isOverSteps(figure);
+  const curves = figure.series.map((series, index) => line(figure, series, chosen[index] ?? colours.accent));
   const level = {
     silent: true,
     symbol: "none",
@@ -126,24 +146,24 @@ function option(figure: Figure, colours: Palette): Record<string, unknown> {
     data: [{ yAxis: figure.level }],
   };
   return {
-    aria: { enabled: true },
-    grid: { left: 8, right: 16, top: legend ? 44 : 26, bottom: 8, containLabel: true },
-    legend: { show: legend, data: named, top: 0, type: "scroll", textStyle: { color: colours.text } },
+    grid: { left: 8, right: 16, top: hasLegend ? top + 26 : 26, bottom: 8, containLabel: true },
+    legend: { ...legend, show: hasLegend },
     xAxis: axis(colours, {
       type: names ? "category" : "value",
-      ...(names ? { data: names, boundaryGap: false } : { min: "dataMin", max: "dataMax" }),
+      ...(names ? { data: names, boundaryGap: false } : { min: settings.from ?? "dataMin", max: settings.to ?? "dataMax" }),
       minInterval: 1,
       splitLine: { show: false },
+      axisLabel: { color: colours.muted, hideOverlap: true },
       axisPointer: { show: true },
     }),
     yAxis: axis(colours, {
-      type: "value",
+      type: log ? "log" : "value",
       name: figure.y,
       nameTextStyle: { color: colours.muted, align: "left" },
       scale: figure.range === null,
-      ...(figure.range && { min: figure.range[0], max: figure.range[1] }),
+      axisLabel: { color: colours.muted, formatter: short },
+      ...(figure.range && !log && { min: figure.range[0], max: figure.range[1] }),
     }),
-    dataZoom: [{ type: "inside", filterMode: "none", zoomOnMouseWheel: "ctrl", moveOnMouseMove: false, disabled: !!figure.labels }],
     tooltip: tooltip(colours, { trigger: "axis", formatter: (all: Hovered[]) => hovered(figure, all) }),
     series: [
       ...figure.series.flatMap((series, index) => (series.band?.length ? [band(series, chosen[index] ?? colours.accent)] : [])),
@@ -152,7 +172,88 @@ function option(figure: Figure, colours: Palette): Record<string, unknown> {
   };
 }
 
-for (const figure of island<Figure[]>("figures")) {
-  const element = document.getElementById(figure.id);
-  if (element) whenNear(element, () => void draw(element, (colours) => option(figure, colours)));
+const stackedPlaces = (figure: Figure): string[] =>
+  (figure.series[0]?.points ?? []).filter(([x]) => isShown(x)).map(([x]) => String(x));
+
+const figures = new Map(island<Figure[]>("figures").map((figure) => [figure.id, figure]));
+/** The figures of the steps that are zoomed into, where they have finer steps than the page came with. */
+let fine = new Map<string, Figure>();
+const drawn = new Map<string, Chart>();
+const known = (id: string): Figure => fine.get(id) ?? figures.get(id)!;
+
+/** Gets the steps that are zoomed into, where a point of the page stands for several. */
+async function refine(): Promise<void> {
+  const isWhole = settings.from === undefined && settings.to === undefined;
+  const isCoarse = [...figures.values()].some((figure) => figure.width > 1);
+  if (isWhole || !isCoarse || !document.querySelector("#curves")) {
+    fine = new Map();
+    return;
+  }
+  const range = new URLSearchParams();
+  for (const name of ["from", "to"] as const) if (settings[name] !== undefined) range.set(name, String(settings[name]));
+  const { from, to } = settings;
+  const page = await pageAt(`${location.pathname}?${range}`);
+  if (!page || from !== settings.from || to !== settings.to) return;
+  fine = new Map(island<Figure[]>("figures", page).map((figure) => [figure.id, figure]));
 }
+
+/** `old` with the points of `news` in the place of those from where it begins. */
+function joined(old: Figure | undefined, news: Figure): Figure {
+  const { from } = news;
+  if (!old || from === null) return news;
+  const before = <T extends [number, ...unknown[]]>(points: T[] = []): T[] => points.filter(([x]) => x < from);
+  const series = news.series.map((one, index) => {
+    const earlier = old.series[index];
+    return { ...one, points: [...before(earlier?.points), ...one.points], band: [...before(earlier?.band), ...(one.band ?? [])] };
+  });
+  return { ...news, series };
+}
+
+/** What dragging over a chart chose, as steps. */
+function zoomed(id: string, ends?: [number, number]): void {
+  const figure = figures.has(id) ? known(id) : undefined;
+  if (!ends || !figure) return showRange(undefined, undefined);
+  const places = isStacked(figure) ? stackedPlaces(figure) : undefined;
+  const [first, last] = ends.map((end) => (places ? Number(places[Math.round(end)]) : end)) as [number, number];
+  showRange(Math.floor(first), Math.ceil(last));
+}
+
+function begin(element: HTMLElement, id: string): void {
+  const isOfSteps = !figures.get(id)?.labels;
+  const build = (colours: Palette, width: number) => option(known(id), colours, width);
+  drawn.set(id, draw(element, build, isOfSteps ? (ends) => zoomed(id, ends) : undefined));
+}
+
+const waiting = new WeakSet<Element>();
+
+/** Draws charts that are not drawn yet, once somebody comes near. */
+function beginAll(): void {
+  for (const id of figures.keys()) {
+    const element = document.getElementById(id);
+    if (!element || waiting.has(element)) continue;
+    waiting.add(element);
+    whenNear(element, () => begin(element, id));
+  }
+}
+
+beginAll();
+const redraw = () => drawn.forEach((chart) => chart.redraw());
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+/** Draws with the settings as they are, and then with finer steps where there are some. */
+function changed(): void {
+  redraw();
+  clearTimeout(timer);
+  timer = setTimeout(() => refine().then(redraw, () => say("These steps could not be loaded.", true)), 150);
+}
+
+startSettings(changed);
+onNews((page) => {
+  for (const news of island<Figure[]>("figures", page)) {
+    figures.set(news.id, joined(figures.get(news.id), news));
+  }
+  if (fine.size > 0) changed();
+  else redraw();
+  // Charts that came with the page are in it only after everyone has heard.
+  queueMicrotask(beginAll);
+});

@@ -1,15 +1,13 @@
 // The overview of a run: its curves, and what goes on in it.
-import { LegendComponent, ToolboxComponent } from "echarts/components";
-import { type Chart, type TipLine, axis, draw, echarts, short, tip, tooltip, whenNear } from "../chart";
+import { type Chart, type TipLine, axis, draw, legendOf, short, tip, tooltip, whenNear } from "../chart";
 import { type Point, evenly, mean, smooth } from "../curve";
 import { island } from "../island";
 import { watch } from "../live";
-import { type MetricRow, Metrics } from "../metrics";
+import { type MetricRow, Metrics, levelFor, whole } from "../metrics";
+import { pageAt, take, takePart } from "../page";
 import { type Palette, faint } from "../palette";
-import { replacePart } from "../part";
 import { say } from "../say";
-
-echarts.use([LegendComponent, ToolboxComponent]);
+import { settings, showRange, startSettings } from "../settings";
 
 interface Member {
   id: string;
@@ -41,7 +39,17 @@ const members = new Map(data.members.map((member) => [member.id, member]));
 const metrics = new Metrics(data.run, data.level);
 metrics.add(data.metrics, data.rows);
 
-const settings = { smoothing: 0, log: false, members: true, from: undefined as number | undefined, to: undefined as number | undefined };
+/** Points of a curve of the range that somebody zoomed into. */
+const finePoints = 600;
+
+/** The steps that are zoomed into, where they are finer than what the page came with. */
+let fine: { from: number; to: number; metrics: Metrics } | undefined;
+
+/** A curve as finely as it is known for the steps that are shown. */
+function curve(metric: string, member: string = whole): Point[] {
+  const finer = fine?.metrics.of(metric, member) ?? [];
+  return finer.length > 0 ? finer : metrics.of(metric, member);
+}
 
 interface Line {
   name: string;
@@ -61,7 +69,7 @@ function lines(spec: ChartSpec, colours: Palette): Line[] {
     return spec.metrics.map((metric, index) => ({
       name: metric.replaceAll("_", " "),
       colour: roleColour(metric.split("_")[0] ?? "", colours) ?? colours.series[index % colours.series.length] ?? colours.accent,
-      points: metrics.of(metric),
+      points: curve(metric),
       bold: true,
     }));
   }
@@ -75,11 +83,11 @@ function lines(spec: ChartSpec, colours: Palette): Line[] {
       const member = members.get(id);
       const role = member?.roles.join(" and ") ?? "member";
       const colour = faint(roleColour(role, colours) ?? colours.accent, 0.45);
-      const line = { name: member?.name ?? id.slice(-8), colour, points: metrics.of(metric, id), bold: false };
+      const line = { name: member?.name ?? id.slice(-8), colour, points: curve(metric, id), bold: false };
       byRole.set(role, [...(byRole.get(role) ?? []), line]);
     }
   }
-  const own: Line = { name: "run", colour: colours.accent, points: metrics.of(metric), bold: true };
+  const own: Line = { name: "run", colour: colours.accent, points: curve(metric), bold: true };
   const means = [...byRole].map(([role, thin]) => ({
     name: `mean of ${role}s`,
     colour: roleColour(role, colours) ?? colours.accent,
@@ -95,27 +103,16 @@ function roleColour(role: string, colours: Palette): string | undefined {
   return undefined;
 }
 
-function option(spec: ChartSpec, colours: Palette) {
+function option(spec: ChartSpec, colours: Palette, width: number) {
   const drawn = lines(spec, colours);
   const bold = drawn.filter((line) => line.bold);
+  const { legend, top } = legendOf(colours, bold.map((line) => line.name), width);
   const positive = (value: number | null) => (settings.log && value !== null && value <= 0 ? null : value);
   return {
-    grid: { left: 8, right: 16, top: bold.length > 1 ? 34 : 14, bottom: 6, containLabel: true },
-    legend: {
-      show: bold.length > 1,
-      data: bold.map((line) => line.name),
-      textStyle: { color: colours.text },
-      inactiveColor: colours.muted,
-      top: 0,
-      type: "scroll",
-      pageTextStyle: { color: colours.text },
-      itemWidth: 16,
-      itemHeight: 8,
-    },
-    xAxis: axis(colours, { type: "value", min: settings.from ?? "dataMin", max: settings.to ?? "dataMax", minInterval: 1, splitLine: { show: false } }),
+    grid: { left: 8, right: 16, top: bold.length > 1 ? top + 14 : 14, bottom: 6, containLabel: true },
+    legend: { ...legend, show: bold.length > 1 },
+    xAxis: axis(colours, { type: "value", min: settings.from ?? "dataMin", max: settings.to ?? "dataMax", minInterval: 1, splitLine: { show: false }, axisLabel: { color: colours.muted, hideOverlap: true } }),
     yAxis: axis(colours, { type: settings.log ? "log" : "value", scale: true, axisLabel: { color: colours.muted, formatter: short } }),
-    // Dragging zooms; the select tool is switched on below and its buttons are not shown.
-    toolbox: { show: true, itemSize: 0, feature: { dataZoom: { yAxisIndex: "none", filterMode: "none" } } },
     tooltip: tooltip(colours, {
       trigger: "axis",
       formatter: (hovered: { seriesName: string; seriesIndex: number; color: string; value: Point }[]) => {
@@ -136,13 +133,14 @@ function option(spec: ChartSpec, colours: Palette) {
       type: "line",
       name: line.name,
       data: smooth(line.points, settings.smoothing).map(([step, value]) => [step, positive(value)]),
-      showSymbol: line.points.length < 2,
+      values: line.points,
+      // A legend draws the symbol even where the line has none.
+      symbol: line.points.length < 2 ? "circle" : "none",
       symbolSize: 5,
       itemStyle: { color: line.colour },
       lineStyle: { color: line.colour, width: line.bold ? 2.5 : 1 },
       z: line.bold ? 3 : 2,
       emphasis: { disabled: true },
-      animation: false,
     })),
   };
 }
@@ -150,41 +148,51 @@ function option(spec: ChartSpec, colours: Palette) {
 const drawn = new Map<ChartSpec, { chart: Chart; figure: HTMLElement }>();
 
 function redraw(): void {
-  for (const { chart } of drawn.values()) {
-    chart.redraw();
-    zoomByDragging(chart);
-  }
+  for (const { chart } of drawn.values()) chart.redraw();
 }
 
-function zoomByDragging(chart: Chart): void {
-  chart.instance.dispatchAction({ type: "takeGlobalCursor", key: "dataZoomSelect", dataZoomSelectActive: true });
+/** Metrics of the charts that are drawn. */
+const shown = (): string[] => [...new Set([...drawn.keys()].flatMap((spec) => spec.metrics))];
+
+/** Gets the steps that are zoomed into, if what is there is coarser than it could be. */
+async function refine(): Promise<void> {
+  const from = Math.max(0, settings.from ?? 0);
+  const to = Math.min(settings.to ?? metrics.last, metrics.last);
+  const level = levelFor(to - from + 1, finePoints);
+  if (to < from || level >= data.level) {
+    fine = undefined;
+    return;
+  }
+  if (fine?.from !== from || fine.to !== to) fine = { from, to, metrics: new Metrics(data.run, level) };
+  const asked = fine;
+  await asked.metrics.loadRange(shown(), from, to);
+}
+
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+/** What the form says has changed. */
+function changed(): void {
+  redraw();
+  clearTimeout(timer);
+  timer = setTimeout(() => {
+    const own = [...drawn.keys()].filter((spec) => !spec.parts).flatMap((spec) => spec.metrics);
+    const members = settings.members ? metrics.loadMembers(own) : undefined;
+    Promise.all([members, refine()]).then(redraw, () => say("These steps could not be loaded.", true));
+  }, 100);
 }
 
 function begin(figure: HTMLElement, spec: ChartSpec, group: ChartSpec[]): void {
-  const chart = draw(figure, (colours) => option(spec, colours));
+  const chart = draw(
+    figure,
+    (colours, width) => option(spec, colours, width),
+    (ends) => (ends ? showRange(Math.floor(ends[0]), Math.ceil(ends[1])) : showRange(undefined, undefined)),
+  );
   drawn.set(spec, { chart, figure });
-  zoomByDragging(chart);
-  chart.instance.on("datazoom", (event: unknown) => {
-    const zoom = (event as { batch?: { startValue?: number; endValue?: number }[] }).batch?.[0];
-    if (zoom?.startValue === undefined || zoom.endValue === undefined) return;
-    showRange(Math.floor(zoom.startValue), Math.ceil(zoom.endValue));
-  });
-  chart.instance.getZr().on("dblclick", () => showRange(undefined, undefined));
   figure.querySelector("details")?.addEventListener("toggle", () => fillTable(figure, spec));
   const own = group.filter((one) => !one.parts).flatMap((one) => one.metrics);
-  if (settings.members && own.length > 0) {
-    metrics.loadMembers(own).then(redraw, () => say("The members' curves could not be loaded.", true));
-  }
-}
-
-function showRange(from: number | undefined, to: number | undefined): void {
-  settings.from = from;
-  settings.to = to;
-  for (const [id, value] of [["from", from], ["to", to]] as const) {
-    const field = document.querySelector<HTMLInputElement>(`#${id}`);
-    if (field) field.value = value === undefined ? "" : String(value);
-  }
-  redraw();
+  const members = settings.members && own.length > 0 ? metrics.loadMembers(own) : undefined;
+  if (!members && !fine) return;
+  Promise.all([members, fine && refine()]).then(redraw, () => say("The members' curves could not be loaded.", true));
 }
 
 /** Writes a chart's table anew from the curves that it draws. */
@@ -192,8 +200,9 @@ function fillTable(figure: HTMLElement, spec: ChartSpec): void {
   const details = figure.querySelector("details");
   const body = figure.querySelector("tbody");
   if (!details?.open || !body) return;
-  const columns = spec.metrics.map((metric) => new Map(metrics.of(metric)));
-  const steps = evenly(metrics.of(spec.metrics[0] ?? ""), 12).map(([step]) => step);
+  const inRange = ([step]: Point) => step >= (settings.from ?? step) && step <= (settings.to ?? step);
+  const columns = spec.metrics.map((metric) => new Map(curve(metric)));
+  const steps = evenly(curve(spec.metrics[0] ?? "").filter(inRange), 12).map(([step]) => step);
   body.replaceChildren(
     ...steps.map((step) => {
       const row = document.createElement("tr");
@@ -219,46 +228,27 @@ for (const group of data.groups) {
   }
 }
 
-const field = <T extends HTMLElement>(id: string): T => document.querySelector<T>(`#${id}`)!;
-field<HTMLInputElement>("smoothing").addEventListener("input", (event) => {
-  settings.smoothing = Number((event.target as HTMLInputElement).value);
-  field<HTMLOutputElement>("smoothing-value").value = settings.smoothing.toFixed(2);
-  redraw();
-});
-field<HTMLInputElement>("log").addEventListener("change", (event) => {
-  settings.log = (event.target as HTMLInputElement).checked;
-  redraw();
-});
-field<HTMLInputElement>("shown-members").addEventListener("change", (event) => {
-  settings.members = (event.target as HTMLInputElement).checked;
-  const own = data.groups.flatMap((group) => group.charts).filter((spec) => drawn.has(spec) && !spec.parts).flatMap((spec) => spec.metrics);
-  if (settings.members) void metrics.loadMembers(own).then(redraw);
-  redraw();
-});
-for (const id of ["from", "to"] as const) {
-  field<HTMLInputElement>(id).addEventListener("change", (event) => {
-    const value = (event.target as HTMLInputElement).value;
-    settings[id] = value === "" ? undefined : Number(value);
-    redraw();
-  });
+startSettings(changed);
+
+/** Puts what is new about the run itself in place: its state, what can be done with it, and how it gets on. */
+async function refresh(): Promise<void> {
+  const page = await pageAt(location.href);
+  if (page) take(page, "head", "now");
 }
-field<HTMLFormElement>("curves").addEventListener("submit", (event) => event.preventDefault());
+
+const complain = () => say("What is new could not be loaded; the page goes on trying.", true);
 
 if (data.state === "running" || data.state === "paused") {
   watch(data.run, data.last_event, (events) => {
-    if (events.some((event) => event.kind === "state" && event.data.state !== data.state)) {
-      location.reload();
-      return;
-    }
-    void replacePart("now", `/runs/${data.run}/now`);
+    const changes = events.some((event) => event.kind === "state" || event.kind === "renamed");
+    const fresh = changes ? refresh() : pageAt(`/runs/${data.run}/now`).then((part) => part && takePart(part, "now"));
+    fresh.catch(complain);
     if (!events.some((event) => event.kind === "step_finished")) return;
-    metrics.loadNew().then(
-      (more) => {
-        if (!more) return;
-        redraw();
-        for (const [spec, { figure }] of drawn) fillTable(figure, spec);
-      },
-      () => say("New steps could not be loaded; the page goes on trying.", true),
-    );
+    metrics.loadNew().then((more) => {
+      if (!more) return;
+      if (fine) changed();
+      else redraw();
+      for (const [spec, { figure }] of drawn) fillTable(figure, spec);
+    }, complain);
   }, 1000);
 }

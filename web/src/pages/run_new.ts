@@ -30,7 +30,11 @@ const metas = [...form.querySelectorAll<Field>("[data-meta]")];
 const at = <T extends HTMLElement = HTMLElement>(id: string): T => document.querySelector<T>(`#${id}`)!;
 
 const written = (field: Field): string => (field instanceof HTMLInputElement && field.type === "checkbox" ? String(field.checked) : field.value);
-const initial = new Map(fields.map((field) => [field, written(field)]));
+/** What the page came with, whatever a browser that came back to it has put into the fields. */
+function initial(field: Field): string {
+  if (field instanceof HTMLSelectElement) return ([...field.options].find((one) => one.defaultSelected) ?? field.options[0])?.value ?? "";
+  return field.type === "checkbox" ? String((field as HTMLInputElement).defaultChecked) : field.defaultValue;
+}
 
 /** What a field says, as the config has it. What is no number or no JSON is sent as text, for the server to say what is wrong. */
 function valueOf(field: Field): unknown {
@@ -57,7 +61,7 @@ function valueOf(field: Field): unknown {
 function request(): Request {
   const overrides: Record<string, unknown> = {};
   for (const field of fields) {
-    if (written(field) !== initial.get(field)) overrides[field.dataset.path ?? ""] = valueOf(field);
+    if (written(field) !== initial(field)) overrides[field.dataset.path ?? ""] = valueOf(field);
   }
   const made: Request = data.preset === null ? { config: data.config, overrides } : { preset: data.preset, overrides };
   for (const field of metas) {
@@ -197,3 +201,6 @@ form.addEventListener("submit", async (event) => {
 });
 
 showCommand();
+addEventListener("pageshow", () => {
+  if (fields.some((field) => written(field) !== initial(field))) void tryOut();
+});

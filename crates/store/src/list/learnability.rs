@@ -5,6 +5,7 @@ use serde::Serialize;
 use sqlx::{FromRow, PgPool};
 use uuid::Uuid;
 
+use super::Stretch;
 use crate::Result;
 
 /// Problems of some steps that were solved equally often.
@@ -44,19 +45,22 @@ pub struct Candidate {
     pub answer_letters: Option<i32>,
 }
 
-/// Attempted problems of `run` by how often they were solved: none, all, and `inner` bands of equal width between, over
-/// `width` steps each.
-pub async fn solve_bands(db: &PgPool, run: ExecutionId, width: u32, inner: u32) -> Result<Vec<SolveBand>> {
+/// Attempted problems of `run` by how often they were solved: none, all, and `inner` bands of equal width between.
+pub async fn solve_bands(db: &PgPool, run: ExecutionId, steps: Stretch, inner: u32) -> Result<Vec<SolveBand>> {
+    let [from, to, width] = steps.binds();
     Ok(sqlx::query_as(
         "SELECT step / $2 * $2 AS step,
              CASE WHEN solve_rate <= 0 THEN 0 WHEN solve_rate >= 1 THEN $3 + 1
                   ELSE least(floor(solve_rate * $3)::int, $3 - 1) + 1 END AS band,
              count(*) AS problems
-         FROM problems WHERE run_id = $1 AND solve_rate IS NOT NULL AND attempts > 0 GROUP BY 1, 2 ORDER BY 1, 2",
+         FROM problems WHERE run_id = $1 AND step BETWEEN $4 AND $5
+             AND solve_rate IS NOT NULL AND attempts > 0 GROUP BY 1, 2 ORDER BY 1, 2",
     )
     .bind(run.0)
-    .bind(width.max(1).cast_signed())
+    .bind(width)
     .bind(inner.max(1).cast_signed())
+    .bind(from)
+    .bind(to)
     .fetch_all(db)
     .await?)
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 use sqlx::{FromRow, PgPool};
 use uuid::Uuid;
 
+use super::Stretch;
 use crate::Result;
 
 /// A member's rating after a step.
@@ -37,36 +38,43 @@ pub struct MatchupOutcomes {
     pub predicted: f64,
 }
 
-/// Ratings of the members of `run`, or of some of them, at every `stride`th step and at the last one.
+/// Ratings of the members of `run`, or of some of them, at every so manyth step of `steps` and at the last one.
 pub async fn rating_history(
     db: &PgPool,
     run: ExecutionId,
     members: Option<&[MemberId]>,
-    stride: u32,
+    steps: Stretch,
 ) -> Result<Vec<RatingPoint>> {
+    let [from, to, stride] = steps.binds();
     let members = members.map(|members| members.iter().map(|id| id.0).collect::<Vec<Uuid>>());
     Ok(sqlx::query_as(
         "SELECT step, member_id, role, mu, sigma FROM ratings
          WHERE run_id = $1 AND ($2::uuid[] IS NULL OR member_id = ANY($2))
+             AND step BETWEEN $4 AND $5
              AND (step % $3 = 0 OR step = (SELECT max(step) FROM ratings WHERE run_id = $1))
          ORDER BY step, member_id, role",
     )
     .bind(run.0)
     .bind(members)
-    .bind(stride.max(1).cast_signed())
+    .bind(stride)
+    .bind(from)
+    .bind(to)
     .fetch_all(db)
     .await?)
 }
 
-/// What the matchups of `run` came to, over `width` steps each, in the order of the steps.
-pub async fn matchup_outcomes(db: &PgPool, run: ExecutionId, width: u32) -> Result<Vec<MatchupOutcomes>> {
+/// What the matchups of `run` came to, in the order of the steps.
+pub async fn matchup_outcomes(db: &PgPool, run: ExecutionId, steps: Stretch) -> Result<Vec<MatchupOutcomes>> {
+    let [from, to, width] = steps.binds();
     Ok(sqlx::query_as(
         "SELECT step / $2 * $2 AS step, count(*) AS matchups, count(*) FILTER (WHERE winner = 'teacher') AS teacher_wins,
              avg(solve_rate) AS solve_rate, avg(predicted)::float8 AS predicted
-         FROM matchups WHERE run_id = $1 GROUP BY 1 ORDER BY 1",
+         FROM matchups WHERE run_id = $1 AND step BETWEEN $3 AND $4 GROUP BY 1 ORDER BY 1",
     )
     .bind(run.0)
-    .bind(width.max(1).cast_signed())
+    .bind(width)
+    .bind(from)
+    .bind(to)
     .fetch_all(db)
     .await?)
 }

@@ -1,0 +1,10 @@
+// On narrow screens tabs scroll sideways: the one that is open must be seen.
+
+export function startTabs(): void {
+  for (const open of document.querySelectorAll<HTMLElement>("nav [aria-current]")) {
+    const row = open.closest("nav");
+    if (!row || row.scrollWidth <= row.clientWidth) continue;
+    const [place, frame] = [open.getBoundingClientRect(), row.getBoundingClientRect()];
+    row.scrollLeft += place.left - frame.left - (frame.width - place.width) / 2;
+  }
+}
