@@ -17,11 +17,25 @@ export function chromium() {
   return named.map((name) => spawnSync("which", [name], { encoding: "utf8" }).stdout.trim()).find((path) => path !== "");
 }
 
-/** Why the tests cannot run here; nothing where they can. */
-export function missing() {
+/** Why the tests cannot run here; nothing where they can. `programs`: whether they start a lab of their own. */
+export function missing({ programs = true } = {}) {
   if (!chromium()) return "no Chromium on the path (script/bootstrap installs it)";
+  if (!programs) return undefined;
   const absent = [lyceum, workerProgram].find((path) => !existsSync(path));
   return absent && `${absent} is not built (cargo build -p lyceum-server -p lyceum-worker)`;
+}
+
+/** The API of the lab at `base`: sends JSON, gives back JSON. */
+export function apiOf(base, token) {
+  return async (method, path, body) => {
+    const response = await fetch(`${base}/api/v1${path}`, {
+      method,
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+    return response.status === 204 ? undefined : response.json();
+  };
 }
 
 /** Starts `lyceum up` in a folder of its own. */
@@ -48,15 +62,6 @@ export async function startLab() {
   });
   const base = await ready;
   const token = readFileSync(join(data, "admin-token"), "utf8").trim();
-  const api = async (method, path, body) => {
-    const response = await fetch(`${base}/api/v1${path}`, {
-      method,
-      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-      body: body === undefined ? undefined : JSON.stringify(body),
-    });
-    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
-    return response.status === 204 ? undefined : response.json();
-  };
   const stop = async () => {
     child.removeAllListeners("exit");
     const ended = new Promise((resolve) => child.on("exit", resolve));
@@ -64,7 +69,7 @@ export async function startLab() {
     await ended;
     rmSync(folder, { recursive: true, force: true });
   };
-  return { base, token, data, api, stop, log: () => said };
+  return { base, token, data, api: apiOf(base, token), stop, log: () => said };
 }
 
 /** A browser whose pages keep what went wrong on them in `faults`. */
