@@ -216,6 +216,26 @@ scenario("a second run stands beside it", async () => {
   assert.match(main, /seed/);
 });
 
+scenario("what people say of a run is changed where runs are listed", async () => {
+  await go("/runs");
+  await page.click(`[data-edit="${second}"]`);
+  await page.waitForSelector("#edit[open]", patience);
+  assert.equal(await page.$eval("#edit-tags", (field) => field.value), "tagged");
+  await page.type("#edit-note", "Ended early.");
+  await page.keyboard.press("Escape");
+  assert.equal(await page.$("#edit[open]"), null, "Escape leaves it");
+  await page.click(`[data-edit="${second}"]`);
+  await page.waitForSelector("#edit[open]", patience);
+  assert.equal(await page.$eval("#edit-note", (field) => field.value), "", "what was left was not kept");
+  await page.type("#edit-note", "Two steps are enough.");
+  await press("#edit .primary");
+  assert.match(await text(`#run-${second}`), /tagged\s*Two steps are enough\./);
+  await go("/experiments?name=SEE");
+  assert.match(await text("main"), /seeds/);
+  await go("/experiments?name=none");
+  assert.match(await text("main"), /No experiment's name begins so/);
+});
+
 scenario("from the archive to a problem to an attempt", async () => {
   await go(`/runs/${run}/archive`);
   assert.match(await text("main"), /cell/i);
