@@ -1,5 +1,5 @@
 // Draws the charts of a page from the data that it came with: `server/src/pages/figure.rs` says what stands in it.
-import { CustomChart } from "echarts/charts";
+import { BarChart, CustomChart } from "echarts/charts";
 import { MarkLineComponent } from "echarts/components";
 import type { CustomSeriesRenderItemAPI, CustomSeriesRenderItemParams } from "echarts/types/dist/shared";
 import { type Chart, type TipLine, axis, draw, echarts, legendOf, short, tip, tooltip, whenNear } from "../chart";
@@ -11,7 +11,7 @@ import { type Palette, faint } from "../palette";
 import { say } from "../say";
 import { settings, showRange, startSettings } from "../settings";
 
-echarts.use([CustomChart, MarkLineComponent]);
+echarts.use([BarChart, CustomChart, MarkLineComponent]);
 
 type Style = "line" | "faint" | "bold" | "dashed" | "stacked";
 type Colour = "next" | "teacher" | "student" | "muted" | "good";
@@ -80,18 +80,28 @@ const isStacked = (figure: Figure): boolean => figure.series[0]?.style === "stac
 const isOverSteps = (figure: Figure): boolean => !figure.labels && !isStacked(figure);
 const isShown = (x: number): boolean => x >= (settings.from ?? x) && x <= (settings.to ?? x);
 
+/** A part of a whole: bars that touch, one for each step that is shown. */
+function part(series: Series, colour: string): Record<string, unknown> {
+  return {
+    type: "bar",
+    name: series.name,
+    data: series.points.filter(([x]) => isShown(x)).map(([x, y]) => [String(x), y]),
+    values: series.points,
+    stack: "whole",
+    barCategoryGap: 0,
+    color: faint(colour, series.strength ?? 1),
+  };
+}
+
 function line(figure: Figure, series: Series, colour: string): Record<string, unknown> {
-  const stacked = series.style === "stacked";
   const curve = isOverSteps(figure) ? smooth(series.points, settings.smoothing) : series.points;
   const positive = (y: number | null) => (isOverSteps(figure) && settings.log && y !== null && y <= 0 ? null : y);
-  // Names as x instead of numbers: ECharts stacks by place, and steps that are not shown have none.
-  const places = stacked ? curve.filter(([x]) => isShown(x)) : curve;
-  const at = (x: number): string | number => figure.labels?.[x] ?? (stacked ? String(x) : x);
+  const at = (x: number): string | number => figure.labels?.[x] ?? x;
   return {
     type: "line",
     name: series.name,
-    data: places.map(([x, y]) => [at(x), positive(y)]),
-    values: series.points.map(([x, y]) => [figure.labels?.[x] ?? x, y]),
+    data: curve.map(([x, y]) => [at(x), positive(y)]),
+    values: series.points.map(([x, y]) => [at(x), y]),
     symbol: series.points.length < 3 || figure.labels !== undefined ? "circle" : "none",
     symbolSize: 5,
     connectNulls: false,
@@ -102,8 +112,7 @@ function line(figure: Figure, series: Series, colour: string): Record<string, un
       type: series.style === "dashed" ? "dashed" : "solid",
       opacity: series.style === "faint" ? 0.55 : 1,
     },
-    ...(stacked && { stack: "whole", areaStyle: { color: faint(colour, series.strength ?? 1) }, color: faint(colour, series.strength ?? 1), symbol: "roundRect", showSymbol: false, step: "end" }),
-    emphasis: { focus: stacked ? "none" : "series" },
+    emphasis: { focus: "series" },
   };
 }
 
@@ -137,7 +146,10 @@ function option(figure: Figure, colours: Palette, width: number): Record<string,
   // Stacking goes by place, so its x is a list of names; elsewhere steps keep their distances.
   const names = figure.labels ?? (isStacked(figure) ? stackedPlaces(figure) : undefined);
   const log = settings.log && isOverSteps(figure);
-  const curves = figure.series.map((series, index) => line(figure, series, chosen[index] ?? colours.accent));
+  const curves = figure.series.map((series, index) => {
+    const colour = chosen[index] ?? colours.accent;
+    return series.style === "stacked" ? part(series, colour) : line(figure, series, colour);
+  });
   const level = {
     silent: true,
     symbol: "none",
@@ -150,7 +162,7 @@ function option(figure: Figure, colours: Palette, width: number): Record<string,
     legend: { ...legend, show: hasLegend },
     xAxis: axis(colours, {
       type: names ? "category" : "value",
-      ...(names ? { data: names, boundaryGap: false } : { min: settings.from ?? "dataMin", max: settings.to ?? "dataMax" }),
+      ...(names ? { data: names, boundaryGap: isStacked(figure) } : { min: settings.from ?? "dataMin", max: settings.to ?? "dataMax" }),
       minInterval: 1,
       splitLine: { show: false },
       axisLabel: { color: colours.muted, hideOverlap: true },
