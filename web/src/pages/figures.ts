@@ -197,7 +197,9 @@ const known = (id: string): Figure => fine.get(id) ?? figures.get(id)!;
 async function refine(): Promise<void> {
   const isWhole = settings.from === undefined && settings.to === undefined;
   const isCoarse = [...figures.values()].some((figure) => figure.width > 1);
-  if (isWhole || !isCoarse || !document.querySelector("#curves")) {
+  // The address may have asked for some steps only.
+  const isPart = /[?&](from|to)=\d/.test(location.search);
+  if (((isWhole || !isCoarse) && !isPart) || !document.querySelector("#curves")) {
     fine = new Map();
     return;
   }
