@@ -1,6 +1,8 @@
 //! Who may do what: bearer tokens for programs, cookie sessions for browsers, and what every answer says to browsers.
 
 mod caller;
+mod compression;
+mod csrf;
 mod failed_logins;
 mod guard;
 mod headers;
@@ -9,6 +11,8 @@ mod requirement;
 mod secret;
 
 pub use caller::Caller;
+pub(crate) use compression::{compress, leave_as_it_is};
+pub(crate) use csrf::masked;
 pub(crate) use failed_logins::FailedLogins;
 pub(crate) use guard::guard;
 pub(crate) use headers::{harden, say_json_is_private};

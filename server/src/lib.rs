@@ -9,6 +9,7 @@ mod command;
 pub mod coordinator;
 pub mod database;
 pub mod doctor;
+mod estimate;
 mod events;
 pub mod log;
 pub mod openapi;

@@ -42,6 +42,40 @@ impl BaseShape {
         tie_word_embeddings: false,
     };
 
+    /// The sizes in a model's `config.json`; `head_dim` is the width by heads where it is left out.
+    ///
+    /// # Errors
+    /// The field that is missing, no whole number, or 0.
+    pub fn of_config(config: &serde_json::Value) -> Result<Self, String> {
+        let size = |name: &str| match config[name].as_u64() {
+            Some(size @ 1..=0xffff_ffff) => Ok(size),
+            _ => Err(format!("config.json has no size `{name}`, a whole number from 1 on")),
+        };
+        let (hidden_size, num_attention_heads) = (size("hidden_size")?, size("num_attention_heads")?);
+        Ok(Self {
+            vocab_size: size("vocab_size")?,
+            hidden_size,
+            intermediate_size: size("intermediate_size")?,
+            num_hidden_layers: size("num_hidden_layers")?,
+            num_attention_heads,
+            num_key_value_heads: size("num_key_value_heads")?,
+            head_dim: size("head_dim").unwrap_or(hidden_size / num_attention_heads),
+            tie_word_embeddings: config["tie_word_embeddings"].as_bool().unwrap_or(false),
+        })
+    }
+
+    /// The sizes of the models of well-known names; none for others.
+    pub fn of_name(name: &str) -> Option<Self> {
+        let model = name.rsplit('/').next().unwrap_or(name);
+        let known = [
+            "Qwen2.5-7B",
+            "Qwen2.5-7B-Instruct",
+            "Qwen2.5-Coder-7B",
+            "Qwen2.5-Coder-7B-Instruct",
+        ];
+        known.contains(&model).then_some(Self::QWEN2_5_7B)
+    }
+
     /// Outputs of the q projection, and of the k projection.
     fn attention_widths(&self) -> (u64, u64) {
         (
@@ -207,6 +241,23 @@ mod tests {
         // 7.616 billion parameters by the model card; 20.2 million in an adapter of rank 32 on q, k, v and o.
         assert_eq!(BaseShape::QWEN2_5_7B.parameters() / 1_000_000, 7615);
         assert_eq!(BaseShape::QWEN2_5_7B.adapter_parameters(&attention_only()), 20_185_088);
+    }
+
+    #[test]
+    fn sizes_are_read_from_a_config_or_the_field_at_fault_is_named() {
+        let config = serde_json::json!({
+            "vocab_size": 152_064, "hidden_size": 3584, "intermediate_size": 18_944, "num_hidden_layers": 28,
+            "num_attention_heads": 28, "num_key_value_heads": 4, "tie_word_embeddings": false
+        });
+        assert_eq!(BaseShape::of_config(&config), Ok(BaseShape::QWEN2_5_7B));
+        assert_eq!(BaseShape::of_name("Qwen/Qwen2.5-Coder-7B"), Some(BaseShape::QWEN2_5_7B));
+        assert_eq!(BaseShape::of_name("Qwen/Qwen2.5-72B"), None);
+        for wrong in [serde_json::json!(0), serde_json::json!(-1), serde_json::json!("28")] {
+            let mut config = config.clone();
+            config["num_hidden_layers"] = wrong;
+            let fault = BaseShape::of_config(&config).unwrap_err();
+            assert!(fault.contains("`num_hidden_layers`"), "{fault}");
+        }
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub use members::{LatestVersion, Member, MemberFilter, Rating, member, members};
 pub use metrics::{MetricRow, MetricRows, MetricsQuery, metrics};
 pub use pace::{Pace, PhaseProgress, pace, phases, stalled_since};
 pub use problems::{
-    FoundProblem, Problem, ProblemFilter, ProblemParent, ProblemSort, STRETCH, problem, problem_parents, problems,
+    FoundProblem, Problem, ProblemFilter, ProblemParent, ProblemSort, problem, problem_parents, problems,
     problems_by_id, problems_of_all_runs,
 };
 pub use ratings::{MatchupOutcomes, RatingPoint, matchup_outcomes, rating_history};

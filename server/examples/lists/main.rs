@@ -1,16 +1,19 @@
 //! Times lists and pages: fills a private Postgres with a million problems and five million attempts, and asks a server for
-//! parts of lists of runs, work, problems and attempts, filtered and not, at the beginning, in the middle and at the end, and
-//! then for the pages that browsers are shown.
+//! parts of lists of runs, work, problems and attempts, filtered and not, at the beginning, in the middle and at the end,
+//! then for every page that browsers are shown, and with `--export` for all attempts of the largest run.
 //!
-//! `cargo run --release -p lyceum-server --example lists [-- --problems N --rounds N]`
+//! `cargo run --release -p lyceum-server --example lists [-- --data FOLDER --export --problems N --rounds N]`
 
+mod export;
 mod fill;
 mod pages;
+mod process;
 
 use std::{
     fs::{self, Permissions},
     net::SocketAddr,
     os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
@@ -40,9 +43,21 @@ struct Options {
     /// The 95th percentile that no page may pass, in milliseconds
     #[arg(long, default_value_t = 100.0)]
     page_limit: f64,
-    /// A database that was filled before, instead of a new private one
-    #[arg(long, value_name = "URL")]
-    database: Option<String>,
+    /// A folder for the database, which is filled once and then measured again; a new one each time without
+    #[arg(long, value_name = "FOLDER")]
+    data: Option<PathBuf>,
+    /// Leave out lists, to measure pages alone
+    #[arg(long)]
+    no_lists: bool,
+    /// Pages whose address has this in it
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    page: String,
+    /// Export all attempts of the largest run too, as JSON lines and as Parquet
+    #[arg(long)]
+    export: bool,
+    /// The rows a second that an export must have
+    #[arg(long, default_value_t = 20_000.0)]
+    export_limit: f64,
 }
 
 /// Lists by name, address and the name that their cursors carry; `{}` is the first run.
@@ -122,26 +137,38 @@ const LISTS: [(&str, &str, &str); 22] = [
 fn main() -> anyhow::Result<()> {
     let options = Options::parse();
     let runtime = tokio::runtime::Runtime::new()?;
-    runtime.block_on(time_lists(options))
+    runtime.block_on(time_all(options))
 }
 
-async fn time_lists(options: Options) -> anyhow::Result<()> {
-    let folder = tempfile::tempdir()?;
+async fn time_all(options: Options) -> anyhow::Result<()> {
+    let temporary = tempfile::tempdir()?;
+    let folder = options.data.as_deref().unwrap_or(temporary.path());
+    fs::create_dir_all(folder)?;
     // As root, Postgres runs as another user, who has to pass through.
-    fs::set_permissions(folder.path(), Permissions::from_mode(0o711))?;
-    let (postgres, store) = match &options.database {
-        Some(url) => (None, Store::connect(url, 8).await?),
-        None => {
-            let postgres = PrivatePostgres::start(folder.path()).await?;
-            let store = Store::connect(postgres.url(), 8).await?;
-            store.migrate().await?;
-            fill::fill(&store, options.problems).await?;
-            (Some(postgres), store)
-        }
-    };
+    fs::set_permissions(folder, Permissions::from_mode(0o711))?;
+    let postgres = PrivatePostgres::start(folder).await?;
+    let store = Store::connect(postgres.url(), 8).await?;
+    store.migrate().await?;
+    let filled = folder.join("filled");
+    if filled.exists() {
+        eprintln!(
+            "{} was filled before, with {} problems",
+            folder.display(),
+            fs::read_to_string(&filled)?
+        );
+    } else {
+        fill::fill(&store, options.problems).await?;
+        fs::write(&filled, options.problems.to_string())?;
+    }
+    let measured = measure_all(&options, folder, &store).await;
+    postgres.stop().await;
+    measured
+}
+
+async fn measure_all(options: &Options, folder: &Path, store: &Store) -> anyhow::Result<()> {
     let (token, _) = token::create(store.pool(), "lists", Scope::Read, None).await?;
     let server = Server {
-        artifacts: ArtifactStore::folder(&folder.path().join("artifacts"), store.pool().clone())?,
+        artifacts: ArtifactStore::folder(&folder.join("artifacts"), store.pool().clone())?,
         store: store.clone(),
         registry: Registry::shipped(),
         settings: Settings {
@@ -150,44 +177,52 @@ async fn time_lists(options: Options) -> anyhow::Result<()> {
         },
     };
     let (address, serving) = server.listen(SocketAddr::from(([127, 0, 0, 1], 0)))?;
-    let highest = |table: &'static str| {
-        let query = sqlx::QueryBuilder::<sqlx::Postgres>::new(format!("SELECT max(seq) FROM {table}"));
-        let pool = store.pool().clone();
-        async move {
-            let mut query = query;
-            query.build_query_scalar::<i64>().fetch_one(&pool).await
-        }
-    };
     let ends = [
-        highest("executions").await?,
-        highest("work").await?,
-        highest("problems").await?,
-        highest("attempts").await?,
+        highest(store, "executions").await?,
+        highest(store, "work").await?,
+        highest(store, "problems").await?,
+        highest(store, "attempts").await?,
     ];
+    let examples = pages::Examples::find(store.pool()).await?;
     let bearer = format!("Bearer {}", token.expose());
-    let pages_bearer = bearer.clone();
-    let worst = tokio::task::spawn_blocking(move || measure(address, &bearer, ends, options.rounds)).await??;
-    let rounds = options.rounds;
-    let worst_page = tokio::task::spawn_blocking(move || {
-        pages::open_streams(address, &pages_bearer, 200)?;
-        pages::measure(address, &pages_bearer, rounds)
-    })
-    .await??;
+    let (rounds, part, lists, export) = (options.rounds, options.page.clone(), !options.no_lists, options.export);
+    let measured = tokio::task::spawn_blocking(move || {
+        let list = match lists {
+            true => measure(address, &bearer, ends, rounds)?,
+            false => 0.0,
+        };
+        pages::open_streams(address, &bearer, 200)?;
+        let page = pages::measure(address, &bearer, rounds, &examples, &part)?;
+        let rate = match export {
+            true => export::measure(address, &bearer)?,
+            false => f64::INFINITY,
+        };
+        anyhow::Ok((list, page, rate))
+    });
+    let (list, page, rate) = measured.await??;
     serving.stop().await;
-    if let Some(postgres) = postgres {
-        postgres.stop().await;
-    }
     anyhow::ensure!(
-        worst <= options.limit,
-        "the slowest list took {worst:.1} ms at p99, over {} ms",
+        list <= options.limit,
+        "the slowest list took {list:.1} ms at p99, over {} ms",
         options.limit
     );
     anyhow::ensure!(
-        worst_page <= options.page_limit,
-        "the slowest page took {worst_page:.1} ms at p95, over {} ms",
+        page <= options.page_limit,
+        "the slowest page took {page:.1} ms at p95, over {} ms",
         options.page_limit
     );
+    anyhow::ensure!(
+        rate >= options.export_limit,
+        "the slowest export had {rate:.0} rows a second, under {}",
+        options.export_limit
+    );
     Ok(())
+}
+
+/// The last number of a table's rows.
+async fn highest(store: &Store, table: &str) -> anyhow::Result<i64> {
+    let mut query = sqlx::QueryBuilder::<sqlx::Postgres>::new(format!("SELECT max(seq) FROM {table}"));
+    Ok(query.build_query_scalar().fetch_one(store.pool()).await?)
 }
 
 /// Prints a line a list, and returns the greatest 99th percentile in milliseconds.

@@ -1,58 +1,164 @@
 //! How long pages take, as HTML, and what streams of events that are open take in memory.
 
 use std::{
-    fs,
     io::{Read as _, Write as _},
     net::{SocketAddr, TcpStream},
     time::Instant,
 };
 
-use anyhow::Context as _;
+use sqlx::PgPool;
+use uuid::Uuid;
 
-use super::milliseconds;
+use super::{milliseconds, process::resident_mb};
 
-/// Pages; `{}` is the first run, which has half of all problems and the metrics of its members.
-const PAGES: [&str; 12] = [
+/// Pages. `{}` is run 1, which has half of all problems; the other names stand for other ones in each round.
+const PAGES: [&str; 56] = [
     "/",
+    "/now",
     "/experiments",
+    "/experiments/{experiment}",
     "/runs",
     "/runs?state=failed",
+    "/runs?name=run%204",
+    "/runs?tag=tag7&sort=valid_problems",
     "/runs/new?preset=demo",
+    "/runs/new?from={}",
     "/runs/{}",
+    "/runs/{run}",
     "/runs/{}/now",
+    "/runs/{}/arms-race",
+    "/runs/{}/population",
+    "/runs/{}/population?alive=false",
+    "/runs/{}/members/{member}",
+    "/runs/{}/lineage",
+    "/runs/{}/lineage?colour=solve_rate",
+    "/runs/{}/cross-play",
+    "/runs/{}/cross-play?order=cluster&type=code_i&from=500&to=1500",
+    "/runs/{}/attempts",
+    "/runs/{}/attempts?teacher={teacher}&student={student}",
+    "/runs/{}/attempts?teacher={teacher}",
+    "/runs/{}/attempts?student={student}&type=code_f&correct=true&from=10&to=1000",
+    "/runs/{}/archive",
+    "/runs/{}/archive?step=400&beside={run}&tile=3,3",
+    "/runs/{}/problems",
+    "/runs/{}/problems?sort=hardest",
+    "/runs/{}/problems?sort=easiest&type=code_f",
+    "/runs/{}/problems?q=seen_4242",
+    "/runs/{}/problems?q=return&valid=false",
+    "/runs/{}/problems?step=1500",
+    "/runs/{}/problems?proposer={teacher}",
+    "/runs/{}/problems?loc_min=39&cyclomatic_min=6&ast_depth_min=8",
+    "/runs/{}/problems?solve_rate_min=0.9&status=memory",
+    "/problems",
+    "/problems?q=seen_4242",
+    "/problems?q=return&sort=oldest",
+    "/problems?status=memory",
+    "/problems?type=code_i&valid=false",
+    "/problems?cell=512&solve_rate_max=0.2",
+    "/problems?proposer={teacher}",
+    "/problems?step=1999",
+    "/problems?loc_min=39&cyclomatic_min=6&ast_depth_min=8",
+    "/runs/{}/problems/{problem}",
+    "/runs/{}/learnability",
+    "/runs/{}/export",
+    "/compare?runs={},{run}",
+    "/compare?runs={twelve}&arms=false",
+    "/compare/problems?left={}&right={run}",
+    "/leaderboard",
+    "/leaderboard?role=teacher&alive=true&recipe=azr",
     "/work",
     "/work?run={}&state=failed",
-    "/workers",
-    "/settings",
-    "/runs?name=run%204",
+    "/work/{work}",
 ];
+/// Pages that show no more with more rows.
+const SMALL: [&str; 3] = ["/workers", "/workers?alive=true", "/settings"];
 
-/// Prints a line a page, and returns the greatest 95th percentile in milliseconds.
-pub(super) fn measure(address: SocketAddr, bearer: &str, rounds: u32) -> anyhow::Result<f64> {
+/// What there is to ask for.
+pub(super) struct Examples(Vec<(&'static str, Vec<String>)>);
+
+impl Examples {
+    /// Twenty of each, from all over run 1 or all runs.
+    pub(super) async fn find(db: &PgPool) -> anyhow::Result<Self> {
+        let some = [
+            ("{run}", "SELECT run_id(2 + n * 24) FROM generate_series(0, 19) n"),
+            (
+                "{experiment}",
+                "SELECT id FROM experiments ORDER BY seq LIMIT 20",
+            ),
+            (
+                "{member}",
+                "SELECT id FROM (SELECT id, row_number() OVER (ORDER BY seq) AS n FROM members WHERE run_id = run_id(1)) m
+                 WHERE n % 20 = 0",
+            ),
+            (
+                "{teacher}",
+                "SELECT member_at(1, n % 8, n * 100) FROM generate_series(0, 19) n",
+            ),
+            (
+                "{student}",
+                "SELECT member_at(1, 8 + (n % 8 + n * 100) % 8, n * 100) FROM generate_series(0, 19) n",
+            ),
+            (
+                "{problem}",
+                "SELECT id FROM problems WHERE run_id = run_id(1) AND step = ANY(ARRAY(SELECT generate_series(0, 1900, 100)))
+                 AND index = 7",
+            ),
+            ("{work}", "SELECT id FROM work ORDER BY seq LIMIT 20"),
+        ];
+        let mut found = Vec::new();
+        for (name, statement) in some {
+            let ids: Vec<Uuid> = sqlx::query_scalar(statement).fetch_all(db).await?;
+            anyhow::ensure!(!ids.is_empty(), "there is nothing for {name}");
+            found.push((name, ids.iter().map(Uuid::to_string).collect()));
+        }
+        let twelve: Vec<Uuid> = sqlx::query_scalar("SELECT run_id(n) FROM generate_series(1, 12) n")
+            .fetch_all(db)
+            .await?;
+        let twelve: Vec<String> = twelve.iter().map(Uuid::to_string).collect();
+        found.push(("{twelve}", vec![twelve.join(",")]));
+        found.push(("{}", vec![twelve[0].clone()]));
+        Ok(Self(found))
+    }
+
+    fn fill_in(&self, page: &str, round: usize) -> String {
+        let known = self.0.iter();
+        known.fold(page.to_owned(), |page, (name, ids)| {
+            page.replace(name, &ids[round % ids.len()])
+        })
+    }
+}
+
+/// Prints a line a page whose address has `part` in it, and returns the greatest 95th percentile in milliseconds.
+pub(super) fn measure(
+    address: SocketAddr,
+    bearer: &str,
+    rounds: u32,
+    examples: &Examples,
+    part: &str,
+) -> anyhow::Result<f64> {
     let agent = ureq::Agent::new_with_defaults();
-    let run = "00000000-0000-4000-8000-000000000001";
     println!(
-        "{:32} {:>9} {:>9} {:>9} {:>9}",
+        "{:64} {:>9} {:>9} {:>9} {:>9}",
         "page", "p50 ms", "p95 ms", "max ms", "kB"
     );
     let mut worst: f64 = 0.0;
-    for path in PAGES {
-        let address = format!("http://{address}{}", path.replace("{}", run));
+    for page in PAGES.into_iter().chain(SMALL).filter(|page| page.contains(part)) {
         let mut times = Vec::new();
         let mut size = 0;
-        for _ in 0..rounds {
+        for round in 0..rounds {
+            let address = format!("http://{address}{}", examples.fill_in(page, round as usize));
             let began = Instant::now();
             let request = agent
                 .get(&address)
                 .header("authorization", bearer)
                 .header("accept", "text/html");
-            size = request.call()?.body_mut().read_to_vec()?.len();
+            size = size.max(request.call()?.body_mut().read_to_vec()?.len());
             times.push(began.elapsed());
         }
         times.sort_unstable();
         let at = |share: f64| milliseconds(times[((times.len() - 1) as f64 * share).round() as usize]);
         println!(
-            "{path:32} {:9.2} {:9.2} {:9.2} {:9}",
+            "{page:64} {:9.2} {:9.2} {:9.2} {:9}",
             at(0.5),
             at(0.95),
             at(1.0),
@@ -85,13 +191,4 @@ pub(super) fn open_streams(address: SocketAddr, bearer: &str, streams: usize) ->
         resident_mb()?
     );
     Ok(())
-}
-
-fn resident_mb() -> anyhow::Result<f64> {
-    let status = fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib = line
-        .and_then(|line| line.trim().strip_suffix(" kB"))
-        .context("no VmRSS in /proc/self/status")?;
-    Ok(kib.trim().parse::<f64>()? / 1000.0)
 }

@@ -8,6 +8,8 @@ use actix_web::{
     middleware::Next,
 };
 
+use super::compression::forget_identity;
+
 /// Everything comes from this server, and nothing inline runs.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
                       connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
@@ -32,6 +34,7 @@ pub(crate) async fn harden<B: MessageBody>(
             .headers_mut()
             .insert(HeaderName::from_static(name), HeaderValue::from_static(value));
     }
+    forget_identity(&mut response);
     Ok(response)
 }
 

@@ -12,7 +12,7 @@ use lyceum_store::{session, token};
 use serde::Deserialize;
 use std::net::{IpAddr, Ipv4Addr};
 
-use super::{Caller, guard, new_secret};
+use super::{Caller, csrf, guard, new_secret};
 use crate::{
     api::Api,
     pages::{Assets, theme_of},
@@ -93,10 +93,7 @@ pub(crate) async fn logout(
     caller: Caller,
     form: web::Form<LogoutForm>,
 ) -> Result<HttpResponse, Problem> {
-    if !caller
-        .csrf
-        .is_some_and(|csrf| guard::same(csrf.as_bytes(), form.csrf_token.as_bytes()))
-    {
+    if !caller.csrf.is_some_and(|csrf| csrf::shows(&form.csrf_token, &csrf)) {
         return Err(Problem::csrf());
     }
     if let Some(cookie) = request.cookie(SESSION_COOKIE) {

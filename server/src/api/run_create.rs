@@ -25,7 +25,7 @@ use super::{
     query::Query,
     runs::find_experiment,
 };
-use crate::{log::TraceId, problem::Problem};
+use crate::{estimate::Estimate, log::TraceId, problem::Problem};
 
 /// A run to be created: from a preset or a config, one of the two.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
@@ -75,6 +75,8 @@ pub(crate) struct ResolvedRun {
     config: Value,
     /// Names of its metrics.
     metrics: Vec<&'static str>,
+    /// What it would take.
+    estimate: Estimate,
 }
 
 impl Sent for CreateRun {}
@@ -105,10 +107,11 @@ pub(crate) async fn create_run(
         .get(&config.recipe)
         .map_err(|unknown| Problem::unprocessable(unknown.to_string()))?;
     if query.0.dry_run == Some(true) {
-        let config = serde_json::to_value(&config).map_err(|error| Problem::internal(&error))?;
+        let estimate = Estimate::of(api.store.pool(), &config, request.preset.as_deref(), None).await?;
         let resolved = ResolvedRun {
-            config,
+            config: serde_json::to_value(&config).map_err(|error| Problem::internal(&error))?,
             metrics: recipe.metrics().to_vec(),
+            estimate,
         };
         let body = serde_json::to_value(resolved).map_err(|error| Problem::internal(&error))?;
         return Ok(Answer::ok(body));

@@ -6,14 +6,14 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::answer::Answer;
-use crate::access::Caller;
+use crate::access::{Caller, masked};
 
 /// Who the caller is.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Session {
     /// The token that was sent, or that the session was opened with.
     token: Token,
-    /// What a session must send as `x-csrf-token` to change anything; absent for a program with a token.
+    /// What a session must send as `x-csrf-token` to change anything, another text each time; absent for a program with a token.
     #[serde(skip_serializing_if = "Option::is_none")]
     csrf_token: Option<String>,
 }
@@ -28,6 +28,6 @@ pub(crate) struct Session {
 pub(crate) async fn show_session(caller: Caller) -> Answer<Session> {
     Answer::ok(Session {
         token: caller.token,
-        csrf_token: caller.csrf,
+        csrf_token: caller.csrf.as_deref().map(masked),
     })
 }

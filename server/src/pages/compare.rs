@@ -6,10 +6,12 @@ mod difference;
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
+use futures::{StreamExt as _, TryStreamExt as _, stream};
 use lyceum_core::id::ExecutionId;
 use lyceum_store::list::{self, MetricRow, MetricsQuery, Order, Run, RunDetail, RunFilter, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sqlx::PgPool;
 use uuid::Uuid;
 
 use self::{account::Account, difference::Difference};
@@ -24,7 +26,9 @@ use super::{
 use crate::{api::Api, problem::Problem};
 
 /// Runs of a comparison, at most.
-const RUNS: usize = 12;
+pub(super) const RUNS: usize = 12;
+/// Runs that are read at the same time, each by a connection of its own.
+const AT_ONCE: usize = 3;
 /// Points of a curve, at most.
 const POINTS: u32 = 300;
 /// Metrics that are drawn where the address names none.
@@ -58,6 +62,18 @@ pub(super) struct Compared {
 }
 
 impl Compared {
+    async fn read(db: &PgPool, id: ExecutionId) -> Result<Self, Problem> {
+        let detail = list::run(db, id).await?;
+        let query = MetricsQuery {
+            run_alone: true,
+            level: level_for(detail.run.step, POINTS),
+            limit: 4 * POINTS,
+            ..MetricsQuery::default()
+        };
+        let rows = list::metrics(db, id, &query).await?.rows;
+        Ok(Self { detail, rows })
+    }
+
     fn place(&self, metric: &str) -> Option<usize> {
         self.detail.metrics.iter().position(|name| name == metric)
     }
@@ -154,24 +170,12 @@ pub(crate) async fn show_compare(
     let asked = filters.0;
     let ids = ids(asked.runs.as_deref().unwrap_or_default())?;
     let by_arm = asked.arms != Some(false);
-    let mut compared = Vec::with_capacity(ids.len());
-    for id in &ids {
-        let detail = list::run(db, *id).await?;
-        let query = MetricsQuery {
-            run_alone: true,
-            level: level_for(detail.run.step, POINTS),
-            limit: 4 * POINTS,
-            ..MetricsQuery::default()
-        };
-        let rows = list::metrics(db, *id, &query).await?.rows;
-        compared.push(Compared { detail, rows });
-    }
+    let compared = stream::iter(&ids).map(|id| Compared::read(db, *id));
+    let compared: Vec<Compared> = compared.buffered(AT_ONCE).try_collect().await?;
     let known = known(&compared);
     let metrics = metrics(asked.metrics.as_deref(), &known, compared.is_empty())?;
-    let mut accounts = Vec::with_capacity(compared.len());
-    for run in &compared {
-        accounts.push(Account::of(db, &run.detail).await?);
-    }
+    let accounts = stream::iter(&compared).map(|run| Account::of(db, &run.detail));
+    let accounts: Vec<Account> = accounts.buffered(AT_ONCE).try_collect().await?;
     let recent = Window {
         limit: 50,
         after: None,

@@ -128,24 +128,20 @@ pub(crate) async fn show_cross_play(
     }
     let run = RunFrame::load(db, *id, Tab::CrossPlay).await?;
     let members = list::family(db, *id, None, MEMBERS).await?;
+    let last = asked.to.unwrap_or_else(|| run.run().step.max(0).cast_unsigned());
+    let width = (last.saturating_sub(from) + 1).div_ceil(WINDOWS).max(1);
     let filter = CrossPlayFilter {
         from,
         to: asked.to,
         problem_type: asked.problem_type.clone(),
-        width: None,
+        width: Some(width),
     };
-    let pairs = list::cross_play(db, *id, &filter).await?;
+    let windows = list::cross_play(db, *id, &filter).await?;
+    let pairs = over_windows(&windows);
     let order = asked.order.unwrap_or_default();
     let names: HashMap<Uuid, String> = members.iter().map(|member| (member.id, member.name.clone())).collect();
     let solves: HashMap<(Uuid, Uuid), Solves> = pairs.iter().map(solves_of).collect();
     let (teachers, students) = sides(&pairs, &members, &solves, order);
-    let last = asked.to.unwrap_or_else(|| run.run().step.max(0).cast_unsigned());
-    let width = (last.saturating_sub(from) + 1).div_ceil(WINDOWS).max(1);
-    let windowed = CrossPlayFilter {
-        width: Some(width),
-        ..filter
-    };
-    let windows = list::cross_play(db, *id, &windowed).await?;
     let figures = parallels(&windows, &teachers, &students, &names, from, width);
     let query = Query {
         run: *id,
@@ -184,6 +180,22 @@ pub(crate) async fn show_cross_play(
         figures,
         run,
     })
+}
+
+/// Sums over all windows, by pair.
+fn over_windows(windows: &[CrossPlay]) -> Vec<CrossPlay> {
+    let mut pairs: HashMap<(Uuid, Uuid), CrossPlay> = HashMap::new();
+    for pair in windows {
+        let sum = pairs.entry((pair.teacher_id, pair.student_id)).or_insert(CrossPlay {
+            window: 0,
+            attempts: 0,
+            solved: 0,
+            ..*pair
+        });
+        sum.attempts += pair.attempts;
+        sum.solved += pair.solved;
+    }
+    pairs.into_values().collect()
 }
 
 fn solves_of(pair: &CrossPlay) -> ((Uuid, Uuid), Solves) {

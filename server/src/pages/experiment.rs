@@ -10,6 +10,7 @@ use lyceum_store::{
 use serde::Serialize;
 
 use super::{
+    compare,
     layout::{Layout, Section},
     view::View,
 };
@@ -17,9 +18,6 @@ use crate::{api::Api, problem::Problem};
 
 /// Runs that the page shows; the list of runs has all.
 const RUNS: u32 = 300;
-
-/// Runs that the link to their comparison names.
-const COMPARED: usize = 20;
 
 /// Runs that differ by seed alone.
 #[derive(Debug, Serialize)]
@@ -43,7 +41,7 @@ struct ExperimentPage {
 impl ExperimentPage {
     /// The runs that are compared: those of all arms, as many as a chart can tell apart.
     fn ids(&self) -> String {
-        let runs = self.arms.iter().flat_map(|arm| &arm.runs).take(COMPARED);
+        let runs = self.arms.iter().flat_map(|arm| &arm.runs).take(compare::RUNS);
         runs.map(|run| run.id.to_string()).collect::<Vec<_>>().join(",")
     }
 }

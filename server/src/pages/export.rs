@@ -63,6 +63,8 @@ impl Format {
 #[derive(Serialize)]
 struct Listed {
     name: &'static str,
+    /// What a row is.
+    about: &'static str,
     /// None where no count is kept.
     rows: Option<i64>,
     columns: usize,
@@ -91,10 +93,11 @@ pub(crate) async fn show_export(
         Table::Problems => Some(kept.problems),
         Table::Attempts => Some(kept.attempts),
         Table::Matchups => Some(kept.matchups),
-        Table::Metrics => None,
+        _ => None,
     };
     let listed = |table: Table| Listed {
         name: table.name(),
+        about: table.about(),
         rows: rows(table),
         columns: table.fields(&run.detail.metrics).len(),
     };
@@ -116,7 +119,8 @@ pub(crate) async fn export_table(
     let run = lyceum_store::list::run(api.store.pool(), id).await?;
     let table = Table::ALL.into_iter().find(|one| one.name() == table).ok_or_else(|| {
         Problem::not_found(format!(
-            "there is no table `{table}` to export; there are problems, attempts, matchups and metrics"
+            "there is no table `{table}` to export; there are {}",
+            Table::ALL.map(Table::name).join(", ")
         ))
     })?;
     let format = Format::of(&format)?;
@@ -143,28 +147,32 @@ pub(crate) async fn export_run(
     let format = Format::of(&format)?;
     let folder = file_name(&run.run.name);
     let disposition = format!("attachment; filename=\"{folder}-{}.zip\"", format.name());
-    let card = card::card(&run, format.name())?;
     let source = Source::of(&api, &run);
-    let body = file_body(move |out| zip(&source, format, &folder, &card, out));
+    let body = file_body(move |out| zip(&source, format, &folder, &run, out));
     Ok(HttpResponse::Ok()
         .content_type("application/zip")
         .insert_header((CONTENT_DISPOSITION, disposition))
         .body(body))
 }
 
-fn zip(source: &Source, format: Format, folder: &str, card: &str, out: FileWriter) -> io::Result<()> {
+/// The card comes last, since it names only tables that have rows: of an empty file `datasets` cannot tell the columns.
+fn zip(source: &Source, format: Format, folder: &str, run: &RunDetail, out: FileWriter) -> io::Result<()> {
     let mut zip = zip::ZipWriter::new_stream(out);
     // Parquet is compressed within; JSON lines are sent as fast as they can be read.
     let options = zip::write::SimpleFileOptions::default()
         .compression_method(zip::CompressionMethod::Stored)
         .large_file(true);
-    zip.start_file(format!("{folder}/README.md"), options)?;
-    zip.write_all(card.as_bytes())?;
+    let mut written = Vec::new();
     for table in Table::ALL {
         let name = format!("{folder}/data/{}/train-00000-of-00001.{}", table.name(), format.name());
         zip.start_file(name, options)?;
-        source.write(table, format, &mut zip)?;
+        if source.write(table, format, &mut zip)? > 0 {
+            written.push(table);
+        }
     }
+    zip.start_file(format!("{folder}/README.md"), options)?;
+    let card = card::card(run, format.name(), &written).map_err(io::Error::other)?;
+    zip.write_all(card.as_bytes())?;
     zip.finish()?.into_inner().flush()
 }
 
@@ -194,18 +202,21 @@ impl Source {
         }
     }
 
-    /// Writes a whole table; for a thread that may wait.
-    fn write(&self, table: Table, format: Format, out: &mut dyn Write) -> io::Result<()> {
+    /// Writes a whole table and returns how many rows it has; for a thread that may wait.
+    fn write(&self, table: Table, format: Format, out: &mut dyn Write) -> io::Result<usize> {
         let fields: Vec<Field> = table.fields(&self.metrics);
         let mut encoder: Box<dyn Encoder> = match format {
             Format::Jsonl => Box::new(jsonl::Jsonl::new(&fields)),
             Format::Parquet => Box::new(parquet::Parquet::new(&fields)?),
         };
         let _permit = self.runtime.block_on(AT_ONCE.acquire()).map_err(io::Error::other)?;
+        let mut rows = 0;
         let mut batches = Batches::of(&self.db, self.run, table, &self.metrics);
         while let Some(batch) = self.runtime.block_on(batches.next()).map_err(io::Error::other)? {
             encoder.batch(&batch, out)?;
+            rows += batch.rows;
         }
-        encoder.finish(out)
+        encoder.finish(out)?;
+        Ok(rows)
     }
 }

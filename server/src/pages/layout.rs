@@ -8,6 +8,7 @@ use super::{
     assets::{address_of, needs_of},
     view::View,
 };
+use crate::access::masked;
 
 /// Parts of the lab, as the navigation at the top has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,7 +143,7 @@ impl Layout {
             title: title.into(),
             sections: Section::SHOWN.iter().map(link).collect(),
             theme: view.theme,
-            csrf: view.caller.csrf.clone(),
+            csrf: view.caller.csrf.as_deref().map(masked),
             token_name: view.caller.token.name.clone(),
             scope: view.caller.token.scope,
             curl: view.curl(),

@@ -325,8 +325,6 @@ struct ProblemsPage {
     layout: Layout,
     items: Vec<FoundProblem>,
     next: Option<String>,
-    /// How many problems a page looks through.
-    looked_through: i64,
     #[serde(skip)]
     form: Form,
     #[serde(skip)]
@@ -410,7 +408,6 @@ pub(crate) async fn show_all_problems(
     let page = listing.page(found);
     view.show(&ProblemsPage {
         layout: view.layout("Problems", Section::Problems),
-        looked_through: list::STRETCH,
         next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
         first_page: asked.cursor.as_ref().map(|_| view.with_cursor(None)),
         items: page.items,

@@ -8,12 +8,11 @@ use lyceum_core::{
 };
 use lyceum_store::{
     experiment,
-    list::{self, Order, Pace, Run, RunFilter, Window},
+    list::{self, Order, Window},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::{
@@ -26,6 +25,7 @@ use super::{
 };
 use crate::{
     api::{Api, Preset},
+    estimate::Estimate,
     problem::Problem,
 };
 
@@ -35,19 +35,6 @@ use crate::{
 pub(crate) struct NewRunFilter {
     preset: Option<String>,
     from: Option<Uuid>,
-}
-
-/// How long the steps of a like run took.
-#[derive(Debug, Serialize)]
-struct Estimate {
-    run: Run,
-    pace: Pace,
-}
-
-impl Estimate {
-    fn step_time(&self) -> String {
-        format::duration(&self.pace.median_seconds.unwrap_or(f64::NAN))
-    }
 }
 
 #[derive(Template, Serialize)]
@@ -70,7 +57,7 @@ struct NewRunPage {
     lines: Vec<Line>,
     #[serde(skip)]
     experiments: Vec<String>,
-    estimate: Option<Estimate>,
+    estimate: Estimate,
     #[serde(skip)]
     base_address: String,
 }
@@ -81,7 +68,7 @@ impl NewRunPage {
             "preset": self.preset,
             "config": self.config,
             "address": self.base_address,
-            "step_seconds": self.estimate.as_ref().and_then(|estimate| estimate.pace.median_seconds),
+            "step_seconds": self.estimate.step_seconds,
         }))
     }
 
@@ -100,9 +87,17 @@ impl NewRunPage {
 
     /// How long all steps would take.
     fn estimated(&self) -> String {
-        let seconds = self.estimate.as_ref().and_then(|estimate| estimate.pace.median_seconds);
-        let steps = self.config["steps"].as_f64().unwrap_or_default();
-        seconds.map_or_else(|| "–".to_owned(), |seconds| format::duration(&(seconds * steps)))
+        let seconds = self.estimate.seconds;
+        seconds.map_or_else(|| "–".to_owned(), |seconds| format::duration(&seconds))
+    }
+
+    fn step_time(&self) -> String {
+        format::duration(&self.estimate.step_seconds.unwrap_or(f64::NAN))
+    }
+
+    #[expect(clippy::unused_self, reason = "templates call it on a value")]
+    fn bytes(&self, bytes: &u64) -> String {
+        format::bytes(&bytes.cast_signed())
     }
 
     fn config_text(&self) -> String {
@@ -168,7 +163,7 @@ pub(crate) async fn show_new_run(
         .get(&config.recipe)
         .map_err(|unknown| Problem::unprocessable(unknown.to_string()))?;
     let schema = run_schema(Some(recipe.as_ref()));
-    let estimate = like(db, &config.recipe, preset.as_deref(), asked.from).await?;
+    let estimate = Estimate::of(db, &config, preset.as_deref(), asked.from.map(ExecutionId)).await?;
     let config = serde_json::to_value(&config).map_err(|error| Problem::internal(&error))?;
     let newest = Window {
         limit: 100,
@@ -191,39 +186,4 @@ pub(crate) async fn show_new_run(
         estimate,
         base_address: format!("{}://{}", connection.scheme(), connection.host()),
     })
-}
-
-/// The newest run of the same kind with steps that ended, and its pace: the run itself, else one of the same preset.
-async fn like(
-    db: &PgPool,
-    recipe: &str,
-    preset: Option<&str>,
-    from: Option<Uuid>,
-) -> Result<Option<Estimate>, Problem> {
-    let candidates = match from {
-        Some(id) => vec![list::run(db, ExecutionId(id)).await?.run],
-        None => {
-            let filter = RunFilter {
-                recipe: Some(recipe.to_owned()),
-                ..RunFilter::default()
-            };
-            let newest = Window {
-                limit: 50,
-                after: None,
-                order: Order::Newest,
-            };
-            let runs = list::runs(db, &filter, &newest).await?.items;
-            runs.into_iter()
-                .filter(|run| run.preset.as_deref() == preset && run.step > 0)
-                .take(1)
-                .collect()
-        }
-    };
-    for run in candidates {
-        let pace = list::pace(db, ExecutionId(run.id)).await?;
-        if pace.median_seconds.is_some() {
-            return Ok(Some(Estimate { run, pace }));
-        }
-    }
-    Ok(None)
 }

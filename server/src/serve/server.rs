@@ -20,7 +20,10 @@ use utoipa_actix_web::AppExt as _;
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use crate::{
-    access::{FailedLogins, Requirements, guard, harden, login_form, login_post, logout, say_json_is_private},
+    access::{
+        FailedLogins, Requirements, compress, guard, harden, leave_as_it_is, login_form, login_post, logout,
+        say_json_is_private,
+    },
     api::{Api, Presets, Settings, install_metrics, malformed_path, nothing_here, routes},
     coordinator::Coordinator,
     events::EventHub,
@@ -99,6 +102,8 @@ impl Server {
                 .wrap(from_fn(show_problems))
                 .wrap(from_fn(guard))
                 .wrap(from_fn(say_json_is_private))
+                .wrap(from_fn(leave_as_it_is))
+                .wrap(compress())
                 .wrap(from_fn(harden))
                 .wrap(from_fn(log_request))
                 .wrap(from_fn(take_suffix))

@@ -86,6 +86,18 @@ async fn a_dry_run_says_what_would_be_and_makes_nothing() {
         (&resolved["config"]["parameters"]["width"], &resolved["config"]["seed"]),
         (&json!(5), &json!(9))
     );
+    let memory = &resolved["estimate"]["memory"][0];
+    assert_eq!(
+        (&memory["population"], &memory["bytes"]),
+        (&json!("main"), &json!(null))
+    );
+    assert!(
+        memory["unknown"]
+            .as_str()
+            .is_some_and(|why| why.contains("how it learns")),
+        "what is not known is said: {resolved}"
+    );
+    assert_eq!(resolved["estimate"]["step_seconds"], json!(null));
     let listed = writer.get("/api/v1/runs").await.expect(200).json();
     assert_eq!(listed, json!({"items": []}));
     server.stop().await;

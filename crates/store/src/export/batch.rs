@@ -9,7 +9,7 @@ use super::{Field, Kind, Table};
 use crate::Result;
 
 /// Rows of a batch, at most.
-const ROWS: usize = 5000;
+const ROWS: usize = 20_000;
 /// Bytes of text after which a batch is not added to: rows may be a megabyte each.
 const BYTES: usize = 8 << 20;
 

@@ -1,5 +1,7 @@
 //! What can be exported.
 
+mod columns;
+
 use std::borrow::Cow;
 
 /// A table of a run.
@@ -13,6 +15,18 @@ pub enum Table {
     Matchups,
     /// Values of every step, of the run and of each member.
     Metrics,
+    /// Who lived, in which role, and from when to when.
+    Members,
+    /// What each member was worth after each step.
+    Ratings,
+    /// Who was born of whom, by which operator.
+    Births,
+    /// Who died when, and why.
+    Deaths,
+    /// What was evaluated, and the result.
+    Evaluations,
+    /// What each subject came to on each suite of benchmarks.
+    Benchmarks,
 }
 
 /// What a column holds.
@@ -40,78 +54,22 @@ pub struct Field {
 }
 
 /// Name, kind and where the value comes from.
-pub(super) type Source = (&'static str, Kind, &'static str);
-
-const PROBLEMS: [Source; 24] = [
-    ("id", Kind::Text, "x.id::text"),
-    ("step", Kind::Int, "x.step::int8"),
-    ("index", Kind::Int, "x.index::int8"),
-    ("type", Kind::Text, "x.type"),
-    ("proposer_id", Kind::Text, "x.proposer_id::text"),
-    ("proposer", Kind::Text, "p.name"),
-    ("version_id", Kind::Text, "x.version_id::text"),
-    ("prompt", Kind::Text, "x.prompt"),
-    ("proposal", Kind::Text, "x.proposal"),
-    ("valid", Kind::Bool, "x.valid"),
-    ("status", Kind::Text, "x.status"),
-    ("reason", Kind::Text, "x.reason"),
-    ("program", Kind::Text, "x.program"),
-    ("values", Kind::Text, "x.\"values\"::text"),
-    ("ast_depth", Kind::Float, "x.ast_depth::float8"),
-    ("cyclomatic", Kind::Float, "x.cyclomatic::float8"),
-    ("loc", Kind::Float, "x.loc::float8"),
-    ("variables", Kind::Float, "x.variables::float8"),
-    ("cell", Kind::Int, "x.cell::int8"),
-    ("solve_rate", Kind::Float, "x.solve_rate::float8"),
-    ("attempts", Kind::Int, "x.attempts::int8"),
-    ("reward", Kind::Float, "x.reward::float8"),
-    ("reward_parts", Kind::Text, "x.reward_parts::text"),
-    ("created_at", Kind::Time, "x.created_at"),
-];
-
-const ATTEMPTS: [Source; 17] = [
-    ("id", Kind::Text, "x.id::text"),
-    ("step", Kind::Int, "x.step::int8"),
-    ("problem_id", Kind::Text, "x.problem_id::text"),
-    ("member_id", Kind::Text, "x.member_id::text"),
-    ("member", Kind::Text, "p.name"),
-    ("version_id", Kind::Text, "x.version_id::text"),
-    ("role", Kind::Text, "x.role"),
-    ("sample", Kind::Int, "x.sample::int8"),
-    ("text", Kind::Text, "x.text"),
-    ("answer", Kind::Text, "x.answer"),
-    ("well_formed", Kind::Bool, "x.well_formed"),
-    ("status", Kind::Text, "x.status"),
-    ("reason", Kind::Text, "x.reason"),
-    ("correct", Kind::Bool, "x.correct"),
-    ("reward", Kind::Float, "x.reward::float8"),
-    ("reward_parts", Kind::Text, "x.reward_parts::text"),
-    ("tokens", Kind::Int, "x.tokens::int8"),
-];
-
-const MATCHUPS: [Source; 11] = [
-    ("id", Kind::Text, "x.id::text"),
-    ("step", Kind::Int, "x.step::int8"),
-    ("teacher_id", Kind::Text, "x.teacher_id::text"),
-    ("teacher", Kind::Text, "p.name"),
-    ("student_id", Kind::Text, "x.student_id::text"),
-    ("student", Kind::Text, "s.name"),
-    ("proposed", Kind::Int, "x.proposed::int8"),
-    ("valid", Kind::Int, "x.valid::int8"),
-    ("solve_rate", Kind::Float, "x.solve_rate::float8"),
-    ("predicted", Kind::Float, "x.predicted::float8"),
-    ("winner", Kind::Text, "x.winner"),
-];
-
-const METRICS: [Source; 3] = [
-    ("step", Kind::Int, "x.step::int8"),
-    ("member_id", Kind::Text, "x.member_id::text"),
-    ("member", Kind::Text, "p.name"),
-];
+type Source = (&'static str, Kind, &'static str);
 
 impl Table {
     /// Every table.
-    pub const ALL: [Self; 4] = [Self::Problems, Self::Attempts, Self::Matchups, Self::Metrics];
+    pub const ALL: [Self; 10] = [
+        Self::Problems,
+        Self::Attempts,
+        Self::Matchups,
+        Self::Metrics,
+        Self::Members,
+        Self::Ratings,
+        Self::Births,
+        Self::Deaths,
+        Self::Evaluations,
+        Self::Benchmarks,
+    ];
 
     /// Its name in addresses and files.
     pub fn name(self) -> &'static str {
@@ -120,22 +78,49 @@ impl Table {
             Self::Attempts => "attempts",
             Self::Matchups => "matchups",
             Self::Metrics => "metrics",
+            Self::Members => "members",
+            Self::Ratings => "ratings",
+            Self::Births => "births",
+            Self::Deaths => "deaths",
+            Self::Evaluations => "evaluations",
+            Self::Benchmarks => "benchmarks",
+        }
+    }
+
+    /// What a row of it is, for people.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Problems => "what was proposed, valid or not",
+            Self::Attempts => "an answer of a member to a problem",
+            Self::Matchups => "a teacher's meeting with a student",
+            Self::Metrics => "a step, of the run or of a member",
+            Self::Members => "a member, with its life",
+            Self::Ratings => "a member's rating after a step",
+            Self::Births => "a birth, with operator, parents and seed",
+            Self::Deaths => "a death, with its cause",
+            Self::Evaluations => "an evaluation of the run, with its result",
+            Self::Benchmarks => "what a subject came to on a suite",
         }
     }
 
     pub(super) fn sources(self) -> &'static [Source] {
         match self {
-            Self::Problems => &PROBLEMS,
-            Self::Attempts => &ATTEMPTS,
-            Self::Matchups => &MATCHUPS,
-            Self::Metrics => &METRICS,
+            Self::Problems => &columns::PROBLEMS,
+            Self::Attempts => &columns::ATTEMPTS,
+            Self::Matchups => &columns::MATCHUPS,
+            Self::Metrics => &columns::METRICS,
+            Self::Members => &columns::MEMBERS,
+            Self::Ratings => &columns::RATINGS,
+            Self::Births => &columns::BIRTHS,
+            Self::Deaths => &columns::DEATHS,
+            Self::Evaluations => &columns::EVALUATIONS,
+            Self::Benchmarks => &columns::BENCHMARKS,
         }
     }
 
-    /// The statement that reads it, in the order in which it was written.
-    pub(super) fn statement(self) -> String {
-        let mut columns: Vec<&str> = self.sources().iter().map(|(_, _, source)| *source).collect();
-        let rest = match self {
+    /// The rows of the run `$1`, in the order in which they were written.
+    fn rows(self) -> &'static str {
+        match self {
             Self::Problems => {
                 "problems x LEFT JOIN members p ON p.id = x.proposer_id WHERE x.run_id = $1 ORDER BY x.seq"
             }
@@ -145,12 +130,38 @@ impl Table {
                  WHERE x.run_id = $1 ORDER BY x.seq"
             }
             Self::Metrics => {
-                columns.push("x.\"values\"");
                 "metrics x LEFT JOIN members p ON p.id = x.member_id WHERE x.run_id = $1
                  ORDER BY x.step, x.member_id NULLS FIRST"
             }
-        };
-        format!("SELECT {} FROM {rest}", columns.join(", "))
+            Self::Members => {
+                "members x JOIN populations p ON p.id = x.population_id LEFT JOIN births b ON b.child_id = x.id
+                 WHERE x.run_id = $1 ORDER BY x.seq"
+            }
+            Self::Ratings => {
+                "ratings x JOIN members p ON p.id = x.member_id WHERE x.run_id = $1
+                 ORDER BY x.step, x.member_id, x.role"
+            }
+            Self::Births => {
+                "births x JOIN members p ON p.id = x.child_id LEFT JOIN members r ON r.id = x.replaces_id
+                 WHERE x.run_id = $1 ORDER BY p.seq"
+            }
+            Self::Deaths => {
+                "members x LEFT JOIN (SELECT replaces_id, min(child_id::text) AS child_id FROM births WHERE run_id = $1
+                     GROUP BY replaces_id) b ON b.replaces_id = x.id
+                 WHERE x.run_id = $1 AND x.died_step IS NOT NULL ORDER BY x.died_step, x.seq"
+            }
+            Self::Evaluations => "evaluations x JOIN executions e ON e.id = x.id WHERE x.run_id = $1 ORDER BY e.seq",
+            Self::Benchmarks => "benchmark_results x WHERE x.run_id = $1 ORDER BY x.seq",
+        }
+    }
+
+    /// The statement that reads it.
+    pub(super) fn statement(self) -> String {
+        let mut columns: Vec<&str> = self.sources().iter().map(|(_, _, source)| *source).collect();
+        if self == Self::Metrics {
+            columns.push("x.\"values\"");
+        }
+        format!("SELECT {} FROM {}", columns.join(", "), self.rows())
     }
 
     /// Its columns; `metrics` names those of the run.

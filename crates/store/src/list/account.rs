@@ -1,25 +1,24 @@
 //! What a run used up, from its metrics.
 
 use lyceum_core::id::ExecutionId;
-use sqlx::PgPool;
+use sqlx::{PgPool, QueryBuilder};
 
 use crate::Result;
 
 /// Sums over all steps of the run's own values of the metrics at `places` (from 0), in their order; a value that is
 /// missing (NaN) does not count, and a metric that never had one is none.
 pub async fn metric_sums(db: &PgPool, run: ExecutionId, places: &[usize]) -> Result<Vec<Option<f64>>> {
-    let places: Vec<i32> = places
-        .iter()
-        .map(|place| i32::try_from(*place).unwrap_or(i32::MAX - 1) + 1)
-        .collect();
-    Ok(sqlx::query_scalar(
-        "SELECT (SELECT sum(\"values\"[place]) FROM metrics WHERE run_id = $1 AND member_id IS NULL AND \"values\"[place] <> 'NaN')
-         FROM unnest($2::int[]) WITH ORDINALITY AS u (place, i) ORDER BY i",
-    )
-    .bind(run.0)
-    .bind(places)
-    .fetch_all(db)
-    .await?)
+    let mut query = QueryBuilder::new("SELECT ARRAY[");
+    let mut sums = query.separated(", ");
+    for place in places {
+        let place = i32::try_from(*place).unwrap_or(i32::MAX - 1) + 1;
+        sums.push("sum(nullif(\"values\"[")
+            .push_bind_unseparated(place)
+            .push_unseparated("], 'NaN'))");
+    }
+    query.push("]::float8[] FROM metrics WHERE run_id = ").push_bind(run.0);
+    query.push(" AND member_id IS NULL");
+    Ok(query.build_query_scalar().fetch_one(db).await?)
 }
 
 /// Adapters of `run` that live.

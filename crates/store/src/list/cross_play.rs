@@ -9,7 +9,7 @@ use super::filter::and;
 use crate::Result;
 
 /// Attempts of a student at a teacher's problems.
-#[derive(Clone, Debug, PartialEq, Eq, FromRow, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow, Serialize)]
 pub struct CrossPlay {
     /// The window of steps, from 0; 0 where there is but one.
     pub window: i32,

@@ -1,16 +1,15 @@
-//! Problems of a run.
+//! Problems of a run, and of all runs.
+
+mod search;
 
 use chrono::{DateTime, Utc};
 use lyceum_core::id::{ExecutionId, MemberId, ProblemId};
 use serde::Serialize;
-use sqlx::{FromRow, PgPool, Postgres, QueryBuilder};
+use sqlx::{FromRow, PgPool, QueryBuilder};
 use uuid::Uuid;
 
-use super::{
-    Key, Order, Page, Window,
-    filter::and,
-    window::{Keyed, limited, order_by_seq, order_by_value},
-};
+use self::search::Search;
+use super::{Key, Page, Window, window::Keyed};
 use crate::{Result, StoreError};
 
 /// A problem. A list leaves out what is long unless it is asked for in full.
@@ -143,10 +142,6 @@ const FULL: &str = "prompt, proposal, \"values\", reward_parts";
 const LEFT_OUT: &str =
     "NULL::text AS prompt, NULL::text AS proposal, NULL::json AS \"values\", NULL::jsonb AS reward_parts";
 
-/// How many problems, in the list's order, are looked through for words before the index of words is asked, and for
-/// anything where there is no index.
-pub const STRETCH: i64 = 8000;
-
 /// Problems of `run` that fit `filter`.
 pub async fn problems(
     db: &PgPool,
@@ -155,78 +150,15 @@ pub async fn problems(
     sort: ProblemSort,
     window: &Window,
 ) -> Result<Page<Problem>> {
-    let columns = format!("{BRIEF}, {}", if filter.full { FULL } else { LEFT_OUT });
-    let Some(text) = &filter.text else {
-        let mut query = QueryBuilder::new(format!("SELECT {columns} FROM problems WHERE "));
-        narrow(&mut query, run, filter);
-        order(&mut query, sort, window);
-        return limited(db, query, window).await;
+    let search = Search {
+        run: Some(run),
+        filter,
+        sort,
+        window,
+        columns: format!("{BRIEF}, {}", if filter.full { FULL } else { LEFT_OUT }),
+        join: "",
     };
-    // Postgres cannot tell how common a word is, and each way of looking for it is slow for some: a walk along the list
-    // for a rare word, the index of words for one that half of all programs hold. So a stretch of the list is walked
-    // first. A common word fills a page from it; what does not, is rare enough for the index.
-    let mut stretch = QueryBuilder::new(format!("SELECT {columns} FROM (SELECT * FROM problems WHERE "));
-    narrow(&mut stretch, run, filter);
-    order(&mut stretch, sort, window);
-    stretch.push(" LIMIT ").push_bind(STRETCH).push(") problems WHERE ");
-    with_words(&mut stretch, text);
-    order(&mut stretch, sort, window);
-    let page = limited(db, stretch, window).await?;
-    if page.next.is_some() {
-        return Ok(page);
-    }
-    // OFFSET keeps the planner from walking the list here too.
-    let mut indexed = QueryBuilder::new(format!("SELECT {columns} FROM (SELECT * FROM problems WHERE "));
-    with_words(&mut indexed, text);
-    indexed.push(" OFFSET 0) problems WHERE ");
-    narrow(&mut indexed, run, filter);
-    order(&mut indexed, sort, window);
-    limited(db, indexed, window).await
-}
-
-/// Conditions on everything but words.
-fn narrow(query: &mut QueryBuilder<Postgres>, run: ExecutionId, filter: &ProblemFilter) {
-    query.push("run_id = ").push_bind(run.0);
-    narrow_further(query, filter);
-}
-
-fn narrow_further(query: &mut QueryBuilder<Postgres>, filter: &ProblemFilter) {
-    and(query, "step = ", filter.step.map(u32::cast_signed));
-    and(query, "type = ", filter.problem_type.clone());
-    and(query, "valid = ", filter.valid);
-    and(query, "status = ", filter.status.clone());
-    and(query, "proposer_id = ", filter.proposer.map(|id| id.0));
-    and(query, "cell = ", filter.cell.map(u32::cast_signed));
-    and(query, "solve_rate >= ", filter.solve_rate_min);
-    and(query, "solve_rate <= ", filter.solve_rate_max);
-    let bounds = [
-        ("ast_depth >= ", "ast_depth <= "),
-        ("cyclomatic >= ", "cyclomatic <= "),
-        ("loc >= ", "loc <= "),
-        ("variables >= ", "variables <= "),
-    ];
-    for ((at_least, at_most), (low, high)) in bounds.into_iter().zip(filter.complexity) {
-        and(query, at_least, low);
-        and(query, at_most, high);
-    }
-}
-
-fn with_words(query: &mut QueryBuilder<Postgres>, text: &str) {
-    let text = text.to_owned();
-    query
-        .push("search @@ plainto_tsquery('simple', ")
-        .push_bind(text)
-        .push(")");
-}
-
-fn order(query: &mut QueryBuilder<Postgres>, sort: ProblemSort, window: &Window) {
-    let order = match sort {
-        ProblemSort::Age => return order_by_seq(query, "seq", window),
-        ProblemSort::Hardest => Order::Oldest,
-        ProblemSort::Easiest => Order::Newest,
-    };
-    query.push(" AND solve_rate IS NOT NULL");
-    order_by_value(query, ("solve_rate", "seq"), &Window { order, ..*window });
+    search.page(db).await
 }
 
 /// A problem of any run.
@@ -251,43 +183,21 @@ impl Keyed for FoundProblem {
     }
 }
 
-/// Problems of all runs that fit `filter`, by age. Filters over all runs have no index, so one page looks through
-/// [`STRETCH`] problems at most: it may hold few rows, or none, and still have a next one.
+/// Problems of all runs that fit `filter`, by age, in brief.
 pub async fn problems_of_all_runs(db: &PgPool, filter: &ProblemFilter, window: &Window) -> Result<Page<FoundProblem>> {
-    let columns = BRIEF
+    let brief: Vec<String> = BRIEF
         .split(',')
-        .map(|column| format!("p.{}", column.trim()))
-        .collect::<Vec<_>>()
-        .join(", ");
-    let mut query = QueryBuilder::new(format!(
-        "SELECT p.run_id, r.name AS run, {columns}, {LEFT_OUT} FROM (SELECT * FROM problems WHERE true"
-    ));
-    order_by_seq(&mut query, "seq", window);
-    query.push(" LIMIT ").push_bind(STRETCH);
-    query.push(") p JOIN runs r ON r.id = p.run_id WHERE true");
-    narrow_further(&mut query, filter);
-    if let Some(text) = &filter.text {
-        query.push(" AND ");
-        with_words(&mut query, text);
-    }
-    order_by_seq(&mut query, "seq", window);
-    let page: Page<FoundProblem> = limited(db, query, window).await?;
-    if page.next.is_some() {
-        return Ok(page);
-    }
-    let mut last = QueryBuilder::new("SELECT count(*), ");
-    last.push(match window.order {
-        Order::Newest => "min(seq)",
-        Order::Oldest => "max(seq)",
-    });
-    last.push(" FROM (SELECT seq FROM problems WHERE true");
-    order_by_seq(&mut last, "seq", window);
-    last.push(" LIMIT ").push_bind(STRETCH).push(") looked_through");
-    let (count, seq): (i64, Option<i64>) = last.build_query_as().fetch_one(db).await?;
-    Ok(Page {
-        next: seq.filter(|_| count == STRETCH).map(|seq| Key { value: None, seq }),
-        ..page
-    })
+        .map(|column| format!("problems.{}", column.trim()))
+        .collect();
+    let search = Search {
+        run: None,
+        filter,
+        sort: ProblemSort::Age,
+        window,
+        columns: format!("problems.run_id, r.name AS run, {}, {LEFT_OUT}", brief.join(", ")),
+        join: "JOIN runs r ON r.id = problems.run_id",
+    };
+    search.page(db).await
 }
 
 /// Problems of `run` by their ids, in brief, in no order.

@@ -3,33 +3,31 @@
 use askama::Template;
 use lyceum_store::{export::Table, list::RunDetail};
 
-use crate::problem::Problem;
-
 #[derive(Template)]
 #[template(path = "dataset_card.md", escape = "none")]
 struct Card<'a> {
     name: String,
     run: &'a RunDetail,
     format: &'a str,
-    tables: [Table; 4],
+    tables: &'a [Table],
     base_models: String,
     config: String,
 }
 
-/// The card of `run`, whose files are of `format`.
-pub(super) fn card(run: &RunDetail, format: &str) -> Result<String, Problem> {
+/// The card of `run`, whose files are of `format`, with those `tables` that have rows.
+pub(super) fn card(run: &RunDetail, format: &str, tables: &[Table]) -> Result<String, askama::Error> {
     let populations = run.config["populations"].as_object().into_iter().flatten();
     let bases = populations.filter_map(|(_, population)| population["base_model"]["name"].as_str());
     let card = Card {
         // In a heading of Markdown, and in YAML between quotes.
         name: one_line(&run.run.name),
         format,
-        tables: Table::ALL,
+        tables,
         base_models: one_line(&bases.collect::<Vec<_>>().join(", ")),
-        config: serde_json::to_string_pretty(&run.config).map_err(|error| Problem::internal(&error))?,
+        config: serde_json::to_string_pretty(&run.config).unwrap_or_default(),
         run,
     };
-    card.render().map_err(|error| Problem::internal(&error))
+    card.render()
 }
 
 /// `text` without what would end its line, its quotes or its Markdown.

@@ -1,0 +1,168 @@
+//! The columns of what can be exported: name, kind, and where the value comes from.
+
+use super::{Kind, Source};
+
+pub(super) const PROBLEMS: [Source; 24] = [
+    ("id", Kind::Text, "x.id::text"),
+    ("step", Kind::Int, "x.step::int8"),
+    ("index", Kind::Int, "x.index::int8"),
+    ("type", Kind::Text, "x.type"),
+    ("proposer_id", Kind::Text, "x.proposer_id::text"),
+    ("proposer", Kind::Text, "p.name"),
+    ("version_id", Kind::Text, "x.version_id::text"),
+    ("prompt", Kind::Text, "x.prompt"),
+    ("proposal", Kind::Text, "x.proposal"),
+    ("valid", Kind::Bool, "x.valid"),
+    ("status", Kind::Text, "x.status"),
+    ("reason", Kind::Text, "x.reason"),
+    ("program", Kind::Text, "x.program"),
+    ("values", Kind::Text, "x.\"values\"::text"),
+    ("ast_depth", Kind::Float, "x.ast_depth::float8"),
+    ("cyclomatic", Kind::Float, "x.cyclomatic::float8"),
+    ("loc", Kind::Float, "x.loc::float8"),
+    ("variables", Kind::Float, "x.variables::float8"),
+    ("cell", Kind::Int, "x.cell::int8"),
+    ("solve_rate", Kind::Float, "x.solve_rate::float8"),
+    ("attempts", Kind::Int, "x.attempts::int8"),
+    ("reward", Kind::Float, "x.reward::float8"),
+    ("reward_parts", Kind::Text, "x.reward_parts::text"),
+    ("created_at", Kind::Time, "x.created_at"),
+];
+
+pub(super) const ATTEMPTS: [Source; 17] = [
+    ("id", Kind::Text, "x.id::text"),
+    ("step", Kind::Int, "x.step::int8"),
+    ("problem_id", Kind::Text, "x.problem_id::text"),
+    ("member_id", Kind::Text, "x.member_id::text"),
+    ("member", Kind::Text, "p.name"),
+    ("version_id", Kind::Text, "x.version_id::text"),
+    ("role", Kind::Text, "x.role"),
+    ("sample", Kind::Int, "x.sample::int8"),
+    ("text", Kind::Text, "x.text"),
+    ("answer", Kind::Text, "x.answer"),
+    ("well_formed", Kind::Bool, "x.well_formed"),
+    ("status", Kind::Text, "x.status"),
+    ("reason", Kind::Text, "x.reason"),
+    ("correct", Kind::Bool, "x.correct"),
+    ("reward", Kind::Float, "x.reward::float8"),
+    ("reward_parts", Kind::Text, "x.reward_parts::text"),
+    ("tokens", Kind::Int, "x.tokens::int8"),
+];
+
+pub(super) const MATCHUPS: [Source; 11] = [
+    ("id", Kind::Text, "x.id::text"),
+    ("step", Kind::Int, "x.step::int8"),
+    ("teacher_id", Kind::Text, "x.teacher_id::text"),
+    ("teacher", Kind::Text, "p.name"),
+    ("student_id", Kind::Text, "x.student_id::text"),
+    ("student", Kind::Text, "s.name"),
+    ("proposed", Kind::Int, "x.proposed::int8"),
+    ("valid", Kind::Int, "x.valid::int8"),
+    ("solve_rate", Kind::Float, "x.solve_rate::float8"),
+    ("predicted", Kind::Float, "x.predicted::float8"),
+    ("winner", Kind::Text, "x.winner"),
+];
+
+pub(super) const METRICS: [Source; 3] = [
+    ("step", Kind::Int, "x.step::int8"),
+    ("member_id", Kind::Text, "x.member_id::text"),
+    ("member", Kind::Text, "p.name"),
+];
+
+pub(super) const MEMBERS: [Source; 12] = [
+    ("id", Kind::Text, "x.id::text"),
+    ("name", Kind::Text, "x.name"),
+    ("population", Kind::Text, "p.name"),
+    ("base_model", Kind::Text, "p.base_model ->> 'name'"),
+    ("roles", Kind::Text, "array_to_json(x.roles)::text"),
+    ("born_step", Kind::Int, "x.born_step::int8"),
+    ("died_step", Kind::Int, "x.died_step::int8"),
+    ("cause_of_death", Kind::Text, "x.cause_of_death"),
+    ("replaces_id", Kind::Text, "b.replaces_id::text"),
+    (
+        "versions",
+        Kind::Int,
+        "(SELECT max(ordinal) + 1 FROM adapter_versions WHERE member_id = x.id)::int8",
+    ),
+    (
+        "children",
+        Kind::Int,
+        "(SELECT count(DISTINCT c.child_id) FROM adapter_versions v JOIN birth_parents c ON c.version_id = v.id
+          WHERE v.member_id = x.id)",
+    ),
+    (
+        "problems",
+        Kind::Int,
+        "(SELECT count(*) FROM problems WHERE proposer_id = x.id)",
+    ),
+];
+
+pub(super) const RATINGS: [Source; 6] = [
+    ("step", Kind::Int, "x.step::int8"),
+    ("member_id", Kind::Text, "x.member_id::text"),
+    ("member", Kind::Text, "p.name"),
+    ("role", Kind::Text, "x.role"),
+    ("mu", Kind::Float, "x.mu"),
+    ("sigma", Kind::Float, "x.sigma"),
+];
+
+pub(super) const BIRTHS: [Source; 11] = [
+    ("step", Kind::Int, "x.step::int8"),
+    ("child_id", Kind::Text, "x.child_id::text"),
+    ("child", Kind::Text, "p.name"),
+    ("operator", Kind::Text, "x.operator"),
+    ("parameters", Kind::Text, "x.parameters::text"),
+    ("seed", Kind::Text, "x.seed::text"),
+    ("replaces_id", Kind::Text, "x.replaces_id::text"),
+    ("replaces", Kind::Text, "r.name"),
+    (
+        "parents",
+        Kind::Text,
+        "(SELECT coalesce(json_agg(json_build_object('member_id', v.member_id, 'version_id', v.id, 'ordinal', v.ordinal)
+          ORDER BY b.position), '[]') FROM birth_parents b JOIN adapter_versions v ON v.id = b.version_id
+          WHERE b.child_id = x.child_id)::text",
+    ),
+    ("notes", Kind::Text, "array_to_json(x.notes)::text"),
+    ("phase", Kind::Text, "x.phase"),
+];
+
+pub(super) const DEATHS: [Source; 6] = [
+    ("step", Kind::Int, "x.died_step::int8"),
+    ("member_id", Kind::Text, "x.id::text"),
+    ("member", Kind::Text, "x.name"),
+    ("cause", Kind::Text, "x.cause_of_death"),
+    ("age", Kind::Int, "(x.died_step - x.born_step)::int8"),
+    ("replaced_by_id", Kind::Text, "b.child_id"),
+];
+
+pub(super) const EVALUATIONS: [Source; 8] = [
+    ("id", Kind::Text, "x.id::text"),
+    ("type", Kind::Text, "x.spec ->> 'type'"),
+    ("spec", Kind::Text, "x.spec::text"),
+    ("state", Kind::Text, "e.state"),
+    ("error", Kind::Text, "e.error"),
+    ("result", Kind::Text, "x.result::text"),
+    ("created_at", Kind::Time, "e.created_at"),
+    ("finished_at", Kind::Time, "e.finished_at"),
+];
+
+pub(super) const BENCHMARKS: [Source; 18] = [
+    ("id", Kind::Text, "x.id::text"),
+    ("evaluation_id", Kind::Text, "x.evaluation_id::text"),
+    ("suite", Kind::Text, "x.suite"),
+    ("subject", Kind::Text, "x.name"),
+    ("role", Kind::Text, "x.role"),
+    ("member_id", Kind::Text, "x.member_id::text"),
+    ("version_id", Kind::Text, "x.version_id::text"),
+    ("step", Kind::Int, "x.step::int8"),
+    ("base_model", Kind::Text, "x.base_model"),
+    ("n", Kind::Int, "x.n::int8"),
+    ("rows", Kind::Int, "x.rows::int8"),
+    ("samples", Kind::Text, "array_to_json(x.samples)::text"),
+    ("correct", Kind::Text, "array_to_json(x.correct)::text"),
+    ("pass_at_1", Kind::Float, "x.pass_at_1"),
+    ("standard_error", Kind::Float, "x.standard_error"),
+    ("completion_tokens", Kind::Int, "x.completion_tokens"),
+    ("protocol", Kind::Text, "x.protocol::text"),
+    ("created_at", Kind::Time, "x.created_at"),
+];

@@ -1,0 +1,213 @@
+//! What a run of a config would take, as far as it can be said beforehand: memory at the peak of an update, and the time of a
+//! step of the newest run like it.
+
+mod base;
+
+use lyceum_core::{
+    config::{PopulationConfig, RunConfig},
+    id::ExecutionId,
+    memory::{UpdateMemory, UpdateShape},
+    work::Dtype,
+};
+use lyceum_store::list::{self, Order, Run, RunFilter, Window};
+use serde::Serialize;
+use sqlx::PgPool;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::problem::Problem;
+
+/// Logits that the engine holds at a time.
+const LOGITS: u64 = 1 << 24;
+/// Newest runs that one like it is looked for among.
+const LOOKED_AT: u32 = 50;
+
+/// What a run would take.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(crate) struct Estimate {
+    /// Memory, by population.
+    pub(crate) memory: Vec<MemoryEstimate>,
+    /// Seconds of a step of the newest run like it, the median of the last 20; none where there is no such run.
+    pub(crate) step_seconds: Option<f64>,
+    /// Seconds of all steps at that pace.
+    pub(crate) seconds: Option<f64>,
+    /// The run that the time was taken from.
+    pub(crate) like: Option<Uuid>,
+    /// Its name.
+    pub(crate) like_name: Option<String>,
+}
+
+/// Memory at the peak of an update of a population, in bytes, by what it is for (`lyceum_core::memory`).
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+pub(crate) struct MemoryEstimate {
+    /// The population.
+    pub(crate) population: String,
+    /// Its base model.
+    pub(crate) base_model: String,
+    /// Everything; none where it is not known.
+    pub(crate) bytes: Option<u64>,
+    /// The base's weights.
+    pub(crate) base: Option<u64>,
+    /// Weights of the members before and after.
+    pub(crate) adapters: Option<u64>,
+    /// AdamW's moments before and after.
+    pub(crate) moments: Option<u64>,
+    /// The gradient, and the weights arranged for products.
+    pub(crate) gradient: Option<u64>,
+    /// Activations, and what a step of the computation needs on top of them.
+    pub(crate) activations: Option<u64>,
+    /// Why it is not known.
+    pub(crate) unknown: Option<String>,
+}
+
+impl Estimate {
+    /// The estimate of a run of `config`, whose steps are taken to be as long as those of `from`, or else of the newest run of
+    /// its recipe and `preset`.
+    ///
+    /// # Errors
+    /// A `from` that there is not, and a database that does not answer.
+    pub(crate) async fn of(
+        db: &PgPool,
+        config: &RunConfig,
+        preset: Option<&str>,
+        from: Option<ExecutionId>,
+    ) -> Result<Self, Problem> {
+        let like = like(db, &config.recipe, preset, from).await?;
+        let pace = match &like {
+            Some(run) => list::pace(db, ExecutionId(run.id)).await?.median_seconds,
+            None => None,
+        };
+        let like = like.filter(|_| pace.is_some());
+        let (asked, models) = (config.clone(), base::ModelsFolder::find());
+        let memory = tokio::task::spawn_blocking(move || {
+            let populations = asked.populations.iter();
+            populations
+                .map(|(name, population)| MemoryEstimate::of(name, population, &asked, &models))
+                .collect()
+        });
+        Ok(Self {
+            memory: memory.await.map_err(|error| Problem::internal(&error))?,
+            step_seconds: pace,
+            seconds: pace.map(|seconds| seconds * f64::from(config.steps)),
+            like: like.as_ref().map(|run| run.id),
+            like_name: like.map(|run| run.name),
+        })
+    }
+}
+
+impl MemoryEstimate {
+    fn of(name: &str, population: &PopulationConfig, config: &RunConfig, models: &base::ModelsFolder) -> Self {
+        let peak = models
+            .sizes(&population.base_model.name)
+            .and_then(|base| Ok(shape(population, config)?.peak(&base, &population.lora)));
+        let (peak, unknown) = match peak {
+            Ok(peak) => (Some(peak), None),
+            Err(unknown) => (None, Some(unknown)),
+        };
+        let part = |of: fn(&UpdateMemory) -> u64| peak.as_ref().map(of);
+        Self {
+            population: name.to_owned(),
+            base_model: population.base_model.name.clone(),
+            bytes: part(UpdateMemory::total),
+            base: part(|peak| peak.base),
+            adapters: part(|peak| peak.adapters),
+            moments: part(|peak| peak.moments),
+            gradient: part(|peak| peak.gradient),
+            activations: part(|peak| peak.activations + peak.transient),
+            unknown,
+        }
+    }
+}
+
+/// What an update of `population` computes at a time, at most: micro-batches as large as allowed, in which every token is learned
+/// from and no prompt is shared.
+fn shape(population: &PopulationConfig, config: &RunConfig) -> Result<UpdateShape, String> {
+    let learning = &config.parameters["learning"];
+    let rows = learning["micro_batch_tokens"].as_u64();
+    let recompute = learning["recompute"].as_bool();
+    let (Some(rows), Some(recompute)) = (rows, recompute) else {
+        return Err(format!("`{}` does not say how it learns", config.recipe));
+    };
+    let members: u64 = population.members.iter().map(|group| u64::from(group.count)).sum();
+    let together = config.parameters["items"]["update"].as_u64().unwrap_or(members);
+    Ok(UpdateShape {
+        members: members.min(together),
+        rows,
+        places: rows,
+        learned: rows,
+        logits: LOGITS,
+        bytes: match config.compute.dtype {
+            Dtype::Fp32 => 4,
+            Dtype::Bf16 => 2,
+        },
+        recompute,
+    })
+}
+
+/// The run itself, else the newest of the same recipe and preset that has made steps.
+async fn like(
+    db: &PgPool,
+    recipe: &str,
+    preset: Option<&str>,
+    from: Option<ExecutionId>,
+) -> Result<Option<Run>, Problem> {
+    if let Some(id) = from {
+        return Ok(Some(list::run(db, id).await?.run));
+    }
+    let filter = RunFilter {
+        recipe: Some(recipe.to_owned()),
+        ..RunFilter::default()
+    };
+    let newest = Window {
+        limit: LOOKED_AT,
+        after: None,
+        order: Order::Newest,
+    };
+    let runs = list::runs(db, &filter, &newest).await?.items;
+    let is_like = |run: &Run| run.preset.as_deref() == preset && run.step > 0;
+    Ok(runs.into_iter().find(is_like))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lyceum_core::{config::resolve, recipe::Registry};
+    use serde_json::Value;
+
+    fn preset(name: &str) -> RunConfig {
+        let path = format!("{}/../configs/runs/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(path).unwrap();
+        let document: Value = toml::from_str(&text).unwrap();
+        resolve(&document, &Registry::shipped()).unwrap()
+    }
+
+    fn estimate(config: &RunConfig) -> MemoryEstimate {
+        let (name, population) = config.populations.iter().next().unwrap();
+        MemoryEstimate::of(name, population, config, &base::ModelsFolder::find())
+    }
+
+    #[test]
+    fn memory_is_that_of_the_formula_for_a_model_whose_sizes_are_known() {
+        let mut config = preset("demo");
+        let demo = estimate(&config);
+        let population = &config.populations["main"];
+        let base = base::ModelsFolder::find().sizes("seedling").unwrap();
+        let expected = shape(population, &config).unwrap().peak(&base, &population.lora);
+        assert_eq!((demo.bytes, demo.unknown), (Some(expected.total()), None));
+        config.parameters["learning"]["micro_batch_tokens"] = 16384.into();
+        assert!(estimate(&config).bytes > demo.bytes);
+    }
+
+    #[test]
+    fn what_is_not_known_is_said_with_why() {
+        let mut config = preset("demo");
+        let population = config.populations.get_mut("main").unwrap();
+        population.base_model.name = "someone/another-model".to_owned();
+        let unknown = estimate(&config);
+        assert_eq!(unknown.bytes, None);
+        assert!(unknown.unknown.unwrap().contains("someone/another-model"));
+        config.parameters = Value::Null;
+        config.populations.get_mut("main").unwrap().base_model.name = "Qwen/Qwen2.5-7B".to_owned();
+        assert!(estimate(&config).unknown.unwrap().contains("how it learns"));
+    }
+}

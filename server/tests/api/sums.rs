@@ -1,0 +1,109 @@
+//! Sums that are kept, and what views read of them.
+
+use lyceum_core::id::ExecutionId;
+use lyceum_store::list::{self, CrossPlayFilter, Order, StandingFilter, Stretch, Window};
+
+use crate::{fixtures::filled, harness::TestServer};
+
+#[actix_web::test]
+async fn sums_are_kept_with_the_rows_that_they_are_over() {
+    let server = TestServer::start().await;
+    let made = filled(&server, 6).await;
+    let db = server.store.pool();
+    let all = list::cross_play(db, made.run, &CrossPlayFilter::default())
+        .await
+        .expect("pairs");
+    assert_eq!((all.len(), all[0].attempts, all[0].solved), (1, 12, 6));
+    assert_eq!((all[0].teacher_id, all[0].student_id), (made.teacher.0, made.student.0));
+    let code_i = CrossPlayFilter {
+        problem_type: Some("code_i".to_owned()),
+        width: Some(1),
+        ..CrossPlayFilter::default()
+    };
+    assert_eq!(
+        list::cross_play(db, made.run, &code_i).await.expect("pairs")[0].attempts,
+        4
+    );
+    assert_eq!(
+        list::attempted_types(db, made.run).await.expect("types"),
+        ["code_i", "code_o"]
+    );
+    let later = CrossPlayFilter {
+        from: 1,
+        ..CrossPlayFilter::default()
+    };
+    assert_eq!(list::cross_play(db, made.run, &later).await.expect("pairs"), []);
+
+    let window = Window {
+        limit: 10,
+        after: None,
+        order: Order::Newest,
+    };
+    let filter = StandingFilter {
+        role: Some("teacher"),
+        ..StandingFilter::default()
+    };
+    let standings = list::standings(db, &filter, &window).await.expect("standings").items;
+    assert_eq!((standings.len(), standings[0].lower_bound), (1, 1.0), "25 − 3 × 8");
+    assert_eq!(standings[0].base_model.as_deref(), Some("seedling"));
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn views_read_what_was_written() {
+    let server = TestServer::start().await;
+    let made = filled(&server, 6).await;
+    let db = server.store.pool();
+    let run: ExecutionId = made.run;
+    let family = list::family(db, run, Some(0), 10).await.expect("a family");
+    assert_eq!(family.len(), 2);
+    assert_eq!((family[0].metric, family[1].metric), (Some(0.25), None));
+    let wins = list::wins(db, run).await.expect("wins");
+    let won = |id| {
+        wins.iter()
+            .find(|wins| wins.id == id)
+            .map(|wins| (wins.matchups, wins.wins))
+    };
+    assert_eq!((won(made.teacher.0), won(made.student.0)), (Some((1, 0)), Some((1, 1))));
+    let own = list::relative(db, run, made.teacher).await.expect("a member");
+    assert_eq!(own.map(|own| own.id), Some(made.teacher.0));
+    assert_eq!(family[1].parents.0[0].member_id, made.teacher.0);
+    assert_eq!(
+        list::children(db, run, made.teacher, 10).await.expect("children").len(),
+        1
+    );
+    assert_eq!(
+        list::rating_history(db, run, None, Stretch::whole(5))
+            .await
+            .expect("ratings")
+            .len(),
+        1
+    );
+    assert_eq!(
+        list::rating_history(db, run, Some(&[made.student]), Stretch::whole(1))
+            .await
+            .expect("ratings"),
+        []
+    );
+    let outcomes = list::matchup_outcomes(db, run, Stretch::whole(4))
+        .await
+        .expect("outcomes");
+    assert_eq!(
+        (outcomes[0].matchups, outcomes[0].teacher_wins, outcomes[0].predicted),
+        (1, 0, 0.25)
+    );
+    // Solve rates of the three valid ones: 0, 1/3 and 2/3.
+    let bands = list::solve_bands(db, run, Stretch::whole(1), 4).await.expect("bands");
+    let bands: Vec<(i32, i64)> = bands.iter().map(|band| (band.band, band.problems)).collect();
+    assert_eq!(bands, [(0, 1), (2, 1), (3, 1)]);
+    assert_eq!(list::candidates(db, run, 10).await.expect("candidates").len(), 3);
+    assert_eq!(list::map_at(db, run, None).await.expect("a map").len(), 4);
+    assert_eq!(list::growth(db, run, 1).await.expect("growth")[0].new, 4);
+    assert_eq!(
+        list::metric_sums(db, run, &[1, 0]).await.expect("sums"),
+        [None, Some(0.5)]
+    );
+    assert_eq!(list::living_members(db, run).await.expect("members"), 2);
+    assert_eq!(list::step_seconds(db, run).await.expect("seconds"), Vec::<f64>::new());
+    server.stop().await;
+}
