@@ -236,6 +236,17 @@ impl Query<'_> {
     }
 }
 
+/// What a member is worth on the side of those who propose, or of those who solve: one that plays both has a rating for each.
+fn mu_of(member: &Relative, proposes: bool) -> Option<f64> {
+    let ratings = &member.ratings.0;
+    let on_side = |role: &str| matches!(role, "teacher" | "proposer" | "challenger") == proposes;
+    let rating = ratings
+        .iter()
+        .find(|rating| on_side(&rating.role))
+        .or(ratings.first())?;
+    Some(rating.mu)
+}
+
 /// Teachers and students in the order that was asked for.
 fn sides(
     pairs: &[CrossPlay],
@@ -243,11 +254,11 @@ fn sides(
     solves: &HashMap<(Uuid, Uuid), Solves>,
     order: MatrixOrder,
 ) -> (Vec<Uuid>, Vec<Uuid>) {
-    let mu: HashMap<Uuid, f64> = members
-        .iter()
-        .filter_map(|member| Some((member.id, member.ratings.0.first()?.mu)))
-        .collect();
-    let most_met = |of: fn(&CrossPlay) -> Uuid| {
+    let most_met = |of: fn(&CrossPlay) -> Uuid, proposes: bool| {
+        let mu: HashMap<Uuid, f64> = members
+            .iter()
+            .filter_map(|member| Some((member.id, mu_of(member, proposes)?)))
+            .collect();
         let mut attempts: HashMap<Uuid, i64> = HashMap::new();
         for pair in pairs {
             *attempts.entry(of(pair)).or_default() += pair.attempts;
@@ -260,8 +271,8 @@ fn sides(
         side.sort_by(|one, other| rating(other).total_cmp(&rating(one)).then(one.cmp(other)));
         side
     };
-    let teachers = most_met(|pair| pair.teacher_id);
-    let students = most_met(|pair| pair.student_id);
+    let teachers = most_met(|pair| pair.teacher_id, true);
+    let students = most_met(|pair| pair.student_id, false);
     if order == MatrixOrder::Rating {
         return (teachers, students);
     }

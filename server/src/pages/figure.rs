@@ -1,8 +1,11 @@
 //! A chart as data: `web/src/pages/figures.ts` draws it, and the template prints the same as a table.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer, ser::SerializeSeq as _};
 
 use super::format::value;
+
+/// Rows of a table, at most, evenly over the chart, and its columns. The page's JSON and the export have everything.
+const TABLE: (usize, usize) = (60, 24);
 
 /// A chart.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -81,10 +84,42 @@ pub(crate) struct Series {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) strength: Option<f64>,
     /// x and y; a gap where there is no value.
+    #[serde(serialize_with = "points")]
     pub(crate) points: Vec<(f64, Option<f64>)>,
     /// x, lower and upper end of what it may be.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "band")]
     pub(crate) band: Vec<(f64, f64, f64)>,
+}
+
+/// Numbers to six digits: more cannot be seen in a chart.
+fn points<S: Serializer>(points: &[(f64, Option<f64>)], serializer: S) -> Result<S::Ok, S::Error> {
+    let mut all = serializer.serialize_seq(Some(points.len()))?;
+    for (x, y) in points {
+        all.serialize_element(&(x, y.map(six_digits)))?;
+    }
+    all.end()
+}
+
+fn band<S: Serializer>(band: &[(f64, f64, f64)], serializer: S) -> Result<S::Ok, S::Error> {
+    let mut all = serializer.serialize_seq(Some(band.len()))?;
+    for (x, low, high) in band {
+        all.serialize_element(&(x, six_digits(*low), six_digits(*high)))?;
+    }
+    all.end()
+}
+
+fn six_digits(number: f64) -> f64 {
+    if number == 0.0 || !number.is_finite() {
+        return number;
+    }
+    let places = 5 - number.abs().log10().floor() as i32;
+    let power = 10f64.powi(places.abs());
+    let rounded = if places >= 0 {
+        (number * power).round() / power
+    } else {
+        (number / power).round() * power
+    };
+    if rounded.is_finite() { rounded } else { number }
 }
 
 /// A row of the table.
@@ -121,25 +156,54 @@ impl Figure {
         }
     }
 
-    /// Its values, a row for each x.
-    pub(crate) fn rows(&self) -> Vec<Row> {
+    /// The curves that the table has.
+    pub(crate) fn columns(&self) -> &[Series] {
+        &self.series[..self.series.len().min(TABLE.1)]
+    }
+
+    /// What the table leaves out, in words; empty where it has everything.
+    pub(crate) fn left_out(&self) -> String {
+        let mut parts = Vec::new();
+        let every = self.every();
+        if every > 1 {
+            parts.push(format!("one row of {every} is shown"));
+        }
+        if self.series.len() > TABLE.1 {
+            parts.push(format!("{} of {} curves are shown", TABLE.1, self.series.len()));
+        }
+        parts.join(", ")
+    }
+
+    /// The table has one row of so many.
+    fn every(&self) -> usize {
+        match self.labels.is_empty() {
+            true => self.places().len().div_ceil(TABLE.0).max(1),
+            false => 1,
+        }
+    }
+
+    /// Every x of any curve that is shown.
+    fn places(&self) -> Vec<f64> {
         let from = self.from.unwrap_or(f64::NEG_INFINITY);
-        let mut places: Vec<f64> = self
-            .series
-            .iter()
-            .flat_map(|series| series.points.iter().map(|(x, _)| *x))
-            .filter(|x| *x >= from)
-            .collect();
+        let points = self.series.iter().flat_map(|series| &series.points);
+        let mut places: Vec<f64> = points.map(|(x, _)| *x).filter(|x| *x >= from).collect();
         places.sort_by(f64::total_cmp);
         places.dedup();
+        places
+    }
+
+    /// The values of the table, the last among them.
+    pub(crate) fn rows(&self) -> Vec<Row> {
+        let (places, every) = (self.places(), self.every());
+        let skipped = places.len().saturating_sub(1) % every;
         let row = |x: f64| Row {
             x: match self.labels.get(x as usize) {
                 Some(label) => label.clone(),
                 None => value(&x),
             },
-            values: self.series.iter().map(|series| series.at(x)).collect(),
+            values: self.columns().iter().map(|series| series.at(x)).collect(),
         };
-        places.into_iter().map(row).collect()
+        places.into_iter().skip(skipped).step_by(every).map(row).collect()
     }
 }
 
@@ -162,6 +226,39 @@ impl Series {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_table_is_no_longer_and_no_wider_than_can_be_read_and_says_so() {
+        let series = Series {
+            points: (0..401).map(|step| (f64::from(step), Some(1.0))).collect(),
+            ..Series::default()
+        };
+        let figure = Figure {
+            series: vec![series; 30],
+            ..Figure::default()
+        };
+        let rows = figure.rows();
+        assert_eq!((rows.len(), rows[0].values.len(), figure.columns().len()), (58, 24, 24));
+        assert_eq!(rows.last().map(|row| row.x.as_str()), Some("400"));
+        assert_eq!(figure.left_out(), "one row of 7 is shown, 24 of 30 curves are shown");
+    }
+
+    #[test]
+    fn numbers_are_drawn_to_six_digits() {
+        let numbers = [0.0, 1.0, 0.123_456_78, -27.839_457_23, 123_456_789.0, 1e-300, f64::MAX];
+        let drawn = [0.0, 1.0, 0.123_457, -27.8395, 123_457_000.0];
+        assert_eq!(numbers.map(six_digits)[..5], drawn);
+        assert_eq!(six_digits(1e300), 1e300);
+        assert!(numbers.map(six_digits).iter().all(|number| number.is_finite()));
+        let series = Series {
+            points: vec![(0.5, Some(1.0 / 3.0)), (1.5, None)],
+            band: vec![(0.5, 0.1 + 0.2, 1.0)],
+            ..Series::default()
+        };
+        let text = serde_json::to_value(&series).unwrap();
+        assert_eq!(text["points"], serde_json::json!([[0.5, 0.333_333], [1.5, null]]));
+        assert_eq!(text["band"], serde_json::json!([[0.5, 0.3, 1.0]]));
+    }
 
     #[test]
     fn the_table_has_a_row_for_every_place_of_any_curve() {

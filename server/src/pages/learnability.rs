@@ -97,6 +97,11 @@ pub(crate) async fn show_learnability(
     let rows = list::metrics(db, *id, &query).await?.rows;
     let candidates = list::candidates(db, *id, LOOKED_AT).await?;
     let names = names(list::member_names(db, *id, MEMBERS).await?);
+    let looked_at = candidates.len();
+    // Programs may be long, and all of them are read.
+    let suspects = tokio::task::spawn_blocking(move || suspects(candidates, &names))
+        .await
+        .map_err(|error| Problem::internal(&error))?;
     let mut figures = vec![histogram(&bands)];
     let drift = |id: &str, title: &str, y: &str, range: Option<[f64; 2]>, metrics: &[&str]| Figure {
         id: id.to_owned(),
@@ -124,8 +129,8 @@ pub(crate) async fn show_learnability(
     view.show(&LearnabilityPage {
         layout: view.layout(format!("Learnability · {}", run.run().name), Section::Runs),
         no_signal: no_signal(&bands),
-        looked_at: candidates.len(),
-        suspects: suspects(candidates, &names),
+        looked_at,
+        suspects,
         figures: view.news(figures, width),
         steps: steps.0,
         width,

@@ -16,6 +16,7 @@ use std::{
 use crate::{
     fixtures::filled,
     harness::{Actor, TestServer},
+    views::browser,
 };
 
 fn object_of(row: &Row) -> Value {

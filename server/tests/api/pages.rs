@@ -126,6 +126,33 @@ async fn a_reader_is_offered_nothing_that_it_may_not_do() {
 }
 
 #[actix_web::test]
+async fn an_experiment_links_to_a_comparison_that_there_is() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let body = json!({"name": "wide"});
+    let made = writer.post("/api/v1/experiments", &body).await.expect(201).json();
+    let experiment = made["id"].as_str().expect("an id");
+    for seed in 0..13 {
+        let mut config = config();
+        config["seed"] = json!(seed);
+        let body = json!({"config": config, "experiment": "wide"});
+        writer.post("/api/v1/runs", &body).await.expect(201);
+    }
+    let page = writer
+        .get(&format!("/experiments/{experiment}"))
+        .await
+        .expect(200)
+        .text();
+    let link = page
+        .split('"')
+        .find(|part| part.starts_with("/compare?runs="))
+        .expect("a link");
+    let compared = both(&writer, &link.replace("&#38;", "&").replace("&amp;", "&")).await;
+    assert_eq!(compared["runs"].as_array().map(Vec::len), Some(12), "{link}");
+    server.stop().await;
+}
+
+#[actix_web::test]
 async fn runs_sorted_by_a_count_are_all_shown_once() {
     let server = TestServer::start().await;
     let reader = server.actor(Scope::Read).await;

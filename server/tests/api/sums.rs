@@ -1,7 +1,9 @@
 //! Sums that are kept, and what views read of them.
 
 use lyceum_core::id::ExecutionId;
-use lyceum_store::list::{self, CrossPlayFilter, Order, StandingFilter, Stretch, Window};
+use lyceum_store::list::{
+    self, AttemptFilter, CrossPlayFilter, Order, ProblemFilter, ProblemSort, StandingFilter, Stretch, Window,
+};
 
 use crate::{fixtures::filled, harness::TestServer};
 
@@ -105,5 +107,96 @@ async fn views_read_what_was_written() {
     );
     assert_eq!(list::living_members(db, run).await.expect("members"), 2);
     assert_eq!(list::step_seconds(db, run).await.expect("seconds"), Vec::<f64>::new());
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn what_is_rare_is_found_far_down_a_list() {
+    let server = TestServer::start().await;
+    let made = filled(&server, 6).await;
+    let later = filled(&server, 1).await;
+    let db = server.store.pool();
+    // More of other runs and teachers than a list walks past.
+    for statement in [
+        "INSERT INTO problems (id, run_id, step, index, type, prompt, proposal, valid, status, reason, program, \"values\", loc)
+         SELECT gen_random_uuid(), $1, 1, n, 'code_o', '', '', true, 'ok', '', 'return', '{}', 5 FROM generate_series(1, 9000) n",
+        "INSERT INTO attempts (id, run_id, step, problem_id, member_id, version_id, role, sample, text, well_formed, status,
+             reason, correct, reward, reward_parts, tokens)
+         SELECT gen_random_uuid(), a.run_id, 5, p.id, a.member_id, a.version_id, a.role, n, '', true, 'ok', '', true, 1, '{}', 1
+         FROM (SELECT * FROM attempts WHERE run_id = $1 LIMIT 1) a, generate_series(1, 2500) n,
+             (SELECT id FROM problems WHERE run_id = $1 AND proposer_id IS NULL LIMIT 1) p",
+    ] {
+        sqlx::query(statement).bind(later.run.0).execute(db).await.expect("rows");
+    }
+    sqlx::query("UPDATE problems SET loc = 40 WHERE run_id = $1 AND index < 2")
+        .bind(made.run.0)
+        .execute(db)
+        .await
+        .expect("long programs");
+    let window = Window {
+        limit: 1,
+        after: None,
+        order: Order::Newest,
+    };
+    let long = ProblemFilter {
+        complexity: [(None, None), (None, None), (Some(39.0), None), (None, None)],
+        ..ProblemFilter::default()
+    };
+    let first = list::problems_of_all_runs(db, &long, &window).await.expect("a page");
+    assert_eq!(
+        first.items.iter().map(|found| found.problem.index).collect::<Vec<_>>(),
+        [1]
+    );
+    let second = Window {
+        after: first.next,
+        ..window
+    };
+    let last = list::problems_of_all_runs(db, &long, &second).await.expect("a page");
+    assert_eq!((last.items[0].problem.index, last.next), (0, None));
+    let none = list::problems(db, later.run, &long, ProblemSort::Age, &window)
+        .await
+        .expect("a page");
+    assert_eq!((none.items.len(), none.next), (0, None));
+    let words = ProblemFilter {
+        text: Some("return x".to_owned()),
+        valid: Some(false),
+        ..ProblemFilter::default()
+    };
+    let found = list::problems_of_all_runs(db, &words, &window).await.expect("a page");
+    assert_eq!(found.items[0].run_id, made.run.0);
+
+    let of_teacher = AttemptFilter {
+        proposer: Some(later.teacher),
+        ..AttemptFilter::default()
+    };
+    let found = list::attempts(db, later.run, &of_teacher, &window)
+        .await
+        .expect("a page");
+    assert_eq!(
+        (found.items[0].step, found.next.is_some()),
+        (0, true),
+        "two at the only problem"
+    );
+    for (from, to, steps) in [
+        (Some(1), None, vec![5]),
+        (None, Some(4), vec![0]),
+        (Some(1), Some(4), vec![]),
+        (Some(6), None, vec![]),
+    ] {
+        let filter = AttemptFilter {
+            from,
+            to,
+            ..AttemptFilter::default()
+        };
+        let found = list::attempts(db, later.run, &filter, &window)
+            .await
+            .expect("a page")
+            .items;
+        assert_eq!(
+            found.iter().map(|attempt| attempt.step).collect::<Vec<_>>(),
+            steps,
+            "{from:?} to {to:?}"
+        );
+    }
     server.stop().await;
 }

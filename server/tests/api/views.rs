@@ -25,7 +25,7 @@ const OF_RUN: [&str; 11] = [
     "/export",
 ];
 
-fn browser(actor: &Actor) -> Actor {
+pub(crate) fn browser(actor: &Actor) -> Actor {
     actor.clone().with("accept", "text/html")
 }
 

@@ -83,8 +83,7 @@ keyed_by_seq!(Member);
 const SELECT: &str = "SELECT m.id, m.seq, p.name AS population, m.name, m.roles, m.born_step, m.died_step,
     m.cause_of_death,
     (SELECT coalesce(json_agg(json_build_object('role', role, 'step', step, 'mu', mu, 'sigma', sigma) ORDER BY role), '[]')
-     FROM (SELECT DISTINCT ON (role) role, step, mu, sigma FROM ratings WHERE member_id = m.id ORDER BY role, step DESC) r)
-    AS ratings,
+     FROM standings WHERE member_id = m.id) AS ratings,
     (SELECT json_build_object('id', id, 'ordinal', ordinal, 'step', step, 'artifact', artifact)
      FROM adapter_versions WHERE member_id = m.id ORDER BY ordinal DESC LIMIT 1) AS version
     FROM members m JOIN populations p ON p.id = m.population_id WHERE m.run_id = ";
