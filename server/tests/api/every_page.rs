@@ -169,7 +169,7 @@ async fn a_run_that_nothing_happened_in_has_every_page() {
         whole(&writer, &ids.fill_in(&page)).await;
     }
     for (page, says) in [
-        ("arms-race", "Nothing to draw yet"),
+        ("arms-race", "There are no ratings yet"),
         ("lineage", "Nobody was born yet"),
         ("problems", "Nothing was proposed yet"),
     ] {

@@ -10,8 +10,8 @@ use std::{
     env,
     io::{Cursor, Read as _},
     path::{Path, PathBuf},
-    process::Command,
 };
+use tokio::process::Command;
 
 use crate::{
     fixtures::filled,
@@ -207,9 +207,12 @@ async fn an_adapter_comes_as_the_folder_that_peft_loads() {
 }
 
 /// A Python with Hugging Face's `datasets`, if there is one.
-fn python() -> Option<PathBuf> {
+async fn python() -> Option<PathBuf> {
     let python = env::var_os("DATASETS_PYTHON").map(PathBuf::from)?;
-    let loads = Command::new(&python).args(["-c", "import datasets, pyarrow"]).output();
+    let loads = Command::new(&python)
+        .args(["-c", "import datasets, pyarrow"])
+        .output()
+        .await;
     loads.is_ok_and(|output| output.status.success()).then_some(python)
 }
 
@@ -227,7 +230,7 @@ print(json.dumps(found))
 
 #[actix_web::test]
 async fn datasets_of_hugging_face_loads_the_folder() {
-    let Some(python) = python() else {
+    let Some(python) = python().await else {
         eprintln!("skipped: set DATASETS_PYTHON to a Python that has `datasets` and `pyarrow`");
         return;
     };
@@ -245,6 +248,7 @@ async fn datasets_of_hugging_face_loads_the_folder() {
             .env("HF_HUB_OFFLINE", "1")
             .env("HF_HOME", folder.join("home"))
             .output()
+            .await
             .expect("Python");
         let said = String::from_utf8_lossy(&output.stdout);
         let failed = String::from_utf8_lossy(&output.stderr);

@@ -8,6 +8,9 @@ use crate::Result;
 /// Sums over all steps of the run's own values of the metrics at `places` (from 0), in their order; a value that is
 /// missing (NaN) does not count, and a metric that never had one is none.
 pub async fn metric_sums(db: &PgPool, run: ExecutionId, places: &[usize]) -> Result<Vec<Option<f64>>> {
+    if places.is_empty() {
+        return Ok(Vec::new());
+    }
     let mut query = QueryBuilder::new("SELECT ARRAY[");
     let mut sums = query.separated(", ");
     for place in places {
