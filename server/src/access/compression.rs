@@ -27,7 +27,8 @@ pub(crate) async fn leave_as_it_is<B: MessageBody>(
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let is_text = kind.starts_with("text/html") || kind.contains("json") && !kind.contains("ndjson");
     let is_long = matches!(response.response().body().size(), BodySize::Sized(LEAST..));
-    if !(is_text && is_long) && !response.headers().contains_key(CONTENT_ENCODING) {
+    let is_compressed = response.headers().contains_key(CONTENT_ENCODING);
+    if !(is_compressed || is_text && is_long) {
         response
             .headers_mut()
             .insert(CONTENT_ENCODING, HeaderValue::from_static("identity"));
