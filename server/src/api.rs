@@ -3,6 +3,7 @@
 mod answer;
 mod artifacts;
 mod benchmarks;
+mod dataset_import;
 mod datasets;
 mod document;
 mod evaluation_results;
@@ -121,6 +122,7 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
             .service(run_table::show_solved)
             .service(benchmarks::list_benchmarks)
             .service(benchmarks::show_leaderboard)
+            .service(dataset_import::import_dataset)
             .service(datasets::create_dataset)
             .service(datasets::list_datasets)
             .service(datasets::show_dataset)

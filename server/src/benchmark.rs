@@ -1,4 +1,8 @@
-//! Evaluations on benchmarks: from what was asked to exact weights and exact rows.
+//! Evaluations on benchmarks: from what was asked to exact weights and exact rows, and what they came to as a table.
+
+mod table;
+
+pub(crate) use table::{Measured, measured};
 
 use lyceum_core::{
     benchmark::{Protocol, SubjectRole, Suite, suite},
@@ -77,9 +81,12 @@ pub(crate) async fn prepare(
             Err(detail) => faults.push(Fault::new(format!("{pointer}/suites/{at}"), detail)),
         }
     }
-    let mut weights = Vec::new();
+    let mut weights: Vec<Measurable> = Vec::new();
     match subject::of_versions(&mut *db, versions).await {
-        Ok(found) => weights.extend(found),
+        Ok(found) => weights.extend(found.into_iter().map(|weights| Measurable {
+            step: weights.made_in + 1,
+            weights,
+        })),
         Err(error @ StoreError::NotFound { .. }) => {
             faults.push(Fault::new(format!("{pointer}/versions"), error.to_string()));
         }
@@ -94,17 +101,17 @@ pub(crate) async fn prepare(
                 format!("run {run} has no member that lives {when}"),
             ));
         }
-        let known: Vec<_> = weights
-            .iter()
-            .map(|weights: &Weights| weights.adapter.version)
-            .collect();
-        weights.extend(
+        // A member that sat some steps out lived through them all the same, so all have the step that the run is at.
+        let at = members.iter().map(|weights| weights.made_in + 1).max().unwrap_or(0);
+        let step = step.unwrap_or(at);
+        weights.retain(|named| {
             members
-                .into_iter()
-                .filter(|weights| !known.contains(&weights.adapter.version)),
-        );
+                .iter()
+                .all(|member| member.adapter.version != named.weights.adapter.version)
+        });
+        weights.extend(members.into_iter().map(|weights| Measurable { step, weights }));
     }
-    let subjects = subjects(&weights, base_model.as_ref(), *base, run.and(*step));
+    let subjects = subjects(&weights, base_model.as_ref(), *base);
     if subjects.is_empty() && faults.is_empty() {
         let detail = "nobody is named to be measured: give `versions`, `run` or `base_model`";
         faults.push(Fault::new(pointer, detail));
@@ -144,18 +151,19 @@ async fn slice(
     )))
 }
 
+/// Weights, and how many steps of their run were done when they were the member's.
+struct Measurable {
+    step: u32,
+    weights: Weights,
+}
+
 /// Whom to measure: bases first, each once, then a model by name, then members.
-fn subjects(
-    weights: &[Weights],
-    base_model: Option<&BaseModel>,
-    with_bases: bool,
-    step: Option<u32>,
-) -> Vec<BenchmarkSubject> {
+fn subjects(measurable: &[Measurable], base_model: Option<&BaseModel>, with_bases: bool) -> Vec<BenchmarkSubject> {
     let mut subjects: Vec<BenchmarkSubject> = Vec::new();
-    let bases = weights
+    let bases = measurable
         .iter()
         .filter(|_| with_bases)
-        .map(|weights| (&weights.base_model, Some(weights.run)));
+        .map(|one| (&one.weights.base_model, Some(one.weights.run)));
     for (base_model, run) in bases.chain(base_model.map(|base_model| (base_model, None))) {
         if !subjects.iter().any(|subject| subject.base_model == *base_model) {
             subjects.push(BenchmarkSubject {
@@ -169,12 +177,12 @@ fn subjects(
             });
         }
     }
-    subjects.extend(weights.iter().map(|weights| BenchmarkSubject {
+    subjects.extend(measurable.iter().map(|Measurable { step, weights }| BenchmarkSubject {
         name: weights.name.clone(),
         role: SubjectRole::of(&weights.roles),
         run: Some(weights.run),
         member: Some(weights.member),
-        step: Some(step.unwrap_or(weights.made_in + 1)),
+        step: Some(*step),
         base_model: weights.base_model.clone(),
         adapter: Some(weights.adapter),
     }));

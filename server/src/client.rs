@@ -99,6 +99,17 @@ impl Client {
         self.answer(response.map_err(|error| self.unreachable(error))?)
     }
 
+    /// POST of a file of JSON lines, which is sent as it is read.
+    pub(crate) fn post_lines(&self, path: &str, lines: &std::fs::File) -> anyhow::Result<Value> {
+        let request = self
+            .agent
+            .post(format!("{}{path}", self.base))
+            .header("authorization", self.bearer())
+            .header("content-type", "application/x-ndjson");
+        let response = request.send(lines);
+        self.answer(response.map_err(|error| self.unreachable(error))?)
+    }
+
     /// Hands every event after number `after` to `each` until the stream ends or `each` fails. Returns whether anything more
     /// may come.
     pub(crate) fn events(

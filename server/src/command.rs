@@ -8,6 +8,7 @@ pub(crate) mod openapi;
 pub(crate) mod output;
 pub(crate) mod run;
 pub(crate) mod server;
+mod server_args;
 pub(crate) mod token;
 pub(crate) mod up;
 

@@ -7,6 +7,7 @@ pub mod cli;
 mod client;
 mod command;
 pub mod coordinator;
+mod cross_play;
 pub mod database;
 pub mod doctor;
 mod estimate;

@@ -12,6 +12,8 @@ mod config_form;
 mod cross_play;
 mod curves;
 mod errors;
+mod evaluation;
+mod evaluations;
 mod experiment;
 mod experiments;
 mod export;
@@ -28,16 +30,20 @@ mod leaderboard;
 mod learnability;
 mod lineage;
 mod member;
+mod pass_at_k;
 mod population;
 mod problem;
 mod problems;
 mod problems_beside;
 mod run;
+mod run_benchmarks;
 mod run_frame;
 mod run_new;
 mod run_now;
 mod runs;
 mod scale;
+mod score_curves;
+mod score_table;
 mod settings;
 mod sparkline;
 mod steps;
@@ -66,6 +72,9 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
         .service(run_new::show_new_run)
         .service(run::show_run)
         .service(run_now::show_run_now)
+        .service(run_benchmarks::show_run_benchmarks)
+        .service(evaluations::show_evaluations)
+        .service(evaluation::show_one_evaluation)
         .service(work::show_queue)
         .service(work_item::show_work_item)
         .service(workers::show_all_workers)

@@ -7,18 +7,20 @@ export async function addresses(lab, run, second) {
   const problem = await first(`/runs/${run}/problems?valid=true`);
   const work = await first(`/work?run=${run}`);
   const experiment = await first("/experiments");
+  const evaluation = await first("/evaluations");
   const ofRun = {
     overview: "", "arms-race": "/arms-race", population: "/population", member: member && `/members/${member}`, lineage: "/lineage",
     "cross-play": "/cross-play", "cross-play-by-cluster": "/cross-play?order=cluster", archive: "/archive",
     "archive-beside": `/archive?beside=${second}&colour=solve_rate`, problems: "/problems", problem: problem && `/problems/${problem}`,
-    learnability: "/learnability", attempts: "/attempts", export: "/export",
+    learnability: "/learnability", "benchmarks-none": "/benchmarks", attempts: "/attempts", export: "/export",
   };
   const pages = {
     now: "/", experiments: "/experiments", experiment: experiment && `/experiments/${experiment}`, runs: "/runs", "runs-none": "/runs?state=failed",
     "run-new": "/runs/new", "run-clone": `/runs/new?from=${run}`,
     ...Object.fromEntries(Object.entries(ofRun).filter(([, path]) => path !== undefined).map(([name, path]) => [name, `/runs/${run}${path}`])),
     "all-problems": "/problems", "problems-beside": `/compare/problems?left=${run}&right=${second}&step=1`, "compare-none": "/compare",
-    compare: `/compare?runs=${run},${second}`, leaderboard: "/leaderboard", work: "/work", "work-item": work && `/work/${work}`,
+    compare: `/compare?runs=${run},${second}`, leaderboard: "/leaderboard", benchmarks: `/runs/${second}/benchmarks`,
+    evaluations: "/evaluations", evaluation: evaluation && `/evaluations/${evaluation}`, work: "/work", "work-item": work && `/work/${work}`,
     workers: "/workers", settings: "/settings",
   };
   return Object.entries(pages).filter(([, path]) => path !== undefined);

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { addresses } from "./addresses.mjs";
-import { logIn, missing, repository, sql, startBrowser, startLab, workerProgram } from "./lab.mjs";
+import { logIn, lyceum, missing, repository, sql, startBrowser, startLab, workerProgram } from "./lab.mjs";
 
 const axe = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8");
 const skip = missing();
@@ -245,6 +245,33 @@ scenario("from the archive to a problem to an attempt", async () => {
   assert.match(await text("main"), /attempt/i);
 });
 
+scenario("a run is measured from its page, down to what was written", async () => {
+  await go(`/runs/${second}/benchmarks`);
+  assert.match(await text("main"), /lyceum benchmark import/, "an empty page says what to do");
+  const rows = [0, 1, 2].map((number) => ({
+    task_id: `seedling/${number}`, type: "code_f", program: "def f(a):\n return a", message: "gives it back", pairs: [["1", "1"], ["2", "2"], ["3", "3"]], level: 1,
+  }));
+  const file = join(lab.data, "..", "held-out.jsonl");
+  writeFileSync(file, rows.map((row) => JSON.stringify(row)).join("\n"));
+  const imported = spawnSync(lyceum, ["--data", lab.data, "benchmark", "import", "held-out-seedling", file], { encoding: "utf8" });
+  assert.equal(imported.status, 0, imported.stderr);
+  await go(`/runs/${second}/benchmarks`);
+  await press('button[data-action="/api/v1/evaluations"]');
+  assert.match(new URL(page.url()).pathname, /^\/evaluations\/[0-9a-f-]{36}$/);
+  const evaluation = new URL(page.url()).pathname;
+  const deadline = Date.now() + 120_000;
+  while ((await lab.api("GET", evaluation)).state === "running") {
+    assert.ok(Date.now() < deadline, "the evaluation did not end");
+    await new Promise((resolve) => setTimeout(resolve, 500));
+  }
+  await go(`${evaluation}?suite=held-out-seedling&subject=0`);
+  assert.equal(await text("#samples + form + article h3"), "seedling/0");
+  assert.match(await text("main"), /(passed|failed)/);
+  await go(`/runs/${second}/benchmarks`);
+  assert.match(await text("table.scores"), /population best\*/);
+  assert.match(await text("table.scores a[href*=samples]"), /±/);
+});
+
 scenario("an adapter that was downloaded is one that the engine loads", async () => {
   const members = (await lab.api("GET", `/runs/${run}/members`)).items;
   await go(`/runs/${run}/members/${members[0].id}`);
@@ -386,6 +413,8 @@ scenario("text that means harm stays text", async () => {
     UPDATE problems SET prompt = ${quoted}, proposal = ${quoted} || repeat('x', 1000000), program = ${quoted}, reason = ${quoted},
       type = left(${quoted}, 60), "values" = json_build_object('input', ${quoted}::text, 'output', ${quoted}::text) WHERE run_id = '${run}';
     UPDATE attempts SET text = ${quoted} || repeat('y', 1000000), answer = ${quoted} WHERE id IN (SELECT id FROM attempts WHERE run_id = '${run}' ORDER BY seq DESC LIMIT 50);
+    UPDATE benchmark_samples SET text = ${quoted}, solution = ${quoted}, reason = ${quoted}, task_id = left(${quoted}, 400);
+    UPDATE benchmark_results SET name = left(${quoted}, 60) || subject;
     UPDATE members SET name = left(${quoted}, 60) || substr(id::text, 30) WHERE run_id = '${run}';
     UPDATE work SET errors = jsonb_build_array(jsonb_build_object('attempt', 1, 'at', 'now', 'kind', 'error', 'message', ${quoted}::text)) WHERE execution_id = '${run}';
   `);

@@ -8,7 +8,7 @@ import puppeteer from "puppeteer-core";
 
 export const repository = resolve(import.meta.dirname ?? new URL(".", import.meta.url).pathname, "../..");
 const target = process.env.CARGO_TARGET_DIR ?? join(repository, "target");
-const lyceum = process.env.LYCEUM ?? join(target, "debug/lyceum");
+export const lyceum = process.env.LYCEUM ?? join(target, "debug/lyceum");
 export const workerProgram = process.env.LYCEUM_WORKER ?? join(target, "debug/lyceum-worker");
 
 /** The browser's program; none where there is none. */

@@ -58,15 +58,23 @@ pub enum EvaluationSpec {
         #[serde(default)]
         compute: Compute,
     },
-    /// Teachers against students that have not met, on problems made for the purpose.
+    /// Teachers against students that have not met: the teachers' newest valid problems in front of those students.
     CrossPlay {
         /// The run.
         run: ExecutionId,
-        /// Whose versions are those that this step starts from.
+        /// Students play with the versions that this step starts from, at problems that were proposed before it.
         step: u32,
-        /// Problems a cell.
-        #[schemars(range(min = 1))]
+        /// Problems a cell, at most; all students of a teacher get the same.
+        #[schemars(range(min = 1, max = 1000))]
         problems: u32,
+        /// Attempts at each problem.
+        #[serde(default = "one")]
+        #[schemars(range(min = 1, max = 1000))]
+        samples: u32,
+        /// Who meets whom; left out, all members of the step that have not met before it.
+        #[serde(default)]
+        #[schemars(length(max = 1600))]
+        cells: Vec<Pairing>,
     },
     /// One side held at a step, the other at every step given.
     FrozenSide {
@@ -101,6 +109,16 @@ fn yes() -> bool {
 
 fn one() -> u32 {
     1
+}
+
+/// A teacher and a student.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Pairing {
+    /// Who proposed.
+    pub teacher: MemberId,
+    /// Who is to solve.
+    pub student: MemberId,
 }
 
 /// A side of a matchup.

@@ -2,6 +2,7 @@
 
 pub mod azr;
 pub mod benchmark;
+pub mod cross_play;
 mod plan;
 pub mod populora;
 mod problem_kind;
@@ -24,6 +25,7 @@ pub use view::{DatasetRow, Phase, StepView, Want, WorkState};
 
 pub use azr::Azr;
 pub use benchmark::{BenchmarkEvaluation, BenchmarkParameters, BenchmarkSubject, SuiteSlice};
+pub use cross_play::{Contestant, CrossPlayCell, CrossPlayEvaluation, CrossPlayParameters};
 pub use populora::Populora;
 pub use selfplay::PoolFilter;
 

@@ -131,42 +131,85 @@ pub fn fingerprint(row: &Value) -> [u8; 32] {
     Sha256::digest(words).into()
 }
 
+/// A dataset that is being written, batch by batch, in one transaction: whoever drops that drops the whole.
+#[derive(Debug)]
+pub struct Import {
+    id: Uuid,
+    rows: i32,
+    hash: Sha256,
+}
+
+impl Import {
+    /// Begins a dataset; the rows of `new` are not looked at.
+    ///
+    /// # Errors
+    /// [`StoreError::Taken`] when another has the name.
+    pub async fn begin(tx: &mut PgConnection, new: &NewDataset<'_>) -> Result<Self> {
+        let id = Uuid::now_v7();
+        // Checksum and count are known at the end; until then nobody else sees the row.
+        let inserted = sqlx::query(
+            "INSERT INTO datasets (id, name, purpose, suite, sha256, source, revision, rows)
+             VALUES ($1, $2, $3, $4, repeat('0', 64), $5, $6, 1) ON CONFLICT (name) DO NOTHING",
+        )
+        .bind(id)
+        .bind(new.name)
+        .bind(new.purpose.name())
+        .bind(new.suite)
+        .bind(new.source)
+        .bind(new.revision)
+        .execute(tx)
+        .await?;
+        match inserted.rows_affected() {
+            0 => Err(StoreError::taken("dataset", new.name)),
+            _ => Ok(Self {
+                id,
+                rows: 0,
+                hash: Sha256::new(),
+            }),
+        }
+    }
+
+    /// Adds the next rows.
+    pub async fn add(&mut self, tx: &mut PgConnection, rows: &[Value]) -> Result<()> {
+        for batch in rows.chunks(BATCH) {
+            let mut insert = QueryBuilder::new("INSERT INTO dataset_rows (dataset_id, index, row, fingerprint) ");
+            let id = self.id;
+            insert.push_values((self.rows..).zip(batch), |mut values, (index, row)| {
+                values
+                    .push_bind(id)
+                    .push_bind(index)
+                    .push_bind(Json(row))
+                    .push_bind(fingerprint(row).to_vec());
+            });
+            insert.build().execute(&mut *tx).await?;
+            for row in batch {
+                self.hash.update(row.to_string());
+                self.hash.update("\n");
+            }
+            self.rows = self.rows.saturating_add(i32::try_from(batch.len()).unwrap_or(i32::MAX));
+        }
+        Ok(())
+    }
+
+    /// Ends it.
+    pub async fn finish(self, tx: &mut PgConnection) -> Result<Dataset> {
+        let sha256: String = self.hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        let mut query = QueryBuilder::new("UPDATE datasets SET sha256 = ");
+        query.push_bind(sha256).push(", rows = ").push_bind(self.rows);
+        query.push(" WHERE id = ").push_bind(self.id);
+        query.push(format_args!(" RETURNING {COLUMNS}"));
+        Ok(query.build_query_as().fetch_one(tx).await?)
+    }
+}
+
 /// Writes a dataset.
 ///
 /// # Errors
 /// [`StoreError::Taken`] when another has the name.
 pub async fn create(tx: &mut PgConnection, new: &NewDataset<'_>) -> Result<Dataset> {
-    let mut hash = Sha256::new();
-    for row in new.rows {
-        hash.update(row.to_string());
-        hash.update("\n");
-    }
-    let sha256: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    let mut query =
-        QueryBuilder::new("INSERT INTO datasets (id, name, purpose, suite, sha256, source, revision, rows) VALUES (");
-    let mut values = query.separated(", ");
-    values
-        .push_bind(Uuid::now_v7())
-        .push_bind(new.name)
-        .push_bind(new.purpose.name())
-        .push_bind(new.suite);
-    values.push_bind(sha256).push_bind(new.source).push_bind(new.revision);
-    values.push_bind(i32::try_from(new.rows.len()).unwrap_or(i32::MAX));
-    query.push(format_args!(") ON CONFLICT (name) DO NOTHING RETURNING {COLUMNS}"));
-    let dataset: Option<Dataset> = query.build_query_as().fetch_optional(&mut *tx).await?;
-    let dataset = dataset.ok_or_else(|| StoreError::taken("dataset", new.name))?;
-    for (batch, rows) in (0i32..).step_by(BATCH).zip(new.rows.chunks(BATCH)) {
-        let mut insert = QueryBuilder::new("INSERT INTO dataset_rows (dataset_id, index, row, fingerprint) ");
-        insert.push_values((batch..).zip(rows), |mut values, (index, row)| {
-            values
-                .push_bind(dataset.id)
-                .push_bind(index)
-                .push_bind(Json(row))
-                .push_bind(fingerprint(row).to_vec());
-        });
-        insert.build().execute(&mut *tx).await?;
-    }
-    Ok(dataset)
+    let mut import = Import::begin(&mut *tx, new).await?;
+    import.add(&mut *tx, new.rows).await?;
+    import.finish(tx).await
 }
 
 /// Datasets, or those for one purpose.
@@ -204,6 +247,18 @@ pub async fn slice(db: &PgPool, id: DatasetId, first: u32, count: u32) -> Result
     .bind(id.0)
     .bind(first.cast_signed())
     .bind(first.saturating_add(count).cast_signed())
+    .fetch_all(db)
+    .await?)
+}
+
+/// What these rows of a benchmark ask, by their place; in no order, and without those that are not there.
+pub async fn questions(db: &PgPool, id: DatasetId, places: &[i32]) -> Result<Vec<(i32, String)>> {
+    Ok(sqlx::query_as(
+        "SELECT index, row ->> 'question' FROM dataset_rows
+         WHERE dataset_id = $1 AND index = ANY($2) AND row ->> 'question' IS NOT NULL",
+    )
+    .bind(id.0)
+    .bind(places)
     .fetch_all(db)
     .await?)
 }

@@ -5,6 +5,7 @@ mod account;
 mod archive;
 mod attempts;
 mod backlog;
+mod benchmark_scores;
 mod benchmarks;
 mod cross_play;
 mod evaluations;
@@ -33,12 +34,13 @@ pub use account::{living_members, metric_sums, step_seconds};
 pub use archive::{Cell, Insertion, archive_at, insertions};
 pub use attempts::{Attempt, AttemptFilter, attempts};
 pub use backlog::{Backlog, Throughput, backlog, throughput};
+pub use benchmark_scores::{MeasuredRun, ScoreAtStep, measured_runs, scores_by_step};
 pub use benchmarks::{
     BenchmarkFilter, BenchmarkResult, BenchmarkSample, Repeat, SampleFilter, benchmark_results, benchmark_samples,
     leaderboard, measured_suites, population_results, repeats, results_by_step, samples_of_subject,
 };
-pub use cross_play::{CrossPlay, CrossPlayFilter, attempted_types, cross_play};
-pub use evaluations::{Evaluation, EvaluationFilter, evaluation, evaluations};
+pub use cross_play::{CrossPlay, CrossPlayFilter, attempted_types, cross_play, problems_to_play};
+pub use evaluations::{Evaluation, EvaluationFilter, EvaluationProgress, evaluation, evaluation_progress, evaluations};
 pub use family::{MemberName, Relative, Wins, children, family, member_names, relative, wins};
 pub(crate) use filter::{and, prefix};
 pub use learnability::{Candidate, SolveBand, candidates, solve_bands};

@@ -15,6 +15,8 @@ use sqlx::PgConnection;
 
 use crate::Result;
 
+pub(crate) use attempts::attempts;
+
 /// Where the records of a plan belong.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
@@ -38,7 +40,7 @@ pub(crate) async fn write(tx: &mut PgConnection, place: Place, records: &Records
     lineage::births(tx, place, &records.births).await?;
     lineage::deaths(tx, place, &records.deaths).await?;
     problems::problems(tx, place, &records.problems).await?;
-    attempts::attempts(tx, place, &records.attempts).await?;
+    attempts(tx, place, &records.attempts).await?;
     problems::outcomes(tx, &records.outcomes).await?;
     matchups::matchups(tx, place, &records.matchups).await?;
     matchups::ratings(tx, place, &records.ratings).await?;

@@ -81,6 +81,28 @@ pub async fn of_run(db: &mut PgConnection, run: ExecutionId, step: Option<u32>) 
     rows.iter().map(Row::weights).collect()
 }
 
+/// These members of a run, dead or alive, each with its weights when `step` steps were done; those that had none are left out.
+/// In the order of their births.
+pub async fn of_members(
+    db: &mut PgConnection,
+    run: ExecutionId,
+    step: u32,
+    members: &[MemberId],
+) -> Result<Vec<Weights>> {
+    let query = format!(
+        "SELECT * FROM (SELECT DISTINCT ON (m.id) m.seq, {SELECT}
+         WHERE m.run_id = $1 AND v.step < $2 AND m.id = ANY($3) ORDER BY m.id, v.ordinal DESC) newest ORDER BY seq"
+    );
+    let ids: Vec<Uuid> = members.iter().map(|member| member.0).collect();
+    let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(query))
+        .bind(run.0)
+        .bind(step.cast_signed())
+        .bind(&ids)
+        .fetch_all(db)
+        .await?;
+    rows.iter().map(Row::weights).collect()
+}
+
 impl Row {
     fn weights(&self) -> Result<Weights> {
         let artifact: Digest = self

@@ -277,22 +277,19 @@ pub(crate) async fn export_evaluation(
 }
 
 async fn find(api: &Api, id: ExecutionId, suite: Option<&str>, subject: u32) -> Result<BenchmarkResult, Problem> {
-    let window = list::Window {
-        limit: 10_000,
+    let first = list::Window {
+        limit: 1,
         after: None,
         order: list::Order::Oldest,
     };
     let filter = BenchmarkFilter {
         evaluation: Some(id),
         suite: suite.map(str::to_owned),
+        subject: Some(subject),
         ..BenchmarkFilter::default()
     };
-    let found = list::benchmark_results(api.store.pool(), &filter, &window).await?;
-    let found = found
-        .items
-        .into_iter()
-        .find(|result| result.subject.cast_unsigned() == subject);
-    found.ok_or_else(|| {
+    let found = list::benchmark_results(api.store.pool(), &filter, &first).await?;
+    found.items.into_iter().next().ok_or_else(|| {
         let suite = suite.map(|name| format!(" on `{name}`")).unwrap_or_default();
         Problem::not_found(format!("evaluation {id} has no result of subject {subject}{suite}"))
     })

@@ -22,7 +22,7 @@ use super::{
     query::Query,
     runs::RunState,
 };
-use crate::{benchmark, log::TraceId, problem::Problem};
+use crate::{benchmark, cross_play, log::TraceId, problem::Problem};
 
 /// An evaluation to be created.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
@@ -120,6 +120,10 @@ async fn configured(api: &Api, recipe: &dyn Recipe, request: &CreateEvaluation) 
         let parameters = benchmark::prepare(&mut db, &request.spec, "/spec").await?;
         return Ok(benchmark::resolve(recipe, &parameters, request.seed, request.priority)?);
     }
+    if matches!(request.spec, EvaluationSpec::CrossPlay { .. }) {
+        let config = cross_play::prepare(&api.store, recipe, &request.spec, request.seed, request.priority).await?;
+        return Ok(config);
+    }
     let spec = serde_json::to_value(&request.spec).map_err(|error| Problem::internal(&error))?;
     let mut config = RunConfig {
         recipe: recipe.name().to_owned(),
@@ -171,6 +175,7 @@ pub(crate) async fn list_evaluations(
     let filter = EvaluationFilter {
         run: query.run.map(ExecutionId),
         state: query.state.map(State::from),
+        ..EvaluationFilter::default()
     };
     Ok(listing.answer(
         &request,

@@ -67,6 +67,19 @@ async fn change(
     Ok(run)
 }
 
+/// Does `act` to a run, and says that it is `done`; workers and coordinators come to know of it on their own.
+async fn steer(
+    request: &HttpRequest,
+    api: &Api,
+    id: ExecutionId,
+    done: &str,
+    act: impl AsyncFnOnce(&mut PgConnection) -> Result<(), StoreError>,
+) -> Result<Answer<RunDetail>, Problem> {
+    let run = change(request, api, id, act).await?;
+    tracing::info!(run.id = %id, "{done} run {id}");
+    Ok(Answer::accepted(run))
+}
+
 /// Change what people say of a run, and how it shares the workers.
 #[utoipa::path(
     tag = "runs",
@@ -124,9 +137,10 @@ pub(crate) async fn pause_run(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
 ) -> Result<Answer<RunDetail>, Problem> {
-    let run = change(&request, &api, *id, async |db| execution::pause(db, *id).await).await?;
-    tracing::info!(run.id = %id, "paused run {id}");
-    Ok(Answer::accepted(run))
+    steer(&request, &api, *id, "paused", async |db| {
+        execution::pause(db, *id).await
+    })
+    .await
 }
 
 /// Let a paused run go on.
@@ -142,9 +156,10 @@ pub(crate) async fn resume_run(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
 ) -> Result<Answer<RunDetail>, Problem> {
-    let run = change(&request, &api, *id, async |db| execution::resume(db, *id).await).await?;
-    tracing::info!(run.id = %id, "resumed run {id}");
-    Ok(Answer::accepted(run))
+    steer(&request, &api, *id, "resumed", async |db| {
+        execution::resume(db, *id).await
+    })
+    .await
 }
 
 /// End a run that is not over. What is being done for it is dropped.
@@ -160,7 +175,8 @@ pub(crate) async fn cancel_run(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
 ) -> Result<Answer<RunDetail>, Problem> {
-    let run = change(&request, &api, *id, async |db| execution::cancel(db, *id).await).await?;
-    tracing::info!(run.id = %id, "cancelled run {id}");
-    Ok(Answer::accepted(run))
+    steer(&request, &api, *id, "cancelled", async |db| {
+        execution::cancel(db, *id).await
+    })
+    .await
 }

@@ -1,10 +1,7 @@
 //! The papers' table of a run, and which step solved which task.
 
 use actix_web::{HttpResponse, get, web};
-use lyceum_core::{
-    benchmark::{self, Cell, Subject, SubjectRole, Table},
-    id::ExecutionId,
-};
+use lyceum_core::{benchmark, id::ExecutionId};
 use lyceum_store::list::{self, BenchmarkResult};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +9,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::{Api, answer::Answer, query::Query};
-use crate::problem::Problem;
+use crate::{benchmark::measured, problem::Problem};
 
 /// How a table is written.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, ToSchema)]
@@ -63,41 +60,15 @@ pub(crate) async fn show_table(
     let query = query.0;
     let db = api.store.pool();
     list::run(db, *id).await?;
-    let mut scores = Vec::new();
-    if let Some(baseline) = query.baseline.map(ExecutionId) {
-        let run = list::run(db, baseline).await;
-        let run = run.map_err(|error| Problem::invalid_query(vec![("baseline".to_owned(), error.to_string())]))?;
-        for result in list::population_results(db, baseline, None).await? {
-            if result.role != "base" {
-                let name = format!("{}: {}", run.run.name, result.name);
-                scores.push(score(&result, name, SubjectRole::Baseline));
-            }
-        }
-    }
-    for result in list::population_results(db, *id, query.step).await? {
-        let role = SubjectRole::of(std::slice::from_ref(&result.role));
-        scores.push(score(&result, result.name.clone(), role));
-    }
-    let table = Table::of(scores);
+    let table = measured(db, *id, query.step, query.baseline.map(ExecutionId))
+        .await?
+        .table;
     let written = match query.format.unwrap_or_default() {
         TableFormat::Json => return Ok(actix_web::Responder::respond_to(Answer::ok(table), &request)),
         TableFormat::Csv => ("text/csv; charset=utf-8", table.to_csv()),
         TableFormat::Markdown => ("text/markdown; charset=utf-8", table.to_markdown()),
     };
     Ok(HttpResponse::Ok().content_type(written.0).body(written.1))
-}
-
-fn score(result: &BenchmarkResult, name: String, role: SubjectRole) -> (Subject, String, Cell) {
-    let subject = Subject {
-        name,
-        role,
-        member: result.member_id,
-    };
-    let cell = Cell {
-        pass_at_1: result.pass_at_1,
-        standard_error: result.standard_error,
-    };
-    (subject, result.suite.clone(), cell)
 }
 
 /// Which suite.

@@ -9,8 +9,10 @@ use crate::coordinator::Pace;
 pub struct Settings {
     /// Bytes of a JSON body, at most.
     pub body_limit: usize,
-    /// Bytes of a dataset, at most.
+    /// Bytes of a dataset that is sent as one document, at most. It is held in memory while it is written.
     pub dataset_limit: usize,
+    /// Bytes of a dataset that is sent line by line, at most.
+    pub import_limit: usize,
     /// Bytes of an artifact, at most. It is held in memory while it is written.
     pub artifact_limit: usize,
     /// Wrong tokens a minute and address that are answered as such.
@@ -36,6 +38,7 @@ impl Default for Settings {
         Self {
             body_limit: 1 << 20,
             dataset_limit: 64 << 20,
+            import_limit: 64 << 30,
             artifact_limit: 4 << 30,
             failed_logins_per_minute: NonZeroU32::new(20).unwrap_or(NonZeroU32::MIN),
             session_lifetime: Duration::from_secs(30 * 24 * 3600),

@@ -11,8 +11,8 @@ use lyceum_core::benchmark::shipped_suites;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::client::Client;
-use crate::settings::{CommonArgs, Secret, Sources};
+use super::server_args::ServerArgs;
+use crate::settings::CommonArgs;
 
 /// Import benchmarks, measure with them, and print the papers' table
 ///
@@ -27,19 +27,8 @@ pub(crate) struct Benchmark {
     #[command(subcommand)]
     action: Action,
 
-    /// The server's address [default: that of the server in the data folder]
-    #[arg(long, global = true, env = "LYCEUM_URL", value_name = "URL")]
-    url: Option<String>,
-
-    /// The token [default: the admin token of the data folder]
-    #[arg(
-        long,
-        global = true,
-        env = "LYCEUM_TOKEN",
-        hide_env_values = true,
-        value_name = "TOKEN"
-    )]
-    token: Option<Secret>,
+    #[command(flatten)]
+    server: ServerArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -80,11 +69,11 @@ impl Benchmark {
                 if import.is_dry() {
                     return Ok(ExitCode::SUCCESS);
                 }
-                return import.send(read, &client(self.url, self.token, common)?);
+                return import.send(read, &self.server.client(common)?);
             }
             other => other,
         };
-        let client = client(self.url, self.token, common)?;
+        let client = self.server.client(common)?;
         match import {
             Action::List => list(&client.get("/api/v1/benchmarks")?),
             Action::Import(_) => {}
@@ -98,11 +87,6 @@ impl Benchmark {
         }
         Ok(ExitCode::SUCCESS)
     }
-}
-
-fn client(url: Option<String>, token: Option<Secret>, common: CommonArgs) -> anyhow::Result<Client> {
-    let sources = Sources::read(common)?;
-    Client::new(url, token, &sources.data)
 }
 
 fn table(run: Uuid, step: Option<u32>, baseline: Option<Uuid>, format: Format) -> String {

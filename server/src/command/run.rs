@@ -13,8 +13,9 @@ use uuid::Uuid;
 
 use super::config::read;
 use super::output::line;
+use super::server_args::ServerArgs;
 use crate::client::Client;
-use crate::settings::{CommonArgs, Secret, Sources};
+use crate::settings::CommonArgs;
 
 /// Create, watch and steer runs on a server
 ///
@@ -25,19 +26,8 @@ pub(crate) struct Run {
     #[command(subcommand)]
     action: Action,
 
-    /// The server's address [default: that of the server in the data folder]
-    #[arg(long, global = true, env = "LYCEUM_URL", value_name = "URL")]
-    url: Option<String>,
-
-    /// The token [default: the admin token of the data folder]
-    #[arg(
-        long,
-        global = true,
-        env = "LYCEUM_TOKEN",
-        hide_env_values = true,
-        value_name = "TOKEN"
-    )]
-    token: Option<Secret>,
+    #[command(flatten)]
+    server: ServerArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -124,8 +114,7 @@ enum Action {
 
 impl Run {
     pub(crate) fn run(self, common: CommonArgs) -> anyhow::Result<ExitCode> {
-        let sources = Sources::read(common)?;
-        let client = Client::new(self.url, self.token, &sources.data)?;
+        let client = self.server.client(common)?;
         match self.action {
             Action::Create {
                 preset,

@@ -2,7 +2,12 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::{cross_play::Solves, id::ExecutionId, seriation::cluster_order};
+use lyceum_core::{
+    cross_play::Solves,
+    evaluation::Pairing,
+    id::{ExecutionId, MemberId},
+    seriation::cluster_order,
+};
 use lyceum_store::list::{self, CrossPlay, CrossPlayFilter, Relative};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,6 +28,8 @@ use crate::{api::Api, problem::Problem};
 
 /// Teachers, and students, of a matrix at most: those with the most attempts.
 const SIDE: usize = 40;
+/// Missing cells that one evaluation is planned for, at most.
+const PLANNED: usize = 200;
 /// Windows that the steps are cut into for the parallel coordinates, as in the paper.
 const WINDOWS: u32 = 5;
 
@@ -169,8 +176,11 @@ pub(crate) async fn show_cross_play(
         to: asked.to,
         types: list::attempted_types(db, *id).await?,
         missing: cells.iter().flatten().filter(|cell| cell.is_none()).count(),
-        plan: can_plan.then(|| {
-            serde_json::json!({"spec": {"type": "cross_play", "run": *id, "step": step, "problems": 8}}).to_string()
+        plan: (can_plan && step > 0).then(|| {
+            let cells: Vec<Pairing> = never_met(&teachers, &students, &cells).take(PLANNED).collect();
+            let spec =
+                serde_json::json!({"type": "cross_play", "run": *id, "step": step, "problems": 8, "cells": cells});
+            serde_json::json!({ "spec": spec }).to_string()
         }),
         teachers: teachers.iter().map(link).collect(),
         students: students.iter().map(link).collect(),
@@ -196,6 +206,18 @@ fn over_windows(windows: &[CrossPlay]) -> Vec<CrossPlay> {
         sum.solved += pair.solved;
     }
     pairs.into_values().collect()
+}
+
+/// Pairs without a cell, in the order of the matrix.
+fn never_met(teachers: &[Uuid], students: &[Uuid], cells: &[Vec<Option<Cell>>]) -> impl Iterator<Item = Pairing> {
+    let rows = teachers.iter().zip(cells);
+    rows.flat_map(move |(teacher, row)| {
+        let missing = students.iter().zip(row).filter(|(_, cell)| cell.is_none());
+        missing.map(|(student, _)| Pairing {
+            teacher: MemberId(*teacher),
+            student: MemberId(*student),
+        })
+    })
 }
 
 fn solves_of(pair: &CrossPlay) -> ((Uuid, Uuid), Solves) {

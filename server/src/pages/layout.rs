@@ -25,6 +25,8 @@ pub(crate) enum Section {
     Compare,
     /// Members of all runs.
     Leaderboard,
+    /// What measures frozen versions.
+    Evaluations,
     /// The queue.
     Work,
     /// Who does the work.
@@ -34,13 +36,14 @@ pub(crate) enum Section {
 }
 
 impl Section {
-    const SHOWN: [(Self, &'static str, &'static str); 9] = [
+    const SHOWN: [(Self, &'static str, &'static str); 10] = [
         (Self::Home, "/", "Now"),
         (Self::Experiments, "/experiments", "Experiments"),
         (Self::Runs, "/runs", "Runs"),
         (Self::Problems, "/problems", "Problems"),
         (Self::Compare, "/compare", "Compare"),
         (Self::Leaderboard, "/leaderboard", "Leaderboard"),
+        (Self::Evaluations, "/evaluations", "Evaluations"),
         (Self::Work, "/work", "Work"),
         (Self::Workers, "/workers", "Workers"),
         (Self::Settings, "/settings", "Settings"),
@@ -66,10 +69,12 @@ pub(crate) enum Tab {
     Problems,
     /// Where learning is possible.
     Learnability,
+    /// Scores on benchmarks.
+    Benchmarks,
 }
 
 impl Tab {
-    const SHOWN: [(Self, &'static str, &'static str); 8] = [
+    const SHOWN: [(Self, &'static str, &'static str); 9] = [
         (Self::Overview, "", "Overview"),
         (Self::ArmsRace, "/arms-race", "Arms race"),
         (Self::Population, "/population", "Population"),
@@ -78,6 +83,7 @@ impl Tab {
         (Self::Archive, "/archive", "Archive"),
         (Self::Problems, "/problems", "Problems"),
         (Self::Learnability, "/learnability", "Learnability"),
+        (Self::Benchmarks, "/benchmarks", "Benchmarks"),
     ];
 }
 

@@ -56,6 +56,7 @@ impl TestServer {
         let settings = Settings {
             body_limit: BODY_LIMIT,
             dataset_limit: BODY_LIMIT,
+            import_limit: 4 * BODY_LIMIT,
             artifact_limit: BODY_LIMIT,
             failed_logins_per_minute: std::num::NonZeroU32::MAX,
             presets: Some(presets),

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Pages of a run, without those of single things.
-const OF_RUN: [&str; 11] = [
+const OF_RUN: [&str; 13] = [
     "/arms-race",
     "/population",
     "/population?alive=false",
@@ -22,6 +22,8 @@ const OF_RUN: [&str; 11] = [
     "/problems?sort=hardest",
     "/problems?q=return&type=code_o&valid=true&loc_min=1&solve_rate_max=1",
     "/learnability",
+    "/benchmarks",
+    "/benchmarks?step=3",
     "/export",
 ];
 
@@ -41,6 +43,7 @@ fn pages(made: &Filled) -> Vec<String> {
         format!("/compare?runs={run}"),
         format!("/compare/problems?left={run}&right={run}&step=0&valid=false"),
         "/leaderboard?role=teacher".to_owned(),
+        format!("/evaluations?run={run}&type=benchmark&state=running"),
     ]);
     pages.extend(
         made.problems
@@ -94,6 +97,7 @@ async fn a_run_without_a_step_has_every_page() {
         "/compare/problems".to_owned(),
         "/leaderboard".to_owned(),
         "/problems".to_owned(),
+        "/evaluations".to_owned(),
     ];
     for page in pages.chain(others) {
         if page.ends_with("sort=hardest") {
@@ -142,6 +146,9 @@ async fn what_is_not_there_gets_a_page_with_its_status_and_a_way_on() {
         (404, format!("/runs/{nobody}/archive")),
         (404, format!("/runs/{nobody}/problems")),
         (404, format!("/runs/{nobody}/learnability")),
+        (404, format!("/runs/{nobody}/benchmarks")),
+        (404, format!("/evaluations/{nobody}")),
+        (404, format!("/evaluations/{run}")),
         (404, format!("/runs/{nobody}/export")),
         (404, format!("/runs/{nobody}/export/problems.jsonl")),
         (404, format!("/runs/{run}/export/secrets.jsonl")),
@@ -165,6 +172,9 @@ async fn what_is_not_there_gets_a_page_with_its_status_and_a_way_on() {
         (400, format!("/runs/{run}/problems?cursor=none")),
         (400, format!("/runs/{run}/problems?colour=red")),
         (400, format!("/runs/{run}/attempts?cursor=none")),
+        (400, format!("/runs/{run}/benchmarks?baseline={nobody}")),
+        (400, "/evaluations?type=beauty".to_owned()),
+        (400, "/evaluations?cursor=none".to_owned()),
         (400, "/problems?sort=hardest".to_owned()),
         (400, "/leaderboard?role=emperor".to_owned()),
         (400, "/compare?runs=a,b".to_owned()),

@@ -125,7 +125,10 @@ fn last_number(text: &str) -> Option<&str> {
     let mut start = text[..end]
         .rfind(|letter: char| !is_part(letter))
         .map_or(0, |at| at + text[at..].chars().next().map_or(1, char::len_utf8));
-    if text[..start].ends_with('-') {
+    // A sign, and not what stands between two numbers.
+    if let Some(before) = text[..start].strip_suffix('-')
+        && !before.ends_with(char::is_alphanumeric)
+    {
         start -= 1;
     }
     Some(text[start..end].trim_start_matches([',', '.', '/']))
@@ -194,6 +197,7 @@ mod tests {
                 Some("18"),
             ),
             ("it must be all of -7 apples in the end, I would say", Some("-7")),
+            ("what is left over after all of it is then 12 - 5, or 12-5", Some("5")),
             ("I do not know what I should say about all this", None),
             ("", None),
             (r"\boxed{}", None),

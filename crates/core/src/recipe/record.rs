@@ -45,6 +45,9 @@ pub struct Records {
     /// The samples behind them.
     #[serde(default)]
     pub benchmark_samples: Vec<BenchmarkSampleRecord>,
+    /// The run, and its step, that the attempts of an evaluation are written for; none in a run, whose they are its own.
+    #[serde(default)]
+    pub attempts_of: Option<(ExecutionId, u32)>,
 }
 
 impl Records {

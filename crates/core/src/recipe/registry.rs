@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{Azr, BenchmarkEvaluation, Populora, Recipe};
+use super::{Azr, BenchmarkEvaluation, CrossPlayEvaluation, Populora, Recipe};
 use crate::fault::nearest;
 
 /// Recipes by name.
@@ -21,7 +21,11 @@ pub struct UnknownRecipe {
 impl Registry {
     /// The recipes that Lyceum ships.
     pub fn shipped() -> Self {
-        Self::default().with(Populora).with(Azr).with(BenchmarkEvaluation)
+        Self::default()
+            .with(Populora)
+            .with(Azr)
+            .with(BenchmarkEvaluation)
+            .with(CrossPlayEvaluation)
     }
 
     /// The registry with `recipe` in it.

@@ -149,6 +149,8 @@ pub struct BenchmarkFilter {
     pub member: Option<MemberId>,
     /// Of weights that have seen so many steps.
     pub step: Option<u32>,
+    /// Of this subject of its evaluation.
+    pub subject: Option<u32>,
 }
 
 /// Which samples.
@@ -183,6 +185,7 @@ pub async fn benchmark_results(
     and(&mut query, "suite = ", filter.suite.clone());
     and(&mut query, "member_id = ", filter.member.map(|id| id.0));
     and(&mut query, "step = ", filter.step.map(u32::cast_signed));
+    and(&mut query, "subject = ", filter.subject.map(u32::cast_signed));
     by_seq(db, query, "seq", window).await
 }
 
@@ -210,13 +213,15 @@ pub async fn repeats(db: &PgPool, evaluations: &[Uuid]) -> Result<Vec<Repeat>> {
     .await?)
 }
 
-/// The best results on a suite across all runs, the best first; of each member and each base the best one.
+/// The best results on a suite across all runs, the best first; of each member and each base the best one. Results on fewer
+/// rows than the most that the suite was measured on stand behind the others: a few rows are easily all solved.
 pub async fn leaderboard(db: &PgPool, suite: &str, limit: u32) -> Result<Vec<BenchmarkResult>> {
     let mut query =
         QueryBuilder::new("SELECT * FROM (SELECT DISTINCT ON (coalesce(member_id::text, base_model)) * FROM (");
     query.push(RESULTS).push(" WHERE suite = ").push_bind(suite);
     query.push(
-        ") each ORDER BY coalesce(member_id::text, base_model), pass_at_1 DESC, seq) best ORDER BY pass_at_1 DESC, seq LIMIT ",
+        ") each ORDER BY coalesce(member_id::text, base_model), rows DESC, pass_at_1 DESC, seq) best
+         ORDER BY rows < max(rows) OVER (), pass_at_1 DESC, seq LIMIT ",
     );
     query.push_bind(i64::from(limit));
     Ok(query.build_query_as().fetch_all(db).await?)

@@ -1,6 +1,6 @@
 //! Who solves whose problems: sums that are kept as attempts are written.
 
-use lyceum_core::id::ExecutionId;
+use lyceum_core::id::{ExecutionId, MemberId, ProblemId};
 use serde::Serialize;
 use sqlx::{FromRow, PgPool, QueryBuilder};
 use uuid::Uuid;
@@ -65,4 +65,32 @@ pub async fn attempted_types(db: &PgPool, run: ExecutionId) -> Result<Vec<String
             .fetch_all(db)
             .await?,
     )
+}
+
+/// The newest valid problems of each of these teachers that were proposed before `step`, `limit` of each at most: teacher and
+/// problem, the oldest of a teacher first.
+pub async fn problems_to_play(
+    db: &PgPool,
+    run: ExecutionId,
+    teachers: &[MemberId],
+    step: u32,
+    limit: u32,
+) -> Result<Vec<(MemberId, ProblemId)>> {
+    let ids: Vec<Uuid> = teachers.iter().map(|teacher| teacher.0).collect();
+    let rows: Vec<(Uuid, Uuid)> = sqlx::query_as(
+        "SELECT t.id, p.id FROM unnest($2::uuid[]) t(id) CROSS JOIN LATERAL (
+             SELECT id, seq FROM problems WHERE proposer_id = t.id AND run_id = $1 AND valid AND step < $3
+                 AND type IN ('code_i', 'code_o', 'code_f')
+             ORDER BY seq DESC LIMIT $4) p ORDER BY t.id, p.seq",
+    )
+    .bind(run.0)
+    .bind(&ids)
+    .bind(step.cast_signed())
+    .bind(i64::from(limit))
+    .fetch_all(db)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|(teacher, problem)| (MemberId(teacher), ProblemId(problem)))
+        .collect())
 }

@@ -54,6 +54,23 @@ pub struct EvaluationFilter {
     pub run: Option<ExecutionId>,
     /// In this state.
     pub state: Option<State>,
+    /// Of this type, as the spec names it.
+    pub kind: Option<&'static str>,
+}
+
+/// How far an evaluation is, and what it was resolved to.
+#[derive(Clone, Debug, FromRow)]
+pub struct EvaluationProgress {
+    /// The evaluation.
+    pub id: Uuid,
+    /// The name of the run that it looks at.
+    pub run: Option<String>,
+    /// Items of the step that it is at.
+    pub items: i32,
+    /// Those that have ended.
+    pub ended: i32,
+    /// Names of those that are measured.
+    pub subjects: Vec<String>,
 }
 
 keyed_by_seq!(Evaluation);
@@ -66,7 +83,23 @@ pub async fn evaluations(db: &PgPool, filter: &EvaluationFilter, window: &Window
     let mut query = QueryBuilder::new(SELECT);
     and(&mut query, "v.run_id = ", filter.run.map(|id| id.0));
     and(&mut query, "e.state = ", filter.state.map(State::name));
+    and(&mut query, "v.spec ->> 'type' = ", filter.kind);
     by_seq(db, query, "e.seq", window).await
+}
+
+/// How far these evaluations are, in no order.
+pub async fn evaluation_progress(db: &PgPool, ids: &[Uuid]) -> Result<Vec<EvaluationProgress>> {
+    Ok(sqlx::query_as(
+        "SELECT e.id, r.name AS run, coalesce(s.total, 0) AS items, coalesce(s.ended, 0) AS ended,
+             ARRAY(SELECT subject ->> 'name' FROM jsonb_path_query(e.config, '$.parameters.subjects[*]') subject
+                   WHERE subject ->> 'name' IS NOT NULL) AS subjects
+         FROM executions e JOIN evaluations v USING (id) LEFT JOIN runs r ON r.id = v.run_id
+         LEFT JOIN steps s ON s.execution_id = e.id AND s.step = e.step
+         WHERE e.id = ANY($1)",
+    )
+    .bind(ids)
+    .fetch_all(db)
+    .await?)
 }
 
 /// One evaluation.

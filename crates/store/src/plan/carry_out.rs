@@ -47,6 +47,9 @@ pub async fn carry_out(tx: &mut PgConnection, locked: &Locked, plan: &Plan, seco
     if !locked.is_run {
         records::benchmark::results(tx, state.run, &plan.records.benchmark_results).await?;
         records::benchmark::samples(tx, state.run, &plan.records.benchmark_samples).await?;
+        if let Some((run, step)) = plan.records.attempts_of {
+            records::attempts(tx, Place { run, step }, &plan.records.attempts).await?;
+        }
     }
     if let Some(result) = &plan.result {
         sqlx::query("UPDATE evaluations SET result = $2 WHERE id = $1")

@@ -25,7 +25,7 @@ pub struct Locked {
     pub state: RunState,
     /// Ends of items that the plan to be made will have seen at least.
     pub ended: i32,
-    /// Whether it is a run (and not an evaluation): only runs have records.
+    /// Whether it is a run (and not an evaluation), which writes all records for itself.
     pub is_run: bool,
 }
 

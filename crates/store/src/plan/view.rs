@@ -8,7 +8,7 @@ use lyceum_core::{
 };
 use serde::de::DeserializeOwned;
 use sqlx::{FromRow, PgConnection, types::Json};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use uuid::Uuid;
 
 use crate::{Result, StoreError};
@@ -75,14 +75,15 @@ fn key(step: u32, phase: String, round: i32, chunk: i32) -> WorkKey {
 /// [`StoreError::NotFound`] for a row that is not there.
 pub async fn wanted(tx: &mut PgConnection, wants: &[Want], view: &mut StepView) -> Result<()> {
     let mut problems = Vec::new();
+    let mut rows: BTreeMap<DatasetId, Vec<u32>> = BTreeMap::new();
     for want in wants {
         match want {
             Want::Problem(id) => problems.push(id.0),
-            Want::Row(dataset, index) => {
-                let row = dataset_row(tx, *dataset, *index).await?;
-                view.rows.insert((*dataset, *index), DatasetRow(row));
-            }
+            Want::Row(dataset, index) => rows.entry(*dataset).or_default().push(*index),
         }
+    }
+    for (dataset, places) in rows {
+        dataset_rows(tx, dataset, &places, view).await?;
     }
     let rows: Vec<ProblemRow> = sqlx::query_as(
         "SELECT id, index, proposer_id, version_id, type, prompt, proposal, valid, status, reason, program, \"values\",
@@ -104,13 +105,21 @@ pub async fn wanted(tx: &mut PgConnection, wants: &[Want], view: &mut StepView) 
     }
 }
 
-async fn dataset_row(tx: &mut PgConnection, dataset: DatasetId, index: u32) -> Result<serde_json::Value> {
-    sqlx::query_scalar("SELECT row FROM dataset_rows WHERE dataset_id = $1 AND index = $2")
-        .bind(dataset.0)
-        .bind(index.cast_signed())
-        .fetch_optional(tx)
-        .await?
-        .ok_or_else(|| StoreError::not_found("dataset row", format!("{dataset}/{index}")))
+async fn dataset_rows(tx: &mut PgConnection, dataset: DatasetId, places: &[u32], view: &mut StepView) -> Result<()> {
+    let indices: Vec<i32> = places.iter().map(|place| place.cast_signed()).collect();
+    let rows: Vec<(i32, serde_json::Value)> =
+        sqlx::query_as("SELECT index, row FROM dataset_rows WHERE dataset_id = $1 AND index = ANY($2)")
+            .bind(dataset.0)
+            .bind(&indices)
+            .fetch_all(tx)
+            .await?;
+    for (index, row) in rows {
+        view.rows.insert((dataset, index.cast_unsigned()), DatasetRow(row));
+    }
+    match places.iter().find(|place| !view.rows.contains_key(&(dataset, **place))) {
+        Some(missing) => Err(StoreError::not_found("dataset row", format!("{dataset}/{missing}"))),
+        None => Ok(()),
+    }
 }
 
 #[derive(FromRow)]

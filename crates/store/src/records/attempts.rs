@@ -9,7 +9,7 @@ use crate::{Result, text::storable};
 /// Rows of a statement; Postgres takes at most 65,535 parameters.
 const BATCH: usize = 2000;
 
-pub(super) async fn attempts(tx: &mut PgConnection, place: Place, records: &[AttemptRecord]) -> Result<()> {
+pub(crate) async fn attempts(tx: &mut PgConnection, place: Place, records: &[AttemptRecord]) -> Result<()> {
     for batch in records.chunks(BATCH) {
         let mut insert = QueryBuilder::new(
             "WITH inserted AS (INSERT INTO attempts (id, run_id, step, problem_id, member_id, version_id, role, sample,

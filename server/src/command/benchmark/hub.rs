@@ -1,6 +1,7 @@
 //! Files of datasets on the Hugging Face hub.
 
-use std::io::Read as _;
+use std::fs::File;
+use std::io::{Seek as _, copy};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -8,11 +9,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 /// A file and the commit that it is of.
 pub(super) struct Found {
-    pub(super) bytes: Vec<u8>,
+    pub(super) file: File,
     pub(super) revision: String,
 }
 
-/// Reads `OWNER/NAME[@REVISION]/FILE`; the newest commit where no revision is given. `HF_ENDPOINT` and `HF_TOKEN` mean what they
+/// Downloads `OWNER/NAME[@REVISION]/FILE`; the newest commit where no revision is given. `HF_ENDPOINT` and `HF_TOKEN` mean what they
 /// mean to huggingface_hub.
 pub(super) fn download(path: &str) -> anyhow::Result<Found> {
     let mut parts = path.splitn(3, '/');
@@ -48,15 +49,11 @@ pub(super) fn download(path: &str) -> anyhow::Result<Found> {
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {bytes}/{total_bytes} {eta} left") {
         bar.set_style(style);
     }
-    let mut bytes = Vec::new();
-    bar.wrap_read(response.body_mut().as_reader())
-        .read_to_end(&mut bytes)
-        .with_context(cannot)?;
+    let mut file = tempfile::tempfile().context("cannot make a file to download to")?;
+    copy(&mut bar.wrap_read(response.body_mut().as_reader()), &mut file).with_context(cannot)?;
+    file.rewind()?;
     bar.finish_and_clear();
-    Ok(Found {
-        bytes,
-        revision: commit,
-    })
+    Ok(Found { file, revision: commit })
 }
 
 #[cfg(test)]

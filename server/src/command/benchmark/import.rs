@@ -1,14 +1,18 @@
 //! `lyceum benchmark import`.
 
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Seek as _, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
-use lyceum_core::artifact::Digest;
-use lyceum_core::benchmark::reader::{self, SuiteRows, Window};
+use indicatif::{ProgressBar, ProgressStyle};
+use lyceum_core::benchmark::reader::{self, ReadError, Window};
 use lyceum_core::benchmark::{Suite, suite};
-use serde_json::{Value, json};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use super::hub;
 use crate::client::Client;
@@ -44,10 +48,11 @@ pub(super) struct Import {
 /// A file that was read.
 pub(super) struct Read {
     suite: &'static Suite,
-    rows: SuiteRows,
+    /// Its rows as they are stored, one a line.
+    rows: File,
     source: String,
     revision: String,
-    checksum: Digest,
+    checksum: String,
 }
 
 impl Import {
@@ -67,31 +72,48 @@ impl Import {
                 suite.title
             ),
         };
-        let (bytes, source, revision) = match place.strip_prefix("hf://datasets/") {
+        let (mut file, source, revision) = match place.strip_prefix("hf://datasets/") {
             Some(path) => {
                 let found = hub::download(path)?;
-                (found.bytes, place.clone(), Some(found.revision))
+                (found.file, place.clone(), Some(found.revision))
             }
             None => {
                 let name = Path::new(&place)
                     .file_name()
                     .map(|name| name.to_string_lossy().into_owned());
-                let bytes = std::fs::read(&place).with_context(|| format!("cannot read {place}"))?;
-                (bytes, name.unwrap_or_default(), None)
+                let file = File::open(&place).with_context(|| format!("cannot read {place}"))?;
+                (file, name.unwrap_or_default(), None)
             }
         };
-        let checksum = Digest::of(&bytes);
-        let text = reader::unpacked(&bytes).with_context(|| format!("{place} is damaged"))?;
-        let rows = reader::read(suite, &text, &window)
-            .with_context(|| format!("{place} is no file of {}; nothing was imported", suite.title))?;
-        for notice in &rows.notices {
+        let mut hash = Sha256::new();
+        io::copy(&mut file, &mut hash).with_context(|| format!("cannot read {place}"))?;
+        let checksum: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        file.rewind()?;
+        // Rows wait in a file, not in memory, for all of them to be found good.
+        let mut kept = BufWriter::new(tempfile::tempfile().context("cannot make a file for the rows")?);
+        let bar = progress(file.metadata()?.len());
+        let text = reader::unpacking(BufReader::new(bar.wrap_read(file)));
+        let text = text.with_context(|| format!("{place} is damaged"))?;
+        let counted = reader::each(suite, text, &window, |row| {
+            serde_json::to_writer(&mut kept, &row)?;
+            kept.write_all(b"\n")
+        });
+        bar.finish_and_clear();
+        let counted = counted.map_err(|error| match error {
+            ReadError::Refused(refused) => anyhow::Error::from(refused)
+                .context(format!("{place} is no file of {}; nothing was imported", suite.title)),
+            ReadError::Io(error) => anyhow::Error::from(error).context(format!("{place} is damaged")),
+        })?;
+        let mut rows = kept.into_inner().map_err(io::IntoInnerError::into_error)?;
+        rows.rewind()?;
+        for notice in &counted.notices {
             eprintln!("note: {notice}");
         }
-        let outside = match rows.outside {
+        let outside = match counted.outside {
             0 => String::new(),
             outside => format!(", {outside} outside of the window"),
         };
-        eprintln!("{}: {} rows{outside}, sha256 {checksum}", suite.title, rows.rows.len());
+        eprintln!("{}: {} rows{outside}, sha256 {checksum}", suite.title, counted.rows);
         Ok(Read {
             suite,
             rows,
@@ -113,16 +135,16 @@ impl Import {
         let name = self
             .name
             .clone()
-            .unwrap_or_else(|| format!("{}-{:.12}", read.suite.name, read.checksum.to_string()));
-        let body = json!({
-            "name": name,
-            "purpose": "benchmark",
-            "suite": read.suite.name,
-            "source": read.source,
-            "revision": read.revision,
-            "rows": read.rows.rows,
-        });
-        let made = client.post("/api/v1/datasets", Some(&body))?;
+            .unwrap_or_else(|| format!("{}-{:.12}", read.suite.name, read.checksum));
+        let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+        let path = format!(
+            "/api/v1/datasets/import?purpose=benchmark&suite={}&name={}&source={}&revision={}",
+            encoded(&read.suite.name),
+            encoded(&name),
+            encoded(&read.source),
+            encoded(&read.revision),
+        );
+        let made = client.post_lines(&path, &read.rows)?;
         let id = made["id"].as_str().context("the server's answer has no id")?;
         println!("{id}");
         let detail = client.get(&format!("/api/v1/datasets/{id}"))?;
@@ -131,6 +153,15 @@ impl Import {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// A bar over the bytes of a file; hidden where nobody would see it.
+fn progress(bytes: u64) -> ProgressBar {
+    let bar = ProgressBar::new(bytes);
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {bytes}/{total_bytes} {eta} left") {
+        bar.set_style(style);
+    }
+    bar
 }
 
 fn day(day: &Option<String>) -> &str {

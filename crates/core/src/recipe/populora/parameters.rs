@@ -87,7 +87,7 @@ impl Parameters {
     }
 
     /// The groups that self-play recipes share.
-    pub(super) fn groups(&self) -> Groups<'_> {
+    pub(in crate::recipe) fn groups(&self) -> Groups<'_> {
         Groups {
             prompts: &self.prompts,
             problems: &self.problems,

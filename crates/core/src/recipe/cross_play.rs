@@ -1,0 +1,74 @@
+//! Evaluations of type `cross_play`: cells of a run's matrix that no step of it has filled (PopuLoRA, appendix 13).
+//!
+//! A cell is a teacher's stored problems in front of a student that has not met it, with exact weights. The attempts are rows
+//! of the run, as those of its own cross-evaluations are ([`crate::recipe::populora::Parameters::cross_play_every`]), so the
+//! matrix fills in; no reward, rating, archive or update comes of them.
+
+mod exams;
+mod parameters;
+#[cfg(test)]
+mod tests;
+
+pub use parameters::{Contestant, CrossPlayCell, CrossPlayParameters};
+
+use std::sync::Arc;
+
+use self::exams::Exams;
+use super::{Plan, PlanError, Recipe, RunState, StepView};
+use crate::{config::RunConfig, fault::Faults, id::ExecutionId};
+
+/// The planner of evaluations of type `cross_play`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CrossPlayEvaluation;
+
+impl Recipe for CrossPlayEvaluation {
+    fn name(&self) -> &'static str {
+        "evaluation/cross_play"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Lets students attempt problems of teachers that they have not met."
+    }
+
+    fn parameters_schema(&self) -> serde_json::Value {
+        serde_json::json!({ "type": "object" })
+    }
+
+    fn metrics(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn resolve(&self, mut config: RunConfig) -> Result<RunConfig, Faults> {
+        CrossPlayParameters::read(&config)?;
+        config.steps = 1;
+        Ok(config)
+    }
+
+    fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError> {
+        let parameters = CrossPlayParameters::of(config)?;
+        let mut artifacts: Vec<_> = parameters
+            .students
+            .iter()
+            .map(|student| student.adapter.artifact)
+            .collect();
+        artifacts.sort();
+        artifacts.dedup();
+        Ok(RunState {
+            run,
+            config: Arc::new(config.clone()),
+            step: 0,
+            stage: String::new(),
+            completed: false,
+            // Weights that play stay for as long as the evaluation does.
+            artifacts,
+            memory_version: 1,
+            memory: serde_json::Value::Null,
+        })
+    }
+
+    fn plan(&self, run: &RunState, view: &StepView) -> Result<Plan, PlanError> {
+        let parameters = CrossPlayParameters::of(&run.config)?;
+        let play = parameters.play()?;
+        Exams::new(run, view, &parameters, &play)?.plan()
+    }
+}

@@ -1,0 +1,162 @@
+//! The one step of a cross-play evaluation.
+
+use std::collections::BTreeMap;
+
+use super::parameters::{CrossPlayCell, CrossPlayParameters};
+use crate::{
+    cross_play::Solves,
+    id::{MemberId, ProblemId, VersionId},
+    recipe::{
+        Plan, PlanError, Role, RunState, StepView, populora,
+        selfplay::{Exam, Living, Problem, Scene, Sitting},
+    },
+};
+
+/// Every student's exam, cut into items.
+pub(super) struct Exams<'a> {
+    scene: Scene<'a>,
+    parameters: &'a CrossPlayParameters,
+    per_item: usize,
+}
+
+impl<'a> Exams<'a> {
+    pub(super) fn new(
+        run: &'a RunState,
+        view: &'a StepView,
+        parameters: &'a CrossPlayParameters,
+        play: &'a populora::Parameters,
+    ) -> Result<Self, PlanError> {
+        let contestants = parameters.students.iter().map(|student| Living {
+            adapter: Some(student.adapter),
+            ..Living::unborn(student.name.clone(), vec![Role::Student], 0)
+        });
+        Ok(Self {
+            scene: Scene::new(run, view, play.groups(), contestants.collect())?,
+            parameters,
+            per_item: play.items.solve.max(1) as usize,
+        })
+    }
+
+    /// Everything that should exist by now.
+    pub(super) fn plan(mut self) -> Result<Plan, PlanError> {
+        let shown = self
+            .parameters
+            .cells
+            .iter()
+            .flat_map(|cell| cell.problems.iter().copied());
+        if !self.scene.has_problems(shown) {
+            return Ok(self.scene.plan);
+        }
+        let mut solves = vec![Solves::default(); self.parameters.cells.len()];
+        let mut is_complete = true;
+        let mut chunk = 0;
+        for student in 0..self.parameters.students.len() {
+            let asked = self.asked_of(student)?;
+            for part in asked.chunks(self.per_item) {
+                let sittings: Vec<Sitting<'_>> = part
+                    .iter()
+                    .map(|asked| Sitting {
+                        number: asked.number,
+                        problem: &asked.problem,
+                        solver: student,
+                    })
+                    .collect();
+                let exam = Exam {
+                    solve: "solve",
+                    grade: "grade",
+                    chunk,
+                    samples: self.parameters.samples,
+                    role: Role::Student,
+                    keep_tokens: false,
+                    is_written: false,
+                };
+                chunk += 1;
+                let Some(graded) = self.scene.examine(exam, &sittings)? else {
+                    is_complete = false;
+                    continue;
+                };
+                for (asked, attempts) in part.iter().zip(graded) {
+                    let cell = &mut solves[asked.cell];
+                    cell.attempts += attempts.len() as u64;
+                    cell.solved += attempts.iter().filter(|attempt| attempt.correct).count() as u64;
+                }
+            }
+        }
+        let mut plan = self.scene.plan;
+        let weights = weights(self.parameters, self.scene.run);
+        for attempt in &mut plan.records.attempts {
+            if let Some(exact) = weights.get(&attempt.solver.0) {
+                attempt.solver = *exact;
+            }
+        }
+        plan.records.attempts_of = Some((self.parameters.run, self.parameters.step));
+        if is_complete {
+            plan.result = Some(result(self.parameters, &solves));
+            plan.finish = Some(self.scene.run.next("", &())?);
+        }
+        Ok(plan)
+    }
+
+    /// What a student attempts, in the order of its cells.
+    fn asked_of(&self, student: usize) -> Result<Vec<Asked>, PlanError> {
+        let cells = self.parameters.cells.iter().enumerate();
+        let own = cells.filter(|(_, cell)| cell.student as usize == student);
+        let problems = own.flat_map(|(place, cell)| cell.problems.iter().map(move |id| (place, *id)));
+        (0..)
+            .zip(problems)
+            .map(|(number, (cell, id))| {
+                Ok(Asked {
+                    number,
+                    cell,
+                    problem: self.problem(id)?,
+                })
+            })
+            .collect()
+    }
+
+    fn problem(&self, id: ProblemId) -> Result<Problem, PlanError> {
+        let problem = self.scene.earlier(id);
+        problem.ok_or_else(|| PlanError::Other(format!("problem {id} is not valid, or of a type that is not played")))
+    }
+}
+
+/// A problem in front of a student.
+struct Asked {
+    number: u32,
+    cell: usize,
+    problem: Problem,
+}
+
+/// Members and versions as the run knows them, by what the scene takes them for: there identifiers follow from the execution
+/// and the name, which is an evaluation here, and in a fork the run's own do not either.
+fn weights(parameters: &CrossPlayParameters, run: &RunState) -> BTreeMap<MemberId, (MemberId, VersionId)> {
+    let students = parameters.students.iter();
+    students
+        .map(|student| {
+            (
+                MemberId::of(run.run, &student.name),
+                (student.member, student.adapter.version),
+            )
+        })
+        .collect()
+}
+
+fn result(parameters: &CrossPlayParameters, solves: &[Solves]) -> serde_json::Value {
+    let cell = |(cell, solves): (&CrossPlayCell, &Solves)| {
+        let student = parameters.students.get(cell.student as usize);
+        let interval = solves.interval();
+        serde_json::json!({
+            "teacher": cell.teacher,
+            "teacher_name": cell.name,
+            "student": student.map(|student| student.member),
+            "student_name": student.map(|student| student.name.as_str()),
+            "problems": cell.problems.len(),
+            "attempts": solves.attempts,
+            "solved": solves.solved,
+            "solve_rate": solves.rate(),
+            "low": interval.map(|interval| interval.low),
+            "high": interval.map(|interval| interval.high),
+        })
+    };
+    serde_json::json!({ "cells": parameters.cells.iter().zip(solves).map(cell).collect::<Vec<_>>() })
+}

@@ -1,0 +1,61 @@
+//! Scores of a run's members over its steps, without the counts that they are made of.
+
+use lyceum_core::id::ExecutionId;
+use serde::Serialize;
+use sqlx::{FromRow, PgPool};
+use uuid::Uuid;
+
+use crate::Result;
+
+/// What one subject came to on one suite when so many steps were done.
+#[derive(Clone, Debug, PartialEq, FromRow, Serialize)]
+pub struct ScoreAtStep {
+    /// The suite.
+    pub suite: String,
+    /// Steps of the run that the weights have seen; none for the base.
+    pub step: Option<i32>,
+    /// The member; none for the base.
+    pub member_id: Option<Uuid>,
+    /// The subject's name.
+    pub name: String,
+    /// `base`, `student`, `teacher` or `member`.
+    pub role: String,
+    /// Mean pass@1 over the rows, from 0 to 1.
+    pub pass_at_1: f64,
+    /// Its standard error over the rows.
+    pub standard_error: f64,
+}
+
+/// Scores of a run's members and of their base, of each subject, suite and step the newest: by suite, subject and step.
+pub async fn scores_by_step(db: &PgPool, run: ExecutionId) -> Result<Vec<ScoreAtStep>> {
+    Ok(sqlx::query_as(
+        "SELECT DISTINCT ON (suite, coalesce(member_id::text, base_model), step)
+             suite, step, member_id, name, role, pass_at_1, standard_error
+         FROM benchmark_results WHERE run_id = $1
+         ORDER BY suite, coalesce(member_id::text, base_model), step, seq DESC",
+    )
+    .bind(run.0)
+    .fetch_all(db)
+    .await?)
+}
+
+/// A run whose members were measured.
+#[derive(Clone, Debug, FromRow, Serialize)]
+pub struct MeasuredRun {
+    /// The run.
+    pub id: Uuid,
+    /// Its name.
+    pub name: String,
+}
+
+/// Runs whose members were measured, the newest first, `limit` at most.
+pub async fn measured_runs(db: &PgPool, limit: u32) -> Result<Vec<MeasuredRun>> {
+    Ok(sqlx::query_as(
+        "SELECT r.id, r.name FROM runs r JOIN executions e USING (id)
+         WHERE EXISTS (SELECT 1 FROM benchmark_results b WHERE b.run_id = r.id AND b.member_id IS NOT NULL)
+         ORDER BY e.seq DESC LIMIT $1",
+    )
+    .bind(i64::from(limit))
+    .fetch_all(db)
+    .await?)
+}

@@ -1,0 +1,243 @@
+//! Datasets of any size, sent line by line.
+
+use actix_web::{
+    HttpRequest,
+    http::header::{CONTENT_LENGTH, CONTENT_TYPE},
+    post,
+    web::{self, BytesMut},
+};
+use futures::StreamExt as _;
+use lyceum_core::{
+    benchmark::{BenchmarkRow, reader::LONGEST_LINE, suite},
+    fault::Fault,
+};
+use lyceum_store::dataset::{Dataset, Import, NewDataset};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+use tokio::sync::Semaphore;
+use utoipa::IntoParams;
+
+use super::{Api, answer::Answer, datasets::DatasetPurpose, query::Query};
+use crate::problem::Problem;
+
+/// Imports at once: each keeps a connection to the database for as long as its rows come in.
+static AT_ONCE: Semaphore = Semaphore::const_new(2);
+/// Bytes of rows that are written at once.
+const BATCH: usize = 8 << 20;
+/// Faults that are looked for before the rest is left unread.
+const FAULTS: usize = 100;
+
+/// What the rows that are sent belong to.
+#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ImportDatasetQuery {
+    /// What people call the dataset; no two have the same name.
+    #[schemars(length(min = 1, max = 200))]
+    #[param(min_length = 1, max_length = 200)]
+    name: String,
+    /// What it is for.
+    #[param(inline)]
+    purpose: DatasetPurpose,
+    /// The suite of benchmarks that it belongs to.
+    #[schemars(length(max = 200))]
+    #[param(max_length = 200)]
+    suite: Option<String>,
+    /// Where it came from.
+    #[schemars(length(max = 2000))]
+    #[param(max_length = 2000)]
+    source: Option<String>,
+    /// Which revision of that.
+    #[schemars(length(max = 200))]
+    #[param(max_length = 200)]
+    revision: Option<String>,
+}
+
+/// Import a dataset of any size: a JSON object a line, all of them or none.
+#[utoipa::path(
+    tag = "datasets",
+    params(ImportDatasetQuery),
+    request_body(content = String, content_type = "application/x-ndjson", description = "A row a line"),
+    responses((status = 201, description = "The dataset", body = Dataset)),
+    security(("token" = ["write"]))
+)]
+#[post("/datasets/import")]
+pub(crate) async fn import_dataset(
+    request: HttpRequest,
+    api: web::Data<Api>,
+    query: Query<ImportDatasetQuery>,
+    mut payload: web::Payload,
+) -> Result<Answer<Dataset>, Problem> {
+    let asked = query.0;
+    let kind = request
+        .headers()
+        .get(CONTENT_TYPE)
+        .and_then(|kind| kind.to_str().ok())
+        .unwrap_or_default();
+    if kind.split(';').next().map(str::trim) != Some("application/x-ndjson") {
+        return Err(Problem::unsupported_type("application/x-ndjson"));
+    }
+    let limit = api.settings.import_limit;
+    let announced = request
+        .headers()
+        .get(CONTENT_LENGTH)
+        .and_then(|length| length.to_str().ok()?.parse().ok());
+    if announced.is_some_and(|length: usize| length > limit) {
+        return Err(Problem::too_large(limit));
+    }
+    let mut rows = Rows::new(&asked)?;
+    let _permit = AT_ONCE.acquire().await.map_err(|error| Problem::internal(&error))?;
+    let mut tx = api.store.pool().begin().await?;
+    let new = NewDataset {
+        name: &asked.name,
+        purpose: asked.purpose.into(),
+        suite: asked.suite.as_deref(),
+        source: asked.source.as_deref().unwrap_or_default(),
+        revision: asked.revision.as_deref(),
+        rows: &[],
+    };
+    let mut import = Import::begin(&mut tx, &new).await?;
+    let mut read = 0;
+    let mut line = BytesMut::new();
+    while let Some(chunk) = payload.next().await {
+        let chunk = chunk.map_err(|error| Problem::malformed(format!("the body broke off: {error}")))?;
+        read += chunk.len();
+        if read > limit {
+            return Err(Problem::too_large(limit));
+        }
+        let mut rest = &chunk[..];
+        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            line.extend_from_slice(&rest[..end]);
+            rows.take(&line);
+            line.clear();
+            rest = &rest[end + 1..];
+            if rows.bytes >= BATCH {
+                import.add(&mut tx, &rows.full()?).await?;
+            }
+        }
+        line.extend_from_slice(rest);
+        if line.len() as u64 > LONGEST_LINE {
+            return Err(rows.refuse(format!("it has more than {LONGEST_LINE} bytes")));
+        }
+    }
+    rows.take(&line);
+    import.add(&mut tx, &rows.full()?).await?;
+    rows.end()?;
+    let made = import.finish(&mut tx).await?;
+    tx.commit().await?;
+    let location = format!("/api/v1/datasets/{}", made.id);
+    Ok(Answer::created(made, &location))
+}
+
+/// Rows that have been read and not been written yet.
+struct Rows {
+    is_benchmark: bool,
+    /// Lines read, blank ones among them.
+    line: usize,
+    count: usize,
+    rows: Vec<Value>,
+    bytes: usize,
+    first_lines: HashMap<String, usize>,
+    faults: Vec<Fault>,
+}
+
+impl Rows {
+    fn new(asked: &ImportDatasetQuery) -> Result<Self, Problem> {
+        let suite_name = asked
+            .suite
+            .as_ref()
+            .filter(|_| matches!(asked.purpose, DatasetPurpose::Benchmark));
+        if let Some(Err(unknown)) = suite_name.map(|name| suite(name)) {
+            return Err(Problem::invalid_query(vec![("suite".to_owned(), unknown.to_string())]));
+        }
+        Ok(Self {
+            is_benchmark: suite_name.is_some(),
+            line: 0,
+            count: 0,
+            rows: Vec::new(),
+            bytes: 0,
+            first_lines: HashMap::new(),
+            faults: Vec::new(),
+        })
+    }
+
+    /// Reads the next line.
+    fn take(&mut self, text: &[u8]) {
+        self.line += 1;
+        if text.trim_ascii().is_empty() || self.faults.len() >= FAULTS {
+            return;
+        }
+        match self.read(text) {
+            Ok(row) => {
+                self.count += 1;
+                self.bytes += text.len();
+                self.rows.push(row);
+            }
+            Err(detail) => self
+                .faults
+                .push(Fault::new(format!("/rows/{}", self.count), self.of_line(&detail))),
+        }
+    }
+
+    fn read(&mut self, text: &[u8]) -> Result<Value, String> {
+        let row: Map<String, Value> = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+        let row = Value::Object(row);
+        if holds_nul(&row) {
+            return Err("the character U+0000 cannot be stored".to_owned());
+        }
+        if self.is_benchmark {
+            let BenchmarkRow { task_id, .. } = BenchmarkRow::deserialize(&row).map_err(|error| error.to_string())?;
+            if let Some(first) = self.first_lines.get(&task_id) {
+                return Err(format!("`{task_id}` is the task of line {first} already"));
+            }
+            self.first_lines.insert(task_id, self.line);
+        }
+        Ok(row)
+    }
+
+    /// The rows that have come together.
+    fn full(&mut self) -> Result<Vec<Value>, Problem> {
+        self.end_of_faults()?;
+        self.bytes = 0;
+        Ok(std::mem::take(&mut self.rows))
+    }
+
+    fn end(self) -> Result<(), Problem> {
+        match self.count {
+            0 => Err(Problem::invalid(vec![Fault::new(
+                "/rows",
+                "there is no row: one a line is wanted",
+            )])),
+            _ => Ok(()),
+        }
+    }
+
+    fn end_of_faults(&self) -> Result<(), Problem> {
+        match self.faults.is_empty() {
+            true => Ok(()),
+            false => Err(Problem::invalid(self.faults.clone())),
+        }
+    }
+
+    fn of_line(&self, detail: &str) -> String {
+        format!("line {}: {detail}", self.line)
+    }
+
+    fn refuse(&self, detail: String) -> Problem {
+        let detail = format!("line {}: {detail}", self.line + 1);
+        Problem::invalid(vec![Fault::new(format!("/rows/{}", self.count), detail)])
+    }
+}
+
+fn holds_nul(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains('\0'),
+        Value::Array(items) => items.iter().any(holds_nul),
+        Value::Object(fields) => fields
+            .iter()
+            .any(|(name, field)| name.contains('\0') || holds_nul(field)),
+        _ => false,
+    }
+}

@@ -1,0 +1,108 @@
+//! The papers' table of a run: its results put together with those of its base and of a baseline.
+
+use lyceum_core::{
+    benchmark::{Cell, Subject, SubjectRole, Table, suite},
+    id::ExecutionId,
+};
+use lyceum_store::list::{self, BenchmarkResult};
+use serde_json::Value;
+use sqlx::PgPool;
+
+use crate::problem::Problem;
+
+/// A table, and the results of the run itself that it was made of.
+#[derive(Clone, Debug)]
+pub(crate) struct Measured {
+    /// The table.
+    pub(crate) table: Table,
+    /// What the run's members and base came to: of each subject and suite the newest.
+    pub(crate) results: Vec<BenchmarkResult>,
+}
+
+/// The table of `run` when `step` steps were done, or at the newest step that was measured, beside the newest of `baseline`.
+///
+/// # Errors
+/// 400 where there is no run `baseline`.
+pub(crate) async fn measured(
+    db: &PgPool,
+    run: ExecutionId,
+    step: Option<u32>,
+    baseline: Option<ExecutionId>,
+) -> Result<Measured, Problem> {
+    let mut beside = Vec::new();
+    let mut scores = Vec::new();
+    if let Some(baseline) = baseline {
+        let found = list::run(db, baseline).await;
+        let found = found.map_err(|error| Problem::invalid_query(vec![("baseline".to_owned(), error.to_string())]))?;
+        beside = list::population_results(db, baseline, None).await?;
+        beside.retain(|result| result.role != "base");
+        scores.extend(beside.iter().map(|result| {
+            let name = format!("{}: {}", found.run.name, result.name);
+            score(result, name, SubjectRole::Baseline)
+        }));
+    }
+    let results = list::population_results(db, run, step).await?;
+    scores.extend(results.iter().map(|result| {
+        let role = SubjectRole::of(std::slice::from_ref(&result.role));
+        score(result, result.name.clone(), role)
+    }));
+    let mut table = Table::of(scores);
+    let notes = table
+        .suites
+        .iter()
+        .filter_map(|name| difference(name, beside.iter().chain(&results)));
+    let notes: Vec<String> = notes.collect();
+    table.notes.extend(notes);
+    Ok(Measured { table, results })
+}
+
+fn score(result: &BenchmarkResult, name: String, role: SubjectRole) -> (Subject, String, Cell) {
+    let subject = Subject {
+        name,
+        role,
+        member: result.member_id,
+    };
+    let cell = Cell {
+        pass_at_1: result.pass_at_1,
+        standard_error: result.standard_error,
+    };
+    (subject, result.suite.clone(), cell)
+}
+
+/// Fields of a protocol that scores hang on.
+const ASKED: [&str; 6] = [
+    "prompts",
+    "prompts_sha256",
+    "chat_template_sha256",
+    "temperature",
+    "top_p",
+    "max_tokens",
+];
+
+/// What a reader must know of a column whose scores were not measured alike.
+fn difference<'a>(suite_name: &str, results: impl Iterator<Item = &'a BenchmarkResult>) -> Option<String> {
+    let mut results = results.filter(|result| result.suite == suite_name);
+    let first = results.next()?;
+    let mut fields: Vec<&str> = Vec::new();
+    for other in results {
+        let asked = ASKED.iter().copied();
+        fields.extend(asked.filter(|field| field_of(first, field) != field_of(other, field)));
+        if first.dataset_id != other.dataset_id {
+            fields.push("imported rows");
+        }
+        if first.rows != other.rows {
+            fields.push("number of rows");
+        }
+        if first.n != other.n {
+            fields.push("n");
+        }
+    }
+    fields.sort_unstable();
+    fields.dedup();
+    let title = suite(suite_name).map_or(suite_name, |suite| suite.title.as_str());
+    (!fields.is_empty()).then(|| format!("{title} was not measured alike for all: {} differ", fields.join(", ")))
+}
+
+fn field_of<'a>(result: &'a BenchmarkResult, field: &str) -> &'a Value {
+    result.protocol.get(field).unwrap_or(&Value::Null)
+}

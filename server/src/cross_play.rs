@@ -1,0 +1,223 @@
+//! Cross-play evaluations: from a run and its step to exact problems and exact weights.
+
+use lyceum_core::{
+    config::RunConfig,
+    evaluation::{EvaluationSpec, Pairing},
+    fault::{Fault, Faults},
+    id::{ExecutionId, MemberId, ProblemId},
+    recipe::{Contestant, CrossPlayCell, CrossPlayParameters, Recipe, Role},
+};
+use lyceum_store::{
+    Store, StoreError,
+    list::{self, CrossPlayFilter},
+    subject::{self, Weights},
+};
+use sqlx::PgPool;
+use std::collections::{BTreeMap, HashSet};
+
+use crate::benchmark::Unprepared;
+
+/// Attempts of an evaluation, at most: its plan is made in memory.
+const ATTEMPTS: u64 = 200_000;
+
+/// The config of a cross-play evaluation, with everything that its spec names looked up; pointers begin at `/spec`.
+pub(crate) async fn prepare(
+    store: &Store,
+    recipe: &dyn Recipe,
+    spec: &EvaluationSpec,
+    seed: u64,
+    priority: i16,
+) -> Result<RunConfig, Unprepared> {
+    let EvaluationSpec::CrossPlay {
+        run,
+        step,
+        problems,
+        samples,
+        cells,
+    } = spec
+    else {
+        return Err(one(
+            "/spec/type",
+            "only evaluations of type `cross_play` are prepared here",
+        ));
+    };
+    let detail = list::run(store.pool(), *run).await?;
+    let of_run: RunConfig =
+        serde_json::from_value(detail.config).map_err(|error| one("/spec/run", error.to_string()))?;
+    if of_run.recipe != "populora" {
+        let detail = format!(
+            "run {run} is of recipe `{}`: runs of `populora` have teachers and students",
+            of_run.recipe
+        );
+        return Err(one("/spec/run", detail));
+    }
+    let members = members(store, *run, *step, cells).await?;
+    let pairs = pairs(store.pool(), *run, *step, cells, &members).await?;
+    let posed = list::problems_to_play(store.pool(), *run, &teachers_of(&pairs), *step, *problems).await?;
+    let mut by_teacher: BTreeMap<MemberId, Vec<ProblemId>> = BTreeMap::new();
+    for (teacher, problem) in posed {
+        by_teacher.entry(teacher).or_default().push(problem);
+    }
+    let mut students: Vec<Contestant> = Vec::new();
+    let mut filled = Vec::new();
+    for pair in &pairs {
+        let (Some(problems), Some(teacher), Some(student)) = (
+            by_teacher.get(&pair.teacher),
+            members.get(&pair.teacher),
+            members.get(&pair.student),
+        ) else {
+            continue;
+        };
+        let known = students.iter().position(|known| known.member == student.member);
+        let place = known.unwrap_or_else(|| {
+            students.push(Contestant {
+                member: student.member,
+                name: student.name.clone(),
+                adapter: student.adapter,
+            });
+            students.len() - 1
+        });
+        filled.push(CrossPlayCell {
+            teacher: pair.teacher,
+            name: teacher.name.clone(),
+            student: u32::try_from(place).unwrap_or(u32::MAX),
+            problems: problems.clone(),
+        });
+    }
+    if filled.is_empty() {
+        let detail = format!(
+            "no teacher of {} missing pairs has proposed a valid problem before step {step}",
+            pairs.len()
+        );
+        return Err(one("/spec", detail));
+    }
+    let attempts: u64 = filled
+        .iter()
+        .map(|cell| cell.problems.len() as u64 * u64::from(*samples))
+        .sum();
+    if attempts > ATTEMPTS {
+        let detail = format!(
+            "{attempts} attempts in {} cells: at most {ATTEMPTS} are planned at once",
+            filled.len()
+        );
+        return Err(one("/spec/problems", detail));
+    }
+    let parameters = CrossPlayParameters {
+        run: *run,
+        step: *step,
+        samples: *samples,
+        students,
+        cells: filled,
+        play: of_run.parameters.clone(),
+    };
+    let mut config = RunConfig {
+        recipe: recipe.name().to_owned(),
+        seed,
+        steps: 1,
+        parameters: serde_json::to_value(parameters).map_err(|error| one("/spec", error.to_string()))?,
+        benchmarks: None,
+        ..of_run
+    };
+    config.scheduling.priority = priority;
+    Ok(recipe.resolve(config)?)
+}
+
+fn one(pointer: &str, detail: impl Into<String>) -> Unprepared {
+    Faults(vec![Fault::new(pointer, detail.into())]).into()
+}
+
+fn teachers_of(pairs: &[Pairing]) -> Vec<MemberId> {
+    let mut teachers: Vec<MemberId> = pairs.iter().map(|pair| pair.teacher).collect();
+    teachers.sort_unstable();
+    teachers.dedup();
+    teachers
+}
+
+/// The members of the cells, or all who lived at the step where no cell is named, with their weights of then.
+async fn members(
+    store: &Store,
+    run: ExecutionId,
+    step: u32,
+    cells: &[Pairing],
+) -> Result<BTreeMap<MemberId, Weights>, Unprepared> {
+    let mut db = store.pool().acquire().await.map_err(StoreError::from)?;
+    let weights = match cells {
+        [] => subject::of_run(&mut db, run, Some(step)).await?,
+        cells => {
+            let named: Vec<MemberId> = cells.iter().flat_map(|cell| [cell.teacher, cell.student]).collect();
+            subject::of_members(&mut db, run, step, &named).await?
+        }
+    };
+    Ok(weights.into_iter().map(|weights| (weights.member, weights)).collect())
+}
+
+/// Who is to meet whom.
+async fn pairs(
+    db: &PgPool,
+    run: ExecutionId,
+    step: u32,
+    cells: &[Pairing],
+    members: &BTreeMap<MemberId, Weights>,
+) -> Result<Vec<Pairing>, Unprepared> {
+    let plays = |weights: &Weights, role: Role| weights.roles.iter().any(|own| own == role.name());
+    if !cells.is_empty() {
+        let mut faults = Vec::new();
+        for (at, cell) in cells.iter().enumerate() {
+            for (field, member, role) in [
+                ("teacher", cell.teacher, Role::Teacher),
+                ("student", cell.student, Role::Student),
+            ] {
+                let place = format!("/spec/cells/{at}/{field}");
+                match members.get(&member) {
+                    None => {
+                        let detail = format!("run {run} has no member {member} with weights from before step {step}");
+                        faults.push(Fault::new(place, detail));
+                    }
+                    Some(weights) if !plays(weights, role) => {
+                        let detail = format!(
+                            "{} plays {}, not {}",
+                            weights.name,
+                            weights.roles.join(" and "),
+                            role.name()
+                        );
+                        faults.push(Fault::new(place, detail));
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        return Ok(Faults(faults).or(cells.to_vec())?);
+    }
+    if members.is_empty() {
+        return Err(one(
+            "/spec/step",
+            format!("run {run} had no member when {step} steps were done"),
+        ));
+    }
+    let before = CrossPlayFilter {
+        to: Some(step.saturating_sub(1)),
+        ..CrossPlayFilter::default()
+    };
+    let met = list::cross_play(db, run, &before).await?;
+    let met: HashSet<(MemberId, MemberId)> = met
+        .iter()
+        .map(|pair| (MemberId(pair.teacher_id), MemberId(pair.student_id)))
+        .collect();
+    let of_role = |role| members.values().filter(move |weights| plays(weights, role));
+    let all = of_role(Role::Teacher).flat_map(|teacher| {
+        of_role(Role::Student).map(move |student| Pairing {
+            teacher: teacher.member,
+            student: student.member,
+        })
+    });
+    let missing: Vec<Pairing> = all
+        .filter(|pair| pair.teacher != pair.student && !met.contains(&(pair.teacher, pair.student)))
+        .collect();
+    match missing.is_empty() {
+        true => Err(one(
+            "/spec",
+            format!("all members who lived when {step} steps were done have met before"),
+        )),
+        false => Ok(missing),
+    }
+}

@@ -1,0 +1,231 @@
+//! `/evaluations`: what measures frozen versions, by type, state and run.
+
+use actix_web::{HttpResponse, get, web};
+use askama::Template;
+use lyceum_core::{benchmark::suite, id::ExecutionId};
+use lyceum_store::{
+    execution::State,
+    list::{self, Evaluation, EvaluationFilter, EvaluationProgress},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sqlx::PgPool;
+use std::collections::HashMap;
+use uuid::Uuid;
+
+use super::{
+    filters::Filters,
+    layout::{Layout, Section},
+    view::View,
+};
+use crate::{
+    api::{Api, Listing, Order, RunState},
+    problem::Problem,
+};
+
+/// Names of subjects that a list shows.
+const NAMED: usize = 4;
+
+/// The name of a suite that people write.
+pub(super) fn title(name: &str) -> &str {
+    suite(name).map_or(name, |suite| suite.title.as_str())
+}
+
+/// What an evaluation measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum EvaluationType {
+    /// Answers to suites.
+    Benchmark,
+    /// Teachers against students that have not met.
+    CrossPlay,
+    /// One side held, the other at many steps.
+    FrozenSide,
+    /// Children of operators against their parents.
+    OperatorRetention,
+    /// A sample, drawn again.
+    Regenerate,
+}
+
+impl EvaluationType {
+    const ALL: [Self; 5] = [
+        Self::Benchmark,
+        Self::CrossPlay,
+        Self::FrozenSide,
+        Self::OperatorRetention,
+        Self::Regenerate,
+    ];
+
+    /// The name that specs have.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Benchmark => "benchmark",
+            Self::CrossPlay => "cross_play",
+            Self::FrozenSide => "frozen_side",
+            Self::OperatorRetention => "operator_retention",
+            Self::Regenerate => "regenerate",
+        }
+    }
+}
+
+/// Which evaluations.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EvaluationsQuery {
+    run: Option<Uuid>,
+    state: Option<RunState>,
+    #[serde(rename = "type")]
+    kind: Option<EvaluationType>,
+    cursor: Option<String>,
+    order: Option<Order>,
+}
+
+/// An evaluation as a list has it.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct EvaluationLine {
+    #[serde(flatten)]
+    pub(super) evaluation: Evaluation,
+    /// The name of the run that it looks at.
+    pub(super) run: Option<String>,
+    /// Who is measured.
+    pub(super) subjects: Vec<String>,
+    /// Items of the step that it is at, and those that have ended.
+    pub(super) step_items: i32,
+    pub(super) step_ended: i32,
+}
+
+impl EvaluationLine {
+    /// `evaluations` with how far each is.
+    pub(super) async fn of(db: &PgPool, evaluations: Vec<Evaluation>) -> Result<Vec<Self>, Problem> {
+        let ids: Vec<Uuid> = evaluations.iter().map(|evaluation| evaluation.id).collect();
+        let progress = list::evaluation_progress(db, &ids).await?;
+        let mut progress: HashMap<Uuid, EvaluationProgress> = progress.into_iter().map(|one| (one.id, one)).collect();
+        let line = |evaluation: Evaluation| {
+            let progress = progress.remove(&evaluation.id);
+            let (step_items, step_ended) = progress.as_ref().map_or((0, 0), |one| (one.items, one.ended));
+            let (run, subjects) = progress.map_or((None, Vec::new()), |one| (one.run, one.subjects));
+            Self {
+                evaluation,
+                run,
+                subjects,
+                step_items,
+                step_ended,
+            }
+        };
+        Ok(evaluations.into_iter().map(line).collect())
+    }
+
+    /// The type, as its spec names it.
+    pub(super) fn kind(&self) -> &str {
+        self.evaluation.spec["type"].as_str().unwrap_or_default()
+    }
+
+    /// The suites of a benchmark, as people write them.
+    pub(super) fn suites(&self) -> Vec<&str> {
+        let suites = self.evaluation.spec["suites"].as_array();
+        suites
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .map(title)
+            .collect()
+    }
+
+    pub(super) fn suites_in_words(&self) -> String {
+        self.suites().join(", ")
+    }
+
+    /// The first subjects by name, and how many more there are.
+    pub(super) fn subjects_in_words(&self) -> String {
+        let named = self.subjects.iter().take(NAMED).map(|name| super::inert::inert(name));
+        let mut words = named.collect::<Vec<_>>().join(", ");
+        if self.subjects.len() > NAMED {
+            words.push_str(&format!(" and {} more", self.subjects.len() - NAMED));
+        }
+        words
+    }
+
+    /// Whether its work is being done, or could be.
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.evaluation.state.as_str(), "running" | "paused")
+    }
+
+    /// How far it is.
+    pub(super) fn progress(&self) -> String {
+        let Evaluation { step, steps, .. } = self.evaluation;
+        let part = match self.kind() {
+            "benchmark" => "suite",
+            _ => "step",
+        };
+        match self.is_open() {
+            true if steps > 1 => format!(
+                "{part} {} of {steps}, {} of {} items",
+                step + 1,
+                self.step_ended,
+                self.step_items
+            ),
+            true => format!("{} of {} items", self.step_ended, self.step_items),
+            false if steps == 1 => format!("{step} of 1 {part}"),
+            false => format!("{step} of {steps} {part}s"),
+        }
+    }
+}
+
+#[derive(Template, Serialize)]
+#[template(path = "evaluations.html")]
+struct EvaluationsPage {
+    #[serde(skip)]
+    layout: Layout,
+    items: Vec<EvaluationLine>,
+    next: Option<String>,
+    #[serde(skip)]
+    asked: EvaluationsQuery,
+    #[serde(skip)]
+    next_page: Option<String>,
+    #[serde(skip)]
+    first_page: Option<String>,
+}
+
+impl EvaluationsPage {
+    fn types(&self) -> Vec<(&'static str, bool)> {
+        let all = EvaluationType::ALL.iter();
+        all.map(|kind| (kind.name(), self.asked.kind == Some(*kind))).collect()
+    }
+
+    fn states(&self) -> Vec<(&'static str, bool)> {
+        let chosen = self.asked.state.map(|state| State::from(state).name());
+        let all = ["running", "paused", "completed", "failed", "cancelled"];
+        all.map(|state| (state, chosen == Some(state))).to_vec()
+    }
+
+    fn is_filtered(&self) -> bool {
+        self.asked.run.is_some() || self.asked.state.is_some() || self.asked.kind.is_some()
+    }
+}
+
+/// The list of evaluations.
+#[get("/evaluations")]
+pub(crate) async fn show_evaluations(
+    view: View,
+    api: web::Data<Api>,
+    filters: Filters<EvaluationsQuery>,
+) -> Result<HttpResponse, Problem> {
+    let asked = filters.0;
+    let db = api.store.pool();
+    let listing = Listing::new("evaluations", None, asked.cursor.as_deref(), asked.order)?;
+    let filter = EvaluationFilter {
+        run: asked.run.map(ExecutionId),
+        state: asked.state.map(State::from),
+        kind: asked.kind.map(EvaluationType::name),
+    };
+    let page = listing.page(list::evaluations(db, &filter, listing.window()).await?);
+    view.show(&EvaluationsPage {
+        layout: view.layout("Evaluations", Section::Evaluations),
+        next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
+        first_page: asked.cursor.as_ref().map(|_| view.with_cursor(None)),
+        items: EvaluationLine::of(db, page.items).await?,
+        next: page.next,
+        asked,
+    })
+}

@@ -1,0 +1,193 @@
+//! `/runs/{id}/benchmarks`: the papers' table of a run (PopuLoRA, Table 3), pass@k over k, and scores over steps.
+
+use actix_web::{HttpResponse, get, web};
+use askama::Template;
+use lyceum_core::{
+    benchmark::{Suite, Table, shipped_suites},
+    id::ExecutionId,
+};
+use lyceum_store::{
+    StoreError, dataset,
+    list::{self, EvaluationFilter, MeasuredRun, ScoreAtStep, Window},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::collections::BTreeSet;
+use uuid::Uuid;
+
+use super::{
+    evaluations::{EvaluationLine, title},
+    figure::Figure,
+    filters::Filters,
+    layout::{Layout, Section, Tab},
+    pass_at_k::{self, Curve},
+    run_frame::RunFrame,
+    score_curves,
+    score_table::{Line, lines},
+    view::View,
+};
+use crate::{
+    api::Api,
+    benchmark::{Measured, measured},
+    problem::Problem,
+};
+
+/// Evaluations that are named; the list has all.
+const EVALUATIONS: u32 = 5;
+/// Runs that may be chosen as the baseline.
+const BASELINES: u32 = 100;
+
+/// Which table.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RunBenchmarksQuery {
+    /// The members when this many steps were done; the newest that were measured where it is left out.
+    #[schemars(range(max = 2_147_483_647))]
+    step: Option<u32>,
+    /// A run whose newest measured members stand beside these.
+    baseline: Option<Uuid>,
+}
+
+/// A suite whose rows were imported, and what asks for an evaluation on it.
+#[derive(Clone, Debug)]
+struct Measurable {
+    title: &'static str,
+    rows: i32,
+    body: String,
+}
+
+#[derive(Template, Serialize)]
+#[template(path = "run/benchmarks.html")]
+struct RunBenchmarksPage {
+    #[serde(skip)]
+    layout: Layout,
+    run: RunFrame,
+    /// Steps that were done when the members of the table were measured.
+    step: Option<i32>,
+    /// All steps at which members were measured.
+    steps: Vec<i32>,
+    baseline: Option<Uuid>,
+    table: Table,
+    pass_at_k: Vec<Curve>,
+    scores: Vec<ScoreAtStep>,
+    /// The newest evaluations of this run.
+    evaluations: Vec<EvaluationLine>,
+    #[serde(skip)]
+    asked_step: Option<u32>,
+    #[serde(skip)]
+    lines: Vec<Line>,
+    #[serde(skip)]
+    baselines: Vec<MeasuredRun>,
+    #[serde(skip)]
+    measurable: Vec<Measurable>,
+    #[serde(skip)]
+    measure_all: Option<String>,
+    #[serde(skip)]
+    figures: Vec<Figure>,
+}
+
+impl RunBenchmarksPage {
+    fn titles(&self) -> Vec<&str> {
+        self.table.suites.iter().map(|name| title(name)).collect()
+    }
+
+    fn is_step(&self, step: &i32) -> bool {
+        self.asked_step == Some(step.cast_unsigned())
+    }
+
+    fn is_baseline(&self, run: &Uuid) -> bool {
+        self.baseline == Some(*run)
+    }
+
+    /// Whether the table has members.
+    fn has_members(&self) -> bool {
+        !self.table.summaries.is_empty()
+    }
+
+    /// The API's address of the same table in `format`.
+    fn table_address(&self, format: &str) -> String {
+        let step = self.asked_step.map(|step| format!("&step={step}")).unwrap_or_default();
+        let baseline = self.baseline.map(|run| format!("&baseline={run}")).unwrap_or_default();
+        let run = self.run.run().id;
+        format!("/api/v1/runs/{run}/benchmarks/table?format={format}{step}{baseline}")
+    }
+}
+
+/// What a run's members came to on benchmarks.
+#[get("/runs/{id}/benchmarks")]
+pub(crate) async fn show_run_benchmarks(
+    view: View,
+    api: web::Data<Api>,
+    id: web::Path<ExecutionId>,
+    filters: Filters<RunBenchmarksQuery>,
+) -> Result<HttpResponse, Problem> {
+    let db = api.store.pool();
+    let asked = filters.0;
+    let run = RunFrame::load(db, *id, Tab::Benchmarks).await?;
+    let Measured { table, results } = measured(db, *id, asked.step, asked.baseline.map(ExecutionId)).await?;
+    let scores = list::scores_by_step(db, *id).await?;
+    let steps: BTreeSet<i32> = scores.iter().filter_map(|score| score.step).collect();
+    let pass_at_k = pass_at_k::curves(&results);
+    let mut figures = score_curves::figures(&scores);
+    figures.extend(pass_at_k::figures(&pass_at_k));
+    let of_run = EvaluationFilter {
+        run: Some(*id),
+        kind: Some("benchmark"),
+        ..EvaluationFilter::default()
+    };
+    let newest = Window {
+        limit: EVALUATIONS,
+        after: None,
+        order: list::Order::Newest,
+    };
+    let evaluations = list::evaluations(db, &of_run, &newest).await?.items;
+    let imported = imported(&api).await?;
+    let names: Vec<&str> = imported.iter().map(|(suite, _)| suite.name.as_str()).collect();
+    let plan = |suites: &[&str]| {
+        let mut spec = json!({"type": "benchmark", "suites": suites, "run": *id});
+        if let Some(step) = asked.step {
+            spec["step"] = step.into();
+        }
+        json!({ "spec": spec }).to_string()
+    };
+    let lines = lines(&table, *id, &results);
+    let mut baselines = list::measured_runs(db, BASELINES).await?;
+    baselines.retain(|other| other.id != id.0 || asked.baseline == Some(other.id));
+    view.show(&RunBenchmarksPage {
+        layout: view.layout(format!("Benchmarks · {}", run.run().name), Section::Runs),
+        step: results.iter().filter_map(|result| result.step).max(),
+        steps: steps.into_iter().collect(),
+        baseline: asked.baseline,
+        asked_step: asked.step,
+        baselines,
+        evaluations: EvaluationLine::of(db, evaluations).await?,
+        measure_all: (names.len() > 1).then(|| plan(&names)),
+        measurable: imported
+            .iter()
+            .map(|(suite, rows)| Measurable {
+                title: &suite.title,
+                rows: *rows,
+                body: plan(&[&suite.name]),
+            })
+            .collect(),
+        table,
+        lines,
+        pass_at_k,
+        scores,
+        figures,
+        run,
+    })
+}
+
+/// Suites whose rows were imported, and how many rows.
+async fn imported(api: &Api) -> Result<Vec<(&'static Suite, i32)>, Problem> {
+    let mut db = api.store.pool().acquire().await.map_err(StoreError::from)?;
+    let mut imported = Vec::new();
+    for suite in shipped_suites() {
+        if let Some(dataset) = dataset::newest_of_suite(&mut db, &suite.name).await? {
+            imported.push((suite, dataset.rows));
+        }
+    }
+    Ok(imported)
+}

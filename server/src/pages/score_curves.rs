@@ -1,0 +1,142 @@
+//! Scores of a run over its steps, a chart a suite.
+
+use lyceum_core::benchmark::{Spread, SubjectRole};
+use lyceum_store::list::ScoreAtStep;
+use std::collections::BTreeSet;
+use uuid::Uuid;
+
+use super::{
+    arms_race::colour_of,
+    evaluations::title,
+    figure::{Colour, Figure, Series, Style},
+};
+
+/// Members that have a line of their own; of more, a chart has the mean and its ends alone.
+const LINES: usize = 24;
+
+/// A chart for each suite that was measured at more than one step; a single one stands in the table.
+pub(super) fn figures(scores: &[ScoreAtStep]) -> Vec<Figure> {
+    let suites: BTreeSet<&str> = scores.iter().map(|score| score.suite.as_str()).collect();
+    suites.into_iter().filter_map(|name| figure(name, scores)).collect()
+}
+
+fn figure(name: &str, scores: &[ScoreAtStep]) -> Option<Figure> {
+    let scores: Vec<&ScoreAtStep> = scores.iter().filter(|score| score.suite == name).collect();
+    let steps: BTreeSet<i32> = scores.iter().filter_map(|score| score.step).collect();
+    if steps.len() < 2 {
+        return None;
+    }
+    let base = scores.iter().find(|score| score.role == SubjectRole::Base.name());
+    let level = base.map(|base| Series {
+        name: format!("base: {}", base.name),
+        style: Style::Dashed,
+        colour: Colour::Muted,
+        points: steps
+            .iter()
+            .map(|step| (f64::from(*step), Some(base.pass_at_1)))
+            .collect(),
+        ..Series::default()
+    });
+    let members: BTreeSet<(&str, Uuid)> = scores
+        .iter()
+        .filter_map(|score| Some((score.name.as_str(), score.member_id?)))
+        .collect();
+    let has_lines = members.len() <= LINES;
+    let lines = members.iter().filter(|_| has_lines).map(|(name, member)| Series {
+        style: Style::Faint,
+        ..line(name, *member, &scores)
+    });
+    let mut note =
+        "The band goes from the worst to the best member of each step: chosen on the test set, so bounds.".to_owned();
+    if !has_lines {
+        note.push_str(&format!(
+            " More than {LINES} members were measured, so none has a line of its own."
+        ));
+    }
+    Some(Figure {
+        id: format!("over-steps-{name}"),
+        title: format!("{}: pass@1 over steps", title(name)),
+        note,
+        x: "step".to_owned(),
+        y: "pass@1".to_owned(),
+        series: std::iter::once(mean(&steps, &scores))
+            .chain(level)
+            .chain(lines)
+            .collect(),
+        ..Figure::default()
+    })
+}
+
+/// The mean of the members of each step, between the worst and the best.
+fn mean(steps: &BTreeSet<i32>, scores: &[&ScoreAtStep]) -> Series {
+    let mut mean = Series {
+        name: "mean of members".to_owned(),
+        style: Style::Bold,
+        ..Series::default()
+    };
+    for step in steps {
+        let at = scores.iter().filter(|score| score.step == Some(*step));
+        let at: Vec<f64> = at.map(|score| score.pass_at_1).collect();
+        if let Some(spread) = Spread::of(&at) {
+            let x = f64::from(*step);
+            mean.points.push((x, Some(spread.mean)));
+            mean.band.push((x, spread.min, spread.max));
+        }
+    }
+    mean
+}
+
+fn line(name: &str, member: Uuid, scores: &[&ScoreAtStep]) -> Series {
+    let own: Vec<&&ScoreAtStep> = scores.iter().filter(|score| score.member_id == Some(member)).collect();
+    Series {
+        name: name.to_owned(),
+        colour: own.first().map(|score| colour_of(&score.role)).unwrap_or_default(),
+        points: own
+            .iter()
+            .filter_map(|score| Some((f64::from(score.step?), Some(score.pass_at_1))))
+            .collect(),
+        ..Series::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn score(member: u128, step: i32, pass_at_1: f64) -> ScoreAtStep {
+        ScoreAtStep {
+            suite: "gsm8k".to_owned(),
+            step: (member > 0).then_some(step),
+            member_id: (member > 0).then(|| Uuid::from_u128(member)),
+            name: format!("m{member}"),
+            role: if member > 0 { "student" } else { "base" }.to_owned(),
+            pass_at_1,
+            standard_error: 0.0,
+        }
+    }
+
+    #[test]
+    fn the_mean_is_over_those_who_lived_at_a_step_and_the_base_is_a_level() {
+        let scores = [
+            score(0, 0, 0.25),
+            score(1, 10, 0.25),
+            score(1, 20, 0.5),
+            score(2, 20, 1.0),
+        ];
+        let figures = figures(&scores);
+        let series = &figures[0].series;
+        assert_eq!(series[0].points, [(10.0, Some(0.25)), (20.0, Some(0.75))]);
+        assert_eq!(series[0].band, [(10.0, 0.25, 0.25), (20.0, 0.5, 1.0)]);
+        assert_eq!(series[1].points, [(10.0, Some(0.25)), (20.0, Some(0.25))]);
+        assert_eq!(series[3].points, [(20.0, Some(1.0))]);
+        assert!(super::figures(&scores[..2]).is_empty(), "one step is no curve");
+    }
+
+    #[test]
+    fn a_crowd_has_a_mean_and_no_lines() {
+        let scores: Vec<ScoreAtStep> = (1..=30)
+            .flat_map(|member| [score(member, 1, 0.0), score(member, 2, 1.0)])
+            .collect();
+        assert_eq!(figures(&scores)[0].series.len(), 1);
+    }
+}

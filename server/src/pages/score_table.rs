@@ -1,0 +1,155 @@
+//! The papers' table as a page shows it: in per cent, each score a way to its samples.
+
+use lyceum_core::{
+    benchmark::{Average, Spread, Summary, Table, TableRow},
+    id::ExecutionId,
+};
+use lyceum_store::list::BenchmarkResult;
+
+/// A row.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    pub(super) name: String,
+    /// The member's page, where it is a member of the run.
+    pub(super) address: Option<String>,
+    pub(super) role: String,
+    /// Whether it sums rows above it up.
+    pub(super) is_summary: bool,
+    /// A score a suite.
+    pub(super) cells: Vec<Score>,
+    /// Over code, over mathematics, over both.
+    pub(super) averages: [String; 3],
+}
+
+/// A score.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Score {
+    pub(super) text: String,
+    /// Where its samples are.
+    pub(super) address: Option<String>,
+}
+
+/// The rows of `table`, which was made of `results` of `run`: subjects, then what they come to together.
+pub(super) fn lines(table: &Table, run: ExecutionId, results: &[BenchmarkResult]) -> Vec<Line> {
+    let subjects = table.rows.iter().map(|row| of_subject(table, row, run, results));
+    let summaries = table.summaries.iter().flat_map(|summary| of_summary(table, summary));
+    subjects.chain(summaries).collect()
+}
+
+fn of_subject(table: &Table, row: &TableRow, run: ExecutionId, results: &[BenchmarkResult]) -> Line {
+    let own = |suite: &str| {
+        results
+            .iter()
+            .find(|result| {
+                result.suite == suite
+                    && result.member_id == row.subject.member
+                    && result.role == row.subject.role.name()
+            })
+            .filter(|result| result.member_id.is_some() || result.name == row.subject.name)
+    };
+    let cell = |suite: &String| match row.scores.get(suite) {
+        None => Score::default(),
+        Some(cell) => Score {
+            text: format!("{} ± {}", percent(cell.pass_at_1), percent(cell.standard_error)),
+            address: own(suite).map(|result| {
+                let (evaluation, subject) = (result.evaluation_id, result.subject);
+                format!("/evaluations/{evaluation}?suite={suite}&subject={subject}#samples")
+            }),
+        },
+    };
+    let is_own = results
+        .iter()
+        .any(|result| result.member_id == row.subject.member && result.role == row.subject.role.name());
+    let member = row.subject.member.filter(|_| is_own);
+    Line {
+        name: row.subject.name.clone(),
+        address: member.map(|member| format!("/runs/{run}/members/{member}")),
+        role: row.subject.role.name().to_owned(),
+        is_summary: false,
+        cells: table.suites.iter().map(cell).collect(),
+        averages: averages(&row.average),
+    }
+}
+
+fn of_summary(table: &Table, summary: &Summary) -> [Line; 3] {
+    let line = |what: &str, average: &Average, text: fn(&Spread) -> String| Line {
+        name: format!("{} {what}", summary.over),
+        address: None,
+        role: String::new(),
+        is_summary: true,
+        cells: table
+            .suites
+            .iter()
+            .map(|suite| Score {
+                text: summary.scores.get(suite).map(text).unwrap_or_default(),
+                address: None,
+            })
+            .collect(),
+        averages: averages(average),
+    };
+    [
+        line("mean ± std", &summary.mean, |spread| {
+            format!("{} ± {}", percent(spread.mean), percent(spread.std))
+        }),
+        line("worst*", &summary.worst, |spread| percent(spread.min)),
+        line("best*", &summary.best, |spread| percent(spread.max)),
+    ]
+}
+
+fn averages(average: &Average) -> [String; 3] {
+    [average.code, average.math, average.overall].map(|value| value.map(percent).unwrap_or_default())
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1}", 100.0 * share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lyceum_core::benchmark::{Cell, Subject, SubjectRole};
+
+    #[test]
+    fn subjects_stand_above_what_they_come_to_together() {
+        let subject = |name: &str, role| Subject {
+            name: name.to_owned(),
+            role,
+            member: None,
+        };
+        let cell = |pass_at_1| Cell {
+            pass_at_1,
+            standard_error: 0.05,
+        };
+        let table = Table::of([
+            (subject("one", SubjectRole::Student), "gsm8k".to_owned(), cell(0.25)),
+            (subject("two", SubjectRole::Student), "gsm8k".to_owned(), cell(0.75)),
+            (subject("base", SubjectRole::Base), "aime24".to_owned(), cell(0.5)),
+        ]);
+        let lines = lines(&table, ExecutionId(uuid::Uuid::nil()), &[]);
+        let place = table
+            .suites
+            .iter()
+            .position(|suite| suite == "gsm8k")
+            .expect("a column");
+        let read: Vec<(&str, &str, bool)> = lines
+            .iter()
+            .map(|line| (line.name.as_str(), line.cells[place].text.as_str(), line.is_summary))
+            .collect();
+        assert_eq!(
+            read,
+            [
+                ("base", "", false),
+                ("one", "25.0 ± 5.0", false),
+                ("two", "75.0 ± 5.0", false),
+                ("population mean ± std", "50.0 ± 35.4", true),
+                ("population worst*", "25.0", true),
+                ("population best*", "75.0", true),
+            ]
+        );
+        assert_eq!(
+            lines[1].averages,
+            ["", "", ""],
+            "an average needs every suite of its group"
+        );
+    }
+}
