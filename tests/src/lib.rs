@@ -3,6 +3,7 @@
 
 pub mod handlers;
 pub mod house;
+pub mod lab;
 pub mod product;
 pub mod relay;
 pub mod script;

@@ -25,7 +25,7 @@ use lyceum_store::{
     execution::{NewEvaluation, begin_evaluation},
     list,
 };
-use lyceum_system_tests::house::House;
+use lyceum_system_tests::{house::House, lab::Lab};
 use lyceum_verifier::{Verifier, VerifierConfig};
 use lyceum_worker::{
     handler::{Context, Handler, HandlerError},
@@ -227,6 +227,17 @@ async fn canonical_solutions_are_all_right_and_empty_ones_all_wrong() -> Result<
     let table = evaluation.result.context("an evaluation that is over has a table")?;
     assert_eq!(table["suites"], json!(["humaneval", "mbpp_plus"]));
     assert_eq!(table["rows"][0]["average"]["code"], 1.0);
+
+    let lab = Lab::open(&house).await?;
+    let page = lab.page(&format!("/evaluations/{id}")).await?;
+    for shown in ["164 of 164", "0 of 164", "378 of 378", "0 of 378", "100.0 ± 0.0 %"] {
+        ensure!(page.contains(shown), "{shown} is not on the page: {page}");
+    }
+    let failed = lab
+        .get(&format!("/evaluations/{id}.json?subject=0&correct=false"))
+        .await?;
+    assert_eq!(failed["items"], json!([]), "no canonical solution failed");
+    lab.close().await;
     Ok(())
 }
 

@@ -1,0 +1,93 @@
+//! The product's server in this process, asked over HTTP, beside whatever works on the same database.
+
+use anyhow::{Context as _, Result, ensure};
+use lyceum_core::recipe::Registry;
+use lyceum_server::{
+    api::Settings,
+    serve::{Server, Serving},
+    token,
+};
+use lyceum_store::{artifact::ArtifactStore, token::Scope};
+use serde_json::Value;
+use std::net::{Ipv4Addr, SocketAddr};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
+
+use crate::house::House;
+
+/// A server that answers; it plans nothing.
+pub struct Lab {
+    address: SocketAddr,
+    token: String,
+    serving: Serving,
+}
+
+impl Lab {
+    /// Opens the lab on a house's database.
+    pub async fn open(house: &House) -> Result<Self> {
+        let server = Server {
+            store: house.store.clone(),
+            artifacts: ArtifactStore::folder(&house.artifacts(), house.pool().clone())?,
+            registry: Registry::shipped(),
+            settings: Settings {
+                threads: Some(1),
+                coordinate: None,
+                ..Settings::default()
+            },
+        };
+        let (address, serving) = server.listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
+        let (secret, _) = token::create(house.pool(), "test", Scope::Admin, None).await?;
+        Ok(Self {
+            address,
+            token: secret.expose().to_owned(),
+            serving,
+        })
+    }
+
+    /// The page at `path`, as a browser has it.
+    pub async fn page(&self, path: &str) -> Result<String> {
+        self.ask("GET", path, "text/html", "").await
+    }
+
+    /// The JSON at `path`.
+    pub async fn get(&self, path: &str) -> Result<Value> {
+        Ok(serde_json::from_str(
+            &self.ask("GET", path, "application/json", "").await?,
+        )?)
+    }
+
+    /// What the server makes of `body` at `path`.
+    pub async fn post(&self, path: &str, body: &Value) -> Result<Value> {
+        let made = self.ask("POST", path, "application/json", &body.to_string()).await?;
+        Ok(serde_json::from_str(&made)?)
+    }
+
+    /// Closes it.
+    pub async fn close(self) {
+        self.serving.stop().await;
+    }
+
+    async fn ask(&self, method: &str, path: &str, accept: &str, body: &str) -> Result<String> {
+        let mut stream = TcpStream::connect(self.address).await?;
+        // HTTP/1.0: the answer ends with the connection.
+        let request = format!(
+            "{method} {path} HTTP/1.0\r\nHost: {}\r\nAccept: {accept}\r\nAuthorization: Bearer {}\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            self.address,
+            self.token,
+            body.len(),
+        );
+        stream.write_all(request.as_bytes()).await?;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await?;
+        let answer = String::from_utf8(answer)?;
+        let (head, body) = answer
+            .split_once("\r\n\r\n")
+            .context("an answer without an end of its head")?;
+        let status = head.split(' ').nth(1).unwrap_or_default();
+        ensure!(status.starts_with('2'), "{method} {path}: {head}\n{body}");
+        Ok(body.to_owned())
+    }
+}
