@@ -1,6 +1,6 @@
 //! `/runs/{id}`: how far a run is, where its time goes, and its curves.
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{HttpResponse, get, http::header, web};
 use askama::Template;
 use lyceum_core::id::ExecutionId;
 use lyceum_store::list::{self, Member, MemberFilter, MetricRow, MetricsQuery, Order, Window};
@@ -119,7 +119,14 @@ pub(crate) async fn show_run(
     id: web::Path<ExecutionId>,
 ) -> Result<HttpResponse, Problem> {
     let db = api.store.pool();
-    let run = RunFrame::load(db, *id, Tab::Overview).await?;
+    let run = match RunFrame::load(db, *id, Tab::Overview).await {
+        // Work is of runs and of evaluations, and links to both as runs.
+        Err(_) if list::evaluation(db, *id).await.is_ok() => {
+            let there = (header::LOCATION, format!("/evaluations/{id}"));
+            return Ok(HttpResponse::SeeOther().insert_header(there).finish());
+        }
+        loaded => loaded?,
+    };
     let level = level_for(run.run().step.cast_unsigned() + 1, POINTS);
     let asked = MetricsQuery {
         run_alone: true,

@@ -353,6 +353,8 @@ async fn pages_have_the_table_the_curves_and_every_sample() {
         writer.get("/evaluations.json?type=cross_play").await.expect(200).json()["items"],
         json!([])
     );
+    let linked = browser.get(&format!("/runs/{id}")).await.expect(303);
+    assert_eq!(linked.header("location"), format!("/evaluations/{id}"));
     let running = browser.get(&format!("/evaluations/{id}")).await.expect(200).text();
     assert!(
         running.contains("/cancel\"") && running.contains("There are no samples yet"),
