@@ -1,6 +1,5 @@
 //! `lyceum-worker work`: takes work from the queue until told to stop.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -69,7 +68,7 @@ pub(crate) struct Work {
     /// The folder of base models that configs name by a folder in it [default: models here or above].
     #[cfg(feature = "engine")]
     #[arg(long, env = "LYCEUM_MODELS", value_name = "DIR")]
-    models: Option<PathBuf>,
+    models: Option<std::path::PathBuf>,
     /// Device: auto (a GPU if there is one), cpu, cuda or cuda:N.
     #[cfg(feature = "engine")]
     #[arg(long, env = "LYCEUM_DEVICE", value_name = "DEVICE", default_value = "auto")]
