@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::{milliseconds, process::resident_mb};
 
 /// Pages. `{}` is run 1, which has half of all problems; the other names stand for other ones in each round.
-const PAGES: [&str; 56] = [
+const PAGES: [&str; 60] = [
     "/",
     "/now",
     "/experiments",
@@ -61,6 +61,10 @@ const PAGES: [&str; 56] = [
     "/runs/{}/problems/{problem}",
     "/runs/{}/learnability",
     "/runs/{}/export",
+    "/runs/{}/benchmarks",
+    "/evaluations",
+    "/evaluations?type=benchmark&state=completed",
+    "/evaluations/{evaluation}",
     "/compare?runs={},{run}",
     "/compare?runs={twelve}&arms=false",
     "/compare/problems?left={}&right={run}",
@@ -103,6 +107,7 @@ impl Examples {
                 "SELECT id FROM problems WHERE run_id = run_id(1) AND step = ANY(ARRAY(SELECT generate_series(0, 1900, 100)))
                  AND index = 7",
             ),
+            ("{evaluation}", "SELECT id FROM evaluations ORDER BY id LIMIT 20"),
             ("{work}", "SELECT id FROM work ORDER BY seq LIMIT 20"),
         ];
         let mut found = Vec::new();
