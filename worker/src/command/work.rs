@@ -1,5 +1,6 @@
 //! `lyceum-worker work`: takes work from the queue until told to stop.
 
+use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -81,6 +82,7 @@ impl Work {
     /// Works until told to stop.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         tracing_subscriber::fmt()
+            .with_ansi(std::io::stderr().is_terminal())
             .with_env_filter(
                 tracing_subscriber::EnvFilter::try_from_env("LYCEUM_LOG").unwrap_or_else(|_| "info".into()),
             )
