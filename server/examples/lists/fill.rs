@@ -33,7 +33,7 @@ const FUNCTIONS: [&str; 8] = [
 
 /// Rows by table, in the order in which they refer to one another. What they are made of stands in `made_of`: the number of
 /// problems, a config and the names of its metrics.
-const FILL: [(&str, &str); 24] = [
+const FILL: [(&str, &str); 25] = [
     (
         "experiments",
         "INSERT INTO experiments (id, name, description)
@@ -153,6 +153,12 @@ const FILL: [(&str, &str); 24] = [
                  FROM made_of m, generate_series(0, m.problems::int - 1) n) placed) each ORDER BY n",
     ),
     (
+        "solve rates",
+        "INSERT INTO solve_rates (run_id, step, solve_rate, problems)
+         SELECT run_id, step, solve_rate, count(*) FROM problems WHERE solve_rate IS NOT NULL AND attempts > 0
+         GROUP BY run_id, step, solve_rate",
+    ),
+    (
         "parents of problems",
         "INSERT INTO problem_parents (problem_id, parent_id, relation)
          SELECT uuid_generate('q' || n), uuid_generate('q' || n - 2 * p), 'reference'
@@ -165,10 +171,10 @@ const FILL: [(&str, &str); 24] = [
          SELECT gen_random_uuid(), run_id(r), step, problem, student, uuid_generate(student::text || 'v0'), 'student', s,
              'The function adds a number to its input, so it is the sum of both. <answer>2</answer>', '2', true, 'ok', '',
              s < solved, (s < solved)::int, '{}', 12
-         FROM (SELECT p.id AS problem, p.step, r, round(p.solve_rate * 6) AS solved,
+         FROM (SELECT p.id AS problem, p.seq, p.step, r, round(p.solve_rate * 6) AS solved,
                  member_at(r, slots(r) / 2 + (draw(p.seq - 1) % (slots(r) / 2) + p.step) % (slots(r) / 2), p.step) AS student
              FROM problems p, LATERAL (SELECT CASE WHEN p.seq % 2 = 1 THEN 1 ELSE 2 + ((p.seq - 1) / 2 % 499)::int END AS r) of_run
-             WHERE p.valid ORDER BY p.seq) met, generate_series(0, 5) s",
+             WHERE p.valid) met, generate_series(0, 5) s ORDER BY met.seq, s",
     ),
     (
         "cross-play",
@@ -246,7 +252,7 @@ pub(super) async fn fill(store: &Store, problems: i64) -> anyhow::Result<()> {
     let mut connection = store.pool().acquire().await?;
     let prepare = [
         "SET synchronous_commit = off",
-        // What is generated refers rightly; checking it row by row would take most of the time.
+        // What is generated refers rightly; checking it row by row, and keeping sums, would take most of the time.
         "SET session_replication_role = replica",
         "SET work_mem = '256MB'",
         "CREATE TEMP TABLE made_of (problems bigint, config jsonb, metrics text[])",

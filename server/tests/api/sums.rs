@@ -200,3 +200,49 @@ async fn what_is_rare_is_found_far_down_a_list() {
     }
     server.stop().await;
 }
+
+#[actix_web::test]
+async fn attempts_that_an_evaluation_wrote_later_are_found_by_their_step() {
+    let server = TestServer::start().await;
+    let made = filled(&server, 6).await;
+    let db = server.store.pool();
+    for statement in [
+        // Steps 1 to 3 of the run itself, then an evaluation at step 1.
+        "INSERT INTO attempts (id, run_id, step, problem_id, member_id, version_id, role, sample, text, well_formed, status,
+             reason, correct, reward, reward_parts, tokens)
+         SELECT gen_random_uuid(), run_id, steps.step, problem_id, member_id, version_id, role, 7, '', true, 'ok', '', true, 1,
+             '{}', 1 FROM (SELECT * FROM attempts WHERE run_id = $1 LIMIT 1) a,
+             unnest(ARRAY[1, 2, 3, 1]) WITH ORDINALITY steps(step, place) ORDER BY steps.place",
+        "WITH e AS (INSERT INTO executions (id, kind, recipe, config, state, step, steps)
+             VALUES (gen_random_uuid(), 'evaluation', 'evaluation/cross_play', '{}', 'running', 0, 1) RETURNING id)
+         INSERT INTO evaluations (id, run_id, spec) SELECT id, $1, '{\"type\": \"cross_play\", \"step\": 1}' FROM e",
+        "UPDATE cross_play SET step = 3 WHERE run_id = $1 AND step = 0 AND type = 'code_i'",
+    ] {
+        sqlx::query(statement).bind(made.run.0).execute(db).await.expect("rows");
+    }
+    let window = Window {
+        limit: 20,
+        after: None,
+        order: Order::Newest,
+    };
+    for (from, to, proposer, steps) in [
+        (Some(1), None, None, vec![1, 3, 2, 1]),
+        (Some(1), Some(1), None, vec![1, 1]),
+        (Some(1), Some(2), Some(made.teacher), vec![1, 2, 1]),
+        (Some(2), Some(9), Some(made.teacher), vec![3, 2]),
+    ] {
+        let filter = AttemptFilter {
+            from,
+            to,
+            proposer,
+            ..AttemptFilter::default()
+        };
+        let found = list::attempts(db, made.run, &filter, &window)
+            .await
+            .expect("a page")
+            .items;
+        let found: Vec<i32> = found.iter().map(|attempt| attempt.step).collect();
+        assert_eq!(found, steps, "{from:?} to {to:?} of {proposer:?}");
+    }
+    server.stop().await;
+}

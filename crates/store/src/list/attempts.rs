@@ -100,44 +100,57 @@ pub async fn attempts(db: &PgPool, run: ExecutionId, filter: &AttemptFilter, win
         and(query, "attempts.correct = ", filter.correct);
         and(query, "attempts.step >= ", filter.from.map(u32::cast_signed));
         and(query, "attempts.step <= ", filter.to.map(u32::cast_signed));
-        and(query, "attempts.seq >= ", span.first);
-        and(query, "attempts.seq <= ", span.last);
-    };
-    let of_problem = |query: &mut QueryBuilder<Postgres>| {
-        and(query, "p.proposer_id = ", filter.proposer.map(|id| id.0));
-        and(query, "p.type = ", filter.problem_type.clone());
     };
     if filter.proposer.is_none() && filter.problem_type.is_none() {
         let mut query = QueryBuilder::new(format!("SELECT {COLUMNS} FROM attempts WHERE "));
         narrow(&mut query);
+        span.bound(&mut query, "attempts.seq");
         return by_seq(db, query, "seq", window).await;
     }
-    // A teacher has a good part of the attempts while it lives, and a page is soon full; of one that died long ago there are
-    // none to be met on the way, but its problems are few.
+    let of_problem = |query: &mut QueryBuilder<Postgres>| {
+        and(query, "p.proposer_id = ", filter.proposer.map(|id| id.0));
+        and(query, "p.type = ", filter.problem_type.clone());
+    };
+    // A teacher has a good part of the attempts while it lives, and a page is soon full; what is rarer is found by its
+    // problems, which are few then. Each attempt's problem is looked up by itself, since a page needs few of the stretch.
     let mut stretch = QueryBuilder::new(format!("SELECT {COLUMNS} FROM (SELECT * FROM attempts WHERE "));
     narrow(&mut stretch);
+    span.bound(&mut stretch, "attempts.seq");
     order_by_seq(&mut stretch, "seq", window);
     stretch
         .push(" LIMIT ")
         .push_bind(STRETCH)
-        .push(") attempts WHERE EXISTS (SELECT FROM problems p WHERE p.id = attempts.problem_id");
+        .push(") attempts WHERE (SELECT true");
     of_problem(&mut stretch);
-    stretch.push(")");
+    stretch.push(" FROM problems p WHERE p.id = attempts.problem_id)");
     order_by_seq(&mut stretch, "seq", window);
     let page = limited(db, stretch, window).await?;
     if page.next.is_some() {
         return Ok(page);
     }
+    // Those attempts lie all over the table, so their numbers are read from indices alone, and then the rows of a page.
     let mut indexed = QueryBuilder::new(format!(
-        "SELECT {COLUMNS} FROM (SELECT attempts.* FROM attempts JOIN problems p ON p.id = attempts.problem_id WHERE "
+        "SELECT {COLUMNS} FROM (SELECT met.seq FROM problems p JOIN attempts met ON met.problem_id = p.id WHERE true"
     ));
-    narrow(&mut indexed);
     of_problem(&mut indexed);
-    indexed.push(" OFFSET 0) attempts WHERE true");
+    if filter.proposer.is_none() {
+        and(&mut indexed, "p.run_id = ", Some(run.0));
+    }
+    if let Some(member) = filter.member {
+        indexed
+            .push(" AND met.seq IN (SELECT seq FROM attempts WHERE member_id = ")
+            .push_bind(member.0)
+            .push(")");
+    }
+    span.bound(&mut indexed, "met.seq");
+    order_by_seq(&mut indexed, "met.seq", window);
+    indexed.push(" OFFSET 0) found JOIN attempts USING (seq) WHERE ");
+    narrow(&mut indexed);
     by_seq(db, indexed, "seq", window).await
 }
 
-/// Between which numbers the attempts of some steps stand. Steps of a run come one after the other, and so do their rows.
+/// Between which numbers the attempts of some steps stand. Steps of a run come one after the other, and so do their rows, but
+/// for those of evaluations: they are written later than those of later steps.
 #[derive(Default)]
 struct Span {
     first: Option<i64>,
@@ -145,25 +158,54 @@ struct Span {
 }
 
 impl Span {
-    /// None where there is no attempt in the steps asked for.
+    /// None where there is no attempt in the steps asked for, or in those in which the proposer's problems were attempted.
     async fn of(db: &PgPool, run: ExecutionId, filter: &AttemptFilter) -> Result<Option<Self>> {
+        let mut from = filter.from.map(u32::cast_signed);
+        let mut to = filter.to.map(u32::cast_signed);
+        if let Some(proposer) = filter.proposer {
+            let ends: (Option<i32>, Option<i32>) =
+                sqlx::query_as("SELECT min(step), max(step) FROM cross_play WHERE teacher_id = $1")
+                    .bind(proposer.0)
+                    .fetch_one(db)
+                    .await?;
+            let (Some(first), Some(last)) = ends else {
+                return Ok(None);
+            };
+            from = Some(from.unwrap_or(0).max(first));
+            to = Some(to.unwrap_or(i32::MAX).min(last));
+        }
         let mut span = Self::default();
-        if let Some(from) = filter.from {
-            let least = "SELECT min(seq) FROM (SELECT seq FROM attempts WHERE run_id = $1 AND step = (
-                 SELECT min(step) FROM attempts WHERE run_id = $1 AND step >= $2) OFFSET 0) first";
-            span.first = Self::end(db, least, run, from).await?;
+        if from.is_none() && to.is_none() {
+            return Ok(Some(span));
         }
-        if let Some(to) = filter.to {
-            let greatest = "SELECT max(seq) FROM (SELECT seq FROM attempts WHERE run_id = $1 AND step = (
-                 SELECT max(step) FROM attempts WHERE run_id = $1 AND step <= $2) OFFSET 0) last";
-            span.last = Self::end(db, greatest, run, to).await?;
+        let evaluated: Vec<i32> = sqlx::query_scalar(
+            "SELECT DISTINCT (spec->>'step')::int FROM evaluations WHERE run_id = $1 AND spec->>'type' = 'cross_play'",
+        )
+        .bind(run.0)
+        .fetch_all(db)
+        .await?;
+        let end = async |statement: &'static str, step: Option<i32>| -> Result<Option<i64>> {
+            let end = sqlx::query_scalar(statement).bind(run.0).bind(step).bind(&evaluated);
+            Ok(end.fetch_one(db).await?)
+        };
+        if from.is_some() {
+            let least = "SELECT min(seq) FROM (SELECT seq FROM attempts WHERE run_id = $1 AND step = ANY (ARRAY(
+                     SELECT step FROM unnest($3) step WHERE step >= $2 UNION ALL
+                     SELECT min(step) FROM attempts WHERE run_id = $1 AND step >= $2 AND step <> ALL($3))) OFFSET 0) first";
+            span.first = end(least, from).await?;
         }
-        let has = |asked: Option<u32>, found: Option<i64>| asked.is_none() || found.is_some();
-        Ok((has(filter.from, span.first) && has(filter.to, span.last)).then_some(span))
+        if to.is_some() {
+            let greatest = "SELECT max(seq) FROM (SELECT seq FROM attempts WHERE run_id = $1 AND step = ANY (ARRAY(
+                     SELECT step FROM unnest($3) step WHERE step <= $2 UNION ALL
+                     SELECT max(step) FROM attempts WHERE run_id = $1 AND step <= $2 AND step <> ALL($3))) OFFSET 0) last";
+            span.last = end(greatest, to).await?;
+        }
+        let has = |asked: Option<i32>, found: Option<i64>| asked.is_none() || found.is_some();
+        Ok((has(from, span.first) && has(to, span.last)).then_some(span))
     }
 
-    async fn end(db: &PgPool, statement: &'static str, run: ExecutionId, step: u32) -> Result<Option<i64>> {
-        let end = sqlx::query_scalar(statement).bind(run.0).bind(step.cast_signed());
-        Ok(end.fetch_one(db).await?)
+    fn bound(&self, query: &mut QueryBuilder<Postgres>, seq: &str) {
+        and(query, &format!("{seq} >= "), self.first);
+        and(query, &format!("{seq} <= "), self.last);
     }
 }

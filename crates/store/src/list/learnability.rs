@@ -52,9 +52,8 @@ pub async fn solve_bands(db: &PgPool, run: ExecutionId, steps: Stretch, inner: u
         "SELECT step / $2 * $2 AS step,
              CASE WHEN solve_rate <= 0 THEN 0 WHEN solve_rate >= 1 THEN $3 + 1
                   ELSE least(floor(solve_rate * $3)::int, $3 - 1) + 1 END AS band,
-             count(*) AS problems
-         FROM problems WHERE run_id = $1 AND step BETWEEN $4 AND $5
-             AND solve_rate IS NOT NULL AND attempts > 0 GROUP BY 1, 2 ORDER BY 1, 2",
+             sum(problems)::bigint AS problems
+         FROM solve_rates WHERE run_id = $1 AND step BETWEEN $4 AND $5 AND problems > 0 GROUP BY 1, 2 ORDER BY 1, 2",
     )
     .bind(run.0)
     .bind(width)
