@@ -1,12 +1,12 @@
-//! What a run of a config would take, as far as it can be said beforehand: memory at the peak of an update, and the time of a
-//! step of the newest run like it.
+//! What a run of a config would take, as far as it can be said beforehand: memory at the peaks of generation and of an update,
+//! and the time of a step of the newest run like it.
 
 mod base;
 
 use lyceum_core::{
     config::{PopulationConfig, RunConfig},
     id::ExecutionId,
-    memory::{UpdateMemory, UpdateShape},
+    memory::{BaseShape, GenerationMemory, GenerationShape, UpdateMemory, UpdateShape},
     work::Dtype,
 };
 use lyceum_store::list::{self, Order, Run, RunFilter, Window};
@@ -19,6 +19,10 @@ use crate::problem::Problem;
 
 /// Logits that the engine holds at a time.
 const LOGITS: u64 = 1 << 24;
+/// Sequences that it has in flight, at most.
+const SLOTS: u64 = 256;
+/// Bytes of a prompt's token, about: limits of prompts are bytes.
+const BYTES_A_TOKEN: u64 = 4;
 /// Newest runs that one like it is looked for among.
 const LOOKED_AT: u32 = 50;
 
@@ -37,14 +41,14 @@ pub(crate) struct Estimate {
     pub(crate) like_name: Option<String>,
 }
 
-/// Memory at the peak of an update of a population, in bytes, by what it is for (`lyceum_core::memory`).
+/// Memory at the peaks of an update and of generation of a population, in bytes, by what it is for (`lyceum_core::memory`).
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub(crate) struct MemoryEstimate {
     /// The population.
     pub(crate) population: String,
     /// Its base model.
     pub(crate) base_model: String,
-    /// Everything; none where it is not known.
+    /// Everything that an update takes; none where it is not known.
     pub(crate) bytes: Option<u64>,
     /// The base's weights.
     pub(crate) base: Option<u64>,
@@ -56,6 +60,10 @@ pub(crate) struct MemoryEstimate {
     pub(crate) gradient: Option<u64>,
     /// Activations, and what a step of the computation needs on top of them.
     pub(crate) activations: Option<u64>,
+    /// Everything that generation takes when all answers run to their limits; none where it is not known.
+    pub(crate) generation: Option<u64>,
+    /// Of that, keys and values of the sequences in flight.
+    pub(crate) cache: Option<u64>,
     /// Why it is not known.
     pub(crate) unknown: Option<String>,
 }
@@ -97,12 +105,14 @@ impl Estimate {
 
 impl MemoryEstimate {
     fn of(name: &str, population: &PopulationConfig, config: &RunConfig, models: &base::ModelsFolder) -> Self {
-        let peak = models
-            .sizes(&population.base_model.name)
-            .and_then(|base| Ok(shape(population, config)?.peak(&base, &population.lora)));
-        let (peak, unknown) = match peak {
-            Ok(peak) => (Some(peak), None),
-            Err(unknown) => (None, Some(unknown)),
+        let base = models.sizes(&population.base_model.name);
+        let peak = |base: &BaseShape| {
+            let generation = generation(population, config).map(|shape| shape.peak(base, &population.lora));
+            Ok((update(population, config)?.peak(base, &population.lora), generation))
+        };
+        let ((peak, generation), unknown) = match base.and_then(|base| peak(&base)) {
+            Ok((peak, generation)) => ((Some(peak), generation), None),
+            Err(unknown) => ((None, None), Some(unknown)),
         };
         let part = |of: fn(&UpdateMemory) -> u64| peak.as_ref().map(of);
         Self {
@@ -114,6 +124,8 @@ impl MemoryEstimate {
             moments: part(|peak| peak.moments),
             gradient: part(|peak| peak.gradient),
             activations: part(|peak| peak.activations + peak.transient),
+            generation: generation.as_ref().map(GenerationMemory::total),
+            cache: generation.map(|peak| peak.cache),
             unknown,
         }
     }
@@ -121,14 +133,14 @@ impl MemoryEstimate {
 
 /// What an update of `population` computes at a time, at most: micro-batches as large as allowed, in which every token is learned
 /// from and no prompt is shared.
-fn shape(population: &PopulationConfig, config: &RunConfig) -> Result<UpdateShape, String> {
+fn update(population: &PopulationConfig, config: &RunConfig) -> Result<UpdateShape, String> {
     let learning = &config.parameters["learning"];
     let rows = learning["micro_batch_tokens"].as_u64();
     let recompute = learning["recompute"].as_bool();
     let (Some(rows), Some(recompute)) = (rows, recompute) else {
         return Err(format!("`{}` does not say how it learns", config.recipe));
     };
-    let members: u64 = population.members.iter().map(|group| u64::from(group.count)).sum();
+    let members = members(population);
     let together = config.parameters["items"]["update"].as_u64().unwrap_or(members);
     Ok(UpdateShape {
         members: members.min(together),
@@ -136,12 +148,39 @@ fn shape(population: &PopulationConfig, config: &RunConfig) -> Result<UpdateShap
         places: rows,
         learned: rows,
         logits: LOGITS,
-        bytes: match config.compute.dtype {
-            Dtype::Fp32 => 4,
-            Dtype::Bf16 => 2,
-        },
+        bytes: bytes(config),
         recompute,
     })
+}
+
+/// What generation of `population` computes at a time, at most: the larger of an item of proposals and one of solutions, with
+/// all members in it. None for a recipe that does not say how large they are.
+fn generation(population: &PopulationConfig, config: &RunConfig) -> Option<GenerationShape> {
+    let parameters = &config.parameters;
+    let size = |pointer: &str| parameters.pointer(pointer)?.as_u64();
+    let samples = size("/samples_per_problem")
+        .or_else(|| size("/difficulty_samples"))
+        .unwrap_or(1);
+    let slots = size("/items/propose")?.max(size("/items/solve")? * samples).min(SLOTS);
+    let tokens = size("/sampling/propose/max_tokens")?.max(size("/sampling/solve/max_tokens")?);
+    Some(GenerationShape {
+        members: members(population),
+        slots,
+        length: tokens + size("/problems/max_prompt_bytes")? / BYTES_A_TOKEN,
+        bytes: bytes(config),
+    })
+}
+
+fn members(population: &PopulationConfig) -> u64 {
+    population.members.iter().map(|group| u64::from(group.count)).sum()
+}
+
+/// Bytes of a number of the model.
+fn bytes(config: &RunConfig) -> u64 {
+    match config.compute.dtype {
+        Dtype::Fp32 => 4,
+        Dtype::Bf16 => 2,
+    }
 }
 
 /// The run itself, else the newest of the same recipe and preset that has made steps.
@@ -192,8 +231,13 @@ mod tests {
         let demo = estimate(&config);
         let population = &config.populations["main"];
         let base = base::ModelsFolder::find().sizes("seedling").unwrap();
-        let expected = shape(population, &config).unwrap().peak(&base, &population.lora);
+        let expected = update(population, &config).unwrap().peak(&base, &population.lora);
         assert_eq!((demo.bytes, demo.unknown), (Some(expected.total()), None));
+        let cache = generation(population, &config)
+            .unwrap()
+            .peak(&base, &population.lora)
+            .cache;
+        assert_eq!((demo.cache, demo.generation > Some(cache)), (Some(cache), true));
         config.parameters["learning"]["micro_batch_tokens"] = 16384.into();
         assert!(estimate(&config).bytes > demo.bytes);
     }

@@ -1,10 +1,16 @@
-//! How much memory an update (in one lane) takes at its peak, so that a server can say what fits before a worker tries.
+//! How much memory an update (in one lane) and generation take at their peaks, so that a server can say what fits before a
+//! worker tries. [`GenerationShape::peak`] has the terms of generation.
 //!
 //! The engine holds, for N members with p adapter parameters each, in units of N·p·4 bytes: the weights it starts from and the
 //! new ones (2), the optimizer's moments before and after (4) and the gradient (1), and once more the weights in the precision
 //! of the model, arranged for its products. Of a micro-batch of T rows it holds the input of every layer and, of one layer
 //! (with recomputation) or of all (without), the activations that the backward pass reads; on top comes the larger of two
 //! transients: the logits of a chunk, or the gradients inside the gated MLP. [`UpdateShape::peak`] has the terms.
+
+mod generation;
+mod models;
+
+pub use generation::{GenerationMemory, GenerationShape};
 
 use crate::work::LoraShape;
 
@@ -30,18 +36,6 @@ pub struct BaseShape {
 }
 
 impl BaseShape {
-    /// Qwen2.5-7B and Qwen2.5-Coder-7B.
-    pub const QWEN2_5_7B: Self = Self {
-        vocab_size: 152_064,
-        hidden_size: 3584,
-        intermediate_size: 18_944,
-        num_hidden_layers: 28,
-        num_attention_heads: 28,
-        num_key_value_heads: 4,
-        head_dim: 128,
-        tie_word_embeddings: false,
-    };
-
     /// The sizes in a model's `config.json`; `head_dim` is the width by heads where it is left out.
     ///
     /// # Errors
@@ -62,18 +56,6 @@ impl BaseShape {
             head_dim: size("head_dim").unwrap_or(hidden_size / num_attention_heads),
             tie_word_embeddings: config["tie_word_embeddings"].as_bool().unwrap_or(false),
         })
-    }
-
-    /// The sizes of the models of well-known names; none for others.
-    pub fn of_name(name: &str) -> Option<Self> {
-        let model = name.rsplit('/').next().unwrap_or(name);
-        let known = [
-            "Qwen2.5-7B",
-            "Qwen2.5-7B-Instruct",
-            "Qwen2.5-Coder-7B",
-            "Qwen2.5-Coder-7B-Instruct",
-        ];
-        known.contains(&model).then_some(Self::QWEN2_5_7B)
     }
 
     /// Outputs of the q projection, and of the k projection.
@@ -227,6 +209,10 @@ mod tests {
     use super::{BaseShape, UpdateShape};
     use crate::work::LoraShape;
 
+    fn qwen_7b() -> BaseShape {
+        BaseShape::of_name("Qwen/Qwen2.5-7B").unwrap()
+    }
+
     fn attention_only() -> LoraShape {
         LoraShape {
             r: 32,
@@ -237,10 +223,8 @@ mod tests {
     }
 
     #[test]
-    fn sizes_of_qwen_are_the_published_ones() {
-        // 7.616 billion parameters by the model card; 20.2 million in an adapter of rank 32 on q, k, v and o.
-        assert_eq!(BaseShape::QWEN2_5_7B.parameters() / 1_000_000, 7615);
-        assert_eq!(BaseShape::QWEN2_5_7B.adapter_parameters(&attention_only()), 20_185_088);
+    fn an_adapter_of_rank_32_on_q_k_v_and_o_has_20_million_parameters() {
+        assert_eq!(qwen_7b().adapter_parameters(&attention_only()), 20_185_088);
     }
 
     #[test]
@@ -249,9 +233,7 @@ mod tests {
             "vocab_size": 152_064, "hidden_size": 3584, "intermediate_size": 18_944, "num_hidden_layers": 28,
             "num_attention_heads": 28, "num_key_value_heads": 4, "tie_word_embeddings": false
         });
-        assert_eq!(BaseShape::of_config(&config), Ok(BaseShape::QWEN2_5_7B));
-        assert_eq!(BaseShape::of_name("Qwen/Qwen2.5-Coder-7B"), Some(BaseShape::QWEN2_5_7B));
-        assert_eq!(BaseShape::of_name("Qwen/Qwen2.5-72B"), None);
+        assert_eq!(BaseShape::of_config(&config), Ok(qwen_7b()));
         for wrong in [serde_json::json!(0), serde_json::json!(-1), serde_json::json!("28")] {
             let mut config = config.clone();
             config["num_hidden_layers"] = wrong;
@@ -271,7 +253,7 @@ mod tests {
             bytes: 2,
             recompute,
         };
-        let gib = |recompute| shape(recompute).peak(&BaseShape::QWEN2_5_7B, &attention_only()).total() >> 30;
+        let gib = |recompute| shape(recompute).peak(&qwen_7b(), &attention_only()).total() >> 30;
         assert!(gib(true) < 40, "{}", gib(true));
         assert!(gib(false) > 80, "{}", gib(false));
     }

@@ -1,0 +1,87 @@
+//! How much memory generation takes at its peak.
+
+use super::BaseShape;
+use crate::work::LoraShape;
+
+/// What generation computes at a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GenerationShape {
+    /// Members whose completions are made together.
+    pub members: u64,
+    /// Sequences in flight (S).
+    pub slots: u64,
+    /// Positions of the longest sequence, its prompt included (L).
+    pub length: u64,
+    /// Bytes of a number of the model: 4 in fp32, 2 in bf16 (w).
+    pub bytes: u64,
+}
+
+/// Bytes at the peak of generation, by what they are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GenerationMemory {
+    /// The base's weights.
+    pub base: u64,
+    /// Weights of the members, and once more as the products read them.
+    pub adapters: u64,
+    /// Keys and values of the sequences in flight.
+    pub cache: u64,
+    /// Logits of one position of each, and the distributions that are made of them.
+    pub logits: u64,
+}
+
+impl GenerationMemory {
+    /// Everything.
+    pub fn total(&self) -> u64 {
+        self.base + self.adapters + self.cache + self.logits
+    }
+}
+
+impl GenerationShape {
+    /// The peak, when every sequence has run to its end. Keys and values take `2·w·S·L·k` a layer, where k is the width of all
+    /// key heads; logits are held in fp32 four times (as they are, as log-probabilities, as probabilities and summed up), which
+    /// is `16·S·vocabulary`. Left out is what prompts take while they pass through the layers, which is over when the cache is
+    /// full, and room that the cache has grown by ahead of need, half of it at most.
+    pub fn peak(&self, base: &BaseShape, adapter: &LoraShape) -> GenerationMemory {
+        let Self {
+            members,
+            slots,
+            length,
+            bytes,
+        } = *self;
+        let (_, key) = base.attention_widths();
+        GenerationMemory {
+            base: bytes * base.parameters(),
+            adapters: (4 + bytes) * members * base.adapter_parameters(adapter),
+            cache: 2 * bytes * base.num_hidden_layers * slots * length * key,
+            logits: 16 * slots * base.vocab_size,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cache_of_a_7b_base_takes_56_kib_a_token() {
+        let base = BaseShape::of_name("Qwen/Qwen2.5-7B").unwrap();
+        let adapter = LoraShape {
+            r: 32,
+            lora_alpha: 64.0,
+            target_modules: vec!["q_proj".to_owned()],
+            use_rslora: false,
+        };
+        let shape = |slots, length| GenerationShape {
+            members: 8,
+            slots,
+            length,
+            bytes: 2,
+        };
+        let one = shape(1, 1).peak(&base, &adapter);
+        assert_eq!(one.cache, 2 * 2 * 28 * 4 * 128);
+        let many = shape(192, 8192).peak(&base, &adapter);
+        assert_eq!(many.cache, 192 * 8192 * one.cache);
+        assert_eq!(many.base, one.base);
+        assert_eq!(many.total(), many.base + many.adapters + many.cache + many.logits);
+    }
+}
