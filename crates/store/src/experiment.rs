@@ -24,35 +24,75 @@ pub struct Experiment {
     pub name: String,
     /// What it is about.
     pub description: String,
+    /// Labels.
+    pub tags: Vec<String>,
     /// When it was created.
     pub created_at: DateTime<Utc>,
     /// When it last changed.
     pub updated_at: DateTime<Utc>,
 }
 
-const COLUMNS: &str = "id, seq, name, description, created_at, updated_at";
+const COLUMNS: &str = "id, seq, name, description, tags, created_at, updated_at";
+
+/// What people say of an experiment.
+#[derive(Clone, Copy, Debug)]
+pub struct NewExperiment<'a> {
+    /// What it is called.
+    pub name: &'a str,
+    /// What it is about.
+    pub description: &'a str,
+    /// Labels.
+    pub tags: &'a [String],
+}
+
+/// What to change about an experiment.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ExperimentChanges<'a> {
+    /// What it is called.
+    pub name: Option<&'a str>,
+    /// What it is about.
+    pub description: Option<&'a str>,
+    /// Labels.
+    pub tags: Option<&'a [String]>,
+}
+
+/// Which experiments.
+#[derive(Clone, Debug, Default)]
+pub struct ExperimentFilter {
+    /// Whose name begins so, in any case.
+    pub name: Option<String>,
+    /// With this tag.
+    pub tag: Option<String>,
+}
 
 /// Writes an experiment.
 ///
 /// # Errors
 /// [`StoreError::Taken`] when another has the name.
-pub async fn create(tx: &mut PgConnection, name: &str, description: &str) -> Result<Experiment> {
-    let mut query = QueryBuilder::new("INSERT INTO experiments (id, name, description) VALUES (");
+pub async fn create(tx: &mut PgConnection, new: &NewExperiment<'_>) -> Result<Experiment> {
+    let mut query = QueryBuilder::new("INSERT INTO experiments (id, name, description, tags) VALUES (");
     query
         .push_bind(Uuid::now_v7())
         .push(", ")
-        .push_bind(name)
+        .push_bind(new.name)
         .push(", ")
-        .push_bind(description);
+        .push_bind(new.description)
+        .push(", ")
+        .push_bind(new.tags);
     query.push(format_args!(") ON CONFLICT (name) DO NOTHING RETURNING {COLUMNS}"));
     let experiment = query.build_query_as().fetch_optional(tx).await?;
-    experiment.ok_or_else(|| StoreError::taken("experiment", name))
+    experiment.ok_or_else(|| StoreError::taken("experiment", new.name))
 }
 
-/// Experiments whose name begins with `name`, in any case; all where there is none.
-pub async fn list(db: &PgPool, name: Option<&str>, window: &Window) -> Result<Page<Experiment>> {
+/// Experiments that fit `filter`.
+pub async fn list(db: &PgPool, filter: &ExperimentFilter, window: &Window) -> Result<Page<Experiment>> {
     let mut query = QueryBuilder::new(format!("SELECT {COLUMNS} FROM experiments WHERE true"));
-    crate::list::and(&mut query, "lower(name) LIKE ", name.map(crate::list::prefix));
+    crate::list::and(
+        &mut query,
+        "lower(name) LIKE ",
+        filter.name.as_deref().map(crate::list::prefix),
+    );
+    crate::list::and(&mut query, "tags @> ", filter.tag.clone().map(|tag| vec![tag]));
     crate::list::by_seq(db, query, "seq", window).await
 }
 
@@ -91,23 +131,20 @@ pub async fn find(db: &PgPool, name: &str) -> Result<Option<ExperimentId>> {
 ///
 /// # Errors
 /// [`StoreError::NotFound`], or [`StoreError::Taken`] when another has the name.
-pub async fn update(
-    db: &PgPool,
-    id: ExperimentId,
-    name: Option<&str>,
-    description: Option<&str>,
-) -> Result<Experiment> {
+pub async fn update(db: &PgPool, id: ExperimentId, changes: &ExperimentChanges<'_>) -> Result<Experiment> {
     let mut query = QueryBuilder::new("UPDATE experiments SET updated_at = now(), name = coalesce(");
     query
-        .push_bind(name)
+        .push_bind(changes.name)
         .push(", name), description = coalesce(")
-        .push_bind(description);
-    query.push(", description) WHERE id = ").push_bind(id.0);
+        .push_bind(changes.description)
+        .push(", description), tags = coalesce(")
+        .push_bind(changes.tags);
+    query.push(", tags) WHERE id = ").push_bind(id.0);
     query.push(format_args!(" RETURNING {COLUMNS}"));
     match query.build_query_as().fetch_optional(db).await {
         Ok(experiment) => experiment.ok_or_else(|| StoreError::not_found("experiment", id)),
         Err(sqlx::Error::Database(error)) if error.is_unique_violation() => {
-            Err(StoreError::taken("experiment", name.unwrap_or_default()))
+            Err(StoreError::taken("experiment", changes.name.unwrap_or_default()))
         }
         Err(error) => Err(error.into()),
     }

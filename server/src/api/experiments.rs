@@ -2,7 +2,7 @@
 
 use actix_web::{HttpRequest, HttpResponse, delete, get, patch, post, web};
 use lyceum_core::id::ExperimentId;
-use lyceum_store::experiment::{self, Experiment};
+use lyceum_store::experiment::{self, Experiment, ExperimentChanges, ExperimentFilter, NewExperiment};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -31,6 +31,11 @@ pub(crate) struct CreateExperiment {
     #[schemars(length(max = 20000))]
     #[schema(max_length = 20000)]
     description: String,
+    /// Labels.
+    #[serde(default)]
+    #[schemars(length(max = 50))]
+    #[schema(max_items = 50)]
+    tags: Vec<String>,
 }
 
 /// What to change about an experiment.
@@ -45,6 +50,10 @@ pub(crate) struct UpdateExperiment {
     #[schemars(length(max = 20000))]
     #[schema(max_length = 20000)]
     description: Option<String>,
+    /// Labels.
+    #[schemars(length(max = 50))]
+    #[schema(max_items = 50)]
+    tags: Option<Vec<String>>,
 }
 
 /// Which experiments.
@@ -54,6 +63,8 @@ pub(crate) struct UpdateExperiment {
 pub(crate) struct ListExperimentsQuery {
     /// Whose name begins so, in any case.
     name: Option<String>,
+    /// With this tag.
+    tag: Option<String>,
     /// Rows of the page; 50 where it is left out.
     #[schemars(range(min = 1, max = 100))]
     #[param(minimum = 1, maximum = 100)]
@@ -86,7 +97,12 @@ pub(crate) async fn create_experiment(
         Begun::New(creation) => creation,
         Begun::Answered(answer) => return Ok(answer),
     };
-    let made = experiment::create(&mut creation.tx, &sent.value.name, &sent.value.description).await?;
+    let new = NewExperiment {
+        name: &sent.value.name,
+        description: &sent.value.description,
+        tags: &sent.value.tags,
+    };
+    let made = experiment::create(&mut creation.tx, &new).await?;
     creation
         .finish(&made, &format!("/api/v1/experiments/{}", made.id))
         .await
@@ -105,10 +121,15 @@ pub(crate) async fn list_experiments(
     api: web::Data<Api>,
     query: Query<ListExperimentsQuery>,
 ) -> Result<Answer<Page<Experiment>>, Problem> {
-    let listing = Listing::new("experiments", query.0.limit, query.0.cursor.as_deref(), query.0.order)?;
+    let query = query.0;
+    let listing = Listing::new("experiments", query.limit, query.cursor.as_deref(), query.order)?;
+    let filter = ExperimentFilter {
+        name: query.name,
+        tag: query.tag,
+    };
     Ok(listing.answer(
         &request,
-        experiment::list(api.store.pool(), query.0.name.as_deref(), listing.window()).await?,
+        experiment::list(api.store.pool(), &filter, listing.window()).await?,
     ))
 }
 
@@ -144,9 +165,12 @@ pub(crate) async fn update_experiment(
 ) -> Result<Answer<Experiment>, Problem> {
     let db = api.store.pool();
     check_if_match(&request, &experiment::show(db, *id).await?)?;
-    let changes = sent.value;
-    let changed = experiment::update(db, *id, changes.name.as_deref(), changes.description.as_deref()).await?;
-    Ok(Answer::ok(changed))
+    let changes = ExperimentChanges {
+        name: sent.value.name.as_deref(),
+        description: sent.value.description.as_deref(),
+        tags: sent.value.tags.as_deref(),
+    };
+    Ok(Answer::ok(experiment::update(db, *id, &changes).await?))
 }
 
 /// Delete an experiment that has no runs.

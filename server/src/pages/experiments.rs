@@ -2,7 +2,7 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_store::experiment::{self, Experiment};
+use lyceum_store::experiment::{self, Experiment, ExperimentFilter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,8 +19,9 @@ use crate::{
 /// Which experiments.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ExperimentsFilter {
+pub(crate) struct ExperimentsQuery {
     name: Option<String>,
+    tag: Option<String>,
     cursor: Option<String>,
     order: Option<Order>,
 }
@@ -39,9 +40,8 @@ struct Counted {
 struct ExperimentsPage {
     #[serde(skip)]
     layout: Layout,
-    /// Names begin so.
     #[serde(skip)]
-    name: Option<String>,
+    filter: ExperimentFilter,
     #[serde(skip)]
     oldest_first: bool,
     #[serde(skip)]
@@ -52,17 +52,27 @@ struct ExperimentsPage {
     next: Option<String>,
 }
 
+impl ExperimentsPage {
+    fn is_filtered(&self) -> bool {
+        self.filter.name.is_some() || self.filter.tag.is_some()
+    }
+}
+
 /// The list of experiments.
 #[get("/experiments")]
 pub(crate) async fn show_experiments(
     view: View,
     api: web::Data<Api>,
-    filters: Filters<ExperimentsFilter>,
+    filters: Filters<ExperimentsQuery>,
 ) -> Result<HttpResponse, Problem> {
     let asked = filters.0;
     let listing = Listing::new("experiments", None, asked.cursor.as_deref(), asked.order)?;
     let db = api.store.pool();
-    let page = listing.page(experiment::list(db, asked.name.as_deref(), listing.window()).await?);
+    let filter = ExperimentFilter {
+        name: asked.name,
+        tag: asked.tag,
+    };
+    let page = listing.page(experiment::list(db, &filter, listing.window()).await?);
     let ids: Vec<_> = page.items.iter().map(|experiment| experiment.id).collect();
     let counts = experiment::run_counts(db, &ids).await?;
     let counted = page.items.into_iter().map(|experiment| {
@@ -77,7 +87,7 @@ pub(crate) async fn show_experiments(
     view.show(&ExperimentsPage {
         layout: view.layout("Experiments", Section::Experiments),
         items: counted.collect(),
-        name: asked.name,
+        filter,
         oldest_first: asked.order == Some(Order::Oldest),
         next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
         first_page: asked.cursor.map(|_| view.with_cursor(None)),

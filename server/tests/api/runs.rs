@@ -263,3 +263,41 @@ async fn a_fork_branches_off_at_a_step_that_there_is() {
     assert_eq!(other.places(), ["/overrides/steps"]);
     server.stop().await;
 }
+
+#[actix_web::test]
+async fn experiments_are_found_by_their_tags() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let made = json!({"name": "tagged", "tags": ["a", "b, c"]});
+    let made = writer.post("/api/v1/experiments", &made).await.expect(201).json();
+    writer
+        .post("/api/v1/experiments", &json!({"name": "bare"}))
+        .await
+        .expect(201);
+    let found = async |query: &str| {
+        let answer = writer
+            .get(&format!("/api/v1/experiments?{query}"))
+            .await
+            .expect(200)
+            .json();
+        answer["items"].as_array().map(|items| items.len())
+    };
+    assert_eq!((found("tag=a").await, found("").await), (Some(1), Some(2)));
+    assert_eq!((found("tag=b,%20c").await, found("tag=b").await), (Some(1), Some(0)));
+    let address = format!("/api/v1/experiments/{}", made["id"].as_str().expect("an id"));
+    let changed = writer.patch(&address, &json!({"tags": ["d"]})).await.expect(200).json();
+    assert_eq!((&changed["tags"], &changed["name"]), (&json!(["d"]), &json!("tagged")));
+    assert_eq!((found("tag=a").await, found("tag=d").await), (Some(0), Some(1)));
+    let page = writer
+        .clone()
+        .with("accept", "text/html")
+        .get("/experiments?tag=d")
+        .await
+        .expect(200)
+        .text();
+    assert!(
+        page.contains("href=\"/experiments?tag=d\"") && !page.contains("bare"),
+        "{page}"
+    );
+    server.stop().await;
+}
