@@ -7,7 +7,7 @@ use lyceum_core::{
     id::ExecutionId,
 };
 use lyceum_store::{
-    experiment,
+    experiment::{self, ExperimentFilter},
     list::{self, Order, Window},
 };
 use schemars::JsonSchema;
@@ -96,8 +96,8 @@ impl NewRunPage {
     }
 
     #[expect(clippy::unused_self, reason = "templates call it on a value")]
-    fn bytes(&self, bytes: &u64) -> String {
-        format::bytes(&bytes.cast_signed())
+    fn bytes(&self, bytes: &Option<u64>) -> String {
+        bytes.map_or_else(|| "–".to_owned(), |bytes| format::bytes(&bytes.cast_signed()))
     }
 
     fn config_text(&self) -> String {
@@ -170,7 +170,7 @@ pub(crate) async fn show_new_run(
         after: None,
         order: Order::Newest,
     };
-    let experiments = experiment::list(db, None, &newest).await?.items;
+    let experiments = experiment::list(db, &ExperimentFilter::default(), &newest).await?.items;
     let connection = view.request().connection_info().clone();
     view.show(&NewRunPage {
         layout: view.layout("New run", Section::Runs),

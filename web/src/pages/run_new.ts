@@ -11,6 +11,21 @@ interface Data {
   step_seconds: number | null;
 }
 
+/** Memory of a population: `MemoryEstimate` of the API. */
+interface Memory {
+  population: string;
+  base_model: string;
+  bytes: number | null;
+  generation: number | null;
+  cache: number | null;
+  unknown: string | null;
+}
+
+interface Trial {
+  config: unknown;
+  estimate: { memory: Memory[] };
+}
+
 interface Request {
   preset?: string;
   config?: Record<string, unknown>;
@@ -137,6 +152,34 @@ function showResolved(config: unknown): void {
   at("difference").replaceChildren(...(rows.length > 0 ? rows : [none]));
 }
 
+function showMemory(populations: Memory[]): void {
+  const rows = populations.map((memory) => {
+    const row = document.createElement("tr");
+    const head = element("th", `${memory.population} `) as HTMLTableCellElement;
+    head.scope = "row";
+    head.append(element("span", memory.base_model, "muted small"));
+    row.append(head);
+    if (memory.unknown !== null) {
+      const why = element("td", `Not known: ${memory.unknown}.`, "muted") as HTMLTableCellElement;
+      why.colSpan = 3;
+      row.append(why);
+      return row;
+    }
+    for (const size of [memory.bytes, memory.generation, memory.cache]) row.append(element("td", bytes(size), "number nowrap"));
+    return row;
+  });
+  at("memory").replaceChildren(...rows);
+}
+
+/** A size as the server writes it. */
+function bytes(size: number | null): string {
+  if (size === null) return "–";
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  const unit = Math.min(units.length - 1, size > 0 ? Math.floor(Math.log2(size) / 10) : 0);
+  const scaled = size / 1024 ** unit;
+  return `${scaled.toFixed(unit === 0 || scaled >= 100 ? 0 : 1)} ${units[unit]}`;
+}
+
 function duration(seconds: number): string {
   if (seconds < 60) return `${Math.round(seconds)} s`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
@@ -163,9 +206,10 @@ async function tryOut(): Promise<void> {
   trial = new AbortController();
   showCommand();
   try {
-    const answer = await send<{ config: unknown }>("POST", "/api/v1/runs?dry_run=true", request(), trial.signal);
+    const answer = await send<Trial>("POST", "/api/v1/runs?dry_run=true", request(), trial.signal);
     showFaults([]);
     showResolved(answer.config);
+    showMemory(answer.estimate.memory);
     at("verdict").textContent = "Valid.";
     at<HTMLButtonElement>("create").disabled = false;
   } catch (error) {
