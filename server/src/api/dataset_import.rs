@@ -1,9 +1,7 @@
 //! Datasets of any size, sent line by line.
 
 use actix_web::{
-    HttpRequest,
-    http::header::{CONTENT_LENGTH, CONTENT_TYPE},
-    post,
+    HttpRequest, post,
     web::{self, BytesMut},
 };
 use futures::StreamExt as _;
@@ -19,7 +17,13 @@ use std::collections::HashMap;
 use tokio::sync::Semaphore;
 use utoipa::IntoParams;
 
-use super::{Api, answer::Answer, datasets::DatasetPurpose, query::Query};
+use super::{
+    Api,
+    answer::Answer,
+    datasets::DatasetPurpose,
+    document::{check_length, check_type},
+    query::Query,
+};
 use crate::problem::Problem;
 
 /// Imports at once: each keeps a connection to the database for as long as its rows come in.
@@ -71,22 +75,9 @@ pub(crate) async fn import_dataset(
     mut payload: web::Payload,
 ) -> Result<Answer<Dataset>, Problem> {
     let asked = query.0;
-    let kind = request
-        .headers()
-        .get(CONTENT_TYPE)
-        .and_then(|kind| kind.to_str().ok())
-        .unwrap_or_default();
-    if kind.split(';').next().map(str::trim) != Some("application/x-ndjson") {
-        return Err(Problem::unsupported_type("application/x-ndjson"));
-    }
+    check_type(&request, "application/x-ndjson")?;
     let limit = api.settings.import_limit;
-    let announced = request
-        .headers()
-        .get(CONTENT_LENGTH)
-        .and_then(|length| length.to_str().ok()?.parse().ok());
-    if announced.is_some_and(|length: usize| length > limit) {
-        return Err(Problem::too_large(limit));
-    }
+    check_length(&request, limit)?;
     let mut rows = Rows::new(&asked)?;
     let _permit = AT_ONCE.acquire().await.map_err(|error| Problem::internal(&error))?;
     let mut tx = api.store.pool().begin().await?;

@@ -48,14 +48,7 @@ impl<T: Sent> FromRequest for Document<T> {
                 .app_data::<web::Data<Api>>()
                 .ok_or_else(|| Problem::internal(&"no API"))?;
             let bytes = read(&request, payload, T::limit(&api.settings)).await?;
-            let kind = request
-                .headers()
-                .get(CONTENT_TYPE)
-                .and_then(|kind| kind.to_str().ok())
-                .unwrap_or_default();
-            if kind.split(';').next().map(str::trim) != Some("application/json") {
-                return Err(Problem::unsupported_type("application/json"));
-            }
+            check_type(&request, "application/json")?;
             let value = parse(&bytes)?;
             let hash = Sha256::new()
                 .chain_update(request.method().as_str())
@@ -71,18 +64,32 @@ impl<T: Sent> FromRequest for Document<T> {
     }
 }
 
+/// Refuses a body of another type.
+pub(super) fn check_type(request: &HttpRequest, wanted: &'static str) -> Result<(), Problem> {
+    let sent = request.headers().get(CONTENT_TYPE);
+    let sent = sent.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    match sent.split(';').next().map(str::trim) == Some(wanted) {
+        true => Ok(()),
+        false => Err(Problem::unsupported_type(wanted)),
+    }
+}
+
+/// Refuses a body that is announced to be longer than `limit`.
+pub(super) fn check_length(request: &HttpRequest, limit: usize) -> Result<(), Problem> {
+    let announced = request.headers().get(CONTENT_LENGTH);
+    let announced = announced.and_then(|length| length.to_str().ok()?.parse().ok());
+    match announced.is_some_and(|length: usize| length > limit) {
+        true => Err(Problem::too_large(limit)),
+        false => Ok(()),
+    }
+}
+
 /// The body's bytes.
 ///
 /// # Errors
 /// As soon as there are more than `limit`.
 pub(super) async fn read(request: &HttpRequest, mut payload: Payload, limit: usize) -> Result<Bytes, Problem> {
-    let announced = request
-        .headers()
-        .get(CONTENT_LENGTH)
-        .and_then(|length| length.to_str().ok()?.parse().ok());
-    if announced.is_some_and(|length: usize| length > limit) {
-        return Err(Problem::too_large(limit));
-    }
+    check_length(request, limit)?;
     let mut bytes = BytesMut::new();
     while let Some(chunk) = payload.next().await {
         let chunk = chunk.map_err(|error| Problem::malformed(format!("the body broke off: {error}")))?;

@@ -1,14 +1,11 @@
-//! What evaluations on benchmarks came to, the samples behind it, and both in other tools' formats.
+//! What evaluations on benchmarks came to, and the samples behind it.
 
-use actix_web::{HttpRequest, HttpResponse, get, web};
+use actix_web::{HttpRequest, get, web};
 use lyceum_core::{
-    benchmark::{self, BenchmarkRow, CurvePoint, Spread, evalplus, lm_eval},
-    id::{DatasetId, ExecutionId},
+    benchmark::{CurvePoint, Spread},
+    id::ExecutionId,
 };
-use lyceum_store::{
-    dataset,
-    list::{self, BenchmarkFilter, BenchmarkResult, BenchmarkSample, Repeat, SampleFilter},
-};
+use lyceum_store::list::{self, BenchmarkFilter, BenchmarkResult, BenchmarkSample, Repeat, SampleFilter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -109,37 +106,6 @@ pub(crate) struct ListSamplesQuery {
     order: Option<Order>,
 }
 
-/// A format of other tools.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum ExportFormat {
-    /// Samples as `evalplus.evaluate --samples` reads them.
-    #[default]
-    Evalplus,
-    /// Results as lm-evaluation-harness writes them with `--output_path`.
-    LmEvalResults,
-    /// Samples as it writes them with `--log_samples`.
-    LmEvalSamples,
-}
-
-/// What to export.
-#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct ExportQuery {
-    /// `evalplus` (the default), `lm_eval_results` or `lm_eval_samples`.
-    #[param(inline)]
-    format: Option<ExportFormat>,
-    /// The suite; the evaluation's first where it is left out.
-    #[schemars(length(max = 200))]
-    #[param(max_length = 200)]
-    suite: Option<String>,
-    /// The subject of the evaluation, from 0; the first where it is left out.
-    #[schemars(range(max = 2_147_483_647))]
-    #[param(maximum = 2_147_483_647_u32)]
-    subject: Option<u32>,
-}
-
 /// List what an evaluation on benchmarks came to, with pass@k curves.
 #[utoipa::path(
     tag = "benchmarks",
@@ -231,117 +197,4 @@ pub(crate) async fn list_samples(
     };
     let page = list::benchmark_samples(api.store.pool(), *id, &filter, listing.window()).await?;
     Ok(listing.answer(&request, page))
-}
-
-/// Export what an evaluation on benchmarks came to in another tool's format.
-#[utoipa::path(
-    tag = "benchmarks",
-    params(("id" = Uuid, Path, description = "The evaluation"), ExportQuery),
-    responses((status = 200, description = "A file: JSON for results, a JSON object a line for samples", body = String,
-        content_type = "application/x-ndjson")),
-    security(("token" = ["read"]))
-)]
-#[get("/evaluations/{id}/export")]
-pub(crate) async fn export_evaluation(
-    api: web::Data<Api>,
-    id: web::Path<ExecutionId>,
-    query: Query<ExportQuery>,
-) -> Result<HttpResponse, Problem> {
-    let db = api.store.pool();
-    list::evaluation(db, *id).await?;
-    let query = query.0;
-    let subject = query.subject.unwrap_or(0);
-    let result = find(&api, *id, query.suite.as_deref(), subject).await?;
-    let samples = list::samples_of_subject(db, *id, &result.suite, subject).await?;
-    let format = query.format.unwrap_or_default();
-    let text = match format {
-        ExportFormat::Evalplus => lines(
-            samples
-                .iter()
-                .map(|sample| evalplus::line(&sample.task_id, sample.solution.as_deref().unwrap_or_default())),
-        ),
-        ExportFormat::LmEvalResults => lm_eval_results(&result)?,
-        ExportFormat::LmEvalSamples => {
-            let dataset = result.dataset_id.map(DatasetId);
-            let dataset = dataset.ok_or_else(|| Problem::not_found("the rows of this result were deleted"))?;
-            let rows = dataset::slice(db, dataset, 0, result.rows.cast_unsigned()).await?;
-            let rows: Result<Vec<BenchmarkRow>, _> = rows.into_iter().map(serde_json::from_value).collect();
-            lm_eval_samples(&rows.map_err(|error| Problem::internal(&error))?, &samples)
-        }
-    };
-    let content_type = match format {
-        ExportFormat::LmEvalResults => "application/json",
-        ExportFormat::Evalplus | ExportFormat::LmEvalSamples => "application/x-ndjson",
-    };
-    Ok(HttpResponse::Ok().content_type(content_type).body(text))
-}
-
-async fn find(api: &Api, id: ExecutionId, suite: Option<&str>, subject: u32) -> Result<BenchmarkResult, Problem> {
-    let first = list::Window {
-        limit: 1,
-        after: None,
-        order: list::Order::Oldest,
-    };
-    let filter = BenchmarkFilter {
-        evaluation: Some(id),
-        suite: suite.map(str::to_owned),
-        subject: Some(subject),
-        ..BenchmarkFilter::default()
-    };
-    let found = list::benchmark_results(api.store.pool(), &filter, &first).await?;
-    found.items.into_iter().next().ok_or_else(|| {
-        let suite = suite.map(|name| format!(" on `{name}`")).unwrap_or_default();
-        Problem::not_found(format!("evaluation {id} has no result of subject {subject}{suite}"))
-    })
-}
-
-fn lines(values: impl Iterator<Item = serde_json::Value>) -> String {
-    values.map(|value| format!("{value}\n")).collect()
-}
-
-fn lm_eval_results(result: &BenchmarkResult) -> Result<String, Problem> {
-    let suite = benchmark::suite(&result.suite).map_err(|unknown| Problem::not_found(unknown.to_string()))?;
-    let number = |name: &str| result.protocol[name].as_f64();
-    let protocol = benchmark::Protocol {
-        prompts: result.protocol["prompts"].as_str().unwrap_or_default().to_owned(),
-        temperature: number("temperature").unwrap_or_default(),
-        top_p: number("top_p").unwrap_or(1.0),
-        max_tokens: result.protocol["max_tokens"]
-            .as_u64()
-            .and_then(|tokens| tokens.try_into().ok())
-            .unwrap_or_default(),
-    };
-    let measured = lm_eval::Measured {
-        suite,
-        model: match result.member_id {
-            Some(_) => format!("{},peft={}", result.base_model, result.name),
-            None => result.base_model.clone(),
-        },
-        protocol: &protocol,
-        n: result.n.cast_unsigned(),
-        seed: result.protocol["seed"]
-            .as_str()
-            .and_then(|seed| seed.parse().ok())
-            .unwrap_or_default(),
-        date: result.created_at.timestamp_millis() as f64 / 1e3,
-    };
-    serde_json::to_string_pretty(&lm_eval::results(&measured, &result.score()))
-        .map_err(|error| Problem::internal(&error))
-}
-
-fn lm_eval_samples(rows: &[BenchmarkRow], samples: &[BenchmarkSample]) -> String {
-    let of_rows = samples.chunk_by(|a, b| a.row == b.row).filter_map(|samples| {
-        let index = samples.first()?.row.cast_unsigned();
-        Some(lm_eval::sample(&lm_eval::Answered {
-            index,
-            row: rows.get(index as usize)?,
-            responses: samples.iter().map(|sample| sample.text.as_str()).collect(),
-            solutions: samples
-                .iter()
-                .map(|sample| sample.solution.as_deref().unwrap_or_default())
-                .collect(),
-            correct: samples.iter().filter(|sample| sample.correct).count() as u32,
-        }))
-    });
-    lines(of_rows)
 }
