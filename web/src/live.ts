@@ -1,27 +1,27 @@
-// Events of a run as they happen. While nobody looks at the page the stream is closed; it goes on after the last event
+// Events of a run or an evaluation as they happen. While nobody looks at the page the stream is closed; it goes on after the last event
 // that was seen. A burst of events is handed over at once.
 
-export interface RunEvent {
+export interface ExecutionEvent {
   number: number;
   kind: string;
   data: Record<string, unknown>;
   created_at: string;
 }
 
-const kinds = ["created", "step_started", "step_finished", "planned", "state", "renamed"];
+const kinds = ["created", "step_started", "step_finished", "planned", "state", "renamed", "measuring", "not_measured", "measured"];
 /** Milliseconds until a stream is tried again that the server refused: browsers themselves only come back to one that broke off. */
 const again = 15_000;
 
-const isOver = (event: RunEvent): boolean =>
+const isOver = (event: ExecutionEvent): boolean =>
   event.kind === "state" && ["completed", "failed", "cancelled"].includes(String(event.data.state));
 
 /**
- * Calls `happened` with new events of `run` after number `last`, at most once each `pause` milliseconds, until the run is
- * over or the function that is returned is called.
+ * Calls `happened` with new events of `what`, which is `runs/ID` or `evaluations/ID`, after number `last`, at most once each
+ * `pause` milliseconds, until it is over or the function that is returned is called.
  */
-export function watch(run: string, last: number, happened: (events: RunEvent[]) => void, pause = 500): () => void {
+export function watch(what: string, last: number, happened: (events: ExecutionEvent[]) => void, pause = 500): () => void {
   let source: EventSource | undefined;
-  let waiting: RunEvent[] = [];
+  let waiting: ExecutionEvent[] = [];
   let timer: ReturnType<typeof setTimeout> | undefined;
   let retry: ReturnType<typeof setTimeout> | undefined;
   let over = false;
@@ -32,7 +32,7 @@ export function watch(run: string, last: number, happened: (events: RunEvent[]) 
     if (events.length > 0) happened(events);
   };
   const hear = (message: MessageEvent<string>) => {
-    const event: RunEvent = JSON.parse(message.data);
+    const event: ExecutionEvent = JSON.parse(message.data);
     last = event.number;
     waiting.push(event);
     timer ??= setTimeout(flush, pause);
@@ -47,7 +47,7 @@ export function watch(run: string, last: number, happened: (events: RunEvent[]) 
   };
   const open = () => {
     if (over || source || document.hidden) return;
-    source = new EventSource(`/api/v1/runs/${run}/events?after=${last}`);
+    source = new EventSource(`/api/v1/${what}/events?after=${last}`);
     for (const kind of kinds) source.addEventListener(kind, hear);
     source.addEventListener("error", () => {
       if (source?.readyState !== EventSource.CLOSED) return;

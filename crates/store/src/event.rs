@@ -19,7 +19,8 @@ pub const EVENT_CHANNEL: &str = "lyceum_events";
 pub struct Event {
     /// Its number within the execution, from 1 without gaps: readers resume after the last one they saw.
     pub number: i64,
-    /// What happened: `created`, `step_started`, `step_finished`, `planned`, `state`, `renamed`, `measuring`, `not_measured`.
+    /// What happened: `created`, `step_started`, `step_finished`, `planned`, `state`, `renamed`, `measuring`,
+    /// `not_measured`; of an evaluation, `measured`.
     pub kind: String,
     /// The particulars.
     #[cfg_attr(feature = "schema", schema(value_type = Object))]

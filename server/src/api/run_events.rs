@@ -1,46 +1,15 @@
-//! Events of a run, as they happen.
+//! Events of a run.
 
-use actix_web::{
-    HttpRequest, HttpResponse, Responder as _, get,
-    http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE},
-    web::{self, Bytes},
-};
-use futures::{Stream, StreamExt as _, stream};
+use actix_web::{HttpRequest, HttpResponse, get, web};
 use lyceum_core::id::ExecutionId;
-use lyceum_store::{
-    event::{self, Event},
-    execution::State,
-    list,
+use lyceum_store::list;
+
+use super::{
+    Api,
+    event_stream::{Events, WatchQuery, watch},
+    query::Query,
 };
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
-use tokio::time::{Instant, sleep_until};
-use utoipa::{IntoParams, ToSchema};
-
-use super::{Api, answer::Answer, query::Query};
 use crate::problem::Problem;
-
-/// Events of an answer in JSON, at most.
-const BATCH: i64 = 1000;
-
-/// From where on.
-#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct WatchRunQuery {
-    /// The number of the last event that the caller has; from the first where it is left out.
-    #[schemars(range(min = 0))]
-    #[param(minimum = 0)]
-    after: Option<i64>,
-}
-
-/// Events of a run.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Events {
-    /// In the order of their numbers, a thousand at most.
-    items: Vec<Event>,
-}
 
 /// Watch the events of a run.
 ///
@@ -53,7 +22,7 @@ pub(crate) struct Events {
     params(
         ("id" = Uuid, Path, description = "The run"),
         ("Last-Event-ID" = Option<i64>, Header, description = "The number of the last event that the caller has"),
-        WatchRunQuery,
+        WatchQuery,
     ),
     responses(
         (status = 200, description = "The events", content(
@@ -69,75 +38,8 @@ pub(crate) async fn watch_run(
     request: HttpRequest,
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
-    query: Query<WatchRunQuery>,
+    query: Query<WatchQuery>,
 ) -> Result<HttpResponse, Problem> {
     let run = list::run(api.store.pool(), *id).await?.run;
-    let after = match last_event_id(&request)? {
-        Some(last) => last,
-        None => query.0.after.unwrap_or(0),
-    };
-    let accepts = request
-        .headers()
-        .get(ACCEPT)
-        .and_then(|accept| accept.to_str().ok())
-        .unwrap_or_default();
-    if accepts.contains("application/json") && !accepts.contains("text/event-stream") {
-        let items = event::after(api.store.pool(), *id, after, BATCH).await?;
-        return Ok(Answer::ok(Events { items }).respond_to(&request));
-    }
-    let over = matches!(
-        run.state.parse(),
-        Ok(State::Completed | State::Failed | State::Cancelled)
-    );
-    if over && after >= run.last_event {
-        return Ok(HttpResponse::NoContent().finish());
-    }
-    let events = api.events.watch(*id, after).await?;
-    Ok(HttpResponse::Ok()
-        .insert_header((CONTENT_TYPE, "text/event-stream"))
-        .insert_header((CACHE_CONTROL, "no-store"))
-        // Asks a proxy (nginx) to pass on what comes as it comes.
-        .insert_header(("x-accel-buffering", "no"))
-        .streaming(lines(events, api.settings.keep_alive)))
-}
-
-fn last_event_id(request: &HttpRequest) -> Result<Option<i64>, Problem> {
-    let Some(value) = request.headers().get("last-event-id") else {
-        return Ok(None);
-    };
-    match value.to_str().ok().and_then(|text| text.parse().ok()) {
-        Some(last) if last >= 0 => Ok(Some(last)),
-        _ => Err(Problem::invalid_header(
-            "last-event-id",
-            "the number of an event is valid",
-        )),
-    }
-}
-
-/// The stream as it is sent: events, and a comment where there has been nothing for `keep_alive`.
-fn lines(
-    events: impl Stream<Item = lyceum_store::Result<Arc<Event>>> + 'static,
-    keep_alive: Duration,
-) -> impl Stream<Item = Result<Bytes, Infallible>> {
-    let beginning = stream::iter([Ok(Bytes::from_static(b"retry: 2000\n\n"))]);
-    beginning.chain(stream::unfold(Box::pin(events), move |mut events| async move {
-        let quiet = pin!(sleep_until(Instant::now() + keep_alive));
-        let line = tokio::select! {
-            event = events.next() => match event? {
-                Ok(event) => line(&event),
-                Err(error) => {
-                    // Ending here lets the caller come back to where it was.
-                    tracing::warn!(%error, "a stream of events broke off");
-                    return None;
-                }
-            },
-            () = quiet => Bytes::from_static(b": nothing new\n\n"),
-        };
-        Some((Ok(line), events))
-    }))
-}
-
-fn line(event: &Event) -> Bytes {
-    let data = serde_json::to_string(event).unwrap_or_default();
-    Bytes::from(format!("id: {}\nevent: {}\ndata: {data}\n\n", event.number, event.kind))
+    watch(&request, &api, *id, (&run.state, run.last_event), query.0).await
 }

@@ -42,6 +42,8 @@ async fn schemathesis_finds_no_server_error() {
             "--exclude-operation-id",
             "watch_run",
             "--exclude-operation-id",
+            "watch_evaluation",
+            "--exclude-operation-id",
             "revoke_token",
         ])
         .args(["--suppress-health-check", "all", "--no-color"])

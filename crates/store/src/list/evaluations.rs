@@ -45,6 +45,8 @@ pub struct Evaluation {
     pub updated_at: DateTime<Utc>,
     /// When it ended.
     pub finished_at: Option<DateTime<Utc>>,
+    /// The number of its last event.
+    pub last_event: i64,
 }
 
 /// Which evaluations.
@@ -76,7 +78,7 @@ pub struct EvaluationProgress {
 keyed_by_seq!(Evaluation);
 
 const SELECT: &str = "SELECT e.id, e.seq, v.run_id, v.spec, v.result, e.state, e.error, e.step, e.steps, e.created_at,
-    e.updated_at, e.finished_at FROM executions e JOIN evaluations v ON v.id = e.id WHERE e.kind = 'evaluation'";
+    e.updated_at, e.finished_at, e.last_event FROM executions e JOIN evaluations v ON v.id = e.id WHERE e.kind = 'evaluation'";
 
 /// Evaluations that fit `filter`.
 pub async fn evaluations(db: &PgPool, filter: &EvaluationFilter, window: &Window) -> Result<Page<Evaluation>> {

@@ -45,8 +45,11 @@ pub async fn carry_out(tx: &mut PgConnection, locked: &Locked, plan: &Plan, seco
         .await?;
     }
     if !locked.is_run {
-        records::benchmark::results(tx, state.run, &plan.records.benchmark_results).await?;
+        let results = records::benchmark::results(tx, state.run, &plan.records.benchmark_results).await?;
         records::benchmark::samples(tx, state.run, &plan.records.benchmark_samples).await?;
+        if results > 0 {
+            event::append(tx, state.run, "measured", &serde_json::json!({ "results": results })).await?;
+        }
         if let Some((run, step)) = plan.records.attempts_of {
             records::attempts(tx, Place { run, step }, &plan.records.attempts).await?;
         }

@@ -13,15 +13,17 @@ use crate::{Result, text::storable};
 /// Rows of a statement; Postgres takes at most 65,535 parameters.
 const BATCH: usize = 2000;
 
+/// Returns how many were not written before.
 pub(crate) async fn results(
     tx: &mut PgConnection,
     evaluation: ExecutionId,
     records: &[BenchmarkResultRecord],
-) -> Result<()> {
+) -> Result<u64> {
+    let mut new = 0;
     for record in records {
         let first = record.score.pass_at_k(1);
         let integers = |counts: &[u32]| counts.iter().map(|count| count.cast_signed()).collect::<Vec<i32>>();
-        sqlx::query(
+        let inserted = sqlx::query(
             "INSERT INTO benchmark_results (id, evaluation_id, suite, subject, name, role, run_id, member_id, version_id, step,
                  base_model, dataset_id, protocol, n, rows, samples, correct, base_correct, pass_at_1, standard_error,
                  completion_tokens, seconds)
@@ -56,8 +58,9 @@ pub(crate) async fn results(
         .bind(record.seconds)
         .execute(&mut *tx)
         .await?;
+        new += inserted.rows_affected();
     }
-    Ok(())
+    Ok(new)
 }
 
 pub(crate) async fn samples(

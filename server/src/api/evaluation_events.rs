@@ -1,0 +1,45 @@
+//! Events of an evaluation.
+
+use actix_web::{HttpRequest, HttpResponse, get, web};
+use lyceum_core::id::ExecutionId;
+use lyceum_store::list;
+
+use super::{
+    Api,
+    event_stream::{Events, WatchQuery, watch},
+    query::Query,
+};
+use crate::problem::Problem;
+
+/// Watch the events of an evaluation.
+///
+/// The answer is a stream (server-sent events) that begins with what there is, goes on with what happens and ends when the
+/// evaluation ends. Each event has its number as `id`, its kind as `event` and the whole as JSON in `data`. A browser's
+/// `EventSource` resumes by `Last-Event-ID`, others by `after`. Once there is nothing more to come, the status is 204,
+/// upon which an `EventSource` stays away. A request that accepts `application/json` gets what there is.
+#[utoipa::path(
+    tag = "evaluations",
+    params(
+        ("id" = Uuid, Path, description = "The evaluation"),
+        ("Last-Event-ID" = Option<i64>, Header, description = "The number of the last event that the caller has"),
+        WatchQuery,
+    ),
+    responses(
+        (status = 200, description = "The events", content(
+            (Events = "application/json"),
+            (String = "text/event-stream"),
+        )),
+        (status = 204, description = "The evaluation is over, and the caller has all its events"),
+    ),
+    security(("token" = ["read"]))
+)]
+#[get("/evaluations/{id}/events")]
+pub(crate) async fn watch_evaluation(
+    request: HttpRequest,
+    api: web::Data<Api>,
+    id: web::Path<ExecutionId>,
+    query: Query<WatchQuery>,
+) -> Result<HttpResponse, Problem> {
+    let evaluation = list::evaluation(api.store.pool(), *id).await?;
+    watch(&request, &api, *id, (&evaluation.state, evaluation.last_event), query.0).await
+}
