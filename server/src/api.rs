@@ -6,8 +6,11 @@ mod benchmarks;
 mod dataset_import;
 mod datasets;
 mod document;
+mod evaluation_events;
+mod evaluation_export;
 mod evaluation_results;
 mod evaluations;
+mod event_stream;
 mod experiments;
 mod health;
 mod idempotent;
@@ -54,6 +57,7 @@ use utoipa_actix_web::{scope, service_config::ServiceConfig};
 use crate::{
     access::{FailedLogins, Requirements},
     events::EventHub,
+    pages::Versions,
 };
 
 /// What handlers work with.
@@ -65,6 +69,8 @@ pub(crate) struct Api {
     pub(crate) presets: Presets,
     pub(crate) settings: Settings,
     pub(crate) events: EventHub,
+    /// Pages that browsers follow.
+    pub(crate) versions: std::sync::Arc<Versions>,
     pub(crate) failed_logins: std::sync::Arc<FailedLogins>,
     pub(crate) requirements: std::sync::Arc<Requirements>,
     pub(crate) document: std::sync::Arc<utoipa::openapi::OpenApi>,
@@ -114,9 +120,10 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
             .service(evaluations::list_evaluations)
             .service(evaluations::show_evaluation)
             .service(evaluations::cancel_evaluation)
+            .service(evaluation_events::watch_evaluation)
             .service(evaluation_results::list_evaluation_results)
             .service(evaluation_results::list_samples)
-            .service(evaluation_results::export_evaluation)
+            .service(evaluation_export::export_evaluation)
             .service(evaluation_results::list_run_results)
             .service(run_table::show_table)
             .service(run_table::show_solved)

@@ -11,6 +11,7 @@ mod compare;
 mod config_form;
 mod cross_play;
 mod curves;
+mod delta;
 mod errors;
 mod evaluation;
 mod evaluations;
@@ -55,6 +56,7 @@ mod work_item;
 mod workers;
 
 pub(crate) use assets::show_asset;
+pub(crate) use delta::Versions;
 pub(crate) use errors::show_problems;
 pub(crate) use layout::{Assets, theme_of};
 pub(crate) use suffix::take_suffix;

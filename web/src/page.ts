@@ -1,12 +1,36 @@
 // This page as the server would send it now.
 import { morph } from "./morph";
 
+const parsed = (text: string) => new DOMParser().parseFromString(text, "text/html");
+
 /** The page at `address`; none where it is not to be had, or where somebody logged out meanwhile. */
 export async function pageAt(address: string, headers: Record<string, string> = {}, signal?: AbortSignal): Promise<Document | undefined> {
   const response = await fetch(address, { headers: { accept: "text/html", ...headers }, signal: signal ?? null });
   if (!response.ok || response.redirected) return undefined;
-  return new DOMParser().parseFromString(await response.text(), "text/html");
+  return parsed(await response.text());
 }
+
+/** Lines of the page as it was last sent, and the server's name for it. */
+let last: { tag: string; lines: string[] } | undefined;
+
+/** A piece of a page: lines of the last one (the first, and how many), or new text. */
+type Piece = [number, number] | string;
+
+/** This page as it is now, of which only what differs is sent again: RFC 3229, see `server/src/pages/delta.rs`. */
+export async function newestPage(headers: Record<string, string> = {}): Promise<Document | undefined> {
+  const known = last;
+  const response = await fetch(location.href, {
+    headers: { accept: "text/html", "a-im": "lines", ...(known && { "if-none-match": known.tag }), ...headers },
+  });
+  if (!response.ok || response.redirected) return undefined;
+  const text = response.status === 226 && known ? together(await response.json(), known.lines) : await response.text();
+  const tag = response.headers.get("etag");
+  last = tag ? { tag, lines: text.split("\n") } : undefined;
+  return parsed(text);
+}
+
+const together = (pieces: Piece[], lines: string[]): string =>
+  pieces.map((piece) => (typeof piece === "string" ? piece : lines.slice(piece[0], piece[0] + piece[1]).join("\n"))).join("\n");
 
 /** Makes what is in the element called `id` what `part` is: a piece of a page that stands alone. */
 export function takePart(part: Document, id: string): void {

@@ -89,6 +89,15 @@ scenario("the form says what is wrong beside the field as it is typed, and then 
   await page.waitForFunction(() => document.querySelector("#verdict").textContent === "Valid.", patience);
   assert.match(await text("#difference"), /steps\s*100\s*400/);
   assert.match(await text("#command"), /"overrides":\{"steps":400\}/);
+  const memory = await text("#memory");
+  assert.match(memory, /seedling.*MiB/);
+  const remembered = (expected) => page.waitForFunction(
+    (before, same) => (document.querySelector("#memory").textContent.trim() === before) === same, patience, memory, expected,
+  );
+  await page.select('[data-path="compute.dtype"]', "bf16");
+  await remembered(false);
+  await page.select('[data-path="compute.dtype"]', "fp32");
+  await remembered(true);
   await press("#create");
   run = new URL(page.url()).pathname.split("/").at(-1);
   assert.match(run, /^[0-9a-f-]{36}$/);
@@ -125,6 +134,8 @@ scenario("a view follows the run, and rests while nobody looks", async () => {
   await page.waitForFunction((before) => document.querySelectorAll("#outcomes tbody tr").length >= before + 2, patience, seen.length);
   const now = await rows();
   assert.deepEqual(now, [...now.keys()], "every step has its row, once");
+  const difference = await page.waitForResponse((answer) => answer.status() === 226, patience);
+  assert.match(difference.url(), /arms-race$/, "only what differs is sent");
   assert.equal(await page.$eval("#outcomes details", (details) => details.open), true, "what was opened was closed");
   assert.equal(await page.evaluate(() => window.sameDocument), true, "the page was loaded anew");
   // The chart has the new steps as well as the table.
@@ -233,7 +244,7 @@ scenario("what people say of a run is changed where runs are listed", async () =
   await go("/experiments?name=SEE");
   assert.match(await text("main"), /seeds/);
   await go("/experiments?name=none");
-  assert.match(await text("main"), /No experiment's name begins so/);
+  assert.match(await text("main"), /No experiment fits these filters/);
 });
 
 scenario("from the archive to a problem to an attempt", async () => {
@@ -259,11 +270,10 @@ scenario("a run is measured from its page, down to what was written", async () =
   await press('button[data-action="/api/v1/evaluations"]');
   assert.match(new URL(page.url()).pathname, /^\/evaluations\/[0-9a-f-]{36}$/);
   const evaluation = new URL(page.url()).pathname;
-  const deadline = Date.now() + 120_000;
-  while ((await lab.api("GET", evaluation)).state === "running") {
-    assert.ok(Date.now() < deadline, "the evaluation did not end");
-    await new Promise((resolve) => setTimeout(resolve, 500));
-  }
+  await page.evaluate(() => (window.stayed = true));
+  await page.waitForSelector('#head .state[data-state="completed"]', patience);
+  await page.waitForSelector("#results + .table tbody tr", patience);
+  assert.ok(await page.evaluate(() => window.stayed), "the page follows the evaluation without being loaded anew");
   await go(`${evaluation}?suite=held-out-seedling&subject=0`);
   assert.equal(await text("#samples + form + article h3"), "seedling/0");
   assert.match(await text("main"), /(passed|failed)/);

@@ -133,6 +133,7 @@ impl Server {
             registry: self.registry,
             settings: self.settings,
             events,
+            versions: Arc::default(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod access;
 mod answers;
+mod benchmark_pages;
 mod benchmarks;
 mod commands;
 mod compression;
@@ -13,6 +14,7 @@ mod every_page;
 mod export;
 mod fixtures;
 mod harness;
+mod imports;
 mod lists;
 mod login;
 mod pages;
@@ -20,6 +22,7 @@ mod recipe;
 mod remote;
 mod runs;
 mod schemathesis;
+mod solve_rates;
 mod stored;
 mod sums;
 mod views;

@@ -239,7 +239,7 @@ async function refresh(): Promise<void> {
 const complain = () => say("What is new could not be loaded; the page goes on trying.", true);
 
 if (data.state === "running" || data.state === "paused") {
-  watch(data.run, data.last_event, (events) => {
+  watch(`runs/${data.run}`, data.last_event, (events) => {
     const changes = events.some((event) => event.kind === "state" || event.kind === "renamed");
     const fresh = changes ? refresh() : pageAt(`/runs/${data.run}/now`).then((part) => part && takePart(part, "now"));
     fresh.catch(complain);

@@ -1,17 +1,17 @@
-// Keeps `#view` fresh while somebody looks. Elements of `data-follow` name runs, whose events say when there is something
-// new; `data-every` names the seconds after which to look again where no run tells. The page itself is asked for, its charts
-// only from the step on that they lack, and what differs is put in place.
+// Keeps `#view` fresh while somebody looks. Elements of `data-follow` name runs and evaluations, whose events say when there
+// is something new; `data-every` names the seconds after which to look again where none tells. The page itself is asked for,
+// its charts only from the step on that they lack; only what differs is sent, and put in place.
 import { say } from "../say";
 import { watch } from "../live";
 import { tell } from "../news";
-import { pageAt, take } from "../page";
+import { newestPage, take } from "../page";
 
 /** Streams that a page keeps open: a browser has six connections to a server, for all of its tabs. */
 const streams = 3;
 /** Milliseconds between two looks, however fast steps end. */
 const pause = 2000;
-/** Kinds of events after which a page of a run is another one. */
-const telling = new Set(["step_finished", "state", "renamed"]);
+/** Kinds of events after which a page is another one; each of an evaluation's is told of, since it has few. */
+const telling = new Set(["step_finished", "state", "renamed", "measuring", "not_measured"]);
 
 const view = document.querySelector<HTMLElement>("#view")!;
 const step = () => view.dataset.step;
@@ -24,10 +24,10 @@ let failed = false;
 
 async function newest(): Promise<Document | undefined> {
   const from = step();
-  const page = await pageAt(location.href, from === undefined ? {} : { "lyceum-from-step": from });
+  const page = await newestPage(from === undefined ? {} : { "lyceum-from-step": from });
   // Curves that came or went have no beginning here: then everything is needed.
-  const isWhole = from === undefined || !page || heads(page) === heads(document);
-  return isWhole ? page : pageAt(location.href);
+  const isEnough = from === undefined || !page || heads(page) === heads(document);
+  return isEnough ? page : newestPage();
 }
 
 async function refresh(): Promise<void> {
@@ -61,15 +61,16 @@ const watched = new Map<string, () => void>();
 function follow(): void {
   const named = [view, ...view.querySelectorAll<HTMLElement>("[data-follow]")].filter((one) => one.dataset.follow);
   const wanted = new Map(named.slice(0, streams).map((one) => [one.dataset.follow ?? "", Number(one.dataset.lastEvent)]));
-  for (const [run, stop] of watched) {
-    if (wanted.has(run)) continue;
+  for (const [what, stop] of watched) {
+    if (wanted.has(what)) continue;
     stop();
-    watched.delete(run);
+    watched.delete(what);
   }
-  for (const [run, last] of wanted) {
-    if (watched.has(run)) continue;
-    const stop = watch(run, last, (events) => events.some((event) => telling.has(event.kind)) && void refresh(), pause);
-    watched.set(run, stop);
+  for (const [what, last] of wanted) {
+    if (watched.has(what)) continue;
+    const tells = (kind: string) => what.startsWith("evaluations/") || telling.has(kind);
+    const stop = watch(what, last, (events) => events.some((event) => tells(event.kind)) && void refresh(), pause);
+    watched.set(what, stop);
   }
 }
 

@@ -82,12 +82,15 @@ impl Tree {
             lanes = lanes.max(lane + 1);
             lane_of.insert(member.id, lane);
         }
-        let last = members
+        let now = members
             .iter()
             .flat_map(|member| [Some(member.born_step), member.died_step])
             .flatten()
             .fold(step, i32::max)
             .max(1);
+        // The scale changes but now and then, so that lives that are over stay where they are as a run goes on.
+        let apart = round_below(now / 10);
+        let last = (now + apart - 1) / apart * apart;
         let x = |step: i32| LEFT + f64::from(step) / f64::from(last) * WIDTH;
         let y = |member: &Uuid| TOP + lane_of.get(member).copied().unwrap_or(0) as f64 * LANE + LANE / 2.0;
         let names: HashMap<Uuid, &str> = members.iter().map(|member| (member.id, member.name.as_str())).collect();
@@ -95,7 +98,7 @@ impl Tree {
         let lives = members
             .iter()
             .map(|member| {
-                let (start, end) = (x(member.born_step), x(member.died_step.unwrap_or(last)));
+                let (start, end) = (x(member.born_step), x(member.died_step.unwrap_or(now)));
                 let operator = member.operator.clone().unwrap_or_default();
                 for (place, parent) in member.parents.0.iter().enumerate() {
                     if !lane_of.contains_key(&parent.member_id) {
@@ -122,8 +125,6 @@ impl Tree {
                 }
             })
             .collect();
-        // Every step where there are few, else about ten.
-        let apart = (last / 10).max(1);
         Self {
             width: LEFT + WIDTH + 20.0,
             height: TOP + lanes as f64 * LANE + 8.0,
@@ -138,6 +139,19 @@ impl Tree {
             range: range(members.iter().filter_map(|member| member.metric)).unwrap_or((0.0, 1.0)),
         }
     }
+}
+
+/// The greatest of 1, 2, 5, 10, 20, 50, … that is not over `steps`; 1 where there is none.
+fn round_below(steps: i32) -> i32 {
+    let mut power = 1;
+    while power <= steps / 10 {
+        power *= 10;
+    }
+    [5, 2, 1]
+        .into_iter()
+        .map(|times| times * power)
+        .find(|round| *round <= steps)
+        .unwrap_or(1)
 }
 
 fn title(member: &Relative, names: &HashMap<Uuid, &str>) -> String {
@@ -204,6 +218,20 @@ mod tests {
         assert_eq!(tree.edges[0].from, (tree.lives[2].x, tree.lives[0].y));
         assert_eq!(tree.edges[1].label, None);
         assert_eq!(tree.ticks.len(), 11);
+    }
+
+    #[test]
+    fn lives_that_are_over_stay_where_they_are_as_the_run_goes_on() {
+        assert_eq!(
+            [0, 1, 9, 10, 19, 49, 50, 199, 2000].map(round_below),
+            [1, 1, 5, 10, 10, 20, 50, 100, 2000]
+        );
+        let mut members = vec![member(1, 0, None, &[]), member(2, 0, None, &[])];
+        members[0].died_step = Some(30);
+        let of = |step| Tree::of(&members, step).lives;
+        let (before, after) = (of(101), of(109));
+        assert_eq!((before[0].x, before[0].width), (after[0].x, after[0].width));
+        assert!(before[1].width < after[1].width);
     }
 
     #[test]

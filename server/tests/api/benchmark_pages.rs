@@ -1,0 +1,145 @@
+//! Pages of benchmarks and evaluations.
+
+use lyceum_core::id::ExecutionId;
+use lyceum_store::token::Scope;
+use serde_json::json;
+
+use crate::{
+    benchmarks::{imported, measured},
+    fixtures::filled,
+    harness::TestServer,
+};
+
+#[actix_web::test]
+async fn pages_have_the_table_the_curves_and_every_sample() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let made = filled(&server, 1).await;
+    let browser = writer.clone().with("accept", "text/html");
+    let of_run = format!("/runs/{}/benchmarks", made.run);
+    let empty = browser.get(&of_run).await.expect(200).text();
+    assert!(
+        empty.contains("lyceum benchmark import") && empty.contains("[benchmarks]"),
+        "an empty page says how it is filled: {empty}"
+    );
+    imported(&writer).await;
+    let offered = browser.get(&of_run).await.expect(200).text();
+    assert!(offered.contains("data-action=\"/api/v1/evaluations\""), "{offered}");
+    let reader = server.actor(Scope::Read).await.with("accept", "text/html");
+    let read = reader.get(&of_run).await.expect(200).text();
+    assert!(!read.contains("data-action="), "who may not plan is offered nothing");
+
+    let spec = json!({"type": "benchmark", "suites": ["gsm8k"], "run": made.run, "n": 2, "temperature": 0.8});
+    let evaluation = writer.post("/api/v1/evaluations", &json!({ "spec": spec })).await;
+    let evaluation = evaluation.expect(201).json();
+    let id: ExecutionId = evaluation["id"].as_str().and_then(|id| id.parse().ok()).expect("an id");
+    let line = writer.get("/evaluations.json?type=benchmark").await.expect(200).json();
+    assert_eq!(
+        line["items"][0]["subjects"],
+        json!(["seedling", "teacher-0", "student-0"])
+    );
+    assert_eq!(
+        writer.get("/evaluations.json?type=cross_play").await.expect(200).json()["items"],
+        json!([])
+    );
+    let linked = browser.get(&format!("/runs/{id}")).await.expect(303);
+    assert_eq!(linked.header("location"), format!("/evaluations/{id}"));
+    let running = browser.get(&format!("/evaluations/{id}")).await.expect(200).text();
+    assert!(
+        running.contains("/cancel\"") && running.contains("There are no samples yet"),
+        "{running}"
+    );
+    assert!(
+        running.contains(&format!("data-follow=\"evaluations/{id}\"")),
+        "{running}"
+    );
+    measured(&server, id).await;
+    let events = format!("/api/v1/evaluations/{id}/events");
+    let json = writer.clone().with("accept", "application/json");
+    let events = json.get(&events).await.expect(200).json();
+    let told: Vec<_> = events["items"]
+        .as_array()
+        .expect("events")
+        .iter()
+        .map(|event| &event["kind"])
+        .collect();
+    assert_eq!(told.iter().filter(|kind| **kind == "measured").count(), 1, "{events}");
+
+    let page = writer
+        .get(&format!("/runs/{}/benchmarks.json", made.run))
+        .await
+        .expect(200)
+        .json();
+    assert_eq!((&page["step"], &page["steps"]), (&json!(1), &json!([1])));
+    assert_eq!(page["pass_at_k"][0]["points"][1]["pass_at_k"], 1.0);
+    assert_eq!(page["table"]["best_student"], "student-0");
+    let html = browser
+        .get(&format!("{of_run}?baseline={}", made.run))
+        .await
+        .expect(200)
+        .text();
+    for shown in [
+        "<h2 id=\"table\">pass@1 in per cent, when 1 step was done",
+        "filled: student-0",
+        "population best*",
+        "66.7",
+        "GSM8K: pass@k",
+        "table?format=markdown&#38;baseline=",
+        &format!("/evaluations/{id}?suite=gsm8k&#38;subject=2#samples"),
+    ] {
+        assert!(html.contains(shown), "{shown} is not in {html}");
+    }
+    let beside = "was not measured alike";
+    assert!(!html.contains(beside));
+    sqlx::query("UPDATE benchmark_results SET protocol = protocol || '{\"temperature\": 0.5}' WHERE role = 'base'")
+        .execute(server.store.pool())
+        .await
+        .expect("another protocol");
+    let html = browser.get(&of_run).await.expect(200).text();
+    assert!(
+        html.contains("GSM8K was not measured alike for all: temperature differ"),
+        "{html}"
+    );
+
+    let of = format!("/evaluations/{id}");
+    let html = browser.get(&of).await.expect(200).text();
+    for shown in [
+        "3 of 3",
+        "What is 2?",
+        "\\boxed{2}␀",
+        "passed",
+        ">failed</span>",
+        "lm_eval_samples",
+    ] {
+        assert!(html.contains(shown), "{shown} is not in {html}");
+    }
+    let shown = |query: &str| {
+        let (writer, address) = (writer.clone(), format!("{of}.json?{query}"));
+        async move {
+            writer.get(&address).await.expect(200).json()["items"]
+                .as_array()
+                .map_or(0, Vec::len)
+        }
+    };
+    assert_eq!(shown("").await, 18);
+    assert_eq!(shown("correct=false&subject=2").await, 2);
+    assert_eq!(shown("task=gsm8k%2F1&suite=gsm8k").await, 6);
+    assert_eq!(shown("suite=humaneval").await, 0);
+
+    sqlx::query("UPDATE benchmark_samples SET text = $1, solution = $1, reason = $1, task_id = $1")
+        .bind("</pre><script>alert(1)</script>\u{1b}[2J\u{202e}")
+        .execute(server.store.pool())
+        .await
+        .expect("hostile samples");
+    sqlx::query("UPDATE benchmark_results SET name = '<img src=x>'")
+        .execute(server.store.pool())
+        .await
+        .expect("hostile names");
+    for address in [&of, &of_run] {
+        let html = browser.get(address).await.expect(200).text();
+        for forbidden in ["<script>alert", "<img", "\u{1b}", "\u{202e}", " style="] {
+            assert!(!html.contains(forbidden), "{address} lets {forbidden:?} through");
+        }
+    }
+    server.stop().await;
+}
