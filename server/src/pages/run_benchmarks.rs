@@ -24,7 +24,7 @@ use super::{
     pass_at_k::{self, Curve},
     run_frame::RunFrame,
     score_curves,
-    score_table::{Line, lines},
+    score_table::{self, Line, lines},
     view::View,
 };
 use crate::{
@@ -52,6 +52,7 @@ pub(crate) struct RunBenchmarksQuery {
 /// A suite whose rows were imported, and what asks for an evaluation on it.
 #[derive(Clone, Debug)]
 struct Measurable {
+    name: &'static str,
     title: &'static str,
     rows: i32,
     body: String,
@@ -92,12 +93,26 @@ impl RunBenchmarksPage {
         self.table.suites.iter().map(|name| title(name)).collect()
     }
 
+    fn averages(&self) -> Vec<&'static str> {
+        score_table::averages(&self.table)
+    }
+
+    /// The suite that examples name.
+    fn example(&self) -> &'static str {
+        self.measurable.first().map_or("humaneval", |suite| suite.name)
+    }
+
     fn is_step(&self, step: &i32) -> bool {
         self.asked_step == Some(step.cast_unsigned())
     }
 
     fn is_baseline(&self, run: &Uuid) -> bool {
         self.baseline == Some(*run)
+    }
+
+    /// Whether anything goes on that the page would show.
+    fn is_live(&self) -> bool {
+        self.run.is_open() || self.evaluations.iter().any(EvaluationLine::is_open)
     }
 
     /// Whether the table has members.
@@ -166,6 +181,7 @@ pub(crate) async fn show_run_benchmarks(
         measurable: imported
             .iter()
             .map(|(suite, rows)| Measurable {
+                name: &suite.name,
                 title: &suite.title,
                 rows: *rows,
                 body: plan(&[&suite.name]),

@@ -17,8 +17,32 @@ pub(super) struct Line {
     pub(super) is_summary: bool,
     /// A score a suite.
     pub(super) cells: Vec<Score>,
-    /// Over code, over mathematics, over both.
-    pub(super) averages: [String; 3],
+    /// An average for each of [`averages`].
+    pub(super) averages: Vec<String>,
+}
+
+/// What averages of `table` are over: code, mathematics and both, as far as any row has them.
+pub(super) fn averages(table: &Table) -> Vec<&'static str> {
+    let named = NAMES.into_iter().zip(0..);
+    named
+        .filter(|(_, place)| has(table, *place))
+        .map(|(name, _)| name)
+        .collect()
+}
+
+const NAMES: [&str; 3] = ["Code avg", "Math avg", "Overall"];
+
+fn has(table: &Table, place: usize) -> bool {
+    let rows = table.rows.iter().map(|row| &row.average);
+    let summaries = table
+        .summaries
+        .iter()
+        .flat_map(|summary| [&summary.mean, &summary.worst, &summary.best]);
+    rows.chain(summaries).any(|average| values(average)[place].is_some())
+}
+
+fn values(average: &Average) -> [Option<f64>; 3] {
+    [average.code, average.math, average.overall]
 }
 
 /// A score.
@@ -67,7 +91,7 @@ fn of_subject(table: &Table, row: &TableRow, run: ExecutionId, results: &[Benchm
         role: row.subject.role.name().to_owned(),
         is_summary: false,
         cells: table.suites.iter().map(cell).collect(),
-        averages: averages(&row.average),
+        averages: of_row(table, &row.average),
     }
 }
 
@@ -85,7 +109,7 @@ fn of_summary(table: &Table, summary: &Summary) -> [Line; 3] {
                 address: None,
             })
             .collect(),
-        averages: averages(average),
+        averages: of_row(table, average),
     };
     [
         line("mean ± std", &summary.mean, |spread| {
@@ -96,8 +120,10 @@ fn of_summary(table: &Table, summary: &Summary) -> [Line; 3] {
     ]
 }
 
-fn averages(average: &Average) -> [String; 3] {
-    [average.code, average.math, average.overall].map(|value| value.map(percent).unwrap_or_default())
+fn of_row(table: &Table, average: &Average) -> Vec<String> {
+    let values = values(average).into_iter().zip(0..);
+    let shown = values.filter(|(_, place)| has(table, *place));
+    shown.map(|(value, _)| value.map(percent).unwrap_or_default()).collect()
 }
 
 fn percent(share: f64) -> String {
@@ -147,9 +173,9 @@ mod tests {
             ]
         );
         assert_eq!(
-            lines[1].averages,
-            ["", "", ""],
-            "an average needs every suite of its group"
+            (averages(&table), &lines[1].averages),
+            (Vec::new(), &Vec::new()),
+            "an average needs every suite of its group, and one that nobody has is left out"
         );
     }
 }
