@@ -41,7 +41,7 @@ pub use benchmarks::{
 };
 pub use cross_play::{CrossPlay, CrossPlayFilter, attempted_types, cross_play, problems_to_play};
 pub use evaluations::{Evaluation, EvaluationFilter, EvaluationProgress, evaluation, evaluation_progress, evaluations};
-pub use family::{MemberName, Relative, Wins, children, family, member_names, relative, wins};
+pub use family::{MemberName, Relative, Wins, children, family, lives, living, member_names, relative, wins};
 pub(crate) use filter::{and, prefix};
 pub use learnability::{Candidate, SolveBand, candidates, solve_bands};
 pub use lineage::{Birth, Parent, births};

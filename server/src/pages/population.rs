@@ -78,8 +78,8 @@ struct PopulationPage {
     lcb_k: f64,
     #[serde(skip)]
     alive_only: bool,
-    living: usize,
-    died: usize,
+    living: i64,
+    died: i64,
     leaderboards: Vec<Leaderboard>,
 }
 
@@ -94,12 +94,12 @@ pub(crate) async fn show_population(
     let db = api.store.pool();
     let alive_only = filters.0.alive != Some(false);
     let run = RunFrame::load(db, *id, Tab::Population).await?;
-    let members = list::family(db, *id, None, MEMBERS).await?;
-    let shown: Vec<MemberId> = members
-        .iter()
-        .filter(|member| !alive_only || member.died_step.is_none())
-        .map(|member| MemberId(member.id))
-        .collect();
+    let members = match alive_only {
+        true => list::living(db, *id, MEMBERS).await?,
+        false => list::family(db, *id, None, MEMBERS).await?,
+    };
+    let (living, died) = list::lives(db, *id).await?;
+    let shown: Vec<MemberId> = members.iter().map(|member| MemberId(member.id)).collect();
     let history = list::rating_history(
         db,
         *id,
@@ -120,15 +120,13 @@ pub(crate) async fn show_population(
         step: run.run().step,
     };
     let members = &known.members;
-    let leaderboards = roles(members)
-        .into_iter()
-        .map(|role| known.leaderboard(role, alive_only));
+    let leaderboards = roles(members).into_iter().map(|role| known.leaderboard(role));
     view.show(&PopulationPage {
         layout: view.layout(format!("Population · {}", run.run().name), Section::Runs),
         lcb_k: known.lcb_k,
         alive_only,
-        living: members.iter().filter(|member| member.died_step.is_none()).count(),
-        died: members.iter().filter(|member| member.died_step.is_some()).count(),
+        living,
+        died,
         leaderboards: leaderboards.collect(),
         run,
     })
@@ -177,7 +175,7 @@ struct Known {
 }
 
 impl Known {
-    fn leaderboard(&self, role: String, alive_only: bool) -> Leaderboard {
+    fn leaderboard(&self, role: String) -> Leaderboard {
         let mut curves: HashMap<Uuid, Vec<f64>> = HashMap::new();
         for point in self.history.iter().filter(|point| point.role == role) {
             curves.entry(point.member_id).or_default().push(point.mu);
@@ -188,8 +186,7 @@ impl Known {
                 .get(id)
                 .map_or_else(String::new, |curve| sparkline::points(curve, ends))
         };
-        let plays = |member: &&Relative| member.roles.contains(&role) && (!alive_only || member.died_step.is_none());
-        let playing = self.members.iter().filter(plays);
+        let playing = self.members.iter().filter(|member| member.roles.contains(&role));
         let mut places: Vec<Place> = playing
             .map(|member| self.place(member, &role, drawn(&member.id)))
             .collect();

@@ -60,6 +60,22 @@ async fn views_read_what_was_written() {
     let family = list::family(db, run, Some(0), 10).await.expect("a family");
     assert_eq!(family.len(), 2);
     assert_eq!((family[0].metric, family[1].metric), (Some(0.25), None));
+    sqlx::query("UPDATE members SET died_step = 0, cause_of_death = 'culled' WHERE id = $1")
+        .bind(made.teacher.0)
+        .execute(db)
+        .await
+        .expect("a death");
+    assert_eq!(list::lives(db, run).await.expect("lives"), (1, 1));
+    let living = list::living(db, run, 10).await.expect("who lives");
+    assert_eq!(
+        living.iter().map(|member| member.id).collect::<Vec<_>>(),
+        [made.student.0]
+    );
+    sqlx::query("UPDATE members SET died_step = NULL, cause_of_death = NULL WHERE id = $1")
+        .bind(made.teacher.0)
+        .execute(db)
+        .await
+        .expect("a life");
     let wins = list::wins(db, run).await.expect("wins");
     let won = |id| {
         wins.iter()

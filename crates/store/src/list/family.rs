@@ -84,6 +84,21 @@ pub async fn wins(db: &PgPool, run: ExecutionId) -> Result<Vec<Wins>> {
     .await?)
 }
 
+/// How many members of `run` live, and how many died.
+pub async fn lives(db: &PgPool, run: ExecutionId) -> Result<(i64, i64)> {
+    Ok(sqlx::query_as(
+        "SELECT count(*) FILTER (WHERE died_step IS NULL), count(died_step) FROM members WHERE run_id = $1",
+    )
+    .bind(run.0)
+    .fetch_one(db)
+    .await?)
+}
+
+/// Members of `run` that live, in the order of their births, at most `limit`.
+pub async fn living(db: &PgPool, run: ExecutionId, limit: u32) -> Result<Vec<Relative>> {
+    relatives(db, run, Of::Living, None, limit).await
+}
+
 /// Members of `run` in the order of their births, at most `limit`, each with the newest value of its `metric`th metric
 /// (from 0).
 pub async fn family(db: &PgPool, run: ExecutionId, metric: Option<usize>, limit: u32) -> Result<Vec<Relative>> {
@@ -103,6 +118,7 @@ pub async fn children(db: &PgPool, run: ExecutionId, member: MemberId, limit: u3
 /// Which members.
 enum Of {
     All,
+    Living,
     Member(MemberId),
     Parent(MemberId),
 }
@@ -132,6 +148,9 @@ async fn relatives(db: &PgPool, run: ExecutionId, of: Of, metric: Option<usize>,
     query.push_bind(run.0);
     match of {
         Of::All => {}
+        Of::Living => {
+            query.push(" AND m.died_step IS NULL");
+        }
         Of::Member(member) => {
             query.push(" AND m.id = ").push_bind(member.0);
         }
