@@ -26,7 +26,7 @@ use crate::{
 /// Which attempts.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct AttemptsQuery {
+pub(crate) struct AttemptsFilter {
     teacher: Option<Uuid>,
     student: Option<Uuid>,
     problem: Option<Uuid>,
@@ -50,7 +50,7 @@ struct AttemptsPage {
     items: Vec<Attempt>,
     next: Option<String>,
     #[serde(skip)]
-    asked: AttemptsQuery,
+    asked: AttemptsFilter,
     #[serde(skip)]
     names: HashMap<Uuid, String>,
     #[serde(skip)]
@@ -75,7 +75,7 @@ pub(crate) async fn show_attempts(
     view: View,
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
-    filters: Filters<AttemptsQuery>,
+    filters: Filters<AttemptsFilter>,
 ) -> Result<HttpResponse, Problem> {
     let asked = filters.0;
     let listing = Listing::new("attempts", None, asked.cursor.as_deref(), asked.order)?;

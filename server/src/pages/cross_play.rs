@@ -47,7 +47,7 @@ pub(crate) enum MatrixOrder {
 /// Which attempts.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct CrossPlayQuery {
+pub(crate) struct MatrixFilter {
     /// At problems of this type.
     #[serde(rename = "type")]
     problem_type: Option<String>,
@@ -124,7 +124,7 @@ pub(crate) async fn show_cross_play(
     view: View,
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
-    filters: Filters<CrossPlayQuery>,
+    filters: Filters<MatrixFilter>,
 ) -> Result<HttpResponse, Problem> {
     let db = api.store.pool();
     let asked = filters.0;
@@ -230,7 +230,7 @@ fn solves_of(pair: &CrossPlay) -> ((Uuid, Uuid), Solves) {
 
 struct Query<'a> {
     run: ExecutionId,
-    asked: &'a CrossPlayQuery,
+    asked: &'a MatrixFilter,
 }
 
 impl Query<'_> {

@@ -37,7 +37,7 @@ const SAMPLES: u32 = 20;
 /// Which samples.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct EvaluationQuery {
+pub(crate) struct SamplesFilter {
     /// On this suite.
     #[schemars(length(max = 200))]
     suite: Option<String>,
@@ -74,7 +74,7 @@ struct EvaluationPage {
     items: Vec<SampleLine>,
     next: Option<String>,
     #[serde(skip)]
-    asked: EvaluationQuery,
+    asked: SamplesFilter,
     #[serde(skip)]
     more_results: bool,
     #[serde(skip)]
@@ -170,7 +170,7 @@ pub(crate) async fn show_one_evaluation(
     view: View,
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
-    filters: Filters<EvaluationQuery>,
+    filters: Filters<SamplesFilter>,
 ) -> Result<HttpResponse, Problem> {
     let asked = filters.0;
     let db = api.store.pool();

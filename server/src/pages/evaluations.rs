@@ -72,7 +72,7 @@ impl EvaluationType {
 /// Which evaluations.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct EvaluationsQuery {
+pub(crate) struct EvaluationsFilter {
     run: Option<Uuid>,
     state: Option<RunState>,
     #[serde(rename = "type")]
@@ -180,7 +180,7 @@ struct EvaluationsPage {
     items: Vec<EvaluationLine>,
     next: Option<String>,
     #[serde(skip)]
-    asked: EvaluationsQuery,
+    asked: EvaluationsFilter,
     #[serde(skip)]
     next_page: Option<String>,
     #[serde(skip)]
@@ -209,7 +209,7 @@ impl EvaluationsPage {
 pub(crate) async fn show_evaluations(
     view: View,
     api: web::Data<Api>,
-    filters: Filters<EvaluationsQuery>,
+    filters: Filters<EvaluationsFilter>,
 ) -> Result<HttpResponse, Problem> {
     let asked = filters.0;
     let db = api.store.pool();

@@ -19,7 +19,7 @@ use crate::{
 /// Which experiments.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ExperimentsQuery {
+pub(crate) struct ExperimentsFilter {
     name: Option<String>,
     tag: Option<String>,
     cursor: Option<String>,
@@ -63,7 +63,7 @@ impl ExperimentsPage {
 pub(crate) async fn show_experiments(
     view: View,
     api: web::Data<Api>,
-    filters: Filters<ExperimentsQuery>,
+    filters: Filters<ExperimentsFilter>,
 ) -> Result<HttpResponse, Problem> {
     let asked = filters.0;
     let listing = Listing::new("experiments", None, asked.cursor.as_deref(), asked.order)?;

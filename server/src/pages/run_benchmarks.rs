@@ -41,7 +41,7 @@ const BASELINES: u32 = 100;
 /// Which table.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct RunBenchmarksQuery {
+pub(crate) struct TableFilter {
     /// The members when this many steps were done; the newest that were measured where it is left out.
     #[schemars(range(max = 2_147_483_647))]
     step: Option<u32>,
@@ -135,7 +135,7 @@ pub(crate) async fn show_run_benchmarks(
     view: View,
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
-    filters: Filters<RunBenchmarksQuery>,
+    filters: Filters<TableFilter>,
 ) -> Result<HttpResponse, Problem> {
     let db = api.store.pool();
     let asked = filters.0;
