@@ -39,6 +39,8 @@ export class Metrics {
 
   /** Takes in `rows`, whose values are those of `names`. */
   add(names: string[], rows: MetricRow[]): void {
+    // A chart that is drawn late gets the beginning of its members' curves after steps that have ended meanwhile.
+    const late = new Map<Point[], Set<number>>();
     for (const row of rows) {
       const member = row.member_id ?? whole;
       if (member === whole) this.last = Math.max(this.last, row.step + row.width - 1);
@@ -47,9 +49,16 @@ export class Metrics {
         if (value === null && member !== whole) return;
         const points = this.of(name, member);
         const before = points.at(-1);
-        if (!before || before[0] < row.step) points.push([row.step, value]);
+        if (before && before[0] >= row.step) {
+          const known = late.get(points) ?? new Set(points.map(([step]) => step));
+          late.set(points, known);
+          if (known.has(row.step)) return;
+          known.add(row.step);
+        }
+        points.push([row.step, value]);
       });
     }
+    for (const points of late.keys()) points.sort(([one], [other]) => one - other);
   }
 
   /** The curve of `name` of one member, or of the run. */

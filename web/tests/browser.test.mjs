@@ -124,6 +124,20 @@ scenario("curves move without a reload", async () => {
   assert.equal(await page.evaluate(() => window.sameDocument), true, "the page was loaded anew");
 });
 
+scenario("a chart that is reached after steps have ended has its members' curves from the beginning", async () => {
+  await go(`/runs/${run}`);
+  const step = () => text("#step").then(Number);
+  const seen = await step();
+  await page.waitForFunction((before) => Number(document.querySelector("#step").textContent) >= before + 2, patience, seen);
+  await page.$eval('[data-chart="entropy"]', (figure) => figure.scrollIntoView());
+  await page.waitForSelector('[data-chart="entropy"] [data-drawn]', patience);
+  await page.waitForNetworkIdle({ idleTime: 250, concurrency: 2 });
+  const [, first] = await savedRows('[data-chart="entropy"]');
+  const [at, ...values] = first.split(",");
+  assert.equal(at, "0", first);
+  assert.ok(values.filter((value) => value !== "").length >= 4, `members have no beginning: ${first}`);
+});
+
 scenario("a view follows the run, and rests while nobody looks", async () => {
   await go(`/runs/${run}/arms-race`);
   await page.evaluate(() => (window.sameDocument = true));
