@@ -6,62 +6,78 @@
 #[must_use]
 pub fn last_boxed(text: &str) -> Option<&str> {
     let mut found = None;
-    let mut from = 0;
-    while let Some((start, body)) = next_box(text, from) {
-        match contents(&text[body..]) {
-            Some(inside) => {
-                found = Some(inside.trim());
-                let begin = inside.as_ptr() as usize - text.as_ptr() as usize;
-                from = begin + inside.len();
+    let mut depth = 0_usize;
+    // Open boxes: the depth inside, and where the contents begin.
+    let mut open: Vec<(usize, usize)> = Vec::new();
+    let mut opener = None;
+    let mut is_escaped = false;
+    // Up to here commands belong to a token that was taken.
+    let mut taken = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        if byte == b'\\' && at >= taken {
+            match boxed(text, at) {
+                Some(Boxed::Brace(brace)) => opener = Some(brace),
+                Some(Boxed::Token(start, end)) => {
+                    found = Some(&text[start..end]);
+                    taken = end;
+                }
+                None => {}
             }
-            None => from = start + 1,
+        }
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = true,
+            b'{' => {
+                depth += 1;
+                if opener == Some(at) {
+                    open.push((depth, at + 1));
+                }
+            }
+            b'}' => {
+                // The box that closes last is either the last one, or the one around it.
+                if let Some((_, start)) = open.pop_if(|(inside, _)| *inside == depth) {
+                    found = Some(text[start..at].trim());
+                }
+                depth = depth.saturating_sub(1);
+            }
+            _ => {}
         }
     }
     found
 }
 
-/// Where the next box starts at or after a position, and where its command ends.
-fn next_box(text: &str, from: usize) -> Option<(usize, usize)> {
-    ["\\boxed", "\\fbox"]
-        .iter()
-        .filter_map(|command| {
-            text[from..]
-                .find(command)
-                .map(|at| (from + at, from + at + command.len()))
-        })
-        .min()
+/// What a box has its contents in.
+enum Boxed {
+    /// Braces, of which the first stands here.
+    Brace(usize),
+    /// No braces: a token from here to there.
+    Token(usize, usize),
 }
 
-/// What is in the braces that a text starts with, or its first token.
-fn contents(text: &str) -> Option<&str> {
-    let trimmed = text.trim_start();
-    let Some(inside) = trimmed.strip_prefix('{') else {
-        // `\boxedtext` is another command.
-        let token = trimmed.split([' ', '\n', '$', ',']).next()?;
-        return (trimmed.len() < text.len() && !token.is_empty()).then_some(token);
-    };
-    let mut depth = 1_u32;
-    let mut is_escaped = false;
-    for (at, byte) in inside.bytes().enumerate() {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' => is_escaped = true,
-            b'{' => depth += 1,
-            b'}' => {
-                depth -= 1;
-                if depth == 0 {
-                    return Some(&inside[..at]);
-                }
-            }
-            _ => {}
-        }
+/// The box whose command stands at a place.
+fn boxed(text: &str, at: usize) -> Option<Boxed> {
+    let rest = &text[at..];
+    let after = rest.strip_prefix("\\boxed").or_else(|| rest.strip_prefix("\\fbox"))?;
+    let inside = after.trim_start();
+    let start = text.len() - inside.len();
+    if inside.starts_with('{') {
+        return Some(Boxed::Brace(start));
     }
-    None
+    // `\boxedtext` is another command.
+    if inside.len() == after.len() {
+        return None;
+    }
+    let token = inside
+        .split([' ', '\n', '$', ','])
+        .next()
+        .filter(|token| !token.is_empty())?;
+    Some(Boxed::Token(start, start + token.len()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::last_boxed;
+    use proptest::prelude::*;
 
     #[test]
     fn the_last_complete_box_counts() {
@@ -79,5 +95,71 @@ mod tests {
         assert_eq!(last_boxed("nothing"), None);
         assert_eq!(last_boxed("\\boxed"), None);
         assert_eq!(last_boxed("é\\boxed{é}é"), Some("é"));
+    }
+
+    /// The rule as it reads: after a complete box the search goes on behind it, after an open one inside it.
+    fn by_the_rule(text: &str) -> Option<&str> {
+        let mut found = None;
+        let mut from = 0;
+        while let Some(at) = ["\\boxed", "\\fbox"]
+            .iter()
+            .filter_map(|command| {
+                text[from..]
+                    .find(command)
+                    .map(|at| (from + at, from + at + command.len()))
+            })
+            .min()
+        {
+            from = match contents(&text[at.1..]) {
+                Some(inside) => {
+                    found = Some(inside.trim());
+                    inside.as_ptr() as usize - text.as_ptr() as usize + inside.len()
+                }
+                None => at.0 + 1,
+            };
+        }
+        found
+    }
+
+    fn contents(text: &str) -> Option<&str> {
+        let trimmed = text.trim_start();
+        let Some(inside) = trimmed.strip_prefix('{') else {
+            let token = trimmed.split([' ', '\n', '$', ',']).next()?;
+            return (trimmed.len() < text.len() && !token.is_empty()).then_some(token);
+        };
+        let (mut depth, mut is_escaped) = (1, false);
+        for (at, byte) in inside.bytes().enumerate() {
+            match byte {
+                _ if is_escaped => is_escaped = false,
+                b'\\' => is_escaped = true,
+                b'{' => depth += 1,
+                b'}' => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 {
+                return Some(&inside[..at]);
+            }
+        }
+        None
+    }
+
+    proptest! {
+        #[test]
+        fn every_text_is_read_by_the_rule(text in r"(\\boxed|\\fbox|\\|\{|\}| |\$|,|x|é|\n){0,24}") {
+            prop_assert_eq!(last_boxed(&text), by_the_rule(&text));
+        }
+    }
+
+    #[test]
+    fn a_text_of_boxes_alone_is_read_once() {
+        // By the rule as it reads, each of these would take hours.
+        for (part, found) in [
+            (r"\boxed{", None),
+            (r"\boxed{1} ", Some("1")),
+            (r"\boxed ", Some(r"\boxed")),
+            (r"\boxedx", None),
+        ] {
+            assert_eq!(last_boxed(&part.repeat(400_000)), found, "{part}");
+        }
     }
 }
