@@ -15,9 +15,9 @@ impl Parser<'_> {
     /// Whether a string with one of the prefixes starts here.
     pub(super) fn at_string(&self) -> bool {
         let rest = self.cursor.rest();
-        let prefix = rest.find(['"', '\'']).map_or("", |at| &rest[..at]);
-        let quoted = rest[prefix.len()..].starts_with(['"', '\'']);
-        quoted && ["", "r", "b", "u", "br", "rb"].contains(&prefix.to_ascii_lowercase().as_str())
+        // The longest prefix has two letters; a look further would make a list of anything but strings cost its square.
+        let quote = rest.bytes().take(3).position(|byte| matches!(byte, b'"' | b'\''));
+        quote.is_some_and(|at| ["", "r", "b", "u", "br", "rb"].contains(&rest[..at].to_ascii_lowercase().as_str()))
     }
 
     /// One or more strings side by side.
@@ -163,5 +163,36 @@ fn put(prefix: Prefix, code_point: u32, text: &mut PyStr, bytes: &mut Vec<u8>) -
         true
     } else {
         text.push(code_point)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::literal::parse_literal;
+    use crate::value::Value;
+
+    #[test]
+    fn a_long_list_of_anything_but_strings_is_read_once() {
+        // Were each element looked through for a quote up to the end of the text, this would take the better part of an hour.
+        let text = format!("[{}]", "None,".repeat(800_000));
+        assert!(matches!(parse_literal(&text), Ok(Value::List(items)) if items.len() == 800_000));
+    }
+
+    #[test]
+    fn every_prefix_is_known_and_no_other_word() {
+        for (text, is_string) in [
+            ("'a'", true),
+            ("r'a'", true),
+            ("Rb'a'", true),
+            ("bR\"a\"", true),
+            ("u'a'", true),
+            ("f'a'", false),
+            ("ub'a'", false),
+            ("rrb'a'", false),
+            ("é'a'", false),
+            ("a", false),
+        ] {
+            assert_eq!(parse_literal(text).is_ok(), is_string, "{text}");
+        }
     }
 }
