@@ -1,0 +1,14 @@
+//! What was measured of a step.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::MemberId;
+
+/// Metrics of a step, of one member or of the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MetricRecord {
+    /// The member; none for the run.
+    pub member: Option<MemberId>,
+    /// Values in the order of [`Recipe::metrics`](crate::recipe::Recipe::metrics); NaN where there is none.
+    pub values: Vec<f64>,
+}
