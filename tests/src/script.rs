@@ -9,7 +9,6 @@ use lyceum_core::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 
 /// Words that [`crate::handlers::Scripted`] obeys: `ok`, `wait MILLIS`, `block MILLIS`, `panic`, `abort`, `refuse`,
 /// `stumble` (fails once for another try), `need MODEL`.
@@ -37,25 +36,12 @@ impl Recipe for Script {
         schema_of::<Parameters>()
     }
 
-    fn metrics(&self) -> &'static [&'static str] {
-        &[]
-    }
-
     fn resolve(&self, config: RunConfig) -> Result<RunConfig, Faults> {
         Ok(config)
     }
 
     fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError> {
-        Ok(RunState {
-            run,
-            config: Arc::new(config.clone()),
-            step: 0,
-            stage: String::new(),
-            completed: false,
-            artifacts: Vec::new(),
-            memory_version: 1,
-            memory: serde_json::Value::Null,
-        })
+        RunState::first(run, config, &())
     }
 
     fn plan(&self, run: &RunState, step: &StepView) -> Result<Plan, PlanError> {

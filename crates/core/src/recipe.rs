@@ -43,12 +43,17 @@ pub trait Recipe: Send + Sync {
     /// One sentence for lists and forms.
     fn summary(&self) -> &'static str;
 
-    /// JSON Schema of the config's `parameters`, defaults and docs inside it.
-    fn parameters_schema(&self) -> serde_json::Value;
+    /// JSON Schema of the config's `parameters`, defaults and docs inside it. A planner whose parameters nobody writes by hand
+    /// leaves them open, and checks them in [`Recipe::resolve`].
+    fn parameters_schema(&self) -> serde_json::Value {
+        serde_json::json!({ "type": "object" })
+    }
 
-    /// The metrics that the recipe records, in the order in which a [`MetricRecord`] gives their values.
+    /// The metrics that the recipe records, in the order in which a [`MetricRecord`] gives their values; none by default.
     /// Stored with every run, so that a later release may reorder them.
-    fn metrics(&self) -> &'static [&'static str];
+    fn metrics(&self) -> &'static [&'static str] {
+        &[]
+    }
 
     /// Checks what the schema cannot say and writes every default of `parameters` out.
     ///

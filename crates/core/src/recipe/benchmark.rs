@@ -28,14 +28,6 @@ impl Recipe for BenchmarkEvaluation {
         "Measures frozen versions on benchmarks."
     }
 
-    fn parameters_schema(&self) -> serde_json::Value {
-        serde_json::json!({ "type": "object" })
-    }
-
-    fn metrics(&self) -> &'static [&'static str] {
-        &[]
-    }
-
     fn resolve(&self, mut config: RunConfig) -> Result<RunConfig, Faults> {
         let parameters = BenchmarkParameters::read(&config.parameters)?;
         config.steps = parameters.suites.len() as u32;
@@ -44,25 +36,12 @@ impl Recipe for BenchmarkEvaluation {
 
     fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError> {
         let parameters = BenchmarkParameters::of(config)?;
-        let adapters = parameters.subjects.iter().filter_map(|subject| subject.adapter);
-        let mut artifacts: Vec<_> = adapters.map(|adapter| adapter.artifact).collect();
-        artifacts.sort();
-        artifacts.dedup();
+        let first = parameters.suites.first();
         Ok(RunState {
-            run,
-            config: std::sync::Arc::new(config.clone()),
-            step: 0,
-            stage: parameters
-                .suites
-                .first()
-                .map(|slice| slice.suite.clone())
-                .unwrap_or_default(),
-            completed: false,
-            // Weights that are measured stay for as long as the evaluation does.
-            artifacts,
-            memory_version: 1,
-            memory: serde_json::to_value(Vec::<Scored>::new())?,
-        })
+            stage: first.map(|slice| slice.suite.clone()).unwrap_or_default(),
+            ..RunState::first(run, config, &Vec::<Scored>::new())?
+        }
+        .holding(parameters.subjects.iter().filter_map(|subject| subject.adapter)))
     }
 
     fn plan(&self, run: &RunState, view: &StepView) -> Result<Plan, PlanError> {

@@ -11,8 +11,6 @@ mod tests;
 
 pub use parameters::{Contestant, CrossPlayCell, CrossPlayParameters};
 
-use std::sync::Arc;
-
 use self::exams::Exams;
 use super::{Plan, PlanError, Recipe, RunState, StepView};
 use crate::{config::RunConfig, fault::Faults, id::ExecutionId};
@@ -30,14 +28,6 @@ impl Recipe for CrossPlayEvaluation {
         "Lets students attempt problems of teachers that they have not met."
     }
 
-    fn parameters_schema(&self) -> serde_json::Value {
-        serde_json::json!({ "type": "object" })
-    }
-
-    fn metrics(&self) -> &'static [&'static str] {
-        &[]
-    }
-
     fn resolve(&self, mut config: RunConfig) -> Result<RunConfig, Faults> {
         CrossPlayParameters::read(&config)?;
         config.steps = 1;
@@ -46,24 +36,8 @@ impl Recipe for CrossPlayEvaluation {
 
     fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError> {
         let parameters = CrossPlayParameters::of(config)?;
-        let mut artifacts: Vec<_> = parameters
-            .students
-            .iter()
-            .map(|student| student.adapter.artifact)
-            .collect();
-        artifacts.sort();
-        artifacts.dedup();
-        Ok(RunState {
-            run,
-            config: Arc::new(config.clone()),
-            step: 0,
-            stage: String::new(),
-            completed: false,
-            // Weights that play stay for as long as the evaluation does.
-            artifacts,
-            memory_version: 1,
-            memory: serde_json::Value::Null,
-        })
+        let students = parameters.students.iter().map(|student| student.adapter);
+        Ok(RunState::first(run, config, &())?.holding(students))
     }
 
     fn plan(&self, run: &RunState, view: &StepView) -> Result<Plan, PlanError> {

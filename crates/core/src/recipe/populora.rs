@@ -18,8 +18,6 @@ mod tests;
 
 pub use parameters::Parameters;
 
-use std::sync::Arc;
-
 use self::{memory::Memory, play::Turn};
 use super::{Plan, PlanError, Recipe, RunState, StepView, selfplay::metric_names};
 use crate::{
@@ -54,16 +52,7 @@ impl Recipe for Populora {
     }
 
     fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError> {
-        Ok(RunState {
-            run,
-            config: Arc::new(config.clone()),
-            step: 0,
-            stage: String::new(),
-            completed: false,
-            artifacts: Vec::new(),
-            memory_version: 1,
-            memory: serde_json::to_value(Memory::new(config))?,
-        })
+        RunState::first(run, config, &Memory::new(config))
     }
 
     fn plan(&self, run: &RunState, step: &StepView) -> Result<Plan, PlanError> {

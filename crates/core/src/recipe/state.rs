@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 use super::PlanError;
-use crate::{artifact::Digest, config::RunConfig, id::ExecutionId};
+use crate::{artifact::Digest, config::RunConfig, id::ExecutionId, work::AdapterRef};
 
 /// The small, versioned memory of a run: what a step starts from. It is stored at the start of every step, so a run
 /// resumes after any crash and can be forked at any step.
@@ -33,6 +33,32 @@ pub struct RunState {
 }
 
 impl RunState {
+    /// The state before step 0 of an execution that remembers `memory`.
+    ///
+    /// # Errors
+    /// When the memory cannot be written as JSON.
+    pub fn first<T: Serialize>(run: ExecutionId, config: &RunConfig, memory: &T) -> Result<Self, PlanError> {
+        Ok(Self {
+            run,
+            config: Arc::new(config.clone()),
+            step: 0,
+            stage: String::new(),
+            completed: false,
+            artifacts: Vec::new(),
+            memory_version: 1,
+            memory: serde_json::to_value(memory)?,
+        })
+    }
+
+    /// The same, keeping the weights of `adapters` for as long as the execution is.
+    pub fn holding(mut self, adapters: impl IntoIterator<Item = AdapterRef>) -> Self {
+        self.artifacts
+            .extend(adapters.into_iter().map(|adapter| adapter.artifact));
+        self.artifacts.sort();
+        self.artifacts.dedup();
+        self
+    }
+
     /// The recipe's memory, read as its type.
     pub fn memory<T: serde::de::DeserializeOwned>(&self) -> Result<T, PlanError> {
         Ok(T::deserialize(&self.memory)?)
