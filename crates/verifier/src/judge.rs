@@ -15,6 +15,14 @@ use crate::sandbox::SandboxError;
 use crate::slot::Slot;
 use crate::value::Comparison;
 
+/// A task that the sandbox, and not what ran in it, failed on. It carries the verdict for those who must have one: against
+/// the asker, since nothing speaks for them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unjudged(pub Box<Verdict>);
+
+/// The verdict on a task, or that there is none.
+pub(crate) type Judgement = Result<Verdict, Unjudged>;
+
 /// What judging one task may use.
 pub(crate) struct Bench<'a> {
     pub(crate) slot: &'a mut Slot,
@@ -23,14 +31,15 @@ pub(crate) struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// Judges a task. A failure of the sandbox itself is tried once more with new zygotes.
-    pub(crate) fn judge(&mut self, task: &Task) -> Verdict {
+    /// Judges a task. A failure of the sandbox itself is tried once more with new zygotes; then it is told as such.
+    pub(crate) fn judge(&mut self, task: &Task) -> Judgement {
         let start = Instant::now();
         let mut result = self.verdict(task);
         if result.is_err() {
             self.slot.reset();
             result = self.verdict(task);
         }
+        let is_judged = result.is_ok();
         let mut verdict = result.unwrap_or_else(|error| {
             self.slot.reset();
             refused(
@@ -40,7 +49,11 @@ impl Bench<'_> {
         });
         verdict.id = Some(task.id.clone());
         verdict.millis = (start.elapsed().as_secs_f64() * 1e6).round() / 1e3;
-        verdict
+        if is_judged {
+            Ok(verdict)
+        } else {
+            Err(Unjudged(Box::new(verdict)))
+        }
     }
 
     fn verdict(&mut self, task: &Task) -> Result<Verdict, SandboxError> {
@@ -73,5 +86,48 @@ fn incorrect(failed: Failed) -> Verdict {
     Verdict {
         correct: Some(false),
         ..Verdict::bare(None, failed.status, failed.reason)
+    }
+}
+
+#[cfg(test)]
+mod unjudged {
+    use super::*;
+    use crate::sandbox::{Interpreter, Limits, Namespaces};
+    use lyceum_core::verify::Solution;
+
+    #[test]
+    fn a_sandbox_that_does_not_start_is_told_from_a_wrong_answer() {
+        let interpreter = Interpreter {
+            executable: "/no/such/python3".into(),
+            base_prefix: "/no/such".into(),
+            version: "3.11.2".to_owned(),
+            standard_library: "/no/such/lib".into(),
+            packages: Vec::new(),
+        };
+        let mut bench = Bench {
+            slot: &mut Slot::new(interpreter, Namespaces::Never, Limits::default()),
+            gold: &GoldCache::default(),
+            comparison: Comparison::Python,
+        };
+        let solution = |answer: &str| Task {
+            id: "a".to_owned(),
+            check: Solution::Output {
+                program: "def f(a):\n    return a".to_owned(),
+                input: "1".to_owned(),
+                answer: answer.to_owned(),
+            }
+            .into(),
+        };
+        let Err(Unjudged(verdict)) = bench.judge(&solution("1")) else {
+            panic!("nothing can have been run");
+        };
+        assert_eq!((verdict.id.as_deref(), verdict.correct), (Some("a"), Some(false)));
+        assert!(
+            verdict.reason.starts_with("the sandbox failed twice: "),
+            "{}",
+            verdict.reason
+        );
+        let malformed = bench.judge(&solution("an answer")).unwrap();
+        assert_eq!(malformed.status, Status::Malformed, "what needs no sandbox is judged");
     }
 }

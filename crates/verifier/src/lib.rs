@@ -27,6 +27,7 @@ mod slot;
 pub mod value;
 mod verifier;
 
+pub use judge::Unjudged;
 pub use lyceum_core::verify::{
     Check, CodePair, Complexity, Failure, JsonText, LineError, MathPair, Oracle, ProblemType, Proposal, Solution,
     Status, Task, Tests, Tolerance, Verdict, read_line,

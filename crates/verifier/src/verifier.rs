@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::execution::Failed;
 use crate::gold::GoldCache;
-use crate::judge::{Bench, refused};
+use crate::judge::{Bench, Judgement, Unjudged, refused};
 use crate::sandbox::{Interpreter, Layers, Limits, Namespaces, SandboxError, self_test};
 use crate::slot::Slot;
 use crate::value::Comparison;
@@ -49,7 +49,7 @@ impl Default for VerifierConfig {
 
 struct Job {
     task: Task,
-    reply: oneshot::Sender<Verdict>,
+    reply: oneshot::Sender<Judgement>,
 }
 
 /// A pool of threads, each with confined interpreters of its own. Dropping it ends them all.
@@ -158,13 +158,16 @@ impl Verifier {
         })
     }
 
-    /// Judges one task; waits without blocking, for a place in the queue first.
-    pub async fn judge_async(&self, task: Task) -> Verdict {
+    /// Judges one task; waits without blocking, for a place in the queue first. For those who can ask again.
+    ///
+    /// # Errors
+    /// When the sandbox failed, so that nothing is known of the task.
+    pub async fn judge_async(&self, task: Task) -> Result<Verdict, Unjudged> {
         let lost = lost(&task);
         let (reply, verdict) = oneshot::channel();
         match &self.queue {
-            Some(queue) if queue.send(Job { task, reply }).await.is_ok() => verdict.await.unwrap_or(lost),
-            _ => lost,
+            Some(queue) if queue.send(Job { task, reply }).await.is_ok() => verdict.await.unwrap_or(Err(lost)),
+            _ => Err(lost),
         }
     }
 
@@ -221,23 +224,24 @@ impl Drop for Verifier {
 
 /// A verdict to come.
 struct Pending {
-    verdict: oneshot::Receiver<Verdict>,
-    lost: Verdict,
+    verdict: oneshot::Receiver<Judgement>,
+    lost: Unjudged,
 }
 
 impl Pending {
     fn wait(self) -> Verdict {
-        self.verdict.blocking_recv().unwrap_or(self.lost)
+        let judged = self.verdict.blocking_recv().unwrap_or(Err(self.lost));
+        judged.unwrap_or_else(|Unjudged(verdict)| *verdict)
     }
 }
 
-/// The verdict of a task whose judge is gone.
-fn lost(task: &Task) -> Verdict {
+/// A task whose judge is gone.
+fn lost(task: &Task) -> Unjudged {
     let failed = Failed::new(Status::Error, "the pool ended before this was judged");
-    Verdict {
+    Unjudged(Box::new(Verdict {
         id: Some(task.id.clone()),
         ..refused(&task.check, failed)
-    }
+    }))
 }
 
 struct Worker {
@@ -268,11 +272,12 @@ impl Worker {
             };
             let verdict = catch_unwind(AssertUnwindSafe(|| bench.judge(&task))).unwrap_or_else(|_| {
                 self.slot.reset();
+                // What makes it panic would do so again.
                 let failed = Failed::new(Status::Error, "the verifier itself failed on this task");
-                Verdict {
+                Ok(Verdict {
                     id: Some(task.id.clone()),
                     ..refused(&task.check, failed)
-                }
+                })
             });
             // Whoever asked may have left.
             let _ = reply.send(verdict);

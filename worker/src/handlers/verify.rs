@@ -2,10 +2,14 @@
 
 use futures::{FutureExt as _, StreamExt as _, future::BoxFuture, stream};
 use lyceum_core::work::{Outcome, Payload, VerifyResult, WorkKind};
-use lyceum_verifier::Verifier;
+use lyceum_verifier::{Unjudged, Verdict, Verifier};
 use std::sync::Arc;
 
 use crate::handler::{Context, Handler, HandlerError};
+
+/// Tries of an item after which tasks that the sandbox failed on count as answered wrong. So a machine's bad moment makes no
+/// reward, and a program that breaks every sandbox does not stop its run.
+const TRIES: u32 = 3;
 
 /// Judges items in a pool of confined interpreters.
 pub struct VerifyHandler {
@@ -42,13 +46,42 @@ impl Handler for VerifyHandler {
             let mut judged = stream::iter(verify.tasks)
                 .map(|task| self.verifier.judge_async(task))
                 .buffered(self.at_once);
-            while let Some(verdict) = judged.next().await {
-                verdicts.push(verdict);
+            while let Some(judged) = judged.next().await {
+                verdicts.push(settled(judged, context.attempt)?);
                 context.progress(verdicts.len() as f32 / total as f32, "judging");
             }
             drop(judged);
             Ok(Outcome::Verify(VerifyResult { verdicts }))
         }
         .boxed()
+    }
+}
+
+/// The verdict that counts at this try of the item.
+fn settled(judged: Result<Verdict, Unjudged>, attempt: u32) -> Result<Verdict, HandlerError> {
+    judged.or_else(|Unjudged(verdict)| match attempt >= TRIES {
+        true => Ok(*verdict),
+        false => Err(HandlerError::Transient(verdict.reason)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lyceum_verifier::Status;
+
+    #[test]
+    fn a_sandbox_that_fails_is_asked_again_before_it_counts() {
+        let unjudged = || Err(Unjudged(Box::new(Verdict::bare(None, Status::Error, "no sandbox"))));
+        for attempt in 1..TRIES {
+            assert!(matches!(settled(unjudged(), attempt), Err(HandlerError::Transient(_))));
+        }
+        assert_eq!(settled(unjudged(), TRIES).unwrap().status, Status::Error);
+        let wrong = Verdict::bare(None, Status::Timeout, "it took too long");
+        assert_eq!(
+            settled(Ok(wrong.clone()), 1).unwrap(),
+            wrong,
+            "a verdict counts at once"
+        );
     }
 }
