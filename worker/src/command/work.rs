@@ -1,5 +1,8 @@
 //! `lyceum-worker work`: takes work from the queue until told to stop.
 
+#[cfg(feature = "engine")]
+mod device;
+
 use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +23,8 @@ use lyceum_worker::runtime::{Runtime, Settings};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::verify::PoolArgs;
+#[cfg(feature = "engine")]
+use device::Device;
 
 /// The kinds that this build serves.
 #[cfg(feature = "engine")]
@@ -74,6 +79,11 @@ pub(crate) struct Work {
     #[cfg(feature = "engine")]
     #[arg(long, env = "LYCEUM_DEVICE", value_name = "DEVICE", default_value = "auto")]
     device: String,
+    /// Memory that an item may need, in GiB: updates that need more are left to other workers [default: all that the GPU has;
+    /// on a CPU there is no limit].
+    #[cfg(feature = "engine")]
+    #[arg(long, env = "LYCEUM_DEVICE_MEMORY_GIB", value_name = "GIB", value_parser = gibibytes)]
+    device_memory_gib: Option<u64>,
     #[command(flatten)]
     pool: PoolArgs,
 }
@@ -111,7 +121,7 @@ impl Work {
             _ => bail!("say where artifacts are: --artifacts PLACE, or --server URL with --token"),
         };
         let jobs = self.pool.config().jobs;
-        let defaults = Settings::default();
+        let defaults = self.described(Settings::default())?;
         let settings = Settings {
             name: self.name.clone().unwrap_or(defaults.name.clone()),
             verifier_slots: jobs,
@@ -136,6 +146,31 @@ impl Work {
         Ok(())
     }
 
+    /// The settings with what is known of the device.
+    #[cfg(feature = "engine")]
+    fn described(&self, settings: Settings) -> anyhow::Result<Settings> {
+        if !self.uses_engine() {
+            return Ok(settings);
+        }
+        let placement = lyceum_engine::Placement::new(&self.device, lyceum_engine::Precision::Fp32)?;
+        let index = self.device.strip_prefix("cuda:").and_then(|index| index.parse().ok());
+        let device = match placement.device.is_cuda() {
+            true => Device::cuda(index.unwrap_or(0)),
+            false => Device::cpu(),
+        };
+        let memory_bytes = self.device_memory_gib.or(device.memory_bytes);
+        Ok(Settings {
+            device: device.name,
+            memory_bytes: memory_bytes.unwrap_or(settings.memory_bytes),
+            ..settings
+        })
+    }
+
+    #[cfg(not(feature = "engine"))]
+    fn described(&self, settings: Settings) -> anyhow::Result<Settings> {
+        Ok(settings)
+    }
+
     fn check_kinds(&self) -> anyhow::Result<()> {
         if let Some(kind) = self.kinds.iter().find(|kind| !SERVED.contains(kind)) {
             let served = SERVED.map(WorkKind::name).join(", ");
@@ -144,13 +179,22 @@ impl Work {
         Ok(())
     }
 
+    fn wants(&self, kind: WorkKind) -> bool {
+        self.kinds.is_empty() || self.kinds.contains(&kind)
+    }
+
+    #[cfg(feature = "engine")]
+    fn uses_engine(&self) -> bool {
+        SERVED.iter().any(|kind| *kind != WorkKind::Verify && self.wants(*kind))
+    }
+
     /// The handlers of the kinds that were asked for, or of all that there are.
     #[cfg_attr(
         not(feature = "engine"),
         allow(unused_variables, reason = "verification reads no rows")
     )]
     fn handlers(&self, store: &Store) -> anyhow::Result<Vec<Arc<dyn Handler>>> {
-        let wanted = |kind: WorkKind| self.kinds.is_empty() || self.kinds.contains(&kind);
+        let wanted = |kind| self.wants(kind);
         let mut handlers: Vec<Arc<dyn Handler>> = Vec::new();
         if wanted(WorkKind::Verify) {
             let pool = self.pool.config();
@@ -159,7 +203,7 @@ impl Work {
             handlers.push(Arc::new(VerifyHandler::new(verifier, jobs)));
         }
         #[cfg(feature = "engine")]
-        if SERVED.iter().any(|kind| *kind != WorkKind::Verify && wanted(*kind)) {
+        if self.uses_engine() {
             let engine = self.engine()?;
             if wanted(WorkKind::Rollout) {
                 handlers.push(Arc::new(RolloutHandler::new(engine.clone())));
@@ -187,5 +231,14 @@ impl Work {
     #[cfg(feature = "engine")]
     fn models(&self) -> ModelsFolder {
         ModelsFolder::resolve(self.models.as_deref())
+    }
+}
+
+/// A number of GiB as bytes.
+#[cfg(feature = "engine")]
+fn gibibytes(text: &str) -> Result<u64, String> {
+    match text.parse::<f64>() {
+        Ok(gibibytes) if (0.001..=1e6).contains(&gibibytes) => Ok((gibibytes * f64::from(1 << 30)) as u64),
+        _ => Err("not a number of GiB from 0.001 to 1000000".to_owned()),
     }
 }
