@@ -22,14 +22,11 @@ use config::PretrainConfig;
 use evaluation::Evaluator;
 use training::Training;
 
-/// Makes a small base model from nothing: random programs, their true outputs, a tokenizer, training, evaluation, a
-/// model card.
+/// Makes a small base model from nothing: random programs, their true outputs, a tokenizer, training, evaluation, a model card.
 ///
-/// The config says everything that the weights depend on. --work keeps the corpus and checkpoints, so that a run that
-/// was killed goes on
-/// with --resume and ends with the same weights; --out becomes a Hugging Face folder. While training goes on,
-/// WORK/model holds the latest
-/// checkpoint as such a folder, and `--evaluate WORK/model` measures it.
+/// The config says everything that the weights depend on. --work keeps the corpus and checkpoints, so that a run that was killed
+/// goes on with --resume and ends with the same weights; --out becomes a Hugging Face folder. While training goes on, WORK/model
+/// holds the latest checkpoint as such a folder, and `--evaluate WORK/model` measures it.
 ///
 ///   lyceum-worker pretrain --config configs/models/seedling-pretrain.toml
 ///   lyceum-worker pretrain --config configs/models/seedling-pretrain.toml --resume

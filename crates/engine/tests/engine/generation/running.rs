@@ -1,0 +1,79 @@
+//! Memory that runs out, and what is told on the way.
+
+use super::*;
+
+/// The budget stands in for the memory of a device.
+#[test]
+fn running_out_of_memory_halves_the_batch_and_changes_no_result() {
+    let name = "qwen2-tied";
+    let (model, golden) = (model(name), Golden::of(name));
+    let stacked = population(&model, name, &STACKED);
+    let sequences = golden.sequences();
+    let requests: Vec<_> = (0..8)
+        .map(|row| sampled(1, &sequences[row % 4], Some(row % 3), row as u64))
+        .collect();
+    let plenty = generate(&model, Some(&stacked), &requests, &slots(8));
+    assert!(plenty.halved.is_empty());
+    // Two layers, keys and values, two heads of eight, 64 positions, four bytes: what one slot takes.
+    let slot = 2 * 2 * 2 * 8 * 64 * 4;
+    let tight = GenerationOptions {
+        cache_bytes: Some(2 * slot),
+        ..slots(8)
+    };
+    let mut events = Vec::new();
+    let generator = Generator {
+        model: &model,
+        population: Some(&stacked),
+        tokenizer: None,
+    };
+    let halved = generator
+        .generate(&requests, &tight, &mut |event| {
+            if let GenerationEvent::Halved { slots } = event {
+                events.push(slots);
+            }
+        })
+        .unwrap();
+    assert_eq!(halved.halved, [4, 2]);
+    assert_eq!(events, [4, 2]);
+    for (plenty, halved) in plenty.results.iter().zip(&halved.results) {
+        assert_same(&plenty.completions, &halved.completions);
+    }
+    let hopeless = GenerationOptions {
+        cache_bytes: Some(slot - 1),
+        ..slots(8)
+    };
+    let error = generator.generate(&requests, &hopeless, &mut |_| ()).unwrap_err();
+    assert!(
+        error.is_out_of_memory() && error.to_string().contains("even one sequence"),
+        "{error}"
+    );
+}
+
+#[test]
+fn progress_counts_to_the_end_and_results_stream_as_they_finish() {
+    let model = model("qwen2-tied");
+    let generator = Generator {
+        model: &model,
+        population: None,
+        tokenizer: None,
+    };
+    let mut requests: Vec<_> = (0..3).map(|index| sampled(2, &[5, index], None, 1)).collect();
+    for (index, request) in requests.iter_mut().enumerate() {
+        request.id = index.to_string();
+        request.max_tokens = 9 - 3 * index;
+    }
+    let (mut last, mut order) = (None, Vec::new());
+    generator
+        .generate(&requests, &slots(6), &mut |event| match event {
+            GenerationEvent::Progress {
+                finished,
+                completions,
+                tokens,
+            } => last = Some((finished, completions, tokens)),
+            GenerationEvent::Finished(result) => order.push(result.id.clone()),
+            GenerationEvent::Halved { .. } => panic!("memory did not run out"),
+        })
+        .unwrap();
+    assert_eq!(order, ["2", "1", "0"]);
+    assert_eq!(last, Some((6, 6, 2 * (9 + 6 + 3))));
+}

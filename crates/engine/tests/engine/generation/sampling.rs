@@ -1,0 +1,199 @@
+//! What is drawn against the distribution that is claimed, and the log-probabilities that come with it.
+
+use super::*;
+
+/// The log-probabilities that come with a completion are those that scoring the whole sequence gives.
+#[test]
+fn reported_logprobs_are_those_of_the_unmasked_model() {
+    let name = "qwen2-tied";
+    let (model, golden) = (model(name), Golden::of(name));
+    let stacked = population(&model, name, &STACKED);
+    let sequences = golden.sequences();
+    let requests: Vec<_> = (0..6)
+        .map(|row| {
+            let sampling = SamplingParams {
+                temperature: 0.7,
+                top_k: 20,
+                top_p: 0.9,
+            };
+            GenerationRequest {
+                sampling,
+                ..sampled(1, &sequences[row % 4], Some(row % 3), row as u64)
+            }
+        })
+        .collect();
+    let mask = VocabularyMask {
+        seed: 3,
+        rate: 0.4,
+        protected: vec![315],
+    };
+    let options = GenerationOptions {
+        mask: Some(mask.clone()),
+        ..slots(6)
+    };
+    let generated = generate(&model, Some(&stacked), &requests, &options);
+    let dropped = mask.dropped(model.config.vocab_size);
+    for (request, result) in requests.iter().zip(&generated.results) {
+        let completion = &result.completions[0];
+        assert!(completion.ids.iter().all(|&id| !dropped[id as usize]));
+        let ids: Vec<i64> = request.prompt.iter().chain(&completion.ids).copied().collect();
+        let scores = score(
+            &model,
+            Some(&stacked),
+            &[ScoreRequest {
+                ids,
+                adapter: request.adapter,
+            }],
+            ScoreOptions::default(),
+        )
+        .unwrap();
+        let expected = &scores[0].logprobs[request.prompt.len() - 1..];
+        assert!(difference(&completion.logprobs, expected) < 1e-4);
+        for (sampling, model) in completion.sampling_logprobs.iter().zip(&completion.logprobs) {
+            assert!(
+                sampling <= &0.0 && sampling > model,
+                "mask and cuts can only make what is left more probable"
+            );
+        }
+    }
+}
+
+/// First tokens of many samples against the distribution, computed here from the logits: chi-square over all ids that
+/// are expected at least five times. The bound is the 0.999999 quantile (Wilson-Hilferty); seeds are fixed, so the test
+/// does not flicker.
+#[test]
+fn sampled_tokens_follow_the_processed_distribution() {
+    let name = "qwen2-tied";
+    let (model, golden) = (model(name), Golden::of(name));
+    let logits = golden.floats("base/2/last_logits");
+    let prompt = golden.ids("ids/2");
+    let n = 4000;
+    let cases = [
+        (SamplingParams::default(), 0.0),
+        (
+            SamplingParams {
+                temperature: 0.5,
+                ..SamplingParams::default()
+            },
+            0.0,
+        ),
+        (
+            SamplingParams {
+                top_k: 7,
+                ..SamplingParams::default()
+            },
+            0.0,
+        ),
+        (
+            SamplingParams {
+                top_p: 0.6,
+                ..SamplingParams::default()
+            },
+            0.0,
+        ),
+        (
+            SamplingParams {
+                temperature: 1.5,
+                top_k: 30,
+                top_p: 0.8,
+            },
+            0.3,
+        ),
+    ];
+    let whole = distribution(&logits, SamplingParams::default(), &vec![false; logits.len()]);
+    let entropy: f64 = whole.iter().map(|&share| -share * share.ln()).sum();
+    for (sampling, rate) in cases {
+        let mask = VocabularyMask {
+            seed: 5,
+            rate,
+            protected: Vec::new(),
+        };
+        let expected = distribution(&logits, sampling, &mask.dropped(model.config.vocab_size));
+        let request = GenerationRequest {
+            n,
+            max_tokens: 1,
+            sampling,
+            ..sampled(n, &prompt, None, 11)
+        };
+        let options = GenerationOptions {
+            mask: (rate > 0.0).then_some(mask),
+            ..slots(n)
+        };
+        let completions = generate(&model, None, &[request], &options)
+            .results
+            .remove(0)
+            .completions;
+        let mut counts = vec![0.0; expected.len()];
+        for completion in &completions {
+            let id = completion.ids[0] as usize;
+            counts[id] += 1.0;
+            assert!((f64::from(completion.sampling_logprobs[0]) - expected[id].ln()).abs() < 1e-4);
+            assert!(
+                (f64::from(completion.entropy) - entropy).abs() < 1e-4,
+                "that of the model, whatever is cut off"
+            );
+        }
+        let likely: Vec<usize> = (0..expected.len())
+            .filter(|&id| expected[id] * n as f64 >= 5.0)
+            .collect();
+        let statistic: f64 = likely
+            .iter()
+            .map(|&id| (counts[id] - expected[id] * n as f64).powi(2) / (expected[id] * n as f64))
+            .sum();
+        let k = likely.len() as f64;
+        let bound = k * (1.0 - 2.0 / (9.0 * k) + 4.75 * (2.0 / (9.0 * k)).sqrt()).powi(3);
+        assert!(
+            statistic < bound,
+            "{sampling:?}: chi-square {statistic:.1}, bound {bound:.1} at {k}"
+        );
+    }
+}
+
+/// Temperature, then top-k, then top-p, in plain arithmetic.
+fn distribution(logits: &[f32], sampling: SamplingParams, dropped: &[bool]) -> Vec<f64> {
+    let weights: Vec<f64> = logits
+        .iter()
+        .zip(dropped)
+        .map(|(&logit, &dropped)| {
+            if dropped {
+                0.0
+            } else {
+                (f64::from(logit) / sampling.temperature).exp()
+            }
+        })
+        .collect();
+    let mut order: Vec<usize> = (0..weights.len()).collect();
+    order.sort_by(|&left, &right| weights[right].total_cmp(&weights[left]));
+    if sampling.top_k > 0 {
+        order.truncate(sampling.top_k);
+    }
+    let total: f64 = order.iter().map(|&id| weights[id]).sum();
+    let mut kept = vec![0.0; weights.len()];
+    let mut reached = 0.0;
+    for &id in &order {
+        if reached / total >= sampling.top_p {
+            break;
+        }
+        kept[id] = weights[id];
+        reached += weights[id];
+    }
+    kept.iter().map(|weight| weight / reached).collect()
+}
+
+#[test]
+fn a_vocabulary_mask_follows_seed_and_rate_and_spares_what_is_protected() {
+    let mask = |seed, rate| {
+        VocabularyMask {
+            seed,
+            rate,
+            protected: vec![0, 77],
+        }
+        .dropped(20_000)
+    };
+    assert_eq!(mask(1, 0.25), mask(1, 0.25));
+    assert_ne!(mask(1, 0.25), mask(2, 0.25));
+    let share = mask(1, 0.25).iter().filter(|&&dropped| dropped).count() as f64 / 20_000.0;
+    assert!((share - 0.25).abs() < 0.015, "{share}");
+    assert!(mask(1, 0.0).iter().all(|&dropped| !dropped));
+    assert!((0..50).all(|seed| !mask(seed, 0.9)[0] && !mask(seed, 0.9)[77]));
+}

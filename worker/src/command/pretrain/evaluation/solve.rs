@@ -1,0 +1,126 @@
+//! What a seedling solves: of its own problems, and of those that its training left out.
+
+use std::collections::BTreeMap;
+
+use lyceum_core::seed;
+use lyceum_curriculum::{Executed, Level};
+use lyceum_verifier::ProblemType;
+use rand::Rng as _;
+
+use super::{Evaluator, PROBLEMS, is_right};
+use crate::command::pretrain::figures::{Band, OwnProblems, share};
+use crate::command::pretrain::guess::Guessers;
+use crate::command::pretrain::problem::Problem;
+
+impl Evaluator<'_> {
+    /// Held-out problems of each type, by level, each answered `samples` times.
+    pub(in super::super) fn held_out_bands(&self, samples: usize) -> anyhow::Result<BTreeMap<String, Vec<Band>>> {
+        let of = |problem: ProblemType| Ok((problem.name().to_owned(), self.held_out(problem, samples)?));
+        PROBLEMS.into_iter().map(of).collect()
+    }
+
+    pub(super) fn own(&self, problem: ProblemType, problems: &[Problem]) -> anyhow::Result<OwnProblems> {
+        let samples = self.config.evaluation.samples;
+        let solved = self.solve(
+            &format!("evaluation/own/{}", problem.name()),
+            problem,
+            problems,
+            samples,
+        )?;
+        let right: Vec<usize> = solved
+            .iter()
+            .map(|answers| answers.iter().filter(|&&(right, _)| right).count())
+            .collect();
+        let of =
+            |accept: &dyn Fn(usize) -> bool| share(right.iter().filter(|&&right| accept(right)).count(), right.len());
+        Ok(OwnProblems {
+            problems: problems.len(),
+            samples,
+            passed: share(right.iter().sum(), samples * problems.len()),
+            never: of(&|right| right == 0),
+            sometimes: of(&|right| right > 0 && right < samples),
+            always: of(&|right| right == samples),
+        })
+    }
+
+    fn held_out(&self, problem: ProblemType, samples: usize) -> anyhow::Result<Vec<Band>> {
+        let guessers = Guessers::new(&self.corpus.training);
+        let mut bands = Vec::new();
+        for level in Level::ALL {
+            let of_level: Vec<&Executed> = self
+                .corpus
+                .held_out
+                .iter()
+                .filter(|executed| executed.level == level)
+                .take(self.config.evaluation.held_out)
+                .collect();
+            let problems: Vec<Problem> = of_level.iter().map(|executed| self.posed(problem, executed)).collect();
+            let path = format!("evaluation/held-out/{}/{level}", problem.name());
+            let solved = self.solve(&path, problem, &problems, samples)?;
+            let answers: Vec<(bool, bool)> = solved.into_iter().flatten().collect();
+            let mut guessed = BTreeMap::new();
+            for (name, guess) in guessers.of(problem) {
+                let checks = problems.iter().zip(&of_level).map(|(posed, executed)| {
+                    match guess(posed.shown(problem), executed) {
+                        Some(answer) => Ok(posed.check(problem, answer)),
+                        None => Err(String::new()),
+                    }
+                });
+                let right = self.judge(checks).into_iter().filter(is_right).count();
+                guessed.insert(name.to_owned(), share(right, problems.len()));
+            }
+            bands.push(Band {
+                level: level.number(),
+                problems: problems.len(),
+                passed: share(answers.iter().filter(|(right, _)| *right).count(), answers.len()),
+                well_formed: share(answers.iter().filter(|(_, formed)| *formed).count(), answers.len()),
+                guessers: guessed,
+            });
+        }
+        Ok(bands)
+    }
+
+    /// A held-out program as a problem: about one of its pairs, or about as many as a proposal lists.
+    fn posed(&self, problem: ProblemType, executed: &Executed) -> Problem {
+        let count = match problem {
+            ProblemType::CodeF => self.config.samples.num_inputs,
+            ProblemType::CodeI | ProblemType::CodeO => 1,
+        };
+        let mut rng = seed::stream(self.config.seed, &executed.source, 1);
+        let start = rng.random_range(0..executed.pairs.len().max(1));
+        Problem {
+            program: executed.source.clone(),
+            pairs: executed.pairs.iter().cycle().skip(start).take(count).cloned().collect(),
+            message: lyceum_curriculum::message::message(&executed.source),
+        }
+    }
+
+    /// For each problem and sample: whether the answer is right, and whether it has the format.
+    fn solve(
+        &self,
+        path: &str,
+        problem: ProblemType,
+        problems: &[Problem],
+        samples: usize,
+    ) -> anyhow::Result<Vec<Vec<(bool, bool)>>> {
+        let prompts = problems.iter().map(|posed| posed.prompt(problem, &self.prompts));
+        let texts = self.complete(path, prompts.collect::<Result<Vec<_>, _>>()?, samples)?;
+        let answers = problems.iter().zip(&texts).flat_map(|(posed, texts)| {
+            texts.iter().map(move |(text, finish)| {
+                let answer = self.prompts.grammar.answer(problem, text, *finish, "")?;
+                Ok(posed.check(problem, answer))
+            })
+        });
+        let judged = self.judge(answers);
+        let pairs: Vec<(bool, bool)> = judged
+            .into_iter()
+            .map(|verdict| {
+                let formed = verdict
+                    .as_ref()
+                    .is_ok_and(|verdict| !self.prompts.grammar.is_unreadable(verdict.status));
+                (is_right(&verdict), formed)
+            })
+            .collect();
+        Ok(pairs.chunks(samples.max(1)).map(<[_]>::to_vec).collect())
+    }
+}
