@@ -7,7 +7,8 @@ use lyceum_core::{
     verify::{Check, Status, Task, Verdict},
     work::{
         AdapterRef, Completion, EvolveResult, FinishReason, Generated, MemberDiagnostics, MemberUpdated, Outcome,
-        Payload, Prompt, RolloutPayload, RolloutResult, RolloutUsage, UpdateResult, VerifyResult, WorkKind,
+        Payload, Piece, Prompt, RolloutPayload, RolloutResult, RolloutUsage, UpdatePayload, UpdateResult, VerifyResult,
+        WorkKind,
     },
 };
 use lyceum_worker::handler::{Context, Handler, HandlerError};
@@ -91,37 +92,68 @@ async fn answer(payload: Payload, context: &Context) -> Result<Outcome, HandlerE
                 seconds: 0.0,
             }))
         }
-        Payload::Update(update) => {
-            let mut members = Vec::new();
-            for member in update.members {
-                let mut learned = context.get(member.from.artifact).await?;
-                for sequence in &member.sequences {
-                    learned.extend(context.get(sequence.tokens).await?);
-                }
-                let trace = Digest::of(&learned);
-                let artifact = context
-                    .put(ArtifactKind::Adapter, format!("learned {trace}").into_bytes())
-                    .await?;
-                let moments = context
-                    .put(ArtifactKind::Optimizer, format!("moments {trace}").into_bytes())
-                    .await?;
-                members.push(MemberUpdated {
-                    member: member.member,
-                    version: AdapterRef {
-                        version: member.to,
-                        artifact,
-                        optimizer: Some(moments),
-                    },
-                    diagnostics: MemberDiagnostics::default(),
-                });
-            }
-            Ok(Outcome::Update(UpdateResult {
-                members,
-                ..UpdateResult::default()
-            }))
-        }
+        Payload::Update(update) => learn(update, context).await.map(Outcome::Update),
         Payload::Benchmark(_) => Err(HandlerError::Permanent("no script for benchmarks".to_owned())),
     }
+}
+
+/// New weights are the hash of the old ones and of all that was learned from, whether in one item or in pieces.
+async fn learn(update: UpdatePayload, context: &Context) -> Result<UpdateResult, HandlerError> {
+    let mut lessons = vec![Vec::new(); update.members.len()];
+    match &update.piece {
+        Some(Piece::Apply { gradients }) => {
+            for gradient in gradients {
+                let piece: Vec<Vec<u8>> = serde_json::from_slice(&context.get(*gradient).await?).map_err(permanent)?;
+                lessons
+                    .iter_mut()
+                    .zip(piece)
+                    .for_each(|(lesson, part)| lesson.extend(part));
+            }
+        }
+        None | Some(Piece::Gradient { .. }) => {
+            let (index, of) = match update.piece {
+                Some(Piece::Gradient { index, of }) => (index as usize, of as usize),
+                _ => (0, 1),
+            };
+            for (lesson, member) in lessons.iter_mut().zip(&update.members) {
+                let count = member.sequences.len();
+                for sequence in &member.sequences[count * index / of..count * (index + 1) / of] {
+                    lesson.extend(context.get(sequence.tokens).await?);
+                }
+            }
+        }
+    }
+    if let Some(Piece::Gradient { .. }) = update.piece {
+        let bytes = serde_json::to_vec(&lessons).map_err(permanent)?;
+        return Ok(UpdateResult {
+            gradient: Some(context.put(ArtifactKind::Gradient, bytes).await?),
+            ..UpdateResult::default()
+        });
+    }
+    let mut members = Vec::new();
+    for (member, lesson) in update.members.into_iter().zip(lessons) {
+        let start = context.get(member.from.artifact).await?;
+        let trace = Digest::of(&[start, lesson].concat());
+        let weights = format!("learned {trace}").into_bytes();
+        let moments = format!("moments {trace}").into_bytes();
+        members.push(MemberUpdated {
+            member: member.member,
+            version: AdapterRef {
+                version: member.to,
+                artifact: context.put(ArtifactKind::Adapter, weights).await?,
+                optimizer: Some(context.put(ArtifactKind::Optimizer, moments).await?),
+            },
+            diagnostics: MemberDiagnostics::default(),
+        });
+    }
+    Ok(UpdateResult {
+        members,
+        ..UpdateResult::default()
+    })
+}
+
+fn permanent(error: serde_json::Error) -> HandlerError {
+    HandlerError::Permanent(error.to_string())
 }
 
 async fn write(rollout: RolloutPayload, context: &Context) -> Result<RolloutResult, HandlerError> {

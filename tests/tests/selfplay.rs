@@ -36,11 +36,13 @@ fn document(recipe: &str, members: Value, own: Value) -> Value {
     })
 }
 
-fn populora() -> Value {
+/// With updates that are cut into so many pieces.
+fn populora(gradient_pieces: u32) -> Value {
     let members = json!([{"roles": ["teacher"], "count": 2}, {"roles": ["student"], "count": 2}]);
     let own = json!({
         "prompts_per_matchup": 6, "samples_per_problem": 3, "cross_play_every": 2, "cross_play_samples": 2,
         "evolution": {"every": 2},
+        "items": {"propose": 6, "solve": 3, "update": 2, "gradient_pieces": gradient_pieces},
     });
     document("populora", members, own)
 }
@@ -73,7 +75,7 @@ async fn a_population_killed_ten_times_ends_as_if_nothing_had_happened() -> Resu
     let house = House::new().await?;
     let mut server = house.server(SERVER)?;
     let mut worker = house.worker(WORKER, &WorkerArguments::default())?;
-    let run = house.begin_document(RUN, &populora()).await?;
+    let run = house.begin_document(RUN, &populora(2)).await?;
     let mut entries = 0;
     for kill in 0..10 {
         entries += stream(3, "kill", kill).random_range(4..16);
@@ -93,9 +95,26 @@ async fn a_population_killed_ten_times_ends_as_if_nothing_had_happened() -> Resu
         "the founders, and two children: the last step does not evolve"
     );
     assert_eq!(count(&house, "matchups").await?, 4 * 2);
-    let (calm, same) = undisturbed(&populora()).await?;
+    let (calm, same) = undisturbed(&populora(2)).await?;
     assert_eq!(house.remains(run).await?, calm.remains(same).await?);
     drop((server, worker));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_gradient_in_pieces_leaves_what_one_piece_leaves() -> Result<()> {
+    let mut left = Vec::new();
+    for pieces in [1, 3] {
+        let (house, run) = undisturbed(&populora(pieces)).await?;
+        let mut rows = house.remains(run).await?;
+        // More items are more work, and more that is held until the step is over; all else is the same.
+        let of_items = ["step|", "work|", "result|", "hold|"];
+        rows.retain(|row| !of_items.iter().any(|start| row.starts_with(start)));
+        let gradients: i64 = count(&house, "work WHERE phase = 'gradient'").await?;
+        assert_eq!(gradients > 0, pieces > 1);
+        left.push(rows);
+    }
+    assert_eq!(left[0], left[1]);
     Ok(())
 }
 

@@ -12,7 +12,19 @@ mod models;
 
 pub use generation::{GenerationMemory, GenerationShape};
 
-use crate::work::LoraShape;
+use crate::work::{Dtype, LoraShape};
+
+/// The largest size in a `config.json` that is believed. What is computed of such sizes is computed in 128 bits, where no
+/// product of them, of a rank up to 512 and of numbers of 32 bits overflows.
+pub const LARGEST_SIZE: u64 = 1 << 20;
+
+/// Logits that an update holds at a time, as the engine does by default.
+pub const LOGITS: u64 = 1 << 24;
+
+/// As many bytes or weights as can be told; more than there can be stay the most that can.
+fn told(count: u128) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
+}
 
 /// The sizes of a base model. Field names are those of `config.json`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,11 +51,13 @@ impl BaseShape {
     /// The sizes in a model's `config.json`; `head_dim` is the width by heads where it is left out.
     ///
     /// # Errors
-    /// The field that is missing, no whole number, or 0.
+    /// The field that is missing, or no whole number from 1 to [`LARGEST_SIZE`].
     pub fn of_config(config: &serde_json::Value) -> Result<Self, String> {
         let size = |name: &str| match config[name].as_u64() {
-            Some(size @ 1..=0xffff_ffff) => Ok(size),
-            _ => Err(format!("config.json has no size `{name}`, a whole number from 1 on")),
+            Some(size @ 1..=LARGEST_SIZE) => Ok(size),
+            _ => Err(format!(
+                "config.json has no size `{name}`, a whole number from 1 to {LARGEST_SIZE}"
+            )),
         };
         let (hidden_size, num_attention_heads) = (size("hidden_size")?, size("num_attention_heads")?);
         Ok(Self {
@@ -59,32 +73,46 @@ impl BaseShape {
     }
 
     /// Outputs of the q projection, and of the k projection.
-    fn attention_widths(&self) -> (u64, u64) {
-        (
-            self.num_attention_heads * self.head_dim,
-            self.num_key_value_heads * self.head_dim,
-        )
+    fn attention_widths(&self) -> (u128, u128) {
+        let width = |heads: u64| u128::from(heads) * u128::from(self.head_dim);
+        (width(self.num_attention_heads), width(self.num_key_value_heads))
     }
 
     /// Weights of the matrices and norms; the biases, a ten-thousandth of them, are left out.
     pub fn parameters(&self) -> u64 {
+        told(self.weights())
+    }
+
+    fn weights(&self) -> u128 {
+        let [hidden, intermediate, layers, vocabulary] = [
+            self.hidden_size,
+            self.intermediate_size,
+            self.num_hidden_layers,
+            self.vocab_size,
+        ]
+        .map(u128::from);
         let (query, key) = self.attention_widths();
-        let layer = self.hidden_size * (2 * query + 2 * key + 3 * self.intermediate_size + 2);
-        let embeddings = self.vocab_size * self.hidden_size * if self.tie_word_embeddings { 1 } else { 2 };
-        embeddings + self.num_hidden_layers * layer + self.hidden_size
+        let layer = hidden * (2 * query + 2 * key + 3 * intermediate + 2);
+        let embeddings = vocabulary * hidden * if self.tie_word_embeddings { 1 } else { 2 };
+        embeddings + layers * layer + hidden
     }
 
     /// Parameters of one member's adapter. Names that are no projection of the model count nothing.
     pub fn adapter_parameters(&self, shape: &LoraShape) -> u64 {
+        told(self.adapter_weights(shape))
+    }
+
+    fn adapter_weights(&self, shape: &LoraShape) -> u128 {
+        let (hidden, intermediate) = (u128::from(self.hidden_size), u128::from(self.intermediate_size));
         let (query, key) = self.attention_widths();
         let widths = shape.target_modules.iter().map(|name| match name.as_str() {
-            "q_proj" => self.hidden_size + query,
-            "k_proj" | "v_proj" => self.hidden_size + key,
-            "o_proj" => query + self.hidden_size,
-            "gate_proj" | "up_proj" | "down_proj" => self.hidden_size + self.intermediate_size,
+            "q_proj" => hidden + query,
+            "k_proj" | "v_proj" => hidden + key,
+            "o_proj" => query + hidden,
+            "gate_proj" | "up_proj" | "down_proj" => hidden + intermediate,
             _ => 0,
         });
-        self.num_hidden_layers * u64::from(shape.r) * widths.sum::<u64>()
+        u128::from(self.num_hidden_layers) * u128::from(shape.r) * widths.sum::<u128>()
     }
 }
 
@@ -144,11 +172,37 @@ pub struct UpdateMemory {
 impl UpdateMemory {
     /// Everything.
     pub fn total(&self) -> u64 {
-        self.base + self.adapters + self.moments + self.gradient + self.activations + self.transient
+        let parts = [
+            self.base,
+            self.adapters,
+            self.moments,
+            self.gradient,
+            self.activations,
+            self.transient,
+        ];
+        parts.into_iter().fold(0, u64::saturating_add)
     }
 }
 
 impl UpdateShape {
+    /// The largest that an update of `members` members can be: micro-batches as large as allowed, in which every token is
+    /// learned from and no prompt is shared.
+    pub fn largest(members: u64, micro_batch_tokens: u32, dtype: Dtype, recompute: bool) -> Self {
+        let rows = u64::from(micro_batch_tokens);
+        Self {
+            members,
+            rows,
+            places: rows,
+            learned: rows,
+            logits: LOGITS,
+            bytes: match dtype {
+                Dtype::Fp32 => 4,
+                Dtype::Bf16 => 2,
+            },
+            recompute,
+        }
+    }
+
     /// The peak. With hidden size d, MLP width I, query width q, key width k, joint width J = q + 2k, rank sum R over the
     /// adapted projections of a layer, and c = min(C, max(1, logits / vocabulary)) rows of logits at a time:
     ///
@@ -159,30 +213,36 @@ impl UpdateShape {
     ///
     /// The peak is at the output, in the last layer's backward pass, or in the one before, when the last one's tape is gone.
     pub fn peak(&self, base: &BaseShape, adapter: &LoraShape) -> UpdateMemory {
-        let Self {
-            members,
-            rows,
-            places,
-            learned,
-            bytes,
-            ..
-        } = *self;
-        let (hidden, intermediate) = (base.hidden_size, base.intermediate_size);
+        let [members, rows, places, learned, logits, bytes] = [
+            self.members,
+            self.rows,
+            self.places,
+            self.learned,
+            self.logits,
+            self.bytes,
+        ]
+        .map(u128::from);
+        let [hidden, intermediate, layers, vocabulary] = [
+            base.hidden_size,
+            base.intermediate_size,
+            base.num_hidden_layers,
+            base.vocab_size,
+        ]
+        .map(u128::from);
         let (query, key) = base.attention_widths();
         let joint = query + 2 * key;
-        let adapters = 4 * members * base.adapter_parameters(adapter);
-        let rank_sum = u64::from(adapter.r) * adapter.target_modules.len() as u64;
+        let adapters = 4 * members * base.adapter_weights(adapter);
+        let rank_sum = u128::from(adapter.r) * adapter.target_modules.len() as u128;
         let gathered = if places == rows { 0 } else { places * joint };
         let tape = bytes
             * (rows * (4 * hidden + joint + query + 3 * intermediate + rank_sum)
                 + places * (2 * query + key)
                 + gathered);
-        let layers = base.num_hidden_layers;
         let predicting = learned.min(rows);
         let last = tape - bytes * (rows - predicting) * (2 * hidden + 3 * intermediate);
-        let chunk = learned.min((self.logits / base.vocab_size).max(1));
-        let output = 8 * chunk * base.vocab_size + 3 * bytes * learned * hidden;
-        let mlp = |rows: u64| bytes * rows * (hidden + 3 * intermediate);
+        let chunk = learned.min((logits / vocabulary.max(1)).max(1));
+        let output = 8 * chunk * vocabulary + 3 * bytes * learned * hidden;
+        let mlp = |rows: u128| bytes * rows * (hidden + 3 * intermediate);
         let input = bytes * rows * hidden;
         let (activations, transient) = if self.recompute {
             let in_last = last - input + mlp(predicting);
@@ -191,23 +251,23 @@ impl UpdateShape {
         } else {
             let in_last = mlp(predicting);
             let before = mlp(rows).saturating_sub(last);
-            ((layers - 1) * tape + last, output.max(in_last).max(before))
+            (layers.saturating_sub(1) * tape + last, output.max(in_last).max(before))
         };
         UpdateMemory {
-            base: bytes * base.parameters(),
-            adapters: 2 * adapters,
-            moments: 4 * adapters,
-            gradient: adapters + adapters / 4 * bytes,
-            activations,
-            transient,
+            base: told(bytes * base.weights()),
+            adapters: told(2 * adapters),
+            moments: told(4 * adapters),
+            gradient: told(adapters + adapters / 4 * bytes),
+            activations: told(activations),
+            transient: told(transient),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{BaseShape, UpdateShape};
-    use crate::work::LoraShape;
+    use super::{BaseShape, LARGEST_SIZE, UpdateShape};
+    use crate::work::{Dtype, LoraShape};
 
     fn qwen_7b() -> BaseShape {
         BaseShape::of_name("Qwen/Qwen2.5-7B").unwrap()
@@ -234,7 +294,8 @@ mod tests {
             "num_attention_heads": 28, "num_key_value_heads": 4, "tie_word_embeddings": false
         });
         assert_eq!(BaseShape::of_config(&config), Ok(qwen_7b()));
-        for wrong in [serde_json::json!(0), serde_json::json!(-1), serde_json::json!("28")] {
+        let wrong = ["0", "-1", "1048577", "\"28\""].map(|wrong| serde_json::from_str(wrong).unwrap());
+        for wrong in wrong {
             let mut config = config.clone();
             config["num_hidden_layers"] = wrong;
             let fault = BaseShape::of_config(&config).unwrap_err();
@@ -256,5 +317,30 @@ mod tests {
         let gib = |recompute| shape(recompute).peak(&qwen_7b(), &attention_only()).total() >> 30;
         assert!(gib(true) < 40, "{}", gib(true));
         assert!(gib(false) > 80, "{}", gib(false));
+    }
+
+    #[test]
+    fn sizes_beyond_reason_are_told_as_the_most_that_can_be() {
+        let size = LARGEST_SIZE;
+        let base = BaseShape {
+            vocab_size: size,
+            hidden_size: size,
+            intermediate_size: size,
+            num_hidden_layers: size,
+            num_attention_heads: size,
+            num_key_value_heads: size,
+            head_dim: size,
+            tie_word_embeddings: false,
+        };
+        let adapter = LoraShape {
+            r: 512,
+            ..attention_only()
+        };
+        for recompute in [true, false] {
+            let peak =
+                UpdateShape::largest(u64::from(u32::MAX), u32::MAX, Dtype::Fp32, recompute).peak(&base, &adapter);
+            assert_eq!(peak.total(), u64::MAX);
+        }
+        assert_eq!(base.parameters(), u64::MAX);
     }
 }

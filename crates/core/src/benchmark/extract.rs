@@ -56,8 +56,8 @@ fn is_opening(before: &str, tag: &str) -> bool {
 /// The answer in a completion of a question of mathematics.
 ///
 /// It is looked for inside the last `<answer>`, if there is one and it is not empty, and else in all of it. There: the last
-/// `\boxed{}`; else what follows the last `####`; else what follows the last "answer is" or "answer:"; else the last number;
-/// else, if it is one short line, the whole. None where there is nothing of the kind.
+/// `\boxed{}`; else what follows the last `####`; else what follows the last "answer is" or "answer:"; else the whole, if it stood
+/// inside an `<answer>` or is one short line; else the last number. None where there is nothing of the kind.
 pub fn mathematics_of(completion: &str) -> Option<String> {
     let inside = tagged(completion, "answer")
         .map(str::trim)

@@ -220,7 +220,8 @@ impl PromptStyle {
     }
 }
 
-/// The pairs that a solver is shown: the first half, rounded up, as in self-play.
+/// The pairs that a solver is shown: the first half, rounded up so that there is one. (Self-play rounds down, as Absolute Zero
+/// does; its number of inputs is even in every preset.)
 fn shown(pairs: &[(String, String)]) -> Vec<Pair> {
     let pair = |(input, output): &(String, String)| Pair {
         input: input.clone(),

@@ -1,6 +1,6 @@
 //! How much memory generation takes at its peak.
 
-use super::BaseShape;
+use super::{BaseShape, told};
 use crate::work::LoraShape;
 
 /// What generation computes at a time.
@@ -32,7 +32,8 @@ pub struct GenerationMemory {
 impl GenerationMemory {
     /// Everything.
     pub fn total(&self) -> u64 {
-        self.base + self.adapters + self.cache + self.logits
+        let parts = [self.base, self.adapters, self.cache, self.logits];
+        parts.into_iter().fold(0, u64::saturating_add)
     }
 }
 
@@ -42,18 +43,14 @@ impl GenerationShape {
     /// is `16·S·vocabulary`. Left out is what prompts take while they pass through the layers, which is over when the cache is
     /// full, and room that the cache has grown by ahead of need, half of it at most.
     pub fn peak(&self, base: &BaseShape, adapter: &LoraShape) -> GenerationMemory {
-        let Self {
-            members,
-            slots,
-            length,
-            bytes,
-        } = *self;
+        let [members, slots, length, bytes] = [self.members, self.slots, self.length, self.bytes].map(u128::from);
+        let [layers, vocabulary] = [base.num_hidden_layers, base.vocab_size].map(u128::from);
         let (_, key) = base.attention_widths();
         GenerationMemory {
-            base: bytes * base.parameters(),
-            adapters: (4 + bytes) * members * base.adapter_parameters(adapter),
-            cache: 2 * bytes * base.num_hidden_layers * slots * length * key,
-            logits: 16 * slots * base.vocab_size,
+            base: told(bytes * base.weights()),
+            adapters: told((4 + bytes) * members * base.adapter_weights(adapter)),
+            cache: told(2 * bytes * layers * slots * length * key),
+            logits: told(16 * slots * vocabulary),
         }
     }
 }

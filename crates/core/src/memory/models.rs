@@ -25,9 +25,24 @@ const KINDS: [&str; 2] = ["Coder", "Math"];
 const VARIANTS: [&str; 4] = ["Base", "Instruct", "Instruct-2507", "Thinking-2507"];
 
 impl BaseShape {
-    /// The sizes of the model of a well-known name, such as `Qwen/Qwen2.5-Coder-7B-Instruct`; none for others.
+    /// The base model that ships with Lyceum.
+    pub const SEEDLING: Self = Self {
+        vocab_size: 416,
+        hidden_size: 128,
+        intermediate_size: 384,
+        num_hidden_layers: 6,
+        num_attention_heads: 4,
+        num_key_value_heads: 4,
+        head_dim: 32,
+        tie_word_embeddings: true,
+    };
+
+    /// The sizes of the model of a well-known name, such as `Qwen/Qwen2.5-Coder-7B-Instruct` and `seedling`; none for others.
     pub fn of_name(name: &str) -> Option<Self> {
         let model = name.rsplit('/').next().unwrap_or(name);
+        if model == "seedling" {
+            return Some(Self::SEEDLING);
+        }
         let sizes = |(family, parameters, ..): &&Sizes| {
             let Some(rest) = model.strip_prefix(family).and_then(|rest| rest.strip_prefix('-')) else {
                 return false;
@@ -97,6 +112,14 @@ mod tests {
             let found = billions(base.parameters() - embeddings);
             assert!(is_near(found, without), "{name}: {found} without embeddings");
         }
+    }
+
+    #[test]
+    fn the_seedling_has_the_sizes_of_its_config() {
+        let config = include_str!("../../../../models/seedling/config.json");
+        let config: serde_json::Value = serde_json::from_str(config).unwrap();
+        assert_eq!(BaseShape::of_config(&config), Ok(BaseShape::SEEDLING));
+        assert_eq!(BaseShape::of_name("seedling"), Some(BaseShape::SEEDLING));
     }
 
     #[test]

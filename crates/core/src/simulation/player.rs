@@ -10,7 +10,7 @@ use crate::{
     verify::{Check, Complexity, Proposal, Solution, Status, Task, Verdict},
     work::{
         AdapterRef, Completion, EvolvePayload, EvolveResult, FinishReason, Generated, MemberDiagnostics, MemberUpdated,
-        Outcome, Payload, Prompt, RolloutPayload, RolloutRequest, RolloutResult, RolloutUsage, UpdatePayload,
+        Outcome, Payload, Piece, Prompt, RolloutPayload, RolloutRequest, RolloutResult, RolloutUsage, UpdatePayload,
         UpdateResult, VerifyPayload, VerifyResult,
     },
 };
@@ -154,6 +154,12 @@ impl Players {
     }
 
     fn learn(&mut self, payload: &UpdatePayload) -> UpdateResult {
+        if let Some(Piece::Gradient { index, .. }) = payload.piece {
+            return UpdateResult {
+                gradient: Some(digest("gradient", u64::from(index))),
+                ..UpdateResult::default()
+            };
+        }
         let members = payload.members.iter().map(|update| {
             let skill = self.skill(update.from.version);
             self.skills.insert(update.to, skill);
@@ -161,7 +167,7 @@ impl Players {
                 member: update.member,
                 version: AdapterRef {
                     version: update.to,
-                    artifact: digest("adapter", update.sequences.len() as u64),
+                    artifact: Digest::of(update.to.0.as_bytes()),
                     optimizer: Some(digest("optimizer", 0)),
                 },
                 diagnostics: MemberDiagnostics::default(),

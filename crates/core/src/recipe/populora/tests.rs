@@ -9,12 +9,14 @@ use super::Populora;
 use crate::{
     config::{self, RunConfig},
     fault::Faults,
-    id::ProblemId,
-    recipe::{Records, Registry, Role, Winner, selfplay::metric_names},
+    id::{ExecutionId, ProblemId},
+    memory::{BaseShape, UpdateShape},
+    recipe::{Recipe as _, Records, Registry, Role, StepView, Winner, WorkItem, WorkState, selfplay::metric_names},
     reward::{Solved, teacher_reward},
     simulation::{Order, Players, Simulation, Skill, Step},
-    work::WorkKey,
+    work::{Dtype, Outcome, Payload, Piece, Prompt, WorkKey},
 };
+use uuid::Uuid;
 
 fn document(teachers: u32, students: u32) -> Value {
     let members = match (teachers, students) {
@@ -324,7 +326,65 @@ fn a_cross_evaluation_puts_every_student_in_front_of_every_teacher() {
             "nothing follows from it"
         );
         assert_eq!(value(&all[2], "solve_rate"), value(&without[2], "solve_rate"));
+        let tokens = |step: &Step| {
+            let proposals = step
+                .records
+                .problems
+                .iter()
+                .map(|problem| problem.proposal.len().div_ceil(2) as f64);
+            proposals
+                .chain(step.records.attempts.iter().map(|attempt| f64::from(attempt.tokens)))
+                .sum::<f64>()
+        };
+        assert_eq!(
+            value(&all[1], "completion_tokens"),
+            tokens(&all[1]),
+            "everything that was generated"
+        );
     }
+}
+
+#[test]
+fn a_seed_that_is_no_problem_has_no_cell_and_is_in_no_pool() {
+    let mut document = document(1, 1);
+    document["parameters"]["problems"]["types"] = json!(["code_o"]);
+    let config = resolved(&document).unwrap();
+    let mut players = skills(1, 1);
+    let state = Populora.begin(ExecutionId(Uuid::from_u128(1)), &config).unwrap();
+    let mut view = StepView::default();
+    for item in Populora.plan(&state, &view).unwrap().work {
+        let mut outcome = players.perform(item.key.chunk, &item.payload).unwrap();
+        if let Outcome::Verify(result) = &mut outcome {
+            for (index, verdict) in result.verdicts.iter_mut().enumerate() {
+                match index % 2 {
+                    // A verdict that says that there is an output, and not which.
+                    0 => verdict.output = None,
+                    _ => verdict.valid = Some(false),
+                }
+            }
+        }
+        view.work.insert(item.key, WorkState::Done(outcome));
+    }
+    let plan = Populora.plan(&state, &view).unwrap();
+    let seeds = &plan.records.problems;
+    assert!(!seeds.is_empty());
+    for (index, seed) in (0..).zip(seeds) {
+        assert_eq!(seed.index, 6 + index, "after the step's proposals, in their order");
+        assert!(
+            !seed.valid && seed.cell.is_none() && seed.descriptor.is_some(),
+            "{seed:?}"
+        );
+        assert_eq!(seed.reason.is_empty(), index % 2 == 1, "{seed:?}");
+    }
+    let Payload::Rollout(asked) = &plan.work[0].payload else {
+        panic!("proposals come next")
+    };
+    assert!(
+        asked
+            .requests
+            .iter()
+            .all(|request| request.prompt == Prompt::Text("<po><prog>".to_owned()))
+    );
 }
 
 #[test]
@@ -352,6 +412,106 @@ fn frozen_roles_play_and_do_not_learn() {
         updated.map(|version| names[&version.member]).collect::<Vec<_>>(),
         ["student-0", "student-1"]
     );
+}
+
+#[test]
+fn a_gradient_in_pieces_leaves_the_same_rows() {
+    let whole = steps(&document(3, 2), skills(3, 2), Order::Together, 5);
+    let mut document = document(3, 2);
+    document["parameters"]["items"]["gradient_pieces"] = json!(4);
+    for order in [Order::Together, Order::Shuffled(3)] {
+        let cut = steps(&document, skills(3, 2), order, 5);
+        for (one, other) in whole.iter().zip(&cut) {
+            assert_eq!(sorted(&one.records), sorted(&other.records));
+            // Three members an update: two updates, each in four pieces and a sum.
+            assert_eq!(other.items, one.items + 2 * 4);
+        }
+    }
+}
+
+#[test]
+fn pieces_are_summed_in_their_order_and_none_is_of_nothing() {
+    let mut document = document(1, 1);
+    document["parameters"]["items"]["gradient_pieces"] = json!(1000);
+    let config = resolved(&document).unwrap();
+    let mut players = skills(1, 1);
+    let state = Populora.begin(ExecutionId(Uuid::from_u128(1)), &config).unwrap();
+    let mut view = StepView::default();
+    let (mut pieces, mut longest) = (Vec::new(), 0);
+    let gradients = 'summed: loop {
+        let mut items = Populora.plan(&state, &view).unwrap().work;
+        // The last piece ends first.
+        items.reverse();
+        for item in items {
+            if let Payload::Update(update) = &item.payload {
+                match &update.piece {
+                    Some(Piece::Gradient { index, of }) => {
+                        longest = update
+                            .members
+                            .iter()
+                            .map(|member| member.sequences.len())
+                            .max()
+                            .unwrap();
+                        pieces.push((*index, *of, item.key.chunk));
+                    }
+                    Some(Piece::Apply { gradients }) => {
+                        assert!(update.members.iter().all(|member| member.sequences.is_empty()));
+                        break 'summed gradients.clone();
+                    }
+                    None => panic!("an update that is not cut"),
+                }
+            }
+            let outcome = players.perform(item.key.chunk, &item.payload).unwrap();
+            view.work.insert(item.key, WorkState::Done(outcome));
+        }
+    };
+    pieces.sort_unstable();
+    let of = u32::try_from(longest).unwrap();
+    assert_eq!(pieces, (0..of).map(|index| (index, of, index)).collect::<Vec<_>>());
+    let made = |index| {
+        view.update(&WorkKey::new(0, "gradient").chunk(index))
+            .unwrap()
+            .unwrap()
+            .gradient
+    };
+    assert_eq!(gradients, (0..of).filter_map(made).collect::<Vec<_>>());
+}
+
+#[test]
+fn an_update_asks_for_the_memory_of_its_peak_where_the_base_is_known() {
+    let memory = |base: &str| -> Vec<u64> {
+        let mut document = document(2, 2);
+        document["populations"]["main"]["base_model"]["name"] = json!(base);
+        let config = resolved(&document).unwrap();
+        let mut players = skills(2, 2);
+        let state = Populora.begin(ExecutionId(Uuid::from_u128(1)), &config).unwrap();
+        let mut view = StepView::default();
+        loop {
+            let items = Populora.plan(&state, &view).unwrap().work;
+            let of_update = |item: &WorkItem| matches!(item.payload, Payload::Update(_));
+            if items.iter().any(of_update) {
+                return items.iter().map(|item| item.requirements.memory_bytes).collect();
+            }
+            for item in items {
+                assert_eq!(
+                    item.requirements.memory_bytes, 0,
+                    "{} needs no more than its base",
+                    item.key
+                );
+                let outcome = players.perform(item.key.chunk, &item.payload).unwrap();
+                view.work.insert(item.key, WorkState::Done(outcome));
+            }
+        }
+    };
+    let config = resolved(&document(2, 2)).unwrap();
+    let lora = &config.populations["main"].lora;
+    let peak = |members| {
+        UpdateShape::largest(members, 16384, Dtype::Fp32, true)
+            .peak(&BaseShape::SEEDLING, lora)
+            .total()
+    };
+    assert_eq!(memory("seedling"), [peak(3), peak(1)], "three members an item");
+    assert_eq!(memory("someone/unknown"), [0, 0]);
 }
 
 #[test]
@@ -384,7 +544,7 @@ fn every_item_is_named_for_its_place() {
     let mut simulation = Simulation::new(&Populora, &config, skills(2, 2), Order::Together).unwrap();
     simulation.step().unwrap();
     let state = simulation.state.clone();
-    let plan = crate::recipe::Recipe::plan(&Populora, &state, &crate::recipe::StepView::default()).unwrap();
+    let plan = Populora.plan(&state, &StepView::default()).unwrap();
     assert!(
         plan.work.is_empty() && !plan.wants.is_empty(),
         "references are wanted before anything is asked"

@@ -12,7 +12,23 @@ use crate::{
 };
 
 /// A proposal taken apart, or why it cannot be.
-type Parsed = Result<(Proposal, Option<ProblemId>), String>;
+pub(super) type Parsed = Result<(Proposal, Option<ProblemId>), String>;
+
+/// The program and the values of a row: those of the problem, or what was proposed where that is none.
+pub(super) fn shown(
+    problem: Option<&Problem>,
+    proposal: &Proposal,
+) -> Result<(String, serde_json::Value), serde_json::Error> {
+    let (Proposal::Io { program, .. } | Proposal::Function { program, .. }) = proposal;
+    let values = match (problem, proposal) {
+        (Some(problem), _) => serde_json::to_value(&problem.values)?,
+        (None, Proposal::Io { input, .. }) => serde_json::json!({ "input": input }),
+        (None, Proposal::Function { inputs, message, .. }) => {
+            serde_json::json!({ "inputs": inputs, "message": message })
+        }
+    };
+    Ok((program.clone(), values))
+}
 
 impl Scene<'_> {
     /// What the verifier says of the proposals of a chunk, once it has; asks for it, and writes the problems' rows.
@@ -144,7 +160,7 @@ impl Scene<'_> {
     }
 
     /// The problem, if it is valid; and what is to be said of it.
-    fn admit(
+    pub(super) fn admit(
         &self,
         id: ProblemId,
         kind: ProblemType,
@@ -199,26 +215,12 @@ impl Scene<'_> {
         status: Status,
         reason: String,
     ) -> Result<ProblemRecord, PlanError> {
-        let (program, values) = match (&judged.problem, parsed) {
-            (Some(problem), _) => (Some(problem.program.clone()), serde_json::to_value(&problem.values)?),
-            (None, Ok((Proposal::Io { program, input, .. }, _))) => {
-                (Some(program.clone()), serde_json::json!({ "input": input }))
+        let (program, values) = match parsed {
+            Ok((proposal, _)) => {
+                let (program, values) = shown(judged.problem.as_ref(), proposal)?;
+                (Some(program), values)
             }
-            (
-                None,
-                Ok((
-                    Proposal::Function {
-                        program,
-                        inputs,
-                        message,
-                    },
-                    _,
-                )),
-            ) => {
-                let values = serde_json::json!({ "inputs": inputs, "message": message });
-                (Some(program.clone()), values)
-            }
-            (None, Err(_)) => (None, serde_json::json!({})),
+            Err(_) => (None, serde_json::json!({})),
         };
         let relation = ParentRelation::Reference;
         Ok(ProblemRecord {

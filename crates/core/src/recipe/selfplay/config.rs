@@ -4,13 +4,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 
-use super::{Scene, seeds};
+use super::{Scene, overhead::Overhead, seeds};
 use crate::{
     archive::ArchiveConfig,
     config::RunConfig,
     fault::Fault,
     id::DatasetId,
-    prompt::PromptConfig,
+    prompt::{PromptConfig, PromptSet, task_name},
     verify::ProblemType,
     work::{Optimizer, PolicyLoss, Sampling},
 };
@@ -133,6 +133,11 @@ pub struct ItemConfig {
     /// Members of one `update` item.
     #[schemars(range(min = 1, max = 1024))]
     pub update: u32,
+    /// Parts that the gradient of an `update` item is cut into, each an item that any worker can take, and one more that sums
+    /// them in their order and steps. With one the item computes the gradient itself. More spread a run of one member over
+    /// several GPUs; they ask for one epoch of one minibatch.
+    #[schemars(range(min = 1, max = 1024))]
+    pub gradient_pieces: u32,
 }
 
 impl Default for ItemConfig {
@@ -141,6 +146,7 @@ impl Default for ItemConfig {
             propose: 72,
             solve: 72,
             update: 8,
+            gradient_pieces: 1,
         }
     }
 }
@@ -188,11 +194,44 @@ impl Groups<'_> {
                 format!("{}: any finite number is valid", self.learning.reward_scale),
             );
         }
-        let minibatches = self.learning.optimizer.minibatches;
+        let Optimizer {
+            beta1,
+            beta2,
+            eps,
+            epochs,
+            minibatches,
+            ..
+        } = self.learning.optimizer;
+        for (name, beta) in [("beta1", beta1), ("beta2", beta2)] {
+            if beta >= 1.0 {
+                // The correction of the moments divides by 1 − beta^t.
+                fault(
+                    &format!("learning/optimizer/{name}"),
+                    format!("{beta}: 0 to below 1 is valid"),
+                );
+            }
+        }
+        if eps.partial_cmp(&0.0) != Some(Ordering::Greater) {
+            fault("learning/optimizer/eps", format!("{eps}: more than 0 is valid"));
+        }
+        if let Some(clip_dual) = self.learning.loss.clip_dual.filter(|clip| *clip <= 1.0) {
+            fault(
+                "learning/loss/clip_dual",
+                format!("{clip_dual}: more than 1 is valid, or none"),
+            );
+        }
         if minibatches > batch {
             let detail =
                 format!("{batch} proposals cannot be split into {minibatches} minibatches: 1 to {batch} is valid");
             fault("learning/optimizer/minibatches", detail);
+        }
+        let pieces = self.items.gradient_pieces;
+        if pieces > 1 && (epochs, minibatches) != (1, 1) {
+            let detail = format!(
+                "{pieces} pieces of a gradient make one optimizer step, and {epochs} epochs of {minibatches} minibatches are \
+                 more: 1 is valid here"
+            );
+            fault("items/gradient_pieces", detail);
         }
         for (name, sampling) in [("propose", &self.sampling.propose), ("solve", &self.sampling.solve)] {
             if sampling.max_tokens == 0 {
@@ -208,6 +247,21 @@ impl Groups<'_> {
                 );
                 fault(&format!("sampling/{name}/temperature"), detail);
             }
+            if sampling.top_p.partial_cmp(&0.0) != Some(Ordering::Greater) {
+                let detail = format!("{}: more than 0 and up to 1 is valid", sampling.top_p);
+                fault(&format!("sampling/{name}/top_p"), detail);
+            }
+            if let Some(empty) = sampling.stop.iter().position(String::is_empty) {
+                let detail = "an empty text would end every completion before it begins: leave it out".to_owned();
+                fault(&format!("sampling/{name}/stop/{empty}"), detail);
+            }
+            if let Some(mask) = sampling.vocabulary_mask.as_ref().filter(|mask| mask.keep_rate <= 0.0) {
+                let detail = format!(
+                    "{}: more than 0 and up to 1 is valid, since a token must stay",
+                    mask.keep_rate
+                );
+                fault(&format!("sampling/{name}/vocabulary_mask/keep_rate"), detail);
+            }
         }
         faults.extend(self.length_faults(config));
         faults
@@ -220,6 +274,9 @@ impl Groups<'_> {
         let Ok(overhead) = Scene::overhead_of(self) else {
             return faults;
         };
+        if let Some(fault) = self.stretch_fault(overhead) {
+            faults.push(fault);
+        }
         if overhead.largest() >= limit {
             faults.push(Fault::new(
                 "/parameters/problems/max_prompt_bytes",
@@ -248,5 +305,19 @@ impl Groups<'_> {
             }
         }
         faults
+    }
+    /// A template that writes some letters longer than they are: no limit on problems could keep its prompts short enough.
+    fn stretch_fault(&self, overhead: Overhead) -> Option<Fault> {
+        let prompts = PromptSet::compile(self.prompts).ok()?;
+        let problems = self.problems;
+        let (act, kind) = overhead
+            .stretches(&prompts, &problems.types, problems.num_inputs as usize)
+            .ok()??;
+        let detail = "it writes some letters longer than they are, as the filters `escape` and `indent` do, so that no limit on \
+                      problems keeps its prompts within max_prompt_bytes: show fields as they are";
+        Some(Fault::new(
+            format!("/parameters/prompts/templates/{}", task_name(act, kind)),
+            detail,
+        ))
     }
 }

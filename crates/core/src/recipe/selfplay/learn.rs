@@ -5,10 +5,14 @@ use std::collections::HashMap;
 use super::Scene;
 use crate::{
     advantage::Sampled,
+    artifact::Digest,
     id::{VersionId, WorkId},
     recipe::{PlanError, VersionRecord},
-    work::{MemberUpdate, MemberUpdated, Payload, SequenceRef, UpdatePayload, WorkKey},
+    work::{MemberUpdate, MemberUpdated, Payload, Piece, SequenceRef, UpdatePayload, UpdateResult, WorkKey},
 };
+
+/// The phase of pieces of gradients, where updates are cut.
+pub(super) const GRADIENT: &str = "gradient";
 
 /// A sequence that a member sampled, and what it got for it.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,32 +42,81 @@ impl<'a> Scene<'a> {
         let mut updated = Vec::with_capacity(learners.len());
         let mut is_complete = true;
         for (chunk, part) in (0..).zip(learners.chunks(self.groups.items.update as usize)) {
-            let key = self.key("update", chunk);
-            if !self.asked(&key) {
-                let members = self.member_updates(part)?;
-                let learning = self.groups.learning;
-                let payload = UpdatePayload {
-                    base_model: self.population.base_model.clone(),
-                    compute: self.run.config.compute,
-                    members,
-                    loss: learning.loss.clone(),
-                    optimizer: learning.optimizer.clone(),
-                    micro_batch_tokens: learning.micro_batch_tokens,
-                    recompute: learning.recompute,
-                    piece: None,
-                };
-                self.ask(key.clone(), Payload::Update(payload));
-            }
-            match self.view.update(&key)? {
+            match self.learn(chunk, part)? {
                 Some(result) if result.members.len() == part.len() => updated.extend(&result.members),
                 Some(result) => {
                     let detail = format!("{} members where {} were to learn", result.members.len(), part.len());
-                    return Err(Self::misfit(&key, detail));
+                    return Err(Self::misfit(&self.key("update", chunk), detail));
                 }
                 None => is_complete = false,
             }
         }
         Ok(is_complete.then_some(updated))
+    }
+
+    /// The update of a chunk's members, once it is there; asks for it, or first for the pieces of its gradient.
+    fn learn(&mut self, chunk: u32, learners: &[&Learner]) -> Result<Option<&'a UpdateResult>, PlanError> {
+        let key = self.key("update", chunk);
+        if self.asked(&key) {
+            return self.view.update(&key);
+        }
+        // A piece without a sequence would be a gradient of nothing.
+        let longest = learners
+            .iter()
+            .map(|learner| learner.sequences.len())
+            .max()
+            .unwrap_or(0);
+        let pieces = u32::try_from(longest)
+            .unwrap_or(u32::MAX)
+            .min(self.groups.items.gradient_pieces);
+        let mut payload = self.update_payload(learners)?;
+        if pieces > 1 {
+            let Some(gradients) = self.gradients(chunk, pieces, &payload)? else {
+                return Ok(None);
+            };
+            // What they learn from is in the pieces.
+            payload.members.iter_mut().for_each(|member| member.sequences.clear());
+            payload.piece = Some(Piece::Apply { gradients });
+        }
+        self.ask(key, Payload::Update(payload));
+        Ok(None)
+    }
+
+    /// The pieces of the gradient of `update` by index, once all are there; asks for them.
+    fn gradients(&mut self, chunk: u32, of: u32, update: &UpdatePayload) -> Result<Option<Vec<Digest>>, PlanError> {
+        let mut gradients = Vec::with_capacity(of as usize);
+        for index in 0..of {
+            let key = self.key(GRADIENT, chunk * self.groups.items.gradient_pieces + index);
+            if !self.asked(&key) {
+                let piece = Some(Piece::Gradient { index, of });
+                self.ask(
+                    key.clone(),
+                    Payload::Update(UpdatePayload {
+                        piece,
+                        ..update.clone()
+                    }),
+                );
+            }
+            if let Some(result) = self.view.update(&key)? {
+                let gradient = result.gradient;
+                gradients.push(gradient.ok_or_else(|| Self::misfit(&key, "there is no gradient in its result"))?);
+            }
+        }
+        Ok((gradients.len() == of as usize).then_some(gradients))
+    }
+
+    fn update_payload(&self, learners: &[&Learner]) -> Result<UpdatePayload, PlanError> {
+        let learning = self.groups.learning;
+        Ok(UpdatePayload {
+            base_model: self.population.base_model.clone(),
+            compute: self.run.config.compute,
+            members: self.member_updates(learners)?,
+            loss: learning.loss.clone(),
+            optimizer: learning.optimizer.clone(),
+            micro_batch_tokens: learning.micro_batch_tokens,
+            recompute: learning.recompute,
+            piece: None,
+        })
     }
 
     /// Gives members the weights that they learned, and writes the versions.

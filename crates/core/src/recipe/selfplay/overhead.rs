@@ -13,26 +13,42 @@ use uuid::Uuid;
 struct Cost {
     /// Bytes of the template.
     base: usize,
-    /// How often the template shows what is put into it.
+    /// How often the template shows what is put into it, of its two fields the one that it shows more often.
     growth: usize,
 }
 
 impl Cost {
-    /// Measures a template by rendering it with empty and with long fields.
-    fn measure(render: impl Fn(&str) -> Result<(String, usize), PromptError>) -> Result<Self, PromptError> {
-        const PROBE: &str = "0000000000000000000000000000000000000000000000000000000000000000";
-        let (empty, _) = render("")?;
-        let (full, bytes) = render(PROBE)?;
-        Ok(Self {
-            base: empty.len(),
-            growth: (full.len() - empty.len()).div_ceil(bytes.max(1)).max(1),
-        })
+    /// Measures a template by rendering it with its two fields empty, and with letters in either, so many and twice as many.
+    fn measure(
+        letters: &str,
+        render: impl Fn([&str; 2]) -> Result<(String, usize), PromptError>,
+    ) -> Result<Self, PromptError> {
+        let (some, more) = (letters.repeat(TIMES), letters.repeat(2 * TIMES));
+        let (some, more) = (some.as_str(), more.as_str());
+        let mut growth = 1;
+        for [once, twice] in [[[some, ""], [more, ""]], [["", some], ["", more]]] {
+            let ((once, bytes), (twice, of_twice)) = (render(once)?, render(twice)?);
+            let added = twice.len().saturating_sub(once.len());
+            growth = added.div_ceil((of_twice - bytes).max(1)).max(growth);
+        }
+        let mut base = 0;
+        for fields in [["", ""], [some, ""], ["", some], [some, some]] {
+            let (text, bytes) = render(fields)?;
+            base = text.len().saturating_sub(growth * bytes).max(base);
+        }
+        Ok(Self { base, growth })
     }
 
     fn of(self, bytes: usize) -> usize {
         bytes.saturating_mul(self.growth).saturating_add(self.base)
     }
 }
+
+/// How often the letters stand that a template is measured with.
+const TIMES: usize = 64;
+
+/// Letters that filters write longer than they are, as `escape` and `indent` do.
+const STRETCHED: [&str; 9] = ["\n0", "\"", "'", "\\", "<", "&", "/", "\u{1}", "é"];
 
 /// The sizes of a set's prompts.
 #[derive(Clone, Copy, Debug)]
@@ -47,12 +63,41 @@ const TYPES: [ProblemType; 3] = [ProblemType::CodeI, ProblemType::CodeO, Problem
 impl Overhead {
     /// Measures the templates of `prompts`; a function has `num_inputs` inputs. Types that are not played may have none.
     pub(crate) fn measure(prompts: &PromptSet, types: &[ProblemType], num_inputs: usize) -> Result<Self, PromptError> {
+        Self::measure_with("0", prompts, types, num_inputs)
+    }
+
+    /// The first task whose template writes some letters longer than others, so that the size of a prompt cannot be told from
+    /// the size of what is put into it.
+    pub(crate) fn stretches(
+        &self,
+        prompts: &PromptSet,
+        types: &[ProblemType],
+        num_inputs: usize,
+    ) -> Result<Option<(&'static str, ProblemType)>, PromptError> {
+        for letters in STRETCHED {
+            let measured = Self::measure_with(letters, prompts, types, num_inputs)?;
+            if let Some(index) = (0..TYPES.len()).find(|&at| measured.solve[at].growth > self.solve[at].growth) {
+                return Ok(Some(("solve", TYPES[index])));
+            }
+            if measured.propose_function.growth > self.propose_function.growth {
+                return Ok(Some(("propose", ProblemType::CodeF)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn measure_with(
+        letters: &str,
+        prompts: &PromptSet,
+        types: &[ProblemType],
+        num_inputs: usize,
+    ) -> Result<Self, PromptError> {
         let nothing = Cost { base: 0, growth: 1 };
         let mut solve = [nothing; 3];
         let mut propose_io = [0; 2];
         for (index, kind) in TYPES.into_iter().enumerate().filter(|(_, kind)| types.contains(kind)) {
-            solve[index] = Cost::measure(|field| {
-                let problem = probe(kind, field, num_inputs);
+            solve[index] = Cost::measure(letters, |fields| {
+                let problem = probe(kind, fields, num_inputs);
                 Ok((problem.prompt(prompts)?.text, problem.shown_bytes()))
             })?;
             if index < 2 {
@@ -61,7 +106,9 @@ impl Overhead {
         }
         let propose_function = match types.contains(&ProblemType::CodeF) {
             false => nothing,
-            true => Cost::measure(|field| Ok((prompts.propose_function(field, num_inputs)?.text, field.len())))?,
+            true => Cost::measure(letters, |[program, _]| {
+                Ok((prompts.propose_function(program, num_inputs)?.text, program.len()))
+            })?,
         };
         Ok(Self {
             solve,
@@ -91,20 +138,22 @@ impl Overhead {
     }
 }
 
-fn probe(kind: ProblemType, field: &str, num_inputs: usize) -> Problem {
-    let field = field.to_owned();
-    let fields = vec![field.clone(); num_inputs];
+/// A problem with one text for its program or message, and one for each of its values.
+fn probe(kind: ProblemType, [text, value]: [&str; 2], num_inputs: usize) -> Problem {
     let values = match kind {
-        ProblemType::CodeF => Values::function(fields.clone(), fields, field.clone()),
+        ProblemType::CodeF => {
+            let pairs = vec![value.to_owned(); num_inputs];
+            Values::function(pairs.clone(), pairs, text.to_owned())
+        }
         ProblemType::CodeI | ProblemType::CodeO => Values::Io {
-            input: field.clone(),
-            output: field.clone(),
+            input: value.to_owned(),
+            output: value.to_owned(),
         },
     };
     Problem {
         id: ProblemId(Uuid::nil()),
         kind,
-        program: field,
+        program: text.to_owned(),
         values,
     }
 }
@@ -112,6 +161,7 @@ fn probe(kind: ProblemType, field: &str, num_inputs: usize) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::prompt::PromptConfig;
 
     #[test]
     fn the_measured_size_bounds_the_real_one() {
@@ -120,7 +170,7 @@ mod tests {
             let overhead = Overhead::measure(&prompts, &TYPES, 6).unwrap();
             for kind in TYPES {
                 for length in [0, 1, 50, 999] {
-                    let problem = probe(kind, &"1".repeat(length), 6);
+                    let problem = probe(kind, [&"1".repeat(length); 2], 6);
                     let real = problem.prompt(&prompts).unwrap().text.len();
                     let real = u32::try_from(real).unwrap();
                     assert!(
@@ -132,6 +182,55 @@ mod tests {
                 }
             }
             assert!(overhead.largest() > 4);
+        }
+    }
+    /// The shipped compact set with another template for solvers of `code_o`.
+    fn with_solve_code_o(template: &str) -> PromptSet {
+        let config = PromptConfig {
+            set: "seedling".to_owned(),
+            templates: [("solve_code_o".to_owned(), template.to_owned())].into(),
+            ..PromptConfig::default()
+        };
+        PromptSet::compile(&config.resolve("", &TYPES).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn text_that_stands_where_a_field_is_empty_or_not_is_counted_once() {
+        let long = "1".repeat(500);
+        for template in [
+            "{% if program == '' %}Nothing was given, and this stands in its place, at some length.{% endif %}{{ program }}{{ input }}",
+            "{% if program %}Here is a program, and this stands before it, at some length:{% endif %}{{ program }}{{ input }}",
+            "{{ program }} and again {{ program }} and again {{ program }}{{ input }}",
+            "{{ input }}{{ input }}{{ input }}{{ program }}",
+        ] {
+            let prompts = with_solve_code_o(template);
+            let overhead = Overhead::measure(&prompts, &[ProblemType::CodeO], 6).unwrap();
+            for fields in [[long.as_str(), ""], ["", &long], [&long, &long]] {
+                let problem = probe(ProblemType::CodeO, fields, 6);
+                let real = u32::try_from(problem.prompt(&prompts).unwrap().text.len()).unwrap();
+                assert!(overhead.check(&problem, real - 1).is_err(), "{template}");
+                assert!(overhead.check(&problem, 3 * real + 100).is_ok(), "{template}");
+            }
+            assert_eq!(
+                overhead.stretches(&prompts, &[ProblemType::CodeO], 6),
+                Ok(None),
+                "{template}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_filter_that_makes_letters_longer_is_found() {
+        for filter in ["escape", "indent(4)"] {
+            let prompts = with_solve_code_o(&format!("{{{{ program|{filter} }}}}{{{{ input }}}}"));
+            let overhead = Overhead::measure(&prompts, &TYPES, 6).unwrap();
+            let found = overhead.stretches(&prompts, &TYPES, 6).unwrap();
+            assert_eq!(found, Some(("solve", ProblemType::CodeO)), "{filter}");
+        }
+        for set in ["seedling", "azr"] {
+            let prompts = PromptSet::shipped(set).unwrap();
+            let overhead = Overhead::measure(&prompts, &TYPES, 6).unwrap();
+            assert_eq!(overhead.stretches(&prompts, &TYPES, 6), Ok(None), "{set}");
         }
     }
 }

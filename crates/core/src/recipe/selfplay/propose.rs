@@ -52,7 +52,7 @@ impl<'a> Scene<'a> {
 
     fn record(&self, id: ProblemId) -> Option<&crate::recipe::ProblemRecord> {
         let of_before = self.view.problems.get(&id);
-        of_before.or_else(|| self.seeds.iter().find(|seed| seed.id == id))
+        of_before.or_else(|| self.seeds.get(&id))
     }
 
     /// The proposals of a chunk, once they are there.

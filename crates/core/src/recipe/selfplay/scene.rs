@@ -1,15 +1,17 @@
 //! What every part of a step works with.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
-use super::{Groups, Living, overhead::Overhead};
+use super::{Groups, Living, learn::GRADIENT, overhead::Overhead};
 use crate::{
     archive::Centroids,
     config::PopulationConfig,
+    id::ProblemId,
+    memory::{BaseShape, UpdateShape},
     prompt::{PromptError, PromptSet},
     recipe::{Plan, PlanError, ProblemRecord, RunState, StepView, WorkItem},
     seed::derive,
-    work::{Payload, Requirements, WorkKey, WorkKind},
+    work::{Payload, Requirements, UpdatePayload, WorkKey, WorkKind},
 };
 
 /// A step in the making: what is known, and the plan so far.
@@ -23,7 +25,7 @@ pub(crate) struct Scene<'a> {
     pub(crate) centroids: Arc<Centroids>,
     pub(crate) members: Vec<Living>,
     /// Seed problems, in the step that enters them.
-    pub(crate) seeds: Vec<ProblemRecord>,
+    pub(crate) seeds: BTreeMap<ProblemId, ProblemRecord>,
     pub(crate) population_name: &'a str,
     pub(crate) population: &'a PopulationConfig,
     /// Whether updates were asked for, and with them every row of proposals and attempts was written.
@@ -53,10 +55,12 @@ impl<'a> Scene<'a> {
             prompts,
             centroids: groups.archive.centroids(),
             members,
-            seeds: Vec::new(),
+            seeds: BTreeMap::new(),
             population_name,
             population,
-            settled: view.work.contains_key(&WorkKey::new(run.step, "update")),
+            settled: ["update", GRADIENT]
+                .iter()
+                .any(|phase| view.work.contains_key(&WorkKey::new(run.step, *phase))),
         })
     }
 
@@ -79,18 +83,37 @@ impl<'a> Scene<'a> {
         self.view.work.contains_key(key)
     }
 
-    /// Asks for an item. All but verification needs the base model.
+    /// Asks for an item. All but verification needs the base model, and an update of a base whose sizes are known the memory of
+    /// its peak.
     pub(crate) fn ask(&mut self, key: WorkKey, payload: Payload) {
         let base = &self.population.base_model.name;
         let requirements = Requirements {
             base_model: (payload.kind() != WorkKind::Verify).then(|| base.clone()),
-            memory_bytes: 0,
+            memory_bytes: match &payload {
+                Payload::Update(update) => self.update_memory(update),
+                _ => 0,
+            },
         };
         self.plan.work.push(WorkItem {
             key,
             payload,
             requirements,
         });
+    }
+
+    /// Bytes at the peak of an update, at most ([`UpdateShape::peak`]); 0 where the base's sizes are not known.
+    fn update_memory(&self, update: &UpdatePayload) -> u64 {
+        let Some(base) = BaseShape::of_name(&update.base_model.name) else {
+            return 0;
+        };
+        let members = update.members.len() as u64;
+        let shape = UpdateShape::largest(
+            members,
+            update.micro_batch_tokens,
+            update.compute.dtype,
+            update.recompute,
+        );
+        shape.peak(&base, &self.population.lora).total()
     }
 
     /// The seed of `item` at `key`.

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Pool, Problem, Scene, problem::Values};
+use super::{
+    Pool, Scene,
+    check::{Parsed, shown},
+};
 use crate::{
     archive::descriptor,
     id::{ProblemId, WorkId},
@@ -119,39 +122,17 @@ impl Scene<'_> {
             };
             for ((kind, proposal), verdict) in part.iter().zip(verdicts) {
                 let id = ProblemId::of(WorkId::of(self.run.run, &key), &index.to_string(), 0);
-                let (program, values) = match proposal {
-                    Proposal::Io { program, input, .. } => {
-                        let output = verdict.output.clone().unwrap_or_default();
-                        let input = input.clone();
-                        (program, Values::Io { input, output })
-                    }
-                    Proposal::Function {
-                        program,
-                        inputs,
-                        message,
-                    } => {
-                        let outputs = verdict.outputs.clone().unwrap_or_default();
-                        (program, Values::function(inputs.clone(), outputs, message.clone()))
-                    }
-                };
-                let problem = Problem {
-                    id,
-                    kind: *kind,
-                    program: program.clone(),
-                    values,
-                };
-                let refused = match verdict.valid {
-                    Some(true) => self
-                        .overhead
-                        .check(&problem, self.groups.problems.max_prompt_bytes)
-                        .err(),
-                    _ => Some(verdict.reason.clone()),
-                };
-                if refused.is_none() {
+                let parsed: Parsed = Ok((proposal.clone(), None));
+                let (problem, status, reason) = self.admit(id, *kind, &parsed, Some(verdict));
+                let (program, values) = shown(problem.as_ref(), proposal)?;
+                let place = verdict.complexity.as_ref().map(descriptor);
+                let cell = place
+                    .filter(|_| problem.is_some())
+                    .map(|place| self.centroids.nearest(self.groups.archive.normalised(place)));
+                if problem.is_some() {
                     pool.add(*kind, self.run.run, &key, index, 0, 1);
                 }
-                let place = verdict.complexity.as_ref().map(descriptor);
-                self.seeds.push(ProblemRecord {
+                let record = ProblemRecord {
                     id,
                     index: first + index,
                     proposer: None,
@@ -159,20 +140,23 @@ impl Scene<'_> {
                     kind: (*kind).into(),
                     prompt: String::new(),
                     proposal: String::new(),
-                    valid: refused.is_none(),
-                    status: verdict.status,
-                    reason: refused.unwrap_or_default(),
-                    program: Some(problem.program),
-                    values: serde_json::to_value(&problem.values)?,
+                    valid: problem.is_some(),
+                    status,
+                    reason,
+                    program: Some(program),
+                    values,
                     descriptor: place,
-                    cell: place.map(|place| self.centroids.nearest(self.groups.archive.normalised(place))),
+                    cell,
                     parents: Vec::new(),
-                });
+                };
+                self.seeds.insert(id, record);
                 index += 1;
             }
         }
         if is_complete {
-            self.plan.records.problems.extend(self.seeds.iter().cloned());
+            let mut rows: Vec<ProblemRecord> = self.seeds.values().cloned().collect();
+            rows.sort_by_key(|row| row.index);
+            self.plan.records.problems.extend(rows);
         }
         Ok(is_complete)
     }

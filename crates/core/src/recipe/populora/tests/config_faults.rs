@@ -113,6 +113,60 @@ fn a_config_that_cannot_work_is_refused_at_the_field() {
             "1 to 6",
         ),
         (
+            "parameters.learning.optimizer.beta1",
+            json!(1.0),
+            "/parameters/learning/optimizer/beta1",
+            "below 1",
+        ),
+        (
+            "parameters.learning.optimizer.beta2",
+            json!(1.0),
+            "/parameters/learning/optimizer/beta2",
+            "below 1",
+        ),
+        (
+            "parameters.learning.optimizer.eps",
+            json!(0.0),
+            "/parameters/learning/optimizer/eps",
+            "more than 0",
+        ),
+        (
+            "parameters.learning.loss.clip_dual",
+            json!(1.0),
+            "/parameters/learning/loss/clip_dual",
+            "more than 1",
+        ),
+        (
+            "parameters.sampling.solve.top_p",
+            json!(0.0),
+            "/parameters/sampling/solve/top_p",
+            "more than 0",
+        ),
+        (
+            "parameters.sampling.propose.stop",
+            json!(["x", ""]),
+            "/parameters/sampling/propose/stop/1",
+            "empty",
+        ),
+        (
+            "parameters.sampling.propose.vocabulary_mask",
+            json!({"seed": 1, "keep_rate": 0.0}),
+            "/parameters/sampling/propose/vocabulary_mask/keep_rate",
+            "more than 0",
+        ),
+        (
+            "parameters.items.gradient_pieces",
+            json!(0),
+            "/parameters/items/gradient_pieces",
+            "at least 1",
+        ),
+        (
+            "parameters.prompts.templates.solve_code_o",
+            json!("{{ program|escape }}{{ input }}"),
+            "/parameters/prompts/templates/solve_code_o",
+            "longer",
+        ),
+        (
             "parameters.prompts.templates.solve_code_i",
             json!(" "),
             "/parameters/prompts/templates/solve_code_i",
@@ -202,4 +256,18 @@ fn a_resolved_config_holds_its_templates_with_their_hashes_and_resolves_to_itsel
     assert_eq!(prompts["hashes"].as_object().unwrap().len(), 6);
     let again = resolved(&serde_json::to_value(&config).unwrap()).unwrap();
     assert_eq!(again, config);
+}
+
+#[test]
+fn a_gradient_in_pieces_makes_one_optimizer_step() {
+    for (field, value) in [("epochs", 2), ("minibatches", 2)] {
+        let mut document = document(2, 2);
+        document["parameters"]["items"]["gradient_pieces"] = json!(2);
+        document["parameters"]["learning"] = json!({"optimizer": {field: value}});
+        let faults = resolved(&document).unwrap_err().to_string();
+        assert!(
+            faults.contains("/parameters/items/gradient_pieces: 2 pieces"),
+            "{faults}"
+        );
+    }
 }

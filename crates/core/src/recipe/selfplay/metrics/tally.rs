@@ -257,7 +257,13 @@ impl Tally<'_> {
             ("pool_size", run_only(self.pool_size as f64)),
             ("archive_insertions", run_only(self.archive_insertions as f64)),
             ("prompt_tokens", costs.prompt_tokens),
-            ("completion_tokens", proposal_lengths().chain(own_attempts()).sum()),
+            (
+                "completion_tokens",
+                match scope {
+                    Scope::Run => costs.completion_tokens,
+                    _ => proposal_lengths().chain(own_attempts()).sum(),
+                },
+            ),
             (
                 "learned_tokens",
                 updated.iter().map(|new| new.diagnostics.tokens as f64).sum(),
@@ -277,6 +283,7 @@ impl Tally<'_> {
 /// What a step's items took, by phase.
 struct Costs {
     prompt_tokens: f64,
+    completion_tokens: f64,
     propose: f64,
     check: f64,
     solve: f64,
@@ -290,6 +297,7 @@ impl Costs {
     fn all(value: f64) -> Self {
         Self {
             prompt_tokens: value,
+            completion_tokens: value,
             propose: value,
             check: value,
             solve: value,
@@ -311,6 +319,7 @@ impl Costs {
             match outcome {
                 Outcome::Rollout(result) => {
                     costs.prompt_tokens += result.usage.prompt_tokens as f64;
+                    costs.completion_tokens += result.usage.completion_tokens as f64;
                     costs.halvings += f64::from(result.usage.halvings);
                     match key.phase.as_str() {
                         "propose" => costs.propose += result.usage.seconds,
@@ -326,7 +335,10 @@ impl Costs {
                 }
                 Outcome::Update(result) => {
                     costs.update += result.seconds;
-                    costs.halvings += f64::from(result.halvings);
+                    // The item that sums pieces of a gradient tells theirs again.
+                    if result.gradient.is_none() {
+                        costs.halvings += f64::from(result.halvings);
+                    }
                 }
                 Outcome::Evolve(result) => costs.evolve += result.seconds,
                 Outcome::Benchmark(_) => {}
