@@ -150,6 +150,7 @@ fn update(population: &PopulationConfig, config: &RunConfig) -> Result<UpdateSha
         logits: LOGITS,
         bytes: bytes(config),
         recompute,
+        own_loops: false,
     })
 }
 

@@ -150,6 +150,10 @@ pub struct UpdateShape {
     pub bytes: u64,
     /// Whether activations are computed a second time for the backward pass.
     pub recompute: bool,
+    /// Whether attention and the gated MLP's gradient are the engine's own loops: in fp32 on a CPU, for a base without norms of
+    /// queries and keys, while `num_attention_heads` · (tokens of the longest sequence) ≤ `intermediate_size`. They take less
+    /// memory, so where it is not known, `false` is on the safe side.
+    pub own_loops: bool,
 }
 
 /// Bytes at the peak of an update, by what they are for.
@@ -207,9 +211,11 @@ impl UpdateShape {
     /// adapted projections of a layer, and c = min(C, max(1, logits / vocabulary)) rows of logits at a time:
     ///
     /// - one layer's tape: `w·T·(4d + J + q + 3I + R) + w·P·(2q + k)`, and `w·P·J` more where sequences are gathered (P ≠ T);
+    ///   with the engine's own loops `w·T·(4d + q + 3I + R) + w·P·J`;
     ///   the last layer's lacks `w·(T − C)·(2d + 3I)`, as it computes no more than the rows that predict a learned token;
     /// - kept: the tapes of all layers, or the layers' inputs `w·T·d` each and one tape;
-    /// - at the output: `8·c·vocabulary + 3·w·C·d`; in the MLP's backward pass: `w·T·(d + 3I)`, in the last layer with C for T.
+    /// - at the output: `8·c·vocabulary + 3·w·C·d`; in the MLP's backward pass: `w·T·(d + 3I)`, with the engine's
+    ///   own loops `w·T·(d + 2I)`, with weights merged for it; in the last layer with C for T.
     ///
     /// The peak is at the output, in the last layer's backward pass, or in the one before, when the last one's tape is gone.
     pub fn peak(&self, base: &BaseShape, adapter: &LoraShape) -> UpdateMemory {
@@ -233,16 +239,19 @@ impl UpdateShape {
         let joint = query + 2 * key;
         let adapters = 4 * members * base.adapter_weights(adapter);
         let rank_sum = u128::from(adapter.r) * adapter.target_modules.len() as u128;
-        let gathered = if places == rows { 0 } else { places * joint };
-        let tape = bytes
-            * (rows * (4 * hidden + joint + query + 3 * intermediate + rank_sum)
-                + places * (2 * query + key)
-                + gathered);
+        let attention = if self.own_loops {
+            places * joint
+        } else {
+            let gathered = if places == rows { 0 } else { places * joint };
+            rows * joint + places * (2 * query + key) + gathered
+        };
+        let tape = bytes * (rows * (4 * hidden + query + 3 * intermediate + rank_sum) + attention);
         let predicting = learned.min(rows);
         let last = tape - bytes * (rows - predicting) * (2 * hidden + 3 * intermediate);
         let chunk = learned.min((logits / vocabulary.max(1)).max(1));
         let output = 8 * chunk * vocabulary + 3 * bytes * learned * hidden;
-        let mlp = |rows: u128| bytes * rows * (hidden + 3 * intermediate);
+        let in_mlp = intermediate * if self.own_loops { 2 } else { 3 };
+        let mlp = |rows: u128| bytes * rows * (hidden + in_mlp);
         let input = bytes * rows * hidden;
         let (activations, transient) = if self.recompute {
             let in_last = last - input + mlp(predicting);
@@ -313,6 +322,7 @@ mod tests {
             logits: 1 << 24,
             bytes: 2,
             recompute,
+            own_loops: false,
         };
         let gib = |recompute| shape(recompute).peak(&qwen_7b(), &attention_only()).total() >> 30;
         assert!(gib(true) < 40, "{}", gib(true));

@@ -12,6 +12,7 @@ pub mod error;
 pub mod evolve;
 pub mod floor;
 pub mod generate;
+mod host;
 pub mod hub;
 mod lanes;
 pub mod learn;

@@ -1,67 +1,77 @@
-//! Attention of a micro-batch whose sequences may share prompts; the one part of a layer whose gradient is libtorch's own.
+//! Attention of a micro-batch whose sequences may share prompts.
 
-use tch::Tensor;
+mod fused;
+mod products;
+
+use tch::{Device, Kind, Tensor};
 
 use super::layout::Packing;
 use crate::config::ModelConfig;
 use crate::error::Result;
-use crate::model::{Attend, CausalAttention, LayerWeights, RopeTables, rotated_heads};
+use crate::model::{LayerWeights, RopeTables};
+use fused::FusedTape;
+use products::{Products, ProductsTape};
 
-/// From the joint projection `[T, query_size + 2 · key_value_size]` to the attended values `[T, query_size]`.
-pub(super) fn attend(
-    config: &ModelConfig,
-    weights: &LayerWeights,
-    qkv: &Tensor,
-    rope: &RopeTables,
-    packing: &Packing,
-) -> Result<Tensor> {
-    let padded = match &packing.indices {
-        // An embedding look-up: unlike that of `index_select`, its gradient is quick on the CPU and deterministic on a GPU.
-        Some(indices) => Tensor::f_embedding(qkv, &indices.gather, -1, false, false)?,
-        None => qkv.shallow_clone(),
-    };
-    let padded = padded.f_view([packing.sequences, packing.length, -1])?;
-    let (query, key, value) = rotated_heads(config, weights, &padded, rope)?;
-    let attended = CausalAttention
-        .attend(0, &query, &key, &value)?
-        .f_view([-1, config.query_size()])?;
-    Ok(match &packing.indices {
-        Some(indices) => Tensor::f_embedding(&attended, &indices.scatter, -1, false, false)?,
-        None => attended,
-    })
+/// What a layer's attention is computed with.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Attention<'a> {
+    pub(super) config: &'a ModelConfig,
+    pub(super) rope: &'a RopeTables,
+    pub(super) packing: &'a Packing,
 }
 
-/// A run of [`attend`] that its gradient can be asked of.
-#[derive(Debug)]
-pub(super) struct AttentionTape {
-    qkv: Tensor,
-    attended: Tensor,
-}
-
-impl AttentionTape {
-    /// Attends and keeps what the gradient needs.
-    pub(super) fn record(
-        config: &ModelConfig,
-        weights: &LayerWeights,
-        qkv: &Tensor,
-        rope: &RopeTables,
-        packing: &Packing,
-    ) -> Result<Self> {
-        let qkv = qkv.f_detach()?.f_set_requires_grad(true)?;
-        let attended = tch::with_grad(|| attend(config, weights, &qkv, rope, packing))?;
-        Ok(Self { qkv, attended })
+impl<'a> Attention<'a> {
+    /// From the joint projection `[T, query_size + 2 · key_value_size]` to the attended values `[T, query_size]`.
+    pub(super) fn attend(&self, weights: &LayerWeights, qkv: &Tensor) -> Result<Tensor> {
+        match self.products(weights, qkv) {
+            Some(products) => products.attend(qkv),
+            None => fused::attend(self, weights, qkv),
+        }
     }
 
+    /// Attends and keeps what the gradient needs.
+    pub(super) fn record(&self, weights: &LayerWeights, qkv: Tensor) -> Result<AttentionTape<'a>> {
+        Ok(match self.products(weights, &qkv) {
+            Some(products) => AttentionTape::Products(products.record(&qkv)?),
+            None => AttentionTape::Fused(FusedTape::record(self, weights, &qkv)?),
+        })
+    }
+
+    /// Whether attention is cheaper as matrix products with a CPU's loops around them: while all scores take no more memory
+    /// than what the gated MLP computes. libtorch's own needs a fraction of the memory, and several times as long.
+    fn products(&self, weights: &LayerWeights, qkv: &Tensor) -> Option<Products<'a>> {
+        let config = self.config;
+        let here = qkv.device() == Device::Cpu && qkv.kind() == Kind::Float && weights.qk_norm.is_none();
+        let short = config.num_attention_heads * self.packing.length <= config.intermediate_size;
+        (here && short)
+            .then(|| Products::new(config, self.rope, self.packing))
+            .flatten()
+    }
+}
+
+/// A run of attention that its gradient can be asked of.
+#[derive(Debug)]
+pub(super) enum AttentionTape<'a> {
+    /// By libtorch's fused attention and its gradient.
+    Fused(FusedTape),
+    /// By matrix products.
+    Products(ProductsTape<'a>),
+}
+
+impl AttentionTape<'_> {
     /// The attended values, `[T, query_size]`.
     pub(super) fn attended(&self) -> Result<Tensor> {
-        Ok(self.attended.f_detach()?)
+        match self {
+            Self::Fused(tape) => tape.attended(),
+            Self::Products(tape) => Ok(tape.attended()),
+        }
     }
 
     /// The gradient of the joint projection, given that of the attended values.
     pub(super) fn backward(self, gradient: &Tensor) -> Result<Tensor> {
-        // The sum's own value is of no use; its gradient is `gradient`.
-        let scalar = tch::with_grad(|| self.attended.f_mul(gradient)?.f_sum(gradient.kind()))?;
-        let mut gradients = Tensor::f_run_backward(&[scalar], &[self.qkv], false, false)?;
-        Ok(gradients.swap_remove(0))
+        match self {
+            Self::Fused(tape) => tape.backward(gradient),
+            Self::Products(tape) => tape.backward(gradient),
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use tch::Tensor;
 
-use super::attention::{AttentionTape, attend};
+use super::attention::{Attention, AttentionTape};
 use super::layout::{Layout, OutputRows, Packing};
 use super::linear::AdaptedLinear;
 use super::mlp::gated_backward;
@@ -35,19 +35,19 @@ struct Layer<'a> {
 }
 
 /// What the backward pass needs of each layer.
-pub(super) enum Kept {
+pub(super) enum Kept<'a> {
     /// Its input, `[T, hidden_size]`: the rest is computed again.
     Input(Tensor),
     /// Everything.
-    Tape(Box<Tape>),
+    Tape(Box<Tape<'a>>),
 }
 
 /// The activations of a layer. `inner` are the products with the adapters' A.
-pub(super) struct Tape {
+pub(super) struct Tape<'a> {
     input: Tensor,
     normed: Tensor,
     qkv_inner: Option<Tensor>,
-    attention: AttentionTape,
+    attention: AttentionTape<'a>,
     o_inner: Option<Tensor>,
     between: Tensor,
     between_normed: Tensor,
@@ -99,7 +99,7 @@ impl<'a> Backbone<'a> {
     }
 
     /// The same, and what the backward pass needs of each layer.
-    pub(super) fn forward_keeping(&self, ids: &Tensor, recompute: bool) -> Result<(Tensor, Vec<Kept>)> {
+    pub(super) fn forward_keeping(&self, ids: &Tensor, recompute: bool) -> Result<(Tensor, Vec<Kept<'_>>)> {
         let mut hidden = self.model.embed(ids)?;
         let mut kept = Vec::with_capacity(self.layers.len());
         for layer in &self.layers {
@@ -116,7 +116,7 @@ impl<'a> Backbone<'a> {
     }
 
     /// Given the gradient of the output rows' hidden states, adds those of all factors to `sums`.
-    pub(super) fn backward(&self, mut gradient: Tensor, kept: Vec<Kept>, sums: &[LayerFactors]) -> Result<()> {
+    pub(super) fn backward(&self, mut gradient: Tensor, kept: Vec<Kept<'_>>, sums: &[LayerFactors]) -> Result<()> {
         for ((layer, kept), sums) in self.layers.iter().zip(kept).zip(sums).rev() {
             let tape = match kept {
                 Kept::Tape(tape) => *tape,
@@ -139,6 +139,14 @@ impl<'a> Backbone<'a> {
         })
     }
 
+    fn attention(&self) -> Attention<'_> {
+        Attention {
+            config: &self.model.config,
+            rope: &self.rope,
+            packing: self.packing,
+        }
+    }
+
     fn output_rows(&self, layer: &Layer<'_>) -> &MemberRows {
         if layer.last { &self.output.members } else { self.rows }
     }
@@ -147,7 +155,7 @@ impl<'a> Backbone<'a> {
         let (config, weights) = (&self.model.config, layer.weights);
         let normed = rms_norm(input, &weights.input_layernorm, config.rms_norm_eps)?;
         let (qkv, _) = layer.qkv.forward(&normed, self.rows)?;
-        let attended = self.wanted(layer, &attend(config, weights, &qkv, &self.rope, self.packing)?)?;
+        let attended = self.wanted(layer, &self.attention().attend(weights, &qkv)?)?;
         let (input, rows) = (self.wanted(layer, input)?, self.output_rows(layer));
         let between = layer.o.forward(&attended, rows)?.0.f_add_(&input)?;
         let normed = rms_norm(&between, &weights.post_attention_layernorm, config.rms_norm_eps)?;
@@ -155,11 +163,11 @@ impl<'a> Backbone<'a> {
         Ok(layer.down.forward(&gated(&gate_up)?, rows)?.0.f_add_(&between)?)
     }
 
-    fn record(&self, layer: &Layer<'_>, input: Tensor) -> Result<(Tensor, Tape)> {
+    fn record(&self, layer: &Layer<'_>, input: Tensor) -> Result<(Tensor, Tape<'_>)> {
         let (config, weights) = (&self.model.config, layer.weights);
         let normed = rms_norm(&input, &weights.input_layernorm, config.rms_norm_eps)?;
         let (qkv, qkv_inner) = layer.qkv.forward(&normed, self.rows)?;
-        let attention = AttentionTape::record(config, weights, &qkv, &self.rope, self.packing)?;
+        let attention = self.attention().record(weights, qkv)?;
         let rows = self.output_rows(layer);
         let attended = self.wanted(layer, &attention.attended()?)?;
         let (mut between, o_inner) = layer.o.forward(&attended, rows)?;
@@ -189,7 +197,7 @@ impl<'a> Backbone<'a> {
     fn layer_backward(
         &self,
         layer: &Layer<'_>,
-        tape: Tape,
+        tape: Tape<'_>,
         gradient: Tensor,
         sums: &LayerFactors,
     ) -> Result<Option<Tensor>> {
@@ -199,8 +207,8 @@ impl<'a> Backbone<'a> {
             .down
             .backward(&gradient, &tape.gated, tape.down_inner, rows, sums)?;
         drop(tape.gated);
-        let by_gate_up = gated_backward(&by_gated, &tape.gate_up)?;
-        drop((by_gated, tape.gate_up));
+        let by_gate_up = gated_backward(&by_gated, tape.gate_up)?;
+        drop(by_gated);
         let by_normed = layer
             .gate_up
             .backward(&by_gate_up, &tape.between_normed, tape.gate_up_inner, rows, sums)?;

@@ -2,9 +2,11 @@
 
 use std::ops::Range;
 
+use lyceum_kernels::head as kernel;
 use tch::{Device, Kind, Tensor};
 
 use crate::error::{EngineError, Result};
+use crate::host;
 use crate::model::Model;
 
 /// Derivatives of the loss by what the head computes for each row of a chunk.
@@ -43,44 +45,10 @@ pub fn backward_through_head(
     while start < rows {
         let count = chunk.min(rows - start);
         let inputs = hidden.f_narrow(0, start, count)?;
-        let chosen = targets.f_narrow(0, start, count)?.f_unsqueeze(1)?;
-        let mut logits = model.logits(&inputs)?;
-        let mut probabilities = logits.f_softmax(-1, Kind::Float)?;
-        // ln Σ exp z = max z − ln max p, which spares a second pass of exponentials.
-        let normaliser = logits
-            .f_amax([-1], true)?
-            .f_sub(&probabilities.f_amax([-1], true)?.f_log()?)?;
-        let logprobs = logits.f_gather(1, &chosen, false)?.f_sub(&normaliser)?;
-        let mean_logit = probabilities
-            .f_unsqueeze(1)?
-            .f_bmm(&logits.f_unsqueeze(2)?)?
-            .f_squeeze_dim(2)?;
-        let entropies = normaliser.f_sub(&mean_logit)?;
-
+        let targets = targets.f_narrow(0, start, count)?;
+        let logits = model.logits(&inputs)?;
         let range = start as usize..(start + count) as usize;
-        let weights = weigh(range, &host(&logprobs)?, &host(&entropies)?)?;
-        let column = |values: &[f32]| -> Result<Tensor> {
-            Ok(Tensor::f_from_slice(values)?
-                .f_to_device(hidden.device())?
-                .f_unsqueeze(1)?)
-        };
-        let by_logprob = column(&weights.by_logprob)?;
-        // ∂ logprob/∂z = onehot − p and ∂ entropy/∂z = −p (ln p + entropy), with ln p = z − normaliser.
-        let mut by_logits = match &weights.by_entropy {
-            None => {
-                drop(logits);
-                probabilities.f_mul_(&by_logprob.f_neg()?)?
-            }
-            Some(by_entropy) => {
-                let by_entropy = column(by_entropy)?;
-                let constant = normaliser.f_sub(&entropies)?.f_mul(&by_entropy)?.f_sub(&by_logprob)?;
-                let factor = logits.f_mul_(&by_entropy.f_neg()?)?.f_add_(&constant)?;
-                probabilities.f_mul_(&factor)?
-            }
-        };
-        let by_logits = by_logits
-            .f_scatter_add_(1, &chosen, &by_logprob)?
-            .f_to_kind(hidden.kind())?;
+        let by_logits = by_logits(logits, &targets, range, weigh)?.f_to_kind(hidden.kind())?;
         let _ = by_logits.f_mm_out(&by_hidden.f_narrow(0, start, count)?, &model.lm_head)?;
         if let Some(weight) = gradient.weight {
             let _ = weight
@@ -92,7 +60,56 @@ pub fn backward_through_head(
     Ok(by_hidden)
 }
 
-fn host(values: &Tensor) -> Result<Vec<f32>> {
+/// The gradient of the loss by logits, fp32 `[count, vocab_size]`, which `weigh` knows as the rows of `range`.
+fn by_logits(mut logits: Tensor, targets: &Tensor, range: Range<usize>, weigh: &mut Weigh<'_>) -> Result<Tensor> {
+    let width = logits.size()[1] as usize;
+    if let (Some(numbers), Some(targets)) = (host::numbers_mut(&mut logits), host::indices(targets)) {
+        let scores = kernel::scores(host::threads(), width, numbers, targets);
+        let logprobs: Vec<f32> = scores.iter().map(|scores| scores.logprob).collect();
+        let entropies: Vec<f32> = scores.iter().map(|scores| scores.entropy).collect();
+        let TokenWeights { by_logprob, by_entropy } = weigh(range, &logprobs, &entropies)?;
+        let weight = |(row, &by_logprob): (usize, &f32)| kernel::Weights {
+            by_logprob,
+            by_entropy: by_entropy.as_ref().map_or(0.0, |by_entropy| by_entropy[row]),
+        };
+        let weights: Vec<_> = by_logprob.iter().enumerate().map(weight).collect();
+        kernel::gradient(host::threads(), width, numbers, targets, &scores, &weights);
+        return Ok(logits);
+    }
+    let chosen = targets.f_unsqueeze(1)?;
+    let mut probabilities = logits.f_softmax(-1, Kind::Float)?;
+    // ln Σ exp z = max z − ln max p, which spares a second pass of exponentials.
+    let normaliser = logits
+        .f_amax([-1], true)?
+        .f_sub(&probabilities.f_amax([-1], true)?.f_log()?)?;
+    let logprobs = logits.f_gather(1, &chosen, false)?.f_sub(&normaliser)?;
+    let mean_logit = probabilities
+        .f_unsqueeze(1)?
+        .f_bmm(&logits.f_unsqueeze(2)?)?
+        .f_squeeze_dim(2)?;
+    let entropies = normaliser.f_sub(&mean_logit)?;
+    let weights = weigh(range, &on_host(&logprobs)?, &on_host(&entropies)?)?;
+    let device = logits.device();
+    let column =
+        |values: &[f32]| -> Result<Tensor> { Ok(Tensor::f_from_slice(values)?.f_to_device(device)?.f_unsqueeze(1)?) };
+    let by_logprob = column(&weights.by_logprob)?;
+    // ∂ logprob/∂z = onehot − p and ∂ entropy/∂z = −p (ln p + entropy), with ln p = z − normaliser.
+    let mut by_logits = match &weights.by_entropy {
+        None => {
+            drop(logits);
+            probabilities.f_mul_(&by_logprob.f_neg()?)?
+        }
+        Some(by_entropy) => {
+            let by_entropy = column(by_entropy)?;
+            let constant = normaliser.f_sub(&entropies)?.f_mul(&by_entropy)?.f_sub(&by_logprob)?;
+            let factor = logits.f_mul_(&by_entropy.f_neg()?)?.f_add_(&constant)?;
+            probabilities.f_mul_(&factor)?
+        }
+    };
+    Ok(by_logits.f_scatter_add_(1, &chosen, &by_logprob)?)
+}
+
+fn on_host(values: &Tensor) -> Result<Vec<f32>> {
     let values = values.f_reshape([-1])?.f_to_device(Device::Cpu)?;
     Vec::try_from(&values).map_err(EngineError::from)
 }

@@ -1,13 +1,24 @@
 //! The gradient of the root-mean-square norm.
 
+use lyceum_kernels::norm as kernel;
 use tch::{Kind, Tensor};
 
 use crate::error::Result;
+use crate::host;
 
 /// The gradient with respect to `x` `[T, width]` of `x / √(mean(x²) + eps) · weight`, given the one with respect to its result;
 /// computed in fp32, returned in the kind of `x`.
 pub(super) fn rms_norm_backward(gradient: &Tensor, x: &Tensor, weight: &Tensor, eps: f64) -> Result<Tensor> {
     let width = x.size()[1];
+    if let (Some(gradient), Some(numbers), Some(weight)) =
+        (host::numbers(gradient), host::numbers(x), host::numbers(weight))
+    {
+        let mut out = x.f_empty_like()?;
+        if let Some(out) = host::numbers_mut(&mut out) {
+            kernel::rms_norm_backward(host::threads(), gradient, numbers, weight, eps as f32, out);
+        }
+        return Ok(out);
+    }
     let wide = x.f_to_kind(Kind::Float)?;
     let reciprocal = wide
         .f_linalg_norm(2, [1].as_slice(), true, Kind::Float)?

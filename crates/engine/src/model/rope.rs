@@ -1,10 +1,12 @@
 //! Rotary position embedding (Su et al. 2021), in the half-split form of the checkpoints.
 
+use lyceum_kernels::attention::Rotation;
 use tch::{Kind, Tensor};
 
 use crate::config::ModelConfig;
 use crate::device::Placement;
 use crate::error::Result;
+use crate::host;
 
 /// Cosines and signed sines for the tokens of a batch, broadcast over heads.
 #[derive(Debug)]
@@ -60,6 +62,14 @@ impl RopeTables {
         Ok(Self {
             cos: self.cos.f_narrow(1, 0, length)?,
             sin: self.sin.f_narrow(1, 0, length)?,
+        })
+    }
+
+    /// The tables of places in order, `[length, head_dim]`, for a CPU's loops; `None` where libtorch has to rotate.
+    pub(crate) fn rotation(&self) -> Option<Rotation<'_>> {
+        Some(Rotation {
+            cos: host::numbers(&self.cos).filter(|_| self.cos.size()[0] == 1)?,
+            sin: host::numbers(&self.sin)?,
         })
     }
 

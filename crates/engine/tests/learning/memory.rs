@@ -186,6 +186,7 @@ fn the_peak_is_what_the_formula_says() {
         logits: logits as u64,
         bytes: 4,
         recompute,
+        own_loops: true,
     };
     let memory = shape.peak(&base, &adapter);
     // The base, the members and their moments were there before.

@@ -1,0 +1,65 @@
+//! fp32 tensors in a CPU's memory as slices, for the loops of `lyceum-kernels`.
+
+use std::slice;
+
+use tch::{Device, Kind, Tensor};
+
+/// The numbers of a tensor, row after row; `None` if it is of another kind, on another device, or not contiguous, or if its
+/// gradient is asked for, which only libtorch's own operations know about. The caller sees to it that nobody writes to them
+/// through another handle meanwhile.
+pub(crate) fn numbers(tensor: &Tensor) -> Option<&[f32]> {
+    let plain = tensor.kind() == Kind::Float && !tensor.requires_grad();
+    let start = in_memory(tensor).filter(|_| plain)?;
+    // SAFETY: libtorch allocated this many fp32 numbers from there on, aligned, and they live as long as the tensor.
+    Some(unsafe { slice::from_raw_parts(start.cast(), tensor.numel()) })
+}
+
+/// The same, to be written. The caller sees to it that nobody reads them through another handle meanwhile.
+pub(crate) fn numbers_mut(tensor: &mut Tensor) -> Option<&mut [f32]> {
+    let plain = tensor.kind() == Kind::Float && !tensor.requires_grad();
+    let start = in_memory(tensor).filter(|_| plain)?;
+    // SAFETY: as above, and the handle is borrowed mutably.
+    Some(unsafe { slice::from_raw_parts_mut(start.cast(), tensor.numel()) })
+}
+
+/// The indices of an int64 tensor, under the same conditions.
+pub(crate) fn indices(tensor: &Tensor) -> Option<&[i64]> {
+    let start = in_memory(tensor).filter(|_| tensor.kind() == Kind::Int64)?;
+    // SAFETY: as above, with 64-bit integers.
+    Some(unsafe { slice::from_raw_parts(start.cast(), tensor.numel()) })
+}
+
+/// Threads that this thread's operations may use.
+pub(crate) fn threads() -> usize {
+    usize::try_from(tch::get_num_threads()).unwrap_or(1)
+}
+
+/// Where a dense tensor's numbers begin.
+fn in_memory(tensor: &Tensor) -> Option<*mut std::ffi::c_void> {
+    let dense = tensor.device() == Device::Cpu && tensor.is_contiguous() && tensor.numel() > 0;
+    dense.then(|| tensor.data_ptr())
+}
+
+#[cfg(test)]
+mod tests {
+    use tch::{Device, Kind, Tensor};
+
+    use super::{indices, numbers, numbers_mut};
+
+    #[test]
+    fn dense_fp32_numbers_are_read_and_written_where_they_lie() {
+        let mut tensor = Tensor::from_slice(&[1.0f32, 2.0, 3.0, 4.0]).view([2, 2]);
+        numbers_mut(&mut tensor).unwrap()[2] = 7.0;
+        assert_eq!(numbers(&tensor).unwrap(), [1.0, 2.0, 7.0, 4.0]);
+        assert_eq!(tensor.double_value(&[1, 0]), 7.0);
+        assert_eq!(indices(&Tensor::from_slice(&[5i64, 6])).unwrap(), [5, 6]);
+    }
+
+    #[test]
+    fn what_is_not_dense_fp32_or_asks_for_a_gradient_is_left_to_libtorch() {
+        let tensor = Tensor::zeros([2, 4], (Kind::Float, Device::Cpu));
+        assert!(numbers(&tensor.transpose(0, 1)).is_none() && numbers(&tensor.narrow(1, 0, 2)).is_none());
+        assert!(numbers(&tensor.to_kind(Kind::BFloat16)).is_none() && indices(&tensor).is_none());
+        assert!(numbers(&tensor.set_requires_grad(true)).is_none());
+    }
+}

@@ -1,0 +1,28 @@
+//! Jobs shared out over threads.
+
+use std::sync::{Mutex, PoisonError};
+
+/// Rows of a job, so that a job takes much longer than the sharing.
+pub(crate) const ROWS: usize = 64;
+
+/// Runs `work` on every job, on so many threads.
+pub(crate) fn share<J: Send>(threads: usize, jobs: impl Iterator<Item = J> + Send, work: impl Fn(J) + Sync) {
+    if threads <= 1 {
+        jobs.for_each(work);
+        return;
+    }
+    let jobs = Mutex::new(jobs);
+    let run = || {
+        loop {
+            let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some(job) = job else { return };
+            work(job);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(run);
+        }
+        run();
+    });
+}
