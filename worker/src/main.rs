@@ -3,13 +3,13 @@
 mod cli;
 mod command;
 #[cfg(feature = "engine")]
-mod openmp;
+mod environment;
 
 use clap::Parser as _;
 
 fn main() -> std::process::ExitCode {
     #[cfg(feature = "engine")]
-    openmp::stop_spinning();
+    environment::settle();
     match cli::Cli::parse().run() {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(error) => {

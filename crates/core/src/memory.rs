@@ -204,6 +204,7 @@ impl UpdateShape {
                 Dtype::Bf16 => 2,
             },
             recompute,
+            own_loops: false,
         }
     }
 

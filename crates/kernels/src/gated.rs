@@ -22,7 +22,12 @@ pub fn gated(threads: usize, width: usize, gate_up: &[f32], out: &mut [f32]) {
 pub fn gated_backward(threads: usize, width: usize, gate_up: &mut [f32], gradient: &[f32]) {
     assert!(gate_up.len() == 2 * gradient.len() && gradient.len().is_multiple_of(width));
     let jobs = gate_up.chunks_mut(2 * width * ROWS).zip(gradient.chunks(width * ROWS));
-    share(threads, jobs, |(gate_up, gradient)| backward(width, gate_up, gradient));
+    share(threads, jobs, |(gate_up, gradient)| {
+        for (gate_up, gradient) in gate_up.chunks_exact_mut(2 * width).zip(gradient.chunks_exact(width)) {
+            let (gate, up) = gate_up.split_at_mut(width);
+            backward(gate, up, gradient);
+        }
+    });
 }
 
 #[multiversion(targets = "simd")]
@@ -35,17 +40,15 @@ fn forward(width: usize, gate_up: &[f32], out: &mut [f32]) {
     }
 }
 
+/// Of one row. As arguments of a function, the slices are known not to overlap.
 #[multiversion(targets = "simd")]
-fn backward(width: usize, gate_up: &mut [f32], gradient: &[f32]) {
-    for (gate_up, gradient) in gate_up.chunks_exact_mut(2 * width).zip(gradient.chunks_exact(width)) {
-        let (gate, up) = gate_up.split_at_mut(width);
-        for ((gate, up), &gradient) in gate.iter_mut().zip(up).zip(gradient) {
-            let sigmoid = sigmoid(*gate);
-            let silu = *gate * sigmoid;
-            // silu′(x) = sigmoid(x) · (1 + x − silu(x))
-            *gate = gradient * *up * sigmoid * (1.0 + *gate - silu);
-            *up = gradient * silu;
-        }
+fn backward(gate: &mut [f32], up: &mut [f32], gradient: &[f32]) {
+    for ((gate, up), &gradient) in gate.iter_mut().zip(up).zip(gradient) {
+        let sigmoid = sigmoid(*gate);
+        let silu = *gate * sigmoid;
+        // silu′(x) = sigmoid(x) · (1 + x − silu(x))
+        *gate = gradient * *up * sigmoid * (1.0 + *gate - silu);
+        *up = gradient * silu;
     }
 }
 

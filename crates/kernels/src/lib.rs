@@ -4,10 +4,12 @@
 //! Matrices are slices, row after row. What depends on rows alone is shared out over `threads`; results do not depend on how
 //! many there are. Nothing here multiplies matrices: libtorch does.
 
+pub mod adamw;
 pub mod attention;
 mod exp;
 pub mod gated;
 pub mod head;
 pub mod norm;
 mod share;
+pub mod squares;
 mod sum;

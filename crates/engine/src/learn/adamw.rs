@@ -1,12 +1,14 @@
 //! AdamW for all members at once.
 
 use lyceum_core::work::Optimizer;
+use lyceum_kernels::adamw as kernel;
 use tch::Tensor;
 
 use super::clip::per_member;
 use super::optimizer_state::OptimizerState;
 use super::trained::TrainedTensor;
 use crate::error::Result;
+use crate::host;
 
 /// AdamW (Loshchilov and Hutter 2019, arXiv 1711.05101, Algorithm 2), in the order of operations of PyTorch.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -85,6 +87,9 @@ impl AdamW {
         exp_avg_sq: &Tensor,
         steps: &[u64],
     ) -> Result<()> {
+        if let Some(()) = self.step_in_place(values, gradient, exp_avg, exp_avg_sq, steps) {
+            return Ok(());
+        }
         let of_steps = |value: &dyn Fn(f64) -> f64| -> Result<Tensor> {
             let by_member: Vec<f32> = steps.iter().map(|&step| value(step as f64) as f32).collect();
             per_member(&by_member, values)
@@ -106,5 +111,45 @@ impl AdamW {
             .f_mul_scalar_(1.0 - self.learning_rate * self.weight_decay)?
             .f_add_(&change)?;
         Ok(())
+    }
+
+    /// The same in one pass over a CPU's memory; `None`, and nothing done, where the tensors are elsewhere.
+    fn step_in_place(
+        &self,
+        values: &Tensor,
+        gradient: &Tensor,
+        exp_avg: &Tensor,
+        exp_avg_sq: &Tensor,
+        steps: &[u64],
+    ) -> Option<()> {
+        let gradient = host::numbers(gradient)?;
+        let [mut values, mut exp_avg, mut exp_avg_sq] = [values, exp_avg, exp_avg_sq].map(Tensor::shallow_clone);
+        let (values, exp_avg) = (host::numbers_mut(&mut values)?, host::numbers_mut(&mut exp_avg)?);
+        let exp_avg_sq = host::numbers_mut(&mut exp_avg_sq)?;
+        let width = gradient.len() / steps.len();
+        let moments = exp_avg.chunks_exact_mut(width).zip(exp_avg_sq.chunks_exact_mut(width));
+        let members = gradient
+            .chunks_exact(width)
+            .zip(values.chunks_exact_mut(width))
+            .zip(moments);
+        for (((gradient, values), (exp_avg, exp_avg_sq)), &step) in members.zip(steps) {
+            let step = step as f64;
+            let factors = kernel::Step {
+                beta1: self.beta1 as f32,
+                beta2: self.beta2 as f32,
+                rate: (self.learning_rate / (1.0 - self.beta1.powf(step))) as f32,
+                root: (1.0 - self.beta2.powf(step)).sqrt().recip() as f32,
+                eps: self.eps as f32,
+                kept: (1.0 - self.learning_rate * self.weight_decay) as f32,
+            };
+            let numbers = kernel::Numbers {
+                gradient,
+                values,
+                exp_avg,
+                exp_avg_sq,
+            };
+            kernel::step(host::threads(), factors, numbers);
+        }
+        Some(())
     }
 }

@@ -1,9 +1,11 @@
 //! Gradient norms of each member, and scaling down to a largest one.
 
+use lyceum_kernels::squares;
 use tch::{Device, Kind, Tensor};
 
 use super::trained::TrainedTensor;
 use crate::error::{EngineError, Result};
+use crate::host;
 
 /// The norm of each member's gradient over all tensors; scales those of `members` above `largest` down to it (0 sets no limit),
 /// as PyTorch's `clip_grad_norm_` does for each member alone. `gradients` stand in the order of `trained`.
@@ -61,6 +63,10 @@ pub(super) fn per_member(values: &[f32], like: &Tensor) -> Result<Tensor> {
 /// The sum of squares of each tensor, by member.
 fn member_squares(tensors: &[Tensor]) -> Result<Vec<Vec<f64>>> {
     let squares = tensors.iter().map(|tensor| {
+        if let Some(numbers) = host::numbers(tensor) {
+            let members = numbers.chunks_exact(numbers.len() / tensor.size()[0] as usize);
+            return Ok(members.map(|member| squares::sum(host::threads(), member)).collect());
+        }
         let norms = tensor
             .f_flatten(1, -1)?
             .f_linalg_norm(2, [1].as_slice(), false, Kind::Double)?;
