@@ -98,6 +98,8 @@ fn eight_members_reach_eight_different_optima_in_one_run() {
     let mut options = UpdateOptions {
         loss: Loss::PolicyGradient(PolicyLoss {
             old_policy: OldPolicy::Trainer,
+            // Without it, some begin by forgetting a token that they have not yet drawn.
+            entropy: 0.02,
             ..PolicyLoss::default()
         }),
         micro_batch_tokens: 4096,
