@@ -17,9 +17,7 @@ use uuid::Uuid;
 
 use crate::problem::Problem;
 
-/// Logits that the engine holds at a time.
-const LOGITS: u64 = 1 << 24;
-/// Sequences that it has in flight, at most.
+/// Sequences that the engine has in flight, at most.
 const SLOTS: u64 = 256;
 /// Bytes of a prompt's token, about: limits of prompts are bytes.
 const BYTES_A_TOKEN: u64 = 4;
@@ -135,23 +133,21 @@ impl MemoryEstimate {
 /// from and no prompt is shared.
 fn update(population: &PopulationConfig, config: &RunConfig) -> Result<UpdateShape, String> {
     let learning = &config.parameters["learning"];
-    let rows = learning["micro_batch_tokens"].as_u64();
+    let rows = learning["micro_batch_tokens"]
+        .as_u64()
+        .and_then(|rows| u32::try_from(rows).ok());
     let recompute = learning["recompute"].as_bool();
     let (Some(rows), Some(recompute)) = (rows, recompute) else {
         return Err(format!("`{}` does not say how it learns", config.recipe));
     };
     let members = members(population);
     let together = config.parameters["items"]["update"].as_u64().unwrap_or(members);
-    Ok(UpdateShape {
-        members: members.min(together),
+    Ok(UpdateShape::largest(
+        members.min(together),
         rows,
-        places: rows,
-        learned: rows,
-        logits: LOGITS,
-        bytes: bytes(config),
+        config.compute.dtype,
         recompute,
-        own_loops: false,
-    })
+    ))
 }
 
 /// What generation of `population` computes at a time, at most: the larger of an item of proposals and one of solutions, with
