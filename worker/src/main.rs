@@ -3,13 +3,13 @@
 mod cli;
 mod command;
 #[cfg(feature = "engine")]
-mod environment;
+mod openmp;
 
 use clap::Parser as _;
 
 fn main() -> std::process::ExitCode {
     #[cfg(feature = "engine")]
-    environment::settle();
+    openmp::stop_spinning();
     match cli::Cli::parse().run() {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(error) => {
