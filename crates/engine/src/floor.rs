@@ -1,5 +1,7 @@
 //! What the matrix products of a rollout alone cost in libtorch: the limit that generation is measured against.
 
+mod update;
+
 use std::ops::Add;
 use std::time::{Duration, Instant};
 
@@ -8,6 +10,8 @@ use tch::{Device, Kind, Tensor};
 use crate::error::Result;
 use crate::model::Model;
 use crate::population::{Population, Projection};
+
+pub use update::{UpdateSize, update_products};
 
 /// The sizes of a rollout: `sequences` over all members, each with `prompt` tokens and `new` generated ones.
 #[derive(Debug, Clone, Copy)]

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
 use clap::Args;
-use lyceum_engine::floor::{self, Spent};
+use lyceum_engine::floor::{self, Spent, UpdateSize};
 use lyceum_engine::learn::{KlReference, OptimizerState, TrainedTensor, TrainingSequence, Update, UpdateOptions};
 use lyceum_engine::population::{LoraShape, Projection};
 use lyceum_engine::{Model, ModelConfig, Placement, Population, Precision};
@@ -21,7 +21,8 @@ struct Peer {
 const PEER: &str = include_str!("update_peer.py");
 
 /// Updates adapters of a base with random weights and reports tokens a second: of the population, of one member with as many
-/// sequences, of the matrix products alone, and, with --peer-python, of transformers and peft training the members in turn.
+/// sequences, of the matrix products alone (each at its own size, and all at the rate of a large one), and, with --peer-python,
+/// of transformers and peft training the members in turn.
 #[derive(Debug, Args)]
 pub(crate) struct BenchUpdate {
     /// Shape of the base: small (6.6 M parameters), qwen2.5-0.5b, qwen2.5-1.5b or qwen2.5-7b.
@@ -100,10 +101,21 @@ impl BenchUpdate {
         };
         report("population", ours.wall.as_secs_f64(), ours.cpu.as_secs_f64());
         report("one member", alone.wall.as_secs_f64(), alone.cpu.as_secs_f64());
+        let size = UpdateSize {
+            sequences: self.sequences as i64,
+            length: (self.prompt + self.new - 1) as i64,
+            learned: self.new as i64,
+            micro_batch_tokens: self.micro_batch_tokens as i64,
+        };
+        let mut products = floor::update_products(&model, &population.shape, size)?;
+        for _ in 1..self.repeats {
+            products = products.min(floor::update_products(&model, &population.shape, size)?);
+        }
+        report("its products", products.wall.as_secs_f64(), products.cpu.as_secs_f64());
         let rate = floor::product_rate(placement.device, placement.precision.kind())?;
         let products = self.operations(&model, &population) / rate;
         println!(
-            "products alone {:>9.0} tokens/s at {:.0} GFLOP/s",
+            "a large one    {:>9.0} tokens/s at its {:.0} GFLOP/s",
             tokens / products,
             rate / 1e9
         );
