@@ -222,13 +222,13 @@ async fn a_blocking_handler_does_not_cost_its_claim() -> Result<()> {
     let house = House::new().await?;
     let _server = house.server(SERVER)?;
     let arguments = WorkerArguments {
-        lease: Duration::from_secs(1),
+        lease: Duration::from_secs(3),
         slots: 4,
         ..WorkerArguments::default()
     };
     let _workers = [house.worker(WORKER, &arguments)?, house.worker(WORKER, &arguments)?];
     let run = house
-        .begin(1, "script", 1, json!({ "items": vec!["block 3000"; 6] }))
+        .begin(1, "script", 1, json!({ "items": vec!["block 7000"; 6] }))
         .await?;
     assert_eq!(house.until_state(run, &ENDS).await?, "completed");
     assert!(begun_once(&house.diary("begin").await?));

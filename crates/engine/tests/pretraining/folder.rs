@@ -29,6 +29,9 @@ fn what_is_written_is_what_was_trained() {
             .remove(0)
             .logprobs
     };
-    assert_eq!(of(&written), of(trainer.model()));
-    assert_ne!(of(&written), of(&model()), "the step changed nothing");
+    // What is trained asks for gradients, so it is computed by libtorch's operations alone.
+    let (written, trained) = (of(&written), of(trainer.model()));
+    let near = |(written, trained): (&f32, &f32)| (written - trained).abs() < 1e-5;
+    assert!(written.iter().zip(&trained).all(near), "{written:?} and {trained:?}");
+    assert!(!written.iter().zip(&of(&model())).all(near), "the step changed nothing");
 }
