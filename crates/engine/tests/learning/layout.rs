@@ -3,7 +3,9 @@
 use crate::batch::{Case, fresh, gradient_values, member_weights, weights};
 use crate::fixtures::difference;
 
-const TOLERANCE: f32 = 5e-6;
+const TOLERANCE: f32 = 2e-6;
+/// Base and adapter as one product round otherwise than as three; the largest gradient is 1.
+const MERGED_TOLERANCE: f32 = 5e-6;
 
 fn cases() -> [Case; 2] {
     [
@@ -87,7 +89,7 @@ fn many_rows_of_a_member_change_nothing() {
             gradient_values(&case.piece(0, 1))
         };
         let largest = difference(&with_budget(&mut case, 1 << 14), &with_budget(&mut case, 256));
-        assert!(largest < TOLERANCE, "off by {largest}");
+        assert!(largest < MERGED_TOLERANCE, "off by {largest}");
     }
 }
 
