@@ -12,7 +12,7 @@ use lyceum_core::{
     },
 };
 use lyceum_worker::handler::{Context, Handler, HandlerError};
-use sqlx::PgPool;
+use sqlx::{Connection as _, PgConnection, PgPool};
 use std::{sync::Arc, time::Duration};
 
 /// Answers one kind of work.
@@ -48,7 +48,7 @@ impl Handler for Scripted {
             note(&self.diary, &context, "begin").await;
             tokio::time::sleep(self.pause).await;
             context.progress(0.5, "half way");
-            let outcome = answer(payload, &context).await?;
+            let outcome = answer(payload, &context, &self.diary).await?;
             note(&self.diary, &context, "end").await;
             Ok(outcome)
         }
@@ -66,10 +66,10 @@ async fn note(diary: &PgPool, context: &Context, what: &str) {
         .await;
 }
 
-async fn answer(payload: Payload, context: &Context) -> Result<Outcome, HandlerError> {
+async fn answer(payload: Payload, context: &Context, diary: &PgPool) -> Result<Outcome, HandlerError> {
     match payload {
         Payload::Rollout(rollout) if speaks_compactly(&rollout) => play(rollout, context).await.map(Outcome::Rollout),
-        Payload::Rollout(rollout) => write(rollout, context).await.map(Outcome::Rollout),
+        Payload::Rollout(rollout) => write(rollout, context, diary).await.map(Outcome::Rollout),
         Payload::Verify(verify) if verify.tasks.iter().all(|task| !matches!(task.check, Check::Math(_))) => {
             let judged = Players::new(Vec::new()).perform(0, &Payload::Verify(verify));
             judged.ok_or_else(|| HandlerError::Permanent("nobody judges this".to_owned()))
@@ -156,11 +156,11 @@ fn permanent(error: serde_json::Error) -> HandlerError {
     HandlerError::Permanent(error.to_string())
 }
 
-async fn write(rollout: RolloutPayload, context: &Context) -> Result<RolloutResult, HandlerError> {
+async fn write(rollout: RolloutPayload, context: &Context, diary: &PgPool) -> Result<RolloutResult, HandlerError> {
     let mut generated = Vec::new();
     for request in &rollout.requests {
         if let Prompt::Text(word) = &request.prompt {
-            obey(word, context).await?;
+            obey(word, context, diary).await?;
         }
         let text = format!("{:x}", request.seed);
         let completion = Completion {
@@ -214,12 +214,15 @@ async fn play(rollout: RolloutPayload, context: &Context) -> Result<RolloutResul
     Ok(result)
 }
 
-async fn obey(word: &str, context: &Context) -> Result<(), HandlerError> {
+async fn obey(word: &str, context: &Context, diary: &PgPool) -> Result<(), HandlerError> {
     let (verb, argument) = word.split_once(' ').unwrap_or((word, ""));
     let time = Duration::from_millis(argument.parse().unwrap_or_default());
     match verb {
         "wait" => tokio::time::sleep(time).await,
-        "block" => std::thread::sleep(time),
+        "block" => {
+            crowd(context).await?;
+            block_until_renewed(diary);
+        }
         "panic" => panic!("as the script says"),
         "abort" => std::process::abort(),
         "refuse" => return Err(HandlerError::Permanent("the script refuses".to_owned())),
@@ -227,6 +230,41 @@ async fn obey(word: &str, context: &Context) -> Result<(), HandlerError> {
         _ => {}
     }
     Ok(())
+}
+
+/// Writes artifacts at once, so that the worker opens connections for them on its handlers' threads.
+async fn crowd(context: &Context) -> Result<(), HandlerError> {
+    let writes =
+        (0..12_u8).map(|index| context.put(ArtifactKind::Samples, format!("{} {index}", context.key).into_bytes()));
+    futures::future::try_join_all(writes).await?;
+    Ok(())
+}
+
+/// Holds this thread, against the rules, until a claim has been renewed meanwhile. Looks from another thread, by a
+/// connection of its own.
+fn block_until_renewed(database: &PgPool) {
+    let options = database.connect_options();
+    let look = async move {
+        let mut connection = PgConnection::connect_with(&options).await?;
+        let mut earliest = async || {
+            sqlx::query_scalar::<_, Option<f64>>(
+                "SELECT extract(epoch FROM min(lease_until))::float8 FROM work WHERE state = 'running'",
+            )
+            .fetch_one(&mut connection)
+            .await
+        };
+        let first = earliest().await?;
+        while earliest().await? <= first {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        Ok::<_, sqlx::Error>(())
+    };
+    let looking = std::thread::spawn(|| {
+        let threads = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        threads.map(|threads| threads.block_on(look))
+    });
+    // Whatever goes wrong here, the test sees an item that ended too early or never.
+    let _ = looking.join();
 }
 
 /// Valid is what ends in an even digit.

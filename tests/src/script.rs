@@ -10,7 +10,7 @@ use lyceum_core::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Words that [`crate::handlers::Scripted`] obeys: `ok`, `wait MILLIS`, `block MILLIS`, `panic`, `abort`, `refuse`,
+/// Words that [`crate::handlers::Scripted`] obeys: `ok`, `wait MILLIS`, `block` (its thread, until a claim is renewed), `panic`, `abort`, `refuse`,
 /// `stumble` (fails once for another try), `need MODEL`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

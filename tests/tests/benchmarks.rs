@@ -189,7 +189,7 @@ async fn canonical_solutions_are_all_right_and_empty_ones_all_wrong() -> Result<
         Arc::new(Scripted(house.store.clone())),
         Arc::new(VerifyHandler::new(verifier, jobs)),
     ];
-    let runtime = Runtime::start(house.store.clone(), artifacts, handlers, Settings::default()).await?;
+    let runtime = Runtime::start(&house.store, artifacts, handlers, Settings::default()).await?;
     let give_up = std::time::Instant::now() + std::time::Duration::from_secs(600);
     let evaluation = loop {
         let evaluation = list::evaluation(house.pool(), id).await?;

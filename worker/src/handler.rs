@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 /// Runs items of one kind. An item's arithmetic depends on its payload alone; one that is tried again starts over.
 ///
 /// What takes the processor belongs on `tokio::task::spawn_blocking` or a thread of its own: a handler that blocks its
-/// thread keeps the worker from renewing its claims.
+/// thread holds up the others, whose number of threads is that of the cores.
 pub trait Handler: Send + Sync {
     /// The kind.
     fn kind(&self) -> WorkKind;

@@ -23,11 +23,12 @@ use crate::handler::Handler;
 
 /// What the parts of a running worker share.
 struct Shared {
+    /// Shared with no handler, nor with what handlers use.
     store: Store,
     artifacts: ArtifactStore,
     settings: Settings,
     handlers: HashMap<WorkKind, Arc<dyn Handler>>,
-    /// Where handlers run. A handler that blocks its thread, against the rules, cannot hold up renewals here.
+    /// Where handlers run. One that blocks its thread, against the rules, holds up neither renewals nor their connections.
     handler_threads: tokio::runtime::Handle,
     /// No new items.
     draining: CancellationToken,
@@ -65,12 +66,12 @@ impl Drop for Runtime {
 }
 
 impl Runtime {
-    /// Registers the worker and begins to take work.
+    /// Registers the worker and begins to take work, by connections of its own to the database of `store`.
     ///
     /// # Errors
     /// When it cannot be registered, or its threads cannot be started.
     pub async fn start(
-        store: Store,
+        store: &Store,
         artifacts: ArtifactStore,
         handlers: Vec<Arc<dyn Handler>>,
         settings: Settings,
@@ -79,6 +80,7 @@ impl Runtime {
             .thread_name("handler")
             .enable_all()
             .build()?;
+        let store = store.apart();
         let kinds: Vec<WorkKind> = handlers.iter().map(|handler| handler.kind()).collect();
         register(
             store.pool(),

@@ -82,6 +82,16 @@ impl Store {
         Ok(Self { pool })
     }
 
+    /// The same database by connections of its own, opened as they are needed. A connection is driven by the threads on which
+    /// it was opened: whoever must go on while these are blocked shares none with them.
+    #[must_use]
+    pub fn apart(&self) -> Self {
+        let options = (*self.pool.connect_options()).clone();
+        Self {
+            pool: self.pool.options().clone().connect_lazy_with(options),
+        }
+    }
+
     /// Brings the schema up to this release: the product's own tables, then the queue's.
     ///
     /// # Errors

@@ -67,7 +67,7 @@ async fn main() -> Result<()> {
         ..Settings::default()
     };
     let store = Store::connect_worker(postgres.url(), 12).await?;
-    let worker = Runtime::start(store.clone(), artifacts.clone(), handlers.clone(), settings).await?;
+    let worker = Runtime::start(&store, artifacts.clone(), handlers.clone(), settings).await?;
     let mut waits = Vec::new();
     for id in 1..=PUSHES {
         let run = house.begin(id, "script", 1, json!({ "items": ["ok"] })).await?;
@@ -110,7 +110,7 @@ async fn main() -> Result<()> {
         ..Settings::default()
     };
     let started = Instant::now();
-    let worker = Runtime::start(store, artifacts, handlers, settings).await?;
+    let worker = Runtime::start(&store, artifacts, handlers, settings).await?;
     house.until_state(run, &["completed"]).await?;
     let rate = ITEMS as f64 / started.elapsed().as_secs_f64();
     println!("small items, one worker with {SLOTS} slots, {ITEMS} items: {rate:.0} a second (limit: 300 a second)");

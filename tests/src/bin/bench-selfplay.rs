@@ -28,7 +28,7 @@ async fn main() -> Result<()> {
     let artifacts = ArtifactStore::folder(&house.artifacts(), house.pool().clone())?;
     let coordinator = Coordinator::start(house.store.clone(), artifacts.clone(), registry(), Pace::default());
     let handlers = handlers::all(Duration::ZERO, house.pool());
-    let worker = Runtime::start(house.store.clone(), artifacts, handlers, Settings::default()).await?;
+    let worker = Runtime::start(&house.store, artifacts, handlers, Settings::default()).await?;
     let document = json!({
         "recipe": "populora", "seed": 1, "steps": STEPS,
         "populations": {"main": {

@@ -55,7 +55,7 @@ async fn main() -> anyhow::Result<()> {
         drain_time: Duration::from_secs(1),
         ..Settings::default()
     };
-    let runtime = Runtime::start(store, artifacts, handlers, settings).await?;
+    let runtime = Runtime::start(&store, artifacts, handlers, settings).await?;
     signal(SignalKind::terminate())?.recv().await;
     runtime.drain().await;
     Ok(())

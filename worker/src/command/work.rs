@@ -133,7 +133,7 @@ impl Work {
         let name = settings.name.clone();
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
-        let runtime = Runtime::start(store, artifacts, handlers, settings).await?;
+        let runtime = Runtime::start(&store, artifacts, handlers, settings).await?;
         tracing::info!(worker.name = %name, kinds = kinds.join(","), "worker {name} takes {}", kinds.join(", "));
         tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
         tracing::info!("told to stop; what is held has {} s to end", self.drain_seconds);
