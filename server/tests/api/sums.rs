@@ -241,16 +241,22 @@ async fn attempts_that_an_evaluation_wrote_later_are_found_by_their_step() {
         after: None,
         order: Order::Newest,
     };
-    for (from, to, proposer, steps) in [
-        (Some(1), None, None, vec![1, 3, 2, 1]),
-        (Some(1), Some(1), None, vec![1, 1]),
-        (Some(1), Some(2), Some(made.teacher), vec![1, 2, 1]),
-        (Some(2), Some(9), Some(made.teacher), vec![3, 2]),
+    for (from, to, proposer, member, steps) in [
+        (Some(1), None, None, None, vec![1, 3, 2, 1]),
+        (Some(1), Some(1), None, None, vec![1, 1]),
+        (Some(1), Some(2), Some(made.teacher), None, vec![1, 2, 1]),
+        (Some(2), Some(9), Some(made.teacher), None, vec![3, 2]),
+        (Some(1), Some(2), None, Some(made.student), vec![1, 2, 1]),
+        (Some(3), Some(9), None, Some(made.student), vec![3]),
+        (Some(4), Some(9), None, Some(made.student), vec![]),
+        (Some(1), Some(3), None, Some(made.teacher), vec![]),
+        (Some(1), Some(1), Some(made.teacher), Some(made.student), vec![1, 1]),
     ] {
         let filter = AttemptFilter {
             from,
             to,
             proposer,
+            member,
             ..AttemptFilter::default()
         };
         let found = list::attempts(db, made.run, &filter, &window)
@@ -258,7 +264,7 @@ async fn attempts_that_an_evaluation_wrote_later_are_found_by_their_step() {
             .expect("a page")
             .items;
         let found: Vec<i32> = found.iter().map(|attempt| attempt.step).collect();
-        assert_eq!(found, steps, "{from:?} to {to:?} of {proposer:?}");
+        assert_eq!(found, steps, "{from:?} to {to:?} of {proposer:?} by {member:?}");
     }
     server.stop().await;
 }

@@ -149,6 +149,23 @@ pub async fn attempts(db: &PgPool, run: ExecutionId, filter: &AttemptFilter, win
     by_seq(db, indexed, "seq", window).await
 }
 
+/// Steps, both ends included.
+#[derive(Clone, Copy)]
+struct Steps {
+    from: Option<i32>,
+    to: Option<i32>,
+}
+
+impl Steps {
+    /// Those of them from `first` to `last`.
+    fn within(self, first: i32, last: i32) -> Self {
+        Self {
+            from: Some(self.from.map_or(first, |from| from.max(first))),
+            to: Some(self.to.map_or(last, |to| to.min(last))),
+        }
+    }
+}
+
 /// Between which numbers the attempts of some steps stand. Steps of a run come one after the other, and so do their rows, but
 /// for those of evaluations: they are written later than those of later steps.
 #[derive(Default)]
@@ -158,21 +175,35 @@ struct Span {
 }
 
 impl Span {
-    /// None where there is no attempt in the steps asked for, or in those in which the proposer's problems were attempted.
+    /// None where there is no attempt in the steps asked for, or in those in which the proposer's problems were attempted, or,
+    /// of the steps asked for, in those in which the member attempted any.
     async fn of(db: &PgPool, run: ExecutionId, filter: &AttemptFilter) -> Result<Option<Self>> {
-        let mut from = filter.from.map(u32::cast_signed);
-        let mut to = filter.to.map(u32::cast_signed);
-        if let Some(proposer) = filter.proposer {
-            let ends: (Option<i32>, Option<i32>) =
-                sqlx::query_as("SELECT min(step), max(step) FROM cross_play WHERE teacher_id = $1")
-                    .bind(proposer.0)
-                    .fetch_one(db)
-                    .await?;
-            let (Some(first), Some(last)) = ends else {
+        let mut steps = Steps {
+            from: filter.from.map(u32::cast_signed),
+            to: filter.to.map(u32::cast_signed),
+        };
+        let bounded = filter.from.is_some() || filter.to.is_some();
+        let lives = [
+            (
+                filter.proposer,
+                "SELECT min(step), max(step) FROM cross_play WHERE teacher_id = $1",
+            ),
+            (
+                filter.member.filter(|_| bounded),
+                "SELECT min(step), max(step) FROM attempts WHERE member_id = $1",
+            ),
+        ];
+        for (member, life) in lives {
+            let Some(member) = member else { continue };
+            let life: (Option<i32>, Option<i32>) = sqlx::query_as(life).bind(member.0).fetch_one(db).await?;
+            let (Some(first), Some(last)) = life else {
                 return Ok(None);
             };
-            from = Some(from.unwrap_or(0).max(first));
-            to = Some(to.unwrap_or(i32::MAX).min(last));
+            steps = steps.within(first, last);
+        }
+        let Steps { from, to } = steps;
+        if from.zip(to).is_some_and(|(from, to)| from > to) {
+            return Ok(None);
         }
         let mut span = Self::default();
         if from.is_none() && to.is_none() {
