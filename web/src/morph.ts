@@ -56,9 +56,9 @@ function morphChildren(old: Element, now: Element): void {
   }
 }
 
-/** Makes `old` what `now` is. A chart's canvas is the chart's own, and a field that somebody is in is theirs. */
+/** Makes `old` what `now` is. A chart's canvas is the chart's own, an output says what was set, and a field that somebody is in is theirs. */
 export function morph(old: Element, now: Element): void {
-  if (old.isEqualNode(now) || old.matches(".canvas, dialog[open]")) return;
+  if (old.isEqualNode(now) || old.matches(".canvas, output, dialog[open]")) return;
   if (old === document.activeElement && old.matches("input, select, textarea")) return;
   if (now.hasAttribute("data-grows")) {
     grow(old, now);

@@ -8,6 +8,7 @@ export async function addresses(lab, run, second) {
   const work = await first(`/work?run=${run}`);
   const experiment = await first("/experiments");
   const evaluation = await first("/evaluations");
+  const measured = (await lab.api("GET", "/evaluations?state=completed")).items.find((one) => one.spec.type === "benchmark")?.id;
   const ofRun = {
     overview: "", "arms-race": "/arms-race", population: "/population", member: member && `/members/${member}`, lineage: "/lineage",
     "cross-play": "/cross-play", "cross-play-by-cluster": "/cross-play?order=cluster", archive: "/archive",
@@ -20,7 +21,8 @@ export async function addresses(lab, run, second) {
     ...Object.fromEntries(Object.entries(ofRun).filter(([, path]) => path !== undefined).map(([name, path]) => [name, `/runs/${run}${path}`])),
     "all-problems": "/problems", "problems-beside": `/compare/problems?left=${run}&right=${second}&step=1`, "compare-none": "/compare",
     compare: `/compare?runs=${run},${second}`, leaderboard: "/leaderboard", benchmarks: `/runs/${second}/benchmarks`,
-    evaluations: "/evaluations", evaluation: evaluation && `/evaluations/${evaluation}`, work: "/work", "work-item": work && `/work/${work}`,
+    evaluations: "/evaluations", evaluation: evaluation && `/evaluations/${evaluation}`,
+    samples: measured && `/evaluations/${measured}?suite=held-out-seedling&subject=0`, work: "/work", "work-item": work && `/work/${work}`,
     workers: "/workers", settings: "/settings",
   };
   return Object.entries(pages).filter(([, path]) => path !== undefined);

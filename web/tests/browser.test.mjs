@@ -143,6 +143,10 @@ scenario("a view follows the run, and rests while nobody looks", async () => {
   await page.evaluate(() => (window.sameDocument = true));
   await page.waitForSelector("#outcomes [data-drawn]", patience);
   await page.click("#outcomes summary");
+  await page.$eval("#smoothing", (field) => {
+    field.value = "0.5";
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+  });
   const rows = () => page.$$eval("#outcomes tbody tr", (all) => all.map((row) => Number(row.cells[0].textContent)));
   const [seen] = [await rows()];
   await page.waitForFunction((before) => document.querySelectorAll("#outcomes tbody tr").length >= before + 2, patience, seen.length);
@@ -151,6 +155,7 @@ scenario("a view follows the run, and rests while nobody looks", async () => {
   const difference = await page.waitForResponse((answer) => answer.status() === 226, patience);
   assert.match(difference.url(), /arms-race$/, "only what differs is sent");
   assert.equal(await page.$eval("#outcomes details", (details) => details.open), true, "what was opened was closed");
+  assert.equal(await page.$eval("#smoothing-value", (output) => output.value), "0.50", "what was set is no longer shown");
   assert.equal(await page.evaluate(() => window.sameDocument), true, "the page was loaded anew");
   // The chart has the new steps as well as the table.
   const drawn = await savedRows("#outcomes");
@@ -239,6 +244,25 @@ scenario("a second run stands beside it", async () => {
   const main = await text("main");
   assert.match(main, /another seed/);
   assert.match(main, /seed/);
+});
+
+scenario("a run is forked before the step that it is at, or any other", async () => {
+  await go(`/runs/${run}`);
+  await page.click("#fork summary");
+  const step = () => text("#step").then(Number);
+  const seen = await step();
+  await page.waitForFunction((before) => Number(document.querySelector("#step").textContent) >= before + 2, patience, seen);
+  assert.equal(await page.$eval("#fork", (details) => details.open), true, "what was opened was closed");
+  assert.ok((await page.$eval("#fork-step", (field) => Number(field.value))) >= seen + 2, "the step is that of the page as it was loaded");
+  // One that is over is forked before its last step.
+  await go(`/runs/${second}`);
+  await page.click("#fork summary");
+  assert.equal(await page.$eval("#fork-step", (field) => field.value), "1");
+  await press("#fork button");
+  const forked = new URL(page.url()).pathname.split("/").at(-1);
+  assert.notEqual(forked, second);
+  assert.match(await text("#now"), /at step 1/);
+  await lab.api("POST", `/runs/${forked}/cancel`);
 });
 
 scenario("what people say of a run is changed where runs are listed", async () => {
@@ -424,6 +448,12 @@ scenario("without script everything is read, curves as tables", async () => {
   await plain.goto(`${lab.base}/runs/${run}`);
   const rows = await plain.$$eval('[data-chart="solve-rate"] tbody tr', (all) => all.filter((row) => row.checkVisibility()).length);
   assert.ok(rows > 0, "the table of a chart is not shown");
+  assert.match(await plain.$eval("main", (main) => main.innerText), /Script is off[^]*curl -X POST .*\/cancel/);
+  for (const path of await everyPage()) {
+    await plain.goto(lab.base + path);
+    const dead = await plain.$$eval("form[data-action], button[data-action], [data-edit]", (all) => all.filter((one) => one.checkVisibility()).map((one) => one.outerHTML.slice(0, 120)));
+    assert.deepEqual(dead, [], `${path} offers what only script can do`);
+  }
   assert.deepEqual(plain.faults, []);
 });
 

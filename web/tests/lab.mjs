@@ -100,6 +100,19 @@ export async function logIn(page, lab) {
   await Promise.all([page.waitForNavigation(), page.click("button[type=submit]")]);
 }
 
+/** Makes the suite `held-out-seedling` with so many problems of each type, and imports it. */
+export function importSuite(lab, problems) {
+  const file = join(lab.data, "..", "held-out-seedling.jsonl");
+  const python = process.env.LYCEUM_PYTHON ?? join(repository, ".venv/bin/python");
+  for (const [program, ...words] of [
+    [workerProgram, "held-out", "--out", file, "--problems", String(problems), "--python", python],
+    [lyceum, "--data", lab.data, "benchmark", "import", "held-out-seedling", file],
+  ]) {
+    const { status, stderr } = spawnSync(program, words, { encoding: "utf8", cwd: repository });
+    if (status !== 0) throw new Error(`${program} ${words[0]}: ${stderr}`);
+  }
+}
+
 /** Runs SQL on the lab's private Postgres. */
 export async function sql(lab, text) {
   const socket = join(lab.data, "postgres/socket");

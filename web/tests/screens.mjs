@@ -1,12 +1,13 @@
-// Pictures of every page, wide, narrow and dark, and the parts of them that the README shows (`FOLDER/tour`):
+// Pictures of every page, wide, narrow and dark, of the widest ones at 1280 and 3840 pixels too, and the parts of them that the
+// README shows (`FOLDER/tour`):
 //
 //     node tests/screens.mjs FOLDER [PAGE…]
 //
-// on a lab of its own with a run of 20 steps and a second seed of it, or on the lab at $LYCEUM_URL with the token in $LYCEUM_TOKEN.
+// on a lab of its own with a run of 48 steps and a second seed of it, both measured on a benchmark, or on the lab at $LYCEUM_URL with the token in $LYCEUM_TOKEN.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { addresses } from "./addresses.mjs";
-import { apiOf, logIn, missing, startBrowser, startLab } from "./lab.mjs";
+import { apiOf, importSuite, logIn, missing, startBrowser, startLab } from "./lab.mjs";
 
 const [folder, ...only] = process.argv.slice(2);
 const { LYCEUM_URL: base, LYCEUM_TOKEN: token } = process.env;
@@ -16,38 +17,54 @@ if (!folder || lack) {
   process.exit(2);
 }
 
+/** How the pages are looked at: all of them, or those that charts and matrices make wide. */
 const looks = [
   { name: "wide", width: 1440, theme: "light" },
   { name: "dark", width: 1440, theme: "dark" },
   { name: "narrow", width: 360, theme: "light" },
+  { name: "laptop", width: 1280, theme: "light", pages: ["overview", "arms-race", "cross-play", "archive", "lineage"] },
+  { name: "4k", width: 3840, theme: "light", pages: ["overview", "arms-race", "cross-play", "archive", "lineage"] },
 ];
+/** Pages of a run that goes on. */
+const running = ["now", "overview", "work"];
 
 /** Parts of pages, as the README has them in docs/images. */
 const tour = {
   curves: { page: "overview", part: "section[aria-labelledby=group-1] .grid" },
-  lineage: { page: "lineage", part: "#tree" },
+  lineage: { page: "lineage", part: "#tree", theme: "dark" },
   "arms-race": { page: "arms-race", part: "#view .grid" },
   "cross-play": { page: "cross-play", part: "section[aria-labelledby=matrix]" },
   archive: { page: "archive-beside", part: ".grid.maps" },
   problem: { page: "problem", part: ".beside" },
+  benchmarks: { page: "benchmarks", part: "section[aria-labelledby=table]" },
 };
 
-/** Two runs of the demo preset, waited for. */
-async function makeRuns(lab) {
+/** Makes two runs of the demo preset that measure themselves, and calls `running` with the first once it is under way. */
+async function makeRuns(lab, running) {
+  importSuite(lab, 20);
   await lab.api("POST", "/experiments", { name: "two seeds", description: "Does a population of four learn the same from another seed?" });
   const runs = [];
   for (const seed of [0, 1]) {
-    const made = { preset: "demo", name: `demo, seed ${seed}`, tags: ["demo"], note: "Twenty steps on two CPU cores.", experiment: "two seeds" };
-    runs.push((await lab.api("POST", "/runs", { ...made, overrides: { seed, steps: 20 } })).id);
+    const made = { preset: "demo", name: `demo, seed ${seed}`, tags: ["demo"], note: "Forty-eight steps on two CPU cores.", experiment: "two seeds" };
+    const overrides = { seed, steps: 48, "benchmarks.suites": ["held-out-seedling"], "benchmarks.every": 12 };
+    runs.push((await lab.api("POST", "/runs", { ...made, overrides })).id);
   }
+  let isUnderWay = false;
   for (;;) {
     const states = await Promise.all(runs.map(async (id) => lab.api("GET", `/runs/${id}`)));
     process.stderr.write(`\rsteps ${states.map((run) => `${run.step} of ${run.steps}`).join(", ")}   `);
-    if (states.every((run) => run.state === "completed")) return runs;
     const failed = states.find((run) => ["failed", "cancelled"].includes(run.state));
     if (failed) throw new Error(`run ${failed.id} is ${failed.state}: ${failed.error}`);
+    if (!isUnderWay && states.every((run) => run.step > 2)) {
+      isUnderWay = true;
+      await running(runs);
+    }
+    if (states.every((run) => run.state === "completed")) break;
     await new Promise((resolve) => setTimeout(resolve, 2000));
   }
+  // What they measured at their end.
+  while ((await lab.api("GET", "/evaluations?state=running&limit=1")).items.length > 0) await new Promise((resolve) => setTimeout(resolve, 500));
+  return runs;
 }
 
 /** The two runs of a lab that is there which have come furthest. */
@@ -60,36 +77,43 @@ async function findRuns(lab) {
 
 const lab = base ? { base, token, api: apiOf(base, token), stop: async () => undefined } : await startLab();
 const browser = await startBrowser();
-try {
-  const [run, second] = base ? await findRuns(lab) : await makeRuns(lab);
-  const pages = (await addresses(lab, run, second)).filter(([name]) => only.length === 0 || only.includes(name));
-  const page = await browser.open();
-  await logIn(page, lab);
-  for (const { name: look, width, theme } of looks) {
-    mkdirSync(join(folder, look), { recursive: true });
-    await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: theme }]);
-    for (const [name, path] of pages) {
-      await page.setViewport({ width, height: 900 });
-      await page.goto(lab.base + path, { waitUntil: "load" });
-      // As tall as the page, so that charts that wait until they are near are drawn.
-      const height = await page.evaluate(() => document.documentElement.scrollHeight);
-      await page.setViewport({ width, height: Math.min(Math.max(height, 900), 12_000) });
-      await page.waitForNetworkIdle({ idleTime: 250, timeout: 5000 }).catch(() => undefined);
-      await page.screenshot({ path: join(folder, look, `${name}.png`) });
-      process.stderr.write(`\r${look} ${name}                    `);
-    }
+const page = await browser.open();
+
+/** Takes pictures of `pages` as `look` says, each as tall as the page, so that charts that wait until they are near are drawn. */
+async function take({ name: look, width, theme, pages: these }, pages) {
+  mkdirSync(join(folder, look), { recursive: true });
+  await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: theme }]);
+  for (const [name, path] of pages.filter(([name]) => these?.includes(name) ?? true)) {
+    await page.setViewport({ width, height: 900 });
+    await page.goto(lab.base + path, { waitUntil: "load" });
+    const height = await page.evaluate(() => document.documentElement.scrollHeight);
+    await page.setViewport({ width, height: Math.min(Math.max(height, 900), 12_000) });
+    await page.waitForNetworkIdle({ idleTime: 250, timeout: 3000 }).catch(() => undefined);
+    await page.screenshot({ path: join(folder, look, `${name}.png`) });
+    process.stderr.write(`\r${look} ${name}                    `);
   }
+}
+
+try {
+  await logIn(page, lab);
+  const wanted = ([name]) => only.length === 0 || only.includes(name);
+  const pagesOf = async ([run, second]) => (await addresses(lab, run, second)).filter(wanted);
+  const underWay = async (runs) => take({ name: "running", width: 1280, theme: "light", pages: running }, await pagesOf(runs));
+  const pages = await pagesOf(base ? await findRuns(lab) : await makeRuns(lab, underWay));
+  for (const look of looks) await take(look, pages);
   mkdirSync(join(folder, "tour"), { recursive: true });
-  await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: "light" }]);
   await page.setViewport({ width: 1440, height: 2400, deviceScaleFactor: 1.25 });
-  for (const [name, { page: of, part }] of Object.entries(tour)) {
+  for (const [name, { page: of, part, theme = "light" }] of Object.entries(tour)) {
     const path = pages.find(([one]) => one === of)?.[1];
     if (!path) continue;
+    await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: theme }]);
     await page.goto(lab.base + path, { waitUntil: "load" });
-    await page.waitForNetworkIdle({ idleTime: 250, timeout: 5000 }).catch(() => undefined);
-    await (await page.$(part)).screenshot({ path: join(folder, "tour", `${name}.webp`), type: "webp", quality: 80 });
+    await page.waitForNetworkIdle({ idleTime: 250, timeout: 3000 }).catch(() => undefined);
+    const shown = await page.$(part);
+    if (shown) await shown.screenshot({ path: join(folder, "tour", `${name}.webp`), type: "webp", quality: 80 });
+    else console.error(`${path} has no ${part}`);
   }
-  process.stderr.write(`\r${pages.length * looks.length} pictures are in ${folder}          \n`);
+  process.stderr.write(`\rThe pictures are in ${folder}                    \n`);
   for (const fault of new Set(page.faults)) console.error(fault);
 } finally {
   await browser.stop();

@@ -55,7 +55,7 @@ pub use problems::{
     problems_by_id, problems_of_all_runs,
 };
 pub use ratings::{MatchupOutcomes, RatingPoint, matchup_outcomes, rating_history};
-pub use runs::{Run, RunDetail, RunFilter, RunSort, run, runs, runs_by};
+pub use runs::{Run, RunDetail, RunFilter, RunSort, run, run_names, runs, runs_by};
 pub use seed::Seed;
 pub use standings::{Standing, StandingFilter, standings};
 pub use steps::{Step, step, steps};

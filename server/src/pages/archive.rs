@@ -118,7 +118,7 @@ impl ArchivePage {
     }
 
     fn last_step(&self) -> i32 {
-        self.run.run().step
+        self.run.last_step()
     }
 
     fn shown_step(&self) -> i64 {

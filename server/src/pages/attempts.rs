@@ -6,6 +6,7 @@ use lyceum_core::id::{ExecutionId, MemberId, ProblemId};
 use lyceum_store::list::{self, Attempt, AttemptFilter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sqlx::PgPool;
 use std::collections::HashMap;
 use uuid::Uuid;
 
@@ -14,6 +15,7 @@ use super::{
     inert::{SHOWN_IN_LIST, excerpt},
     layout::{Layout, Section, Tab},
     population::names,
+    problems::{Choice, types},
     run_frame::RunFrame,
     scale::MEMBERS,
     view::View,
@@ -53,6 +55,9 @@ struct AttemptsPage {
     asked: AttemptsFilter,
     #[serde(skip)]
     names: HashMap<Uuid, String>,
+    /// Which problem of its step each attempt is at.
+    #[serde(skip)]
+    places: HashMap<Uuid, i32>,
     #[serde(skip)]
     next_page: Option<String>,
     #[serde(skip)]
@@ -64,9 +69,30 @@ impl AttemptsPage {
         self.names.get(id).cloned().unwrap_or_else(|| super::format::id(id))
     }
 
+    fn types(&self) -> Vec<Choice> {
+        types(self.asked.problem_type.as_deref())
+    }
+
+    fn is_filtered(&self) -> bool {
+        let asked = &self.asked;
+        asked.teacher.or(asked.student).or(asked.problem).is_some()
+            || asked.problem_type.is_some()
+            || asked.from.or(asked.to).is_some()
+            || asked.correct.is_some()
+    }
+
     fn text_of(&self, attempt: &Attempt) -> super::inert::Excerpt {
         excerpt(&attempt.text, SHOWN_IN_LIST)
     }
+}
+
+/// Which problem of its step each of `attempts` is at.
+pub(super) async fn places(db: &PgPool, run: ExecutionId, attempts: &[Attempt]) -> Result<HashMap<Uuid, i32>, Problem> {
+    let mut ids: Vec<Uuid> = attempts.iter().map(|attempt| attempt.problem_id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let problems = list::problems_by_id(db, run, &ids).await?;
+    Ok(problems.iter().map(|problem| (problem.id, problem.index)).collect())
 }
 
 /// Attempts of a run.
@@ -95,6 +121,7 @@ pub(crate) async fn show_attempts(
         names: names(list::member_names(api.store.pool(), *id, MEMBERS).await?),
         next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
         first_page: asked.cursor.as_ref().map(|_| view.with_cursor(None)),
+        places: places(api.store.pool(), *id, &page.items).await?,
         items: page.items,
         next: page.next,
         asked,

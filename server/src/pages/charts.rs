@@ -17,6 +17,8 @@ pub(crate) struct Chart {
     pub(crate) about: &'static str,
     /// The metrics that it draws.
     pub(crate) metrics: Vec<String>,
+    /// What each is called beside the others.
+    pub(crate) labels: Vec<String>,
     /// Whether its metrics are parts of one thing, drawn for the run alone, rather than one that members have.
     pub(crate) parts: bool,
     /// Whose curves are drawn, where such members are: those of `proposing` or `solving` members; none for all.
@@ -48,6 +50,7 @@ pub(crate) fn charts_of(metrics: &[String]) -> Vec<ChartGroup> {
                     name: title.to_lowercase().replace(' ', "-"),
                     title: (*title).to_owned(),
                     about,
+                    labels: labels(&known),
                     metrics: known,
                     parts: *parts,
                     side,
@@ -71,6 +74,7 @@ pub(crate) fn charts_of(metrics: &[String]) -> Vec<ChartGroup> {
             name: metric.clone(),
             title: metric.replace('_', " "),
             about: "",
+            labels: labels(std::slice::from_ref(metric)),
             metrics: vec![metric.clone()],
             parts: false,
             side: None,
@@ -83,6 +87,44 @@ pub(crate) fn charts_of(metrics: &[String]) -> Vec<ChartGroup> {
         });
     }
     groups
+}
+
+/// Names of metrics that stand beside each other: without the words that all of them begin or end with, which the chart's title
+/// says, but with types of problems whole (`code_i`).
+fn labels(metrics: &[String]) -> Vec<String> {
+    let words: Vec<Vec<&str>> = metrics.iter().map(|metric| metric.split('_').collect()).collect();
+    let alike = |from_end: bool| {
+        let word = |words: &Vec<&str>, place: usize| {
+            let place = if from_end {
+                words.len().checked_sub(place + 1)?
+            } else {
+                place
+            };
+            words.get(place).map(|word| (*word).to_owned())
+        };
+        let same = |place: &usize| {
+            let first = word(&words[0], *place);
+            first.is_some() && words.iter().all(|words| word(words, *place) == first)
+        };
+        (0..).take_while(same).count()
+    };
+    let (before, after) = match words.len() {
+        0 | 1 => (0, 0),
+        _ => (alike(false), alike(true)),
+    };
+    let label = |words: &Vec<&str>| {
+        let before = match before {
+            1.. if words[before - 1] == "code" => before - 1,
+            before => before,
+        };
+        let kept = words.get(before..words.len().saturating_sub(after)).unwrap_or_default();
+        match kept {
+            [] => words.join(" "),
+            ["code", kind] => format!("code_{kind}"),
+            kept => kept.join(" "),
+        }
+    };
+    words.iter().map(label).collect()
 }
 
 #[cfg(test)]
@@ -105,6 +147,17 @@ mod tests {
                 assert!(groups.iter().all(|group| group.title != "Other"), "{}", recipe.name());
             }
         }
+    }
+
+    #[test]
+    fn a_legend_says_what_differs() {
+        let of = |names: &[&str]| labels(&names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
+        assert_eq!(of(&["solve_rate_code_i", "solve_rate_code_o"]), ["code_i", "code_o"]);
+        assert_eq!(of(&["unsolved_share", "mastered_share"]), ["unsolved", "mastered"]);
+        assert_eq!(of(&["proposals", "valid_problems"]), ["proposals", "valid problems"]);
+        assert_eq!(of(&["teacher_reward", "teacher_reward_std"]), ["teacher reward", "std"]);
+        assert_eq!(of(&["solve_rate"]), ["solve rate"]);
+        assert_eq!(of(&[]), Vec::<String>::new());
     }
 
     #[test]

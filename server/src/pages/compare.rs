@@ -3,17 +3,20 @@
 mod account;
 mod arms;
 mod difference;
+mod labels;
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use lyceum_core::id::ExecutionId;
 use lyceum_store::list::{self, MetricRow, MetricsQuery, Order, Run, RunDetail, RunFilter, Window};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
 use uuid::Uuid;
 
+pub(super) use self::labels::labels;
 use self::{account::Account, difference::Difference};
 use super::{
     curves::level_for,
@@ -42,6 +45,8 @@ const METRICS: [&str; 6] = [
 ];
 /// Metrics that are drawn at most.
 const DRAWN: usize = 16;
+/// Last steps among which a metric's newest value is looked for before it is taken from a point of the curve.
+const NEWEST: u32 = 64;
 
 /// Which runs, and what of them.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -58,20 +63,40 @@ pub(crate) struct CompareFilter {
 /// A run with what is compared of it.
 pub(super) struct Compared {
     pub(super) detail: RunDetail,
+    /// What it is called among the others.
+    pub(super) label: String,
     pub(super) rows: Vec<MetricRow>,
+    /// Its last steps, where `rows` are means over several.
+    newest: Vec<MetricRow>,
 }
 
 impl Compared {
-    async fn read(db: &PgPool, id: ExecutionId) -> Result<Self, Problem> {
-        let detail = list::run(db, id).await?;
+    /// Reads the curves of a run, each point of which stands for 4^`level` steps.
+    async fn read(db: &PgPool, (detail, label, level): (RunDetail, String, u8)) -> Result<Self, Problem> {
+        let id = ExecutionId(detail.run.id);
         let query = MetricsQuery {
             run_alone: true,
-            level: level_for(detail.run.step, POINTS),
+            level,
             limit: 4 * POINTS,
             ..MetricsQuery::default()
         };
         let rows = list::metrics(db, id, &query).await?.rows;
-        Ok(Self { detail, rows })
+        let newest = if level > 0 {
+            let query = MetricsQuery {
+                from: detail.run.step.max(0).cast_unsigned().saturating_sub(NEWEST),
+                level: 0,
+                ..query
+            };
+            list::metrics(db, id, &query).await?.rows
+        } else {
+            Vec::new()
+        };
+        Ok(Self {
+            detail,
+            label,
+            rows,
+            newest,
+        })
     }
 
     fn place(&self, metric: &str) -> Option<usize> {
@@ -82,7 +107,7 @@ impl Compared {
     fn last(&self, metric: &str) -> Option<f64> {
         let place = self.place(metric)?;
         let value = |row: &MetricRow| row.mean.get(place).copied().filter(|value| value.is_finite());
-        self.rows.iter().rev().find_map(value)
+        self.newest.iter().rev().chain(self.rows.iter().rev()).find_map(value)
     }
 }
 
@@ -99,6 +124,8 @@ struct ComparePage {
     #[serde(skip)]
     layout: Layout,
     runs: Vec<Run>,
+    /// What each run is called among the others.
+    labels: Vec<String>,
     differences: Vec<Difference>,
     accounts: Vec<Account>,
     finals: Vec<Finals>,
@@ -106,8 +133,14 @@ struct ComparePage {
     by_arm: bool,
     #[serde(skip)]
     metrics: Vec<String>,
+    /// Whether the address names the metrics.
+    #[serde(skip)]
+    chosen: bool,
     #[serde(skip)]
     known: Vec<String>,
+    /// The metrics of each run.
+    #[serde(skip)]
+    metrics_of: Vec<Vec<String>>,
     #[serde(skip)]
     others: Vec<Run>,
     #[serde(skip)]
@@ -125,33 +158,66 @@ impl ComparePage {
 
     fn with(&self, id: &Uuid) -> String {
         let ids = self.ids();
-        self.address(&if ids.is_empty() {
+        let ids = if ids.is_empty() {
             id.to_string()
         } else {
             format!("{ids},{id}")
-        })
+        };
+        self.address(&ids, &self.chosen_list())
     }
 
     fn without(&self, id: &Uuid) -> String {
-        let kept: Vec<String> = self
+        let kept: Vec<(&Run, &Vec<String>)> = self
             .runs
             .iter()
-            .filter(|run| run.id != *id)
-            .map(|run| run.id.to_string())
+            .zip(&self.metrics_of)
+            .filter(|(run, _)| run.id != *id)
             .collect();
-        self.address(&kept.join(","))
+        let ids: Vec<String> = kept.iter().map(|(run, _)| run.id.to_string()).collect();
+        let has = |name: &&String| kept.is_empty() || kept.iter().any(|(_, metrics)| metrics.contains(*name));
+        let chosen = self.metrics.iter().filter(|_| self.chosen);
+        let metrics: Vec<&str> = chosen.filter(has).map(String::as_str).collect();
+        self.address(&ids.join(","), &metrics.join(","))
     }
 
-    fn address(&self, ids: &str) -> String {
-        format!(
-            "/compare?runs={ids}&metrics={}&arms={}",
-            self.metrics.join(","),
-            self.by_arm
-        )
+    /// This page with other runs and metrics.
+    fn address(&self, ids: &str, metrics: &str) -> String {
+        address(ids, metrics, self.by_arm)
+    }
+
+    fn is_live(&self) -> bool {
+        self.runs.iter().any(|run| run.state == "running")
+    }
+
+    fn is_full(&self) -> bool {
+        self.runs.len() >= RUNS
+    }
+
+    /// How the curves are read.
+    fn about(&self) -> &'static str {
+        if self.by_arm {
+            "A curve is a run, or the mean over the seeds of an arm, with one standard deviation to either side."
+        } else {
+            "A curve is a run."
+        }
+    }
+
+    /// The problems of the first two runs.
+    fn beside(&self) -> String {
+        match &self.runs[..] {
+            [left, right, ..] => format!("/compare/problems?left={}&right={}", left.id, right.id),
+            [left] => format!("/compare/problems?left={}", left.id),
+            [] => "/compare/problems".to_owned(),
+        }
     }
 
     fn words(&self, name: &str) -> String {
         words(name)
+    }
+
+    /// The metrics that the address names.
+    fn chosen_list(&self) -> String {
+        if self.chosen { self.metric_list() } else { String::new() }
     }
 
     fn metric_list(&self) -> String {
@@ -170,7 +236,12 @@ pub(crate) async fn show_compare(
     let asked = filters.0;
     let ids = ids(asked.runs.as_deref().unwrap_or_default())?;
     let by_arm = asked.arms != Some(false);
-    let compared = stream::iter(&ids).map(|id| Compared::read(db, *id));
+    let details = stream::iter(&ids).map(|id| list::run(db, *id));
+    let details: Vec<RunDetail> = details.buffered(AT_ONCE).try_collect().await?;
+    let labels = labels(details.iter().map(|detail| &detail.run));
+    let levels = levels(&details, by_arm);
+    let named = details.into_iter().zip(labels.iter().cloned()).zip(levels);
+    let compared = stream::iter(named).map(|((detail, label), level)| Compared::read(db, (detail, label, level)));
     let compared: Vec<Compared> = compared.buffered(AT_ONCE).try_collect().await?;
     let known = known(&compared);
     let metrics = metrics(asked.metrics.as_deref(), &known, compared.is_empty())?;
@@ -203,8 +274,36 @@ pub(crate) async fn show_compare(
         by_arm,
         known,
         metrics,
+        chosen: asked.metrics.is_some(),
+        labels,
+        metrics_of: compared.iter().map(|run| run.detail.metrics.clone()).collect(),
         runs: compared.into_iter().map(|run| run.detail.run).collect(),
     })
+}
+
+/// The address of a comparison; of the usual metrics where `metrics` is empty.
+fn address(ids: &str, metrics: &str, by_arm: bool) -> String {
+    let mut address = format!("/compare?runs={ids}");
+    if !metrics.is_empty() {
+        address.push_str("&metrics=");
+        address.extend(utf8_percent_encode(metrics, NON_ALPHANUMERIC));
+    }
+    if !by_arm {
+        address.push_str("&arms=false");
+    }
+    address
+}
+
+/// How finely each run's curves are read: runs of an arm alike, or they would have no points in common.
+fn levels(details: &[RunDetail], by_arm: bool) -> Vec<u8> {
+    let longest = |detail: &RunDetail| {
+        let of_arm = details.iter().filter(|other| by_arm && other.run.arm == detail.run.arm);
+        of_arm.map(|other| other.run.step).max().unwrap_or(detail.run.step)
+    };
+    details
+        .iter()
+        .map(|detail| level_for(longest(detail), POINTS))
+        .collect()
 }
 
 fn ids(text: &str) -> Result<Vec<ExecutionId>, Problem> {
@@ -260,4 +359,21 @@ fn metrics(asked: Option<&str>, known: &[String], is_empty: bool) -> Result<Vec<
         return Err(Problem::invalid_query(vec![("metrics".to_owned(), detail)]));
     }
     Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::query;
+
+    #[test]
+    fn an_address_keeps_metrics_of_any_name() {
+        let names = "a&b=c,with space,50%,c#,1+1,é\"'<";
+        let address = address("r", names, false);
+        let (_, query) = address.split_once('?').unwrap();
+        assert!(!query.contains(['#', ' ', '+', '"', '<']), "{query}");
+        let read: CompareFilter = query::parse(query).unwrap();
+        assert_eq!((read.runs.as_deref(), read.arms), (Some("r"), Some(false)));
+        assert_eq!(read.metrics.as_deref(), Some(names));
+    }
 }

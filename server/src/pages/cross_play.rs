@@ -11,7 +11,7 @@ use lyceum_core::{
 use lyceum_store::list::{self, CrossPlay, CrossPlayFilter, Relative};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::{collections::HashMap, ops::RangeInclusive};
 use uuid::Uuid;
 
 use super::{
@@ -113,6 +113,21 @@ impl CrossPlayPage {
         self.problem_type.as_deref() == Some(name)
     }
 
+    /// A type that is asked for though nothing of it was attempted.
+    fn unknown_type(&self) -> Option<&str> {
+        let asked = self.problem_type.as_deref()?;
+        self.types.iter().all(|one| one != asked).then_some(asked)
+    }
+
+    /// Whether attempts are left out, so that a pair without any may have met all the same.
+    fn is_filtered(&self) -> bool {
+        self.problem_type.is_some() || self.from > 0 || self.to.is_some()
+    }
+
+    fn is_cut(&self) -> bool {
+        self.missing > PLANNED
+    }
+
     fn is_clustered(&self) -> bool {
         self.order == MatrixOrder::Cluster
     }
@@ -135,7 +150,7 @@ pub(crate) async fn show_cross_play(
     }
     let run = RunFrame::load(db, *id, Tab::CrossPlay).await?;
     let members = list::family(db, *id, None, MEMBERS).await?;
-    let last = asked.to.unwrap_or_else(|| run.run().step.max(0).cast_unsigned());
+    let last = asked.to.unwrap_or_else(|| run.last_step().cast_unsigned());
     let width = (last.saturating_sub(from) + 1).div_ceil(WINDOWS).max(1);
     let filter = CrossPlayFilter {
         from,
@@ -149,7 +164,7 @@ pub(crate) async fn show_cross_play(
     let names: HashMap<Uuid, String> = members.iter().map(|member| (member.id, member.name.clone())).collect();
     let solves: HashMap<(Uuid, Uuid), Solves> = pairs.iter().map(solves_of).collect();
     let (teachers, students) = sides(&pairs, &members, &solves, order);
-    let figures = parallels(&windows, &teachers, &students, &names, from, width);
+    let figures = parallels(&windows, &teachers, &students, &names, from..=last, width);
     let query = Query {
         run: *id,
         asked: &asked,
@@ -320,7 +335,7 @@ fn parallels(
     teachers: &[Uuid],
     students: &[Uuid],
     names: &HashMap<Uuid, String>,
-    from: u32,
+    steps: RangeInclusive<u32>,
     width: u32,
 ) -> Vec<Figure> {
     let name = |id: &Uuid| names.get(id).cloned().unwrap_or_else(|| super::format::id(id));
@@ -343,19 +358,22 @@ fn parallels(
                 .map(|(place, teacher)| (place as f64, rate(teacher)))
                 .collect()
         };
-        let first = from + window.max(0).cast_unsigned() * width;
+        let first = steps.start() + window.max(0).cast_unsigned() * width;
+        let last = (first + width - 1).min(*steps.end()).max(first);
         Figure {
             id: format!("window-{window}"),
-            title: format!("Steps {first} to {}", first + width - 1),
+            title: format!("Steps {first} to {last}"),
             x: "teacher".to_owned(),
             labels: met.iter().map(|teacher| name(teacher)).collect(),
             y: "solve rate".to_owned(),
             range: Some([0.0, 1.0]),
             series: students
                 .iter()
-                .map(|student| Series {
+                .enumerate()
+                .map(|(place, student)| Series {
                     name: name(student),
                     style: Style::Line,
+                    place: Some(place),
                     points: profile(student),
                     ..Series::default()
                 })

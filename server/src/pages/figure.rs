@@ -80,6 +80,9 @@ pub(crate) struct Series {
     pub(crate) style: Style,
     /// In which colour.
     pub(crate) colour: Colour,
+    /// Which of the colours that are free it has; the next where this is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) place: Option<usize>,
     /// Stacked parts only: how strong the colour is, from 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) strength: Option<f64>,

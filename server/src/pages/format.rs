@@ -37,6 +37,7 @@ pub(crate) fn duration(seconds: &f64) -> String {
         ..=59 => format!("{whole} s"),
         60..=3_599 => format!("{} min {} s", whole / 60, whole % 60),
         3_600..=86_399 => format!("{} h {} min", whole / 3_600, whole % 3_600 / 60),
+        _ if whole % 86_400 < 3_600 => format!("{} d", whole / 86_400),
         _ => format!("{} d {} h", whole / 86_400, whole % 86_400 / 3_600),
     }
 }
@@ -55,6 +56,43 @@ pub(crate) fn count(number: &i64) -> String {
         text.push(digit);
     }
     text
+}
+
+/// A great number as the count next to it.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a number that is not so great is shown as it is"
+)]
+pub(crate) fn whole(number: &f64) -> String {
+    if (10.0..1e15).contains(&number.abs()) {
+        count(&(number.round() as i64))
+    } else {
+        value(number)
+    }
+}
+
+/// A text with its first letter as a capital.
+pub(crate) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters
+        .next()
+        .map(|first| first.to_uppercase().chain(letters).collect())
+        .unwrap_or_default()
+}
+
+/// A member's skill or how sure it is, to two digits after the point, so that columns of them stand in line.
+pub(crate) fn rating(value: &f64) -> String {
+    if value.is_finite() {
+        format!("{value:.2}")
+    } else {
+        "–".to_owned()
+    }
+}
+
+/// So many of `noun`, which has its plural by an `s`.
+pub(crate) fn counted(number: &i64, noun: &str) -> String {
+    let plural = if *number == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", count(number))
 }
 
 /// A measured value, to four digits.
@@ -137,6 +175,10 @@ mod tests {
     fn numbers_are_short_and_keep_their_size() {
         assert_eq!(count(&-1_234_567), "−1\u{202f}234\u{202f}567");
         assert_eq!(count(&999), "999");
+        assert_eq!(
+            [0, 1, 2].map(|number| counted(&number, "attempt")),
+            ["0 attempts", "1 attempt", "2 attempts"]
+        );
         let read = [0.0, 0.5, 0.1234, 12.3456, 123.456, 12_345.6, 1e-5, f64::NAN].map(|number| value(&number));
         assert_eq!(read, ["0", "0.5", "0.123", "12.35", "123.5", "12346", "1.00e-5", "–"]);
         assert_eq!(

@@ -134,6 +134,8 @@ pub(crate) struct Layout {
     pub(crate) token_name: String,
     pub(crate) scope: Scope,
     pub(crate) curl: String,
+    /// The server's address, as the browser knows it.
+    pub(crate) origin: String,
     pub(crate) assets: Assets,
 }
 
@@ -153,6 +155,7 @@ impl Layout {
             token_name: view.caller.token.name.clone(),
             scope: view.caller.token.scope,
             curl: view.curl(),
+            origin: view.origin(),
             assets: Assets,
         }
     }

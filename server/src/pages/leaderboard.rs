@@ -3,9 +3,10 @@
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::{id::ExecutionId, recipe::Role};
-use lyceum_store::list::{self, BenchmarkResult, Standing, StandingFilter};
+use lyceum_store::list::{self, BenchmarkResult, Run, Standing, StandingFilter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 use uuid::Uuid;
 
 use super::{
@@ -46,6 +47,11 @@ struct LeaderboardPage {
     suite: Option<String>,
     /// The best of each member and each base.
     measured: Vec<BenchmarkResult>,
+    /// The run whose members alone are rated here.
+    run: Option<Run>,
+    /// The names of the runs of `measured`.
+    #[serde(skip)]
+    runs: HashMap<Uuid, String>,
     #[serde(skip)]
     suites: Vec<String>,
     #[serde(skip)]
@@ -53,7 +59,7 @@ struct LeaderboardPage {
     #[serde(skip)]
     filter: StandingFilter,
     #[serde(skip)]
-    recipes: Vec<&'static str>,
+    recipes: Vec<String>,
     #[serde(skip)]
     next_page: Option<String>,
     #[serde(skip)]
@@ -71,6 +77,19 @@ impl LeaderboardPage {
 
     fn is_suite(&self, suite: &str) -> bool {
         self.suite.as_deref() == Some(suite)
+    }
+
+    fn run_of(&self, result: &BenchmarkResult) -> Option<&str> {
+        self.runs.get(&result.run_id?).map(String::as_str)
+    }
+
+    /// Whether there may be results that are not listed.
+    fn is_cut(&self) -> bool {
+        self.measured.len() >= MEASURED as usize
+    }
+
+    fn is_filtered(&self) -> bool {
+        self.filter.run.is_some() || self.filter.recipe.is_some() || self.filter.alive.is_some()
     }
 
     fn is_alive(&self, alive: bool) -> bool {
@@ -100,13 +119,29 @@ pub(crate) async fn show_leaderboard(
         recipe: asked.recipe,
     };
     let page = listing.page(list::standings(api.store.pool(), &filter, listing.window()).await?);
-    let suites = list::measured_suites(api.store.pool()).await?;
+    let run = match asked.run {
+        Some(id) => Some(list::run(api.store.pool(), ExecutionId(id)).await?.run),
+        None => None,
+    };
+    let mut suites = list::measured_suites(api.store.pool()).await?;
     let suite = asked.suite.or_else(|| suites.first().cloned());
     let measured = match &suite {
         Some(suite) => list::leaderboard(api.store.pool(), suite, MEASURED).await?,
         None => Vec::new(),
     };
+    // A filter that is on is seen to be, though nothing is known by its name.
+    if let Some(suite) = suite.as_ref().filter(|suite| !suites.contains(suite)) {
+        suites.push(suite.clone());
+    }
+    let ids: Vec<Uuid> = measured.iter().filter_map(|result| result.run_id).collect();
     let recipes = api.registry.iter().map(|recipe| recipe.name());
+    let mut recipes: Vec<String> = recipes
+        .filter(|name| !name.starts_with("evaluation/"))
+        .map(str::to_owned)
+        .collect();
+    if let Some(recipe) = filter.recipe.as_ref().filter(|recipe| !recipes.contains(recipe)) {
+        recipes.push(recipe.clone());
+    }
     view.show(&LeaderboardPage {
         layout: view.layout("Leaderboard", Section::Leaderboard),
         suite,
@@ -114,7 +149,9 @@ pub(crate) async fn show_leaderboard(
         suites,
         role,
         filter,
-        recipes: recipes.filter(|name| !name.starts_with("evaluation/")).collect(),
+        recipes,
+        run,
+        runs: list::run_names(api.store.pool(), &ids).await?.into_iter().collect(),
         next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
         first_page: asked.cursor.as_ref().map(|_| view.with_cursor(None)),
         items: page.items,

@@ -86,11 +86,12 @@ pub(crate) async fn show_learnability(
     let stretch = steps.0.of_run(run.run().step, BARS)?;
     let width = stretch.width;
     let bands = list::solve_bands(db, *id, stretch, BANDS).await?;
+    let level = level_for(steps.0.length(run.run().step), POINTS);
     let query = MetricsQuery {
         run_alone: true,
         from: stretch.from,
         to: steps.0.to,
-        level: level_for(steps.0.length(run.run().step), POINTS),
+        level,
         limit: 4 * POINTS,
         ..MetricsQuery::default()
     };
@@ -102,7 +103,6 @@ pub(crate) async fn show_learnability(
     let suspects = tokio::task::spawn_blocking(move || suspects(candidates, &names))
         .await
         .map_err(|error| Problem::internal(&error))?;
-    let mut figures = vec![histogram(&bands)];
     let drift = |id: &str, title: &str, y: &str, range: Option<[f64; 2]>, metrics: &[&str]| Figure {
         id: id.to_owned(),
         title: title.to_owned(),
@@ -112,26 +112,31 @@ pub(crate) async fn show_learnability(
         series: super::curves::of(&rows, &run.detail.metrics, metrics),
         ..Figure::default()
     };
-    figures.push(drift(
-        "duplicates",
-        "Near duplicates and no signal",
-        "share",
-        Some([0.0, 1.0]),
-        &["near_duplicate_rate", "no_signal_share"],
-    ));
-    figures.push(drift(
-        "lengths",
-        "Lengths in tokens",
-        "tokens",
-        None,
-        &["proposal_length", "answer_length", "response_length"],
-    ));
+    let drifts = vec![
+        drift(
+            "duplicates",
+            "Near duplicates and no signal",
+            "share",
+            Some([0.0, 1.0]),
+            &["near_duplicate_rate", "no_signal_share"],
+        ),
+        drift(
+            "lengths",
+            "Lengths in tokens",
+            "tokens",
+            None,
+            &["proposal_length", "answer_length", "response_length"],
+        ),
+    ];
+    // A bar and a point of a curve stand for different numbers of steps.
+    let mut figures = view.news(vec![histogram(&bands)], width);
+    figures.extend(view.news(drifts, 4u32.pow(u32::from(level))));
     view.show(&LearnabilityPage {
         layout: view.layout(format!("Learnability · {}", run.run().name), Section::Runs),
         no_signal: no_signal(&bands),
         looked_at,
         suspects,
-        figures: view.news(figures, width),
+        figures,
         steps: steps.0,
         width,
         bands,

@@ -13,10 +13,12 @@ use uuid::Uuid;
 
 use super::{
     arms_race::colour_of,
+    attempts::places,
     figure::{Figure, Series, Style},
     filters::Filters,
     layout::{Layout, Section, Tab},
     population::{Link, lcb_k, names, parents},
+    problems::proposes,
     run_frame::RunFrame,
     scale::{MEMBERS, POINTS},
     steps::Steps,
@@ -53,9 +55,16 @@ struct MemberPage {
     figures: Vec<Figure>,
     #[serde(skip)]
     steps: Steps,
+    /// Which problem of its step each attempt is at.
+    #[serde(skip)]
+    places: HashMap<Uuid, i32>,
 }
 
 impl MemberPage {
+    fn proposes(&self) -> bool {
+        self.member.roles.iter().any(|role| proposes(role))
+    }
+
     fn name_of(&self, id: &Uuid) -> String {
         self.names.get(id).cloned().unwrap_or_else(|| super::format::id(id))
     }
@@ -94,6 +103,7 @@ pub(crate) async fn show_member(
         member: Some(member_id),
         ..BenchmarkFilter::default()
     };
+    let attempts = list::attempts(db, id, &answered, &window).await?.items;
     view.show(&MemberPage {
         layout: view.layout(format!("{} · {}", member.name, run.run().name), Section::Runs),
         operator: own.as_ref().and_then(|own| own.operator.clone()),
@@ -105,7 +115,8 @@ pub(crate) async fn show_member(
             .await?
             .items,
         benchmarks: list::benchmark_results(db, &measured, &window).await?.items,
-        attempts: list::attempts(db, id, &answered, &window).await?.items,
+        places: places(db, id, &attempts).await?,
+        attempts,
         steps: steps.0,
         figures: view.news(figures(&ratings), stretch.width),
         lcb_k: lcb_k(&run),

@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use super::{
     filters::Filters,
+    format::counted,
     inert::{Excerpt, SHOWN, excerpt},
     layout::{Layout, Section, Tab},
     population::names,
@@ -98,11 +99,13 @@ impl ProblemPage {
     }
 
     fn prompt(&self) -> Option<Excerpt> {
-        Some(excerpt(self.problem.prompt.as_deref()?, SHOWN))
+        let prompt = self.problem.prompt.as_deref().filter(|prompt| !prompt.is_empty())?;
+        Some(excerpt(prompt, SHOWN))
     }
 
     fn proposal(&self) -> Option<Excerpt> {
-        Some(excerpt(self.problem.proposal.as_deref()?, SHOWN))
+        let proposal = self.problem.proposal.as_deref().filter(|text| !text.is_empty())?;
+        Some(excerpt(proposal, SHOWN))
     }
 
     fn reason(&self) -> Excerpt {
@@ -112,6 +115,21 @@ impl ProblemPage {
     fn values(&self) -> Vec<Shown> {
         let values = self.problem.values.as_ref().unwrap_or(&Value::Null);
         values_of(&self.problem.problem_type, self.problem.valid, values)
+    }
+
+    /// Relatives that are not named.
+    fn more_before(&self) -> usize {
+        let all = self.relations.iter().filter(|one| one.problem_id == self.problem.id);
+        all.count().saturating_sub(RELATIVES)
+    }
+
+    fn more_after(&self) -> usize {
+        let all = self.relations.iter().filter(|one| one.parent_id == self.problem.id);
+        all.count().saturating_sub(RELATIVES)
+    }
+
+    fn attempts_made(&self) -> String {
+        counted(&i64::from(self.problem.attempts), "attempt")
     }
 
     fn reward_parts(&self) -> Vec<Part> {

@@ -10,9 +10,11 @@ use serde::Serialize;
 use std::collections::HashMap;
 use uuid::Uuid;
 
+pub(super) use self::form::{Choice, types};
 use self::form::{Form, ProblemsFilter, Sort};
 use super::{
     filters::Filters,
+    format::counted,
     inert::{Excerpt, SHOWN_IN_LIST, excerpt},
     layout::{Layout, Section, Tab},
     population::{Link, names},
@@ -47,7 +49,11 @@ impl Shown<'_> {
     pub(crate) fn facts(&self) -> String {
         let problem = self.problem;
         let mut facts = vec![match problem.solve_rate {
-            Some(rate) => format!("{:.0} % of {} attempts solved it", rate * 100.0, problem.attempts),
+            Some(rate) => format!(
+                "{:.0} % of {} solved it",
+                rate * 100.0,
+                counted(&i64::from(problem.attempts), "attempt")
+            ),
             None => "not attempted".to_owned(),
         }];
         let sizes = [
@@ -121,6 +127,11 @@ impl ProblemsPage {
     }
 }
 
+/// Whether members in `role` propose problems.
+pub(super) fn proposes(role: &str) -> bool {
+    matches!(role, "teacher" | "proposer" | "challenger")
+}
+
 /// Problems of a run.
 #[get("/runs/{id}/problems")]
 pub(crate) async fn show_run_problems(
@@ -135,14 +146,9 @@ pub(crate) async fn show_run_problems(
     let run = RunFrame::load(db, *id, Tab::Problems).await?;
     let page = listing.page(list::problems(db, *id, &asked.for_store(), sort, listing.window()).await?);
     let family = list::member_names(db, *id, MEMBERS).await?;
-    let proposes = |roles: &[String]| {
-        roles
-            .iter()
-            .any(|role| matches!(role.as_str(), "teacher" | "proposer" | "challenger"))
-    };
     let proposers = family
         .iter()
-        .filter(|member| proposes(&member.roles))
+        .filter(|member| member.roles.iter().any(|role| proposes(role)))
         .map(|member| Link {
             id: member.id,
             name: member.name.clone(),

@@ -9,9 +9,11 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::{
+    compare::labels,
     filters::Filters,
     inert::{Excerpt, SHOWN_IN_LIST, excerpt},
     layout::{Layout, Section},
+    problems::{Choice, types},
     view::View,
 };
 use crate::{api::Api, problem::Problem};
@@ -25,7 +27,7 @@ const ROWS: u32 = 24;
 pub(crate) struct BesideFilter {
     left: Option<Uuid>,
     right: Option<Uuid>,
-    /// The step; the last that the left run finished where it is left out.
+    /// The step; the last that both runs have finished where it is left out.
     #[schemars(range(max = 2_147_483_647))]
     step: Option<u32>,
     #[serde(rename = "type")]
@@ -38,9 +40,16 @@ pub(crate) struct BesideFilter {
 struct Side {
     run: Run,
     problems: Vec<list::Problem>,
+    /// Whether the step has more of them.
+    more: bool,
 }
 
 impl Side {
+    /// Where all of them are listed.
+    fn all(&self, step: &u32) -> String {
+        format!("/runs/{}/problems?step={step}&sort=oldest", self.run.id)
+    }
+
     fn program(&self, problem: &list::Problem) -> Option<Excerpt> {
         Some(excerpt(problem.program.as_deref()?, SHOWN_IN_LIST))
     }
@@ -55,6 +64,9 @@ struct BesidePage {
     sides: Vec<Side>,
     #[serde(skip)]
     runs: Vec<Run>,
+    /// What each of `runs` is called among the others.
+    #[serde(skip)]
+    labels: Vec<String>,
     #[serde(skip)]
     asked: BesideFilter,
 }
@@ -62,6 +74,10 @@ struct BesidePage {
 impl BesidePage {
     fn is_left(&self, id: &Uuid) -> bool {
         self.asked.left == Some(*id)
+    }
+
+    fn types(&self) -> Vec<Choice> {
+        types(self.asked.problem_type.as_deref())
     }
 
     fn is_right(&self, id: &Uuid) -> bool {
@@ -83,10 +99,16 @@ pub(crate) async fn show_problems_beside(
         after: None,
         order: Order::Newest,
     };
-    let runs = list::runs(db, &RunFilter::default(), &recent).await?.items;
+    let mut runs = list::runs(db, &RunFilter::default(), &recent).await?.items;
     let mut shown = Vec::new();
     for id in [asked.left, asked.right].into_iter().flatten() {
         shown.push(list::run(db, ExecutionId(id)).await?.run);
+    }
+    // One that is older than those must be there to be chosen.
+    for run in &shown {
+        if runs.iter().all(|one| one.id != run.id) {
+            runs.push(run.clone());
+        }
     }
     let reached = shown.iter().map(|run| run.step - 1).min().unwrap_or(0).max(0);
     let step = asked.step.unwrap_or(reached.cast_unsigned());
@@ -103,15 +125,19 @@ pub(crate) async fn show_problems_beside(
     };
     let mut sides = Vec::new();
     for run in shown {
-        let problems = list::problems(db, ExecutionId(run.id), &filter, ProblemSort::Age, &window)
-            .await?
-            .items;
-        sides.push(Side { run, problems });
+        let page = list::problems(db, ExecutionId(run.id), &filter, ProblemSort::Age, &window).await?;
+        let more = page.next.is_some();
+        sides.push(Side {
+            problems: page.items,
+            more,
+            run,
+        });
     }
     view.show(&BesidePage {
         layout: view.layout("Problems side by side", Section::Compare),
         step,
         sides,
+        labels: labels(runs.iter()),
         runs,
         asked,
     })

@@ -88,8 +88,33 @@ impl RunPage {
         4_i32.pow(u32::from(self.level))
     }
 
-    fn fork_body(&self) -> String {
-        json!({"step": self.run.run().step}).to_string()
+    /// What the page's buttons and forms do, for a shell.
+    fn commands(&self) -> String {
+        let run = self.run.run();
+        let line = |method: &str, path: &str, body: &str| {
+            let body = if body.is_empty() {
+                String::new()
+            } else {
+                format!(" -H 'Content-Type: application/json' -d '{body}'")
+            };
+            format!(
+                "curl -X {method} -H \"Authorization: Bearer $TOKEN\"{body} '{}/api/v1/runs/{}{path}'",
+                self.layout.origin, run.id
+            )
+        };
+        let mut lines = Vec::new();
+        match run.state.as_str() {
+            "running" => lines.push(line("POST", "/pause", "")),
+            "paused" => lines.push(line("POST", "/resume", "")),
+            _ => {}
+        }
+        if self.run.is_open() {
+            lines.push(line("POST", "/cancel", ""));
+        }
+        let fork = format!("{{\"step\": {}}}", self.run.fork_step());
+        lines.push(line("POST", "/fork", &fork));
+        lines.push(line("PATCH", "", r#"{"name": "…", "tags": ["…"], "note": "…"}"#));
+        lines.join("\n")
     }
 
     fn config_text(&self) -> String {

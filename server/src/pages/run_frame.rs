@@ -42,6 +42,18 @@ impl RunFrame {
         (i64::from(run.step) * 100 / i64::from(run.steps.max(1))).clamp(0, 100)
     }
 
+    /// The last step that there is anything of: the one that goes on, or the last of all.
+    pub(crate) fn last_step(&self) -> i32 {
+        let run = self.run();
+        (run.step - i32::from(run.state == "completed")).max(0)
+    }
+
+    /// The step before which a fork would branch off if nothing else is said: the one that it is at, or its last.
+    pub(crate) fn fork_step(&self) -> i32 {
+        let run = self.run();
+        run.step.min(run.steps - 1).max(0)
+    }
+
     /// Whether its work is being done, or could be.
     pub(crate) fn is_open(&self) -> bool {
         matches!(self.run().state.as_str(), "running" | "paused")

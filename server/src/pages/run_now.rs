@@ -8,7 +8,12 @@ use lyceum_store::list::{self, Order, Pace, PhaseProgress, Run, Step, Window};
 use serde::Serialize;
 use sqlx::PgPool;
 
-use super::{format, layout::Tab, run_frame::RunFrame, view::View};
+use super::{
+    format,
+    layout::{Layout, Section, Tab},
+    run_frame::RunFrame,
+    view::View,
+};
 use crate::{api::Api, problem::Problem};
 
 /// Steps that are listed with their times.
@@ -73,7 +78,12 @@ pub(super) fn eta(run: &Run, pace: &Pace) -> Option<f64> {
 /// Steps a minute.
 pub(super) fn rate(pace: &Pace) -> Option<String> {
     let seconds = pace.median_seconds.filter(|seconds| *seconds > 0.0)?;
-    Some(format::value(&(60.0 / seconds)))
+    let rate = 60.0 / seconds;
+    Some(match rate {
+        10.0.. => format!("{rate:.0}"),
+        1.0.. => format!("{rate:.1}"),
+        _ => format::value(&rate),
+    })
 }
 
 /// How long a step took, once it is over.
@@ -85,6 +95,8 @@ pub(crate) fn seconds_of(step: &Step) -> Option<f64> {
 #[derive(Template, Serialize)]
 #[template(path = "run/now.html")]
 struct RunNowPart {
+    #[serde(skip)]
+    layout: Layout,
     run: RunFrame,
     #[serde(flatten)]
     now: RunNow,
@@ -100,5 +112,6 @@ pub(crate) async fn show_run_now(
     let db = api.store.pool();
     let run = RunFrame::load(db, *id, Tab::Overview).await?;
     let now = RunNow::load(db, run.run()).await?;
-    view.show(&RunNowPart { run, now })
+    let layout = view.layout(run.run().name.clone(), Section::Runs);
+    view.show(&RunNowPart { layout, run, now })
 }

@@ -5,6 +5,7 @@ use askama::Template;
 use lyceum_core::id::ExperimentId;
 use lyceum_store::{
     execution::State,
+    experiment,
     list::{self, Run, RunFilter, RunSort},
 };
 use schemars::JsonSchema;
@@ -92,7 +93,10 @@ struct RunsPage {
     #[serde(skip)]
     oldest_first: bool,
     #[serde(skip)]
-    recipes: Vec<&'static str>,
+    recipes: Vec<String>,
+    /// The name of the experiment that the filter names; none where there is no such experiment.
+    #[serde(skip)]
+    experiment: Option<String>,
     #[serde(skip)]
     next_page: Option<String>,
     #[serde(skip)]
@@ -116,8 +120,8 @@ impl RunsPage {
         self.filter.state.is_some_and(|chosen| chosen.name() == *state)
     }
 
-    fn has_recipe(&self, recipe: &&str) -> bool {
-        self.filter.recipe.as_deref() == Some(*recipe)
+    fn has_recipe(&self, recipe: &str) -> bool {
+        self.filter.recipe.as_deref() == Some(recipe)
     }
 
     fn is_filtered(&self) -> bool {
@@ -148,14 +152,27 @@ pub(crate) async fn show_runs(
         tag: asked.tag,
         name: asked.name,
     };
+    let experiment = match filter.experiment {
+        Some(id) => Some(experiment::show(api.store.pool(), id).await?.name),
+        None => None,
+    };
     let page = listing.page(list::runs_by(api.store.pool(), &filter, sort.into(), listing.window()).await?);
     let recipes = api.registry.iter().map(|recipe| recipe.name());
+    let mut recipes: Vec<String> = recipes
+        .filter(|name| !name.starts_with("evaluation/"))
+        .map(str::to_owned)
+        .collect();
+    // A filter that is on is seen to be, though nothing is known by its name.
+    if let Some(recipe) = filter.recipe.as_ref().filter(|recipe| !recipes.contains(recipe)) {
+        recipes.push(recipe.clone());
+    }
     view.show(&RunsPage {
         layout: view.layout("Runs", Section::Runs),
         filter,
         sort,
         oldest_first: asked.order == Some(Order::Oldest),
-        recipes: recipes.filter(|name| !name.starts_with("evaluation/")).collect(),
+        recipes,
+        experiment,
         next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
         first_page: asked.cursor.map(|_| view.with_cursor(None)),
         items: page.items,

@@ -33,7 +33,7 @@ fn figure(name: &str, scores: &[ScoreAtStep]) -> Option<Figure> {
         colour: Colour::Muted,
         points: steps
             .iter()
-            .map(|step| (f64::from(*step), Some(base.pass_at_1)))
+            .map(|step| (f64::from(*step), Some(100.0 * base.pass_at_1)))
             .collect(),
         ..Series::default()
     });
@@ -58,7 +58,7 @@ fn figure(name: &str, scores: &[ScoreAtStep]) -> Option<Figure> {
         title: format!("{}: pass@1 over steps", title(name)),
         note,
         x: "step".to_owned(),
-        y: "pass@1".to_owned(),
+        y: "pass@1 in per cent".to_owned(),
         series: std::iter::once(mean(&steps, &scores))
             .chain(level)
             .chain(lines)
@@ -76,7 +76,7 @@ fn mean(steps: &BTreeSet<i32>, scores: &[&ScoreAtStep]) -> Series {
     };
     for step in steps {
         let at = scores.iter().filter(|score| score.step == Some(*step));
-        let at: Vec<f64> = at.map(|score| score.pass_at_1).collect();
+        let at: Vec<f64> = at.map(|score| 100.0 * score.pass_at_1).collect();
         if let Some(spread) = Spread::of(&at) {
             let x = f64::from(*step);
             mean.points.push((x, Some(spread.mean)));
@@ -93,7 +93,7 @@ fn line(name: &str, member: Uuid, scores: &[&ScoreAtStep]) -> Series {
         colour: own.first().map(|score| colour_of(&score.role)).unwrap_or_default(),
         points: own
             .iter()
-            .filter_map(|score| Some((f64::from(score.step?), Some(score.pass_at_1))))
+            .filter_map(|score| Some((f64::from(score.step?), Some(100.0 * score.pass_at_1))))
             .collect(),
         ..Series::default()
     }
@@ -125,10 +125,10 @@ mod tests {
         ];
         let figures = figures(&scores);
         let series = &figures[0].series;
-        assert_eq!(series[0].points, [(10.0, Some(0.25)), (20.0, Some(0.75))]);
-        assert_eq!(series[0].band, [(10.0, 0.25, 0.25), (20.0, 0.5, 1.0)]);
-        assert_eq!(series[1].points, [(10.0, Some(0.25)), (20.0, Some(0.25))]);
-        assert_eq!(series[3].points, [(20.0, Some(1.0))]);
+        assert_eq!(series[0].points, [(10.0, Some(25.0)), (20.0, Some(75.0))]);
+        assert_eq!(series[0].band, [(10.0, 25.0, 25.0), (20.0, 50.0, 100.0)]);
+        assert_eq!(series[1].points, [(10.0, Some(25.0)), (20.0, Some(25.0))]);
+        assert_eq!(series[3].points, [(20.0, Some(100.0))]);
         assert!(super::figures(&scores[..2]).is_empty(), "one step is no curve");
     }
 

@@ -39,6 +39,11 @@ impl Steps {
         })
     }
 
+    /// Whether some steps may be left out.
+    pub(crate) fn is_part(&self) -> bool {
+        self.from.is_some() || self.to.is_some()
+    }
+
     /// How many steps lie between the first and the last that are shown of a run that is at `step`.
     pub(crate) fn length(self, step: i32) -> i32 {
         let last = self.to.unwrap_or(u32::MAX).min(step.max(0).cast_unsigned());

@@ -140,18 +140,22 @@ impl View {
         }
     }
 
+    /// The server's address, as the browser knows it; harmless between quotes of a shell.
+    pub(super) fn origin(&self) -> String {
+        let connection = self.request.connection_info();
+        format!("{}://{}", connection.scheme(), connection.host().replace('\'', ""))
+    }
+
     /// The line that gets this page's JSON.
     pub(super) fn curl(&self) -> String {
-        let connection = self.request.connection_info();
         let query = match self.request.query_string() {
             "" => String::new(),
             query => format!("?{}", query.replace('\'', "%27")),
         };
         let path = self.request.path().replace('\'', "%27");
         format!(
-            "curl -H \"Authorization: Bearer $TOKEN\" '{}://{}{path}.json{query}'",
-            connection.scheme(),
-            connection.host().replace('\'', ""),
+            "curl -H \"Authorization: Bearer $TOKEN\" '{}{path}.json{query}'",
+            self.origin(),
         )
     }
 }

@@ -20,6 +20,8 @@ interface Series {
   name: string;
   style: Style;
   colour: Colour;
+  /** Which of the palette's colours `next` is; the next that is free where this is left out. */
+  place?: number;
   strength?: number;
   points: [number, number | null][];
   band?: [number, number, number][];
@@ -46,8 +48,8 @@ const namesInLegend = 10;
 /** The colour of each curve; `next` takes the palette's in turn. */
 function coloured(figure: Figure, colours: Palette): string[] {
   let next = 0;
-  return figure.series.map(({ colour }) =>
-    colour === "next" ? (colours.series[next++ % colours.series.length] ?? colours.accent) : colours[colour],
+  return figure.series.map(({ colour, place }) =>
+    colour === "next" ? (colours.series[(place ?? next++) % colours.series.length] ?? colours.accent) : colours[colour],
   );
 }
 

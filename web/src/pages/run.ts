@@ -19,6 +19,7 @@ interface ChartSpec {
   name: string;
   title: string;
   metrics: string[];
+  labels: string[];
   parts: boolean;
   side: "proposing" | "solving" | null;
 }
@@ -67,7 +68,7 @@ const sides = {
 function lines(spec: ChartSpec, colours: Palette): Line[] {
   if (spec.parts) {
     return spec.metrics.map((metric, index) => ({
-      name: metric.replaceAll("_", " "),
+      name: spec.labels[index] ?? metric,
       colour: roleColour(metric.split("_")[0] ?? "", colours) ?? colours.series[index % colours.series.length] ?? colours.accent,
       points: curve(metric),
       bold: true,

@@ -199,6 +199,14 @@ pub async fn run(db: impl PgExecutor<'_>, id: ExecutionId) -> Result<RunDetail> 
     run.ok_or_else(|| StoreError::not_found("run", id))
 }
 
+/// The names of the runs `ids`, those that there are.
+pub async fn run_names(db: &PgPool, ids: &[Uuid]) -> Result<Vec<(Uuid, String)>> {
+    Ok(sqlx::query_as("SELECT id, name FROM runs WHERE id = ANY($1)")
+        .bind(ids)
+        .fetch_all(db)
+        .await?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

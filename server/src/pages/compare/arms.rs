@@ -4,14 +4,14 @@ use super::{
     super::{
         curves::curve,
         figure::{Figure, Series, Style},
-        format::words,
+        format::{capital, words},
     },
     Compared,
 };
 
 /// The curves of one metric.
 pub(super) fn figure(metric: &str, runs: &[Compared], by_arm: bool) -> Figure {
-    let of = |run: &Compared| Some(curve(&run.rows, run.place(metric)?, &run.detail.run.name));
+    let of = |run: &Compared| Some(curve(&run.rows, run.place(metric)?, &run.label));
     let series = if by_arm {
         arms(runs).into_iter().filter_map(|arm| arm_curve(&arm, of)).collect()
     } else {
@@ -19,7 +19,7 @@ pub(super) fn figure(metric: &str, runs: &[Compared], by_arm: bool) -> Figure {
     };
     Figure {
         id: format!("metric-{metric}"),
-        title: words(metric),
+        title: capital(&words(metric)),
         x: "step".to_owned(),
         series,
         ..Figure::default()
@@ -43,7 +43,9 @@ fn arm_curve(arm: &[&Compared], of: impl Fn(&Compared) -> Option<Series>) -> Opt
     if let [_] = curves[..] {
         return curves.into_iter().next();
     }
-    let name = format!("{} and {} more seeds", curves.first()?.name, curves.len() - 1);
+    let more = curves.len().checked_sub(1)?;
+    let seeds = if more == 1 { "seed" } else { "seeds" };
+    let name = format!("{} and {more} more {seeds}", curves[0].name);
     Some(over_seeds(name, &curves))
 }
 

@@ -171,7 +171,7 @@ impl Form {
     }
 
     pub(crate) fn types(&self) -> Vec<Choice> {
-        plain(&TYPES, self.asked.problem_type.as_deref())
+        types(self.asked.problem_type.as_deref())
     }
 
     pub(crate) fn statuses(&self) -> Vec<Choice> {
@@ -212,12 +212,7 @@ impl Form {
         let bounds = [
             ("solve_rate", "Solve rate", asked.solve_rate_min, asked.solve_rate_max),
             ("ast_depth", "AST depth", asked.ast_depth_min, asked.ast_depth_max),
-            (
-                "cyclomatic",
-                "Cyclomatic complexity",
-                asked.cyclomatic_min,
-                asked.cyclomatic_max,
-            ),
+            ("cyclomatic", "Cyclomatic", asked.cyclomatic_min, asked.cyclomatic_max),
             ("loc", "Lines", asked.loc_min, asked.loc_max),
             ("variables", "Variables", asked.variables_min, asked.variables_max),
         ];
@@ -231,11 +226,18 @@ impl Form {
     }
 }
 
+/// Types to choose from.
+pub(crate) fn types(chosen: Option<&str>) -> Vec<Choice> {
+    plain(&TYPES, chosen)
+}
+
+/// `values` to choose from, and what was chosen though it is none of them: a filter that is on is seen to be.
 fn plain(values: &[&str], chosen: Option<&str>) -> Vec<Choice> {
-    let choice = |value: &&str| Choice {
-        value: (*value).to_owned(),
-        label: (*value).to_owned(),
-        chosen: chosen == Some(*value),
+    let choice = |value: &str| Choice {
+        value: value.to_owned(),
+        label: value.to_owned(),
+        chosen: chosen == Some(value),
     };
-    values.iter().map(choice).collect()
+    let unknown = chosen.filter(|chosen| !values.contains(chosen));
+    values.iter().copied().chain(unknown).map(choice).collect()
 }
