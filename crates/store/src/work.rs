@@ -10,4 +10,4 @@ pub use claim::{Claim, Slot, any_ready, claim, claim_next};
 pub use end::end;
 pub use fail::{Failure, FailureKind, fail, release, retry};
 pub use lease::{Held, Progress, renew};
-pub use sweep::{Swept, sweep};
+pub use sweep::{Sweeper, Swept};

@@ -59,7 +59,8 @@ pub enum Doing {
     Stopped,
 }
 
-/// Notes that a worker is there, what it does and which base models it has loaded.
+/// Notes that a worker is there, what it does and which base models it has loaded. One that has left stays so, though an
+/// earlier word of it may arrive late.
 pub async fn seen(db: &PgPool, id: WorkerId, doing: Doing, loaded_models: &[String]) -> Result<()> {
     let state = match doing {
         Doing::Idle => "idle",
@@ -69,7 +70,7 @@ pub async fn seen(db: &PgPool, id: WorkerId, doing: Doing, loaded_models: &[Stri
     };
     sqlx::query(
         "UPDATE workers SET last_seen = now(), state = $2, loaded_models = $3,
-             stopped_at = CASE WHEN $2 = 'stopped' THEN now() END WHERE id = $1",
+             stopped_at = CASE WHEN $2 = 'stopped' THEN now() END WHERE id = $1 AND state <> 'stopped'",
     )
     .bind(id.0)
     .bind(state)

@@ -15,6 +15,7 @@ const COLLECTED_AT_ONCE: i64 = 200;
 
 /// Sweeps and tidies until `stop`.
 pub(super) async fn run(store: Store, artifacts: ArtifactStore, pace: Pace, stop: CancellationToken) {
+    let mut sweeper = work::Sweeper::every(pace.sweep);
     let mut sweep = interval(pace.sweep);
     let mut tidy = interval(pace.tidy);
     sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -22,7 +23,7 @@ pub(super) async fn run(store: Store, artifacts: ArtifactStore, pace: Pace, stop
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
-            _ = sweep.tick() => match work::sweep(store.pool()).await {
+            _ = sweep.tick() => match sweeper.sweep(store.pool()).await {
                 Ok(swept) if swept.lost > 0 || swept.workers > 0 => tracing::warn!(
                     work.lost = swept.lost,
                     workers.lost = swept.workers,

@@ -20,6 +20,10 @@ use crate::handler::{Context, HandlerError};
 /// How long a result is kept for a database that does not answer.
 const PATIENCE: Duration = Duration::from_secs(600);
 
+/// The longest time between two renewals of a claim, however long it holds: those who look for the lost wait for the next one
+/// after a standstill (`lyceum_store::work::Sweeper`).
+const RENEWAL: Duration = Duration::from_secs(10);
+
 /// How running an item ended.
 enum Ended {
     Outcome(Outcome),
@@ -141,19 +145,24 @@ async fn handle(shared: &Arc<Shared>, claim: &Claim, context: &Context) -> Ended
 
 /// Renews the claim three times a lease, and with news of progress, at most twice a second. Returns when the claim is lost.
 /// While the database does not answer the item goes on: whoever might have it instead does not hear of it either, and the
-/// fence decides which of two results counts.
+/// fence decides which of two results counts. As soon as it answers again the claim is renewed.
 async fn keep(shared: &Shared, claim: &Claim, mut progress: watch::Receiver<Progress>) {
     let lease = shared.settings.lease;
+    let mut due = (lease / 3).min(RENEWAL);
     loop {
         let news = tokio::select! {
             changed = progress.changed() => changed.is_ok(),
-            () = sleep(lease / 3) => false,
+            () = sleep(due) => false,
         };
         let progress = news.then(|| progress.borrow_and_update().clone());
+        due = (lease / 3).min(RENEWAL);
         match renew(shared.store.pool(), claim, lease, progress.as_ref()).await {
             Ok(Held::No) => return,
             Ok(Held::Yes) => {}
-            Err(error) => tracing::debug!(%error, "cannot renew the claim on work {} now", claim.key),
+            Err(error) => {
+                tracing::debug!(%error, "cannot renew the claim on work {} now", claim.key);
+                due = Duration::ZERO;
+            }
         }
         sleep(Duration::from_millis(500).min(lease / 6)).await;
     }

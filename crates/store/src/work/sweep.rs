@@ -1,7 +1,9 @@
 //! What the dead leave behind.
 
+use chrono::{DateTime, TimeDelta, Utc};
 use lyceum_core::id::WorkId;
 use sqlx::PgPool;
+use std::{collections::HashMap, time::Duration};
 use uuid::Uuid;
 
 use super::{Failure, FailureKind, fail::fail_in};
@@ -21,43 +23,159 @@ pub struct Swept {
     pub workers: u32,
 }
 
+/// How long a claim that ran out while nobody looked may still be renewed: workers renew theirs every ten seconds at least,
+/// and at once when the database is back.
+const GRACE: TimeDelta = TimeDelta::seconds(15);
+
+/// A claim, as it was when it ran out: its item, its fence and the end of its lease.
+type LateClaim = (Uuid, i64, DateTime<Utc>);
+
 /// Puts items back whose lease ran out, makes good lost tickets, and writes off workers not seen for a minute. Any number
 /// of servers may sweep at once.
-pub async fn sweep(db: &PgPool) -> Result<Swept> {
-    let mut swept = Swept::default();
-    let late: Vec<(Uuid, i64, Option<String>)> = sqlx::query_as(
-        "SELECT w.id, w.fence, k.name FROM work w LEFT JOIN workers k ON k.id = w.worker_id
-         WHERE w.state = 'running' AND w.lease_until < now() LIMIT 1000",
-    )
-    .fetch_all(db)
-    .await?;
-    for (id, fence, worker) in late {
-        let worker = worker.unwrap_or_else(|| "its worker".to_owned());
-        let message = format!("{worker} stopped renewing its claim");
-        let failure = Failure {
-            kind: FailureKind::Lost,
-            message,
-            retry: true,
-        };
-        let mut tx = db.begin().await?;
-        match fail_in(&mut tx, WorkId(id), fence, &failure).await {
-            Ok(_) => swept.lost += 1,
-            // Renewed or swept by another in the meantime.
-            Err(StoreError::FenceLost) => continue,
-            Err(error) => return Err(error),
+///
+/// Nobody is lost because the whole house stood still: a laptop that slept, a Postgres that was away, a machine too busy to
+/// do anything. Claims that ran out while this sweeper did not get to look either have 15 s to be renewed, once.
+#[derive(Debug)]
+pub struct Sweeper {
+    /// A longer time between two looks than this was a standstill.
+    patience: TimeDelta,
+    grace: TimeDelta,
+    looked: Option<DateTime<Utc>>,
+    spared: HashMap<LateClaim, DateTime<Utc>>,
+}
+
+impl Sweeper {
+    /// For one who sweeps every so often.
+    pub fn every(pace: Duration) -> Self {
+        let pace = TimeDelta::from_std(pace).unwrap_or(TimeDelta::MAX / 4);
+        Self {
+            patience: pace * 2 + TimeDelta::seconds(1),
+            grace: GRACE,
+            looked: None,
+            spared: HashMap::new(),
         }
-        tx.commit().await?;
     }
-    let mut connection = db.acquire().await?;
-    for lane in Lane::ALL {
-        swept.tickets += queue::top_up(&mut connection, lane).await?;
+
+    /// Sweeps once.
+    pub async fn sweep(&mut self, db: &PgPool) -> Result<Swept> {
+        let mut swept = Swept::default();
+        let (now, stood_still) = self.look(db).await?;
+        let late: Vec<(Uuid, i64, DateTime<Utc>, Option<String>)> = sqlx::query_as(
+            "SELECT w.id, w.fence, w.lease_until, k.name FROM work w LEFT JOIN workers k ON k.id = w.worker_id
+             WHERE w.state = 'running' AND w.lease_until < now() LIMIT 1000",
+        )
+        .fetch_all(db)
+        .await?;
+        self.spare(
+            late.iter()
+                .map(|(id, fence, lease_until, _)| (*id, *fence, *lease_until)),
+            now,
+            stood_still,
+        );
+        for (id, fence, lease_until, worker) in late {
+            if self
+                .spared
+                .get(&(id, fence, lease_until))
+                .is_some_and(|until| now < *until)
+            {
+                continue;
+            }
+            let worker = worker.unwrap_or_else(|| "its worker".to_owned());
+            let message = format!("{worker} stopped renewing its claim");
+            let failure = Failure {
+                kind: FailureKind::Lost,
+                message,
+                retry: true,
+            };
+            let mut tx = db.begin().await?;
+            match fail_in(&mut tx, WorkId(id), fence, &failure).await {
+                Ok(_) => swept.lost += 1,
+                // Renewed or swept by another in the meantime.
+                Err(StoreError::FenceLost) => continue,
+                Err(error) => return Err(error),
+            }
+            tx.commit().await?;
+        }
+        let mut connection = db.acquire().await?;
+        for lane in Lane::ALL {
+            swept.tickets += queue::top_up(&mut connection, lane).await?;
+        }
+        if !stood_still {
+            let gone = sqlx::query(
+                "UPDATE workers SET state = 'lost', stopped_at = now()
+                 WHERE stopped_at IS NULL AND last_seen < now() - interval '1 minute'",
+            )
+            .execute(&mut *connection)
+            .await?;
+            swept.workers = u32::try_from(gone.rows_affected()).unwrap_or(u32::MAX);
+        }
+        Ok(swept)
     }
-    let gone = sqlx::query(
-        "UPDATE workers SET state = 'lost', stopped_at = now()
-         WHERE stopped_at IS NULL AND last_seen < now() - interval '1 minute'",
-    )
-    .execute(&mut *connection)
-    .await?;
-    swept.workers = u32::try_from(gone.rows_affected()).unwrap_or(u32::MAX);
-    Ok(swept)
+
+    /// The time by the clock that leases go by, and whether nothing was looked at for too long.
+    async fn look(&mut self, db: &PgPool) -> Result<(DateTime<Utc>, bool)> {
+        let now: DateTime<Utc> = sqlx::query_scalar("SELECT clock_timestamp()").fetch_one(db).await?;
+        let looked = self.looked.replace(now);
+        Ok((now, looked.is_some_and(|looked| now - looked > self.patience)))
+    }
+
+    /// Remembers which claims have how long, and forgets those that are no longer late.
+    fn spare(&mut self, late: impl Iterator<Item = LateClaim>, now: DateTime<Utc>, stood_still: bool) {
+        let before = std::mem::take(&mut self.spared);
+        self.spared = late
+            .filter_map(|claim| {
+                let until = before.get(&claim).copied();
+                Some((claim, until.or_else(|| stood_still.then(|| now + self.grace))?))
+            })
+            .collect();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sweeper() -> Sweeper {
+        Sweeper::every(Duration::from_secs(2))
+    }
+
+    fn at(seconds: i64) -> DateTime<Utc> {
+        DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
+    }
+
+    fn claim(lease_until: i64) -> LateClaim {
+        (Uuid::from_u128(1), 1, at(lease_until))
+    }
+
+    fn is_spared(sweeper: &Sweeper, claim: LateClaim, now: i64) -> bool {
+        sweeper.spared.get(&claim).is_some_and(|until| at(now) < *until)
+    }
+
+    #[test]
+    fn a_claim_that_runs_out_under_our_eyes_is_not_spared() {
+        let mut sweeper = sweeper();
+        sweeper.spare([claim(9)].into_iter(), at(10), false);
+        assert!(!is_spared(&sweeper, claim(9), 10));
+    }
+
+    #[test]
+    fn a_claim_that_ran_out_in_a_standstill_is_spared_once() {
+        let mut sweeper = sweeper();
+        sweeper.spare([claim(9)].into_iter(), at(100), true);
+        assert!(is_spared(&sweeper, claim(9), 100));
+        // However often things stand still from now on.
+        for now in [105, 110, 120] {
+            sweeper.spare([claim(9)].into_iter(), at(now), true);
+        }
+        assert!(is_spared(&sweeper, claim(9), 114) && !is_spared(&sweeper, claim(9), 115));
+    }
+
+    #[test]
+    fn a_claim_that_was_renewed_is_another() {
+        let mut sweeper = sweeper();
+        sweeper.spare([claim(9)].into_iter(), at(100), true);
+        sweeper.spare([claim(130)].into_iter(), at(131), false);
+        assert!(!is_spared(&sweeper, claim(130), 131));
+        assert_eq!(sweeper.spared.len(), 0, "and the old one is forgotten");
+    }
 }
