@@ -53,7 +53,10 @@ impl Failed {
             ),
             Ending::WallTime => Self::new(
                 Status::Timeout,
-                format!("it was not done after {} s", limits.wall.as_secs_f64()),
+                format!(
+                    "it was not done after {} s, and waited rather than worked",
+                    limits.wall.as_secs_f64()
+                ),
             ),
             Ending::Signalled(libc::SIGKILL) => Self::new(Status::Memory, "it was killed for its memory"),
             Ending::Signalled(signal) => Self::new(Status::Error, format!("its process died of signal {signal}")),

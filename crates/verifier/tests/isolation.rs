@@ -34,7 +34,10 @@ fn descendants() -> Vec<(u32, u64)> {
         };
         if field(&status, "PPid:").is_some_and(|parent| below.contains(&parent)) {
             below.insert(u64::from(pid));
-            found.push((pid, field(&status, "VmRSS:").unwrap_or(0) << 10));
+            // `status` is off by what the cores have not yet told of, which on a machine of many is megabytes.
+            let exact = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
+            let resident = field(&exact, "Rss:").or_else(|| field(&status, "VmRSS:"));
+            found.push((pid, resident.unwrap_or(0) << 10));
         }
     }
     found

@@ -16,7 +16,7 @@ CONTROL = 3
 PR_SET_PDEATHSIG = 1
 PR_SET_SECCOMP = 22
 SECCOMP_MODE_FILTER = 2
-ORDER = struct.Struct("<QQQQ")
+ORDER = struct.Struct("<QQQQQ")
 REPORT = struct.Struct("<iIQQ")
 KILLED_CPU, KILLED_WALL, KILLED_HOST = 1, 2, 3
 
@@ -40,7 +40,7 @@ def cpu_nanoseconds(pid):
     return time.clock_gettime_ns((~pid << 3) | 2)
 
 
-def watch(control, pid, pidfd, cpu_limit, wall_limit):
+def watch(control, pid, pidfd, cpu_limit, wall_limit, slowest):
     poller = select.poll()
     poller.register(pidfd, select.POLLIN)
     poller.register(control, select.POLLIN)
@@ -50,14 +50,21 @@ def watch(control, pid, pidfd, cpu_limit, wall_limit):
     while True:
         # A single thread cannot use more CPU time than wall time passes, so no budget is missed by sleeping this long.
         try:
-            left = base + cpu_limit - cpu_nanoseconds(pid)
+            used = cpu_nanoseconds(pid) - base
         except OSError:
-            left = cpu_limit
-        wall_left = deadline - time.monotonic_ns()
+            used = 0
+        left = cpu_limit - used
+        asleep = time.monotonic_ns()
+        # What works on a busy machine has longer than what waits.
+        wall_left = deadline + slowest * used - asleep
         if not killed and (left <= 0 or wall_left <= 0):
             killed = KILLED_CPU if left <= 0 else KILLED_WALL
             signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-        ready = dict(poller.poll(None if killed else max(1, (min(left, wall_left) + 999_999) // 1_000_000)))
+        pause = None if killed else max(1, (min(left, wall_left) + 999_999) // 1_000_000)
+        ready = dict(poller.poll(pause))
+        if pause is not None:
+            # While this process did not get to run, or the machine stood still, the child need not have run either.
+            deadline += max(0, time.monotonic_ns() - asleep - pause * 1_000_000)
         if pidfd in ready:
             return killed
         if control.fileno() in ready:
@@ -96,7 +103,7 @@ def main():
             os._exit(0)
         if len(message) < ORDER.size:
             continue
-        cpu_limit, wall_limit, address_space, cpu_seconds = ORDER.unpack(message)
+        cpu_limit, wall_limit, slowest, address_space, cpu_seconds = ORDER.unpack(message)
         pid = os.fork()
         if pid == 0:
             try:
@@ -105,7 +112,7 @@ def main():
                 os._exit(98)
         os.close(fds[0])
         pidfd = os.pidfd_open(pid)
-        killed = watch(control, pid, pidfd, cpu_limit, wall_limit)
+        killed = watch(control, pid, pidfd, cpu_limit, wall_limit, slowest)
         os.close(pidfd)
         _, status, usage = os.wait4(pid, 0)
         control.send(REPORT.pack(status, killed, int((usage.ru_utime + usage.ru_stime) * 1e9), usage.ru_maxrss * 1024))

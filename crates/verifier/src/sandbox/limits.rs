@@ -7,11 +7,17 @@ use std::time::Duration;
 pub struct Limits {
     /// CPU time for each call, so that a busy machine changes no verdict.
     pub cpu: Duration,
-    /// Wall-clock time for each call: the backstop for what waits without working.
+    /// Time on the clock for each call: the backstop for what waits without working. A program that works has more: each second
+    /// of CPU time that it has used puts the end off by 32.
     pub wall: Duration,
     /// Address space in bytes, the interpreter's own 30 MB included.
     pub memory: u64,
 }
+
+/// How many times slower than alone a program may get on, because the machine is busy, before its time on the clock counts
+/// against it: each second of CPU time that it has used puts the backstop off by this many. So load does not judge a
+/// program, and one that waits is ended all the same, if it works meanwhile after this many times its CPU time at the latest.
+pub(crate) const SLOWEST: u32 = 32;
 
 /// How many times the memory of a proposal a program under test may take.
 const TESTS_MEMORY: u64 = 4;
@@ -29,13 +35,18 @@ impl Limits {
         }
     }
 
-    /// The same with more time, for what is trusted to end.
+    /// The same with more time, for what is trusted to end, or waits for what has these limits.
     pub(crate) fn patient(self) -> Self {
         Self {
             cpu: self.cpu.saturating_mul(4),
-            wall: self.wall.saturating_mul(4),
+            wall: self.longest().saturating_mul(4),
             ..self
         }
+    }
+
+    /// What a call can take on the clock at the most.
+    pub(crate) fn longest(self) -> Duration {
+        self.wall.saturating_add(self.cpu.saturating_mul(SLOWEST))
     }
 }
 

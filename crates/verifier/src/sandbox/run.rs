@@ -131,7 +131,7 @@ impl<'z> Run<'z> {
             let _ = self.stream.shutdown(Shutdown::Write);
         }
         let events = libc::POLLIN | if pending { libc::POLLOUT } else { 0 };
-        let deadline = self.since + self.limits.wall + GRACE;
+        let deadline = self.since + self.limits.longest() + GRACE;
         let control = if self.report.is_none() {
             self.zygote.control()
         } else {
@@ -214,7 +214,7 @@ impl<'z> Run<'z> {
         if self.violation.is_some() {
             self.zygote.send(b"kill")?;
         }
-        let deadline = self.since + self.limits.wall + GRACE;
+        let deadline = self.since + self.limits.longest() + GRACE;
         if !super::zygote::wait_readable(&[self.zygote.control()], deadline)?[0] {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "the zygote does not answer").into());
         }

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use super::cgroup::Cgroup;
 use super::interpreter::outermost;
 use super::launch::{Launch, NOBODY, Process, effective_uid};
+use super::limits::SLOWEST;
 use super::mounts::Mounts;
 use super::report::Report;
 use super::{Interpreter, Layers, Limits, Namespaces, SandboxError, landlock, seccomp};
@@ -198,6 +199,7 @@ impl Zygote {
         let numbers = [
             limits.cpu.as_nanos() as u64,
             limits.wall.as_nanos() as u64,
+            u64::from(SLOWEST),
             limits.memory,
             backup,
         ];
