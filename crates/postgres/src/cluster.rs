@@ -156,6 +156,8 @@ impl Cluster {
             ),
             Durability::Volatile => {
                 settings.extend(["fsync=off", "synchronous_commit=off", "full_page_writes=off"].map(str::to_owned));
+                // As many tests run at once as there are cores, with several processes each.
+                settings.push("max_connections=1000".to_owned());
             }
         }
         settings
