@@ -56,14 +56,23 @@ impl Handler for Scripted {
     }
 }
 
+/// Notes what happens, as soon as the test lets it ([`crate::house::House::hold_at`]).
 async fn note(diary: &PgPool, context: &Context, what: &str) {
-    // A diary that cannot be written is the test's affair.
-    let _ = sqlx::query("INSERT INTO diary (item, attempt, what) VALUES ($1, $2, $3)")
-        .bind(context.key.to_string())
-        .bind(context.attempt.cast_signed())
-        .bind(what)
-        .execute(diary)
-        .await;
+    const NOTE: &str = "INSERT INTO diary (item, attempt, what) SELECT $1, $2, $3 FROM pace
+        WHERE entries IS NULL OR entries > (SELECT count(*) FROM diary)";
+    loop {
+        let noted = sqlx::query(NOTE)
+            .bind(context.key.to_string())
+            .bind(context.attempt.cast_signed())
+            .bind(what)
+            .execute(diary)
+            .await;
+        match noted {
+            Ok(noted) if noted.rows_affected() == 0 => tokio::time::sleep(Duration::from_millis(10)).await,
+            // A diary that cannot be written is the test's affair.
+            _ => return,
+        }
+    }
 }
 
 async fn answer(payload: Payload, context: &Context, diary: &PgPool) -> Result<Outcome, HandlerError> {

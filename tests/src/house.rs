@@ -7,6 +7,10 @@ use lyceum_store::{
     Store,
     execution::{NewRun, begin_run},
 };
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
 use serde_json::{Value, json};
 use sqlx::PgPool;
 use std::{
@@ -56,7 +60,8 @@ impl Default for WorkerArguments {
     fn default() -> Self {
         Self {
             pause: Duration::from_millis(20),
-            lease: Duration::from_secs(2),
+            // Longer than any machine stands still: where a lease is to end, the test ends it (`House::bury`).
+            lease: Duration::from_secs(120),
             slots: 2,
             heartbeat: Duration::from_secs(1),
             models: Vec::new(),
@@ -81,9 +86,13 @@ impl House {
     async fn on(url: String, database: Option<TestDatabase>) -> Result<Self> {
         let store = Store::connect(&url, 8).await?;
         store.migrate().await?;
-        sqlx::query("CREATE TABLE diary (at timestamptz DEFAULT clock_timestamp(), item text, attempt int, what text)")
-            .execute(store.pool())
-            .await?;
+        sqlx::raw_sql(
+            "CREATE TABLE diary (at timestamptz DEFAULT clock_timestamp(), item text, attempt int, what text);
+             CREATE TABLE pace (entries bigint);
+             INSERT INTO pace VALUES (NULL)",
+        )
+        .execute(store.pool())
+        .await?;
         Ok(Self {
             store,
             url,
@@ -206,27 +215,91 @@ impl House {
         Process::start(&mut command)
     }
 
-    /// Waits until the run is in one of `states`, and says in which.
-    pub async fn until_state(&self, run: ExecutionId, states: &[&str]) -> Result<String> {
+    /// Waits until the run is completed.
+    ///
+    /// # Errors
+    /// A run that fails, or does not get there, with what is known of it.
+    pub async fn until_completed(&self, run: ExecutionId) -> Result<()> {
+        self.until_state(run, "completed").await
+    }
+
+    /// Waits until the run has failed.
+    ///
+    /// # Errors
+    /// As [`House::until_completed`].
+    pub async fn until_failed(&self, run: ExecutionId) -> Result<()> {
+        self.until_state(run, "failed").await
+    }
+
+    async fn until_state(&self, run: ExecutionId, wanted: &str) -> Result<()> {
         let state = || async {
             let state: String = sqlx::query_scalar("SELECT state FROM executions WHERE id = $1")
                 .bind(run.0)
                 .fetch_one(self.pool())
                 .await?;
-            Ok(states.contains(&state.as_str()).then_some(state))
+            Ok(["completed", "failed", wanted]
+                .contains(&state.as_str())
+                .then_some(state))
         };
-        until(&format!("run {run} is {states:?}"), state).await
+        match until(&format!("run {run} is {wanted}"), state).await {
+            Ok(state) if state == wanted => Ok(()),
+            Ok(state) => bail!("run {run} is {state}, not {wanted}\n{}", self.account(run).await),
+            Err(error) => bail!("{error:#}\n{}", self.account(run).await),
+        }
+    }
+
+    /// What is known of a run and of those who work on it, for a test that fails.
+    async fn account(&self, run: ExecutionId) -> String {
+        const ACCOUNT: &str = "
+            SELECT concat_ws(' ', 'run:', state, 'at step', step, 'because', error) FROM executions WHERE id = $1
+            UNION ALL
+            SELECT concat_ws(' ', 'items:', kind, state, count(*)) FROM work WHERE execution_id = $1 GROUP BY kind, state
+            UNION ALL
+            (SELECT concat_ws(' ', 'item', concat_ws('/', step, phase, round, chunk), state, 'try', attempts, 'of', max_attempts,
+                 'lease', lease_until - now(), 'due', run_at - now(), errors -> -1)
+             FROM work WHERE execution_id = $1 AND (state NOT IN ('done', 'ready') OR errors <> '[]')
+             ORDER BY seq DESC LIMIT 20)
+            UNION ALL
+            SELECT concat_ws(' ', 'worker', name, state, 'seen', now() - last_seen, 'ago') FROM workers
+            UNION ALL
+            SELECT concat_ws(' ', 'tickets:', job_type, status, count(*)) FROM apalis.jobs GROUP BY job_type, status";
+        let told: Result<Vec<String>, sqlx::Error> =
+            sqlx::query_scalar(ACCOUNT).bind(run.0).fetch_all(self.pool()).await;
+        told.map_or_else(
+            |error| format!("nothing is known of it: {error}"),
+            |lines| lines.join("\n"),
+        )
     }
 
     /// Waits until the diary has at least `count` entries.
     pub async fn until_entries(&self, count: i64) -> Result<()> {
-        let entries = || async {
-            let entries: i64 = sqlx::query_scalar("SELECT count(*) FROM diary")
-                .fetch_one(self.pool())
-                .await?;
-            Ok((entries >= count).then_some(()))
-        };
+        let entries = || async { Ok((self.entries().await? >= count).then_some(())) };
         until(&format!("the diary has {count} entries"), entries).await
+    }
+
+    /// Entries of the diary.
+    pub async fn entries(&self) -> Result<i64> {
+        Ok(sqlx::query_scalar("SELECT count(*) FROM diary")
+            .fetch_one(self.pool())
+            .await?)
+    }
+
+    /// Has workers wait when the diary has about `entries` entries, or no longer: so that they do not run away from a test
+    /// that has something to do in the middle of their work.
+    pub async fn hold_at(&self, entries: Option<i64>) -> Result<()> {
+        sqlx::query("UPDATE pace SET entries = $1")
+            .bind(entries)
+            .execute(self.pool())
+            .await?;
+        Ok(())
+    }
+
+    /// Ends the leases of a worker that was killed, the only one that there was: nobody waits for them.
+    pub async fn bury(&self) -> Result<()> {
+        sqlx::query("UPDATE work SET lease_until = now() - interval '1 second' WHERE state = 'running'")
+            .execute(self.pool())
+            .await?;
+        Ok(())
     }
 
     /// How often the diary says `what` of each item, by item.
@@ -273,14 +346,17 @@ impl House {
     }
 }
 
-/// Asks until there is an answer, for three minutes at most.
+/// How long a test waits for what must come. Long, since a machine may be slow and busy; only a test that fails waits so long.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Asks until there is an answer, for ten minutes at most.
 pub async fn until<T, F: Future<Output = Result<Option<T>>>>(what: &str, mut ask: impl FnMut() -> F) -> Result<T> {
-    let give_up = Instant::now() + Duration::from_secs(180);
+    let give_up = Instant::now() + PATIENCE;
     loop {
         match ask().await {
             Ok(Some(answer)) => return Ok(answer),
-            Ok(None) if Instant::now() > give_up => bail!("waited three minutes in vain: {what}"),
-            Err(error) if Instant::now() > give_up => return Err(error.context(what.to_owned())),
+            Ok(None) if Instant::now() > give_up => bail!("waited ten minutes in vain until {what}"),
+            Err(error) if Instant::now() > give_up => return Err(error.context(format!("waiting until {what}"))),
             // A test must go on while the database is away.
             Ok(None) | Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
         }
@@ -308,12 +384,24 @@ impl Process {
         Ok(())
     }
 
+    /// Has it stand still.
+    pub fn freeze(&self) -> Result<()> {
+        self.signal(Signal::SIGSTOP)
+    }
+
+    /// Has it go on.
+    pub fn thaw(&self) -> Result<()> {
+        self.signal(Signal::SIGCONT)
+    }
+
+    fn signal(&self, signal: Signal) -> Result<()> {
+        let pid = Pid::from_raw(self.0.id().cast_signed());
+        kill(pid, signal).with_context(|| format!("cannot send {signal} to the process"))
+    }
+
     /// SIGTERM, and the wait for a clean end.
     pub fn stop(mut self) -> Result<()> {
-        ensure!(
-            Command::new("kill").arg(self.0.id().to_string()).status()?.success(),
-            "cannot signal the process"
-        );
+        self.signal(Signal::SIGTERM)?;
         let status = self.0.wait()?;
         ensure!(status.success(), "the process ended with {status}");
         Ok(())

@@ -58,7 +58,7 @@ async fn missing_cells_are_filled_and_nothing_is_learned_from_it() -> Result<()>
     };
     let mut worker = house.worker(env!("CARGO_BIN_EXE_scripted-worker"), &arguments)?;
     let run = house.begin_document(1, &document()).await?;
-    assert_eq!(house.until_state(run, &["completed", "failed"]).await?, "completed");
+    house.until_completed(run).await?;
     let before = remains(&house, run).await?;
 
     let lab = Lab::open(&house).await?;
@@ -83,6 +83,7 @@ async fn missing_cells_are_filled_and_nothing_is_learned_from_it() -> Result<()>
     })
     .await?;
     worker.kill()?;
+    house.bury().await?;
     worker = house.worker(env!("CARGO_BIN_EXE_scripted-worker"), &arguments)?;
     let evaluation = until("the evaluation is over", || async {
         let evaluation = lab.get(&format!("/api/v1/evaluations/{id}")).await?;

@@ -13,7 +13,7 @@ async fn a_run_passes_through_all_its_steps() -> Result<()> {
     let _server = house.server(SERVER)?;
     let _worker = house.worker(WORKER, &WorkerArguments::default())?;
     let run = house.begin(1, "relay", 4, json!({})).await?;
-    assert_eq!(house.until_state(run, &["completed", "failed"]).await?, "completed");
+    house.until_completed(run).await?;
     let (problems, attempts): (i64, i64) = sqlx::query_as("SELECT problems, attempts FROM runs WHERE id = $1")
         .bind(run.0)
         .fetch_one(house.pool())
@@ -23,10 +23,9 @@ async fn a_run_passes_through_all_its_steps() -> Result<()> {
         .fetch_all(house.pool())
         .await?;
     assert_eq!(ordinals, [4, 4]);
-    assert!(
-        house.diary("begin").await?.iter().all(|(_, times)| *times == 1),
-        "something was done twice"
-    );
+    let mut again = house.diary("begin").await?;
+    again.retain(|(_, times)| *times != 1);
+    assert!(again.is_empty(), "done more than once: {again:?}");
     assert!(
         house
             .remains(run)

@@ -15,7 +15,6 @@ use uuid::Uuid;
 
 const SERVER: &str = env!("CARGO_BIN_EXE_scripted-server");
 const WORKER: &str = env!("CARGO_BIN_EXE_scripted-worker");
-const ENDS: [&str; 2] = ["completed", "failed"];
 
 /// A slot that can take anything, of the worker that is known.
 async fn slot(house: &House) -> Result<Slot> {
@@ -147,7 +146,7 @@ async fn a_worker_takes_only_what_it_can_load() -> Result<()> {
             ..WorkerArguments::default()
         },
     )?;
-    assert_eq!(house.until_state(run, &ENDS).await?, "completed");
+    house.until_completed(run).await?;
     Ok(())
 }
 
@@ -163,13 +162,13 @@ async fn a_paused_run_begins_nothing_until_it_is_resumed() -> Result<()> {
     ));
     let _worker = house.worker(WORKER, &WorkerArguments::default())?;
     let other = house.begin(2, "script", 1, json!({ "items": ["ok", "ok"] })).await?;
-    assert_eq!(house.until_state(other, &ENDS).await?, "completed");
+    house.until_completed(other).await?;
     assert_eq!(
         house.diary("begin").await?.iter().map(|(_, times)| times).sum::<i64>(),
         2
     );
     execution::resume(house.pool(), run).await?;
-    assert_eq!(house.until_state(run, &ENDS).await?, "completed");
+    house.until_completed(run).await?;
     Ok(())
 }
 
@@ -187,12 +186,12 @@ async fn a_failed_run_goes_on_when_it_is_resumed() -> Result<()> {
             json!({ "max_attempts": 1 }),
         )
         .await?;
-    assert_eq!(house.until_state(run, &ENDS).await?, "failed");
+    house.until_failed(run).await?;
     sqlx::query("UPDATE work SET max_attempts = 2")
         .execute(house.pool())
         .await?;
     execution::resume(house.pool(), run).await?;
-    assert_eq!(house.until_state(run, &ENDS).await?, "completed");
+    house.until_completed(run).await?;
     Ok(())
 }
 
@@ -202,7 +201,7 @@ async fn a_fork_goes_on_from_its_step_with_members_of_its_own() -> Result<()> {
     let _server = house.server(SERVER)?;
     let _worker = house.worker(WORKER, &WorkerArguments::default())?;
     let run = house.begin(1, "relay", 3, json!({})).await?;
-    assert_eq!(house.until_state(run, &ENDS).await?, "completed");
+    house.until_completed(run).await?;
 
     let id = ExecutionId(Uuid::from_u128(2));
     let state = execution::state_at(house.pool(), run, 2).await?;
@@ -224,7 +223,7 @@ async fn a_fork_goes_on_from_its_step_with_members_of_its_own() -> Result<()> {
     };
     execution::fork_run(&mut tx, &fork).await?;
     tx.commit().await?;
-    assert_eq!(house.until_state(id, &ENDS).await?, "completed");
+    house.until_completed(id).await?;
 
     let ordinals: Vec<i32> =
         sqlx::query_scalar("SELECT max(ordinal) FROM adapter_versions WHERE run_id = $1 GROUP BY member_id")

@@ -11,6 +11,9 @@ const target = process.env.CARGO_TARGET_DIR ?? join(repository, "target");
 export const lyceum = process.env.LYCEUM ?? join(target, "debug/lyceum");
 export const workerProgram = process.env.LYCEUM_WORKER ?? join(target, "debug/lyceum-worker");
 
+/** Milliseconds for a page to come, or to do what is waited for, on however slow a machine. */
+const patience = 120_000;
+
 /** The browser's program; none where there is none. */
 export function chromium() {
   const named = ["chromium", "chromium-browser", "google-chrome"];
@@ -76,6 +79,9 @@ export async function startLab() {
 export async function startBrowser() {
   const browser = await puppeteer.launch({
     executablePath: chromium(),
+    // A busy machine is slow.
+    timeout: patience,
+    protocolTimeout: 2 * patience,
     // Tests may run as root, where Chromium's own sandbox cannot; the pages are ours.
     args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
   });
@@ -87,6 +93,7 @@ export async function startBrowser() {
     page.on("console", (message) => {
       if (message.type() === "error") page.faults.push(`console: ${message.text()}`);
     });
+    page.setDefaultTimeout(patience);
     await page.setViewport({ width: 1280, height: 900 });
     return page;
   };

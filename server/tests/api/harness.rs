@@ -29,6 +29,9 @@ pub(crate) struct TestServer {
     database: TestDatabase,
 }
 
+/// How long an answer may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(300);
+
 /// Limits small enough to be met.
 pub(crate) const BODY_LIMIT: usize = 20_000;
 
@@ -100,11 +103,11 @@ impl TestServer {
 
     /// Somebody without a token.
     pub(crate) fn anonymous(&self) -> Actor {
-        let connector = Connector::new().limit(0).timeout(Duration::from_secs(30));
+        let connector = Connector::new().limit(0).timeout(PATIENCE);
         let client = Client::builder()
             .connector(connector)
             .disable_redirects()
-            .timeout(Duration::from_secs(30))
+            .timeout(PATIENCE)
             .finish();
         Actor {
             client,

@@ -71,7 +71,7 @@ async fn main() -> Result<()> {
     let mut waits = Vec::new();
     for id in 1..=PUSHES {
         let run = house.begin(id, "script", 1, json!({ "items": ["ok"] })).await?;
-        house.until_state(run, &["completed"]).await?;
+        house.until_completed(run).await?;
         let pushed: f64 =
             sqlx::query_scalar("SELECT extract(epoch FROM created_at)::float8 FROM work WHERE execution_id = $1")
                 .bind(run.0)
@@ -111,7 +111,7 @@ async fn main() -> Result<()> {
     };
     let started = Instant::now();
     let worker = Runtime::start(&store, artifacts, handlers, settings).await?;
-    house.until_state(run, &["completed"]).await?;
+    house.until_completed(run).await?;
     let rate = ITEMS as f64 / started.elapsed().as_secs_f64();
     println!("small items, one worker with {SLOTS} slots, {ITEMS} items: {rate:.0} a second (limit: 300 a second)");
     worker.drain().await;
@@ -158,6 +158,6 @@ async fn recovery(house: &House) -> Result<()> {
         "kill -9 of a worker to the next start of its item: {:.1} s (limit: 40 s)",
         killed.elapsed().as_secs_f64()
     );
-    house.until_state(run, &["completed"]).await?;
+    house.until_completed(run).await?;
     Ok(())
 }

@@ -131,7 +131,7 @@ impl House {
         };
         carry_out(&mut tx, &locked, &plan, 0.0).await?;
         tx.commit().await?;
-        let give_up = Instant::now() + Duration::from_secs(120);
+        let give_up = Instant::now() + Duration::from_secs(600);
         loop {
             let (state, result, errors): (String, Option<serde_json::Value>, serde_json::Value) =
                 sqlx::query_as("SELECT state, result, errors FROM work WHERE phase = $1")
@@ -143,7 +143,7 @@ impl House {
             }
             ensure!(errors == serde_json::json!([]), "{phase} is {state}: {errors}");
             ensure!(worker.0.try_wait()?.is_none(), "the worker has ended");
-            ensure!(Instant::now() < give_up, "{phase} was not done in two minutes");
+            ensure!(Instant::now() < give_up, "{phase} is {state} after ten minutes");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
