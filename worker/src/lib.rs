@@ -5,4 +5,6 @@
 pub mod engine;
 pub mod handler;
 pub mod handlers;
+#[cfg(feature = "engine")]
+pub mod heap;
 pub mod runtime;

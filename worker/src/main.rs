@@ -9,7 +9,10 @@ use clap::Parser as _;
 
 fn main() -> std::process::ExitCode {
     #[cfg(feature = "engine")]
-    openmp::stop_spinning();
+    {
+        openmp::stop_spinning();
+        lyceum_worker::heap::keep_freed();
+    }
     match cli::Cli::parse().run() {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(error) => {

@@ -21,6 +21,9 @@ pub const LARGEST_SIZE: u64 = 1 << 20;
 /// Logits that an update holds at a time, as the engine does by default.
 pub const LOGITS: u64 = 1 << 24;
 
+/// Rows of a member from which on a CPU merges its adapters into the base's weights.
+const ROWS_TO_MERGE: u128 = 512;
+
 /// As many bytes or weights as can be told; more than there can be stay the most that can.
 fn told(count: u128) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)
@@ -139,9 +142,13 @@ pub struct UpdateShape {
     pub members: u64,
     /// Tokens that pass through the layers in one micro-batch (T).
     pub rows: u64,
+    /// Members that they belong to (m), in equal parts.
+    pub together: u64,
     /// Places of the micro-batch's padded sequences in attention (P): the number of sequences times the longest; `rows` if all
     /// are of one length and share no prompts.
     pub places: u64,
+    /// Tokens of its longest sequence (L).
+    pub longest: u64,
     /// Learned tokens of one micro-batch (C).
     pub learned: u64,
     /// Logits that are held at a time.
@@ -196,7 +203,9 @@ impl UpdateShape {
         Self {
             members,
             rows,
+            together: members,
             places: rows,
+            longest: rows,
             learned: rows,
             logits: LOGITS,
             bytes: match dtype {
@@ -212,9 +221,11 @@ impl UpdateShape {
     /// adapted projections of a layer, and c = min(C, max(1, logits / vocabulary)) rows of logits at a time:
     ///
     /// - one layer's tape: `w·T·(4d + J + q + 3I + R) + w·P·(2q + k)`, and `w·P·J` more where sequences are gathered (P ≠ T);
-    ///   with the engine's own loops `w·T·(4d + q + 3I + R) + w·P·J`;
+    ///   with the engine's own loops `w·T·(4d + q + 3I + R) + w·P·(J + heads·L)`;
     ///   the last layer's lacks `w·(T − C)·(2d + 3I)`, as it computes no more than the rows that predict a learned token;
-    /// - kept: the tapes of all layers, or the layers' inputs `w·T·d` each and one tape;
+    /// - kept: the tapes of all layers, or the layers' inputs `w·T·d` each and one tape; with the engine's own loops and all
+    ///   tapes, from 512 rows of each member on, each projection `[o, i]` merged with its adapters too, `w·m·o·i` where that is
+    ///   at most `w·T·(o + i) / 2`, and no R; in the last layer with C for T after its attention;
     /// - at the output: `8·c·vocabulary + 3·w·C·d`; in the MLP's backward pass: `w·T·(d + 3I)`, with the engine's
     ///   own loops `w·T·(d + 2I)`, with weights merged for it; in the last layer with C for T.
     ///
@@ -241,12 +252,14 @@ impl UpdateShape {
         let adapters = 4 * members * base.adapter_weights(adapter);
         let rank_sum = u128::from(adapter.r) * adapter.target_modules.len() as u128;
         let attention = if self.own_loops {
-            places * joint
+            places * (joint + u128::from(base.num_attention_heads) * u128::from(self.longest))
         } else {
             let gathered = if places == rows { 0 } else { places * joint };
             rows * joint + places * (2 * query + key) + gathered
         };
-        let tape = bytes * (rows * (4 * hidden + query + 3 * intermediate + rank_sum) + attention);
+        let merges = self.own_loops && rows / u128::from(self.together.max(1)) >= ROWS_TO_MERGE;
+        let inner = if merges { 0 } else { rank_sum };
+        let tape = bytes * (rows * (4 * hidden + query + 3 * intermediate + inner) + attention);
         let predicting = learned.min(rows);
         let last = tape - bytes * (rows - predicting) * (2 * hidden + 3 * intermediate);
         let chunk = learned.min((logits / vocabulary.max(1)).max(1));
@@ -261,7 +274,9 @@ impl UpdateShape {
         } else {
             let in_last = mlp(predicting);
             let before = mlp(rows).saturating_sub(last);
-            (layers.saturating_sub(1) * tape + last, output.max(in_last).max(before))
+            let tapes = layers.saturating_sub(1) * tape + last;
+            let merged = if self.own_loops { bytes * self.merged(base) } else { 0 };
+            (tapes + merged, output.max(in_last).max(before))
         };
         UpdateMemory {
             base: told(bytes * base.weights()),
@@ -271,6 +286,29 @@ impl UpdateShape {
             activations: told(activations),
             transient: told(transient),
         }
+    }
+
+    /// Weights of the projections that are kept merged with the members' adapters: those that are small beside what goes in and
+    /// comes out of them.
+    fn merged(&self, base: &BaseShape) -> u128 {
+        let (query, key) = base.attention_widths();
+        let [hidden, intermediate, layers, members] = [
+            base.hidden_size,
+            base.intermediate_size,
+            base.num_hidden_layers,
+            self.together.max(1),
+        ]
+        .map(u128::from);
+        let kept = |inputs: u128, outputs: u128, rows: u64| {
+            let rows = u128::from(rows) / members;
+            let small = rows >= ROWS_TO_MERGE && 2 * inputs * outputs <= rows * (inputs + outputs);
+            if small { members * inputs * outputs } else { 0 }
+        };
+        let joint = kept(hidden, query + 2 * key, self.rows);
+        let after_attention =
+            |rows| kept(query, hidden, rows) + kept(hidden, 2 * intermediate, rows) + kept(intermediate, hidden, rows);
+        let predicting = self.learned.min(self.rows);
+        layers * joint + layers.saturating_sub(1) * after_attention(self.rows) + after_attention(predicting)
     }
 }
 
@@ -318,7 +356,9 @@ mod tests {
         let shape = |recompute| UpdateShape {
             members: 8,
             rows: 16_384,
+            together: 8,
             places: 16_384,
+            longest: 2048,
             learned: 8192,
             logits: 1 << 24,
             bytes: 2,

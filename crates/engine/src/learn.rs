@@ -13,6 +13,7 @@ mod batch;
 mod clip;
 mod diagnostics;
 mod head;
+mod layers;
 mod layout;
 mod learner;
 mod linear;

@@ -1,6 +1,6 @@
 //! The gated MLP's nonlinearity (SwiGLU, Shazeer 2020): `silu(gate) · up`, with `silu(x) = x · sigmoid(x)`.
 
-use multiversion::multiversion;
+use multiversion::{multiversion, target::target_cfg_f};
 
 use crate::exp::sigmoid;
 use crate::share::{ROWS, share};
@@ -32,10 +32,11 @@ pub fn gated_backward(threads: usize, width: usize, gate_up: &mut [f32], gradien
 
 #[multiversion(targets = "simd")]
 fn forward(width: usize, gate_up: &[f32], out: &mut [f32]) {
+    const FUSED: bool = target_cfg_f!(target_feature = "fma");
     for (gate_up, out) in gate_up.chunks_exact(2 * width).zip(out.chunks_exact_mut(width)) {
         let (gate, up) = gate_up.split_at(width);
         for ((out, &gate), &up) in out.iter_mut().zip(gate).zip(up) {
-            *out = gate * sigmoid(gate) * up;
+            *out = gate * sigmoid::<FUSED>(gate) * up;
         }
     }
 }
@@ -43,8 +44,9 @@ fn forward(width: usize, gate_up: &[f32], out: &mut [f32]) {
 /// Of one row. As arguments of a function, the slices are known not to overlap.
 #[multiversion(targets = "simd")]
 fn backward(gate: &mut [f32], up: &mut [f32], gradient: &[f32]) {
+    const FUSED: bool = target_cfg_f!(target_feature = "fma");
     for ((gate, up), &gradient) in gate.iter_mut().zip(up).zip(gradient) {
-        let sigmoid = sigmoid(*gate);
+        let sigmoid = sigmoid::<FUSED>(*gate);
         let silu = *gate * sigmoid;
         // silu′(x) = sigmoid(x) · (1 + x − silu(x))
         *gate = gradient * *up * sigmoid * (1.0 + *gate - silu);

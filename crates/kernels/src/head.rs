@@ -1,6 +1,6 @@
 //! What a loss asks of a row of logits, and the gradient by them.
 
-use multiversion::multiversion;
+use multiversion::{multiversion, target::target_cfg_f};
 
 use crate::exp::exp;
 use crate::share::{ROWS, share};
@@ -68,12 +68,15 @@ pub fn gradient(
 
 #[multiversion(targets = "simd")]
 fn forward(width: usize, logits: &[f32], targets: &[i64], scores: &mut [Scores]) {
+    const FUSED: bool = target_cfg_f!(target_feature = "fma");
     for ((logits, &target), scores) in logits.chunks_exact(width).zip(targets).zip(scores) {
         let largest = largest(logits);
-        let sum = of_pairs(logits, logits, |z, _| exp(z - largest));
+        let sum = of_pairs(logits, logits, |z, _| exp::<FUSED>(z - largest));
         let normaliser = largest + sum.ln();
         // Σ p z, from the largest on, so that no digits are lost where logits are far from 0.
-        let mean = of_pairs(logits, logits, |z, _| exp(z - largest) * (z - largest).max(LEAST)) / sum;
+        let mean = of_pairs(logits, logits, |z, _| {
+            exp::<FUSED>(z - largest) * (z - largest).max(LEAST)
+        }) / sum;
         *scores = Scores {
             logprob: logits[target as usize] - normaliser,
             entropy: sum.ln() - mean,
@@ -84,18 +87,19 @@ fn forward(width: usize, logits: &[f32], targets: &[i64], scores: &mut [Scores])
 
 #[multiversion(targets = "simd")]
 fn backward(width: usize, logits: &mut [f32], targets: &[i64], scores: &[Scores], weights: &[Weights]) {
+    const FUSED: bool = target_cfg_f!(target_feature = "fma");
     let rows = targets.iter().zip(scores).zip(weights);
     for (logits, ((&target, scores), weights)) in logits.chunks_exact_mut(width).zip(rows) {
         let Weights { by_logprob, by_entropy } = *weights;
         if by_entropy == 0.0 {
             for z in logits.iter_mut() {
-                *z = -by_logprob * exp(*z - scores.normaliser);
+                *z = -by_logprob * exp::<FUSED>(*z - scores.normaliser);
             }
         } else {
             // ∂ logprob/∂z = onehot − p and ∂ entropy/∂z = −p (ln p + entropy).
             for z in logits.iter_mut() {
                 let logprob = *z - scores.normaliser;
-                *z = -exp(logprob) * (by_logprob + by_entropy * (logprob.max(LEAST) + scores.entropy));
+                *z = -exp::<FUSED>(logprob) * (by_logprob + by_entropy * (logprob.max(LEAST) + scores.entropy));
             }
         }
         logits[target as usize] += by_logprob;

@@ -1,14 +1,19 @@
 //! The thread that libtorch runs on. Items share the device, so they go one after another, and tensors never change threads.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use lyceum_engine::EngineError;
 use tokio::sync::oneshot;
 
 use super::{Models, ModelsFolder};
 use crate::handler::{Context, HandlerError};
+use crate::heap;
+
+/// After so long without an order, memory is better with others.
+const IDLE: Duration = Duration::from_secs(5);
 
 type Order = Box<dyn FnOnce(&mut Models) + Send>;
 
@@ -37,7 +42,7 @@ impl Engine {
         let names = Arc::clone(&loaded);
         std::thread::Builder::new().name("engine".to_owned()).spawn(move || {
             let mut models = Models::new(folder, device);
-            for order in received {
+            while let Some(order) = next(&received) {
                 if catch_unwind(AssertUnwindSafe(|| order(&mut models))).is_err() {
                     models.clear();
                 }
@@ -87,6 +92,18 @@ impl Job {
             resume_unwind(Box::new(Abandoned));
         }
         self.0.progress(share, note);
+    }
+}
+
+/// The next order; hands memory back to the system where none comes for a while.
+fn next(orders: &Receiver<Order>) -> Option<Order> {
+    match orders.recv_timeout(IDLE) {
+        Ok(order) => Some(order),
+        Err(RecvTimeoutError::Timeout) => {
+            heap::release();
+            orders.recv().ok()
+        }
+        Err(RecvTimeoutError::Disconnected) => None,
     }
 }
 

@@ -161,13 +161,11 @@ impl Linear {
 }
 
 impl Attention {
-    /// Scores twice, values once, and the gradients of the weights, the values, the keys and the queries.
+    /// Scores, values, and the gradients of the weights, the values, the keys and the queries.
     fn multiply(&self) -> Result<()> {
         let Self { query, key, scores } = self;
-        for _ in 0..3 {
-            let _ = query.f_bmm(&key.f_transpose(1, 2)?)?;
-        }
         for _ in 0..2 {
+            let _ = query.f_bmm(&key.f_transpose(1, 2)?)?;
             let _ = scores.f_bmm(key)?;
             let _ = scores.f_transpose(1, 2)?.f_bmm(query)?;
         }

@@ -3,35 +3,23 @@
 use tch::Tensor;
 
 use super::attention::{Attention, AttentionTape};
+use super::layers::{AdaptedLayer, AdaptedLayers};
 use super::layout::{Layout, OutputRows, Packing};
-use super::linear::AdaptedLinear;
 use super::mlp::gated_backward;
 use super::norm::rms_norm_backward;
 use super::rows::MemberRows;
 use crate::error::Result;
-use crate::model::{LayerWeights, Model, RopeTables, gated, rms_norm};
-use crate::population::{LayerFactors, Population, Projection};
+use crate::model::{Model, RopeTables, gated, rms_norm};
+use crate::population::LayerFactors;
 
-/// The layers with a population's adapters, arranged for one micro-batch.
+/// The layers with their members' adapters, on one micro-batch.
 pub(super) struct Backbone<'a> {
     model: &'a Model,
     rows: &'a MemberRows,
     packing: &'a Packing,
     output: &'a OutputRows,
     rope: RopeTables,
-    layers: Vec<Layer<'a>>,
-}
-
-struct Layer<'a> {
-    /// The embedding before the first layer is frozen: its gradient is of no use.
-    first: bool,
-    /// Of the last layer's output only some rows are read.
-    last: bool,
-    weights: &'a LayerWeights,
-    qkv: AdaptedLinear<'a>,
-    o: AdaptedLinear<'a>,
-    gate_up: AdaptedLinear<'a>,
-    down: AdaptedLinear<'a>,
+    layers: &'a [AdaptedLayer<'a>],
 }
 
 /// What the backward pass needs of each layer.
@@ -58,41 +46,22 @@ pub(super) struct Tape<'a> {
 }
 
 impl<'a> Backbone<'a> {
-    pub(super) fn new(model: &'a Model, population: Option<&Population>, layout: &'a Layout) -> Result<Self> {
-        let rows = &layout.members;
-        let layers = model.layers.iter().enumerate().map(|(index, weights)| {
-            let factors = population.map(|population| (&population.layers[index], population.shape.scaling()));
-            let linear = |weight, bias, projections: &[Projection]| {
-                AdaptedLinear::new(weight, bias, projections, factors, rows, &model.config)
-            };
-            Ok(Layer {
-                first: index == 0,
-                last: index + 1 == model.layers.len(),
-                weights,
-                qkv: linear(
-                    &weights.qkv_proj,
-                    weights.qkv_bias.as_ref(),
-                    &[Projection::Q, Projection::K, Projection::V],
-                )?,
-                o: linear(&weights.o_proj, None, &[Projection::O])?,
-                gate_up: linear(&weights.gate_up_proj, None, &[Projection::Gate, Projection::Up])?,
-                down: linear(&weights.down_proj, None, &[Projection::Down])?,
-            })
-        });
+    /// `layers` are of the members that `layout` has rows of.
+    pub(super) fn new(model: &'a Model, layers: &'a AdaptedLayers<'_>, layout: &'a Layout) -> Result<Self> {
         Ok(Self {
             model,
-            rows,
+            rows: &layout.members,
             packing: &layout.packing,
             output: &layout.output,
             rope: model.rope_tables(layout.packing.length)?,
-            layers: layers.collect::<Result<_>>()?,
+            layers: &layers.layers,
         })
     }
 
     /// Hidden states before the final norm of the output rows, `[U, hidden_size]`.
     pub(super) fn forward(&self, ids: &Tensor) -> Result<Tensor> {
         let mut hidden = self.model.embed(ids)?;
-        for layer in &self.layers {
+        for layer in self.layers {
             hidden = self.apply(layer, &hidden)?;
         }
         Ok(hidden)
@@ -102,7 +71,7 @@ impl<'a> Backbone<'a> {
     pub(super) fn forward_keeping(&self, ids: &Tensor, recompute: bool) -> Result<(Tensor, Vec<Kept<'_>>)> {
         let mut hidden = self.model.embed(ids)?;
         let mut kept = Vec::with_capacity(self.layers.len());
-        for layer in &self.layers {
+        for layer in self.layers {
             if recompute {
                 let output = self.apply(layer, &hidden)?;
                 kept.push(Kept::Input(std::mem::replace(&mut hidden, output)));
@@ -131,7 +100,7 @@ impl<'a> Backbone<'a> {
     }
 
     /// The rows of `x` `[T, ..]` that a layer's output is computed of.
-    fn wanted(&self, layer: &Layer<'_>, x: &Tensor) -> Result<Tensor> {
+    fn wanted(&self, layer: &AdaptedLayer<'_>, x: &Tensor) -> Result<Tensor> {
         Ok(if layer.last {
             x.f_index_select(0, &self.output.rows)?
         } else {
@@ -147,11 +116,11 @@ impl<'a> Backbone<'a> {
         }
     }
 
-    fn output_rows(&self, layer: &Layer<'_>) -> &MemberRows {
+    fn output_rows(&self, layer: &AdaptedLayer<'_>) -> &MemberRows {
         if layer.last { &self.output.members } else { self.rows }
     }
 
-    fn apply(&self, layer: &Layer<'_>, input: &Tensor) -> Result<Tensor> {
+    fn apply(&self, layer: &AdaptedLayer<'_>, input: &Tensor) -> Result<Tensor> {
         let (config, weights) = (&self.model.config, layer.weights);
         let normed = rms_norm(input, &weights.input_layernorm, config.rms_norm_eps)?;
         let (qkv, _) = layer.qkv.forward(&normed, self.rows)?;
@@ -163,7 +132,7 @@ impl<'a> Backbone<'a> {
         Ok(layer.down.forward(&gated(&gate_up)?, rows)?.0.f_add_(&between)?)
     }
 
-    fn record(&self, layer: &Layer<'_>, input: Tensor) -> Result<(Tensor, Tape<'_>)> {
+    fn record(&self, layer: &AdaptedLayer<'_>, input: Tensor) -> Result<(Tensor, Tape<'_>)> {
         let (config, weights) = (&self.model.config, layer.weights);
         let normed = rms_norm(&input, &weights.input_layernorm, config.rms_norm_eps)?;
         let (qkv, qkv_inner) = layer.qkv.forward(&normed, self.rows)?;
@@ -196,7 +165,7 @@ impl<'a> Backbone<'a> {
     /// The gradient of the layer's input; `None` for the first layer.
     fn layer_backward(
         &self,
-        layer: &Layer<'_>,
+        layer: &AdaptedLayer<'_>,
         tape: Tape<'_>,
         gradient: Tensor,
         sums: &LayerFactors,

@@ -9,6 +9,7 @@ use super::backbone::Backbone;
 use super::batch::MicroBatch;
 use super::diagnostics::{Sums, TokenRecord};
 use super::head::{HeadGradient, TokenWeights, backward_through_head};
+use super::layers::AdaptedLayers;
 use super::layout::{Layout, Token};
 use super::loss::TokenScores;
 use super::norm::rms_norm_backward;
@@ -59,9 +60,15 @@ impl Learner<'_> {
     ) -> Result<GradientPiece> {
         let mut gradient = GradientPiece::zero(&TrainedTensor::of_population(&self.population))?;
         let by_layer = by_layer(&self.population, &gradient.gradients);
+        // A member's micro-batches follow one another, where members come in turn.
+        let mut layers: Option<AdaptedLayers<'_>> = None;
         for batch in batches {
             let layout = self.layout(batch)?;
-            self.learn(&layout, normalisers, &by_layer, &mut gradient.sums)?;
+            let layers = match layers.take().filter(|layers| layers.serve(&layout.members)) {
+                Some(same) => layers.insert(same),
+                None => layers.insert(self.layers(Some(&self.population), &layout, !self.options.recompute)?),
+            };
+            self.learn(layers, &layout, normalisers, &by_layer, &mut gradient.sums)?;
             advance(layout.packing.sequences as usize);
         }
         Ok(gradient)
@@ -87,8 +94,13 @@ impl Learner<'_> {
         )
     }
 
+    fn layers(&self, population: Option<&Population>, layout: &Layout, keep: bool) -> Result<AdaptedLayers<'_>> {
+        AdaptedLayers::new(&self.model, population, &layout.members, keep)
+    }
+
     fn learn(
         &self,
+        layers: &AdaptedLayers<'_>,
         layout: &Layout,
         normalisers: &[Normaliser],
         gradients: &[LayerFactors],
@@ -100,7 +112,7 @@ impl Learner<'_> {
             Reference::Base => Some(self.logprobs(None, layout)?),
             Reference::Population(population) => Some(self.logprobs(Some(population), layout)?),
         };
-        let backbone = Backbone::new(model, Some(&self.population), layout)?;
+        let backbone = Backbone::new(model, layers, layout)?;
         let (hidden, kept) = backbone.forward_keeping(&layout.ids, options.recompute)?;
         let last = Tensor::f_embedding(&hidden, &layout.predicting, -1, false, false)?;
         let rows = hidden.size()[0];
@@ -164,7 +176,8 @@ impl Learner<'_> {
 
     /// Log-probabilities of a micro-batch's learned tokens under the base or a population.
     fn logprobs(&self, population: Option<&Population>, layout: &Layout) -> Result<Vec<f32>> {
-        let hidden = Backbone::new(&self.model, population, layout)?.forward(&layout.ids)?;
+        let layers = self.layers(population, layout, false)?;
+        let hidden = Backbone::new(&self.model, &layers, layout)?.forward(&layout.ids)?;
         let last = self.model.final_norm(&hidden.f_index_select(0, &layout.predicting)?)?;
         let logprobs = self.model.token_logprobs(&last, &layout.targets, self.chunk)?;
         Ok(Vec::try_from(&logprobs.f_to_device(Device::Cpu)?)?)

@@ -1,5 +1,7 @@
 //! A frozen linear projection with every member's low-rank share: forward, and backward for the input and the factors.
 
+use std::cell::OnceCell;
+
 use tch::{Device, Kind, Tensor};
 
 use super::rows::MemberRows;
@@ -17,6 +19,9 @@ pub(super) struct AdaptedLinear<'a> {
     weight: &'a Tensor,
     bias: Option<&'a Tensor>,
     adapted: Option<Adapted>,
+    /// Whether merged weights may be kept.
+    keep: bool,
+    merged: OnceCell<Tensor>,
 }
 
 #[derive(Debug)]
@@ -47,53 +52,26 @@ impl<'a> AdaptedLinear<'a> {
         factors: Option<(&LayerFactors, f64)>,
         rows: &MemberRows,
         config: &ModelConfig,
+        keep: bool,
     ) -> Result<Self> {
-        let Some((factors, scaling)) = factors else {
-            return Ok(Self {
-                weight,
-                bias,
-                adapted: None,
-            });
+        let adapted = match factors {
+            Some((factors, scaling)) => Adapted::new(weight.kind(), projections, (factors, scaling), rows, config)?,
+            None => None,
         };
-        let kind = weight.kind();
-        let (mut a, mut parts) = (Vec::new(), Vec::new());
-        let (mut output, mut inner) = (0, 0);
-        for &projection in projections {
-            if let Some(Factors { a: down, b: up }) = factors.get(projection) {
-                let rank = down.size()[1];
-                a.push(rows.select(down)?.f_to_kind(kind)?);
-                let b = rows.select(up)?.f_mul_scalar(scaling)?.f_to_kind(kind)?;
-                parts.push(Part {
-                    projection,
-                    b,
-                    output,
-                    inner,
-                });
-                inner += rank;
-            }
-            output += projection.sizes(config).1;
-        }
-        let adapted = if parts.is_empty() {
-            None
-        } else {
-            Some(Adapted {
-                a: Tensor::f_cat(&a, 1)?,
-                parts,
-                scaling,
-            })
-        };
-        Ok(Self { weight, bias, adapted })
+        Ok(Self {
+            weight,
+            bias,
+            adapted,
+            keep,
+            merged: OnceCell::new(),
+        })
     }
 
     /// Applies the projections to `x` `[T, in]`; answers `[T, out]` and, where they came about, the products with A `[T, Σ r]`,
     /// which the backward pass can use.
     pub(super) fn forward(&self, x: &Tensor, rows: &MemberRows) -> Result<(Tensor, Option<Tensor>)> {
         if let Some(merged) = self.merged(rows)? {
-            let mut outputs = rows.product(x, &merged.f_transpose(1, 2)?)?;
-            if let Some(bias) = self.bias {
-                outputs = outputs.f_add_(bias)?;
-            }
-            return Ok((outputs, None));
+            return Ok((rows.linear(x, &merged, self.bias)?, None));
         }
         let outputs = x.f_linear(self.weight, self.bias)?;
         let Some(Adapted { a, parts, .. }) = &self.adapted else {
@@ -107,23 +85,30 @@ impl<'a> AdaptedLinear<'a> {
         Ok((outputs, Some(inner)))
     }
 
-    /// The weight of each member that has rows, `[groups, out, in]`, if there are so many rows that it is worth the making.
-    /// For one layer at a time, so that it takes no memory to speak of; in fp32 alone, where it rounds as the sum does.
+    /// The weight of each member that has rows, `[groups, out, in]`, if there are so many rows that it is worth the making; in
+    /// fp32 alone, where it rounds as the sum does.
     fn merged(&self, rows: &MemberRows) -> Result<Option<Tensor>> {
-        let Some(Adapted { a, parts, .. }) = &self.adapted else {
+        if let Some(merged) = self.merged.get() {
+            return Ok(Some(merged.shallow_clone()));
+        }
+        let Some(adapted) = &self.adapted else {
             return Ok(None);
         };
         let quicker = rows.fewest() >= ROWS_TO_MERGE && self.weight.device() == Device::Cpu;
         if !quicker || self.weight.kind() != Kind::Float {
             return Ok(None);
         }
-        let merged = self.weight.f_unsqueeze(0)?.f_repeat([a.size()[0], 1, 1])?;
-        for part in parts {
-            let (outputs, rank) = (part.b.size()[1], part.b.size()[2]);
-            let mut weight = merged.f_narrow(1, part.output, outputs)?;
-            let _ = weight.f_baddbmm_(&part.b, &a.f_narrow(1, part.inner, rank)?)?;
+        let merged = adapted.merged_with(self.weight)?;
+        if self.keep && self.is_small_beside(rows) {
+            let _ = self.merged.set(merged.shallow_clone());
         }
         Ok(Some(merged))
+    }
+
+    /// Whether the weight takes no more memory than half of what goes in and comes out for `rows`.
+    fn is_small_beside(&self, rows: &MemberRows) -> bool {
+        let (outputs, inputs) = (self.weight.size()[0], self.weight.size()[1]);
+        2 * inputs * outputs <= rows.fewest() * (inputs + outputs)
     }
 
     /// Given the gradient of the outputs, adds those of the factors to `sums` and answers that of the input.
@@ -163,17 +148,65 @@ impl<'a> AdaptedLinear<'a> {
             None => rows.product(x, &a.f_transpose(1, 2)?)?,
         };
         let inner = inner.f_mul_scalar_(*scaling)?;
-        let by_inner = inner.f_zeros_like()?;
+        let by_inner = inner.f_empty_like()?;
         for part in parts {
             let columns = gradient.f_narrow(1, part.output, part.b.size()[1])?;
             let by_inner = part.inner_of(&by_inner)?;
-            rows.add_product(&by_inner, &columns, &part.b)?;
+            rows.write_product(&by_inner, &columns, &part.b)?;
             if let Some(Factors { a, b }) = sums.get(part.projection) {
                 rows.add_transposed_product(b, &columns, &part.inner_of(&inner)?)?;
                 rows.add_transposed_product(a, &by_inner, x)?;
             }
         }
         Ok(Some(by_inner))
+    }
+}
+
+impl Adapted {
+    fn new(
+        kind: Kind,
+        projections: &[Projection],
+        (factors, scaling): (&LayerFactors, f64),
+        rows: &MemberRows,
+        config: &ModelConfig,
+    ) -> Result<Option<Self>> {
+        let (mut a, mut parts) = (Vec::new(), Vec::new());
+        let (mut output, mut inner) = (0, 0);
+        for &projection in projections {
+            if let Some(Factors { a: down, b: up }) = factors.get(projection) {
+                let rank = down.size()[1];
+                a.push(rows.select(down)?.f_to_kind(kind)?);
+                let b = rows.select(up)?.f_mul_scalar(scaling)?.f_to_kind(kind)?;
+                parts.push(Part {
+                    projection,
+                    b,
+                    output,
+                    inner,
+                });
+                inner += rank;
+            }
+            output += projection.sizes(config).1;
+        }
+        if parts.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            a: Tensor::f_cat(&a, 1)?,
+            parts,
+            scaling,
+        }))
+    }
+
+    /// `[groups, out, in]`: `weight` and each member's share.
+    fn merged_with(&self, weight: &Tensor) -> Result<Tensor> {
+        let Self { a, parts, .. } = self;
+        let merged = weight.f_unsqueeze(0)?.f_repeat([a.size()[0], 1, 1])?;
+        for part in parts {
+            let (outputs, rank) = (part.b.size()[1], part.b.size()[2]);
+            let mut weight = merged.f_narrow(1, part.output, outputs)?;
+            let _ = weight.f_baddbmm_(&part.b, &a.f_narrow(1, part.inner, rank)?)?;
+        }
+        Ok(merged)
     }
 }
 

@@ -46,6 +46,11 @@ impl MemberRows {
         })
     }
 
+    /// Stack indices of the members that have rows, in order.
+    pub(super) fn members(&self) -> &[i64] {
+        &self.members
+    }
+
     /// The rows of the member that has the fewest.
     pub(super) fn fewest(&self) -> i64 {
         match &self.layout {
@@ -74,6 +79,29 @@ impl MemberRows {
                 Ok(out)
             }
         }
+    }
+
+    /// Each row of `x` `[T, in]` by its member's weight of `weights` `[members with rows, out, in]`, and the bias they share.
+    pub(super) fn linear(&self, x: &Tensor, weights: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
+        if self.members.len() == 1 {
+            return Ok(x.f_linear(&weights.f_get(0)?, bias)?);
+        }
+        let mut outputs = self.product(x, &weights.f_transpose(1, 2)?)?;
+        if let Some(bias) = bias {
+            outputs = outputs.f_add_(bias)?;
+        }
+        Ok(outputs)
+    }
+
+    /// Writes to each row of `out` `[T, n]` the product of its row of `rows` `[T, k]` with its member's matrix of `matrices`
+    /// `[members with rows, k, n]`.
+    pub(super) fn write_product(&self, out: &Tensor, rows: &Tensor, matrices: &Tensor) -> Result<()> {
+        if self.members.len() == 1 {
+            let _ = rows.f_mm_out(out, &matrices.f_get(0)?)?;
+        } else {
+            out.shallow_clone().f_copy_(&self.product(rows, matrices)?)?;
+        }
+        Ok(())
     }
 
     /// Adds to each row of `out` `[T, n]` the product of its row of `rows` `[T, k]` with its member's matrix of `matrices`

@@ -181,7 +181,9 @@ fn the_peak_is_what_the_formula_says() {
     let shape = UpdateShape {
         members: MEMBERS as u64,
         rows: prompts + places / 2,
+        together: MEMBERS as u64,
         places,
+        longest: 64,
         learned,
         logits: logits as u64,
         bytes: 4,

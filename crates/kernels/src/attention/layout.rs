@@ -110,22 +110,19 @@ pub fn split(
             let (queries, rest) = row.split_at(shape.query());
             let (keys, values) = rest.split_at(shape.kv_heads * head_dim);
             let tables = rotation.at(place, head_dim);
-            let at = |head| (head * length + place) * head_dim;
-            for (head, from) in queries.chunks_exact(head_dim).enumerate() {
-                rotate(from, tables, &mut query[at(head)..][..head_dim]);
-            }
-            for (head, from) in keys.chunks_exact(head_dim).enumerate() {
-                rotate(from, tables, &mut key[at(head)..][..head_dim]);
-            }
-            for (head, from) in values.chunks_exact(head_dim).enumerate() {
-                value[at(head)..][..head_dim].copy_from_slice(from);
+            let (first, matrix) = (place * head_dim, length * head_dim);
+            rotate(queries, head_dim, tables, &mut query[first..], matrix);
+            rotate(keys, head_dim, tables, &mut key[first..], matrix);
+            let outs = value[first..].chunks_mut(matrix);
+            for (out, from) in outs.zip(values.chunks_exact(head_dim)) {
+                out[..head_dim].copy_from_slice(from);
             }
         }
     });
 }
 
-/// Adds to the gradient by rows of the joint projection what those by the heads make of it. A row that stands at several places
-/// gets the sum.
+/// The gradient by rows of the joint projection, given those by the heads: added to what is in `joint`, where `gather` may have a
+/// row at several places; put in its place without.
 ///
 /// # Panics
 /// If a slice is shorter than `shape` says.
@@ -140,18 +137,24 @@ pub fn split_backward(
     for sequence in 0..shape.sequences {
         for place in 0..length {
             let row = &mut joint[shape.row(gather, sequence, place) * shape.joint()..][..shape.joint()];
+            if gather.is_none() {
+                row.fill(0.0);
+            }
             let (queries, rest) = row.split_at_mut(shape.query());
             let (keys, values) = rest.split_at_mut(shape.kv_heads * head_dim);
             let tables = rotation.at(place, head_dim);
-            let at = |heads, head| ((sequence * heads + head) * length + place) * head_dim;
-            for (head, out) in queries.chunks_exact_mut(head_dim).enumerate() {
-                rotate_back(&gradients.query[at(shape.heads, head)..][..head_dim], tables, out);
-            }
-            for (head, out) in keys.chunks_exact_mut(head_dim).enumerate() {
-                rotate_back(&gradients.key[at(shape.kv_heads, head)..][..head_dim], tables, out);
-            }
-            for (head, out) in values.chunks_exact_mut(head_dim).enumerate() {
-                let from = &gradients.value[at(shape.kv_heads, head)..][..head_dim];
+            let (at, matrix) = (place * head_dim, length * head_dim);
+            let first = |heads: usize| sequence * heads * matrix + at;
+            rotate_back(
+                &gradients.query[first(shape.heads)..],
+                matrix,
+                tables,
+                head_dim,
+                queries,
+            );
+            rotate_back(&gradients.key[first(shape.kv_heads)..], matrix, tables, head_dim, keys);
+            let by_values = gradients.value[first(shape.kv_heads)..].chunks(matrix);
+            for (out, from) in values.chunks_exact_mut(head_dim).zip(by_values) {
                 out.iter_mut().zip(from).for_each(|(out, from)| *out += from);
             }
         }
@@ -173,8 +176,8 @@ pub fn join(shape: Shape, attended: &[f32], scatter: Option<&[i64]>, rows: &mut 
     }
 }
 
-/// Adds to the gradient by the attended values what the one by the rows makes of it. A place that several rows were joined of
-/// gets the sum.
+/// The gradient by the attended values, given the one by the rows: added to what is in `attended`, where `scatter` may join
+/// several rows of a place; put in its place without.
 ///
 /// # Panics
 /// If a slice is shorter than `shape` and the number of rows say.
@@ -184,34 +187,41 @@ pub fn join_backward(shape: Shape, rows: &[f32], scatter: Option<&[i64]>, attend
         let start = shape.place(scatter, row);
         for (head, from) in from.chunks_exact(head_dim).enumerate() {
             let out = &mut attended[start + head * length * head_dim..][..head_dim];
-            out.iter_mut().zip(from).for_each(|(out, from)| *out += from);
+            match scatter {
+                Some(_) => out.iter_mut().zip(from).for_each(|(out, from)| *out += from),
+                None => out.copy_from_slice(from),
+            }
         }
     }
 }
 
-/// `x · cos + swapped(x) · sin`, where the halves are swapped.
+/// `x · cos + swapped(x) · sin` of each head of `row`, where the halves are swapped; the heads of `out` begin `matrix` apart.
 #[multiversion(targets = "simd")]
-fn rotate(x: &[f32], (cos, sin): (&[f32], &[f32]), out: &mut [f32]) {
-    let half = x.len() / 2;
-    let (out_low, out_high) = out.split_at_mut(half);
-    let (low, high) = x.split_at(half);
+fn rotate(row: &[f32], head_dim: usize, (cos, sin): (&[f32], &[f32]), out: &mut [f32], matrix: usize) {
+    let half = head_dim / 2;
     let ((cos_low, cos_high), (sin_low, sin_high)) = (cos.split_at(half), sin.split_at(half));
-    for at in 0..half {
-        out_low[at] = low[at] * cos_low[at] + high[at] * sin_low[at];
-        out_high[at] = high[at] * cos_high[at] + low[at] * sin_high[at];
+    for (x, out) in row.chunks_exact(head_dim).zip(out.chunks_mut(matrix)) {
+        let (out_low, out_high) = out[..head_dim].split_at_mut(half);
+        let (low, high) = x.split_at(half);
+        for at in 0..half {
+            out_low[at] = low[at] * cos_low[at] + high[at] * sin_low[at];
+            out_high[at] = high[at] * cos_high[at] + low[at] * sin_high[at];
+        }
     }
 }
 
-/// Adds the gradient by the rotated vector, given the one by the result.
+/// Adds to each head of `row` the gradient by it, given those by the rotated ones, which begin `matrix` apart.
 #[multiversion(targets = "simd")]
-fn rotate_back(gradient: &[f32], (cos, sin): (&[f32], &[f32]), out: &mut [f32]) {
-    let half = gradient.len() / 2;
-    let (out_low, out_high) = out.split_at_mut(half);
-    let (low, high) = gradient.split_at(half);
+fn rotate_back(gradient: &[f32], matrix: usize, (cos, sin): (&[f32], &[f32]), head_dim: usize, row: &mut [f32]) {
+    let half = head_dim / 2;
     let ((cos_low, cos_high), (sin_low, sin_high)) = (cos.split_at(half), sin.split_at(half));
-    for at in 0..half {
-        out_low[at] += low[at] * cos_low[at] + high[at] * sin_high[at];
-        out_high[at] += high[at] * cos_high[at] + low[at] * sin_low[at];
+    for (gradient, out) in gradient.chunks(matrix).zip(row.chunks_exact_mut(head_dim)) {
+        let (out_low, out_high) = out.split_at_mut(half);
+        let (low, high) = gradient[..head_dim].split_at(half);
+        for at in 0..half {
+            out_low[at] += low[at] * cos_low[at] + high[at] * sin_high[at];
+            out_high[at] += high[at] * cos_high[at] + low[at] * sin_low[at];
+        }
     }
 }
 
@@ -285,7 +295,8 @@ mod tests {
             }
             let (by_query, by_key, by_value) = (numbers(count, 4), numbers(keys, 5), numbers(keys, 6));
             let gradients = Gradients { query: &by_query, key: &by_key, value: &by_value };
-            let mut by_joint = vec![0.0; joint.len()];
+            // What is put in its place does not depend on what was there.
+            let mut by_joint = vec![if gathered { 0.0 } else { 9.0 }; joint.len()];
             split_backward(shape, gradients, given, rotation, &mut by_joint);
             let (there, back) = (dot(&query, &by_query) + dot(&key, &by_key) + dot(&value, &by_value), dot(&joint, &by_joint));
             prop_assert!((there - back).abs() < 1e-4 * (1.0 + there.abs()), "{there} and {back}");
@@ -297,7 +308,7 @@ mod tests {
         ) {
             let Shape { sequences, length, heads, head_dim, .. } = shape;
             let places = sequences * length;
-            let rows = if scattered { picks.len() } else { picks.len().min(places) };
+            let rows = if scattered { picks.len() } else { places };
             let scatter: Vec<i64> = (0..rows).map(|row| if scattered { picks[row] % places } else { row } as i64).collect();
             let given = scattered.then_some(scatter.as_slice());
             let attended = numbers(places * shape.query(), 1);
@@ -311,7 +322,7 @@ mod tests {
                 }
             }
             let by_rows = numbers(joined.len(), 2);
-            let mut by_attended = vec![0.0; attended.len()];
+            let mut by_attended = vec![if scattered { 0.0 } else { 9.0 }; attended.len()];
             join_backward(shape, &by_rows, given, &mut by_attended);
             let (there, back) = (dot(&joined, &by_rows), dot(&attended, &by_attended));
             prop_assert!((there - back).abs() < 1e-5 * (1.0 + there.abs()));

@@ -1,6 +1,6 @@
 //! Weights of causal attention, and the gradient through them.
 
-use multiversion::multiversion;
+use multiversion::{multiversion, target::target_cfg_f};
 
 use crate::exp::exp;
 use crate::share::share;
@@ -32,14 +32,26 @@ pub fn weights_backward(threads: usize, length: usize, scale: f32, weights: &[f3
     });
 }
 
+/// Numbers in a vector of the widest unit.
+const VECTOR: usize = 16;
+
 #[multiversion(targets = "simd")]
 fn forward(length: usize, scale: f32, scores: &mut [f32]) {
+    const FUSED: bool = target_cfg_f!(target_feature = "fma");
     for (place, row) in scores.chunks_exact_mut(length).enumerate() {
-        let (seen, unseen) = row.split_at_mut(place + 1);
-        let largest = largest(seen);
-        for score in seen.iter_mut() {
-            *score = exp((*score - largest) * scale);
+        let largest = largest(&row[..=place]);
+        // Whole vectors, as far as the row goes: one that ends within is slower than what it leaves out.
+        let whole = (place + 1).next_multiple_of(VECTOR).min(length);
+        let mut vectors = row[..whole].chunks_exact_mut(VECTOR);
+        for vector in &mut vectors {
+            for score in vector {
+                *score = exp::<FUSED>((*score - largest) * scale);
+            }
         }
+        for score in vectors.into_remainder() {
+            *score = exp::<FUSED>((*score - largest) * scale);
+        }
+        let (seen, unseen) = row.split_at_mut(place + 1);
         let reciprocal = 1.0 / of_pairs(seen, seen, |weight, _| weight);
         for weight in seen {
             *weight *= reciprocal;

@@ -29,11 +29,13 @@ struct Matrices {
     value: Tensor,
 }
 
-/// What the gradient needs: the scores are computed again.
+/// What the gradient needs.
 #[derive(Debug)]
 pub(in crate::learn) struct ProductsTape<'a> {
     products: Products<'a>,
     matrices: Matrices,
+    /// See [`Products::weights`].
+    weights: Tensor,
     attended: Tensor,
 }
 
@@ -64,15 +66,18 @@ impl<'a> Products<'a> {
 
     /// See [`super::Attention::attend`].
     pub(super) fn attend(&self, qkv: &Tensor) -> Result<Tensor> {
-        self.attended(&self.split(qkv)?, qkv.size()[0])
+        let matrices = self.split(qkv)?;
+        self.attended(&self.weights(&matrices)?, &matrices, qkv.size()[0])
     }
 
     pub(super) fn record(self, qkv: &Tensor) -> Result<ProductsTape<'a>> {
         let matrices = self.split(qkv)?;
-        let attended = self.attended(&matrices, qkv.size()[0])?;
+        let weights = self.weights(&matrices)?;
+        let attended = self.attended(&weights, &matrices, qkv.size()[0])?;
         Ok(ProductsTape {
             products: self,
             matrices,
+            weights,
             attended,
         })
     }
@@ -118,15 +123,15 @@ impl<'a> Products<'a> {
         })
     }
 
-    /// `[sequences · kv_heads, group · length, length]`
+    /// What each query takes of each value, `[sequences · kv_heads, group · length, length]`.
     fn weights(&self, matrices: &Matrices) -> Result<Tensor> {
         let mut scores = matrices.query.f_bmm(&matrices.key.f_transpose(1, 2)?)?;
         kernel::weights(host::threads(), self.shape.length, self.scale, written(&mut scores)?);
         Ok(scores)
     }
 
-    fn attended(&self, matrices: &Matrices, rows: i64) -> Result<Tensor> {
-        let attended = self.weights(matrices)?.f_bmm(&matrices.value)?;
+    fn attended(&self, weights: &Tensor, matrices: &Matrices, rows: i64) -> Result<Tensor> {
+        let attended = weights.f_bmm(&matrices.value)?;
         let mut joined = Tensor::f_empty([rows, self.shape.query() as i64], (Kind::Float, Device::Cpu))?;
         kernel::join(self.shape, read(&attended)?, self.scatter, written(&mut joined)?);
         Ok(joined)
@@ -142,11 +147,15 @@ impl ProductsTape<'_> {
         let Self {
             products,
             matrices,
+            weights,
             attended,
         } = self;
         let rows = attended.size()[0];
         drop(attended);
-        let mut by_attended = matrices.query.f_zeros_like()?;
+        let mut by_attended = match products.scatter {
+            Some(_) => matrices.query.f_zeros_like()?,
+            None => matrices.query.f_empty_like()?,
+        };
         let gradient = gradient.f_contiguous()?;
         kernel::join_backward(
             products.shape,
@@ -154,7 +163,6 @@ impl ProductsTape<'_> {
             products.scatter,
             written(&mut by_attended)?,
         );
-        let weights = products.weights(&matrices)?;
         let by_value = weights.f_transpose(1, 2)?.f_bmm(&by_attended)?;
         let mut by_scores = by_attended.f_bmm(&matrices.value.f_transpose(1, 2)?)?;
         drop(by_attended);
@@ -175,7 +183,12 @@ impl ProductsTape<'_> {
             key: read(&by_key)?,
             value: read(&by_value)?,
         };
-        let mut joint = Tensor::f_zeros([rows, shape.joint() as i64], (Kind::Float, Device::Cpu))?;
+        let size = [rows, shape.joint() as i64];
+        let options = (Kind::Float, Device::Cpu);
+        let mut joint = match products.gather {
+            Some(_) => Tensor::f_zeros(size, options)?,
+            None => Tensor::f_empty(size, options)?,
+        };
         kernel::split_backward(
             shape,
             gradients,

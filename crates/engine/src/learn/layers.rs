@@ -1,0 +1,68 @@
+//! The decoder layers with the adapters of some members, as one micro-batch of these members after the other needs them.
+
+use super::linear::AdaptedLinear;
+use super::rows::MemberRows;
+use crate::error::Result;
+use crate::model::{LayerWeights, Model};
+use crate::population::{Population, Projection};
+
+/// The layers with the adapters of the members of a micro-batch.
+#[derive(Debug)]
+pub(super) struct AdaptedLayers<'a> {
+    members: Vec<i64>,
+    pub(super) layers: Vec<AdaptedLayer<'a>>,
+}
+
+/// A layer's weights and its four joint projections.
+#[derive(Debug)]
+pub(super) struct AdaptedLayer<'a> {
+    /// The embedding before the first layer is frozen: its gradient is of no use.
+    pub(super) first: bool,
+    /// Of the last layer's output only some rows are read.
+    pub(super) last: bool,
+    pub(super) weights: &'a LayerWeights,
+    pub(super) qkv: AdaptedLinear<'a>,
+    pub(super) o: AdaptedLinear<'a>,
+    pub(super) gate_up: AdaptedLinear<'a>,
+    pub(super) down: AdaptedLinear<'a>,
+}
+
+impl<'a> AdaptedLayers<'a> {
+    /// With the adapters of the members that have `rows`, or with none. `keep` says whether weights that are merged for a
+    /// product may be kept for the next.
+    pub(super) fn new(
+        model: &'a Model,
+        population: Option<&Population>,
+        rows: &MemberRows,
+        keep: bool,
+    ) -> Result<Self> {
+        let layers = model.layers.iter().enumerate().map(|(index, weights)| {
+            let factors = population.map(|population| (&population.layers[index], population.shape.scaling()));
+            let linear = |weight, bias, projections: &[Projection]| {
+                AdaptedLinear::new(weight, bias, projections, factors, rows, &model.config, keep)
+            };
+            Ok(AdaptedLayer {
+                first: index == 0,
+                last: index + 1 == model.layers.len(),
+                weights,
+                qkv: linear(
+                    &weights.qkv_proj,
+                    weights.qkv_bias.as_ref(),
+                    &[Projection::Q, Projection::K, Projection::V],
+                )?,
+                o: linear(&weights.o_proj, None, &[Projection::O])?,
+                gate_up: linear(&weights.gate_up_proj, None, &[Projection::Gate, Projection::Up])?,
+                down: linear(&weights.down_proj, None, &[Projection::Down])?,
+            })
+        });
+        Ok(Self {
+            members: rows.members().to_vec(),
+            layers: layers.collect::<Result<_>>()?,
+        })
+    }
+
+    /// Whether they are of the members that have `rows`.
+    pub(super) fn serve(&self, rows: &MemberRows) -> bool {
+        self.members == rows.members()
+    }
+}
