@@ -21,8 +21,8 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use crate::{
     access::{
-        FailedLogins, Requirements, compress, guard, harden, leave_as_it_is, login_form, login_post, logout,
-        say_json_is_private,
+        FailedLogins, Requirements, answer_head, compress, guard, harden, leave_as_it_is, login_form, login_post,
+        logout, say_json_is_private,
     },
     api::{Api, Presets, Settings, install_metrics, malformed_path, nothing_here, routes},
     coordinator::Coordinator,
@@ -107,6 +107,7 @@ impl Server {
                 .wrap(from_fn(harden))
                 .wrap(from_fn(log_request))
                 .wrap(from_fn(take_suffix))
+                .wrap(from_fn(answer_head))
         };
         let mut server = HttpServer::new(app).disable_signals().shutdown_timeout(GRACE.as_secs());
         if let Some(threads) = threads {

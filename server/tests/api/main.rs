@@ -14,6 +14,7 @@ mod every_page;
 mod export;
 mod fixtures;
 mod harness;
+mod head;
 mod imports;
 mod lists;
 mod login;

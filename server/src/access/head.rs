@@ -1,0 +1,25 @@
+//! `HEAD`: what `GET` would answer, without its body (RFC 9110, section 9.3.2).
+
+use actix_web::{
+    Error,
+    body::{BodySize, EitherBody, MessageBody, None as NoBody},
+    dev::{ServiceRequest, ServiceResponse},
+    http::{Method, header},
+    middleware::Next,
+};
+
+/// Answers `HEAD` as `GET` is answered, without sending the body. Goes outside of whatever looks at the method.
+pub(crate) async fn answer_head<B: MessageBody + 'static>(
+    mut request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<EitherBody<B, NoBody>>, Error> {
+    if request.method() != Method::HEAD {
+        return Ok(next.call(request).await?.map_into_left_body());
+    }
+    request.head_mut().method = Method::GET;
+    let mut response = next.call(request).await?;
+    if let BodySize::Sized(length) = response.response().body().size() {
+        response.headers_mut().insert(header::CONTENT_LENGTH, length.into());
+    }
+    Ok(response.map_body(|_, _| EitherBody::right(NoBody::new())))
+}
