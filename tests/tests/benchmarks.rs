@@ -185,11 +185,14 @@ async fn canonical_solutions_are_all_right_and_empty_ones_all_wrong() -> Result<
     );
     let verifier = tokio::task::spawn_blocking(|| Verifier::start(&VerifierConfig::default())).await??;
     let jobs = verifier.jobs();
+    // What handlers open ends with the runtime, and the house goes on after it.
+    let of_worker = house.store.apart();
     let handlers: Vec<Arc<dyn Handler>> = vec![
-        Arc::new(Scripted(house.store.clone())),
+        Arc::new(Scripted(of_worker.clone())),
         Arc::new(VerifyHandler::new(verifier, jobs)),
     ];
-    let runtime = Runtime::start(&house.store, artifacts, handlers, Settings::default()).await?;
+    let artifacts = ArtifactStore::folder(&house.artifacts(), of_worker.pool().clone())?;
+    let runtime = Runtime::start(&of_worker, artifacts, handlers, Settings::default()).await?;
     let give_up = std::time::Instant::now() + std::time::Duration::from_secs(1200);
     let evaluation = loop {
         let evaluation = list::evaluation(house.pool(), id).await?;

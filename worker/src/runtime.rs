@@ -68,6 +68,9 @@ impl Drop for Runtime {
 impl Runtime {
     /// Registers the worker and begins to take work, by connections of its own to the database of `store`.
     ///
+    /// Connections that handlers open, for their own ends or for `artifacts`, end with the runtime: whoever goes on with the
+    /// database after it gives them connections of their own too ([`Store::apart`]).
+    ///
     /// # Errors
     /// When it cannot be registered, or its threads cannot be started.
     pub async fn start(

@@ -26,9 +26,12 @@ async fn main() -> Result<()> {
     let postgres = PrivatePostgres::start(folder.path()).await?;
     let house = House::at(postgres.url()).await?;
     let artifacts = ArtifactStore::folder(&house.artifacts(), house.pool().clone())?;
-    let coordinator = Coordinator::start(house.store.clone(), artifacts.clone(), registry(), Pace::default());
-    let handlers = handlers::all(Duration::ZERO, house.pool());
-    let worker = Runtime::start(&house.store, artifacts, handlers, Settings::default()).await?;
+    let coordinator = Coordinator::start(house.store.clone(), artifacts, registry(), Pace::default());
+    // What handlers open ends with the runtime, and the house goes on after it.
+    let of_worker = house.store.apart();
+    let artifacts = ArtifactStore::folder(&house.artifacts(), of_worker.pool().clone())?;
+    let handlers = handlers::all(Duration::ZERO, of_worker.pool());
+    let worker = Runtime::start(&of_worker, artifacts, handlers, Settings::default()).await?;
     let document = json!({
         "recipe": "populora", "seed": 1, "steps": STEPS,
         "populations": {"main": {
