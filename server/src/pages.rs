@@ -36,6 +36,7 @@ mod population;
 mod problem;
 mod problems;
 mod problems_beside;
+mod recipes;
 mod run;
 mod run_benchmarks;
 mod run_frame;

@@ -21,8 +21,8 @@ pub const LARGEST_SIZE: u64 = 1 << 20;
 /// Logits that an update holds at a time, as the engine does by default.
 pub const LOGITS: u64 = 1 << 24;
 
-/// Rows of a member from which on a CPU merges its adapters into the base's weights.
-const ROWS_TO_MERGE: u128 = 512;
+/// From so many rows of each member on, a CPU is quicker with base and adapter merged to one product than with a product each.
+pub const ROWS_TO_MERGE: u32 = 512;
 
 /// As many bytes or weights as can be told; more than there can be stay the most that can.
 fn told(count: u128) -> u64 {
@@ -257,7 +257,7 @@ impl UpdateShape {
             let gathered = if places == rows { 0 } else { places * joint };
             rows * joint + places * (2 * query + key) + gathered
         };
-        let merges = self.own_loops && rows / u128::from(self.together.max(1)) >= ROWS_TO_MERGE;
+        let merges = self.own_loops && rows / u128::from(self.together.max(1)) >= u128::from(ROWS_TO_MERGE);
         let inner = if merges { 0 } else { rank_sum };
         let tape = bytes * (rows * (4 * hidden + query + 3 * intermediate + inner) + attention);
         let predicting = learned.min(rows);
@@ -301,7 +301,7 @@ impl UpdateShape {
         .map(u128::from);
         let kept = |inputs: u128, outputs: u128, rows: u64| {
             let rows = u128::from(rows) / members;
-            let small = rows >= ROWS_TO_MERGE && 2 * inputs * outputs <= rows * (inputs + outputs);
+            let small = rows >= u128::from(ROWS_TO_MERGE) && 2 * inputs * outputs <= rows * (inputs + outputs);
             if small { members * inputs * outputs } else { 0 }
         };
         let joint = kept(hidden, query + 2 * key, self.rows);

@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::{
     filters::Filters,
     layout::{Layout, Section},
+    recipes::recipes,
     view::View,
 };
 use crate::{
@@ -134,14 +135,7 @@ pub(crate) async fn show_leaderboard(
         suites.push(suite.clone());
     }
     let ids: Vec<Uuid> = measured.iter().filter_map(|result| result.run_id).collect();
-    let recipes = api.registry.iter().map(|recipe| recipe.name());
-    let mut recipes: Vec<String> = recipes
-        .filter(|name| !name.starts_with("evaluation/"))
-        .map(str::to_owned)
-        .collect();
-    if let Some(recipe) = filter.recipe.as_ref().filter(|recipe| !recipes.contains(recipe)) {
-        recipes.push(recipe.clone());
-    }
+    let recipes = recipes(&api.registry, filter.recipe.as_deref());
     view.show(&LeaderboardPage {
         layout: view.layout("Leaderboard", Section::Leaderboard),
         suite,

@@ -15,6 +15,7 @@ use uuid::Uuid;
 use super::{
     filters::Filters,
     layout::{Layout, Section},
+    recipes::recipes,
     view::View,
 };
 use crate::{
@@ -157,15 +158,7 @@ pub(crate) async fn show_runs(
         None => None,
     };
     let page = listing.page(list::runs_by(api.store.pool(), &filter, sort.into(), listing.window()).await?);
-    let recipes = api.registry.iter().map(|recipe| recipe.name());
-    let mut recipes: Vec<String> = recipes
-        .filter(|name| !name.starts_with("evaluation/"))
-        .map(str::to_owned)
-        .collect();
-    // A filter that is on is seen to be, though nothing is known by its name.
-    if let Some(recipe) = filter.recipe.as_ref().filter(|recipe| !recipes.contains(recipe)) {
-        recipes.push(recipe.clone());
-    }
+    let recipes = recipes(&api.registry, filter.recipe.as_deref());
     view.show(&RunsPage {
         layout: view.layout("Runs", Section::Runs),
         filter,

@@ -2,15 +2,13 @@
 
 use std::cell::OnceCell;
 
+use lyceum_core::memory::ROWS_TO_MERGE;
 use tch::{Device, Kind, Tensor};
 
 use super::rows::MemberRows;
 use crate::config::ModelConfig;
 use crate::error::Result;
 use crate::population::{Factors, LayerFactors, Projection};
-
-/// From so many rows of each member on, a product with base and adapter merged is quicker than one with each.
-const ROWS_TO_MERGE: i64 = 512;
 
 /// Projections that read the same input, with the adapters of the members that have rows.
 #[derive(Debug)]
@@ -94,7 +92,7 @@ impl<'a> AdaptedLinear<'a> {
         let Some(adapted) = &self.adapted else {
             return Ok(None);
         };
-        let quicker = rows.fewest() >= ROWS_TO_MERGE && self.weight.device() == Device::Cpu;
+        let quicker = rows.fewest() >= i64::from(ROWS_TO_MERGE) && self.weight.device() == Device::Cpu;
         if !quicker || self.weight.kind() != Kind::Float {
             return Ok(None);
         }
