@@ -102,7 +102,7 @@ impl Generator<'_> {
             Some(population) => self.model.arrange_adapters(population)?,
             None => Vec::new(),
         };
-        let lanes = lanes::divide(requests, options, self.model.placement.device);
+        let lanes = lanes::divide(requests, options, self.model);
         if lanes.len() > 1 {
             return self.generate_in_lanes(&adapters, requests, options, &lanes, observe);
         }

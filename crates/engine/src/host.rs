@@ -2,6 +2,7 @@
 
 use std::slice;
 
+use lyceum_kernels::product::{Shape, Stack, StackMut};
 use tch::{Device, Kind, Tensor};
 
 /// The numbers of a tensor, row after row; `None` if it is of another kind, on another device, or not contiguous, or if its
@@ -27,6 +28,72 @@ pub(crate) fn indices(tensor: &Tensor) -> Option<&[i64]> {
     let start = in_memory(tensor).filter(|_| tensor.kind() == Kind::Int64)?;
     // SAFETY: as above, with 64-bit integers.
     Some(unsafe { slice::from_raw_parts(start.cast(), tensor.numel()) })
+}
+
+/// A matrix `[rows, columns]`, or a stack of them `[count, rows, columns]`, under the same conditions, but that it may be a part
+/// of something larger or transposed.
+pub(crate) fn stack(tensor: &Tensor) -> Option<Stack<'_>> {
+    let Strided {
+        start,
+        count,
+        step,
+        shape,
+    } = strided(tensor)?;
+    // SAFETY: from the first to the last number of a tensor all memory is that of its storage, which holds fp32 numbers, aligned,
+    // and lives as long as the tensor.
+    let numbers = unsafe { slice::from_raw_parts(start, (count - 1) * step + shape.span()) };
+    Some(Stack::new(numbers, count, step, shape))
+}
+
+/// The same, to be written; `None` also if its matrices are not one after the other.
+pub(crate) fn stack_mut(tensor: &mut Tensor) -> Option<StackMut<'_>> {
+    let Strided {
+        start,
+        count,
+        step,
+        shape,
+    } = strided(tensor)?;
+    if count > 1 && step < shape.span() {
+        return None;
+    }
+    // SAFETY: as above, and the handle is borrowed mutably.
+    let numbers = unsafe { slice::from_raw_parts_mut(start, (count - 1) * step + shape.span()) };
+    Some(StackMut::new(numbers, count, step, shape))
+}
+
+struct Strided {
+    start: *mut f32,
+    count: usize,
+    step: usize,
+    shape: Shape,
+}
+
+fn strided(tensor: &Tensor) -> Option<Strided> {
+    let here = tensor.device() == Device::Cpu && tensor.kind() == Kind::Float && !tensor.requires_grad();
+    if !here || tensor.numel() == 0 {
+        return None;
+    }
+    // Strides of a tensor are never negative.
+    let size = |size: i64| size as usize;
+    let (count, step, rows, columns, row_step, column_step) =
+        match (tensor.size().as_slice(), tensor.stride().as_slice()) {
+            (&[rows, columns], &[row_step, column_step]) => (1, 0, rows, columns, row_step, column_step),
+            (&[count, rows, columns], &[step, row_step, column_step]) => {
+                (count, step, rows, columns, row_step, column_step)
+            }
+            _ => return None,
+        };
+    Some(Strided {
+        start: tensor.data_ptr().cast(),
+        count: size(count),
+        step: size(step),
+        shape: Shape {
+            rows: size(rows),
+            columns: size(columns),
+            row_step: size(row_step),
+            column_step: size(column_step),
+        },
+    })
 }
 
 /// Threads that this thread's operations may use.

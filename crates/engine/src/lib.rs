@@ -22,6 +22,7 @@ mod passes;
 pub mod peft;
 pub mod population;
 pub mod pretrain;
+mod product;
 pub mod score;
 pub mod token_batch;
 pub mod tokenizer;

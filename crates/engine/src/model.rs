@@ -23,6 +23,7 @@ use crate::config::ModelConfig;
 use crate::device::Placement;
 use crate::error::Result;
 use crate::population::{LayerAdapters, Population, RowGroups};
+use crate::product::{arranged, linear};
 use crate::weights::Checkpoint;
 
 /// A base model on its device. Never changes, so it may be shared by reference between generation and learning.
@@ -58,14 +59,33 @@ impl Model {
         } else {
             checkpoint.tensor("lm_head.weight", &embedding, placement)?
         };
-        Ok(Self {
+        Self {
             config,
             placement,
             embed_tokens,
             layers,
             norm,
             lm_head,
-        })
+        }
+        .arranged()
+    }
+
+    /// The same with the weights of its projections laid out as products with few rows read them quickest.
+    pub fn arranged(mut self) -> Result<Self> {
+        for layer in &mut self.layers {
+            for weight in [
+                &mut layer.qkv_proj,
+                &mut layer.o_proj,
+                &mut layer.gate_up_proj,
+                &mut layer.down_proj,
+            ] {
+                *weight = arranged(weight)?;
+            }
+        }
+        if !self.config.tie_word_embeddings {
+            self.lm_head = arranged(&self.lm_head)?;
+        }
+        Ok(self)
     }
 
     /// Another handle on the same weights, for another thread.
@@ -164,8 +184,9 @@ impl Model {
 
     /// Logits in fp32, `[.., vocab_size]`, of normed hidden states `[.., hidden_size]`.
     pub fn logits(&self, hidden: &Tensor) -> Result<Tensor> {
-        Ok(hidden
-            .f_linear(&self.lm_head, None::<&Tensor>)?
-            .f_to_kind(Kind::Float)?)
+        let size = hidden.size();
+        let rows = hidden.f_reshape([-1, self.config.hidden_size])?;
+        let logits = linear(&rows, &self.lm_head, None)?.f_to_kind(Kind::Float)?;
+        Ok(logits.f_view([&size[..size.len() - 1], &[self.config.vocab_size]].concat().as_slice())?)
     }
 }

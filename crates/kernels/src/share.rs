@@ -7,6 +7,7 @@ pub(crate) const ROWS: usize = 64;
 
 /// Runs `work` on every job, on so many threads.
 pub(crate) fn share<J: Send>(threads: usize, jobs: impl Iterator<Item = J> + Send, work: impl Fn(J) + Sync) {
+    let threads = jobs.size_hint().1.map_or(threads, |jobs| jobs.min(threads));
     if threads <= 1 {
         jobs.for_each(work);
         return;
@@ -19,9 +20,9 @@ pub(crate) fn share<J: Send>(threads: usize, jobs: impl Iterator<Item = J> + Sen
             work(job);
         }
     };
-    std::thread::scope(|scope| {
+    rayon::scope(|scope| {
         for _ in 1..threads {
-            scope.spawn(run);
+            scope.spawn(|_| run());
         }
         run();
     });

@@ -8,6 +8,7 @@ use crate::config::ModelConfig;
 use crate::device::Placement;
 use crate::error::{EngineError, Result};
 use crate::model::{Attend, CausalAttention};
+use crate::product::product;
 
 /// Room is added in steps of so many positions.
 const STEP: i64 = 64;
@@ -197,13 +198,14 @@ impl DecodeAttention<'_> {
             .f_reshape([batch, queries, head_dim])?;
         // Views, never copies: this is most of what a step reads.
         let flat = |x: &Tensor, rows: i64| x.f_view([batch, rows, head_dim]);
-        let scores = scaled.f_bmm(&flat(keys, self.length)?.f_transpose(1, 2)?)?;
+        let scores = product(&scaled, &flat(keys, self.length)?.f_transpose(1, 2)?)?;
         let scores = scores
             .f_view([slots, kv_heads, queries, self.length])?
             .f_add(&self.mask)?;
         let weights = scores.f_softmax(-1, Kind::Float)?.f_to_kind(values.kind())?;
-        Ok(weights
-            .f_view([batch, queries, self.length])?
-            .f_bmm(&flat(values, self.length)?)?)
+        product(
+            &weights.f_view([batch, queries, self.length])?,
+            &flat(values, self.length)?,
+        )
     }
 }

@@ -1,22 +1,27 @@
 //! Generation in lanes: on a CPU, members are dealt to lanes that decode side by side.
 
-use tch::Device;
-
 use super::{Generated, GenerationEvent, GenerationOptions, GenerationRequest, GenerationResult, Generator};
 use crate::error::Result;
 use crate::lanes::{cut, side_by_side, worthwhile};
 use crate::model::Model;
 use crate::population::{LayerAdapters, Population};
 
-/// Rows that a lane's products need to run near their best.
-const SEQUENCES_PER_LANE: usize = 64;
+/// Sequences of a lane from which on its products take longer than reading the weights, which every lane does for itself.
+const SEQUENCES_PER_LANE: usize = 32;
+/// Parameters of a base that stays in a CPU's caches, where a lane is worth it for any two sequences.
+const SMALL_BASE: i64 = 1 << 24;
 /// The fullest lane may have so much more to do than the average, in percent: more, and one lane with all threads is sooner.
 const IMBALANCE: usize = 110;
 
 /// The indices of each lane's requests. Requests of one member stay together where they can, for larger products.
-pub(super) fn divide(requests: &[GenerationRequest], options: &GenerationOptions, device: Device) -> Vec<Vec<usize>> {
+pub(super) fn divide(requests: &[GenerationRequest], options: &GenerationOptions, model: &Model) -> Vec<Vec<usize>> {
     let samples: usize = requests.iter().map(|request| request.n).sum();
-    let lanes = worthwhile(device, samples.min(options.max_slots), SEQUENCES_PER_LANE);
+    let least = if model.config.parameters() <= SMALL_BASE {
+        2
+    } else {
+        SEQUENCES_PER_LANE
+    };
+    let lanes = worthwhile(model.placement.device, samples.min(options.max_slots), least);
     let mut order: Vec<usize> = (0..requests.len()).collect();
     order.sort_by_key(|&index| requests[index].adapter.unwrap_or(usize::MAX));
     // A prompt's tokens pass many at a time, which costs about half.

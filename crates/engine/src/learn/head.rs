@@ -8,6 +8,7 @@ use tch::{Device, Kind, Tensor};
 use crate::error::{EngineError, Result};
 use crate::host;
 use crate::model::Model;
+use crate::product::{add_product, write_product};
 
 /// Derivatives of the loss by what the head computes for each row of a chunk.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,11 +50,9 @@ pub fn backward_through_head(
         let logits = model.logits(&inputs)?;
         let range = start as usize..(start + count) as usize;
         let by_logits = by_logits(logits, &targets, range, weigh)?.f_to_kind(hidden.kind())?;
-        let _ = by_logits.f_mm_out(&by_hidden.f_narrow(0, start, count)?, &model.lm_head)?;
+        write_product(&by_logits, &model.lm_head, &mut by_hidden.f_narrow(0, start, count)?)?;
         if let Some(weight) = gradient.weight {
-            let _ = weight
-                .shallow_clone()
-                .f_add_(&by_logits.f_transpose(0, 1)?.f_mm(&inputs)?)?;
+            add_product(&by_logits.f_transpose(0, 1)?, &inputs, &mut weight.shallow_clone())?;
         }
         start += count;
     }

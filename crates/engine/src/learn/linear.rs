@@ -9,6 +9,7 @@ use super::rows::MemberRows;
 use crate::config::ModelConfig;
 use crate::error::Result;
 use crate::population::{Factors, LayerFactors, Projection};
+use crate::product::{add_product, linear, product};
 
 /// Projections that read the same input, with the adapters of the members that have rows.
 #[derive(Debug)]
@@ -71,7 +72,7 @@ impl<'a> AdaptedLinear<'a> {
         if let Some(merged) = self.merged(rows)? {
             return Ok((rows.linear(x, &merged, self.bias)?, None));
         }
-        let outputs = x.f_linear(self.weight, self.bias)?;
+        let outputs = linear(x, self.weight, self.bias)?;
         let Some(Adapted { a, parts, .. }) = &self.adapted else {
             return Ok((outputs, None));
         };
@@ -122,7 +123,7 @@ impl<'a> AdaptedLinear<'a> {
         if let Some(merged) = self.merged(rows)? {
             return rows.product(gradient, &merged);
         }
-        let by_input = gradient.f_mm(self.weight)?;
+        let by_input = product(gradient, self.weight)?;
         if let (Some(Adapted { a, .. }), Some(by_inner)) = (&self.adapted, by_inner) {
             rows.add_product(&by_input, &by_inner, a)?;
         }
@@ -198,13 +199,18 @@ impl Adapted {
     /// `[groups, out, in]`: `weight` and each member's share.
     fn merged_with(&self, weight: &Tensor) -> Result<Tensor> {
         let Self { a, parts, .. } = self;
-        let merged = weight.f_unsqueeze(0)?.f_repeat([a.size()[0], 1, 1])?;
+        // Transposed, as the frozen weights are: see `product::arranged`.
+        let merged = weight
+            .f_transpose(0, 1)?
+            .f_unsqueeze(0)?
+            .f_repeat([a.size()[0], 1, 1])?;
         for part in parts {
             let (outputs, rank) = (part.b.size()[1], part.b.size()[2]);
-            let mut weight = merged.f_narrow(1, part.output, outputs)?;
-            let _ = weight.f_baddbmm_(&part.b, &a.f_narrow(1, part.inner, rank)?)?;
+            let mut weight = merged.f_narrow(2, part.output, outputs)?;
+            let a = a.f_narrow(1, part.inner, rank)?;
+            add_product(&a.f_transpose(1, 2)?, &part.b.f_transpose(1, 2)?, &mut weight)?;
         }
-        Ok(merged)
+        Ok(merged.f_transpose(1, 2)?)
     }
 }
 

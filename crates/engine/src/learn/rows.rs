@@ -4,6 +4,7 @@ use tch::{Device, Kind, Tensor};
 
 use crate::error::Result;
 use crate::population::Selection;
+use crate::product::{add_product, linear, product, write_product};
 
 /// The rows of a batch by member; the members' rows stand one after the other.
 #[derive(Debug)]
@@ -68,13 +69,13 @@ impl MemberRows {
     pub(super) fn product(&self, rows: &Tensor, matrices: &Tensor) -> Result<Tensor> {
         let width = matrices.size()[2];
         match &self.layout {
-            Layout::Even(_) if self.members.len() == 1 => Ok(rows.f_mm(&matrices.f_get(0)?)?),
-            Layout::Even(count) => Ok(self.grouped(rows, *count)?.f_bmm(matrices)?.f_view([-1, width])?),
+            Layout::Even(_) if self.members.len() == 1 => product(rows, &matrices.f_get(0)?),
+            Layout::Even(count) => Ok(product(&self.grouped(rows, *count)?, matrices)?.f_view([-1, width])?),
             Layout::Ragged(ranges) => {
                 let out = Tensor::f_empty([rows.size()[0], width], (rows.kind(), rows.device()))?;
                 for (group, &(start, count)) in ranges.iter().enumerate() {
-                    let part = rows.f_narrow(0, start, count)?;
-                    let _ = part.f_mm_out(&out.f_narrow(0, start, count)?, &matrices.f_get(group as i64)?)?;
+                    let (part, mut out) = (rows.f_narrow(0, start, count)?, out.f_narrow(0, start, count)?);
+                    write_product(&part, &matrices.f_get(group as i64)?, &mut out)?;
                 }
                 Ok(out)
             }
@@ -84,7 +85,7 @@ impl MemberRows {
     /// Each row of `x` `[T, in]` by its member's weight of `weights` `[members with rows, out, in]`, and the bias they share.
     pub(super) fn linear(&self, x: &Tensor, weights: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
         if self.members.len() == 1 {
-            return Ok(x.f_linear(&weights.f_get(0)?, bias)?);
+            return linear(x, &weights.f_get(0)?, bias);
         }
         let mut outputs = self.product(x, &weights.f_transpose(1, 2)?)?;
         if let Some(bias) = bias {
@@ -96,12 +97,15 @@ impl MemberRows {
     /// Writes to each row of `out` `[T, n]` the product of its row of `rows` `[T, k]` with its member's matrix of `matrices`
     /// `[members with rows, k, n]`.
     pub(super) fn write_product(&self, out: &Tensor, rows: &Tensor, matrices: &Tensor) -> Result<()> {
-        if self.members.len() == 1 {
-            let _ = rows.f_mm_out(out, &matrices.f_get(0)?)?;
-        } else {
-            out.shallow_clone().f_copy_(&self.product(rows, matrices)?)?;
+        match &self.layout {
+            Layout::Even(_) if self.members.len() == 1 => {
+                write_product(rows, &matrices.f_get(0)?, &mut out.shallow_clone())
+            }
+            Layout::Even(count) => {
+                write_product(&self.grouped(rows, *count)?, matrices, &mut self.grouped(out, *count)?)
+            }
+            Layout::Ragged(_) => Ok(out.shallow_clone().f_copy_(&self.product(rows, matrices)?)?),
         }
-        Ok(())
     }
 
     /// Adds to each row of `out` `[T, n]` the product of its row of `rows` `[T, k]` with its member's matrix of `matrices`
@@ -110,12 +114,12 @@ impl MemberRows {
         match &self.layout {
             Layout::Even(count) => {
                 let mut grouped = self.grouped(out, *count)?;
-                let _ = grouped.f_baddbmm_(&self.grouped(rows, *count)?, matrices)?;
+                add_product(&self.grouped(rows, *count)?, matrices, &mut grouped)?;
             }
             Layout::Ragged(ranges) => {
                 for (group, &(start, count)) in ranges.iter().enumerate() {
-                    let mut part = out.f_narrow(0, start, count)?;
-                    let _ = part.f_addmm_(&rows.f_narrow(0, start, count)?, &matrices.f_get(group as i64)?)?;
+                    let (rows, mut part) = (rows.f_narrow(0, start, count)?, out.f_narrow(0, start, count)?);
+                    add_product(&rows, &matrices.f_get(group as i64)?, &mut part)?;
                 }
             }
         }
@@ -131,10 +135,10 @@ impl MemberRows {
                 let left = self.grouped(left, *count)?.f_transpose(1, 2)?;
                 let right = self.grouped(right, *count)?;
                 if let Selection::Indices(indices) = &self.selection {
-                    let products = left.f_bmm(&right)?.f_to_kind(Kind::Float)?;
+                    let products = product(&left, &right)?.f_to_kind(Kind::Float)?;
                     let _ = sums.shallow_clone().f_index_add_(0, indices, &products)?;
                 } else if direct {
-                    let _ = self.select(sums)?.f_baddbmm_(&left, &right)?;
+                    add_product(&left, &right, &mut self.select(sums)?)?;
                 } else {
                     let _ = self.select(sums)?.f_add_(&left.f_bmm(&right)?)?;
                 }
@@ -145,7 +149,7 @@ impl MemberRows {
                     let left = left.f_narrow(0, start, count)?.f_transpose(0, 1)?;
                     let right = right.f_narrow(0, start, count)?;
                     if direct {
-                        let _ = sum.f_addmm_(&left, &right)?;
+                        add_product(&left, &right, &mut sum)?;
                     } else {
                         let _ = sum.f_add_(&left.f_mm(&right)?)?;
                     }

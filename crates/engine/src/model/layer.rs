@@ -10,6 +10,7 @@ use crate::config::{Architecture, ModelConfig};
 use crate::device::Placement;
 use crate::error::Result;
 use crate::population::{LayerAdapters, LowRank, Projection, RowGroups};
+use crate::product::linear;
 use crate::weights::Checkpoint;
 
 /// The frozen weights of one layer. Projections that read the same input are stored as one matrix.
@@ -206,7 +207,7 @@ fn project(
     adapted: Option<Adapted<'_>>,
     pick: fn(&LayerAdapters) -> &Option<LowRank>,
 ) -> Result<Tensor> {
-    let base = x.f_linear(weight, bias)?;
+    let base = linear(x, weight, bias)?;
     match adapted.and_then(|Adapted { adapters, groups }| Some((pick(adapters).as_ref()?, groups))) {
         Some((low_rank, groups)) => low_rank.add_to(base, x, groups),
         None => Ok(base),

@@ -74,11 +74,6 @@ impl RowGroups {
         })
     }
 
-    /// Number of members that have rows.
-    pub(super) fn len(&self) -> i64 {
-        self.groups
-    }
-
     /// Whether [`RowGroups::group`] is a view of the batch, so that results can be added in place.
     pub(super) fn is_uniform(&self) -> bool {
         matches!(self.layout, Layout::Uniform)

@@ -8,6 +8,7 @@ use super::projection::Projection;
 use super::shape::LoraShape;
 use crate::config::ModelConfig;
 use crate::error::Result;
+use crate::product::{add_product, product};
 
 /// Stacked factors of projections that share their input (q, k and v; gate and up), arranged for the product:
 /// transposed, with the scaling folded into the second factor. Built from the stacked parameters by differentiable
@@ -78,19 +79,13 @@ impl LowRank {
 
     /// Adds the adapters' share for `inputs` `[T, in]` to the base's `outputs` `[T, out]`.
     pub fn add_to(&self, outputs: Tensor, inputs: &Tensor, groups: &RowGroups) -> Result<Tensor> {
-        let inner = groups.group(inputs)?.f_bmm(&self.down)?;
+        let inner = product(&groups.group(inputs)?, &self.down)?;
         if groups.is_uniform() {
             let grouped = groups.group(&outputs)?;
             for up in &self.up {
                 let width = up.weight.size()[2];
                 let mut part = grouped.f_narrow(2, up.output_offset, width)?;
-                let inner = self.inner_of(&inner, up)?;
-                // Into columns of a wider tensor libtorch multiplies one member after the other; to add is quicker.
-                if groups.len() == 1 || width == self.outputs {
-                    let _ = part.f_baddbmm_(&inner, &up.weight)?;
-                } else {
-                    let _ = part.f_add_(&inner.f_bmm(&up.weight)?)?;
-                }
+                add_product(&self.inner_of(&inner, up)?, &up.weight, &mut part)?;
             }
             return Ok(outputs);
         }
@@ -102,7 +97,7 @@ impl LowRank {
             if up.output_offset > filled {
                 columns.push(zeros(up.output_offset - filled)?);
             }
-            columns.push(self.inner_of(&inner, up)?.f_bmm(&up.weight)?);
+            columns.push(product(&self.inner_of(&inner, up)?, &up.weight)?);
             filled = up.output_offset + up.weight.size()[2];
         }
         if filled < self.outputs {

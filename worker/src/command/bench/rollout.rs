@@ -83,7 +83,7 @@ impl BenchRollout {
             self.prompt,
             self.new
         );
-        let model = Model::random(config, placement)?;
+        let model = Model::random(config, placement)?.arranged()?;
         let population = self.population(&model, self.members)?;
         let single = self.population(&model, 1)?;
         let size = RolloutSize {

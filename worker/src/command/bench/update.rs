@@ -82,7 +82,7 @@ impl BenchUpdate {
             placement.device,
             self.dtype
         );
-        let model = Model::random(config, placement)?;
+        let model = Model::random(config, placement)?.arranged()?;
         let (population, single) = (self.population(&model, self.members)?, self.population(&model, 1)?);
         let mut ours = self.update(&model, &population)?;
         let mut alone = self.update(&model, &single)?;

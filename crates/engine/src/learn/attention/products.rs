@@ -9,6 +9,7 @@ use crate::config::ModelConfig;
 use crate::error::{EngineError, Result};
 use crate::host;
 use crate::model::RopeTables;
+use crate::product::product;
 
 /// Sizes and indices in the form of the loops.
 #[derive(Debug, Clone, Copy)]
@@ -125,13 +126,13 @@ impl<'a> Products<'a> {
 
     /// What each query takes of each value, `[sequences · kv_heads, group · length, length]`.
     fn weights(&self, matrices: &Matrices) -> Result<Tensor> {
-        let mut scores = matrices.query.f_bmm(&matrices.key.f_transpose(1, 2)?)?;
+        let mut scores = product(&matrices.query, &matrices.key.f_transpose(1, 2)?)?;
         kernel::weights(host::threads(), self.shape.length, self.scale, written(&mut scores)?);
         Ok(scores)
     }
 
     fn attended(&self, weights: &Tensor, matrices: &Matrices, rows: i64) -> Result<Tensor> {
-        let attended = weights.f_bmm(&matrices.value)?;
+        let attended = product(weights, &matrices.value)?;
         let mut joined = Tensor::f_empty([rows, self.shape.query() as i64], (Kind::Float, Device::Cpu))?;
         kernel::join(self.shape, read(&attended)?, self.scatter, written(&mut joined)?);
         Ok(joined)
@@ -163,8 +164,8 @@ impl ProductsTape<'_> {
             products.scatter,
             written(&mut by_attended)?,
         );
-        let by_value = weights.f_transpose(1, 2)?.f_bmm(&by_attended)?;
-        let mut by_scores = by_attended.f_bmm(&matrices.value.f_transpose(1, 2)?)?;
+        let by_value = product(&weights.f_transpose(1, 2)?, &by_attended)?;
+        let mut by_scores = product(&by_attended, &matrices.value.f_transpose(1, 2)?)?;
         drop(by_attended);
         let Products { shape, scale, .. } = products;
         kernel::weights_backward(
@@ -175,8 +176,8 @@ impl ProductsTape<'_> {
             written(&mut by_scores)?,
         );
         drop(weights);
-        let by_query = by_scores.f_bmm(&matrices.key)?;
-        let by_key = by_scores.f_transpose(1, 2)?.f_bmm(&matrices.query)?;
+        let by_query = product(&by_scores, &matrices.key)?;
+        let by_key = product(&by_scores.f_transpose(1, 2)?, &matrices.query)?;
         drop(by_scores);
         let gradients = Gradients {
             query: read(&by_query)?,

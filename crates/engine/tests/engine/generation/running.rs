@@ -20,23 +20,31 @@ fn running_out_of_memory_halves_the_batch_and_changes_no_result() {
         cache_bytes: Some(2 * slot),
         ..slots(8)
     };
-    let mut events = Vec::new();
     let generator = Generator {
         model: &model,
         population: Some(&stacked),
         tokenizer: None,
     };
-    let halved = generator
-        .generate(&requests, &tight, &mut |event| {
-            if let GenerationEvent::Halved { slots } = event {
-                events.push(slots);
-            }
-        })
-        .unwrap();
-    assert_eq!(halved.halved, [4, 2]);
-    assert_eq!(events, [4, 2]);
-    for (plenty, halved) in plenty.results.iter().zip(&halved.results) {
-        assert_same(&plenty.completions, &halved.completions);
+    // In one lane, and in two, which halve their parts when they find that they have to.
+    for (threads, times) in [(1, 2), (2, 4)] {
+        tch::set_num_threads(threads);
+        let mut events = Vec::new();
+        let halved = generator
+            .generate(&requests, &tight, &mut |event| {
+                if let GenerationEvent::Halved { slots } = event {
+                    events.push(slots);
+                }
+            })
+            .unwrap();
+        assert_eq!(halved.halved, events);
+        assert!(
+            events.len() == times && events.is_sorted_by(|a, b| a > b) && events.last() == Some(&2),
+            "{events:?}"
+        );
+        assert!(threads > 1 || events == [4, 2]);
+        for (plenty, halved) in plenty.results.iter().zip(&halved.results) {
+            assert_same(&plenty.completions, &halved.completions);
+        }
     }
     let hopeless = GenerationOptions {
         cache_bytes: Some(slot - 1),

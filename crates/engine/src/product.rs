@@ -1,0 +1,181 @@
+//! Products of matrices, and of stacks of matrices one by one: of fp32 numbers in a CPU's memory by `lyceum-kernels`, of all
+//! others by libtorch. libtorch's own for a CPU leave half of the vector units of some idle.
+
+use std::hint::black_box;
+
+use lyceum_kernels::product::{self as kernel, Before};
+use tch::{Device, Kind, Tensor};
+
+use crate::error::{EngineError, Result};
+use crate::host;
+
+/// `left · right`: `[m, k] · [k, n]`, or `[count, m, k] · [count, k, n]`.
+pub(crate) fn product(left: &Tensor, right: &Tensor) -> Result<Tensor> {
+    let (Some(_), Some(_)) = (host::stack(left), host::stack(right)) else {
+        return Ok(if left.dim() == 2 {
+            left.f_mm(right)
+        } else {
+            left.f_bmm(right)
+        }?);
+    };
+    let mut size = left.size();
+    if let (Some(last), Some(columns)) = (size.last_mut(), right.size().last()) {
+        *last = *columns;
+    }
+    let mut out = Tensor::f_empty(size, (left.kind(), left.device()))?;
+    write_product(left, right, &mut out)?;
+    Ok(out)
+}
+
+/// Writes `left · right` to `out`, which shares no number with them.
+pub(crate) fn write_product(left: &Tensor, right: &Tensor, out: &mut Tensor) -> Result<()> {
+    if on_host(left, right, out, Before::Replaced)? {
+        return Ok(());
+    }
+    if out.dim() == 2 {
+        let _ = left.f_mm_out(out, right)?;
+    } else {
+        out.f_copy_(&left.f_bmm(right)?)?;
+    }
+    Ok(())
+}
+
+/// Adds `left · right` to `out`, which shares no number with them.
+pub(crate) fn add_product(left: &Tensor, right: &Tensor, out: &mut Tensor) -> Result<()> {
+    if on_host(left, right, out, Before::Kept)? {
+        return Ok(());
+    }
+    let _ = if out.dim() == 2 {
+        out.f_addmm_(left, right)?
+    } else if out.device() == Device::Cpu && !out.is_contiguous() {
+        // Into columns of a wider tensor libtorch multiplies one matrix after the other; to add is quicker.
+        out.f_add_(&left.f_bmm(right)?)?
+    } else {
+        out.f_baddbmm_(left, right)?
+    };
+    Ok(())
+}
+
+/// Applies a linear projection to `x` `[T, in]`; `weight` is `[out, in]`, best as [`arranged`] lays it out.
+pub(crate) fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
+    if host::stack(x).is_none() || host::stack(weight).is_none() {
+        return Ok(x.f_linear(weight, bias)?);
+    }
+    let weight = weight.f_transpose(0, 1)?;
+    let Some(bias) = bias else {
+        return product(x, &weight);
+    };
+    let mut out = Tensor::f_empty([x.size()[0], bias.size()[0]], (x.kind(), x.device()))?;
+    out.f_copy_(bias)?;
+    add_product(x, &weight, &mut out)?;
+    Ok(out)
+}
+
+/// The weight `[out, in]` with the numbers of each input side by side, where that makes [`linear`] quicker for few rows.
+pub(crate) fn arranged(weight: &Tensor) -> Result<Tensor> {
+    if weight.kind() != Kind::Float || weight.device() != Device::Cpu {
+        return Ok(weight.shallow_clone());
+    }
+    Ok(weight.f_transpose(0, 1)?.f_contiguous()?.f_transpose(0, 1)?)
+}
+
+/// Whether all of them are in a CPU's memory; the product is made then.
+fn on_host(left: &Tensor, right: &Tensor, out: &mut Tensor, before: Before) -> Result<bool> {
+    let (Some(left), Some(right), Some(out)) = (host::stack(left), host::stack(right), host::stack_mut(out)) else {
+        return Ok(false);
+    };
+    has_room(kernel::room(left, right))?;
+    kernel::products(host::threads(), left, right, before, out);
+    Ok(true)
+}
+
+/// Fails where there is no memory for so many numbers. A product that found none for its copies of the operands would end the
+/// process.
+fn has_room(numbers: usize) -> Result<()> {
+    let mut room: Vec<f32> = Vec::new();
+    let reserved = room.try_reserve_exact(numbers);
+    // Kept from being optimised away.
+    black_box(&room);
+    reserved.map_err(|error| EngineError::OutOfMemory {
+        device: format!("{:?}", Device::Cpu),
+        detail: format!("a product's copies of its operands, {numbers} numbers: {error}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use tch::{Device, Kind, Tensor};
+
+    use super::{add_product, arranged, linear, product, write_product};
+
+    fn random(shape: &[i64]) -> Tensor {
+        Tensor::randn(shape, (Kind::Float, Device::Cpu))
+    }
+
+    fn near(found: &Tensor, wanted: &Tensor) {
+        assert_eq!(found.size(), wanted.size());
+        assert!(found.allclose(wanted, 1e-4, 1e-4, false), "{found} for {wanted}");
+    }
+
+    /// Whole matrices, parts and transposed ones, alone and in stacks.
+    #[test]
+    fn products_are_those_of_libtorch_however_their_operands_lie() {
+        let wide = random(&[3, 20, 40]);
+        let operands = [
+            (random(&[7, 20]), random(&[20, 11])),
+            (random(&[20, 7]).transpose(0, 1), wide.get(1).narrow(1, 5, 11)),
+            (random(&[3, 7, 20]), wide.narrow(2, 5, 11)),
+            (wide.narrow(2, 3, 7).transpose(1, 2), random(&[3, 20, 11])),
+            (random(&[3, 7, 20]), random(&[1, 20, 11]).expand([3, 20, 11], false)),
+            (random(&[0, 20]), random(&[20, 11])),
+        ];
+        for (left, right) in &operands {
+            let wanted = left.matmul(right);
+            near(&product(left, right).unwrap(), &wanted);
+            let mut shape = wanted.size();
+            *shape.last_mut().unwrap() = 30;
+            let around = random(&shape);
+            let (before, last) = (around.copy(), wanted.dim() as i64 - 1);
+            let mut part = around.narrow(last, 9, 11);
+            add_product(left, right, &mut part).unwrap();
+            near(&part, &(before.narrow(last, 9, 11) + &wanted));
+            write_product(left, right, &mut part).unwrap();
+            near(&part, &wanted);
+            assert_eq!(around.narrow(last, 0, 9), before.narrow(last, 0, 9));
+            assert_eq!(around.narrow(last, 20, 10), before.narrow(last, 20, 10));
+        }
+    }
+
+    #[test]
+    fn a_linear_projection_is_that_of_libtorch_however_its_weight_lies() {
+        let (x, weight, bias) = (random(&[9, 16]), random(&[12, 16]), random(&[12]));
+        for weight in [&weight, &arranged(&weight).unwrap()] {
+            near(
+                &linear(&x, weight, Some(&bias)).unwrap(),
+                &x.linear(weight, Some(&bias)),
+            );
+            near(&linear(&x, weight, None).unwrap(), &x.linear::<Tensor>(weight, None));
+        }
+        assert_eq!(arranged(&weight).unwrap(), weight);
+    }
+
+    #[test]
+    fn gradients_flow_through_what_asks_for_them() {
+        let (x, weight) = (random(&[5, 4]), random(&[3, 4]).set_requires_grad(true));
+        linear(&x, &weight, None).unwrap().sum(Kind::Float).backward();
+        near(
+            &weight.grad(),
+            &x.sum_dim_intlist([0i64].as_slice(), true, Kind::Float)
+                .expand([3, 4], false),
+        );
+    }
+
+    #[test]
+    fn other_precisions_are_left_to_libtorch() {
+        let (left, right) = (
+            random(&[5, 4]).to_kind(Kind::BFloat16),
+            random(&[4, 3]).to_kind(Kind::BFloat16),
+        );
+        assert_eq!(product(&left, &right).unwrap(), left.mm(&right));
+    }
+}
