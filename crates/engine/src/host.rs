@@ -30,35 +30,40 @@ pub(crate) fn indices(tensor: &Tensor) -> Option<&[i64]> {
     Some(unsafe { slice::from_raw_parts(start.cast(), tensor.numel()) })
 }
 
-/// A matrix `[rows, columns]`, or a stack of them `[count, rows, columns]`, under the same conditions, but that it may be a part
-/// of something larger or transposed.
-pub(crate) fn stack(tensor: &Tensor) -> Option<Stack<'_>> {
-    let Strided {
-        start,
-        count,
-        step,
-        shape,
-    } = strided(tensor)?;
-    // SAFETY: from the first to the last number of a tensor all memory is that of its storage, which holds fp32 numbers, aligned,
-    // and lives as long as the tensor.
-    let numbers = unsafe { slice::from_raw_parts(start, (count - 1) * step + shape.span()) };
-    Some(Stack::new(numbers, count, step, shape))
-}
-
-/// The same, to be written; `None` also if its matrices are not one after the other.
-pub(crate) fn stack_mut(tensor: &mut Tensor) -> Option<StackMut<'_>> {
-    let Strided {
-        start,
-        count,
-        step,
-        shape,
-    } = strided(tensor)?;
-    if count > 1 && step < shape.span() {
+/// Operands and result of a product: matrices `[rows, columns]` or stacks of them `[count, rows, columns]`, under the same
+/// conditions, but that each may be a part of something larger or transposed. `None` also if they do not match, if the result's
+/// matrices are not one after the other, or if it begins before an operand ends.
+pub(crate) fn product<'a>(
+    left: &'a Tensor,
+    right: &'a Tensor,
+    out: &'a mut Tensor,
+) -> Option<(Stack<'a>, Stack<'a>, StackMut<'a>)> {
+    let (left, right, out) = (strided(left)?, strided(right)?, strided(out)?);
+    let matching = left.count == out.count
+        && right.count == out.count
+        && left.shape.rows == out.shape.rows
+        && left.shape.columns == right.shape.rows
+        && right.shape.columns == out.shape.columns;
+    let in_order = out.count == 1 || out.step >= out.shape.span();
+    if !matching || !in_order || out.overlaps(&left) || out.overlaps(&right) {
         return None;
     }
-    // SAFETY: as above, and the handle is borrowed mutably.
-    let numbers = unsafe { slice::from_raw_parts_mut(start, (count - 1) * step + shape.span()) };
-    Some(StackMut::new(numbers, count, step, shape))
+    // SAFETY: from the first to the last number of a tensor all memory is that of its storage, which holds fp32 numbers, aligned,
+    // and lives as long as the tensor. The handle of what is written is borrowed mutably, and its memory is apart from the others'.
+    unsafe {
+        let stack = |of: Strided| Stack::new(slice::from_raw_parts(of.start, of.span()), of.count, of.step, of.shape);
+        let numbers = slice::from_raw_parts_mut(out.start, out.span());
+        Some((
+            stack(left),
+            stack(right),
+            StackMut::new(numbers, out.count, out.step, out.shape),
+        ))
+    }
+}
+
+/// Whether a tensor can be part of a [`product`].
+pub(crate) fn is_here(tensor: &Tensor) -> bool {
+    strided(tensor).is_some()
 }
 
 struct Strided {
@@ -66,6 +71,18 @@ struct Strided {
     count: usize,
     step: usize,
     shape: Shape,
+}
+
+impl Strided {
+    /// Numbers from the first to the last, both counted.
+    fn span(&self) -> usize {
+        (self.count - 1) * self.step + self.shape.span()
+    }
+
+    fn overlaps(&self, other: &Self) -> bool {
+        let end = |of: &Self| of.start.wrapping_add(of.span());
+        self.start < end(other) && other.start < end(self)
+    }
 }
 
 fn strided(tensor: &Tensor) -> Option<Strided> {

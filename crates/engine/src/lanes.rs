@@ -45,7 +45,7 @@ pub(crate) fn side_by_side<J: Send, T: Send, E: Send>(
     let threads = tch::get_num_threads();
     let share = (threads / jobs.len().max(1) as i32).max(1);
     let (sender, events) = channel();
-    let results = thread::scope(|scope| {
+    let ended: Vec<thread::Result<T>> = thread::scope(|scope| {
         let lanes: Vec<_> = jobs
             .into_iter()
             .map(|job| {
@@ -61,18 +61,22 @@ pub(crate) fn side_by_side<J: Send, T: Send, E: Send>(
             .collect();
         drop(sender);
         events.iter().for_each(observe);
-        lanes
-            .into_iter()
-            .map(|lane| lane.join().unwrap_or_else(|panicked| panic::resume_unwind(panicked)))
-            .collect()
+        lanes.into_iter().map(|lane| lane.join()).collect()
     });
     // The number is kept by thread, but new threads begin with the one that was set last.
     tch::set_num_threads(threads);
-    results
+    ended
+        .into_iter()
+        .map(|lane| lane.unwrap_or_else(|panicked| panic::resume_unwind(panicked)))
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::panic::{self, AssertUnwindSafe};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::mpsc::Sender;
+
     use proptest::prelude::*;
 
     use super::{cut, side_by_side};
@@ -107,6 +111,24 @@ mod tests {
         );
         seen.sort_unstable();
         assert_eq!((answers, seen), (vec![10, 20, 30], vec![1, 2, 3]));
+        assert_eq!(tch::get_num_threads(), threads);
+    }
+
+    #[test]
+    fn a_lane_that_panics_panics_here_once_all_have_ended() {
+        let threads = tch::get_num_threads();
+        let ended = AtomicUsize::new(0);
+        let panicked = panic::catch_unwind(AssertUnwindSafe(|| {
+            side_by_side(
+                vec![1, 2, 3],
+                |job, _: &Sender<()>| {
+                    ended.fetch_add(1, Ordering::Relaxed);
+                    assert_ne!(job, 1, "the first");
+                },
+                &mut |()| (),
+            )
+        }));
+        assert!(panicked.is_err() && ended.into_inner() == 3);
         assert_eq!(tch::get_num_threads(), threads);
     }
 }

@@ -11,13 +11,13 @@ use crate::host;
 
 /// `left · right`: `[m, k] · [k, n]`, or `[count, m, k] · [count, k, n]`.
 pub(crate) fn product(left: &Tensor, right: &Tensor) -> Result<Tensor> {
-    let (Some(_), Some(_)) = (host::stack(left), host::stack(right)) else {
+    if !host::is_here(left) || !host::is_here(right) {
         return Ok(if left.dim() == 2 {
             left.f_mm(right)
         } else {
             left.f_bmm(right)
         }?);
-    };
+    }
     let mut size = left.size();
     if let (Some(last), Some(columns)) = (size.last_mut(), right.size().last()) {
         *last = *columns;
@@ -27,7 +27,7 @@ pub(crate) fn product(left: &Tensor, right: &Tensor) -> Result<Tensor> {
     Ok(out)
 }
 
-/// Writes `left · right` to `out`, which shares no number with them.
+/// Writes `left · right` to `out`.
 pub(crate) fn write_product(left: &Tensor, right: &Tensor, out: &mut Tensor) -> Result<()> {
     if on_host(left, right, out, Before::Replaced)? {
         return Ok(());
@@ -40,7 +40,7 @@ pub(crate) fn write_product(left: &Tensor, right: &Tensor, out: &mut Tensor) -> 
     Ok(())
 }
 
-/// Adds `left · right` to `out`, which shares no number with them.
+/// Adds `left · right` to `out`.
 pub(crate) fn add_product(left: &Tensor, right: &Tensor, out: &mut Tensor) -> Result<()> {
     if on_host(left, right, out, Before::Kept)? {
         return Ok(());
@@ -58,7 +58,7 @@ pub(crate) fn add_product(left: &Tensor, right: &Tensor, out: &mut Tensor) -> Re
 
 /// Applies a linear projection to `x` `[T, in]`; `weight` is `[out, in]`, best as [`arranged`] lays it out.
 pub(crate) fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
-    if host::stack(x).is_none() || host::stack(weight).is_none() {
+    if !host::is_here(x) || !host::is_here(weight) {
         return Ok(x.f_linear(weight, bias)?);
     }
     let weight = weight.f_transpose(0, 1)?;
@@ -79,18 +79,19 @@ pub(crate) fn arranged(weight: &Tensor) -> Result<Tensor> {
     Ok(weight.f_transpose(0, 1)?.f_contiguous()?.f_transpose(0, 1)?)
 }
 
-/// Whether all of them are in a CPU's memory; the product is made then.
+/// Makes the product if `lyceum-kernels` can, and says whether it did.
 fn on_host(left: &Tensor, right: &Tensor, out: &mut Tensor, before: Before) -> Result<bool> {
-    let (Some(left), Some(right), Some(out)) = (host::stack(left), host::stack(right), host::stack_mut(out)) else {
+    let Some((left, right, out)) = host::product(left, right, out) else {
         return Ok(false);
     };
-    has_room(kernel::room(left, right))?;
-    kernel::products(host::threads(), left, right, before, out);
+    let threads = host::threads();
+    has_room(kernel::room(threads, left, right))?;
+    kernel::products(threads, left, right, before, out);
     Ok(true)
 }
 
-/// Fails where there is no memory for so many numbers. A product that found none for its copies of the operands would end the
-/// process.
+/// Fails where there is no memory for so many numbers. A product that finds none for its copies of the operands ends the process;
+/// that is left to those whose memory another thread takes in between.
 fn has_room(numbers: usize) -> Result<()> {
     let mut room: Vec<f32> = Vec::new();
     let reserved = room.try_reserve_exact(numbers);
@@ -106,7 +107,7 @@ fn has_room(numbers: usize) -> Result<()> {
 mod tests {
     use tch::{Device, Kind, Tensor};
 
-    use super::{add_product, arranged, linear, product, write_product};
+    use super::{add_product, arranged, has_room, linear, product, write_product};
 
     fn random(shape: &[i64]) -> Tensor {
         Tensor::randn(shape, (Kind::Float, Device::Cpu))
@@ -128,6 +129,9 @@ mod tests {
             (wide.narrow(2, 3, 7).transpose(1, 2), random(&[3, 20, 11])),
             (random(&[3, 7, 20]), random(&[1, 20, 11]).expand([3, 20, 11], false)),
             (random(&[0, 20]), random(&[20, 11])),
+            // Enough work to be shared out over threads.
+            (random(&[9, 90, 80]), random(&[9, 80, 40]).narrow(2, 5, 11)),
+            (random(&[190, 300]), random(&[300, 11])),
         ];
         for (left, right) in &operands {
             let wanted = left.matmul(right);
@@ -144,6 +148,33 @@ mod tests {
             assert_eq!(around.narrow(last, 0, 9), before.narrow(last, 0, 9));
             assert_eq!(around.narrow(last, 20, 10), before.narrow(last, 20, 10));
         }
+    }
+
+    #[test]
+    fn results_among_their_operands_or_one_another_are_left_to_libtorch() {
+        let both = random(&[6, 12]);
+        let (left, mut out) = (both.narrow(1, 0, 6), both.narrow(1, 6, 6));
+        let right = random(&[6, 6]);
+        let wanted = left.mm(&right);
+        write_product(&left, &right, &mut out).unwrap();
+        near(&out, &wanted);
+        let (left, right) = (random(&[3, 5, 4]), random(&[3, 4, 2]));
+        let mut interleaved = random(&[5, 3, 2]).transpose(0, 1);
+        write_product(&left, &right, &mut interleaved).unwrap();
+        near(&interleaved, &left.bmm(&right));
+    }
+
+    #[test]
+    fn what_does_not_match_is_an_error() {
+        let error = product(&random(&[2, 3]), &random(&[4, 5])).unwrap_err();
+        assert!(error.to_string().contains("shapes cannot be multiplied"), "{error}");
+        assert!(product(&random(&[2, 2, 3]), &random(&[3, 3, 5])).is_err());
+    }
+
+    #[test]
+    fn no_room_for_copies_is_an_error() {
+        assert!(has_room(1 << 20).is_ok());
+        assert!(has_room(usize::MAX / 8).unwrap_err().is_out_of_memory());
     }
 
     #[test]

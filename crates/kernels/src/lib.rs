@@ -3,7 +3,7 @@
 //! here, compiled for the vector units of several CPUs, of which the running one is chosen.
 //!
 //! Matrices are slices, row after row, where nothing else is said. Work is shared out over `threads`; results do not depend on
-//! how many there are.
+//! how many there are. The last bits depend on the CPU: on its vector units and the sizes of its caches.
 
 pub mod adamw;
 pub mod attention;

@@ -201,13 +201,16 @@ pub fn product(threads: usize, left: Matrix<'_>, right: Matrix<'_>, before: Befo
     }
 }
 
-/// Numbers that a product of matrices of these stacks copies at the most: no more than both have, in whole blocks of the vector
-/// units, and no more than a cache holds.
-pub fn room(left: Stack<'_>, right: Stack<'_>) -> usize {
+/// Numbers that the products of two stacks on so many threads copy at a time, at the most: blocks of both operands, no deeper than
+/// `gemm` makes them, and no more than a cache holds.
+pub fn room(threads: usize, left: Stack<'_>, right: Stack<'_>) -> usize {
     const BLOCK: usize = 128;
+    const DEPTH: usize = 1024;
     const CACHE: usize = 1 << 24;
-    let (rows, inner, columns) = (left.shape.rows, left.shape.columns, right.shape.columns);
-    (inner * (rows.next_multiple_of(BLOCK) + columns.next_multiple_of(BLOCK))).min(CACHE)
+    let (rows, columns) = (left.shape.rows, right.shape.columns);
+    let depth = left.shape.columns.min(DEPTH);
+    let each = (depth * (rows.next_multiple_of(BLOCK) + columns.next_multiple_of(BLOCK))).min(CACHE);
+    each * threads.clamp(1, left.count.max(1))
 }
 
 /// Writes to each matrix of `out` the product of those in its place of `left` and `right`, on so many threads.

@@ -1,5 +1,7 @@
 //! Generation in lanes: on a CPU, members are dealt to lanes that decode side by side.
 
+use std::ops::Range;
+
 use super::{Generated, GenerationEvent, GenerationOptions, GenerationRequest, GenerationResult, Generator};
 use crate::error::Result;
 use crate::lanes::{cut, side_by_side, worthwhile};
@@ -21,22 +23,27 @@ pub(super) fn divide(requests: &[GenerationRequest], options: &GenerationOptions
     } else {
         SEQUENCES_PER_LANE
     };
-    let lanes = worthwhile(model.placement.device, samples.min(options.max_slots), least);
+    let most = worthwhile(model.placement.device, samples.min(options.max_slots), least);
     let mut order: Vec<usize> = (0..requests.len()).collect();
     order.sort_by_key(|&index| requests[index].adapter.unwrap_or(usize::MAX));
     // A prompt's tokens pass many at a time, which costs about half.
     let weight = |index: usize| requests[index].prompt.len() / 2 + requests[index].n * requests[index].max_tokens;
     let weights: Vec<usize> = order.iter().map(|&index| weight(index)).collect();
-    let parts = cut(&weights, lanes);
-    let total: usize = weights.iter().sum();
-    let fullest = parts
-        .iter()
-        .map(|part| weights[part.clone()].iter().sum::<usize>())
-        .max();
-    if parts.len() < lanes || fullest.unwrap_or(0) * lanes * 100 > total * IMBALANCE {
-        return vec![order];
+    let parts = (2..=most).rev().map(|lanes| (lanes, cut(&weights, lanes)));
+    let even = parts
+        .into_iter()
+        .find(|(lanes, parts)| parts.len() == *lanes && is_even(&weights, parts));
+    match even {
+        Some((_, parts)) => parts.into_iter().map(|part| order[part].to_vec()).collect(),
+        None => vec![order],
     }
-    parts.into_iter().map(|part| order[part].to_vec()).collect()
+}
+
+/// Whether no part has so much more to do than the average that one lane with all threads is sooner.
+fn is_even(weights: &[usize], parts: &[Range<usize>]) -> bool {
+    let total: usize = weights.iter().sum();
+    let of = |part: &Range<usize>| weights[part.clone()].iter().sum::<usize>();
+    parts.iter().map(of).max().unwrap_or(0) * parts.len() * 100 <= total * IMBALANCE
 }
 
 /// What a lane needs for itself: handles on the weights, and its requests.
@@ -83,7 +90,11 @@ impl Generator<'_> {
         });
         let completions = requests.iter().map(|request| request.n).sum();
         let mut progress = vec![(0, 0); count];
-        let mut slots = vec![options.max_slots / count; count];
+        let samples = |lane: &Vec<usize>| lane.iter().map(|&index| requests[index].n).sum::<usize>();
+        let mut slots: Vec<usize> = lanes
+            .iter()
+            .map(|lane| samples(lane).min(options.max_slots / count).max(1))
+            .collect();
         let mut halved = Vec::new();
         let tokenizer = self.tokenizer;
         let generated = side_by_side(

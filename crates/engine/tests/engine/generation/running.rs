@@ -18,7 +18,7 @@ fn running_out_of_memory_halves_the_batch_and_changes_no_result() {
     let slot = 2 * 2 * 2 * 8 * 64 * 4;
     let tight = GenerationOptions {
         cache_bytes: Some(2 * slot),
-        ..slots(8)
+        ..slots(64)
     };
     let generator = Generator {
         model: &model,
@@ -26,6 +26,7 @@ fn running_out_of_memory_halves_the_batch_and_changes_no_result() {
         tokenizer: None,
     };
     // In one lane, and in two, which halve their parts when they find that they have to.
+    let threads_before = tch::get_num_threads();
     for (threads, times) in [(1, 2), (2, 4)] {
         tch::set_num_threads(threads);
         let mut events = Vec::new();
@@ -46,6 +47,7 @@ fn running_out_of_memory_halves_the_batch_and_changes_no_result() {
             assert_same(&plenty.completions, &halved.completions);
         }
     }
+    tch::set_num_threads(threads_before);
     let hopeless = GenerationOptions {
         cache_bytes: Some(slot - 1),
         ..slots(8)
