@@ -29,11 +29,12 @@ pub struct GenerationRequest {
 /// The distribution that tokens are drawn from, applied in this order.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SamplingParams {
-    /// Logits are divided by this; 0 takes the most probable token.
+    /// Logits are divided by this, or by 1e-5 if that is more; 0 takes the most probable token.
     pub temperature: f64,
-    /// Only the so many most probable tokens stay; 0 keeps all.
+    /// Only the so many most probable tokens stay, and those as probable as the last of them; 0 keeps all.
     pub top_k: usize,
-    /// Only the smallest set of most probable tokens whose probability reaches this stays; 1 keeps all.
+    /// Only the smallest set of most probable tokens whose probability reaches this stays, and those as probable as the last of
+    /// them; 1 keeps all.
     pub top_p: f64,
 }
 

@@ -326,6 +326,7 @@ impl<'a> Run<'a> {
 
     fn draw(&self, logits: &Tensor, running: &[Running]) -> Result<Vec<Drawn>> {
         let of = |running: &Running| Draw {
+            request: &self.requests[running.request].id,
             params: self.requests[running.request].sampling,
             seed: self.requests[running.request].seed,
             sample: running.sample as u64,

@@ -7,9 +7,14 @@ use tch::{Device, Kind, Tensor};
 use super::request::SamplingParams;
 use crate::error::{EngineError, Result};
 
+/// Logits that are divided by less may overflow, and the distribution would hardly be another.
+const LOWEST_TEMPERATURE: f32 = 1e-5;
+
 /// What a row draws with.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Draw {
+pub(super) struct Draw<'a> {
+    /// The request's id, for what has to be told about it.
+    pub(super) request: &'a str,
     pub(super) params: SamplingParams,
     pub(super) seed: u64,
     /// Index of the sample among the request's `n`.
@@ -18,7 +23,7 @@ pub(super) struct Draw {
     pub(super) position: u64,
 }
 
-impl Draw {
+impl Draw<'_> {
     /// A number in [0, 1) that depends on seed, sample and position alone: the first word of a ChaCha block keyed by
     /// the first two and counted by the third. 24 bits, so that it is exact in fp32.
     fn uniform(&self) -> f32 {
@@ -42,11 +47,11 @@ pub(super) struct Drawn {
 
 /// Draws one token per row of `logits` `[rows, vocab_size]` (fp32) by inverting the cumulative distribution. `mask`
 /// `[vocab_size]` is true for ids that must not be drawn.
-pub(super) fn draw(logits: &Tensor, mask: Option<&Tensor>, draws: &[Draw]) -> Result<Vec<Drawn>> {
+pub(super) fn draw(logits: &Tensor, mask: Option<&Tensor>, draws: &[Draw<'_>]) -> Result<Vec<Drawn>> {
     let device = logits.device();
     let logprobs = logits.f_log_softmax(-1, Kind::Float)?;
     let probabilities = logprobs.f_exp()?;
-    let plain = |draw: &Draw| draw.params.temperature == 1.0 && draw.params.top_k == 0 && draw.params.top_p == 1.0;
+    let plain = |draw: &Draw<'_>| draw.params.temperature == 1.0 && draw.params.top_k == 0 && draw.params.top_p == 1.0;
     let (distribution, chosen) = if mask.is_none() && draws.iter().all(plain) {
         (logprobs.shallow_clone(), choose(&logprobs, &probabilities, draws)?)
     } else {
@@ -76,7 +81,7 @@ pub(super) fn draw(logits: &Tensor, mask: Option<&Tensor>, draws: &[Draw]) -> Re
         .map(|(row, draw)| {
             if !row[1].is_finite() {
                 return Err(EngineError::NonFinite {
-                    what: "a log-probability of the model's output".to_owned(),
+                    what: format!("a log-probability of the model's output for request `{}`", draw.request),
                 });
             }
             let greedy = draw.params.temperature == 0.0;
@@ -91,7 +96,7 @@ pub(super) fn draw(logits: &Tensor, mask: Option<&Tensor>, draws: &[Draw]) -> Re
         .collect()
 }
 
-fn choose(distribution: &Tensor, probabilities: &Tensor, draws: &[Draw]) -> Result<Tensor> {
+fn choose(distribution: &Tensor, probabilities: &Tensor, draws: &[Draw<'_>]) -> Result<Tensor> {
     let device = distribution.device();
     let greedy: Vec<bool> = draws.iter().map(|draw| draw.params.temperature == 0.0).collect();
     if greedy.iter().all(|&greedy| greedy) {
@@ -114,7 +119,7 @@ fn choose(distribution: &Tensor, probabilities: &Tensor, draws: &[Draw]) -> Resu
 }
 
 /// Log-probabilities after mask, temperature, top-k and top-p; what is cut off is at minus infinity.
-fn process(logits: &Tensor, mask: Option<&Tensor>, draws: &[Draw]) -> Result<Tensor> {
+fn process(logits: &Tensor, mask: Option<&Tensor>, draws: &[Draw<'_>]) -> Result<Tensor> {
     let device = logits.device();
     let vocabulary = logits.size()[1];
     let column = |values: Vec<f32>| -> Result<Tensor> {
@@ -125,11 +130,11 @@ fn process(logits: &Tensor, mask: Option<&Tensor>, draws: &[Draw]) -> Result<Ten
         None => logits.shallow_clone(),
     };
     // Greedy rows are left at temperature 1: only their order matters.
-    let temperature = |draw: &Draw| {
+    let temperature = |draw: &Draw<'_>| {
         if draw.params.temperature == 0.0 {
             1.0
         } else {
-            draw.params.temperature as f32
+            (draw.params.temperature as f32).clamp(LOWEST_TEMPERATURE, f32::MAX)
         }
     };
     if draws.iter().any(|draw| temperature(draw) != 1.0) {

@@ -120,7 +120,7 @@ impl BenchRollout {
         self.report_roofline(&model, &population, all, prefill)?;
         match &self.peer_python {
             None => println!("peer not run: name a Python with torch, transformers and peft by --peer-python"),
-            Some(python) => self.run_peers(python, &model.config, all)?,
+            Some(python) => self.run_peers(python, &model, all)?,
         }
         Ok(())
     }
@@ -148,12 +148,20 @@ impl BenchRollout {
         let rate = floor::product_rate(placement.device, placement.precision.kind())?;
         let config = &model.config;
         let bytes = placement.precision.bytes() as f64;
+        let embedding = if config.tie_word_embeddings {
+            0
+        } else {
+            config.vocab_size * config.hidden_size
+        };
+        // Of an untied embedding a few rows are read.
+        let read = (config.parameters() - embedding) as f64;
         let adapters = (population.parameters_per_member() * population.members() as i64) as f64;
         let positions = self.sequences as f64 * (self.prompt as f64 + self.new as f64 / 2.0);
         let cached = 2.0 * config.num_hidden_layers as f64 * config.key_value_size() as f64 * positions;
-        let memory = bytes * (config.parameters() as f64 + adapters + cached) / bandwidth;
-        let per_token = 2.0 * (config.parameters() + population.parameters_per_member()) as f64;
-        let products = self.sequences as f64 * per_token / rate;
+        let memory = bytes * (read + adapters + cached) / bandwidth;
+        let of_output = (config.vocab_size * config.hidden_size) as f64;
+        let of_layers = read - of_output + population.parameters_per_member() as f64;
+        let products = self.sequences as f64 * 2.0 * (of_layers + of_output) / rate;
         let step = (all.wall.saturating_sub(prefill.wall)).as_secs_f64() / (self.new.max(2) - 1) as f64;
         let limit = memory.max(products);
         println!(
@@ -169,7 +177,8 @@ impl BenchRollout {
             products * 1e3,
             limit / step
         );
-        let limit = self.prompt as f64 * products;
+        // The output projection is of use for the last token alone.
+        let limit = self.sequences as f64 * 2.0 * (self.prompt as f64 * of_layers + of_output) / rate;
         println!(
             "prefill {:.3} s, limit of the products {limit:.3} s",
             prefill.wall.as_secs_f64()
@@ -177,7 +186,8 @@ impl BenchRollout {
         Ok(())
     }
 
-    fn run_peers(&self, python: &OsString, config: &ModelConfig, all: Spent) -> anyhow::Result<()> {
+    fn run_peers(&self, python: &OsString, model: &Model, all: Spent) -> anyhow::Result<()> {
+        let config = &model.config;
         for dtype in ["fp32", "bf16"] {
             let job = json!({
                 "config": {
@@ -195,7 +205,7 @@ impl BenchRollout {
                 "prompt": self.prompt,
                 "new": self.new,
                 "dtype": dtype,
-                "device": if self.device == "auto" { "cpu" } else { &self.device },
+                "device": if model.placement.device.is_cuda() { "cuda" } else { "cpu" },
                 "threads": 0,
                 "repeats": self.repeats,
             });

@@ -14,7 +14,7 @@ fn logits_that_are_nan_are_an_error() {
     let error = generator.generate(&[request(&[1, 2], None, GREEDY)], &slots(1), &mut |_| ());
     let message = error.unwrap_err().to_string();
     assert!(
-        message.contains("the model's output") && message.contains("not finite"),
+        message.contains("the model's output for request `r`") && message.contains("not finite"),
         "{message}"
     );
 }

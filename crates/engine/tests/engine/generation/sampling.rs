@@ -1,5 +1,8 @@
 //! What is drawn against the distribution that is claimed, and the log-probabilities that come with it.
 
+use lyceum_engine::{Placement, Precision};
+use tch::Kind;
+
 use super::*;
 
 /// The log-probabilities that come with a completion are those that scoring the whole sequence gives.
@@ -196,4 +199,61 @@ fn a_vocabulary_mask_follows_seed_and_rate_and_spares_what_is_protected() {
     assert!((share - 0.25).abs() < 0.015, "{share}");
     assert!(mask(1, 0.0).iter().all(|&dropped| !dropped));
     assert!((0..50).all(|seed| !mask(seed, 0.9)[0] && !mask(seed, 0.9)[77]));
+}
+
+/// Where dividing by the temperature would overflow, and where it leaves nothing of the logits.
+#[test]
+fn the_lowest_temperature_is_greedy_and_the_highest_uniform() {
+    let model = model("qwen2-tied");
+    let at = |temperature| {
+        let sampling = SamplingParams {
+            temperature,
+            top_k: 0,
+            top_p: 1.0,
+        };
+        let mut generated = generate(&model, None, &[request(&[1, 2, 3], None, sampling)], &slots(1));
+        generated.results.remove(0).completions.remove(0)
+    };
+    let greedy = at(0.0);
+    for temperature in [f64::MIN_POSITIVE, 1e-46, 1e-38] {
+        let found = at(temperature);
+        assert_eq!(found.ids, greedy.ids);
+        assert!(found.sampling_logprobs.iter().all(|&logprob| logprob > -1e-3));
+    }
+    let uniform = -(model.config.vocab_size as f32).ln();
+    for temperature in [1e30, f64::MAX] {
+        let found = at(temperature).sampling_logprobs;
+        assert!(
+            found.iter().all(|logprob| (logprob - uniform).abs() < 1e-3),
+            "{found:?}"
+        );
+    }
+}
+
+/// Decoding through the cache in bf16 says of its tokens what scoring the whole sequence in bf16 says.
+#[test]
+fn bf16_reports_the_logprobs_of_bf16() {
+    let (name, bf16) = ("qwen2-tied", Placement::new("cpu", Precision::Bf16).unwrap());
+    let (reference, model) = (model(name), Model::load(&model_folder(name), bf16).unwrap());
+    let stacked = population(&reference, name, &STACKED)
+        .to(bf16.device, Kind::BFloat16)
+        .unwrap();
+    let sequences = Golden::of(name).sequences();
+    let requests: Vec<_> = (0..6)
+        .map(|row| sampled(1, &sequences[row % 4], Some(row % 3), row as u64))
+        .collect();
+    for (request, result) in requests
+        .iter()
+        .zip(generate(&model, Some(&stacked), &requests, &slots(6)).results)
+    {
+        let completion = &result.completions[0];
+        let ids: Vec<i64> = request.prompt.iter().chain(&completion.ids).copied().collect();
+        let of_whole = [ScoreRequest {
+            ids,
+            adapter: request.adapter,
+        }];
+        let scores = score(&model, Some(&stacked), &of_whole, ScoreOptions::default()).unwrap();
+        let expected = &scores[0].logprobs[request.prompt.len() - 1..];
+        assert!(difference(&completion.logprobs, expected) < 0.1);
+    }
 }
