@@ -1,4 +1,4 @@
-//! What the matrix products of a rollout alone cost in libtorch: the limit that generation is measured against.
+//! What the matrix products of a rollout alone cost in libtorch: what generation is measured against.
 
 mod update;
 
@@ -33,23 +33,48 @@ pub struct RolloutProducts {
     pub attention: Spent,
 }
 
-/// Operands of one layer's products for a given number of rows; only their sizes matter.
+/// Operands of one layer's products; only their sizes matter.
 struct Operands {
     inputs: Vec<(Tensor, Tensor)>,
     low_rank: Vec<(Tensor, Tensor, Tensor)>,
 }
 
+/// Numbers of rows of a layer's products.
+#[derive(Clone, Copy)]
+struct Rows {
+    /// Of q, k and v.
+    attention: i64,
+    /// Of all that comes after the attention.
+    after: i64,
+}
+
+impl Rows {
+    fn all(rows: i64) -> Self {
+        Self {
+            attention: rows,
+            after: rows,
+        }
+    }
+
+    fn of(&self, projection: Projection) -> i64 {
+        match projection {
+            Projection::Q | Projection::K | Projection::V => self.attention,
+            _ => self.after,
+        }
+    }
+}
+
 impl Operands {
-    fn new(model: &Model, population: Option<&Population>, rows: i64) -> Result<Self> {
+    fn new(model: &Model, population: Option<&Population>, rows: Rows) -> Result<Self> {
         let weights = &model.layers[0];
         let options = (model.placement.precision.kind(), model.placement.device);
         let random = |shape: &[i64]| -> Result<Tensor> { Ok(Tensor::f_randn(shape, options)?) };
         let mut inputs = Vec::new();
-        for weight in [
-            &weights.qkv_proj,
-            &weights.o_proj,
-            &weights.gate_up_proj,
-            &weights.down_proj,
+        for (weight, rows) in [
+            (&weights.qkv_proj, rows.attention),
+            (&weights.o_proj, rows.after),
+            (&weights.gate_up_proj, rows.after),
+            (&weights.down_proj, rows.after),
         ] {
             inputs.push((random(&[rows, weight.size()[1]])?, weight.f_transpose(0, 1)?));
         }
@@ -80,7 +105,7 @@ impl Operands {
                     0
                 };
                 low_rank.push((
-                    random(&[members, rows / members, width])?,
+                    random(&[members, rows.of(projection) / members, width])?,
                     random(&[members, width, inner])?,
                     random(&[members, r, outputs])?,
                 ));
@@ -112,15 +137,20 @@ pub fn rollout_products(model: &Model, population: Option<&Population>, size: Ro
     let options = (model.placement.precision.kind(), model.placement.device);
     let hidden = Tensor::f_randn([sequences, config.hidden_size], options)?;
     let head = model.lm_head.f_transpose(0, 1)?;
-    let (prefill, decode) = (
-        Operands::new(model, population, sequences * prompt)?,
-        Operands::new(model, population, sequences)?,
-    );
+    let prefill = Operands::new(model, population, Rows::all(sequences * prompt))?;
+    // Of a prompt's last layer the last token's output alone is of use.
+    let last = Rows {
+        attention: sequences * prompt,
+        after: sequences,
+    };
+    let prefill_last = Operands::new(model, population, last)?;
+    let decode = Operands::new(model, population, Rows::all(sequences))?;
 
     let projections = timed(model.placement.device, || {
-        for _ in 0..config.num_hidden_layers {
+        for _ in 1..config.num_hidden_layers {
             prefill.multiply()?;
         }
+        prefill_last.multiply()?;
         let _ = hidden.f_matmul(&head)?;
         // The last token is drawn, but not fed.
         for _ in 1..new {

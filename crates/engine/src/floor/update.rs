@@ -1,5 +1,4 @@
-//! What the matrix products of an update alone cost in libtorch, each at its own size: the limit that learning is measured
-//! against.
+//! What the matrix products of an update alone cost in libtorch, each at its own size: what learning is measured against.
 
 use tch::{Device, Kind, Tensor};
 

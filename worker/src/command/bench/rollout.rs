@@ -1,4 +1,4 @@
-//! `bench rollout`: generation beside the matrix products alone, one member beside all, and transformers beside both.
+//! `bench rollout`: generation beside the matrix products alone in libtorch, one member beside all, and transformers beside both.
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -15,7 +15,7 @@ use serde_json::json;
 const PEER: &str = include_str!("../../../../crates/engine/peers/generate.py");
 
 /// Generates with random weights and reports tokens a second: of the population, of one member with as many sequences,
-/// of the matrix products alone and, if asked for, of transformers with peft's mixed adapters.
+/// of the matrix products alone in libtorch and, if asked for, of transformers with peft's mixed adapters.
 ///
 /// Tokens are generated ones; the prompts are prefilled within the time. The least of all repeats counts. Beside the
 /// wall clock stands processor time, all threads added up, which is what to compare on a machine that does other things

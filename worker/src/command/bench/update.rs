@@ -1,4 +1,4 @@
-//! `bench update`: learning beside the matrix products alone, one member beside all, and transformers with peft beside both.
+//! `bench update`: learning beside the matrix products alone in libtorch, one member beside all, and transformers with peft beside both.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -21,7 +21,7 @@ struct Peer {
 const PEER: &str = include_str!("update_peer.py");
 
 /// Updates adapters of a base with random weights and reports tokens a second: of the population, of one member with as many
-/// sequences, of the matrix products alone (each at its own size, and all at the rate of a large one), and, with --peer-python,
+/// sequences, of the matrix products alone in libtorch (each at its own size, and all at the rate of a large one), and, with --peer-python,
 /// of transformers and peft training the members in turn.
 #[derive(Debug, Args)]
 pub(crate) struct BenchUpdate {
@@ -111,7 +111,7 @@ impl BenchUpdate {
         for _ in 1..self.repeats {
             products = products.min(floor::update_products(&model, &population.shape, size)?);
         }
-        report("its products", products.wall.as_secs_f64(), products.cpu.as_secs_f64());
+        report("libtorch's", products.wall.as_secs_f64(), products.cpu.as_secs_f64());
         let rate = floor::product_rate(placement.device, placement.precision.kind())?;
         let products = self.operations(&model, &population) / rate;
         println!(
