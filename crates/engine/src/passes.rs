@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use tch::{Device, Tensor};
 
-use crate::error::{EngineError, Result};
+use crate::config::ModelConfig;
+use crate::error::Result;
 
 /// Cuts sequences of these lengths, in order, into passes of at most `tokens` tokens with padding; a longer sequence
 /// gets a pass of its own. Depends on the lengths alone.
@@ -26,6 +27,21 @@ pub(crate) fn passes(lengths: &[usize], tokens: usize) -> Vec<Range<usize>> {
     passes
 }
 
+/// Refuses ids that the model cannot read: none at all, more than it has positions for, or one that has no embedding.
+pub(crate) fn check_ids(ids: &[i64], config: &ModelConfig) -> std::result::Result<(), String> {
+    let (vocabulary, longest) = (config.vocab_size, config.max_position_embeddings);
+    if ids.is_empty() {
+        return Err("there are no ids; it needs at least one".into());
+    }
+    if ids.len() as i64 > longest {
+        return Err(format!("{} ids; the model's longest sequence is {longest}", ids.len()));
+    }
+    match ids.iter().find(|&&id| id < 0 || id >= vocabulary) {
+        Some(id) => Err(format!("id {id} is outside the vocabulary of {vocabulary}")),
+        None => Ok(()),
+    }
+}
+
 /// Right-padded ids.
 pub(crate) struct Padded {
     /// `[sequences, length]`
@@ -36,18 +52,13 @@ pub(crate) struct Padded {
 }
 
 impl Padded {
-    /// Pads with id 0, which no real position sees. Refuses ids that the model has no embedding for.
-    pub(crate) fn new<S: AsRef<[i64]>>(sequences: &[S], vocab_size: i64, device: Device) -> Result<Self> {
+    /// Pads with id 0, which no real position sees. The ids are ones that [`check_ids`] lets pass.
+    pub(crate) fn new<S: AsRef<[i64]>>(sequences: &[S], device: Device) -> Result<Self> {
         let lengths: Vec<i64> = sequences.iter().map(|ids| ids.as_ref().len() as i64).collect();
         let length = lengths.iter().copied().max().unwrap_or(0);
         let mut padded = vec![0; sequences.len() * length as usize];
         for (row, ids) in padded.chunks_mut(length.max(1) as usize).zip(sequences) {
             let ids = ids.as_ref();
-            if let Some(id) = ids.iter().find(|&&id| id < 0 || id >= vocab_size) {
-                return Err(EngineError::Population(format!(
-                    "id {id} is outside the vocabulary of {vocab_size}"
-                )));
-            }
             row[..ids.len()].copy_from_slice(ids);
         }
         Ok(Self {

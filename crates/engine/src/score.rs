@@ -4,7 +4,7 @@ use tch::{Device, Kind, Tensor};
 
 use crate::error::{EngineError, Result};
 use crate::model::Model;
-use crate::passes::{Padded, passes};
+use crate::passes::{Padded, check_ids, passes};
 use crate::population::{Population, RowGroups};
 
 /// Rows of logits that are held at a time.
@@ -25,6 +25,17 @@ impl AsRef<[i64]> for ScoreRequest {
     }
 }
 
+impl ScoreRequest {
+    /// What stands against scoring it.
+    fn check(&self, model: &Model, members: usize) -> std::result::Result<(), String> {
+        check_ids(&self.ids, &model.config)?;
+        match self.adapter {
+            Some(adapter) if adapter >= members => Err(format!("adapter {adapter} was asked for; there are {members}")),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// The scores of one sequence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Score {
@@ -32,6 +43,25 @@ pub struct Score {
     pub logprobs: Vec<f32>,
     /// Logits after the last id, if asked for.
     pub last_logits: Option<Vec<f32>>,
+}
+
+impl Score {
+    /// Finite weights may still have products that overflow.
+    fn check(&self, id: impl Fn() -> String) -> Result<()> {
+        let not_finite = |numbers: &[f32]| numbers.iter().position(|number| !number.is_finite());
+        let what = if let Some(at) = not_finite(&self.logprobs) {
+            format!("log-probability {at} of request `{}`", id())
+        } else if self
+            .last_logits
+            .as_deref()
+            .is_some_and(|logits| not_finite(logits).is_some())
+        {
+            format!("a logit after the last id of request `{}`", id())
+        } else {
+            return Ok(());
+        };
+        Err(EngineError::NonFinite { what })
+    }
 }
 
 /// How to score.
@@ -52,30 +82,40 @@ impl Default for ScoreOptions {
     }
 }
 
-/// Scores sequences in padded passes, each grouped by member. Memory that runs out halves the passes.
+/// Scores sequences in padded passes, each grouped by member. Memory that runs out halves the passes. Errors name a request
+/// by its index.
 pub fn score(
     model: &Model,
     population: Option<&Population>,
     requests: &[ScoreRequest],
     options: ScoreOptions,
 ) -> Result<Vec<Score>> {
-    score_observed(model, population, requests, options, &mut |_| ())
+    score_observed(
+        model,
+        population,
+        requests,
+        options,
+        &|index| index.to_string(),
+        &mut |_| (),
+    )
 }
 
-/// The same; `halved` hears the tokens of a pass from there on, each time that memory ran out.
+/// The same; `id` answers what errors call the request of an index, and `halved` hears the tokens of a pass from there on,
+/// each time that memory ran out.
 pub fn score_observed(
     model: &Model,
     population: Option<&Population>,
     requests: &[ScoreRequest],
     options: ScoreOptions,
+    id: &dyn Fn(usize) -> String,
     halved: &mut dyn FnMut(usize),
 ) -> Result<Vec<Score>> {
     let _no_grad = tch::no_grad_guard();
-    if let Some(index) = requests.iter().position(|request| request.ids.is_empty()) {
-        return Err(EngineError::request(
-            index.to_string(),
-            "a sequence to score has no ids; it needs at least one",
-        ));
+    let members = population.map_or(0, Population::members);
+    for (index, request) in requests.iter().enumerate() {
+        request
+            .check(model, members)
+            .map_err(|reason| EngineError::request(id(index), reason))?;
     }
     let lengths: Vec<usize> = requests.iter().map(|request| request.ids.len()).collect();
     let mut tokens = options.tokens_per_pass;
@@ -85,13 +125,19 @@ pub fn score_observed(
         for range in passes(&lengths[done..], tokens) {
             let of_pass = &requests[done..][range];
             match pass(model, population, of_pass, options.last_logits) {
-                Ok(of_pass) => scores.extend(of_pass),
+                Ok(of_pass) => {
+                    for score in of_pass {
+                        score.check(|| id(scores.len()))?;
+                        scores.push(score);
+                    }
+                }
                 Err(error) if error.is_out_of_memory() => {
                     if of_pass.len() == 1 {
                         return Err(EngineError::OutOfMemory {
                             device: format!("{:?}", model.placement.device),
                             detail: format!(
-                                "even one sequence of {} ids does not fit ({error})",
+                                "even request `{}` alone, of {} ids, does not fit ({error})",
+                                id(scores.len()),
                                 of_pass[0].ids.len()
                             ),
                         });
@@ -115,7 +161,7 @@ fn pass(
     last_logits: bool,
 ) -> Result<Vec<Score>> {
     let device = model.placement.device;
-    let Padded { ids, length, .. } = Padded::new(requests, model.config.vocab_size, device)?;
+    let Padded { ids, length, .. } = Padded::new(requests, device)?;
     let members: Vec<_> = requests.iter().map(|request| request.adapter).collect();
     let groups = RowGroups::new(&members, length, population.map_or(0, Population::members), device)?;
     let adapters = match (population, &groups) {

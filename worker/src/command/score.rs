@@ -51,7 +51,7 @@ impl Score {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let requests: Vec<Request> = read_lines(&self.input)?;
         let loaded = self.model.load()?;
-        let (ids, sequences): (Vec<_>, Vec<_>) = requests
+        let (ids, sequences): (Vec<String>, Vec<_>) = requests
             .into_iter()
             .map(|Request { id, ids, adapter }| (id, ScoreRequest { ids, adapter }))
             .unzip();
@@ -61,7 +61,8 @@ impl Score {
         };
         let population = loaded.population.as_ref();
         let mut halved = |tokens| eprintln!("out of memory: at most {tokens} tokens at a time from here on");
-        let scores = score_observed(&loaded.model, population, &sequences, options, &mut halved)?;
+        let id = |index: usize| ids[index].clone();
+        let scores = score_observed(&loaded.model, population, &sequences, options, &id, &mut halved)?;
         let results: Vec<Answer> = ids
             .into_iter()
             .zip(scores)

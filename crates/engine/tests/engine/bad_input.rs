@@ -283,21 +283,50 @@ fn a_tokenizer_of_another_model() {
 
 #[test]
 fn scores_of_ids_and_adapters_that_do_not_exist() {
-    use lyceum_engine::score::{ScoreOptions, ScoreRequest, score};
+    use lyceum_engine::score::{ScoreOptions, ScoreRequest, score_observed};
     let model = crate::fixtures::model("qwen2-tied");
     let stacked = population(&model, "qwen2-tied", &["all-0"]);
     let ask = |ids: &[i64], adapter| {
-        refusal(score(
+        let request = |ids: &[i64], adapter| ScoreRequest {
+            ids: ids.to_vec(),
+            adapter,
+        };
+        let requests = [request(&[1], None), request(ids, adapter)];
+        let id = |index: usize| ["first", "second"][index].to_owned();
+        let options = ScoreOptions::default();
+        refusal(score_observed(
             &model,
             Some(&stacked),
-            &[ScoreRequest {
-                ids: ids.to_vec(),
-                adapter,
-            }],
-            ScoreOptions::default(),
+            &requests,
+            options,
+            &id,
+            &mut |_| (),
         ))
     };
-    assert_names(&ask(&[5, 320], None), &["id 320", "vocabulary of 320"]);
-    assert_names(&ask(&[], None), &["at least one"]);
-    assert_names(&ask(&[1], Some(1)), &["adapter 1", "there are 1"]);
+    assert_names(&ask(&[5, 320], None), &["`second`", "id 320", "vocabulary of 320"]);
+    assert_names(&ask(&[], None), &["`second`", "at least one"]);
+    assert_names(&ask(&[1; 129], None), &["`second`: 129 ids", "longest sequence is 128"]);
+    assert_names(&ask(&[1], Some(1)), &["`second`", "adapter 1", "there are 1"]);
+}
+
+/// Finite weights whose products are not.
+#[test]
+fn scores_that_overflow() {
+    use lyceum_engine::score::{ScoreOptions, ScoreRequest, score};
+    let mut model = crate::fixtures::model("qwen2-tied");
+    model.norm = model.norm.full_like(1e38);
+    model.lm_head = &model.lm_head * 1e3;
+    let ask = |ids: &[i64]| {
+        let requests = [ScoreRequest {
+            ids: ids.to_vec(),
+            adapter: None,
+        }];
+        let options = ScoreOptions {
+            last_logits: true,
+            ..ScoreOptions::default()
+        };
+        refusal(score(&model, None, &requests, options))
+    };
+    assert_names(&ask(&[1, 2]), &["log-probability 0 of request `0`", "not finite"]);
+    assert_names(&ask(&[1]), &["logit after the last id of request `0`", "not finite"]);
 }

@@ -1,5 +1,7 @@
 //! Embeddings against mean-pooled hidden states of transformers.
 
+use lyceum_engine::Model;
+
 use crate::fixtures::{Golden, MODELS, difference, model};
 
 #[test]
@@ -14,9 +16,19 @@ fn embeddings_are_normalised_means_of_the_last_hidden_states() {
             }
         }
     }
-    let error = model("qwen2-tied")
-        .embed_texts(&[vec![1], vec![]], 10)
-        .unwrap_err()
-        .to_string();
-    assert!(error.contains("without tokens"), "{error}");
+}
+
+#[test]
+fn texts_that_have_no_embedding_are_named() {
+    let mut model = model("qwen2-tied");
+    let refused = |model: &Model, second: Vec<i64>, parts: [&str; 2]| {
+        let message = model.embed_texts(&[vec![1], second], 1).unwrap_err().to_string();
+        assert!(parts.iter().all(|part| message.contains(part)), "{message}");
+    };
+    refused(&model, vec![], ["`text 1`", "at least one"]);
+    refused(&model, vec![5, 320], ["`text 1`", "vocabulary of 320"]);
+    refused(&model, vec![5; 129], ["`text 1`: 129 ids", "longest sequence is 128"]);
+    // Finite, but the sum of the squares is not.
+    model.norm = model.norm.full_like(1e30);
+    refused(&model, vec![2], ["`text 0`", "length inf"]);
 }

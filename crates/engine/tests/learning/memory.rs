@@ -273,7 +273,14 @@ fn running_out_of_memory_halves_the_passes_of_scoring_and_changes_no_score() {
             last_logits: false,
         };
         let mut halved = Vec::new();
-        let scores = score_observed(&model, None, &requests, options, &mut |tokens| halved.push(tokens));
+        let scores = score_observed(
+            &model,
+            None,
+            &requests,
+            options,
+            &|index| index.to_string(),
+            &mut |tokens| halved.push(tokens),
+        );
         (scores, halved)
     };
     let (plenty, halved) = with_budget(64);
