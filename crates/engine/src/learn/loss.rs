@@ -99,9 +99,13 @@ impl Loss {
         if let Some(reference) = reference_logprob {
             let (q, inside) = cut(reference - logprob, LARGEST_LOG_RATIO);
             let estimate = q.exp() - q - 1.0;
-            kl = estimate.min(LARGEST_KL);
-            if inside && estimate < LARGEST_KL {
-                by_logprob += rule.kl * (1.0 - q.exp());
+            if estimate > LARGEST_KL {
+                kl = LARGEST_KL;
+            } else {
+                kl = estimate;
+                if inside {
+                    by_logprob += rule.kl * (1.0 - q.exp());
+                }
             }
         }
         TokenLoss {
@@ -114,9 +118,10 @@ impl Loss {
     }
 }
 
-/// The value within ±`bound`, and whether it was there before.
+/// The value within ±`bound`, and whether it was there before. NaN stays NaN and is not cut off, so that the gradient tells
+/// of it.
 fn cut(value: f64, bound: f64) -> (f64, bool) {
-    (value.clamp(-bound, bound), value.abs() <= bound)
+    (value.clamp(-bound, bound), value.is_nan() || value.abs() <= bound)
 }
 
 #[cfg(test)]
@@ -166,6 +171,28 @@ mod tests {
         };
         let token = loss.token(outlier);
         assert!(token.loss.is_finite() && token.by_logprob == 0.0 && token.kl == 10.0);
+    }
+
+    #[test]
+    fn nan_reaches_the_derivative() {
+        let loss = Loss::PolicyGradient(PolicyLoss {
+            kl: 0.1,
+            ..PolicyLoss::default()
+        });
+        let known = TokenScores {
+            reference_logprob: Some(-1.0),
+            ..scores(1.0, 1.0)
+        };
+        let of_reference = loss.token(TokenScores {
+            reference_logprob: Some(f64::NAN),
+            ..known
+        });
+        assert!(of_reference.kl.is_nan() && of_reference.by_logprob.is_nan());
+        let of_old = loss.token(TokenScores {
+            old_logprob: f64::NAN,
+            ..known
+        });
+        assert!(of_old.by_logprob.is_nan());
     }
 
     proptest! {

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use lyceum_engine::learn::{GradientPiece, OptimizerState, TrainedTensor};
+use lyceum_engine::learn::{GradientPiece, KlReference, OptimizerState, TrainedTensor, Update};
 
 use crate::batch::{Case, fresh, weights};
 
@@ -98,6 +98,31 @@ fn a_gradient_that_overflows_is_named_with_its_member() {
         message.contains("the gradient of `model.layers.") && message.contains("member 1"),
         "{message}"
     );
+}
+
+/// The reference's weights are finite, but its log-probabilities are not.
+#[test]
+fn a_kl_reference_that_overflows_leaves_the_version_as_it_was() {
+    let case = Case::new("kl-to-versions", "qwen2-tied");
+    let reference = case.population.duplicate().unwrap();
+    for tensor in TrainedTensor::of_population(&reference) {
+        let _ = tensor.values.get(1).fill_(1e38);
+    }
+    let before = weights(&case.population);
+    let update = Update {
+        reference: KlReference::Versions(&reference),
+        ..case.update()
+    };
+    let state = fresh(&case.population);
+    let message = update
+        .run(&case.population, &state, &case.sequences, &mut |_| ())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        message.contains("the gradient of `model.layers.") && message.contains("member 1"),
+        "{message}"
+    );
+    assert_eq!(weights(&case.population), before);
 }
 
 #[test]
