@@ -12,6 +12,7 @@ use crate::weights::{Checkpoint, write_safetensors};
 
 const SUMS: &str = "sums";
 const HALVINGS: &str = "halvings";
+const PLACE: &str = "place";
 
 /// The gradient of some of an update's sequences, already divided by the normalisers of all of them, so that the whole gradient
 /// is the sum of the pieces.
@@ -23,6 +24,16 @@ pub struct GradientPiece {
     pub(super) sums: Vec<Sums>,
     /// How often a micro-batch was halved because memory ran out.
     pub halvings: u32,
+    /// `None` if the file does not tell, as those that were written before places were kept.
+    pub(super) place: Option<Place>,
+}
+
+/// Which piece of how many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    /// From 0.
+    pub(super) index: usize,
+    pub(super) of: usize,
 }
 
 impl GradientPiece {
@@ -39,7 +50,30 @@ impl GradientPiece {
             gradients: zeros.collect::<Result<_>>()?,
             sums: vec![Sums::default(); trained.first().map_or(0, TrainedTensor::members)],
             halvings: 0,
+            place: None,
         })
+    }
+
+    /// Refuses pieces that are not each part of one whole once, in the order of their indices.
+    pub(super) fn require_whole(pieces: &[Self]) -> Result<()> {
+        let count = pieces.len();
+        if count == 0 {
+            return Err(EngineError::population(
+                "there are no gradient pieces; an update needs all that it was cut into",
+            ));
+        }
+        for (at, piece) in pieces.iter().enumerate() {
+            let Some(Place { index, of }) = piece.place else {
+                continue;
+            };
+            if (index, of) != (at, count) {
+                return Err(EngineError::population(format!(
+                    "gradient piece {index} of {of} was given as piece {at} of {count} (indices begin at 0); an update needs \
+                     each piece that it was cut into once, by index"
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// Adds another piece. The order of the additions decides about the last bits, so it has to be that of the indices.
@@ -75,6 +109,10 @@ impl GradientPiece {
         let shape = [self.sums.len() as i64, Sums::WIDTH as i64];
         tensors.push((SUMS.to_owned(), Tensor::f_from_slice(&sums)?.f_view(shape)?));
         tensors.push((HALVINGS.to_owned(), Tensor::f_from_slice(&[i64::from(self.halvings)])?));
+        if let Some(Place { index, of }) = self.place {
+            let place = [index as i64, of as i64];
+            tensors.push((PLACE.to_owned(), Tensor::f_from_slice(&place)?));
+        }
         write_safetensors(path, &tensors, HashMap::new())
     }
 
@@ -101,11 +139,31 @@ impl GradientPiece {
         let sums = read(SUMS, &[members as i64, Sums::WIDTH as i64], Kind::Double)?;
         let sums = Vec::<f64>::try_from(&sums.f_to_device(Device::Cpu)?.f_flatten(0, -1)?)?;
         let halvings = read(HALVINGS, &[1], Kind::Int64)?.f_int64_value(&[0])?;
+        let place = if file.contains(PLACE) {
+            let place = read(PLACE, &[2], Kind::Int64)?;
+            let number = |at| -> Result<usize> {
+                let number = place.f_int64_value(&[at])?;
+                usize::try_from(number).map_err(|_| {
+                    EngineError::tensor(
+                        path,
+                        PLACE,
+                        format!("holds {number}; expected an index and a number of pieces"),
+                    )
+                })
+            };
+            Some(Place {
+                index: number(0)?,
+                of: number(1)?,
+            })
+        } else {
+            None
+        };
         Ok(Self {
             names: trained.iter().map(|tensor| tensor.name.clone()).collect(),
             gradients: gradients.collect::<Result<_>>()?,
             sums: sums.as_chunks().0.iter().map(|sums| Sums::from_array(*sums)).collect(),
             halvings: u32::try_from(halvings).unwrap_or(u32::MAX),
+            place,
         })
     }
 }

@@ -10,7 +10,7 @@ use super::diagnostics::Sums;
 use super::loss::Loss;
 use super::optimizer_state::OptimizerState;
 use super::pass::Pass;
-use super::piece::GradientPiece;
+use super::piece::{GradientPiece, Place};
 use super::sequence::TrainingSequence;
 use super::trained::TrainedTensor;
 use crate::error::{EngineError, Result};
@@ -174,13 +174,18 @@ impl Update<'_> {
             .iter()
             .map(|(member, range)| (*member, part(range.len(), index, of)));
         let work: Vec<_> = cut.filter(|(_, range)| !range.is_empty()).collect();
-        Pass::new(self, population, sequences, 1, progress).gradient(population, &work, &whole, true)
+        let gradient = Pass::new(self, population, sequences, 1, progress).gradient(population, &work, &whole, true)?;
+        Ok(GradientPiece {
+            place: Some(Place { index, of }),
+            ..gradient
+        })
     }
 
-    /// Sums the pieces in the order given and makes the optimizer step.
+    /// Sums the pieces in the order given, which is that of their indices, and makes the optimizer step.
     pub fn apply(&self, population: &Population, state: &OptimizerState, pieces: &[GradientPiece]) -> Result<Updated> {
         let _no_grad = tch::no_grad_guard();
         self.check_one_step()?;
+        GradientPiece::require_whole(pieces)?;
         let new = population.duplicate()?;
         let mut state = state.duplicate()?;
         let trained = TrainedTensor::of_population(&new);

@@ -3,6 +3,7 @@
 use std::fs;
 
 use lyceum_engine::learn::{GradientPiece, KlReference, OptimizerState, TrainedTensor, Update};
+use safetensors::SafeTensors;
 
 use crate::batch::{Case, fresh, weights};
 
@@ -133,13 +134,13 @@ fn pieces_need_a_single_step_and_their_own_population() {
     other.options.optimizer.epochs = 1;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("piece.safetensors");
-    case.piece(0, 2).write(&path).unwrap();
+    case.piece(0, 1).write(&path).unwrap();
 
     let read = GradientPiece::read(&path, &TrainedTensor::of_population(&case.population)).unwrap();
     let stored = case.update().apply(&case.population, &start, &[read]).unwrap();
     let direct = case
         .update()
-        .apply(&case.population, &start, &[case.piece(0, 2)])
+        .apply(&case.population, &start, &[case.piece(0, 1)])
         .unwrap();
     assert_eq!(weights(&stored.population), weights(&direct.population));
     assert_eq!(stored.diagnostics, direct.diagnostics);
@@ -158,6 +159,43 @@ fn pieces_need_a_single_step_and_their_own_population() {
         .unwrap_err()
         .to_string();
     assert!(message.contains("both have to be 1"), "{message}");
+}
+
+#[test]
+fn pieces_that_are_missing_double_or_of_another_cut_are_named() {
+    let case = case();
+    let state = fresh(&case.population);
+    let refused = |pieces: &[(usize, usize)], part: &str| {
+        let pieces: Vec<_> = pieces.iter().map(|&(index, of)| case.piece(index, of)).collect();
+        let message = case
+            .update()
+            .apply(&case.population, &state, &pieces)
+            .unwrap_err()
+            .to_string();
+        assert!(message.contains(part), "{message}");
+    };
+    refused(&[], "no gradient pieces");
+    refused(&[(0, 2)], "piece 0 of 2 was given as piece 0 of 1");
+    refused(&[(0, 2), (0, 2)], "piece 0 of 2 was given as piece 1 of 2");
+    refused(&[(0, 2), (1, 3)], "piece 1 of 3 was given as piece 1 of 2");
+    refused(&[(1, 2), (0, 2)], "piece 1 of 2 was given as piece 0 of 2");
+}
+
+/// Files from before they told their piece's place.
+#[test]
+fn a_piece_that_does_not_tell_its_place_is_read() {
+    let case = case();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("piece.safetensors");
+    case.piece(0, 1).write(&path).unwrap();
+    let bytes = fs::read(&path).unwrap();
+    let file = SafeTensors::deserialize(&bytes).unwrap();
+    let without = file.iter().filter(|(name, _)| *name != "place");
+    fs::write(&path, safetensors::serialize(without, None).unwrap()).unwrap();
+    let read = GradientPiece::read(&path, &TrainedTensor::of_population(&case.population)).unwrap();
+    let state = fresh(&case.population);
+    let updated = case.update().apply(&case.population, &state, &[read]).unwrap();
+    assert_eq!(weights(&updated.population), weights(&case.run().unwrap().population));
 }
 
 #[test]
