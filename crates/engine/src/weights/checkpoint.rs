@@ -113,7 +113,7 @@ impl Checkpoint {
         })
     }
 
-    /// Reads a tensor that must have this shape and be finite, and places it.
+    /// Reads a tensor that must have this shape, and places it; it must be finite there, too.
     pub fn tensor(&self, name: &str, shape: &[i64], placement: Placement) -> Result<Tensor> {
         let CheckpointTensor { values, path } = self.read(name)?;
         if values.size() != shape {
@@ -126,11 +126,21 @@ impl Checkpoint {
                 ),
             ));
         }
-        let values = values.f_to_device(placement.device)?;
-        if !is_finite(&values)? {
-            return Err(EngineError::tensor(&path, name, "holds NaN or infinity"));
+        let stored = values.f_to_device(placement.device)?;
+        let values = stored.f_to_kind(placement.precision.kind())?;
+        if is_finite(&values)? {
+            return Ok(values);
         }
-        Ok(values.f_to_kind(placement.precision.kind())?)
+        let problem = if is_finite(&stored)? {
+            format!(
+                "holds {:e}, which is too large for {}",
+                stored.f_abs()?.f_max()?.f_double_value(&[])?,
+                placement.precision
+            )
+        } else {
+            "holds NaN or infinity".to_owned()
+        };
+        Err(EngineError::tensor(&path, name, problem))
     }
 }
 

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use lyceum_engine::peft::Adapter;
 use lyceum_engine::tokenizer::Tokenizer;
-use lyceum_engine::{Model, ModelConfig, Placement};
+use lyceum_engine::weights::Checkpoint;
+use lyceum_engine::{Model, ModelConfig, Placement, Precision};
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 
@@ -110,6 +111,36 @@ fn a_model_with_nan_in_its_weights() {
         });
     });
     assert_names(&message, &["model.safetensors", "`model.norm.weight`", "NaN"]);
+}
+
+/// Finite as it is stored, infinite in the precision that the model computes in.
+#[test]
+fn a_model_with_a_weight_that_its_precision_cannot_hold() {
+    let folder = copy(&model_folder("qwen2-tied"));
+    edit_tensors(&folder.path().join("model.safetensors"), |tensors| {
+        tensors.get_mut("model.norm.weight").unwrap().1[4..8].copy_from_slice(&(-3.4e38_f32).to_le_bytes());
+    });
+    assert!(Model::load(folder.path(), Placement::REFERENCE).is_ok());
+    let bf16 = Placement {
+        precision: Precision::Bf16,
+        ..Placement::REFERENCE
+    };
+    let message = refusal(Model::load(folder.path(), bf16));
+    assert_names(
+        &message,
+        &["model.safetensors", "`model.norm.weight`", "holds 3.39", "bf16"],
+    );
+
+    let path = folder.path().join("wide.safetensors");
+    let bytes: Vec<u8> = [1.0, 1e300]
+        .iter()
+        .flat_map(|value: &f64| value.to_le_bytes())
+        .collect();
+    let view = TensorView::new(Dtype::F64, vec![2], &bytes).unwrap();
+    std::fs::write(&path, safetensors::serialize([("wide", view)], None).unwrap()).unwrap();
+    let file = Checkpoint::from_file(&path).unwrap();
+    let message = refusal(file.tensor("wide", &[2], Placement::REFERENCE));
+    assert_names(&message, &["wide.safetensors", "holds 1e300", "fp32"]);
 }
 
 #[test]
