@@ -45,7 +45,7 @@ pub struct ModelConfig {
     pub rope_theta: f64,
     /// Whether the output projection is the embedding.
     pub tie_word_embeddings: bool,
-    /// Whether q, k and v have biases.
+    /// Whether q, k and v have biases, as those of Qwen2 do.
     pub attention_bias: bool,
     /// Ids that end a sequence, from `config.json` and `generation_config.json`.
     pub eos_token_ids: Vec<i64>,
@@ -174,6 +174,12 @@ impl ConfigFile {
         if self.hidden_act != "silu" {
             return Err(format!("`hidden_act` is `{}`; only silu is supported", self.hidden_act));
         }
+        if architecture == Architecture::Qwen3 && self.attention_bias == Some(true) {
+            return Err(
+                "`attention_bias` is true, which gives q, k, v and o of a Qwen3 model biases; supported is false"
+                    .to_owned(),
+            );
+        }
         if self.use_sliding_window {
             return Err("`use_sliding_window` is true; sliding-window attention is not supported".to_owned());
         }
@@ -217,10 +223,7 @@ impl ConfigFile {
             rms_norm_eps: self.rms_norm_eps,
             rope_theta: self.rope_theta()?,
             tie_word_embeddings: self.tie_word_embeddings,
-            attention_bias: match architecture {
-                Architecture::Qwen2 => true,
-                Architecture::Qwen3 => self.attention_bias.unwrap_or(false),
-            },
+            attention_bias: architecture == Architecture::Qwen2,
             pad_token_id: self.pad_token_id,
             eos_token_ids: self.eos_token_id.map(OneOrMany::into_vec).unwrap_or_default(),
         })

@@ -8,7 +8,7 @@ use super::norm::rms_norm;
 use super::rope::RopeTables;
 use crate::config::{Architecture, ModelConfig};
 use crate::device::Placement;
-use crate::error::Result;
+use crate::error::{EngineError, Result};
 use crate::population::{LayerAdapters, LowRank, Projection, RowGroups};
 use crate::product::linear;
 use crate::weights::Checkpoint;
@@ -68,6 +68,8 @@ impl LayerWeights {
             checkpoint.tensor(&name, &[projection.sizes(config).1], placement)
         };
         let qkv = [Projection::Q, Projection::K, Projection::V];
+        let biased: &[Projection] = if config.attention_bias { &qkv } else { &[] };
+        refuse_other_biases(checkpoint, &prefix, biased)?;
         let joined = |parts: Result<Vec<Tensor>>| -> Result<Tensor> { Ok(Tensor::f_cat(&parts?, 0)?) };
         let qk_norm = match config.architecture {
             Architecture::Qwen2 => None,
@@ -99,6 +101,18 @@ impl LayerWeights {
             down_proj: weight(Projection::Down)?,
         })
     }
+}
+
+/// A bias that the layer has no place for would be missing from everything that the model computes.
+fn refuse_other_biases(checkpoint: &Checkpoint, prefix: &str, biased: &[Projection]) -> Result<()> {
+    for projection in Projection::ALL {
+        let name = format!("{prefix}.{}.{projection}.bias", projection.block());
+        if checkpoint.contains(&name) && !biased.contains(&projection) {
+            let problem = "is not supported: a Qwen2 model has biases on q, k and v, a Qwen3 model has none";
+            return Err(EngineError::tensor(checkpoint.read(&name)?.path, name, problem));
+        }
+    }
+    Ok(())
 }
 
 /// One layer's adapters and the rows that each of them serves.

@@ -173,6 +173,33 @@ fn a_model_with_a_scaled_rotary_embedding_or_impossible_heads() {
 }
 
 #[test]
+fn a_model_with_biases_that_would_be_left_out() {
+    let message = model_refusal("qwen3-wide-heads", |folder| {
+        edit_json(&folder.join("config.json"), |config| {
+            config["attention_bias"] = true.into()
+        });
+    });
+    assert_names(
+        &message,
+        &["config.json", "`attention_bias` is true", "supported is false"],
+    );
+    let message = model_refusal("qwen2-tied", |folder| {
+        edit_tensors(&folder.join("model.safetensors"), |tensors| {
+            let bias = tensors["model.norm.weight"].clone();
+            tensors.insert("model.layers.1.self_attn.o_proj.bias".to_owned(), bias);
+        });
+    });
+    assert_names(
+        &message,
+        &[
+            "model.safetensors",
+            "`model.layers.1.self_attn.o_proj.bias`",
+            "q, k and v",
+        ],
+    );
+}
+
+#[test]
 fn truncated_and_absent_files() {
     let message = model_refusal("qwen2-tied", |folder| {
         let path = folder.join("model.safetensors");
