@@ -3,5 +3,6 @@
 mod checkpoint;
 mod write;
 
+pub(crate) use checkpoint::is_finite;
 pub use checkpoint::{Checkpoint, CheckpointTensor};
 pub(crate) use write::write_safetensors;

@@ -7,9 +7,9 @@ use clap::Args;
 /// Writes a model folder that computes what base and adapter compute together, as peft's `merge_and_unload` does.
 #[derive(Debug, Args)]
 pub(crate) struct Merge {
-    /// Hugging Face folder of the base.
+    /// Hugging Face folder of the base (or, in a build with the `hub` feature, a hub id such as Qwen/Qwen2.5-0.5B).
     #[arg(long, value_name = "DIR")]
-    model: PathBuf,
+    model: String,
     /// PEFT folder of the adapter.
     #[arg(long, value_name = "DIR")]
     adapter: PathBuf,
@@ -20,6 +20,7 @@ pub(crate) struct Merge {
 
 impl Merge {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        Ok(lyceum_engine::merge::merge(&self.model, &self.adapter, &self.output)?)
+        let model = lyceum_engine::hub::model_folder(&self.model)?;
+        Ok(lyceum_engine::merge::merge(&model, &self.adapter, &self.output)?)
     }
 }

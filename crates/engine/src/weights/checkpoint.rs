@@ -101,12 +101,21 @@ impl Checkpoint {
         self.names.contains_key(name)
     }
 
+    /// Refuses a tensor that is not there.
+    pub fn require(&self, name: &str) -> Result<()> {
+        self.shard_of(name).map(drop)
+    }
+
+    fn shard_of(&self, name: &str) -> Result<&Shard> {
+        match self.names.get(name) {
+            Some(&shard) => Ok(&self.shards[shard]),
+            None => Err(EngineError::tensor(&self.origin, name, "is missing")),
+        }
+    }
+
     /// Reads a tensor as it is stored.
     pub fn read(&self, name: &str) -> Result<CheckpointTensor> {
-        let Some(&shard) = self.names.get(name) else {
-            return Err(EngineError::tensor(&self.origin, name, "is missing"));
-        };
-        let shard = &self.shards[shard];
+        let shard = self.shard_of(name)?;
         Ok(CheckpointTensor {
             values: shard.read(name)?,
             path: shard.path.clone(),

@@ -324,6 +324,32 @@ fn adapters_of_different_shapes_in_one_population() {
 }
 
 #[test]
+fn a_base_that_an_adapter_cannot_be_merged_into() {
+    let name = "model.layers.1.mlp.up_proj.weight";
+    let merge_refusal = |damage: &dyn Fn(&mut Tensors)| {
+        let (base, target) = (copy(&model_folder("qwen2-tied")), tempfile::tempdir().unwrap());
+        edit_tensors(&base.path().join("model.safetensors"), damage);
+        let adapter = adapter_folder("qwen2-tied", "all-0");
+        let message = refusal(lyceum_engine::merge::merge(base.path(), &adapter, target.path()));
+        assert_eq!(
+            std::fs::read_dir(target.path()).unwrap().count(),
+            0,
+            "something was written"
+        );
+        assert_names(&message, &["model.safetensors", &format!("`{name}`")]);
+        message
+    };
+    let missing = merge_refusal(&|tensors| drop(tensors.remove(name).unwrap()));
+    assert_names(&missing, &["is missing"]);
+    let flat = merge_refusal(&|tensors| tensors.get_mut(name).unwrap().0.reverse());
+    assert_names(&flat, &["has shape [32, ", "expected [", ", 32]"]);
+    let broken = merge_refusal(&|tensors| {
+        tensors.get_mut(name).unwrap().1[4..8].copy_from_slice(&f32::NAN.to_le_bytes());
+    });
+    assert_names(&broken, &["NaN or infinity"]);
+}
+
+#[test]
 fn a_tokenizer_of_another_model() {
     let folder = copy(&model_folder("qwen2-tied"));
     edit_json(&folder.path().join("config.json"), |config| {
