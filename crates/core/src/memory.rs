@@ -51,7 +51,8 @@ pub struct BaseShape {
 }
 
 impl BaseShape {
-    /// The sizes in a model's `config.json`; `head_dim` is the width by heads where it is left out.
+    /// The sizes in a model's `config.json`. What is left out is what the engine takes: as many key and value heads as query
+    /// heads; for `head_dim` 128 with Qwen3 and the width by heads with others.
     ///
     /// # Errors
     /// The field that is missing, or no whole number from 1 to [`LARGEST_SIZE`].
@@ -62,15 +63,34 @@ impl BaseShape {
                 "config.json has no size `{name}`, a whole number from 1 to {LARGEST_SIZE}"
             )),
         };
+        let optional = |name: &str| match config[name] {
+            serde_json::Value::Null => Ok(None),
+            _ => size(name).map(Some),
+        };
         let (hidden_size, num_attention_heads) = (size("hidden_size")?, size("num_attention_heads")?);
+        let qwen3 = match config["architectures"][0].as_str() {
+            Some(architecture) => architecture == "Qwen3ForCausalLM",
+            None => config["model_type"] == "qwen3",
+        };
+        let head_dim = match optional("head_dim")? {
+            Some(head_dim) => head_dim,
+            None if qwen3 => 128,
+            None if hidden_size % num_attention_heads == 0 => hidden_size / num_attention_heads,
+            None => {
+                return Err(format!(
+                    "config.json has no `head_dim`, and its `hidden_size` ({hidden_size}) is not a multiple of \
+                     `num_attention_heads` ({num_attention_heads})"
+                ));
+            }
+        };
         Ok(Self {
             vocab_size: size("vocab_size")?,
             hidden_size,
             intermediate_size: size("intermediate_size")?,
             num_hidden_layers: size("num_hidden_layers")?,
             num_attention_heads,
-            num_key_value_heads: size("num_key_value_heads")?,
-            head_dim: size("head_dim").unwrap_or(hidden_size / num_attention_heads),
+            num_key_value_heads: optional("num_key_value_heads")?.unwrap_or(num_attention_heads),
+            head_dim,
             tie_word_embeddings: config["tie_word_embeddings"].as_bool().unwrap_or(false),
         })
     }
@@ -349,6 +369,35 @@ mod tests {
             let fault = BaseShape::of_config(&config).unwrap_err();
             assert!(fault.contains("`num_hidden_layers`"), "{fault}");
         }
+    }
+
+    #[test]
+    fn sizes_that_are_left_out_are_those_that_the_engine_takes() {
+        let config = |further: serde_json::Value| {
+            let mut config = serde_json::json!({
+                "vocab_size": 1000, "hidden_size": 96, "intermediate_size": 300, "num_hidden_layers": 2,
+                "num_attention_heads": 4
+            });
+            config
+                .as_object_mut()
+                .unwrap()
+                .extend(further.as_object().unwrap().clone());
+            BaseShape::of_config(&config)
+        };
+        let heads = |further| config(further).map(|base| (base.num_key_value_heads, base.head_dim));
+        let qwen2 = serde_json::json!({"architectures": ["Qwen2ForCausalLM"], "num_key_value_heads": null});
+        assert_eq!(heads(qwen2), Ok((4, 24)));
+        let qwen3 = serde_json::json!({"architectures": ["Qwen3ForCausalLM"], "num_key_value_heads": 2});
+        assert_eq!(heads(qwen3), Ok((2, 128)));
+        assert_eq!(heads(serde_json::json!({"model_type": "qwen3"})), Ok((4, 128)));
+        assert_eq!(
+            heads(serde_json::json!({"model_type": "qwen3", "head_dim": 64})),
+            Ok((4, 64))
+        );
+        let fault = config(serde_json::json!({"head_dim": 0})).unwrap_err();
+        assert!(fault.contains("`head_dim`"), "{fault}");
+        let fault = config(serde_json::json!({"num_attention_heads": 7})).unwrap_err();
+        assert!(fault.contains("`hidden_size` (96)"), "{fault}");
     }
 
     #[test]
