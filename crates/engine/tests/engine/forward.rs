@@ -1,7 +1,11 @@
 //! Last logits and log-probabilities against transformers and peft.
 
+use std::path::Path;
+
 use lyceum_engine::score::{ScoreOptions, ScoreRequest, score};
+use lyceum_engine::weights::Checkpoint;
 use lyceum_engine::{Model, Placement, Population, Precision};
+use tch::{Kind, Tensor};
 
 use crate::fixtures::{FULL_SET, Golden, MODELS, OTHERS, STACKED, difference, model, model_folder, population};
 
@@ -147,6 +151,50 @@ fn bf16_is_as_near_to_fp32_as_transformers_own() {
         }
         let ratio = f64::sqrt(ours / theirs);
         assert!(ratio < 2.0, "{name}: {ratio:.2} times transformers' bf16 error");
+    }
+}
+
+/// Weights that are stored in 16 bits are the numbers that they were rounded to.
+#[test]
+fn a_checkpoint_of_16_bit_floats_is_its_fp32_copy() {
+    let name = "qwen2-untied-sharded";
+    let requests: Vec<_> = Golden::of(name)
+        .sequences()
+        .iter()
+        .map(|ids| request(ids, None))
+        .collect();
+    let scores = |folder: &Path| {
+        let model = Model::load(folder, Placement::REFERENCE).unwrap();
+        score(&model, None, &requests, LAST_LOGITS).unwrap()
+    };
+    let exact = scores(&model_folder(name));
+    for kind in [Kind::BFloat16, Kind::Half] {
+        let (short, long) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        for entry in std::fs::read_dir(model_folder(name)).unwrap() {
+            let path = entry.unwrap().path();
+            let to = |folder: &Path| folder.join(path.file_name().unwrap());
+            if path.extension().is_some_and(|extension| extension == "safetensors") {
+                let tensors = Tensor::read_safetensors(&path).unwrap();
+                let rounded: Vec<_> = tensors
+                    .iter()
+                    .map(|(name, values)| (name, values.to_kind(kind)))
+                    .collect();
+                Tensor::write_safetensors(&rounded, to(short.path())).unwrap();
+                let copied: Vec<_> = rounded
+                    .iter()
+                    .map(|(name, values)| (name, values.to_kind(Kind::Float)))
+                    .collect();
+                Tensor::write_safetensors(&copied, to(long.path())).unwrap();
+            } else {
+                std::fs::copy(&path, to(short.path())).unwrap();
+                std::fs::copy(&path, to(long.path())).unwrap();
+            }
+        }
+        let stored = Checkpoint::from_model_folder(short.path()).unwrap();
+        assert_eq!(stored.read("lm_head.weight").unwrap().values.kind(), kind);
+        let rounded = scores(short.path());
+        assert_eq!(rounded, scores(long.path()), "{kind:?}");
+        assert_ne!(rounded, exact, "{kind:?}");
     }
 }
 
