@@ -90,6 +90,66 @@ fn rollout_completes_prompts_and_ids_and_score_agrees_with_it() {
     }
 }
 
+/// The one completion that `rollout` answers to a request.
+fn completion(further: Value) -> Value {
+    let mut request = json!({"id": "a", "ids": [1, 2, 3], "max_tokens": 8, "ignore_eos": true});
+    request
+        .as_object_mut()
+        .unwrap()
+        .extend(further.as_object().unwrap().clone());
+    over_lines("rollout", &model(), &[], &[request]).unwrap()[0]["completions"][0].take()
+}
+
+#[test]
+fn rollout_ends_at_stop_ids_and_strings() {
+    let whole = completion(json!({"temperature": 0}));
+    assert_eq!(whole["finish_reason"], "length");
+    let ids = whole["ids"].as_array().unwrap();
+    assert_eq!(ids.len(), 8);
+
+    let first = ids.iter().position(|id| *id == ids[4]).unwrap();
+    let stopped = completion(json!({"temperature": 0, "stop_ids": [ids[4]]}));
+    assert_eq!(stopped["finish_reason"], "stop");
+    assert_eq!(
+        stopped["ids"].as_array().unwrap(),
+        &ids[..=first],
+        "the stop id is the last"
+    );
+
+    let text = whole["text"].as_str().unwrap();
+    let middle: String = text.chars().skip(text.chars().count() / 2).take(1).collect();
+    let stopped = completion(json!({"temperature": 0, "stop": [middle]}));
+    assert_eq!(stopped["finish_reason"], "stop");
+    assert_eq!(
+        stopped["text"],
+        text.split(&middle).next().unwrap(),
+        "the text ends before the stop string"
+    );
+    let kept = stopped["ids"].as_array().unwrap();
+    assert!(kept.len() < 8 && ids.starts_with(kept), "{kept:?} of {ids:?}");
+}
+
+#[test]
+fn rollout_among_the_one_most_probable_id_is_greedy() {
+    let greedy = completion(json!({"temperature": 0}));
+    let sampled = completion(json!({"temperature": 1, "top_k": 1, "seed": 7}));
+    assert_eq!(sampled["ids"], greedy["ids"]);
+    let free = completion(json!({"temperature": 1, "seed": 7}));
+    assert_ne!(free["ids"], greedy["ids"]);
+    for (completion, certain) in [(greedy, true), (sampled, true), (free, false)] {
+        let of = |field: &str| -> Vec<f64> {
+            let numbers = completion[field].as_array().unwrap();
+            numbers.iter().map(|number| number.as_f64().unwrap()).collect()
+        };
+        let (drawn, own) = (of("sampling_logprobs"), of("logprobs"));
+        assert_eq!((drawn.len(), own.len()), (8, 8));
+        for (drawn, own) in drawn.into_iter().zip(own) {
+            let expected = if certain { 0.0 } else { own };
+            assert!((drawn - expected).abs() < 1e-5, "{drawn}, {own} under the model");
+        }
+    }
+}
+
 /// Samples of two adapters for `update`: completions that begin with an even id are rewarded.
 fn samples(adapters: &[&str]) -> Vec<Value> {
     let requests: Vec<Value> = (0..4)
@@ -192,6 +252,59 @@ fn update_makes_rewarded_completions_more_probable_and_resumes_where_it_stopped(
 }
 
 #[test]
+fn update_by_cross_entropy_makes_its_samples_more_probable() {
+    let (first, second) = (adapter("all-0"), adapter("all-1"));
+    let adapters = ["--adapter", first.as_str(), "--adapter", second.as_str()];
+    let samples: Vec<Value> = (0..4)
+        .map(|index| {
+            json!({"id": index.to_string(), "adapter": index % 2, "prompt_ids": [5 + index, 17], "ids": [40 + index, 60]})
+        })
+        .collect();
+    let folder = tempfile::tempdir().unwrap();
+    update(
+        &samples,
+        folder.path(),
+        &[adapters.as_slice(), &["--loss", "cross-entropy"]].concat(),
+    );
+    let written = ["0", "1"].map(|member| folder.path().join(member).display().to_string());
+    let learned = ["--adapter", written[0].as_str(), "--adapter", written[1].as_str()];
+    let requests: Vec<Value> = samples
+        .iter()
+        .map(|sample| {
+            let ids = [
+                sample["prompt_ids"].as_array().unwrap().clone(),
+                sample["ids"].as_array().unwrap().clone(),
+            ];
+            json!({"id": sample["id"], "ids": ids.concat(), "adapter": sample["adapter"]})
+        })
+        .collect();
+    // Of the two learned ids.
+    let losses = |adapters: &[&str]| {
+        let mut losses = [0.0; 2];
+        for (request, score) in requests
+            .iter()
+            .zip(over_lines("score", &model(), adapters, &requests).unwrap())
+        {
+            let logprobs = score["logprobs"].as_array().unwrap();
+            let learned: f64 = logprobs[1..].iter().map(|logprob| logprob.as_f64().unwrap()).sum();
+            losses[request["adapter"].as_u64().unwrap() as usize] -= learned / 4.0;
+        }
+        losses
+    };
+    let (before, after) = (losses(&adapters), losses(&learned));
+    let text = std::fs::read_to_string(folder.path().join("diagnostics.json")).unwrap();
+    let diagnostics: Value = serde_json::from_str(&text).unwrap();
+    for member in 0..2 {
+        assert!(
+            after[member] < before[member] - 0.01,
+            "{before:?} before, {after:?} after"
+        );
+        let told = diagnostics["adapters"][member]["policy_loss"].as_f64().unwrap();
+        assert!((told - before[member]).abs() < 1e-4, "{told} is not {}", before[member]);
+    }
+}
+
+#[test]
 fn a_merged_model_scores_as_its_adapter_does() {
     let folder = tempfile::tempdir().unwrap();
     let merged = folder.path().join("merged").display().to_string();
@@ -235,6 +348,11 @@ fn bad_requests_name_the_file_the_line_and_the_fault() {
     assert!(
         absent.contains("request `b`") && absent.contains("there are 0"),
         "{absent}"
+    );
+    let unscored = over_lines("score", &model(), &[], &[json!({"id": "b", "ids": [320]})]).unwrap_err();
+    assert!(
+        unscored.contains("request `b`") && unscored.contains("vocabulary of 320"),
+        "{unscored}"
     );
     let nowhere = over_lines("rollout", "no/such/model", &[], &[]).unwrap_err();
     assert!(nowhere.contains("no/such/model"), "{nowhere}");
