@@ -130,6 +130,23 @@ fn rollout_ends_at_stop_ids_and_strings() {
 }
 
 #[test]
+fn rollout_tells_of_halvings_where_there_is_no_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (model, input, output) = (model(), path("in.jsonl"), path("out.jsonl"));
+    let request = json!({"id": "a", "ids": [1, 2, 3], "n": 8, "max_tokens": 8, "ignore_eos": true});
+    std::fs::write(&input, format!("{request}\n")).unwrap();
+    let files = ["--in", &input, "--out", &output];
+    let within = ["--device", "cpu", "--cache-bytes", "24000"];
+    let said = worker(&[&["rollout", "--model", &model], files.as_slice(), &within].concat());
+    let told = String::from_utf8(said.stderr).unwrap();
+    assert!(said.status.success(), "{told}");
+    for slots in [4, 2, 1] {
+        assert!(told.contains(&format!("going on with {slots} slots")), "{told}");
+    }
+}
+
+#[test]
 fn rollout_among_the_one_most_probable_id_is_greedy() {
     let greedy = completion(json!({"temperature": 0}));
     let sampled = completion(json!({"temperature": 1, "top_k": 1, "seed": 7}));

@@ -130,7 +130,10 @@ impl Rollout {
                 bar.set_message(format!("{tokens} tokens"));
             }
             GenerationEvent::Finished(_) => {}
-            GenerationEvent::Halved { slots } => bar.println(format!("out of memory: going on with {slots} slots")),
+            GenerationEvent::Halved { slots } => {
+                // The bar's own lines are lost where stderr is no terminal.
+                bar.suspend(|| eprintln!("out of memory: going on with {slots} slots"));
+            }
         })?;
         bar.finish_and_clear();
         write_lines(&self.output, &generated.results)
