@@ -27,14 +27,11 @@ pub(crate) fn passes(lengths: &[usize], tokens: usize) -> Vec<Range<usize>> {
     passes
 }
 
-/// Refuses ids that the model cannot read: none at all, more than it has positions for, or one that has no embedding.
+/// Refuses ids that the model cannot read: none at all, or one that has no embedding.
 pub(crate) fn check_ids(ids: &[i64], config: &ModelConfig) -> std::result::Result<(), String> {
-    let (vocabulary, longest) = (config.vocab_size, config.max_position_embeddings);
+    let vocabulary = config.vocab_size;
     if ids.is_empty() {
         return Err("there are no ids; it needs at least one".into());
-    }
-    if ids.len() as i64 > longest {
-        return Err(format!("{} ids; the model's longest sequence is {longest}", ids.len()));
     }
     match ids.iter().find(|&&id| id < 0 || id >= vocabulary) {
         Some(id) => Err(format!("id {id} is outside the vocabulary of {vocabulary}")),

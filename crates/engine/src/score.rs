@@ -29,6 +29,10 @@ impl ScoreRequest {
     /// What stands against scoring it.
     fn check(&self, model: &Model, members: usize) -> std::result::Result<(), String> {
         check_ids(&self.ids, &model.config)?;
+        let (count, longest) = (self.ids.len(), model.config.max_position_embeddings);
+        if count as i64 > longest {
+            return Err(format!("{count} ids; the model's longest sequence is {longest}"));
+        }
         match self.adapter {
             Some(adapter) if adapter >= members => Err(format!("adapter {adapter} was asked for; there are {members}")),
             _ => Ok(()),
