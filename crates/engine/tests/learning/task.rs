@@ -1,4 +1,4 @@
-//! Learning by reinforcement, from generated samples to a known optimum.
+//! Learning to a known optimum: by reinforcement from generated samples, and from what is right.
 
 use lyceum_core::work::{OldPolicy, PolicyLoss};
 use lyceum_engine::generate::{GenerationOptions, GenerationRequest, Generator, SamplingParams, StopConditions};
@@ -21,25 +21,47 @@ fn optimum(member: usize) -> i64 {
     5 + 5 * member as i64
 }
 
-fn sample(model: &Model, population: &Population, seed: u64) -> Vec<Vec<TrainingSequence>> {
-    let request = |member: usize, prompt: i64| GenerationRequest {
+/// Strings of two letters, all that there are of the member's own four.
+fn strings(member: usize) -> impl Iterator<Item = Vec<i64>> {
+    let letter = move |at: i64| 8 + 5 * member as i64 + at;
+    (0..16).map(move |at| vec![letter(at / 4), letter(at % 4)])
+}
+
+/// The base, with a vocabulary that is soon explored, and logits that tell its ids apart the better the larger `scale`, and are the
+/// less explored.
+fn base(scale: f64) -> Model {
+    let mut model = model("qwen2-tied", Precision::Fp32);
+    model.config.vocab_size = VOCABULARY;
+    model.embed_tokens = model.embed_tokens.narrow(0, 0, VOCABULARY);
+    model.lm_head = &model.embed_tokens * scale;
+    model
+}
+
+/// Samples of the prompts of each member, as long as these are.
+fn sample<P: Iterator<Item = Vec<i64>>>(
+    model: &Model,
+    population: &Population,
+    seed: u64,
+    prompts: impl Fn(usize) -> P,
+) -> Vec<Vec<TrainingSequence>> {
+    let request = |member: usize, prompt: Vec<i64>| GenerationRequest {
         id: String::new(),
-        prompt: vec![prompt],
         adapter: Some(member),
         n: SAMPLES,
-        max_tokens: 1,
+        max_tokens: prompt.len(),
         sampling: SamplingParams::default(),
-        seed: seed * 1000 + member as u64 * 100 + prompt as u64,
+        seed: seed * 1000 + member as u64 * 100 + prompt[0] as u64,
+        prompt,
         stop: StopConditions {
             ignore_eos: true,
             ..StopConditions::default()
         },
     };
     let requests: Vec<_> = (0..MEMBERS)
-        .flat_map(|member| PROMPTS.map(|prompt| request(member, prompt)))
+        .flat_map(|member| prompts(member).map(move |prompt| request(member, prompt)))
         .collect();
     let options = GenerationOptions {
-        max_slots: MEMBERS * PROMPTS.len() * SAMPLES,
+        max_slots: requests.len() * SAMPLES,
         ..GenerationOptions::default()
     };
     let generator = Generator {
@@ -87,11 +109,8 @@ fn set_advantages(member: usize, samples: &mut [TrainingSequence]) {
 
 #[test]
 fn eight_members_reach_eight_different_optima_in_one_run() {
-    let mut model = model("qwen2-tied", Precision::Fp32);
-    // A vocabulary that is soon explored, and logits that can tell its ids apart.
-    model.config.vocab_size = VOCABULARY;
-    model.embed_tokens = model.embed_tokens.narrow(0, 0, VOCABULARY);
-    model.lm_head = &model.embed_tokens * 2.0;
+    let model = base(2.0);
+    let prompts = |_| PROMPTS.into_iter().map(|id| vec![id]);
     let shape = LoraShape::new(8, 16.0, false, Projection::ALL.to_vec()).unwrap();
     let mut population = Population::initialise(&model.config, shape, MEMBERS, 7, Device::Cpu).unwrap();
     let mut state = fresh(&population);
@@ -108,7 +127,7 @@ fn eight_members_reach_eight_different_optima_in_one_run() {
     };
     options.optimizer.learning_rate = 5e-3;
     for step in 0..STEPS {
-        let mut sequences = sample(&model, &population, step);
+        let mut sequences = sample(&model, &population, step, prompts);
         for (member, of_member) in sequences.iter_mut().enumerate() {
             of_member
                 .chunks_mut(SAMPLES)
@@ -122,9 +141,47 @@ fn eight_members_reach_eight_different_optima_in_one_run() {
         let updated = update.run(&population, &state, &sequences, &mut |_| ()).unwrap();
         (population, state) = (updated.population, updated.state);
     }
-    let sequences = sample(&model, &population, STEPS);
+    let sequences = sample(&model, &population, STEPS, prompts);
     for (member, sequences) in sequences.iter().enumerate() {
         let reached = success(member, sequences);
+        assert!(reached > 0.95, "member {member} reached {reached}");
+    }
+}
+
+#[test]
+fn eight_members_learn_to_copy_strings_of_their_own_letters_in_one_run() {
+    let model = base(4.0);
+    let shape = LoraShape::new(16, 32.0, false, Projection::ALL.to_vec()).unwrap();
+    let mut population = Population::initialise(&model.config, shape, MEMBERS, 7, Device::Cpu).unwrap();
+    let mut state = fresh(&population);
+    let mut options = UpdateOptions {
+        loss: Loss::CrossEntropy,
+        recompute: false,
+        ..UpdateOptions::default()
+    };
+    options.optimizer.learning_rate = 5e-3;
+    let copy = |string: Vec<i64>| TrainingSequence {
+        id: String::new(),
+        completion: string.clone(),
+        prompt: string,
+        logprobs: Vec::new(),
+        advantage: 0.0,
+    };
+    let copies: Vec<Vec<_>> = (0..MEMBERS).map(|member| strings(member).map(copy).collect()).collect();
+    for _ in 0..300 {
+        let update = Update {
+            model: &model,
+            options: &options,
+            reference: KlReference::Base,
+        };
+        let updated = update.run(&population, &state, &copies, &mut |_| ()).unwrap();
+        (population, state) = (updated.population, updated.state);
+    }
+    for (member, sequences) in sample(&model, &population, 1, strings).iter().enumerate() {
+        let right = sequences
+            .iter()
+            .filter(|sequence| sequence.completion == sequence.prompt);
+        let reached = right.count() as f32 / sequences.len() as f32;
         assert!(reached > 0.95, "member {member} reached {reached}");
     }
 }
