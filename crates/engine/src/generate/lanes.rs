@@ -10,7 +10,7 @@ use crate::population::{LayerAdapters, Population};
 
 /// Sequences of a lane from which on its products take longer than reading the weights, which every lane does for itself.
 const SEQUENCES_PER_LANE: usize = 32;
-/// Parameters of a base that stays in a CPU's caches, where a lane is worth it for any two sequences.
+/// Parameters of a base whose weights are so soon read that a lane is worth it for any two sequences.
 const SMALL_BASE: i64 = 1 << 24;
 /// The fullest lane may have so much more to do than the average, in percent: more, and one lane with all threads is sooner.
 const IMBALANCE: usize = 110;

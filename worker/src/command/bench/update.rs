@@ -111,7 +111,11 @@ impl BenchUpdate {
         for _ in 1..self.repeats {
             products = products.min(floor::update_products(&model, &population.shape, size)?);
         }
-        report("libtorch's", products.wall.as_secs_f64(), products.cpu.as_secs_f64());
+        report(
+            "products alone",
+            products.wall.as_secs_f64(),
+            products.cpu.as_secs_f64(),
+        );
         let rate = floor::product_rate(placement.device, placement.precision.kind())?;
         let products = self.operations(&model, &population) / rate;
         println!(
