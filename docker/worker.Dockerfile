@@ -5,7 +5,7 @@ WORKDIR /lyceum
 COPY . .
 ARG BOOTSTRAP=
 # hadolint ignore=SC2086
-RUN apt-get update && script/bootstrap $BOOTSTRAP && rm -rf /root/.cache/lyceum /var/lib/apt/lists/*
+RUN apt-get update && script/bootstrap --for demo $BOOTSTRAP && rm -rf /root/.cache/lyceum /var/lib/apt/lists/*
 RUN PATH="$PATH:/root/.cargo/bin" cargo build --locked --release --package lyceum-worker
 
 FROM debian:bookworm-slim
