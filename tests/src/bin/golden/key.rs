@@ -1,0 +1,38 @@
+//! What tells a row from the others of its table, in the same words in every recording.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// One column of a key. Numbers come in their own order.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Part {
+    /// A step, a chunk, a place.
+    Number(i64),
+    /// A name.
+    Text(String),
+}
+
+/// The columns of a key.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Key(pub(crate) Vec<Part>);
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Text(text) => text.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, part) in self.0.iter().enumerate() {
+            let slash = if index == 0 { "" } else { "/" };
+            write!(f, "{slash}{part}")?;
+        }
+        Ok(())
+    }
+}

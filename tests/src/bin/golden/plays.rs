@@ -1,0 +1,43 @@
+//! The golden runs: small enough for a few minutes on two cores, and together through every phase of both recipes.
+
+/// A run from a preset that ships, and what it changes of it.
+pub(crate) struct Golden {
+    /// The preset, which also names the run.
+    pub(crate) preset: &'static str,
+    /// Values over the preset's own, as `lyceum run create --set` takes them.
+    pub(crate) overrides: &'static [&'static str],
+}
+
+/// A population with two evolutions (after steps 10 and 20) and two cross-evaluations, and a single member whose gradients
+/// are computed in pieces.
+pub(crate) const GOLDEN: [Golden; 2] = [
+    Golden {
+        preset: "demo",
+        overrides: &[
+            "seed=1",
+            "steps=24",
+            "compute.threads=2",
+            "parameters.prompts_per_matchup=6",
+            "parameters.samples_per_problem=3",
+            "parameters.evolution.every=10",
+            "parameters.cross_play_every=10",
+            "parameters.cross_play_samples=2",
+            "parameters.items.propose=6",
+            "parameters.items.solve=8",
+            "parameters.items.update=2",
+        ],
+    },
+    Golden {
+        preset: "azr-seedling",
+        overrides: &[
+            "seed=1",
+            "steps=12",
+            "compute.threads=2",
+            "parameters.batch=6",
+            "parameters.difficulty_samples=2",
+            "parameters.items.propose=8",
+            "parameters.items.solve=8",
+            "parameters.items.gradient_pieces=2",
+        ],
+    },
+];
