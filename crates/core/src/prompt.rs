@@ -1,18 +1,24 @@
 //! Prompts: what a model is shown for a task, and how what it writes is read.
 //!
-//! A set is six templates (propose and solve, by type of problem), a grammar that reads completions, and a style. The sets of
-//! `configs/prompts` are built in; a resolved run config holds its templates whole, with their hashes.
+//! A set is templates by name, a grammar that reads completions, and a style. A recipe declares the templates that it renders
+//! ([`Template`]), so a new recipe changes nothing here. The sets of `configs/prompts`
+//! are built in; a resolved run config holds its templates whole, with their hashes.
 
+mod code;
 mod compact;
 mod config;
+mod faults;
 mod fenced;
 mod grammar;
 mod set;
 mod shipped;
 mod spelling;
+mod template;
 
+pub use code::{CODE_TEMPLATES, Pair, Reference, task_name};
 pub use config::{PromptConfig, Style};
 pub use grammar::{Answer, Grammar, ProposalText};
-pub use set::{Pair, PromptError, PromptSet, Reference, Rendered, TASKS, task_name};
+pub use set::{PromptError, PromptSet, Rendered};
 pub use shipped::shipped_sets;
 pub use spelling::compact_literal;
+pub use template::{Sample, Template, Variable};

@@ -3,10 +3,17 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Grammar, PromptError, PromptSet, shipped::shipped, task_name};
-use crate::{fault::Fault, verify::ProblemType};
+use super::{
+    Grammar, PromptSet, Template,
+    faults::TemplateFault,
+    shipped::{sets_with, shipped, shipped_sets},
+};
+use crate::{
+    config::pointer_token,
+    fault::{Fault, nearest},
+};
 
 /// Which prompts a run uses. Once resolved, it holds every template and its hash, so that a run can be repeated after the
 /// shipped sets changed.
@@ -16,14 +23,15 @@ pub struct PromptConfig {
     /// The shipped set to start from: `azr`, for models that follow instructions or continue a dialogue, or `seedling`, the
     /// compact format of the model that ships with Lyceum.
     pub set: String,
-    /// How prompts reach the model; left out, as the set says.
+    /// How prompts reach the model; by default as the set says.
     pub style: Option<Style>,
-    /// How completions are read; left out, as the set says.
+    /// How completions are read; by default as the set says.
     pub grammar: Option<Grammar>,
-    /// Templates (Jinja) by task, in place of the set's: `propose_code_i`, `propose_code_o`, `propose_code_f`, `solve_code_i`,
-    /// `solve_code_o`, `solve_code_f`, and `frame` or `chat`, which the style `base` or `chat` puts round each of them.
+    /// Templates (Jinja) by name, in place of the set's: `propose_code_o`, say, for the text or the user's message and
+    /// `propose_code_o-system` for a system message; and `frame` or `chat`, which the style `base` or `chat` puts round each
+    /// prompt. An unknown name is refused with the list of valid ones.
     pub templates: BTreeMap<String, String>,
-    /// SHA-256 of each template, in hex; written when the config is resolved, whatever stands here.
+    /// SHA-256 of each template, in hex. Written when the config is resolved; any value given here is replaced.
     pub hashes: BTreeMap<String, String>,
 }
 
@@ -45,7 +53,7 @@ impl Default for PromptConfig {
 pub enum Style {
     /// As text that the model continues, inside the template `frame` where there is one: for base models.
     Base,
-    /// As a user's message, through the model's chat template: for models that follow instructions.
+    /// As messages, through the model's chat template: for models that follow instructions.
     Chat,
 }
 
@@ -60,53 +68,77 @@ impl Style {
 }
 
 impl PromptConfig {
-    /// Writes out what the set says and checks that each of `problems` has prompts that can be rendered.
+    /// Writes the set's choices and templates out, for a recipe that renders the templates of `catalogue`, and checks those that
+    /// this run needs.
     ///
     /// # Errors
-    /// Every fault, at a JSON pointer below `pointer`.
-    pub fn resolve(mut self, pointer: &str, problems: &[ProblemType]) -> Result<Self, Vec<Fault>> {
+    /// Every fault, at a JSON pointer below `pointer`: an unknown set or name, a syntax error, an unknown variable, and a
+    /// template that is needed and missing, fails on sample values or renders to nothing.
+    pub fn resolve_for(
+        mut self,
+        pointer: &str,
+        catalogue: &[Template],
+        is_needed: impl Fn(&Template) -> bool,
+    ) -> Result<Self, Vec<Fault>> {
+        let needed: Vec<&Template> = catalogue.iter().filter(|template| is_needed(template)).collect();
         let Some(set) = shipped(&self.set) else {
-            let known = super::shipped_sets().collect::<Vec<_>>().join(", ");
-            let detail = format!("there is no prompt set `{}`; shipped are {known}", self.set);
+            let valid = match sets_with(&needed) {
+                none if none.is_empty() => shipped_sets().collect(),
+                fitting => fitting,
+            };
+            let detail = format!("there is no prompt set `{}`: valid are {}", self.set, valid.join(", "));
             return Err(vec![Fault::new(format!("{pointer}/set"), detail)]);
         };
-        self.style.get_or_insert(set.style);
-        self.grammar.get_or_insert(set.grammar);
-        let mut faults = Vec::new();
-        for name in self.templates.keys().filter(|name| !is_template(name)) {
-            let detail = format!(
-                "`{name}` is no template: {}, frame and chat are",
-                super::TASKS.map(|(act, problem)| task_name(act, problem)).join(", ")
-            );
-            faults.push(Fault::new(
-                format!("{pointer}/templates/{}", crate::config::pointer_token(name)),
-                detail,
-            ));
+        let style = *self.style.get_or_insert(set.style);
+        let grammar = *self.grammar.get_or_insert(set.grammar);
+        let valid = names(catalogue);
+        let unknown = self.templates.keys().filter(|name| !valid.contains(*name));
+        let mut faults: Vec<TemplateFault> = unknown.map(|name| unknown_name(name, catalogue)).collect();
+        for (name, text) in set.templates.iter().filter(|(name, _)| valid.contains(*name)) {
+            let given = self.templates.entry((*name).to_owned());
+            given.or_insert_with(|| (*text).to_owned());
         }
-        for (name, text) in set.templates {
-            self.templates
-                .entry((*name).to_owned())
-                .or_insert_with(|| (*text).to_owned());
+        let hash = |(name, text): (&String, &String)| (name.clone(), format!("{:x}", Sha256::digest(text)));
+        self.hashes = self.templates.iter().map(hash).collect();
+        let templates = self.templates.iter();
+        let templates = templates.map(|(name, text)| (name.as_str(), text.as_str()));
+        let (compiled, errors) = PromptSet::assemble(grammar, style, templates);
+        faults.extend(match errors.is_empty() {
+            true => compiled.faults(&self.set, &needed),
+            false => errors.into_iter().map(TemplateFault::from).collect(),
+        });
+        let fault = |TemplateFault { name, detail }: TemplateFault| {
+            Fault::new(format!("{pointer}/templates/{}", pointer_token(&name)), detail)
+        };
+        match faults.is_empty() {
+            true => Ok(self),
+            false => Err(faults.into_iter().map(fault).collect()),
         }
-        self.hashes = self
-            .templates
-            .iter()
-            .map(|(name, text)| (name.clone(), format!("{:x}", Sha256::digest(text))))
-            .collect();
-        match PromptSet::compile(&self) {
-            Err(PromptError::Template { name, detail }) => {
-                faults.push(Fault::new(format!("{pointer}/templates/{name}"), detail));
-            }
-            Err(other) => faults.push(Fault::new(pointer, other.to_string())),
-            Ok(set) => faults.extend(set.faults(pointer, problems)),
-        }
-        if faults.is_empty() { Ok(self) } else { Err(faults) }
     }
 }
 
-fn is_template(name: &str) -> bool {
-    [Style::Base, Style::Chat].iter().any(|style| style.frame() == name)
-        || super::TASKS
-            .iter()
-            .any(|&(act, problem)| task_name(act, problem) == name)
+/// Every name that a template may have.
+fn names(catalogue: &[Template]) -> BTreeSet<String> {
+    let frames = [Style::Base, Style::Chat].map(|style| style.frame().to_owned());
+    let of_recipe = catalogue
+        .iter()
+        .flat_map(|template| [template.name.to_owned(), template.system()]);
+    of_recipe.chain(frames).collect()
+}
+
+fn unknown_name(name: &str, catalogue: &[Template]) -> TemplateFault {
+    let of_recipe: Vec<&str> = catalogue.iter().map(|template| template.name).collect();
+    let valid = names(catalogue);
+    let meant = match nearest(name, valid.iter().map(String::as_str)) {
+        Some(meant) => format!("; did you mean `{meant}`?"),
+        None => String::new(),
+    };
+    TemplateFault {
+        name: name.to_owned(),
+        detail: format!(
+            "there is no template `{name}` here: valid are frame, chat, {}, and each of these with `-system` for its system \
+             message{meant}",
+            of_recipe.join(", ")
+        ),
+    }
 }

@@ -1,6 +1,6 @@
 //! The sets of `configs/prompts`, built in.
 
-use super::{Grammar, Style};
+use super::{Grammar, Style, Template};
 
 /// A set as shipped.
 pub(super) struct Shipped {
@@ -8,6 +8,12 @@ pub(super) struct Shipped {
     pub(super) grammar: Grammar,
     pub(super) style: Style,
     pub(super) templates: &'static [(&'static str, &'static str)],
+}
+
+impl Shipped {
+    fn has(&self, template: &Template) -> bool {
+        self.templates.iter().any(|(name, _)| *name == template.name)
+    }
 }
 
 macro_rules! templates {
@@ -38,6 +44,35 @@ pub fn shipped_sets() -> impl Iterator<Item = &'static str> {
     SHIPPED.iter().map(|set| set.name)
 }
 
+/// The names of the shipped sets that have each of `templates`.
+pub(super) fn sets_with(templates: &[&Template]) -> Vec<&'static str> {
+    let fitting = SHIPPED
+        .iter()
+        .filter(|set| templates.iter().all(|template| set.has(template)));
+    fitting.map(|set| set.name).collect()
+}
+
 pub(super) fn shipped(name: &str) -> Option<&'static Shipped> {
     SHIPPED.iter().find(|set| set.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{collections::BTreeSet, fs, path::Path};
+
+    #[test]
+    fn every_template_in_the_folders_is_shipped() {
+        let folders = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs/prompts");
+        for set in &SHIPPED {
+            let listed: BTreeSet<String> = set.templates.iter().map(|(name, _)| format!("{name}.jinja")).collect();
+            let files = fs::read_dir(folders.join(set.name)).unwrap();
+            let files = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+            let there: BTreeSet<String> = files.filter(|name| name.ends_with(".jinja")).collect();
+            assert_eq!(listed, there, "{}", set.name);
+        }
+        let folders = fs::read_dir(folders).unwrap().map(Result::unwrap);
+        let folders = folders.filter(|entry| entry.path().is_dir());
+        assert_eq!(folders.count(), SHIPPED.len());
+    }
 }

@@ -1,0 +1,161 @@
+use super::*;
+use crate::{
+    fault::Fault,
+    prompt::{Template, Variable},
+};
+
+/// What a recipe of mathematics might declare.
+const CATALOGUE: [Template; 2] = [
+    Template {
+        name: "solve",
+        doc: "Puts a question to the solver.",
+        variables: &[Variable::text("question", "1 + 1?"), Variable::text("plan", "Add.")],
+    },
+    Template {
+        name: "critique_plan",
+        doc: "Asks for a score of a plan.",
+        variables: &[
+            Variable::text("question", "1 + 1?"),
+            Variable::any_records("plans", &[("text", "Add.")]),
+        ],
+    },
+];
+
+fn config(style: Style, templates: &[(&str, &str)]) -> PromptConfig {
+    let named = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
+    PromptConfig {
+        set: "seedling".to_owned(),
+        style: Some(style),
+        templates: templates.iter().map(named).collect(),
+        ..PromptConfig::default()
+    }
+}
+
+const WHOLE: [(&str, &str); 2] = [("solve", "{{ question }}"), ("critique_plan", "{{ question }}")];
+
+fn resolved(style: Style, templates: &[(&str, &str)]) -> Result<PromptConfig, Vec<Fault>> {
+    let all = [&WHOLE[..], templates].concat();
+    config(style, &all).resolve_for("/prompts", &CATALOGUE, |_| true)
+}
+
+fn refused(templates: &[(&str, &str)]) -> Vec<Fault> {
+    resolved(Style::Base, templates).unwrap_err()
+}
+
+#[test]
+fn a_system_message_comes_first_in_text_and_by_itself_in_a_conversation() {
+    let templates = [
+        ("solve-system", "Follow the plan: {{ plan }}"),
+        ("frame", "[{{ content }}]"),
+        ("chat", "({{ content }})"),
+    ];
+    let variables = context! { question => "2 + 2?", plan => "Add." };
+    let render = |style: Style, name: &str| {
+        let config = resolved(style, &templates).unwrap();
+        PromptSet::compile(&config)
+            .unwrap()
+            .render(name, variables.clone())
+            .unwrap()
+    };
+    let text = render(Style::Base, "solve");
+    assert_eq!(text.text, "[Follow the plan: Add.\n\n2 + 2?]");
+    assert_eq!(text.prompt, Prompt::Text(text.text.clone()));
+    let conversation = render(Style::Chat, "solve");
+    assert_eq!(conversation.text, "Follow the plan: Add.\n\n(2 + 2?)");
+    let messages = [("system", "Follow the plan: Add."), ("user", "(2 + 2?)")].map(|(role, content)| Message {
+        role: role.to_owned(),
+        content: content.to_owned(),
+    });
+    assert_eq!(conversation.prompt, Prompt::Messages(messages.to_vec()));
+    assert_eq!(
+        render(Style::Base, "critique_plan").text,
+        "[2 + 2?]",
+        "without a system message"
+    );
+}
+
+#[test]
+fn a_resolved_config_holds_the_templates_of_its_recipe_alone_and_resolves_to_itself() {
+    let once = resolved(Style::Base, &[("solve-system", "Solve.")]).unwrap();
+    let names: Vec<&str> = once.templates.keys().map(String::as_str).collect();
+    assert_eq!(names, ["critique_plan", "solve", "solve-system"]);
+    assert_eq!(once.hashes.len(), 3);
+    let twice = once.clone().resolve_for("", &CATALOGUE, |_| true).unwrap();
+    assert_eq!(twice, once);
+}
+
+#[test]
+fn every_fault_names_its_template_what_is_valid_and_a_cure() {
+    let faults = refused(&[
+        ("solve", "{{ qestion }}"),
+        ("solve-system", "{% if plan %}{{ goal }}{% endif %}"),
+        ("critique_plan", "{% for plan in plans %}{{ plan.txt }}{% endfor %}"),
+        ("frame", "User:"),
+        ("critique", "{{ question }}"),
+    ]);
+    let named: Vec<(&str, &str)> = faults
+        .iter()
+        .map(|fault| (fault.pointer.as_str(), fault.detail.as_str()))
+        .collect();
+    for (pointer, words) in [
+        ("critique", "critique_plan"),
+        ("frame", "{{ content }}"),
+        ("solve", "`qestion` is undefined: valid are question, plan"),
+        ("solve-system", "`goal` is undefined"),
+        ("critique_plan", "undefined"),
+    ] {
+        let pointer = format!("/prompts/templates/{pointer}");
+        assert!(
+            named
+                .iter()
+                .any(|(at, detail)| *at == pointer && detail.contains(words)),
+            "{pointer}: {words} in {named:?}"
+        );
+    }
+    assert_eq!(named.len(), 5, "{named:?}");
+}
+
+#[test]
+fn all_syntax_errors_are_reported_at_once() {
+    let faults = refused(&[("solve", "{{ x"), ("chat", "{% if %}")]);
+    let pointers: Vec<&str> = faults.iter().map(|fault| fault.pointer.as_str()).collect();
+    assert_eq!(pointers, ["/prompts/templates/chat", "/prompts/templates/solve"]);
+}
+
+#[test]
+fn a_template_that_is_needed_must_be_there_and_others_need_not() {
+    let config = || config(Style::Base, &[("solve", "{{ question }}")]);
+    let faults = config().resolve_for("", &CATALOGUE, |_| true).unwrap_err();
+    assert_eq!(faults[0].pointer, "/templates/critique_plan");
+    for words in ["`seedling` lacks it", "write it here", "Asks for a score of a plan."] {
+        assert!(faults[0].detail.contains(words), "{}", faults[0].detail);
+    }
+    assert!(
+        config()
+            .resolve_for("", &CATALOGUE, |template| template.name == "solve")
+            .is_ok()
+    );
+}
+
+#[test]
+fn a_template_is_tried_with_lists_that_are_empty() {
+    let faults = refused(&[("critique_plan", "{{ question }}{{ plans[0].text }}")]);
+    assert_eq!(faults.len(), 1);
+    assert!(faults[0].detail.contains("empty"), "{}", faults[0].detail);
+    let guarded = "{{ question }}{% if plans %}{{ plans[0].text }}{% endif %}";
+    assert!(resolved(Style::Base, &[("critique_plan", guarded)]).is_ok());
+}
+
+#[test]
+fn variables_that_a_template_sets_itself_are_its_own() {
+    let own = "{% set n = 2 %}{% for i in range(n) %}{{ loop.index }}{% endfor %}\
+        {% macro twice(text) %}{{ text }}{{ text }}{% endmacro %}{{ twice(question) }}";
+    assert!(resolved(Style::Base, &[("solve", own)]).is_ok());
+}
+
+#[test]
+fn a_template_that_renders_to_nothing_is_refused_whatever_the_frame() {
+    let faults = refused(&[("solve", " \n"), ("frame", "User: {{ content }}")]);
+    assert_eq!(faults.len(), 1);
+    assert!(faults[0].pointer.ends_with("solve") && faults[0].detail.contains("nothing"));
+}
