@@ -1,6 +1,6 @@
 //! The compact grammar: parts between markers. `configs/prompts/seedling/README.md` has the format.
 
-use super::{Answer, ProposalText};
+use super::{Answer, Field, ProposalText, Reading, Take, reading::Part};
 use crate::{verify::ProblemType, work::FinishReason};
 
 const MARKERS: [&str; 11] = [
@@ -40,6 +40,55 @@ pub(super) fn proposal(
             })
         }
     }
+}
+
+/// Reads any fields: the first begins the completion, each other one follows its marker `<name>`, in the order of `fields`.
+/// Of a field that occurs several times, further ones follow the marker again. Nothing else that looks like a marker may occur.
+pub(super) fn read(fields: &[Field], text: &str, finish: FinishReason) -> Reading {
+    if let Err(reason) = complete(finish) {
+        return Reading::broken(fields, text, &reason);
+    }
+    let mut found: Vec<Option<&str>> = vec![None; fields.len()];
+    let (mut at, mut rest) = (0, text);
+    for (next, field) in fields.iter().enumerate().skip(1) {
+        if let Some((before, after)) = rest.split_once(&marker(field)) {
+            found[at] = Some(before);
+            (at, rest) = (next, after);
+        }
+    }
+    if let Some(last) = found.get_mut(at) {
+        *last = Some(rest);
+    }
+    let parts = fields.iter().zip(found).map(|(field, text)| {
+        let marker = marker(field);
+        let texts: Vec<&str> = match field.take {
+            Take::LastOf(_) => text.into_iter().flat_map(|text| text.split(marker.as_str())).collect(),
+            Take::First | Take::Last | Take::Boxed => text.into_iter().collect(),
+        };
+        let stray = texts.iter().find_map(|text| any_marker(text)).map(str::to_owned);
+        match stray {
+            Some(stray) => {
+                Part::counted(field, Vec::new(), 0, &marker).broken(format!("there is a {stray} in the {}", field.name))
+            }
+            None => Part::counted(field, texts, 0, &marker),
+        }
+    });
+    Reading::of(text, parts)
+}
+
+fn marker(field: &Field) -> String {
+    format!("<{}>", field.name)
+}
+
+/// The first word of lower-case letters and `_` between `<` or `</` and `>`.
+fn any_marker(text: &str) -> Option<&str> {
+    text.match_indices('<').find_map(|(start, _)| {
+        let word = &text[start + 1..];
+        let word = word.strip_prefix('/').unwrap_or(word);
+        let after = word.trim_start_matches(|letter: char| letter.is_ascii_lowercase() || letter == '_');
+        let end = text.len() - after.len();
+        (after.starts_with('>') && after.len() < word.len()).then(|| &text[start..=end])
+    })
 }
 
 pub(super) fn answer(text: &str, finish: FinishReason) -> Answer {
@@ -115,5 +164,47 @@ mod tests {
         assert!(proposal(CodeO, "def f(a):\n return a<in>1", Length, 2).is_err());
         assert!(answer("", Stop).is_err() && answer("1<in>2", Stop).is_err() && answer("1", Length).is_err());
         assert_eq!(answer("[1,2]", Stop).unwrap(), "[1,2]");
+    }
+
+    const QUESTION: Field = Field::last("question");
+    const ANSWER: Field = Field::last("answer");
+
+    #[test]
+    fn any_fields_are_read_between_their_markers() {
+        let both = read(&[QUESTION, ANSWER], "what is 2+2<answer>4", Stop);
+        assert_eq!(
+            (both.text("question"), both.text("answer")),
+            (Ok("what is 2+2"), Ok("4"))
+        );
+        assert_eq!(both.score(), 1.0);
+        let several = [QUESTION, Field::times("in", 2), ANSWER];
+        let listed = read(&several, "q<in>1<in>2<in>3<answer>4", Stop);
+        assert_eq!(listed.texts("in").unwrap(), ["2", "3"]);
+        assert_eq!(listed.text("answer"), Ok("4"));
+        let optional = read(&[QUESTION, Field::last("plan").optional(), ANSWER], "q<answer>4", Stop);
+        assert_eq!((optional.text("answer"), optional.score()), (Ok("4"), 1.0));
+    }
+
+    #[test]
+    fn fields_that_are_missing_or_hold_a_marker_are_refused_with_a_reason() {
+        let missing = read(&[QUESTION, ANSWER], "what is 2+2", Stop);
+        assert_eq!(missing.text("answer"), Err("there is no <answer>".to_owned()));
+        let stray = read(&[ANSWER], "4<question>5", Stop);
+        assert_eq!(
+            stray.text("answer"),
+            Err("there is a <question> in the answer".to_owned())
+        );
+        assert_eq!(stray.score(), 0.0);
+        let compared = read(&[ANSWER], "1<2 and a <b> c > d", Stop);
+        assert!(compared.text("answer").is_err(), "<b> looks like a marker");
+        assert_eq!(read(&[ANSWER], "1<2 and 3>2", Stop).text("answer"), Ok("1<2 and 3>2"));
+        assert_eq!(
+            read(&[ANSWER], "4", Length).text("answer"),
+            Err("it was cut at the token limit".to_owned())
+        );
+        assert_eq!(
+            read(&[ANSWER], " ", Stop).text("answer"),
+            Err("the answer is empty".to_owned())
+        );
     }
 }

@@ -1,8 +1,8 @@
 //! The fenced grammar of Absolute Zero: `<think>` reasoning `</think>`, `<answer>` fenced blocks `</answer>`.
 
-use super::{Answer, ProposalText};
+use super::{Answer, Field, ProposalText, Reading, Take, reading::Part};
 use crate::{
-    answer::{Block, fenced_blocks, last_block, tagged},
+    answer::{Block, fenced_blocks, last_block, last_boxed, tagged},
     verify::ProblemType,
 };
 
@@ -53,6 +53,29 @@ pub(super) fn answer(problem: ProblemType, text: &str, opening: &str) -> Answer 
         None if part.trim().is_empty() => Err("the answer is empty".to_owned()),
         None => Ok(part.trim().to_owned()),
     }
+}
+
+/// Reads any fields: a block with the field's name each, in any order. Where one field alone is asked for and the answer has no
+/// block, it is the answer.
+pub(super) fn read(fields: &[Field], text: &str, opening: &str) -> Reading {
+    let answer = match answer_part(text, opening) {
+        Ok(answer) => answer,
+        Err(reason) => return Reading::broken(fields, text, &reason),
+    };
+    let blocks = fenced_blocks(answer);
+    let is_bare = blocks.is_empty() && fields.len() == 1 && !answer.trim().is_empty();
+    let parts = fields.iter().map(|field| match field.take {
+        Take::Boxed => Part::boxed(field, last_boxed(answer)),
+        Take::First | Take::Last | Take::LastOf(_) => {
+            let own = blocks.iter().filter(|block| block.is(field.name));
+            let found = match is_bare {
+                true => vec![answer],
+                false => own.map(|block| block.body).collect(),
+            };
+            Part::counted(field, found, 0, &format!("```{} block", field.name))
+        }
+    });
+    Reading::of(text, parts)
 }
 
 fn first(blocks: &[Block<'_>], tag: &str) -> Option<String> {
@@ -138,5 +161,22 @@ mod tests {
             assert!(answer(CodeO, bad, OPEN).is_err(), "{bad}");
         }
         assert!(answer(CodeF, "t</think><answer>x</answer>", OPEN).is_err());
+    }
+
+    #[test]
+    fn any_fields_are_read_from_blocks_with_their_names() {
+        let fields = [Field::last("lemma"), Field::times("input", 2), Field::boxed("answer")];
+        let text = "t</think><answer>```input\n1\n```\n```lemma\nx\n```\n```input\n2\n``` \\boxed{3}</answer>";
+        let whole = read(&fields, text, OPEN);
+        assert_eq!(whole.text("lemma"), Ok("x"));
+        assert_eq!(whole.texts("input").unwrap(), ["1", "2"]);
+        assert_eq!((whole.text("answer"), whole.score()), (Ok("3"), 1.0));
+        let bare = read(&[Field::last("answer")], "t</think><answer> 4 </answer>", OPEN);
+        assert_eq!((bare.text("answer"), bare.score()), (Ok("4"), 1.0));
+        let missing = read(&fields, "t</think><answer>4</answer>", OPEN);
+        assert_eq!(missing.text("lemma"), Err("there is no ```lemma block".to_owned()));
+        let loose = read(&fields, "4", OPEN);
+        assert_eq!(loose.text("lemma"), Err("there is no </think>".to_owned()));
+        assert_eq!(loose.score(), 0.0);
     }
 }

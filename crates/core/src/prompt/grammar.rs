@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{compact, fenced};
+use super::{Field, Reading, compact, fenced, tagged};
 use crate::{
     verify::{ProblemType, Status},
     work::FinishReason,
@@ -17,6 +17,8 @@ pub enum Grammar {
     Compact,
     /// Reasoning between `<think>` tags, then fenced blocks between `<answer>` tags (Absolute Zero).
     Fenced,
+    /// Parts between tags such as `<question>` and `</question>`, anywhere in the text (R-Zero, SAGE).
+    Tagged,
 }
 
 /// What a proposer wrote, taken apart.
@@ -42,6 +44,25 @@ pub enum ProposalText {
 pub type Answer = Result<String, String>;
 
 impl Grammar {
+    /// The fields of a completion of a prompt that ends with `opening`.
+    pub fn read(self, fields: &[Field], text: &str, finish: FinishReason, opening: &str) -> Reading {
+        match self {
+            Self::Compact => compact::read(fields, text, finish),
+            Self::Fenced => fenced::read(fields, text, opening),
+            Self::Tagged => tagged::read(fields, text, finish, opening),
+        }
+    }
+
+    /// Stops for a completion that should have none of the fields `names`: a model that begins one has gone on to another problem.
+    ///
+    /// A closing tag is never a stop: completions are cut before their stop, so the field would lose its end.
+    pub fn stops(self, names: &[&str]) -> Vec<String> {
+        match self {
+            Self::Compact | Self::Tagged => names.iter().map(|name| format!("<{name}>")).collect(),
+            Self::Fenced => Vec::new(),
+        }
+    }
+
     /// The proposal in a completion of a prompt that ends with `opening`.
     ///
     /// # Errors
@@ -57,6 +78,7 @@ impl Grammar {
         match self {
             Self::Compact => compact::proposal(problem, text, finish, num_inputs),
             Self::Fenced => fenced::proposal(problem, text, opening, num_inputs),
+            Self::Tagged => tagged::proposal(problem, text, finish, opening, num_inputs),
         }
     }
 
@@ -65,6 +87,7 @@ impl Grammar {
         match self {
             Self::Compact => compact::answer(text, finish),
             Self::Fenced => fenced::answer(problem, text, opening),
+            Self::Tagged => tagged::answer(problem, text, finish, opening),
         }
     }
 
@@ -74,11 +97,11 @@ impl Grammar {
         self == Self::Compact && status == Status::Malformed
     }
 
-    /// Texts that end a solver's completion.
+    /// Stops for solvers of Python problems.
     pub fn solver_stops(self) -> Vec<String> {
         match self {
-            Self::Compact => ["<in>", "<out>", "<ref>"].map(str::to_owned).to_vec(),
-            Self::Fenced => Vec::new(),
+            Self::Compact => self.stops(&["in", "out", "ref"]),
+            Self::Fenced | Self::Tagged => Vec::new(),
         }
     }
 
@@ -108,11 +131,59 @@ mod tests {
         proptest::collection::vec(part, 0..14).prop_map(|parts| parts.concat())
     }
 
+    #[test]
+    fn python_problems_are_read_between_tags() {
+        use ProblemType::{CodeF, CodeI, CodeO};
+        let read = |problem, text| Grammar::Tagged.proposal(problem, text, FinishReason::Stop, "", 2);
+        let io = "hm <program>\n```python\ndef f(a):\n    return a\n```\n</program> <input>1, 'x'</input>";
+        let expected = ProposalText::Io {
+            program: "def f(a):\n    return a".to_owned(),
+            input: "1, 'x'".to_owned(),
+        };
+        assert_eq!(read(CodeO, io).unwrap(), expected);
+        assert!(read(CodeI, "<program>def f():\n return 1</program><input></input>").is_ok());
+        assert_eq!(read(CodeI, "<program>x</program>").unwrap_err(), "there is no <input>");
+        let function = "<input>1</input><input>2</input><message>It adds.</message><input>3</input>";
+        let expected = ProposalText::Function {
+            inputs: vec!["2".to_owned(), "3".to_owned()],
+            message: "It adds.".to_owned(),
+        };
+        assert_eq!(read(CodeF, function).unwrap(), expected);
+        let answer = |problem, text| Grammar::Tagged.answer(problem, text, FinishReason::Stop, "");
+        assert_eq!(answer(CodeO, "it is <answer>[1, 2]</answer>").unwrap(), "[1, 2]");
+        let program = "<answer>```python\ndef f(a):\n    return a\n```</answer>";
+        assert_eq!(answer(CodeF, program).unwrap(), "def f(a):\n    return a");
+        assert!(answer(CodeO, "[1, 2]").is_err());
+    }
+
+    #[test]
+    fn stops_never_take_the_end_of_a_field() {
+        assert_eq!(Grammar::Compact.solver_stops(), ["<in>", "<out>", "<ref>"]);
+        assert_eq!(Grammar::Tagged.stops(&["question"]), ["<question>"]);
+        assert!(Grammar::Fenced.stops(&["question"]).is_empty());
+    }
+
     proptest! {
+        #[test]
+        fn any_fields_of_any_text_are_read_or_missed_with_a_reason(text in parts(), stopped: bool) {
+            let finish = if stopped { FinishReason::Stop } else { FinishReason::Length };
+            let fields = [Field::last("answer"), Field::times("in", 2), Field::first("msg").optional(), Field::boxed("box")];
+            for grammar in [Grammar::Compact, Grammar::Fenced, Grammar::Tagged] {
+                let reading = grammar.read(&fields, &text, finish, "");
+                prop_assert!((0.0..=1.0).contains(&reading.score()));
+                for field in fields {
+                    match reading.texts(field.name) {
+                        Ok(found) => prop_assert_eq!(found.len(), field.count()),
+                        Err(reason) => prop_assert!(!reason.is_empty()),
+                    }
+                }
+            }
+        }
+
         #[test]
         fn any_text_is_read_or_refused_with_a_reason(text in parts(), stopped: bool, num_inputs in 1_usize..4) {
             let finish = if stopped { FinishReason::Stop } else { FinishReason::Length };
-            for grammar in [Grammar::Compact, Grammar::Fenced] {
+            for grammar in [Grammar::Compact, Grammar::Fenced, Grammar::Tagged] {
                 for problem in [ProblemType::CodeI, ProblemType::CodeO, ProblemType::CodeF] {
                     for opening in ["", "Assistant: <think>\n"] {
                         match grammar.proposal(problem, &text, finish, opening, num_inputs) {

@@ -1,0 +1,143 @@
+//! The tagged grammar: fields between `<name>` and `</name>`, in any order, amid any other text.
+//!
+//! Models may write anything, so the rules are few and cover any text:
+//! - A tag is literal. `<question id="1">`, `<Question>` and `<question/>` are text.
+//! - A closing tag closes the nearest tag of its name that is still open. A tag that is never closed opens nothing, so
+//!   "I shall use <question>" does not swallow the question that follows.
+//! - Fields are taken from left to right and do not overlap. Tags inside a field are part of its text: an answer inside a
+//!   question is not an answer. White space at a field's ends is dropped.
+//! - A box is the last one outside the fields.
+//!
+//! The format of a field is judged by counting tags, as Multi-Agent Evolve and SAGE (§4.1) do: exact if there are as many as
+//! were asked for, redundant if there are more and every tag has its partner, else broken.
+
+mod code;
+
+pub(super) use code::{answer, proposal};
+
+use super::{Field, Reading, Take, reading::Part};
+use crate::{answer::last_boxed, work::FinishReason};
+
+/// A tag in a text.
+struct Tag {
+    /// The place of its field.
+    field: usize,
+    is_open: bool,
+    start: usize,
+    end: usize,
+}
+
+/// What the text has of one field.
+#[derive(Clone, Default)]
+struct Met<'t> {
+    texts: Vec<&'t str>,
+    /// Complete occurrences inside one of the same field.
+    nested: usize,
+    unclosed: usize,
+    unopened: usize,
+}
+
+/// Reads a completion of a prompt that ends with `opening`; if that ends with a tag, the completion begins inside the field.
+pub(super) fn read(fields: &[Field], text: &str, finish: FinishReason, opening: &str) -> Reading {
+    let tags = tags(fields, text, opening);
+    let partners = partners(fields.len(), &tags);
+    let mut met = vec![Met::default(); fields.len()];
+    let mut outside = Vec::new();
+    let (mut at, mut free) = (0, 0);
+    while let Some(tag) = tags.get(at) {
+        let of_field = &mut met[tag.field];
+        match partners[at] {
+            Some(close) if tag.is_open => {
+                outside.push(&text[free..tag.start]);
+                of_field.texts.push(&text[tag.end..tags[close].start]);
+                let inside = &tags[at + 1..close];
+                let nested = inside.iter().filter(|inner| inner.is_open && inner.field == tag.field);
+                of_field.nested += nested.count();
+                free = tags[close].end;
+                at = close + 1;
+            }
+            _ => {
+                match tag.is_open {
+                    true => of_field.unclosed += 1,
+                    false => of_field.unopened += 1,
+                }
+                at += 1;
+            }
+        }
+    }
+    outside.push(&text[free..]);
+    let last_box = || outside.iter().rev().find_map(|text| last_boxed(text));
+    let parts = fields.iter().zip(met).map(|(field, met)| match field.take {
+        Take::Boxed => Part::boxed(field, last_box()),
+        Take::First | Take::Last | Take::LastOf(_) => part(field, met, finish),
+    });
+    Reading::of(text, parts)
+}
+
+/// All tags of the fields, in order.
+fn tags(fields: &[Field], text: &str, opening: &str) -> Vec<Tag> {
+    let has_tags = |(_, field): &(usize, &Field)| field.take != Take::Boxed;
+    let named = fields.iter().enumerate().filter(has_tags);
+    let spelled = named.flat_map(|(field, Field { name, .. })| {
+        [(field, true, format!("<{name}>")), (field, false, format!("</{name}>"))]
+    });
+    let spelled: Vec<(usize, bool, String)> = spelled.collect();
+    let opening = opening.trim_end();
+    let opened = spelled
+        .iter()
+        .filter(|(_, is_open, tag)| *is_open && opening.ends_with(tag));
+    let mut tags: Vec<Tag> = opened
+        .map(|(field, ..)| Tag {
+            field: *field,
+            is_open: true,
+            start: 0,
+            end: 0,
+        })
+        .collect();
+    for (start, _) in text.match_indices('<') {
+        let found = spelled.iter().find(|(_, _, tag)| text[start..].starts_with(tag));
+        tags.extend(found.map(|(field, is_open, tag)| Tag {
+            field: *field,
+            is_open: *is_open,
+            start,
+            end: start + tag.len(),
+        }));
+    }
+    tags
+}
+
+/// The place of the closing tag of each opening one that has one.
+fn partners(fields: usize, tags: &[Tag]) -> Vec<Option<usize>> {
+    let mut partners = vec![None; tags.len()];
+    let mut open: Vec<Vec<usize>> = vec![Vec::new(); fields];
+    for (at, tag) in tags.iter().enumerate() {
+        match tag.is_open {
+            true => open[tag.field].push(at),
+            false => {
+                if let Some(opened) = open[tag.field].pop() {
+                    partners[opened] = Some(at);
+                }
+            }
+        }
+    }
+    partners
+}
+
+fn part(field: &Field, met: Met<'_>, finish: FinishReason) -> Part {
+    let name = field.name;
+    let part = Part::counted(field, met.texts, met.nested, &format!("<{name}>"));
+    if met.unclosed > 0 {
+        let cut = match finish {
+            FinishReason::Stop => "",
+            FinishReason::Length => ": the completion was cut at the token limit",
+        };
+        part.broken(format!("a <{name}> is not closed{cut}"))
+    } else if met.unopened > 0 {
+        part.broken(format!("a </{name}> closes nothing"))
+    } else {
+        part
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,55 @@
+//! Proposals and answers about Python programs, with the tags `<program>`, `<input>`, `<message>` and `<answer>`.
+
+use super::read;
+use crate::{
+    answer::last_block,
+    prompt::{Answer, Field, ProposalText},
+    verify::ProblemType,
+    work::FinishReason,
+};
+
+const MESSAGE: Field = Field::last("message");
+const PROGRAM: Field = Field::last("program");
+const ANSWER: Field = Field::last("answer");
+
+pub(in crate::prompt) fn proposal(
+    problem: ProblemType,
+    text: &str,
+    finish: FinishReason,
+    opening: &str,
+    num_inputs: usize,
+) -> Result<ProposalText, String> {
+    match problem {
+        ProblemType::CodeI | ProblemType::CodeO => {
+            let reading = read(&[PROGRAM, Field::times("input", 1)], text, finish, opening);
+            Ok(ProposalText::Io {
+                program: unfenced(reading.text("program")?, "python"),
+                // A function without parameters has an empty list of arguments.
+                input: unfenced(&reading.texts("input")?.concat(), "input"),
+            })
+        }
+        ProblemType::CodeF => {
+            let reading = read(&[Field::times("input", num_inputs), MESSAGE], text, finish, opening);
+            let inputs = reading.texts("input")?.iter();
+            Ok(ProposalText::Function {
+                inputs: inputs.map(|input| unfenced(input, "input")).collect(),
+                message: unfenced(reading.text("message")?, "message"),
+            })
+        }
+    }
+}
+
+pub(in crate::prompt) fn answer(problem: ProblemType, text: &str, finish: FinishReason, opening: &str) -> Answer {
+    let reading = read(&[ANSWER], text, finish, opening);
+    let block = match problem {
+        ProblemType::CodeI => "input",
+        ProblemType::CodeO => "output",
+        ProblemType::CodeF => "python",
+    };
+    Ok(unfenced(reading.text("answer")?, block))
+}
+
+/// What is in the block that models like to put code in, or the text itself.
+fn unfenced(text: &str, block: &str) -> String {
+    last_block(text, block).unwrap_or(text).to_owned()
+}
