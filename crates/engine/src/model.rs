@@ -1,6 +1,8 @@
 //! The frozen base: weights of a Qwen2 or Qwen3 model and the forward pass that all members share.
 
 mod attention;
+mod decoder_layer;
+mod inference;
 mod layer;
 mod logits;
 mod mlp;
@@ -8,11 +10,11 @@ mod norm;
 mod random;
 mod rope;
 
+pub(crate) use attention::rotated_heads;
 pub use attention::{Attend, CausalAttention};
-pub(crate) use layer::rotated_heads;
-pub use layer::{Adapted, LayerWeights, OutputRows, decoder_layer};
-pub(crate) use mlp::gated;
-pub(crate) use norm::rms_norm;
+pub(crate) use decoder_layer::{Activations, LayerPass, decoder_layer};
+pub use inference::OutputRows;
+pub use layer::LayerWeights;
 pub use rope::RopeTables;
 
 use std::path::Path;
@@ -25,6 +27,7 @@ use crate::error::Result;
 use crate::population::{LayerAdapters, Population, RowGroups};
 use crate::product::{arranged, linear};
 use crate::weights::Checkpoint;
+use inference::Inference;
 
 /// A base model on its device. Never changes, so it may be shared by reference between generation and learning.
 #[derive(Debug)]
@@ -160,16 +163,27 @@ impl Model {
         attention: &dyn Attend,
         output: Option<OutputRows<'_>>,
     ) -> Result<Tensor> {
-        let mut hidden = self.embed(ids)?;
+        let (sequences, length) = ids.size2()?;
+        let width = self.config.hidden_size;
+        let mut hidden = self.embed(ids)?.f_view([sequences * length, width])?;
         for (index, weights) in self.layers.iter().enumerate() {
-            let adapted = adapters.map(|(layers, groups)| Adapted {
-                adapters: &layers[index],
-                groups,
-            });
-            let output = output.filter(|_| index + 1 == self.layers.len());
-            hidden = decoder_layer(&self.config, weights, adapted, index, &hidden, rope, attention, output)?;
+            let pass = Inference {
+                config: &self.config,
+                weights,
+                index,
+                sequences,
+                length,
+                rope,
+                attention,
+                adapters: adapters.map(|(layers, groups)| (&layers[index], groups)),
+                output: output.filter(|_| index + 1 == self.layers.len()),
+            };
+            hidden = decoder_layer(weights, self.config.rms_norm_eps, &hidden, &pass)?.0;
         }
-        Ok(hidden)
+        Ok(match output {
+            Some(_) => hidden,
+            None => hidden.f_view([sequences, length, width])?,
+        })
     }
 
     /// Hidden states after the final norm of right-padded sequences that start at position 0. What stands in the

@@ -2,6 +2,7 @@
 
 mod factors;
 mod groups;
+mod joint;
 mod low_rank;
 mod projection;
 mod selection;
@@ -9,6 +10,7 @@ mod shape;
 
 pub use factors::{Factors, LayerFactors};
 pub use groups::RowGroups;
+pub use joint::JointProjection;
 pub use low_rank::{LayerAdapters, LowRank};
 pub use projection::Projection;
 pub(crate) use selection::Selection;

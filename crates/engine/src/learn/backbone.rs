@@ -9,8 +9,8 @@ use super::mlp::gated_backward;
 use super::norm::rms_norm_backward;
 use super::rows::MemberRows;
 use crate::error::Result;
-use crate::model::{Model, RopeTables, gated, rms_norm};
-use crate::population::LayerFactors;
+use crate::model::{Activations, LayerPass, Model, RopeTables, decoder_layer};
+use crate::population::{JointProjection, LayerFactors};
 
 /// The layers with their members' adapters, on one micro-batch.
 pub(super) struct Backbone<'a> {
@@ -30,19 +30,13 @@ pub(super) enum Kept<'a> {
     Tape(Box<Tape<'a>>),
 }
 
-/// The activations of a layer. `inner` are the products with the adapters' A.
+/// The products with the adapters' A, where they were computed.
+type Inner = Option<Tensor>;
+
+/// A layer's input, and what its forward pass computed.
 pub(super) struct Tape<'a> {
     input: Tensor,
-    normed: Tensor,
-    qkv_inner: Option<Tensor>,
-    attention: AttentionTape<'a>,
-    o_inner: Option<Tensor>,
-    between: Tensor,
-    between_normed: Tensor,
-    gate_up: Tensor,
-    gate_up_inner: Option<Tensor>,
-    gated: Tensor,
-    down_inner: Option<Tensor>,
+    activations: Activations<Inner, AttentionTape<'a>>,
 }
 
 impl<'a> Backbone<'a> {
@@ -72,14 +66,16 @@ impl<'a> Backbone<'a> {
         let mut hidden = self.model.embed(ids)?;
         let mut kept = Vec::with_capacity(self.layers.len());
         for layer in self.layers {
-            if recompute {
+            let output = if recompute {
                 let output = self.apply(layer, &hidden)?;
-                kept.push(Kept::Input(std::mem::replace(&mut hidden, output)));
+                kept.push(Kept::Input(hidden));
+                output
             } else {
                 let (output, tape) = self.record(layer, hidden)?;
                 kept.push(Kept::Tape(Box::new(tape)));
-                hidden = output;
-            }
+                output
+            };
+            hidden = output;
         }
         Ok((hidden, kept))
     }
@@ -116,50 +112,26 @@ impl<'a> Backbone<'a> {
         }
     }
 
-    fn output_rows(&self, layer: &AdaptedLayer<'_>) -> &MemberRows {
-        if layer.last { &self.output.members } else { self.rows }
+    /// The rows that a projection of a layer is applied to, by member.
+    fn rows(&self, layer: &AdaptedLayer<'_>, projection: JointProjection) -> &MemberRows {
+        match projection {
+            JointProjection::Qkv => self.rows,
+            _ if layer.last => &self.output.members,
+            _ => self.rows,
+        }
     }
 
+    /// A layer's output alone.
     fn apply(&self, layer: &AdaptedLayer<'_>, input: &Tensor) -> Result<Tensor> {
-        let (config, weights) = (&self.model.config, layer.weights);
-        let normed = rms_norm(input, &weights.input_layernorm, config.rms_norm_eps)?;
-        let (qkv, _) = layer.qkv.forward(&normed, self.rows)?;
-        let attended = self.wanted(layer, &self.attention().attend(weights, &qkv)?)?;
-        let (input, rows) = (self.wanted(layer, input)?, self.output_rows(layer));
-        let between = layer.o.forward(&attended, rows)?.0.f_add_(&input)?;
-        let normed = rms_norm(&between, &weights.post_attention_layernorm, config.rms_norm_eps)?;
-        let (gate_up, _) = layer.gate_up.forward(&normed, rows)?;
-        Ok(layer.down.forward(&gated(&gate_up)?, rows)?.0.f_add_(&between)?)
+        let pass = Forward { backbone: self, layer };
+        Ok(decoder_layer(layer.weights, self.model.config.rms_norm_eps, input, &pass)?.0)
     }
 
-    fn record(&self, layer: &AdaptedLayer<'_>, input: Tensor) -> Result<(Tensor, Tape<'_>)> {
-        let (config, weights) = (&self.model.config, layer.weights);
-        let normed = rms_norm(&input, &weights.input_layernorm, config.rms_norm_eps)?;
-        let (qkv, qkv_inner) = layer.qkv.forward(&normed, self.rows)?;
-        let attention = self.attention().record(weights, qkv)?;
-        let rows = self.output_rows(layer);
-        let attended = self.wanted(layer, &attention.attended()?)?;
-        let (mut between, o_inner) = layer.o.forward(&attended, rows)?;
-        let between = between.f_add_(&self.wanted(layer, &input)?)?;
-        let between_normed = rms_norm(&between, &weights.post_attention_layernorm, config.rms_norm_eps)?;
-        let (gate_up, gate_up_inner) = layer.gate_up.forward(&between_normed, rows)?;
-        let gated = gated(&gate_up)?;
-        let (mut output, down_inner) = layer.down.forward(&gated, rows)?;
-        let output = output.f_add_(&between)?;
-        let tape = Tape {
-            input,
-            normed,
-            qkv_inner,
-            attention,
-            o_inner,
-            between,
-            between_normed,
-            gate_up,
-            gate_up_inner,
-            gated,
-            down_inner,
-        };
-        Ok((output, tape))
+    /// A layer's output, and what its gradient needs.
+    fn record<'b>(&'b self, layer: &'b AdaptedLayer<'b>, input: Tensor) -> Result<(Tensor, Tape<'b>)> {
+        let pass = Recorded(Forward { backbone: self, layer });
+        let (output, activations) = decoder_layer(layer.weights, self.model.config.rms_norm_eps, &input, &pass)?;
+        Ok((output, Tape { input, activations }))
     }
 
     /// The gradient of the layer's input; `None` for the first layer.
@@ -171,46 +143,105 @@ impl<'a> Backbone<'a> {
         sums: &LayerFactors,
     ) -> Result<Option<Tensor>> {
         let (weights, eps) = (layer.weights, self.model.config.rms_norm_eps);
-        let rows = self.output_rows(layer);
-        let by_gated = layer
-            .down
-            .backward(&gradient, &tape.gated, tape.down_inner, rows, sums)?;
-        drop(tape.gated);
-        let by_gate_up = gated_backward(&by_gated, tape.gate_up)?;
+        let Tape { input, activations } = tape;
+        // Each activation goes as soon as nothing needs it any more.
+        let Activations {
+            attention_input,
+            qkv,
+            attention,
+            o,
+            between,
+            mlp_input,
+            gate_up_output,
+            gate_up,
+            gated,
+            down,
+        } = activations;
+        let backward = |projection, gradient: &Tensor, x: &Tensor, inner| {
+            let rows = self.rows(layer, projection);
+            layer.linear(projection).backward(gradient, x, inner, rows, sums)
+        };
+        let by_gated = backward(JointProjection::Down, &gradient, &gated, down)?;
+        drop(gated);
+        let by_gate_up = gated_backward(&by_gated, gate_up_output)?;
         drop(by_gated);
-        let by_normed = layer
-            .gate_up
-            .backward(&by_gate_up, &tape.between_normed, tape.gate_up_inner, rows, sums)?;
-        drop((by_gate_up, tape.between_normed));
-        let mut by_between = rms_norm_backward(&by_normed, &tape.between, &weights.post_attention_layernorm, eps)?;
+        let by_normed = backward(JointProjection::GateUp, &by_gate_up, &mlp_input, gate_up)?;
+        drop((by_gate_up, mlp_input));
+        let mut by_between = rms_norm_backward(&by_normed, &between, &weights.post_attention_layernorm, eps)?;
         let gradient = by_between.f_add_(&gradient)?;
 
-        let attended = self.wanted(layer, &tape.attention.attended()?)?;
-        let mut by_attended = layer.o.backward(&gradient, &attended, tape.o_inner, rows, sums)?;
+        let attended = self.wanted(layer, &attention.attended()?)?;
+        let mut by_attended = backward(JointProjection::O, &gradient, &attended, o)?;
         drop(attended);
         if layer.last {
             let zeros = Tensor::f_zeros(
-                [tape.input.size()[0], by_attended.size()[1]],
+                [input.size()[0], by_attended.size()[1]],
                 (by_attended.kind(), by_attended.device()),
             );
             by_attended = zeros?.f_index_copy_(0, &self.output.rows, &by_attended)?;
         }
-        let by_qkv = tape.attention.backward(&by_attended)?;
+        let by_qkv = attention.backward(&by_attended)?;
         drop(by_attended);
         if layer.first {
             layer
-                .qkv
-                .factors_backward(&by_qkv, &tape.normed, tape.qkv_inner, self.rows, sums)?;
+                .linear(JointProjection::Qkv)
+                .factors_backward(&by_qkv, &attention_input, qkv, self.rows, sums)?;
             return Ok(None);
         }
-        let by_normed = layer
-            .qkv
-            .backward(&by_qkv, &tape.normed, tape.qkv_inner, self.rows, sums)?;
-        let mut by_input = rms_norm_backward(&by_normed, &tape.input, &weights.input_layernorm, eps)?;
+        let by_normed = backward(JointProjection::Qkv, &by_qkv, &attention_input, qkv)?;
+        let mut by_input = rms_norm_backward(&by_normed, &input, &weights.input_layernorm, eps)?;
         Ok(Some(if layer.last {
             by_input.f_index_add_(0, &self.output.rows, &gradient)?
         } else {
             by_input.f_add_(&gradient)?
         }))
+    }
+}
+
+/// A layer's forward pass of which nothing is kept.
+struct Forward<'p> {
+    backbone: &'p Backbone<'p>,
+    layer: &'p AdaptedLayer<'p>,
+}
+
+impl LayerPass for Forward<'_> {
+    type Projected = ();
+    type Attended = ();
+
+    fn project(&self, projection: JointProjection, x: &Tensor) -> Result<(Tensor, ())> {
+        let rows = self.backbone.rows(self.layer, projection);
+        let (output, _) = self.layer.linear(projection).forward(x, rows)?;
+        Ok((output, ()))
+    }
+
+    fn attend(&self, qkv: Tensor) -> Result<(Tensor, ())> {
+        Ok((self.backbone.attention().attend(self.layer.weights, &qkv)?, ()))
+    }
+
+    fn wanted(&self, x: &Tensor) -> Result<Tensor> {
+        self.backbone.wanted(self.layer, x)
+    }
+}
+
+/// A layer's forward pass of which everything is kept.
+struct Recorded<'p>(Forward<'p>);
+
+impl<'p> LayerPass for Recorded<'p> {
+    type Projected = Inner;
+    type Attended = AttentionTape<'p>;
+
+    fn project(&self, projection: JointProjection, x: &Tensor) -> Result<(Tensor, Inner)> {
+        let Forward { backbone, layer } = self.0;
+        layer.linear(projection).forward(x, backbone.rows(layer, projection))
+    }
+
+    fn attend(&self, qkv: Tensor) -> Result<(Tensor, AttentionTape<'p>)> {
+        let Forward { backbone, layer } = self.0;
+        let tape = backbone.attention().record(layer.weights, qkv)?;
+        Ok((tape.attended()?, tape))
+    }
+
+    fn wanted(&self, x: &Tensor) -> Result<Tensor> {
+        self.0.wanted(x)
     }
 }

@@ -4,7 +4,7 @@ use super::linear::AdaptedLinear;
 use super::rows::MemberRows;
 use crate::error::Result;
 use crate::model::{LayerWeights, Model};
-use crate::population::{Population, Projection};
+use crate::population::{JointProjection, Population};
 
 /// The layers with the adapters of the members of a micro-batch.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub(super) struct AdaptedLayers<'a> {
     pub(super) layers: Vec<AdaptedLayer<'a>>,
 }
 
-/// A layer's weights and its four joint projections.
+/// A layer's weights and its projections.
 #[derive(Debug)]
 pub(super) struct AdaptedLayer<'a> {
     /// The embedding before the first layer is frozen: its gradient is of no use.
@@ -21,10 +21,14 @@ pub(super) struct AdaptedLayer<'a> {
     /// Of the last layer's output only some rows are read.
     pub(super) last: bool,
     pub(super) weights: &'a LayerWeights,
-    pub(super) qkv: AdaptedLinear<'a>,
-    pub(super) o: AdaptedLinear<'a>,
-    pub(super) gate_up: AdaptedLinear<'a>,
-    pub(super) down: AdaptedLinear<'a>,
+    /// In the order of [`JointProjection::ALL`].
+    linear: [AdaptedLinear<'a>; 4],
+}
+
+impl<'a> AdaptedLayer<'a> {
+    pub(super) fn linear(&self, projection: JointProjection) -> &AdaptedLinear<'a> {
+        &self.linear[projection as usize]
+    }
 }
 
 impl<'a> AdaptedLayers<'a> {
@@ -38,21 +42,16 @@ impl<'a> AdaptedLayers<'a> {
     ) -> Result<Self> {
         let layers = model.layers.iter().enumerate().map(|(index, weights)| {
             let factors = population.map(|population| (&population.layers[index], population.shape.scaling()));
-            let linear = |weight, bias, projections: &[Projection]| {
-                AdaptedLinear::new(weight, bias, projections, factors, rows, &model.config, keep)
+            let linear = |projection: JointProjection| {
+                let (weight, bias) = weights.projection(projection);
+                AdaptedLinear::new(weight, bias, projection.parts(), factors, rows, &model.config, keep)
             };
+            let [qkv, o, gate_up, down] = JointProjection::ALL.map(linear);
             Ok(AdaptedLayer {
                 first: index == 0,
                 last: index + 1 == model.layers.len(),
                 weights,
-                qkv: linear(
-                    &weights.qkv_proj,
-                    weights.qkv_bias.as_ref(),
-                    &[Projection::Q, Projection::K, Projection::V],
-                )?,
-                o: linear(&weights.o_proj, None, &[Projection::O])?,
-                gate_up: linear(&weights.gate_up_proj, None, &[Projection::Gate, Projection::Up])?,
-                down: linear(&weights.down_proj, None, &[Projection::Down])?,
+                linear: [qkv?, o?, gate_up?, down?],
             })
         });
         Ok(Self {

@@ -1,7 +1,10 @@
-//! Grouped-query attention: what a layer hands over, and attention within a batch of whole sequences.
+//! Grouped-query attention: the heads that a layer hands over, and attention within a batch of whole sequences.
 
 use tch::Tensor;
 
+use super::layer::LayerWeights;
+use super::rope::RopeTables;
+use crate::config::ModelConfig;
 use crate::error::Result;
 
 /// How queries meet keys and values: within the batch ([`CausalAttention`]) or through a cache.
@@ -34,4 +37,31 @@ impl Attend for CausalAttention {
             .f_transpose(1, 2)?
             .f_reshape([sequences, length, heads * head_dim])?)
     }
+}
+
+/// Cuts the joint projection `[sequences, length, query_size + 2 · key_value_size]` into normed and rotated queries
+/// `[sequences, length, heads, head_dim]`, keys and values `[sequences, length, kv_heads, head_dim]`.
+pub(crate) fn rotated_heads(
+    config: &ModelConfig,
+    weights: &LayerWeights,
+    qkv: &Tensor,
+    rope: &RopeTables,
+) -> Result<(Tensor, Tensor, Tensor)> {
+    let (sequences, length, _) = qkv.size3()?;
+    let (heads, kv_heads) = (config.num_attention_heads, config.num_key_value_heads);
+    let qkv = qkv.f_view([sequences, length, heads + 2 * kv_heads, config.head_dim])?;
+    // Splits rather than slices: their gradient is one concatenation.
+    let mut parts = qkv.f_split_with_sizes([heads + kv_heads, kv_heads], 2)?;
+    let value = parts.swap_remove(1);
+    let query_key = parts.swap_remove(0);
+    let query_key = match &weights.qk_norm {
+        Some(weight) => {
+            let scaled = query_key.f_rms_norm([config.head_dim], None::<&Tensor>, config.rms_norm_eps)?;
+            rope.rotate(&scaled.f_mul(weight)?)?
+        }
+        None => rope.rotate(&query_key)?,
+    };
+    let mut parts = query_key.f_split_with_sizes([heads, kv_heads], 2)?;
+    let key = parts.swap_remove(1);
+    Ok((parts.swap_remove(0), key, value))
 }

@@ -4,7 +4,7 @@ use tch::{Kind, Tensor};
 
 use super::factors::{Factors, LayerFactors};
 use super::groups::RowGroups;
-use super::projection::Projection;
+use super::joint::JointProjection;
 use super::shape::LoraShape;
 use crate::config::ModelConfig;
 use crate::error::Result;
@@ -128,19 +128,30 @@ pub struct LayerAdapters {
 impl LayerAdapters {
     /// Arranges one layer's stacked factors for batches in which all members have rows, in order.
     pub fn arrange(factors: &LayerFactors, shape: &LoraShape, config: &ModelConfig, kind: Kind) -> Result<Self> {
-        let joint = |projections: &[Projection]| {
-            let parts: Vec<_> = projections
+        let joint = |projection: JointProjection| {
+            let parts: Vec<_> = projection
+                .parts()
                 .iter()
                 .map(|&p| (factors.get(p), p.sizes(config).1))
                 .collect();
             LowRank::arrange(&parts, shape.scaling(), kind)
         };
         Ok(Self {
-            qkv: joint(&[Projection::Q, Projection::K, Projection::V])?,
-            o: joint(&[Projection::O])?,
-            gate_up: joint(&[Projection::Gate, Projection::Up])?,
-            down: joint(&[Projection::Down])?,
+            qkv: joint(JointProjection::Qkv)?,
+            o: joint(JointProjection::O)?,
+            gate_up: joint(JointProjection::GateUp)?,
+            down: joint(JointProjection::Down)?,
         })
+    }
+
+    /// The share of one of the layer's matrices; `None` if it has no adapter.
+    pub fn of(&self, projection: JointProjection) -> Option<&LowRank> {
+        match projection {
+            JointProjection::Qkv => self.qkv.as_ref(),
+            JointProjection::O => self.o.as_ref(),
+            JointProjection::GateUp => self.gate_up.as_ref(),
+            JointProjection::Down => self.down.as_ref(),
+        }
     }
 
     /// For batches whose rows are grouped by `groups`; serves every batch with the same members in the same order.
