@@ -2,11 +2,9 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::command::{bench::Bench, grade::Grade, verify::Verify, work::Work};
 #[cfg(feature = "engine")]
-use crate::command::{
-    evolve::Evolve, held_out::HeldOut, merge::Merge, pretrain::Pretrain, rollout::Rollout, score::Score, update::Update,
-};
+use crate::command::{evolve::Evolve, merge::Merge, rollout::Rollout, score::Score, update::Update};
+use crate::command::{grade::Grade, moved::Moved, verify::Verify, work::Work};
 
 /// Takes work from a Lyceum server and runs it, or runs any kind of work by hand from files.
 #[derive(Debug, Parser)]
@@ -18,16 +16,11 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Bench(Bench),
     #[cfg(feature = "engine")]
     Evolve(Evolve),
     Grade(Grade),
     #[cfg(feature = "engine")]
-    HeldOut(HeldOut),
-    #[cfg(feature = "engine")]
     Merge(Merge),
-    #[cfg(feature = "engine")]
-    Pretrain(Pretrain),
     #[cfg(feature = "engine")]
     Rollout(Rollout),
     #[cfg(feature = "engine")]
@@ -36,22 +29,23 @@ enum Command {
     Update(Update),
     Verify(Verify),
     Work(Work),
+    #[command(hide = true)]
+    Bench(Moved),
+    #[command(hide = true)]
+    HeldOut(Moved),
+    #[command(hide = true)]
+    Pretrain(Moved),
 }
 
 impl Cli {
     /// Runs the chosen command to its end.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         match self.command {
-            Command::Bench(command) => command.run(),
             #[cfg(feature = "engine")]
             Command::Evolve(command) => command.run(),
             Command::Grade(command) => command.run(),
             #[cfg(feature = "engine")]
-            Command::HeldOut(command) => command.run(),
-            #[cfg(feature = "engine")]
             Command::Merge(command) => command.run(),
-            #[cfg(feature = "engine")]
-            Command::Pretrain(command) => command.run(),
             #[cfg(feature = "engine")]
             Command::Rollout(command) => command.run(),
             #[cfg(feature = "engine")]
@@ -60,6 +54,9 @@ impl Cli {
             Command::Update(command) => command.run(),
             Command::Verify(command) => command.run(),
             Command::Work(command) => command.run(),
+            Command::Bench(command) => command.run("bench"),
+            Command::HeldOut(command) => command.run("held-out"),
+            Command::Pretrain(command) => command.run("pretrain"),
         }
     }
 }

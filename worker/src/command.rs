@@ -1,21 +1,13 @@
-//! The commands, one file each, and what several of them need.
+//! The commands, one file each, and the arguments that several of them take.
 
-pub(crate) mod bench;
-mod bench_verify;
 #[cfg(feature = "engine")]
 pub(crate) mod evolve;
 pub(crate) mod grade;
 #[cfg(feature = "engine")]
-pub(crate) mod held_out;
-#[cfg(feature = "engine")]
-mod lines;
-#[cfg(feature = "engine")]
 mod loading;
 #[cfg(feature = "engine")]
 pub(crate) mod merge;
-#[cfg(feature = "engine")]
-pub(crate) mod pretrain;
-mod progress;
+pub(crate) mod moved;
 #[cfg(feature = "engine")]
 pub(crate) mod rollout;
 #[cfg(feature = "engine")]

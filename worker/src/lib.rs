@@ -1,10 +1,16 @@
-//! Takes work from the queue and runs it. The binary `lyceum-worker` brings the product's handlers; whoever brings
-//! other handlers uses [`runtime::Runtime`] alike.
+//! Takes work from the queue and runs it. The binary `lyceum-worker` brings the product's handlers; a program with
+//! handlers of its own uses the same [`runtime::Runtime`].
 
 #[cfg(feature = "engine")]
 pub mod engine;
+pub mod grading;
 pub mod handler;
 pub mod handlers;
 #[cfg(feature = "engine")]
 pub mod heap;
+pub mod lines;
+#[cfg(feature = "engine")]
+pub mod openmp;
+pub mod pool;
+pub mod progress;
 pub mod runtime;

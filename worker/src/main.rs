@@ -2,15 +2,13 @@
 
 mod cli;
 mod command;
-#[cfg(feature = "engine")]
-mod openmp;
 
 use clap::Parser as _;
 
 fn main() -> std::process::ExitCode {
     #[cfg(feature = "engine")]
     {
-        openmp::stop_spinning();
+        lyceum_worker::openmp::stop_spinning();
         lyceum_worker::heap::keep_freed();
     }
     match cli::Cli::parse().run() {

@@ -6,7 +6,7 @@ const SETTINGS: [(&str, &str); 2] = [("GOMP_SPINCOUNT", "0"), ("OMP_WAIT_POLICY"
 
 /// Starts the process anew with the settings in its environment, unless they are there (in whatever form the user
 /// chose). libgomp reads them as it is loaded, which is before `main`; to set them here would be too late.
-pub(crate) fn stop_spinning() {
+pub fn stop_spinning() {
     if SETTINGS.iter().all(|(name, _)| std::env::var_os(name).is_some()) {
         return;
     }

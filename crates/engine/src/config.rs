@@ -1,7 +1,5 @@
 //! `config.json` of a Hugging Face model folder. Field names are those of the file.
 
-mod named;
-
 use std::path::Path;
 
 use serde::Deserialize;
@@ -80,6 +78,21 @@ impl ModelConfig {
     /// Outputs of the k projection, and of the v projection.
     pub fn key_value_size(&self) -> i64 {
         self.num_key_value_heads * self.head_dim
+    }
+
+    /// Parameters of the base, without adapters.
+    pub fn parameters(&self) -> i64 {
+        let (hidden, query, key_value) = (self.hidden_size, self.query_size(), self.key_value_size());
+        let attention = hidden * (query + 2 * key_value) + query * hidden;
+        let biases = if self.attention_bias { query + 2 * key_value } else { 0 };
+        let head_norms = if self.architecture == Architecture::Qwen3 {
+            2 * self.head_dim
+        } else {
+            0
+        };
+        let layer = attention + biases + head_norms + 3 * hidden * self.intermediate_size + 2 * hidden;
+        let embeddings = self.vocab_size * hidden * if self.tie_word_embeddings { 1 } else { 2 };
+        embeddings + self.num_hidden_layers as i64 * layer + hidden
     }
 }
 

@@ -83,7 +83,8 @@ pub enum EngineError {
 }
 
 impl EngineError {
-    pub(crate) fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
+    /// The operating system refused a file or folder.
+    pub fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
         Self::Io {
             path: path.into(),
             source,
@@ -97,7 +98,8 @@ impl EngineError {
         }
     }
 
-    pub(crate) fn tensor(path: impl Into<PathBuf>, tensor: impl Into<String>, problem: impl Into<String>) -> Self {
+    /// `tensor` of a file `problem`, such as "is missing".
+    pub fn tensor(path: impl Into<PathBuf>, tensor: impl Into<String>, problem: impl Into<String>) -> Self {
         Self::Tensor {
             path: path.into(),
             tensor: tensor.into(),
@@ -105,11 +107,13 @@ impl EngineError {
         }
     }
 
-    pub(crate) fn population(reason: impl Into<String>) -> Self {
+    /// An adapter or a population does not fit.
+    pub fn population(reason: impl Into<String>) -> Self {
         Self::Population(reason.into())
     }
 
-    pub(crate) fn request(id: impl Into<String>, reason: impl Into<String>) -> Self {
+    /// A request cannot be served.
+    pub fn request(id: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::Request {
             id: id.into(),
             reason: reason.into(),

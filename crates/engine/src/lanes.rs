@@ -9,7 +9,7 @@ use std::{panic, thread};
 use tch::Device;
 
 /// How many lanes are worth it for work of `rows` rows, if a lane needs `rows_per_lane` to use its threads well.
-pub(crate) fn worthwhile(device: Device, rows: usize, rows_per_lane: usize) -> usize {
+pub fn worthwhile(device: Device, rows: usize, rows_per_lane: usize) -> usize {
     if device != Device::Cpu {
         return 1;
     }
@@ -37,7 +37,7 @@ pub(crate) fn cut(weights: &[usize], lanes: usize) -> Vec<std::ops::Range<usize>
 
 /// Runs `work` for each job in a thread of its own, without gradients, and hands what it sends to `observe`, which runs in
 /// the calling thread. Answers in the order of the jobs.
-pub(crate) fn side_by_side<J: Send, T: Send, E: Send>(
+pub fn side_by_side<J: Send, T: Send, E: Send>(
     jobs: Vec<J>,
     work: impl Fn(J, &Sender<E>) -> T + Sync,
     observe: &mut dyn FnMut(E),

@@ -7,7 +7,6 @@ mod layer;
 mod logits;
 mod mlp;
 mod norm;
-mod random;
 mod rope;
 
 pub(crate) use attention::rotated_heads;

@@ -5,4 +5,4 @@ mod write;
 
 pub(crate) use checkpoint::is_finite;
 pub use checkpoint::{Checkpoint, CheckpointTensor};
-pub(crate) use write::write_safetensors;
+pub use write::write_safetensors;

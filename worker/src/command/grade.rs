@@ -1,6 +1,5 @@
 //! `lyceum-worker grade`: grades samples that anybody made.
 
-pub(crate) mod grading;
 mod report;
 
 use std::fs;
@@ -10,14 +9,13 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 use clap::Args;
-use lyceum_core::artifact::Digest;
-use lyceum_core::benchmark::reader::{self, SuiteRows, Window};
-use lyceum_core::benchmark::{Suite, samples, suite};
+use lyceum_core::benchmark::reader::Window;
+use lyceum_core::benchmark::{samples, suite};
 use lyceum_verifier::Verifier;
+use lyceum_worker::grading::{Grading, Read, grade, rows};
+use lyceum_worker::pool::PoolArgs;
+use lyceum_worker::progress::progress_bar;
 
-use super::progress::progress_bar;
-use super::verify::PoolArgs;
-use grading::{Grading, grade};
 use report::{Report, Source};
 
 /// Grade samples of a benchmark: a verdict for each, and pass@k.
@@ -102,29 +100,6 @@ impl Grade {
         print!("{}", report.summary());
         Ok(())
     }
-}
-
-/// A file as text, and the digest of the file as it is.
-pub(crate) struct Read {
-    pub(crate) text: Vec<u8>,
-    pub(crate) digest: Digest,
-}
-
-impl Read {
-    pub(crate) fn of(path: &Path) -> anyhow::Result<Self> {
-        let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let digest = Digest::of(&bytes);
-        let text = reader::unpacked(&bytes).with_context(|| format!("{} is damaged", path.display()))?;
-        Ok(Self {
-            text: text.into_owned(),
-            digest,
-        })
-    }
-}
-
-/// The rows of a suite's file.
-pub(crate) fn rows(suite: &Suite, path: &Path, data: &Read, window: &Window) -> anyhow::Result<SuiteRows> {
-    reader::read(suite, &data.text, window).with_context(|| format!("{} is no file of {}", path.display(), suite.title))
 }
 
 /// A temporary file is its owner's alone until it is told otherwise.

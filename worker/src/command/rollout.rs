@@ -8,11 +8,11 @@ use lyceum_engine::generate::{
     GenerationEvent, GenerationOptions, GenerationRequest, Generator, SamplingParams, StopConditions, VocabularyMask,
 };
 use lyceum_engine::tokenizer::Tokenizer;
+use lyceum_worker::lines::{read_lines, write_lines};
+use lyceum_worker::progress::progress_bar;
 use serde::Deserialize;
 
-use super::lines::{read_lines, write_lines};
 use super::loading::ModelArgs;
-use super::progress::progress_bar;
 
 /// Completes prompts: one JSON object per line in, one per line out, in the same order.
 ///

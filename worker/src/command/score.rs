@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use lyceum_engine::score::{ScoreOptions, ScoreRequest, score_observed};
+use lyceum_worker::lines::{read_lines, write_lines};
 use serde::{Deserialize, Serialize};
 
-use super::lines::{read_lines, write_lines};
 use super::loading::ModelArgs;
 
 /// Scores sequences of token ids: one JSON object per line in, one per line out, in the same order.

@@ -9,11 +9,11 @@ use lyceum_engine::learn::{
     KlReference, Loss, OptimizerState, TrainedTensor, TrainingSequence, Update as Learning, UpdateOptions,
 };
 use lyceum_engine::peft::{read_population, write_member};
+use lyceum_worker::lines::read_lines;
+use lyceum_worker::progress::progress_bar;
 use serde::{Deserialize, Serialize};
 
-use super::lines::read_lines;
 use super::loading::ModelArgs;
-use super::progress::progress_bar;
 
 /// Updates adapters: one JSON object per line in; adapters, optimizer states and diagnostics out.
 ///

@@ -19,10 +19,10 @@ use lyceum_worker::handler::Handler;
 use lyceum_worker::handlers::VerifyHandler;
 #[cfg(feature = "engine")]
 use lyceum_worker::handlers::{BenchmarkHandler, EvolveHandler, RolloutHandler, UpdateHandler};
+use lyceum_worker::pool::PoolArgs;
 use lyceum_worker::runtime::{Runtime, Settings};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::verify::PoolArgs;
 #[cfg(feature = "engine")]
 use device::Device;
 

@@ -9,11 +9,10 @@ use tch::{Device, Kind, Tensor};
 use crate::error::{EngineError, Result};
 
 /// Writes tensors of type F32, BF16, F16, F64 or I64 under their names. The same tensors give the same bytes.
-pub(crate) fn write_safetensors(
-    path: &Path,
-    tensors: &[(String, Tensor)],
-    metadata: HashMap<String, String>,
-) -> Result<()> {
+///
+/// # Errors
+/// Another type of tensor, or a file that cannot be written.
+pub fn write_safetensors(path: &Path, tensors: &[(String, Tensor)], metadata: HashMap<String, String>) -> Result<()> {
     let stored = tensors.iter().map(|(name, tensor)| {
         let dtype = match tensor.kind() {
             Kind::Float => Dtype::F32,

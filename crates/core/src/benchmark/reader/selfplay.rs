@@ -1,4 +1,4 @@
-//! Problems of self-play with their answers known, as `lyceum-worker held-out` writes them.
+//! Problems of self-play with their answers known, as `lyceum-workshop held-out` writes them.
 
 use super::line::Line;
 use crate::{

@@ -1,0 +1,8 @@
+//! Lets the built programs find libtorch where the engine was built with it.
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    if let Ok(lib) = std::env::var("DEP_LYCEUM_ENGINE_LIBTORCH_LIB") {
+        println!("cargo:rustc-link-arg=-Wl,-rpath,{lib}");
+    }
+}

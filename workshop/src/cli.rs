@@ -1,0 +1,32 @@
+//! The command line: one variant per command, each defined in its own file below `command/`.
+
+use clap::{Parser, Subcommand};
+
+use crate::command::{bench::Bench, held_out::HeldOut, pretrain::Pretrain};
+
+/// Makes the seedling, the small model that Lyceum's demo runs start from, and measures Lyceum's parts. Running Lyceum
+/// needs none of this.
+#[derive(Debug, Parser)]
+#[command(version, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Bench(Bench),
+    HeldOut(HeldOut),
+    Pretrain(Pretrain),
+}
+
+impl Cli {
+    /// Runs the chosen command to its end.
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        match self.command {
+            Command::Bench(command) => command.run(),
+            Command::HeldOut(command) => command.run(),
+            Command::Pretrain(command) => command.run(),
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! `bench update`: learning beside the matrix products alone in libtorch, one member beside all, and transformers with peft beside both.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::Context as _;
+use clap::Args;
+use lyceum_engine::learn::{KlReference, OptimizerState, TrainedTensor, TrainingSequence, Update, UpdateOptions};
+use lyceum_engine::population::{LoraShape, Projection};
+use lyceum_engine::{Model, Placement, Population, Precision};
+use lyceum_workshop::random_model;
+use serde::Deserialize;
+
+use super::floor::{self, UpdateSize};
+use super::shape;
+use super::spent::{self, Spent};
+
+/// What the peer prints.
+#[derive(Deserialize)]
+struct Peer {
+    wall_seconds: f64,
+    cpu_seconds: f64,
+}
+
+const PEER: &str = include_str!("update_peer.py");
+
+/// Updates adapters of a base with random weights and reports tokens a second: of the population, of one member with as many
+/// sequences, of the matrix products alone in libtorch (each at its own size, and all at the rate of a large one), and, with --peer-python,
+/// of transformers and peft training the members in turn.
+#[derive(Debug, Args)]
+pub(super) struct BenchUpdate {
+    /// Shape of the base: small (6.6 M parameters), qwen2.5-0.5b, qwen2.5-1.5b or qwen2.5-7b.
+    #[arg(long, default_value = "small")]
+    shape: String,
+    /// Members of the population.
+    #[arg(long, default_value_t = 8)]
+    members: usize,
+    /// Rank of the adapters.
+    #[arg(long, default_value_t = 32)]
+    rank: i64,
+    /// Sequences of an update, over all members.
+    #[arg(long, default_value_t = 256)]
+    sequences: usize,
+    /// Prompt tokens of each sequence.
+    #[arg(long, default_value_t = 64)]
+    prompt: usize,
+    /// Tokens to learn of each sequence.
+    #[arg(long, default_value_t = 64)]
+    new: usize,
+    /// Samples of each prompt; their prompt is computed once. The peer computes it for each.
+    #[arg(long, default_value_t = 1)]
+    samples: usize,
+    /// Tokens of a micro-batch, over all members; the peer's are of one member.
+    #[arg(long, default_value_t = 4096)]
+    micro_batch_tokens: usize,
+    /// Compute activations a second time for the backward pass. The peer does as well.
+    #[arg(long)]
+    recompute: bool,
+    /// Precision: fp32 or bf16.
+    #[arg(long, default_value = "fp32")]
+    dtype: Precision,
+    /// Device: auto, cpu, cuda or cuda:N.
+    #[arg(long, default_value = "auto")]
+    device: String,
+    /// Measurements of each; the least counts.
+    #[arg(long, default_value_t = 3)]
+    repeats: usize,
+    /// A Python with torch, transformers and peft: runs the peer in both precisions.
+    #[arg(long, value_name = "PYTHON")]
+    peer_python: Option<PathBuf>,
+}
+
+impl BenchUpdate {
+    pub(super) fn run(&self) -> anyhow::Result<()> {
+        let placement = Placement::new(&self.device, self.dtype)?;
+        let config = shape::named(&self.shape)?;
+        println!(
+            "{:.1} M parameters, {} members of rank {}, {} sequences of {} + {} tokens, {:?}, {}",
+            config.parameters() as f64 / 1e6,
+            self.members,
+            self.rank,
+            self.sequences,
+            self.prompt,
+            self.new,
+            placement.device,
+            self.dtype
+        );
+        let model = random_model(config, placement)?.arranged()?;
+        let (population, single) = (self.population(&model, self.members)?, self.population(&model, 1)?);
+        let mut ours = self.update(&model, &population)?;
+        let mut alone = self.update(&model, &single)?;
+        for _ in 1..self.repeats {
+            ours = ours.min(self.update(&model, &population)?);
+            alone = alone.min(self.update(&model, &single)?);
+        }
+        let tokens = (self.sequences * (self.prompt + self.new)) as f64;
+        let report = |name: &str, wall: f64, cpu: f64| {
+            println!(
+                "{name:<14} {:>9.0} tokens/s, {cpu:>8.2} s of processor; the population takes {:.2} of its time, {:.2} of its processor time",
+                tokens / wall,
+                ours.wall.as_secs_f64() / wall,
+                ours.cpu.as_secs_f64() / cpu
+            );
+        };
+        report("population", ours.wall.as_secs_f64(), ours.cpu.as_secs_f64());
+        report("one member", alone.wall.as_secs_f64(), alone.cpu.as_secs_f64());
+        let size = UpdateSize {
+            sequences: self.sequences as i64,
+            length: (self.prompt + self.new - 1) as i64,
+            learned: self.new as i64,
+            micro_batch_tokens: self.micro_batch_tokens as i64,
+        };
+        let mut products = floor::update_products(&model, &population.shape, size)?;
+        for _ in 1..self.repeats {
+            products = products.min(floor::update_products(&model, &population.shape, size)?);
+        }
+        report(
+            "products alone",
+            products.wall.as_secs_f64(),
+            products.cpu.as_secs_f64(),
+        );
+        let rate = floor::product_rate(placement.device, placement.precision.kind())?;
+        let products = self.operations(&model, &population) / rate;
+        println!(
+            "a large one    {:>9.0} tokens/s at its {:.0} GFLOP/s",
+            tokens / products,
+            rate / 1e9
+        );
+        if let Some(python) = &self.peer_python {
+            for dtype in ["float32", "bfloat16"] {
+                let Peer {
+                    wall_seconds,
+                    cpu_seconds,
+                } = self.peer(python, &model, dtype)?;
+                report(&format!("peer {dtype}"), wall_seconds, cpu_seconds);
+            }
+        }
+        Ok(())
+    }
+
+    fn population(&self, model: &Model, members: usize) -> anyhow::Result<Population> {
+        let shape = LoraShape::new(self.rank, 2.0 * self.rank as f64, false, Projection::ALL.to_vec())?;
+        Ok(Population::initialise(
+            &model.config,
+            shape,
+            members,
+            1,
+            model.placement.device,
+        )?)
+    }
+
+    /// One optimizer step on everyone's sequences.
+    fn update(&self, model: &Model, population: &Population) -> anyhow::Result<Spent> {
+        let members = population.members();
+        let id = |seed: usize| (seed * 7919 % model.config.vocab_size as usize) as i64;
+        let sequence = |index: usize| TrainingSequence {
+            id: index.to_string(),
+            prompt: (0..self.prompt)
+                .map(|at| id(index / self.samples * 31 + at * 17))
+                .collect(),
+            completion: (0..self.new).map(|at| id(index * 13 + at * 29)).collect(),
+            logprobs: vec![-7.0; self.new],
+            advantage: if index.is_multiple_of(2) { 1.0 } else { -1.0 },
+        };
+        let per_member = self.sequences / members;
+        let sequences: Vec<Vec<_>> = (0..members)
+            .map(|member| (0..per_member).map(|at| sequence(member * per_member + at)).collect())
+            .collect();
+        let options = UpdateOptions {
+            micro_batch_tokens: self.micro_batch_tokens,
+            recompute: self.recompute,
+            ..UpdateOptions::default()
+        };
+        let update = Update {
+            model,
+            options: &options,
+            reference: KlReference::Base,
+        };
+        let state = OptimizerState::new(&TrainedTensor::of_population(population))?;
+        Ok(spent::timed(model.placement.device, || {
+            update.run(population, &state, &sequences, &mut |_| ()).map(drop)
+        })?)
+    }
+
+    /// Multiplications and additions of an update without recomputation and with nothing shared: two for each weight of the
+    /// base forward and two backward, two and four for each of the adapter's, and the output projection for learned tokens.
+    fn operations(&self, model: &Model, population: &Population) -> f64 {
+        let config = &model.config;
+        let embeddings = config.vocab_size * config.hidden_size * if config.tie_word_embeddings { 1 } else { 2 };
+        let layers = (config.parameters() - embeddings) as f64;
+        let head = (config.vocab_size * config.hidden_size) as f64;
+        let inputs = (self.sequences * (self.prompt + self.new - 1)) as f64;
+        let learned = (self.sequences * self.new) as f64;
+        inputs * (4.0 * layers + 6.0 * population.parameters_per_member() as f64) + learned * 4.0 * head
+    }
+
+    fn peer(&self, python: &PathBuf, model: &Model, dtype: &str) -> anyhow::Result<Peer> {
+        let config = &model.config;
+        let size = serde_json::json!({
+            "vocab_size": config.vocab_size,
+            "hidden_size": config.hidden_size,
+            "intermediate_size": config.intermediate_size,
+            "num_hidden_layers": config.num_hidden_layers,
+            "num_attention_heads": config.num_attention_heads,
+            "num_key_value_heads": config.num_key_value_heads,
+            "tie_word_embeddings": config.tie_word_embeddings,
+            "members": self.members,
+            "rank": self.rank,
+            "sequences": self.sequences,
+            "prompt": self.prompt,
+            "new": self.new,
+            "micro_batch_tokens": self.micro_batch_tokens,
+            "recompute": self.recompute,
+            "repeats": self.repeats,
+            "threads": std::thread::available_parallelism().map_or(1, usize::from),
+            "device": if model.placement.device.is_cuda() { "cuda" } else { "cpu" },
+            "dtype": dtype,
+        });
+        let output = Command::new(python)
+            .args(["-c", PEER, &size.to_string()])
+            .stderr(Stdio::inherit())
+            .output()
+            .with_context(|| format!("cannot run {}", python.display()))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        serde_json::from_str(text.trim())
+            .with_context(|| format!("{} printed `{}`, not the times", python.display(), text.trim()))
+    }
+}

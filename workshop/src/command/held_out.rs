@@ -1,0 +1,158 @@
+//! `lyceum-workshop held-out`: the suite that the seedling can be measured on.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, ensure};
+use clap::Args;
+use lyceum_core::benchmark::{PromptStyle, reader, suite};
+use lyceum_core::seed;
+use lyceum_core::verify::ProblemType;
+use lyceum_core::work::Prompt;
+use lyceum_curriculum::{Corpus, CorpusSpec, Executed, Level};
+use lyceum_verifier::Verifier;
+use lyceum_worker::lines::write_lines;
+use lyceum_worker::pool::PoolArgs;
+use lyceum_worker::progress::progress_bar;
+use rand::Rng as _;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// The config of the model that ships with Lyceum.
+const SHIPPED: &str = include_str!("../../../configs/models/seedling-pretrain.toml");
+
+/// A prompt of so many bytes leaves room for an answer in the seedling's 512 tokens, since no token is shorter than a byte.
+const PROMPT_BYTES: usize = 400;
+
+/// Write the suite `held-out-seedling`: problems about programs whose form the seedling's training left out.
+///
+/// Each program is asked about in three ways (output, input, program), levels 1 to 5 alike. The same config and number give the
+/// same file.
+///
+///   lyceum-workshop held-out --out held-out-seedling.jsonl
+///   lyceum benchmark import held-out-seedling held-out-seedling.jsonl
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct HeldOut {
+    /// Where the rows go.
+    #[arg(long, value_name = "FILE.jsonl")]
+    out: PathBuf,
+    /// Problems of each type; a multiple of 5, one share for each level.
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(5..=5000))]
+    problems: u32,
+    /// The config that a seedling was made from [default: that of models/seedling].
+    #[arg(long, value_name = "FILE.toml")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    pool: PoolArgs,
+}
+
+/// What of a pretraining config says which programs are held out, and how they are posed.
+#[derive(Deserialize)]
+struct Described {
+    seed: u64,
+    corpus: CorpusSpec,
+    samples: Samples,
+}
+
+#[derive(Deserialize)]
+struct Samples {
+    num_inputs: usize,
+}
+
+impl HeldOut {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        ensure!(
+            self.problems.is_multiple_of(5),
+            "--problems {} is not a multiple of 5, one share for each level",
+            self.problems
+        );
+        let text = match &self.config {
+            Some(path) => std::fs::read_to_string(path).with_context(|| path.display().to_string())?,
+            None => SHIPPED.to_owned(),
+        };
+        let described: Described = toml::from_str(&text).context("the config of pretraining")?;
+        let verifier = Verifier::start(&self.pool.config())?;
+        let share = self.problems as usize / Level::ALL.len();
+        let programs = held_out(&described.corpus, share, &verifier);
+        let rows = rows(&described, &programs, share)?;
+        let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
+        // What is written must be what an import reads.
+        reader::read(suite("held-out-seedling")?, text.as_bytes(), &reader::Window::default())?;
+        write_lines(&self.out, &rows)?;
+        println!("{} problems about {} programs", rows.len(), programs.len());
+        Ok(())
+    }
+}
+
+/// Held-out programs of every level, `share` of each that can be asked about, or a few more.
+fn held_out(corpus: &CorpusSpec, share: usize, verifier: &Verifier) -> Vec<Executed> {
+    // Of so many programs one is held out; half as many again, since some are too long to be asked about.
+    let wanted = share * corpus.hold_out_one_in as usize * 3 / 2;
+    let spec = CorpusSpec {
+        programs: corpus.programs.map(|all| all.min(wanted)),
+        ..corpus.clone()
+    };
+    let bar = progress_bar(spec.programs.iter().sum::<usize>() as u64, "programs");
+    let corpus = Corpus::generate(&spec, verifier, &mut |kept| bar.set_position(kept as u64));
+    bar.finish_and_clear();
+    corpus.held_out
+}
+
+fn rows(described: &Described, programs: &[Executed], share: usize) -> anyhow::Result<Vec<Value>> {
+    let style = PromptStyle::shipped("seedling")?;
+    let mut rows = Vec::new();
+    for problem in [ProblemType::CodeO, ProblemType::CodeI, ProblemType::CodeF] {
+        for level in Level::ALL {
+            let mut taken = 0;
+            for executed in programs.iter().filter(|executed| executed.level == level) {
+                let row = row(described, problem, executed, rows.len());
+                if taken < share && fits(&style, &row)? {
+                    rows.push(row);
+                    taken += 1;
+                }
+            }
+            ensure!(
+                taken == share,
+                "only {taken} problems of type {} and level {level} came of the corpus: ask for fewer than {share}",
+                problem.name()
+            );
+        }
+    }
+    Ok(rows)
+}
+
+/// A held-out program as a problem: about one of its pairs, or about as many as a proposal lists.
+fn row(described: &Described, problem: ProblemType, executed: &Executed, number: usize) -> Value {
+    let mut rng = seed::stream(described.seed, &executed.source, 1);
+    let start = rng.random_range(0..executed.pairs.len().max(1));
+    let mut pairs = executed.pairs.iter().cycle().skip(start).cloned();
+    let mut row = json!({
+        "task_id": format!("seedling/{number}"),
+        "type": problem.name(),
+        "level": executed.level.number(),
+        "program": executed.source,
+    });
+    if problem == ProblemType::CodeF {
+        row["message"] = json!(lyceum_curriculum::message::message(&executed.source));
+        row["pairs"] = json!(pairs.take(described.samples.num_inputs).collect::<Vec<_>>());
+    } else if let Some((input, output)) = pairs.next() {
+        row["input"] = json!(input);
+        row["output"] = json!(output);
+    }
+    row
+}
+
+fn fits(style: &PromptStyle, row: &Value) -> anyhow::Result<bool> {
+    let read = reader::read(
+        suite("held-out-seedling")?,
+        row.to_string().as_bytes(),
+        &reader::Window::default(),
+    );
+    // Such as a program without a message that could be shown.
+    let Ok(read) = read else { return Ok(false) };
+    let prompts = read.rows.iter().map(|row| style.render(row));
+    let prompts = prompts.collect::<Result<Vec<_>, _>>()?;
+    Ok(prompts
+        .iter()
+        .all(|prompt| matches!(prompt, Prompt::Text(text) if text.len() <= PROMPT_BYTES)))
+}

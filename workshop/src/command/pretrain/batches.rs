@@ -1,0 +1,103 @@
+//! What a step learns from: a function of the config, the corpus and the step's number.
+
+use lyceum_core::seed;
+use lyceum_curriculum::sample::{Part, Sample, TaskKind};
+use lyceum_curriculum::{Corpus, Executed};
+use lyceum_engine::tokenizer::Tokenizer;
+use lyceum_engine::{ModelConfig, Placement};
+use lyceum_workshop::pretrain::{PackedBatch, PackedSample, RowPacker, WeightedTokens};
+use rand::Rng as _;
+use rand::distr::Distribution as _;
+use rand::distr::weighted::WeightedIndex;
+use rand_chacha::ChaCha12Rng;
+
+use super::config::{Phase, PretrainConfig, Share};
+
+/// Samples in a row that no row had room for, before a batch counts as full.
+const MISSES: u32 = 6;
+
+/// Writes, tokenizes and packs samples.
+pub(super) struct Batches<'a> {
+    config: &'a PretrainConfig,
+    /// The training programs of each level.
+    levels: [Vec<&'a Executed>; 5],
+    tokenizer: &'a Tokenizer,
+    model: &'a ModelConfig,
+    placement: Placement,
+}
+
+impl<'a> Batches<'a> {
+    pub(super) fn new(
+        config: &'a PretrainConfig,
+        corpus: &'a Corpus,
+        tokenizer: &'a Tokenizer,
+        model: &'a ModelConfig,
+        placement: Placement,
+    ) -> Self {
+        let mut levels: [Vec<&Executed>; 5] = Default::default();
+        for executed in &corpus.training {
+            levels[usize::from(executed.level.number()) - 1].push(executed);
+        }
+        Self {
+            config,
+            levels,
+            tokenizer,
+            model,
+            placement,
+        }
+    }
+
+    /// The batch of a step.
+    pub(super) fn batch(&self, step: u64) -> anyhow::Result<PackedBatch> {
+        let mut rng = seed::stream(self.config.seed, "pretrain/batch", step);
+        let Some(phase) = self.config.phase(step) else {
+            anyhow::bail!("step {step} is in no phase");
+        };
+        let rows = self.config.rows;
+        let mut packer = RowPacker::new(rows.count, rows.tokens);
+        let mut misses = 0;
+        while misses < MISSES {
+            let sample = self.tokenized(&self.draw(phase, &mut rng)?)?;
+            if packer.push(sample).is_err() {
+                misses += 1;
+            }
+        }
+        Ok(packer.finish(self.model, self.placement)?)
+    }
+
+    fn draw(&self, phase: &Phase, rng: &mut ChaCha12Rng) -> anyhow::Result<Sample> {
+        let tasks: Vec<(TaskKind, Share)> = phase.tasks.iter().map(|(&task, &share)| (task, share)).collect();
+        let (task, share) = tasks[WeightedIndex::new(tasks.iter().map(|(_, share)| share.share))?.sample(rng)];
+        // Levels that the corpus has no programs of are passed over.
+        let weights = share.levels.iter().zip(&self.levels).map(
+            |(&weight, programs)| {
+                if programs.is_empty() { 0.0 } else { weight }
+            },
+        );
+        let levels = WeightedIndex::new(weights)?;
+        let of_level = |rng: &mut ChaCha12Rng| -> &'a Executed {
+            let programs = &self.levels[levels.sample(rng)];
+            programs[rng.random_range(0..programs.len())]
+        };
+        let executed = of_level(rng);
+        Ok(self.config.samples.write(task, executed, of_level, rng))
+    }
+
+    fn tokenized(&self, sample: &Sample) -> anyhow::Result<PackedSample> {
+        let tokens = |parts: &[Part]| -> anyhow::Result<WeightedTokens> {
+            let mut tokens = WeightedTokens::default();
+            for part in parts {
+                tokens.extend(&self.tokenizer.encode(&part.text)?, part.weight);
+            }
+            Ok(tokens)
+        };
+        Ok(PackedSample {
+            prefix: tokens(&sample.prefix)?,
+            branches: sample
+                .branches
+                .iter()
+                .map(|parts| tokens(parts))
+                .collect::<Result<_, _>>()?,
+        })
+    }
+}

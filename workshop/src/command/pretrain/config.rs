@@ -1,0 +1,242 @@
+//! The file that says everything that the weights depend on.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context as _, ensure};
+use lyceum_curriculum::CorpusSpec;
+use lyceum_curriculum::sample::{SampleSpec, TaskKind};
+use lyceum_engine::Precision;
+use lyceum_engine::learn::AdamW;
+use lyceum_workshop::pretrain::Schedule;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+/// The file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PretrainConfig {
+    /// Seed of the first weights and of what each step learns from.
+    pub(super) seed: u64,
+    /// Steps between checkpoints.
+    pub(super) checkpoint_every: u64,
+    pub(super) compute: Compute,
+    pub(super) model: Architecture,
+    pub(super) corpus: CorpusSpec,
+    pub(super) samples: SampleSpec,
+    pub(super) rows: Rows,
+    pub(super) optimizer: OptimizerConfig,
+    pub(super) phases: Vec<Phase>,
+    pub(super) evaluation: EvaluationConfig,
+}
+
+/// Where and how to compute.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Compute {
+    /// auto, cpu, cuda or cuda:N.
+    pub(super) device: String,
+    /// fp32, or bf16: products in bf16 with fp32 weights that learn.
+    pub(super) precision: String,
+    /// Threads of libtorch.
+    pub(super) threads: u32,
+}
+
+impl Compute {
+    pub(super) fn precision(&self) -> anyhow::Result<Precision> {
+        self.precision
+            .parse()
+            .map_err(|reason: String| anyhow::anyhow!("`compute.precision`: {reason}"))
+    }
+}
+
+/// The fields of a Qwen2 `config.json` that are chosen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Architecture {
+    pub(super) hidden_size: i64,
+    pub(super) intermediate_size: i64,
+    pub(super) num_hidden_layers: usize,
+    pub(super) num_attention_heads: i64,
+    pub(super) num_key_value_heads: i64,
+    pub(super) max_position_embeddings: i64,
+    pub(super) rope_theta: f64,
+}
+
+/// The shape of a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Rows {
+    pub(super) count: usize,
+    pub(super) tokens: usize,
+}
+
+/// AdamW; the step size is the phase's.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OptimizerConfig {
+    /// Steps of the warm-up at the very beginning.
+    pub(super) warmup_steps: u64,
+    pub(super) beta1: f64,
+    pub(super) beta2: f64,
+    pub(super) eps: f64,
+    pub(super) weight_decay: f64,
+    /// 0 sets no limit.
+    pub(super) max_grad_norm: f64,
+}
+
+/// Some steps with one mixture of tasks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Phase {
+    pub(super) name: String,
+    pub(super) steps: u64,
+    /// The step size, but for the warm-up and the decay.
+    pub(super) learning_rate: f64,
+    /// Steps at the end of the phase over which the step size falls to nothing.
+    pub(super) decay_steps: u64,
+    pub(super) tasks: BTreeMap<TaskKind, Share>,
+}
+
+/// How often a task is drawn, and how often with a program of each level.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Share {
+    pub(super) share: f64,
+    pub(super) levels: [f64; 5],
+}
+
+/// How much is measured at the end.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EvaluationConfig {
+    /// Proposals of each type.
+    pub(super) proposals: usize,
+    /// Answers to each valid proposal.
+    pub(super) samples: usize,
+    /// Held-out programs of each level.
+    pub(super) held_out: usize,
+    /// Longest completion, in tokens.
+    pub(super) max_tokens: usize,
+}
+
+impl PretrainConfig {
+    pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
+        let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+        let config: Self = toml::from_str(&text).with_context(|| path.display().to_string())?;
+        config.check().with_context(|| path.display().to_string())?;
+        Ok(config)
+    }
+
+    /// Steps of all phases.
+    pub(super) fn steps(&self) -> u64 {
+        self.phases.iter().map(|phase| phase.steps).sum()
+    }
+
+    /// The phase of a step.
+    pub(super) fn phase(&self, step: u64) -> Option<&Phase> {
+        self.phase_and_end(step).map(|(phase, _)| phase)
+    }
+
+    fn phase_and_end(&self, step: u64) -> Option<(&Phase, u64)> {
+        let mut ends = self.phases.iter().scan(0, |end, phase| {
+            *end += phase.steps;
+            Some((phase, *end))
+        });
+        ends.find(|(_, end)| step < *end)
+    }
+
+    /// The optimizer of a step; none after the last one.
+    pub(super) fn optimizer_at(&self, step: u64) -> Option<AdamW> {
+        let (phase, end) = self.phase_and_end(step)?;
+        let OptimizerConfig {
+            warmup_steps,
+            beta1,
+            beta2,
+            eps,
+            weight_decay,
+            ..
+        } = self.optimizer;
+        let schedule = Schedule {
+            learning_rate: phase.learning_rate,
+            warmup_steps,
+            decay_steps: phase.decay_steps,
+        };
+        Some(AdamW {
+            learning_rate: schedule.at(step, end),
+            beta1,
+            beta2,
+            eps,
+            weight_decay,
+        })
+    }
+
+    /// The model folder's `config.json`.
+    pub(super) fn model_json(&self, vocab_size: usize, eos: u32, pad: u32) -> serde_json::Value {
+        let model = &self.model;
+        json!({
+            "architectures": ["Qwen2ForCausalLM"],
+            "model_type": "qwen2",
+            "vocab_size": vocab_size,
+            "hidden_size": model.hidden_size,
+            "intermediate_size": model.intermediate_size,
+            "num_hidden_layers": model.num_hidden_layers,
+            "num_attention_heads": model.num_attention_heads,
+            "num_key_value_heads": model.num_key_value_heads,
+            "hidden_act": "silu",
+            "max_position_embeddings": model.max_position_embeddings,
+            "rms_norm_eps": 1e-6,
+            "rope_theta": model.rope_theta,
+            "tie_word_embeddings": true,
+            "use_sliding_window": false,
+            "torch_dtype": "bfloat16",
+            "bos_token_id": null,
+            "eos_token_id": eos,
+            "pad_token_id": pad,
+        })
+    }
+
+    fn check(&self) -> anyhow::Result<()> {
+        self.compute.precision()?;
+        ensure!(
+            self.compute.threads > 0,
+            "`compute.threads` is {}; it has to be positive",
+            self.compute.threads
+        );
+        ensure!(
+            self.checkpoint_every > 0,
+            "`checkpoint_every` is 0; it has to be positive"
+        );
+        ensure!(
+            !self.phases.is_empty(),
+            "`phases` is empty; there has to be at least one"
+        );
+        ensure!(
+            self.rows.count > 0 && self.rows.tokens as i64 <= self.model.max_position_embeddings,
+            "`rows` is {} of {} tokens; there has to be at least one, of at most `model.max_position_embeddings` ({})",
+            self.rows.count,
+            self.rows.tokens,
+            self.model.max_position_embeddings
+        );
+        for phase in &self.phases {
+            ensure!(
+                phase.steps > 0,
+                "phase `{}` has 0 steps; it has to have at least one",
+                phase.name
+            );
+            ensure!(
+                phase.tasks.values().map(|share| share.share).sum::<f64>() > 0.0,
+                "phase `{}` has no task with a share above 0",
+                phase.name
+            );
+            for (task, Share { share, levels }) in &phase.tasks {
+                ensure!(
+                    *share >= 0.0 && levels.iter().all(|&level| level >= 0.0) && levels.iter().sum::<f64>() > 0.0,
+                    "`{task}` of phase `{}`: shares are at least 0, and at least one level has more",
+                    phase.name
+                );
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,146 @@
+//! Samples packed into rows of equal length.
+
+use lyceum_engine::config::ModelConfig;
+use lyceum_engine::device::Placement;
+use lyceum_engine::error::Result;
+use tch::{Kind, Tensor};
+
+use super::sample::PackedSample;
+
+/// Rows that are being filled.
+#[derive(Debug)]
+pub struct RowPacker {
+    length: usize,
+    rows: Vec<Vec<PackedSample>>,
+    used: Vec<usize>,
+}
+
+impl RowPacker {
+    /// So many rows of so many tokens.
+    pub fn new(rows: usize, length: usize) -> Self {
+        Self {
+            length,
+            rows: vec![Vec::new(); rows],
+            used: vec![0; rows],
+        }
+    }
+
+    /// Puts a sample into the first row that has room for it; gives it back if none has.
+    pub fn push(&mut self, sample: PackedSample) -> std::result::Result<(), PackedSample> {
+        let tokens = sample.tokens();
+        match self.used.iter().position(|used| used + tokens <= self.length) {
+            Some(row) => {
+                self.used[row] += tokens;
+                self.rows[row].push(sample);
+                Ok(())
+            }
+            None => Err(sample),
+        }
+    }
+
+    /// Tokens in all rows.
+    pub fn tokens(&self) -> usize {
+        self.used.iter().sum()
+    }
+
+    /// The rows as tensors.
+    pub fn finish(self, config: &ModelConfig, placement: Placement) -> Result<PackedBatch> {
+        PackedBatch::new(&self.rows, self.length, config, placement)
+    }
+}
+
+/// Rows as tensors: R rows of L places.
+#[derive(Debug)]
+pub struct PackedBatch {
+    /// `[R, L]`; 0 where a row is not full.
+    pub(super) ids: Tensor,
+    /// The place of each token in its own sample, `[R, L]`: continuations all begin where the prefix ends.
+    pub(super) positions: Tensor,
+    /// The largest position, plus one.
+    pub(super) longest: i64,
+    /// 0 where the token of a row may see another one of it, −∞ elsewhere: `[R, 1, L, L]`.
+    pub(super) mask: Tensor,
+    /// Places (of R · L) that predict a token with a weight, `[C]`.
+    pub(super) predicting: Tensor,
+    /// Those tokens, `[C]`.
+    pub(super) targets: Tensor,
+    /// Their weights, `[C]`, fp32.
+    pub(super) weights: Tensor,
+    /// The sum of the weights.
+    pub(super) total_weight: f64,
+    /// Tokens without padding.
+    pub tokens: usize,
+}
+
+/// Which sample and which continuation a place belongs to; 0 is none, and the prefix.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Owner {
+    sample: u32,
+    branch: u32,
+}
+
+impl PackedBatch {
+    fn new(rows: &[Vec<PackedSample>], length: usize, config: &ModelConfig, placement: Placement) -> Result<Self> {
+        let places = rows.len() * length;
+        let (mut ids, mut positions) = (vec![0i64; places], vec![0i64; places]);
+        let mut mask = vec![f32::NEG_INFINITY; places * length];
+        let (mut predicting, mut targets, mut weights) = (Vec::new(), Vec::new(), Vec::new());
+        let mut tokens = 0;
+        for (row, samples) in rows.iter().enumerate() {
+            let start = row * length;
+            let mut owners = vec![Owner { sample: 0, branch: 0 }; length];
+            let mut at = 0;
+            for (number, sample) in (1..).zip(samples) {
+                sample.check(config.vocab_size, config.max_position_embeddings)?;
+                let parts = std::iter::once(&sample.prefix).chain(&sample.branches);
+                for (branch, part) in (0..).zip(parts) {
+                    let first = if branch == 0 { 0 } else { sample.prefix.ids.len() };
+                    for (place, (&id, &weight)) in part.ids.iter().zip(&part.weights).enumerate() {
+                        ids[start + at] = id;
+                        positions[start + at] = (first + place) as i64;
+                        owners[at] = Owner { sample: number, branch };
+                        if weight > 0.0 && place > 0 {
+                            predicting.push((start + at - 1) as i64);
+                            targets.push(id);
+                            weights.push(weight);
+                        }
+                        at += 1;
+                    }
+                }
+            }
+            tokens += at;
+            for (place, owner) in owners.iter().enumerate() {
+                let seen = &mut mask[(start + place) * length..][..length];
+                // What pads a row sees itself, as a softmax over nothing would be NaN.
+                seen[place] = 0.0;
+                if owner.sample == 0 {
+                    continue;
+                }
+                for (other, before) in owners[..place].iter().enumerate() {
+                    if before.sample == owner.sample && (before.branch == 0 || before.branch == owner.branch) {
+                        seen[other] = 0.0;
+                    }
+                }
+            }
+        }
+        let shape = [rows.len() as i64, length as i64];
+        let index =
+            |values: &[i64]| -> Result<Tensor> { Ok(Tensor::f_from_slice(values)?.f_to_device(placement.device)?) };
+        Ok(Self {
+            ids: index(&ids)?.f_view(shape)?,
+            positions: index(&positions)?.f_view(shape)?,
+            longest: positions.iter().copied().max().unwrap_or(0) + 1,
+            mask: Tensor::f_from_slice(&mask)?
+                .f_view([shape[0], 1, shape[1], shape[1]])?
+                .f_to_device(placement.device)?
+                .f_to_kind(placement.precision.kind())?,
+            predicting: index(&predicting)?,
+            targets: index(&targets)?,
+            total_weight: weights.iter().map(|&weight| f64::from(weight)).sum(),
+            weights: Tensor::f_from_slice(&weights)?
+                .f_to_device(placement.device)?
+                .f_to_kind(Kind::Float)?,
+            tokens,
+        })
+    }
+}

@@ -1,0 +1,178 @@
+//! The driver: forward, backward, clip, step.
+
+use std::path::Path;
+
+use lyceum_engine::config::Architecture;
+use lyceum_engine::error::{EngineError, Result};
+use lyceum_engine::learn::{AdamW, OptimizerState, TrainedTensor, clip_gradients};
+use lyceum_engine::model::RopeTables;
+use lyceum_engine::{Model, ModelConfig, Placement, Precision};
+use tch::{Kind, Tensor};
+
+use super::attention::MaskedAttention;
+use super::batch::PackedBatch;
+use super::checkpoint;
+use super::weights::{mapped, named};
+use crate::random::random_model;
+
+/// A model all of whose parameters learn, and its optimizer.
+pub struct Pretrainer {
+    /// The weights that learn: fp32, leaves of the gradient.
+    weights: Model,
+    /// Device, and the precision of the products.
+    placement: Placement,
+    rope: RopeTables,
+    trained: Vec<TrainedTensor>,
+    state: OptimizerState,
+}
+
+/// What came of one step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StepReport {
+    /// The weighted mean negative log-likelihood before the step, in nats.
+    pub loss: f64,
+    /// Norm of the gradient before it was clipped.
+    pub gradient_norm: f64,
+}
+
+impl Pretrainer {
+    /// Random weights (deviation 0.02, and smaller by √(2 · layers) where a layer writes to the residual stream, as in
+    /// GPT-2)
+    /// and a fresh optimizer. The same seed gives the same weights.
+    pub fn new(config: ModelConfig, placement: Placement, seed: i64) -> Result<Self> {
+        tch::manual_seed(seed);
+        let model = random_model(config, reference(placement))?;
+        let depth = (2.0 * model.layers.len() as f64).sqrt();
+        for layer in &model.layers {
+            for weight in [&layer.o_proj, &layer.down_proj] {
+                let _ = weight.shallow_clone().f_div_scalar_(depth)?;
+            }
+        }
+        Self::from_model(&model, placement)
+    }
+
+    /// The weights of a model, copied, and a fresh optimizer.
+    pub fn from_model(model: &Model, placement: Placement) -> Result<Self> {
+        if model.config.architecture != Architecture::Qwen2 {
+            let reason =
+                "only Qwen2 models are trained whole: heads of Qwen3 share norms, which are stored for each head here";
+            return Err(EngineError::population(reason));
+        }
+        let weights = mapped(model, reference(placement), &|tensor| {
+            let mut copy = Tensor::f_empty(tensor.size(), (Kind::Float, placement.device))?;
+            copy.f_copy_(&tensor.f_detach()?)?;
+            Ok(copy.f_set_requires_grad(true)?)
+        })?;
+        let trained = named(&weights)
+            .into_iter()
+            .map(|(name, tensor)| TrainedTensor::whole(name, tensor))
+            .collect::<Result<Vec<_>>>()?;
+        let state = OptimizerState::new(&trained)?;
+        let rope = RopeTables::new(&weights.config, weights.config.max_position_embeddings, placement)?;
+        Ok(Self {
+            weights,
+            placement,
+            rope,
+            trained,
+            state,
+        })
+    }
+
+    /// The weights that learn.
+    pub fn model(&self) -> &Model {
+        &self.weights
+    }
+
+    /// The names of the trained tensors: those of the checkpoint, where projections that read the same input are one
+    /// matrix.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.trained.iter().map(|tensor| tensor.name.as_str())
+    }
+
+    /// Number of parameters.
+    pub fn parameters(&self) -> usize {
+        self.trained.iter().map(|tensor| tensor.values.numel()).sum()
+    }
+
+    /// Steps done so far.
+    pub fn steps(&self) -> u64 {
+        self.state.steps.first().copied().unwrap_or(0)
+    }
+
+    /// The weighted mean negative log-likelihood of a batch and its gradient by every trained tensor, `[1, ..]` each,
+    /// in the order of
+    /// their names.
+    pub fn gradients(&self, batch: &PackedBatch) -> Result<(f64, Vec<Tensor>)> {
+        if batch.total_weight <= 0.0 {
+            return Err(EngineError::request(
+                "batch",
+                "no token has a weight; there is nothing to learn",
+            ));
+        }
+        let loss = tch::with_grad(|| self.loss(batch))?;
+        let leaves: Vec<&Tensor> = named(&self.weights).into_iter().map(|(_, tensor)| tensor).collect();
+        let gradients = Tensor::f_run_backward(&[&loss], &leaves, false, false)?;
+        let gradients = gradients
+            .iter()
+            .map(|gradient| Ok(gradient.f_unsqueeze(0)?))
+            .collect::<Result<Vec<_>>>()?;
+        let loss = loss.f_double_value(&[])?;
+        if !loss.is_finite() {
+            return Err(EngineError::NonFinite {
+                what: format!("the loss of step {}", self.steps()),
+            });
+        }
+        Ok((loss, gradients))
+    }
+
+    /// One optimizer step; `max_norm` bounds the gradient's norm (0 sets no limit).
+    pub fn step(&mut self, batch: &PackedBatch, optimizer: &AdamW, max_norm: f64) -> Result<StepReport> {
+        let (loss, gradients) = self.gradients(batch)?;
+        let _no_grad = tch::no_grad_guard();
+        let norms = clip_gradients(&self.trained, &gradients, &[0], max_norm)?;
+        optimizer.step(&self.trained, &gradients, &[0], &mut self.state)?;
+        Ok(StepReport {
+            loss,
+            gradient_norm: norms.first().copied().unwrap_or(0.0),
+        })
+    }
+
+    fn loss(&self, batch: &PackedBatch) -> Result<Tensor> {
+        let kind = self.placement.precision.kind();
+        let model = mapped(&self.weights, self.placement, &|tensor| Ok(tensor.f_to_kind(kind)?))?;
+        let rope = self.rope.first(batch.longest)?.gathered(&batch.positions)?;
+        let attention = MaskedAttention { mask: &batch.mask };
+        let hidden = model.forward(&batch.ids, &rope, None, &attention)?;
+        let rows = hidden.f_view([-1, model.config.hidden_size])?;
+        // An embedding look-up: unlike that of `index_select`, its gradient is quick on the CPU and deterministic on a
+        // GPU.
+        let rows = Tensor::f_embedding(&rows, &batch.predicting, -1, false, false)?;
+        let logprobs = model
+            .logits(&model.final_norm(&rows)?)?
+            .f_log_softmax(-1, Kind::Float)?;
+        let chosen = logprobs
+            .f_gather(1, &batch.targets.f_unsqueeze(1)?, false)?
+            .f_squeeze_dim(1)?;
+        Ok(chosen.f_dot(&batch.weights)?.f_div_scalar(-batch.total_weight)?)
+    }
+
+    /// Writes weights and optimizer into a folder.
+    pub fn save(&self, folder: &Path) -> Result<()> {
+        checkpoint::save(&self.trained, &self.state, folder)
+    }
+
+    /// Goes on from what [`Pretrainer::save`] wrote, with the configuration that it was written with.
+    pub fn resume(config: ModelConfig, placement: Placement, folder: &Path) -> Result<Self> {
+        let mut trainer = Self::from_model(&random_model(config, reference(placement))?, placement)?;
+        trainer.state = checkpoint::restore(&trainer.trained, folder)?;
+        Ok(trainer)
+    }
+}
+
+/// Where the weights that learn live: fp32 on the same device.
+fn reference(placement: Placement) -> Placement {
+    Placement {
+        precision: Precision::Fp32,
+        ..placement
+    }
+}

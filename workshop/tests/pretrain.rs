@@ -1,0 +1,183 @@
+//! `lyceum-workshop pretrain` from an empty folder to a model, with and without being killed on the way.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const CONFIG: &str = r#"
+seed = 3
+checkpoint_every = 2
+
+[compute]
+device = "cpu"
+precision = "fp32"
+threads = 1
+
+[model]
+hidden_size = 32
+intermediate_size = 64
+num_hidden_layers = 1
+num_attention_heads = 2
+num_key_value_heads = 2
+max_position_embeddings = 256
+rope_theta = 10000.0
+
+[corpus]
+seed = 1
+programs = [20, 20, 10, 5, 5]
+inputs = 10
+hold_out_one_in = 4
+programs_per_form = 4
+
+[samples]
+branches = 3
+references = 1
+num_inputs = 4
+
+[samples.weights]
+answer = 1.0
+shown_program = 0.1
+proposal = 1.0
+listed_inputs = 0.2
+reference = 0.1
+
+[rows]
+count = 3
+tokens = 192
+
+[optimizer]
+warmup_steps = 2
+beta1 = 0.9
+beta2 = 0.98
+eps = 1e-8
+weight_decay = 0.01
+max_grad_norm = 1.0
+
+[[phases]]
+name = "propose"
+steps = 6
+learning_rate = 1e-2
+decay_steps = 0
+
+[phases.tasks]
+propose_code_o = { share = 1.0, levels = [1, 1, 1, 1, 1] }
+propose_code_i = { share = 1.0, levels = [1, 1, 1, 1, 1] }
+propose_code_f = { share = 1.0, levels = [1, 1, 1, 1, 1] }
+
+[[phases]]
+name = "solve"
+steps = 10
+learning_rate = 1e-2
+decay_steps = 4
+
+[phases.tasks]
+solve_code_o = { share = 1.0, levels = [1, 1, 1, 1, 1] }
+solve_code_i = { share = 1.0, levels = [1, 1, 1, 1, 1] }
+solve_code_f = { share = 1.0, levels = [1, 1, 1, 1, 1] }
+
+[evaluation]
+proposals = 3
+samples = 2
+held_out = 1
+max_tokens = 24
+"#;
+
+fn pretrain(folder: &Path, out: &str, work: &str, more: &[&str]) -> Command {
+    let config = folder.join("config.toml");
+    std::fs::write(&config, CONFIG).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lyceum-workshop"));
+    command
+        .args(["pretrain", "--jobs", "1", "--config"])
+        .arg(config)
+        .arg("--out")
+        .arg(folder.join(out))
+        .arg("--work")
+        .arg(folder.join(work))
+        .args(more)
+        .stderr(Stdio::piped());
+    command
+}
+
+fn losses(log: &Path) -> Vec<f64> {
+    let lines = BufReader::new(File::open(log).unwrap()).lines();
+    let loss = |line: std::io::Result<String>| {
+        let line: serde_json::Value = serde_json::from_str(&line.unwrap()).unwrap();
+        line["loss"].as_f64().unwrap()
+    };
+    lines.map(loss).collect()
+}
+
+/// Starts a run and kills it after eight of its steps; whether it was not over before.
+fn is_killed_at_step_8(folder: &Path, out: &str, work: &str) -> bool {
+    // The log is a pipe: reading its lines tells when to strike.
+    let log = folder.join(work).join("log.jsonl");
+    std::fs::create_dir(folder.join(work)).unwrap();
+    assert!(Command::new("mkfifo").arg(&log).status().unwrap().success());
+    let mut run = pretrain(folder, out, work, &[]).spawn().unwrap();
+    let mut lines = BufReader::new(File::open(&log).unwrap()).lines();
+    let struck = lines.find(|line| line.as_ref().is_ok_and(|line| line.starts_with("{\"step\":8,")));
+    run.kill().unwrap();
+    run.wait().unwrap();
+    std::fs::remove_file(&log).unwrap();
+    assert!(struck.is_some(), "it ended before its eighth step");
+    !folder.join(out).exists()
+}
+
+#[test]
+fn a_killed_run_goes_on_to_the_same_model_and_both_learn() {
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = temporary.path();
+    let whole = pretrain(folder, "whole", "work-whole", &[]).output().unwrap();
+    assert!(whole.status.success(), "{}", String::from_utf8_lossy(&whole.stderr));
+
+    // A machine that gives the run more time than this test may have it done before it is killed; then it is tried anew.
+    let (killed, work) = (0..10)
+        .map(|number| (format!("killed-{number}"), format!("work-killed-{number}")))
+        .find(|(killed, work)| is_killed_at_step_8(folder, killed, work))
+        .expect("a run that is killed before its end");
+    let again = pretrain(folder, &killed, &work, &[]).output().unwrap();
+    let refusal = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert!(!again.status.success() && refusal.contains("--resume"), "{refusal}");
+    let resumed = pretrain(folder, &killed, &work, &["--resume"]).output().unwrap();
+    assert!(resumed.status.success(), "{}", String::from_utf8_lossy(&resumed.stderr));
+
+    for file in [
+        "model.safetensors",
+        "tokenizer.json",
+        "config.json",
+        "generation_config.json",
+    ] {
+        let of = |name: &str| std::fs::read(folder.join(name).join(file)).unwrap();
+        assert_eq!(of("whole"), of(&killed), "{file} differs");
+    }
+    let losses = losses(&folder.join("work-whole/log.jsonl"));
+    assert_eq!(losses.len(), 16);
+    assert!(losses[15] + 1.0 < losses[0], "{losses:?}");
+
+    let text = std::fs::read_to_string(folder.join("whole/evaluation.json")).unwrap();
+    let evaluation: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(evaluation["held_out"]["code_f"].as_array().unwrap().len(), 5);
+    let card = std::fs::read_to_string(folder.join("whole/README.md")).unwrap();
+    assert!(
+        card.contains("16 of 16 steps") && card.contains("What falls short"),
+        "{card}"
+    );
+}
+
+#[test]
+fn a_config_that_cannot_work_is_refused_by_field() {
+    let folder = tempfile::tempdir().unwrap();
+    let refusal = |from: &str, to: &str| {
+        let mut command = pretrain(folder.path(), "out", "work", &[]);
+        std::fs::write(folder.path().join("config.toml"), CONFIG.replace(from, to)).unwrap();
+        let output = command.output().unwrap();
+        assert!(!output.status.success());
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(refusal("tokens = 192", "tokens = 257").contains("max_position_embeddings"));
+    assert!(refusal("threads = 1", "threads = 0").contains("`compute.threads` is 0"));
+    assert!(refusal("\"fp32\"", "\"fp8\"").contains("valid are fp32 and bf16"));
+    assert!(refusal("steps = 10\n", "steps = 0\n").contains("phase `solve` has 0 steps"));
+    assert!(refusal("seed = 3", "sed = 3").contains("sed"));
+}
