@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-use crate::{id::MemberId, recipe::ProblemKind, wilson::Interval};
+use crate::{id::MemberId, verify::ProblemKind, wilson::Interval};
 
 /// Attempts and solutions of a teacher's problems by a student.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

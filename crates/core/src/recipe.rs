@@ -5,7 +5,6 @@ pub mod benchmark;
 pub mod cross_play;
 mod plan;
 pub mod populora;
-mod problem_kind;
 mod record;
 mod registry;
 pub mod selfplay;
@@ -13,7 +12,6 @@ mod state;
 mod view;
 
 pub use plan::{Plan, PlanError, WorkItem};
-pub use problem_kind::ProblemKind;
 pub use record::{
     ArchiveInsertionRecord, AttemptRecord, BenchmarkResultRecord, BenchmarkSampleRecord, BirthRecord, DeathRecord,
     InsertionStatus, MatchupRecord, MemberRecord, MetricRecord, ParentRelation, PopulationRecord, ProblemOutcomeRecord,

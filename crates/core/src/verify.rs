@@ -4,6 +4,7 @@
 //! work is done by the crate `lyceum-verifier`.
 
 mod fields;
+mod kind;
 mod line;
 mod python_json;
 mod task;
@@ -12,7 +13,8 @@ mod verdict;
 #[cfg(test)]
 mod tests;
 
+pub use kind::ProblemKind;
 pub use line::{LineError, read_line};
 pub(crate) use python_json::finite_spelling;
-pub use task::{Check, CodePair, JsonText, MathPair, Oracle, ProblemType, Proposal, Solution, Task, Tests, Tolerance};
+pub use task::{Check, CodePair, JsonText, MathPair, Oracle, Proposal, Solution, Task, Tests, Tolerance};
 pub use verdict::{Complexity, Failure, Status, Verdict};

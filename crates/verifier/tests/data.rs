@@ -8,7 +8,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use lyceum_verifier::{
-    Check, JsonText, Oracle, ProblemType, Proposal, Solution, Status, Task, Tests, Tolerance, Verdict,
+    Check, JsonText, Oracle, ProblemKind, Proposal, Solution, Status, Task, Tests, Tolerance, Verdict,
 };
 use serde_json::Value;
 use support::{data, pool};
@@ -186,7 +186,7 @@ fn recorded_triples_are_right_when_their_output_is_their_value() {
     let judged = rows.iter().enumerate().map(|(at, row)| {
         let [program, input, output] = ["snippet", "input", "output"].map(|field| text(row, field));
         let proposal = Proposal::Io {
-            problem: ProblemType::CodeO,
+            problem: ProblemKind::CodeO,
             program: program.clone(),
             input: input.clone(),
         };

@@ -4,7 +4,7 @@ mod support;
 
 use lyceum_core::{
     recipe::selfplay::shipped_seeds,
-    verify::{ProblemType, Proposal, Task},
+    verify::{ProblemKind, Proposal, Task},
 };
 use support::pool;
 
@@ -14,7 +14,7 @@ fn every_shipped_seed_is_a_valid_problem() {
         for (number, seed) in shipped_seeds(name).expect("seeds").into_iter().enumerate() {
             let proposal = match (seed.input, seed.message) {
                 (Some(input), _) => Proposal::Io {
-                    problem: ProblemType::CodeO,
+                    problem: ProblemKind::CodeO,
                     program: seed.snippet.clone(),
                     input,
                 },

@@ -5,10 +5,10 @@ use lyceum_core::{
     id::{AttemptId, ExecutionId, MatchupId, MemberId, PopulationId, ProblemId, VersionId, WorkId},
     recipe::{
         ArchiveInsertionRecord, AttemptRecord, BirthRecord, InsertionStatus, MatchupRecord, MemberRecord, MetricRecord,
-        ParentRelation, Plan, PopulationRecord, ProblemKind, ProblemOutcomeRecord, ProblemRecord, RatingRecord,
-        Records, Role, VersionRecord, Winner, WorkItem,
+        ParentRelation, Plan, PopulationRecord, ProblemOutcomeRecord, ProblemRecord, RatingRecord, Records, Role,
+        VersionRecord, Winner, WorkItem,
     },
-    verify::Status,
+    verify::{ProblemKind, Status},
     work::{BaseModel, LoraShape, Payload, Requirements, VerifyPayload, WorkKey},
 };
 use lyceum_store::{plan, token::Scope};

@@ -2,8 +2,8 @@
 
 use lyceum_core::{
     id::{ExecutionId, ProblemId, WorkId},
-    recipe::{Plan, ProblemKind, ProblemOutcomeRecord, ProblemRecord, Records},
-    verify::Status,
+    recipe::{Plan, ProblemOutcomeRecord, ProblemRecord, Records},
+    verify::{ProblemKind, Status},
     work::WorkKey,
 };
 use lyceum_store::{

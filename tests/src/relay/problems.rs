@@ -3,11 +3,11 @@
 use lyceum_core::{
     id::{AttemptId, ProblemId, VersionId, WorkId},
     recipe::{
-        ArchiveInsertionRecord, AttemptRecord, InsertionStatus, ParentRelation, PlanError, ProblemKind,
-        ProblemOutcomeRecord, ProblemRecord, Role, WorkItem,
+        ArchiveInsertionRecord, AttemptRecord, InsertionStatus, ParentRelation, PlanError, ProblemOutcomeRecord,
+        ProblemRecord, Role, WorkItem,
     },
     seed::derive,
-    verify::{Check, MathPair, Task},
+    verify::{Check, MathPair, ProblemKind, Task},
     work::{
         BaseModel, Compute, Payload, Prompt, Requirements, RolloutPayload, RolloutRequest, Sampling, VerifyPayload,
     },

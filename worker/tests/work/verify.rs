@@ -1,5 +1,5 @@
 use anyhow::{Result, bail};
-use lyceum_core::verify::{Check, MathPair, ProblemType, Proposal, Task};
+use lyceum_core::verify::{Check, MathPair, ProblemKind, Proposal, Task};
 use lyceum_core::work::{Outcome, Payload, VerifyPayload};
 
 use crate::house::{House, TRACE};
@@ -10,7 +10,7 @@ async fn the_shipped_worker_judges_what_the_queue_holds_and_signs_off() -> Resul
     let proposal = |id: &str, program: &str| Task {
         id: id.to_owned(),
         check: Check::Propose(Proposal::Io {
-            problem: ProblemType::CodeO,
+            problem: ProblemKind::CodeO,
             program: program.to_owned(),
             input: "3".to_owned(),
         }),

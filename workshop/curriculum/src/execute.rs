@@ -6,7 +6,7 @@ use lyceum_core::prompt::compact_literal;
 use lyceum_core::seed;
 use lyceum_verifier::literal::parse_literal;
 use lyceum_verifier::value::Value;
-use lyceum_verifier::{Check, ProblemType, Proposal, Task, Verifier};
+use lyceum_verifier::{Check, ProblemKind, Proposal, Task, Verifier};
 use serde::{Deserialize, Serialize};
 
 use crate::inputs::arguments;
@@ -93,7 +93,7 @@ fn task(batch: &[Call]) -> Task {
     Task {
         id: String::new(),
         check: Check::Propose(Proposal::Io {
-            problem: ProblemType::CodeO,
+            problem: ProblemKind::CodeO,
             program,
             input: "0".to_owned(),
         }),

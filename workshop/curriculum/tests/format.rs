@@ -6,7 +6,7 @@ use lyceum_core::work::FinishReason;
 use lyceum_curriculum::message::message;
 use lyceum_curriculum::sample::{Part, Sample, SampleSpec, TaskKind, Weights};
 use lyceum_curriculum::{Executed, Level};
-use lyceum_verifier::ProblemType;
+use lyceum_verifier::ProblemKind;
 
 const SPEC: SampleSpec = SampleSpec {
     branches: 3,
@@ -49,8 +49,8 @@ fn proposals_answer_the_templates() {
     let mut seen = [false; 3];
     for item in 0..40 {
         for (task, problem) in [
-            (TaskKind::ProposeCodeO, ProblemType::CodeO),
-            (TaskKind::ProposeCodeI, ProblemType::CodeI),
+            (TaskKind::ProposeCodeO, ProblemKind::CodeO),
+            (TaskKind::ProposeCodeI, ProblemKind::CodeI),
         ] {
             let whole = text(&write(task, item).prefix);
             let (prompt, completion) = whole.rsplit_once("<prog>").unwrap();
@@ -96,7 +96,7 @@ fn function_proposals_list_different_inputs_and_a_message() {
     );
     let completion = text(&sample.prefix[1..]);
     let read = prompts.grammar.proposal(
-        ProblemType::CodeF,
+        ProblemKind::CodeF,
         completion.strip_suffix("<eos>").unwrap(),
         FinishReason::Stop,
         "",

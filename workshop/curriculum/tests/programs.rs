@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use lyceum_curriculum::masked::masked_form;
 use lyceum_curriculum::{Corpus, CorpusSpec, Level, Program};
 use lyceum_verifier::program::measure;
-use lyceum_verifier::{ProblemType, Proposal, Verifier, VerifierConfig};
+use lyceum_verifier::{ProblemKind, Proposal, Verifier, VerifierConfig};
 use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, TraversalSignal, walk_body};
 use ruff_python_ast::{AnyNodeRef, ExprContext};
 use ruff_python_parser::parse_module;
@@ -39,7 +39,7 @@ fn recorded_outputs_are_what_the_verifier_finds_for_each_program_alone() {
     for executed in chosen {
         for (input, output) in executed.pairs.iter().take(2) {
             let proposal = Proposal::Io {
-                problem: ProblemType::CodeO,
+                problem: ProblemKind::CodeO,
                 program: executed.source.clone(),
                 input: input.clone(),
             };

@@ -6,7 +6,7 @@ use anyhow::{Context as _, ensure};
 use clap::Args;
 use lyceum_core::benchmark::{PromptStyle, reader, suite};
 use lyceum_core::seed;
-use lyceum_core::verify::ProblemType;
+use lyceum_core::verify::ProblemKind;
 use lyceum_core::work::Prompt;
 use lyceum_curriculum::{Corpus, CorpusSpec, Executed, Level};
 use lyceum_verifier::Verifier;
@@ -101,7 +101,7 @@ fn held_out(corpus: &CorpusSpec, share: usize, verifier: &Verifier) -> Vec<Execu
 fn rows(described: &Described, programs: &[Executed], share: usize) -> anyhow::Result<Vec<Value>> {
     let style = PromptStyle::shipped("seedling")?;
     let mut rows = Vec::new();
-    for problem in [ProblemType::CodeO, ProblemType::CodeI, ProblemType::CodeF] {
+    for problem in [ProblemKind::CodeO, ProblemKind::CodeI, ProblemKind::CodeF] {
         for level in Level::ALL {
             let mut taken = 0;
             for executed in programs.iter().filter(|executed| executed.level == level) {
@@ -122,7 +122,7 @@ fn rows(described: &Described, programs: &[Executed], share: usize) -> anyhow::R
 }
 
 /// A held-out program as a problem: about one of its pairs, or about as many as a proposal lists.
-fn row(described: &Described, problem: ProblemType, executed: &Executed, number: usize) -> Value {
+fn row(described: &Described, problem: ProblemKind, executed: &Executed, number: usize) -> Value {
     let mut rng = seed::stream(described.seed, &executed.source, 1);
     let start = rng.random_range(0..executed.pairs.len().max(1));
     let mut pairs = executed.pairs.iter().cycle().skip(start).cloned();
@@ -132,7 +132,7 @@ fn row(described: &Described, problem: ProblemType, executed: &Executed, number:
         "level": executed.level.number(),
         "program": executed.source,
     });
-    if problem == ProblemType::CodeF {
+    if problem == ProblemKind::CodeF {
         row["message"] = json!(lyceum_curriculum::message::message(&executed.source));
         row["pairs"] = json!(pairs.take(described.samples.num_inputs).collect::<Vec<_>>());
     } else if let Some((input, output)) = pairs.next() {

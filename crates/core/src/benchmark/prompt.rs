@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 use super::{BenchmarkRow, Question, Suite, code_of, mathematics_of};
 use crate::{
     prompt::{Pair, PromptError, PromptSet, Style},
-    verify::ProblemType,
+    verify::ProblemKind,
     work::{FinishReason, Message, Prompt},
 };
 
@@ -203,9 +203,9 @@ impl PromptStyle {
             Question::Math { .. } => {
                 return mathematics_of(completion).ok_or_else(|| "there is no answer in it".to_owned());
             }
-            Question::CodeO { .. } => ProblemType::CodeO,
-            Question::CodeI { .. } => ProblemType::CodeI,
-            Question::CodeF { .. } => ProblemType::CodeF,
+            Question::CodeO { .. } => ProblemKind::CodeO,
+            Question::CodeI { .. } => ProblemKind::CodeI,
+            Question::CodeF { .. } => ProblemKind::CodeF,
         };
         match &self.self_play {
             Some(set) => set.grammar.answer(problem, completion, finish, set.opening()),

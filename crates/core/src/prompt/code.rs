@@ -3,7 +3,7 @@
 use minijinja::{Value, context};
 
 use super::{PromptConfig, PromptError, PromptSet, Rendered, Template, Variable};
-use crate::{fault::Fault, verify::ProblemType};
+use crate::{fault::Fault, verify::ProblemKind};
 
 const PROGRAM: &str = "def f(a):\n return a";
 
@@ -46,7 +46,7 @@ pub const CODE_TEMPLATES: [Template; 6] = [
 ];
 
 /// The name of a task's template, such as `solve_code_o`.
-pub fn task_name(act: &str, problem: ProblemType) -> String {
+pub fn task_name(act: &str, problem: ProblemKind) -> String {
     format!("{act}_{}", problem.name())
 }
 
@@ -75,9 +75,9 @@ impl PromptConfig {
     ///
     /// # Errors
     /// Every fault, at a JSON pointer below `pointer`.
-    pub fn resolve(self, pointer: &str, problems: &[ProblemType]) -> Result<Self, Vec<Fault>> {
+    pub fn resolve(self, pointer: &str, problems: &[ProblemKind]) -> Result<Self, Vec<Fault>> {
         self.resolve_for(pointer, &CODE_TEMPLATES, |template| {
-            let of_type = |problem: &ProblemType| template.name.ends_with(problem.name());
+            let of_type = |problem: &ProblemKind| template.name.ends_with(problem.name());
             problems.iter().any(of_type)
         })
     }
@@ -88,7 +88,7 @@ impl PromptSet {
     ///
     /// # Errors
     /// A template that is missing or names an unknown variable.
-    pub fn propose_io(&self, problem: ProblemType, references: &[Reference]) -> Result<Rendered, PromptError> {
+    pub fn propose_io(&self, problem: ProblemKind, references: &[Reference]) -> Result<Rendered, PromptError> {
         let shown = references.iter().map(|Reference { program, input, output }| {
             context! { program => program.as_str(), input => self.spell(input), output => self.spell(output) }
         });

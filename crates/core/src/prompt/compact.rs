@@ -1,21 +1,21 @@
 //! The compact grammar: parts between markers. `configs/prompts/seedling/README.md` has the format.
 
 use super::{Answer, Field, ProposalText, Reading, Take, reading::Part};
-use crate::{verify::ProblemType, work::FinishReason};
+use crate::{verify::ProblemKind, work::FinishReason};
 
 const MARKERS: [&str; 11] = [
     "<po>", "<pi>", "<pf>", "<so>", "<si>", "<sf>", "<ref>", "<prog>", "<in>", "<out>", "<msg>",
 ];
 
 pub(super) fn proposal(
-    problem: ProblemType,
+    problem: ProblemKind,
     text: &str,
     finish: FinishReason,
     num_inputs: usize,
 ) -> Result<ProposalText, String> {
     complete(finish)?;
     match problem {
-        ProblemType::CodeI | ProblemType::CodeO => {
+        ProblemKind::CodeI | ProblemKind::CodeO => {
             let (program, input) = text
                 .split_once("<in>")
                 .ok_or("there is no <in> between a program and its arguments")?;
@@ -24,7 +24,7 @@ pub(super) fn proposal(
                 input: bare("arguments", input)?.trim().to_owned(),
             })
         }
-        ProblemType::CodeF => {
+        ProblemKind::CodeF => {
             let (inputs, message) = text.split_once("<msg>").ok_or("there is no <msg> before a message")?;
             let mut inputs = inputs
                 .split("<in>")
@@ -39,6 +39,7 @@ pub(super) fn proposal(
                 message: part("message", message)?,
             })
         }
+        ProblemKind::Math | ProblemKind::Code => Err(format!("the compact grammar has no {} proposals", problem.name())),
     }
 }
 
@@ -123,7 +124,7 @@ fn bare<'a>(name: &str, text: &'a str) -> Result<&'a str, String> {
 mod tests {
     use super::*;
     use FinishReason::{Length, Stop};
-    use ProblemType::{CodeF, CodeO};
+    use ProblemKind::{CodeF, CodeO};
 
     #[test]
     fn the_parts_of_a_proposal_are_found() {

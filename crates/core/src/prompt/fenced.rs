@@ -3,24 +3,24 @@
 use super::{Answer, Field, ProposalText, Reading, Take, reading::Part};
 use crate::{
     answer::{Block, fenced_blocks, last_block, last_boxed, tagged},
-    verify::ProblemType,
+    verify::ProblemKind,
 };
 
 pub(super) fn proposal(
-    problem: ProblemType,
+    problem: ProblemKind,
     text: &str,
     opening: &str,
     num_inputs: usize,
 ) -> Result<ProposalText, String> {
     let blocks = fenced_blocks(answer_part(text, opening)?);
     match problem {
-        ProblemType::CodeI | ProblemType::CodeO => Ok(ProposalText::Io {
+        ProblemKind::CodeI | ProblemKind::CodeO => Ok(ProposalText::Io {
             program: first(&blocks, "python")
                 .or_else(|| first(&blocks, ""))
                 .ok_or("there is no ```python block in the answer")?,
             input: first(&blocks, "input").ok_or("there is no ```input block in the answer")?,
         }),
-        ProblemType::CodeF => {
+        ProblemKind::CodeF => {
             let mut inputs: Vec<String> = blocks
                 .iter()
                 .filter(|block| block.is("input"))
@@ -36,20 +36,22 @@ pub(super) fn proposal(
             let message = first(&blocks, "message").ok_or("there is no ```message block in the answer")?;
             Ok(ProposalText::Function { inputs, message })
         }
+        ProblemKind::Math | ProblemKind::Code => Err(format!("the fenced grammar has no {} proposals", problem.name())),
     }
 }
 
 /// The last block of the right kind, else the last block, else (for values) the whole answer.
-pub(super) fn answer(problem: ProblemType, text: &str, opening: &str) -> Answer {
+pub(super) fn answer(problem: ProblemKind, text: &str, opening: &str) -> Answer {
     let part = answer_part(text, opening)?;
     let kind = match problem {
-        ProblemType::CodeI => "input",
-        ProblemType::CodeO => "output",
-        ProblemType::CodeF => "python",
+        ProblemKind::CodeI => "input",
+        ProblemKind::CodeO => "output",
+        ProblemKind::CodeF | ProblemKind::Code => "python",
+        ProblemKind::Math => return Err("the fenced grammar has no math answers".to_owned()),
     };
     match last_block(part, kind) {
         Some(body) => Ok(body.to_owned()),
-        None if problem == ProblemType::CodeF => Err("there is no ```python block in the answer".to_owned()),
+        None if kind == "python" => Err("there is no ```python block in the answer".to_owned()),
         None if part.trim().is_empty() => Err("the answer is empty".to_owned()),
         None => Ok(part.trim().to_owned()),
     }
@@ -105,7 +107,7 @@ fn answer_part<'a>(text: &'a str, opening: &str) -> Result<&'a str, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ProblemType::{CodeF, CodeI, CodeO};
+    use ProblemKind::{CodeF, CodeI, CodeO};
 
     const OPEN: &str = "User: ..\nAssistant: <think>\n";
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Field, Reading, compact, fenced, tagged};
 use crate::{
-    verify::{ProblemType, Status},
+    verify::{ProblemKind, Status},
     work::FinishReason,
 };
 
@@ -69,7 +69,7 @@ impl Grammar {
     /// Why the completion does not have the form that was asked for.
     pub fn proposal(
         self,
-        problem: ProblemType,
+        problem: ProblemKind,
         text: &str,
         finish: FinishReason,
         opening: &str,
@@ -83,7 +83,7 @@ impl Grammar {
     }
 
     /// The answer in a completion of a prompt that ends with `opening`.
-    pub fn answer(self, problem: ProblemType, text: &str, finish: FinishReason, opening: &str) -> Answer {
+    pub fn answer(self, problem: ProblemKind, text: &str, finish: FinishReason, opening: &str) -> Answer {
         match self {
             Self::Compact => compact::answer(text, finish),
             Self::Fenced => fenced::answer(problem, text, opening),
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn python_problems_are_read_between_tags() {
-        use ProblemType::{CodeF, CodeI, CodeO};
+        use ProblemKind::{CodeF, CodeI, CodeO};
         let read = |problem, text| Grammar::Tagged.proposal(problem, text, FinishReason::Stop, "", 2);
         let io = "hm <program>\n```python\ndef f(a):\n    return a\n```\n</program> <input>1, 'x'</input>";
         let expected = ProposalText::Io {
@@ -184,11 +184,11 @@ mod tests {
         fn any_text_is_read_or_refused_with_a_reason(text in parts(), stopped: bool, num_inputs in 1_usize..4) {
             let finish = if stopped { FinishReason::Stop } else { FinishReason::Length };
             for grammar in [Grammar::Compact, Grammar::Fenced, Grammar::Tagged] {
-                for problem in [ProblemType::CodeI, ProblemType::CodeO, ProblemType::CodeF] {
+                for problem in [ProblemKind::CodeI, ProblemKind::CodeO, ProblemKind::CodeF] {
                     for opening in ["", "Assistant: <think>\n"] {
                         match grammar.proposal(problem, &text, finish, opening, num_inputs) {
                             Ok(ProposalText::Function { inputs, .. }) => prop_assert_eq!(inputs.len(), num_inputs),
-                            Ok(ProposalText::Io { .. }) => prop_assert!(problem != ProblemType::CodeF),
+                            Ok(ProposalText::Io { .. }) => prop_assert!(problem != ProblemKind::CodeF),
                             Err(reason) => prop_assert!(!reason.is_empty()),
                         }
                         if let Err(reason) = grammar.answer(problem, &text, finish, opening) {

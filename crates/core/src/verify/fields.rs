@@ -7,7 +7,8 @@ use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use super::task::{Check, MathPair, Oracle, ProblemType, Proposal, Solution, Task, Tests, Tolerance};
+use super::ProblemKind;
+use super::task::{Check, MathPair, Oracle, Proposal, Solution, Task, Tests, Tolerance};
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -16,6 +17,11 @@ enum Kind {
     Solve,
     Tests,
     Math,
+}
+
+fn not_a_triple(problem: ProblemKind) -> String {
+    let valid = ProblemKind::TRIPLES.map(ProblemKind::name).join(", ");
+    format!("`type` is `{}`: {valid} are valid here", problem.name())
 }
 
 /// The fields not yet taken, and the names of all that were asked for.
@@ -69,35 +75,38 @@ impl Fields {
         let problem = self.required("type")?;
         let program = self.required("program")?;
         Ok(match problem {
-            ProblemType::CodeI | ProblemType::CodeO => Proposal::Io {
+            ProblemKind::CodeI | ProblemKind::CodeO => Proposal::Io {
                 problem,
                 program,
                 input: self.required("input")?,
             },
-            ProblemType::CodeF => Proposal::Function {
+            ProblemKind::CodeF => Proposal::Function {
                 program,
                 inputs: self.required("inputs")?,
                 message: self.required("message")?,
             },
+            ProblemKind::Math | ProblemKind::Code => return Err(not_a_triple(problem)),
         })
     }
 
     fn solution(&mut self) -> Result<Solution, String> {
-        Ok(match self.required("type")? {
-            ProblemType::CodeO => Solution::Output {
+        let problem = self.required("type")?;
+        Ok(match problem {
+            ProblemKind::CodeO => Solution::Output {
                 program: self.required("program")?,
                 input: self.required("input")?,
                 answer: self.required("answer")?,
             },
-            ProblemType::CodeI => Solution::Input {
+            ProblemKind::CodeI => Solution::Input {
                 program: self.required("program")?,
                 output: self.required("output")?,
                 answer: self.required("answer")?,
             },
-            ProblemType::CodeF => Solution::Function {
+            ProblemKind::CodeF => Solution::Function {
                 pairs: self.required("pairs")?,
                 answer: self.required("answer")?,
             },
+            ProblemKind::Math | ProblemKind::Code => return Err(not_a_triple(problem)),
         })
     }
 
@@ -177,7 +186,7 @@ impl Serialize for Task {
                         inputs,
                         message,
                     } => {
-                        map.serialize_entry("type", &ProblemType::CodeF)?;
+                        map.serialize_entry("type", &ProblemKind::CodeF)?;
                         map.serialize_entry("program", program)?;
                         map.serialize_entry("inputs", inputs)?;
                         map.serialize_entry("message", message)?;
@@ -188,7 +197,7 @@ impl Serialize for Task {
                 map.serialize_entry("kind", "solve")?;
                 match solution {
                     Solution::Output { program, input, answer } => {
-                        map.serialize_entry("type", &ProblemType::CodeO)?;
+                        map.serialize_entry("type", &ProblemKind::CodeO)?;
                         map.serialize_entry("program", program)?;
                         map.serialize_entry("input", input)?;
                         map.serialize_entry("answer", answer)?;
@@ -198,13 +207,13 @@ impl Serialize for Task {
                         output,
                         answer,
                     } => {
-                        map.serialize_entry("type", &ProblemType::CodeI)?;
+                        map.serialize_entry("type", &ProblemKind::CodeI)?;
                         map.serialize_entry("program", program)?;
                         map.serialize_entry("output", output)?;
                         map.serialize_entry("answer", answer)?;
                     }
                     Solution::Function { pairs, answer } => {
-                        map.serialize_entry("type", &ProblemType::CodeF)?;
+                        map.serialize_entry("type", &ProblemKind::CodeF)?;
                         map.serialize_entry("pairs", pairs)?;
                         map.serialize_entry("answer", answer)?;
                     }

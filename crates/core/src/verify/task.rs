@@ -3,29 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// The three problem types of Absolute Zero (and PopuLoRA), by what is to be found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ProblemType {
-    /// Abduction: an input that gives the shown output.
-    CodeI,
-    /// Deduction: the output of the program on the shown input.
-    CodeO,
-    /// Induction: a program that maps the shown inputs to the shown outputs.
-    CodeF,
-}
-
-impl ProblemType {
-    /// The name in tasks: `code_i`, `code_o` or `code_f`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::CodeI => "code_i",
-            Self::CodeO => "code_o",
-            Self::CodeF => "code_f",
-        }
-    }
-}
+use super::ProblemKind;
 
 /// A text of JSON kept as it was written, so that numbers of any size survive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,8 +47,8 @@ pub type CodePair = (String, String);
 pub enum Proposal {
     /// Types `code_i` and `code_o`: a program `f` and one input (its arguments, separated by commas).
     Io {
-        /// [`ProblemType::CodeI`] or [`ProblemType::CodeO`].
-        problem: ProblemType,
+        /// [`ProblemKind::CodeI`] or [`ProblemKind::CodeO`].
+        problem: ProblemKind,
         /// Source with a function `f`.
         program: String,
         /// The arguments.

@@ -2,8 +2,8 @@
 
 use lyceum_core::{
     id::{DatasetId, ExecutionId, MemberId, ProblemId, VersionId},
-    recipe::{DatasetRow, ProblemKind, ProblemRecord, StepView, Want, WorkState},
-    verify::Status,
+    recipe::{DatasetRow, ProblemRecord, StepView, Want, WorkState},
+    verify::{ProblemKind, Status},
     work::{Outcome, WorkKey},
 };
 use serde::de::DeserializeOwned;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use clap::Args;
-use lyceum_verifier::{Check, ProblemType, Proposal, Solution, Task, Verdict, Verifier, VerifierConfig, read_line};
+use lyceum_verifier::{Check, ProblemKind, Proposal, Solution, Task, Verdict, Verifier, VerifierConfig, read_line};
 use lyceum_worker::pool::PoolArgs;
 
 /// Programs of the size and kind that models propose.
@@ -186,7 +186,7 @@ fn judged(pool: &Verifier, tasks: impl Iterator<Item = Task>) -> anyhow::Result<
 fn proposal(at: usize) -> Task {
     let program = PROGRAMS[at % PROGRAMS.len()].to_owned();
     let proposal = Proposal::Io {
-        problem: ProblemType::CodeO,
+        problem: ProblemKind::CodeO,
         program,
         input: at.to_string(),
     };

@@ -16,7 +16,7 @@ use lyceum_engine::generate::{
 };
 use lyceum_engine::tokenizer::Tokenizer;
 use lyceum_engine::{Model, Placement};
-use lyceum_verifier::{Check, ProblemType, Task, Verdict, Verifier};
+use lyceum_verifier::{Check, ProblemKind, Task, Verdict, Verifier};
 use lyceum_worker::progress::progress_bar;
 
 use super::config::PretrainConfig;
@@ -24,7 +24,7 @@ use super::figures::Evaluation;
 use super::problem::Problem;
 
 /// The types, in the order of the report.
-const PROBLEMS: [ProblemType; 3] = [ProblemType::CodeO, ProblemType::CodeI, ProblemType::CodeF];
+const PROBLEMS: [ProblemKind; 3] = [ProblemKind::CodeO, ProblemKind::CodeI, ProblemKind::CodeF];
 
 /// A model with what it is measured against.
 pub(super) struct Evaluator<'a> {
@@ -63,8 +63,8 @@ impl<'a> Evaluator<'a> {
 
     pub(super) fn run(&self) -> anyhow::Result<Evaluation> {
         let mut proposals = Vec::new();
-        let mut problems: HashMap<ProblemType, Vec<Problem>> = HashMap::new();
-        for problem in [ProblemType::CodeO, ProblemType::CodeI] {
+        let mut problems: HashMap<ProblemKind, Vec<Problem>> = HashMap::new();
+        for problem in [ProblemKind::CodeO, ProblemKind::CodeI] {
             for references in [0, self.config.samples.references] {
                 let (figures, valid) = self.propose_io(problem, references)?;
                 proposals.push(figures);
@@ -80,7 +80,7 @@ impl<'a> Evaluator<'a> {
             .collect();
         let (figures, valid) = self.propose_function(&programs)?;
         proposals.push(figures);
-        problems.insert(ProblemType::CodeF, valid);
+        problems.insert(ProblemKind::CodeF, valid);
         let mut own = BTreeMap::new();
         for problem in PROBLEMS {
             let of_type = problems.get(&problem).map_or(&[][..], Vec::as_slice);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use lyceum_curriculum::Executed;
 use lyceum_curriculum::message::message;
-use lyceum_verifier::ProblemType;
+use lyceum_verifier::ProblemKind;
 
 /// Guesses the answer, given the pairs that the solver may see and the problem's program; none where it has no guess.
 pub(super) type Guess<'a> = Box<dyn Fn(&[(String, String)], &Executed) -> Option<String> + 'a>;
@@ -36,9 +36,9 @@ impl<'a> Guessers<'a> {
     }
 
     /// The guessers of a type, by name.
-    pub(super) fn of(&self, problem: ProblemType) -> Vec<(&'static str, Guess<'_>)> {
+    pub(super) fn of(&self, problem: ProblemKind) -> Vec<(&'static str, Guess<'_>)> {
         match problem {
-            ProblemType::CodeO => vec![
+            ProblemKind::CodeO => vec![
                 (
                     "the commonest output of the right type",
                     Box::new(|shown, _| {
@@ -51,7 +51,7 @@ impl<'a> Guessers<'a> {
                     Box::new(|shown, _| shown.first().map(|(input, _)| input.clone())),
                 ),
             ],
-            ProblemType::CodeI => vec![(
+            ProblemKind::CodeI => vec![(
                 "another input of the right types",
                 Box::new(|shown, executed| {
                     let (asked, _) = shown.first()?;
@@ -60,7 +60,7 @@ impl<'a> Guessers<'a> {
                     executed.pairs.get(other).map(|(input, _)| input.clone())
                 }),
             )],
-            ProblemType::CodeF => vec![(
+            _ => vec![(
                 "a training program with the same message",
                 Box::new(|_, executed| {
                     self.by_message

@@ -1,7 +1,7 @@
 //! A problem with its answer known, as it is asked and judged.
 
 use lyceum_core::prompt::{Pair, PromptError, PromptSet, Rendered};
-use lyceum_verifier::{Check, ProblemType, Solution};
+use lyceum_verifier::{Check, ProblemKind, Solution};
 
 /// A problem with its answer known.
 pub(super) struct Problem {
@@ -12,12 +12,12 @@ pub(super) struct Problem {
 }
 
 impl Problem {
-    pub(super) fn prompt(&self, problem: ProblemType, prompts: &PromptSet) -> Result<Rendered, PromptError> {
+    pub(super) fn prompt(&self, problem: ProblemKind, prompts: &PromptSet) -> Result<Rendered, PromptError> {
         let (input, output) = self.pairs.first().map_or(("", ""), |(input, output)| (input, output));
         match problem {
-            ProblemType::CodeO => prompts.solve_output(&self.program, input),
-            ProblemType::CodeI => prompts.solve_input(&self.program, output),
-            ProblemType::CodeF => {
+            ProblemKind::CodeO => prompts.solve_output(&self.program, input),
+            ProblemKind::CodeI => prompts.solve_input(&self.program, output),
+            _ => {
                 let shown = self.shown(problem).iter().map(|(input, output)| Pair {
                     input: input.clone(),
                     output: output.clone(),
@@ -28,27 +28,27 @@ impl Problem {
     }
 
     /// The pairs that a solver may see in whole or in part.
-    pub(super) fn shown(&self, problem: ProblemType) -> &[(String, String)] {
+    pub(super) fn shown(&self, problem: ProblemKind) -> &[(String, String)] {
         match problem {
-            ProblemType::CodeF => &self.pairs[..self.pairs.len().div_ceil(2)],
-            ProblemType::CodeI | ProblemType::CodeO => &self.pairs,
+            ProblemKind::CodeI | ProblemKind::CodeO => &self.pairs,
+            _ => &self.pairs[..self.pairs.len().div_ceil(2)],
         }
     }
 
-    pub(super) fn check(&self, problem: ProblemType, answer: String) -> Check {
+    pub(super) fn check(&self, problem: ProblemKind, answer: String) -> Check {
         let (input, output) = self.pairs.first().cloned().unwrap_or_default();
         Check::Solve(match problem {
-            ProblemType::CodeO => Solution::Output {
+            ProblemKind::CodeO => Solution::Output {
                 program: self.program.clone(),
                 input,
                 answer,
             },
-            ProblemType::CodeI => Solution::Input {
+            ProblemKind::CodeI => Solution::Input {
                 program: self.program.clone(),
                 output,
                 answer,
             },
-            ProblemType::CodeF => Solution::Function {
+            _ => Solution::Function {
                 pairs: self.pairs.clone(),
                 answer,
             },

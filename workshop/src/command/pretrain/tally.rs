@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use lyceum_verifier::{ProblemType, Verdict};
+use lyceum_verifier::{ProblemKind, Verdict};
 
 use super::figures::{Proposals, share};
 
@@ -40,7 +40,7 @@ impl Tally {
         true
     }
 
-    pub(super) fn figures(self, problem: ProblemType, references: usize, asked: usize) -> Proposals {
+    pub(super) fn figures(self, problem: ProblemKind, references: usize, asked: usize) -> Proposals {
         let mean = |sum: u32| share(sum as usize, self.valid);
         Proposals {
             problem: problem.name().to_owned(),

@@ -3,15 +3,15 @@
 use super::line::Line;
 use crate::{
     benchmark::{BenchmarkRow, Question},
-    verify::{CodePair, ProblemType},
+    verify::{CodePair, ProblemKind},
 };
 
 pub(super) fn row(line: &Line) -> Result<BenchmarkRow, String> {
     let task_id = line.filled("task_id")?;
-    let problem: ProblemType = line.get("type")?;
+    let problem: ProblemKind = line.get("type")?;
     let program = line.filled("program")?;
     let (question, canonical, oracle) = match problem {
-        ProblemType::CodeO => {
+        ProblemKind::CodeO => {
             let input = line.text("input")?;
             let output = line.filled("output")?;
             (
@@ -20,7 +20,7 @@ pub(super) fn row(line: &Line) -> Result<BenchmarkRow, String> {
                 Question::CodeO { program, input },
             )
         }
-        ProblemType::CodeI => {
+        ProblemKind::CodeI => {
             let output = line.filled("output")?;
             let input = line.text("input")?;
             (
@@ -29,7 +29,7 @@ pub(super) fn row(line: &Line) -> Result<BenchmarkRow, String> {
                 Question::CodeI { program, output },
             )
         }
-        ProblemType::CodeF => {
+        ProblemKind::CodeF => {
             let message = line.filled("message")?;
             let pairs: Vec<CodePair> = line.get("pairs")?;
             if pairs.is_empty() {
@@ -44,6 +44,10 @@ pub(super) fn row(line: &Line) -> Result<BenchmarkRow, String> {
                 program,
                 Question::CodeF { message, pairs },
             )
+        }
+        ProblemKind::Math | ProblemKind::Code => {
+            let valid = ProblemKind::TRIPLES.map(ProblemKind::name).join(", ");
+            return Err(format!("field `type` is `{}`: {valid} are valid here", problem.name()));
         }
     };
     let mut tags = std::collections::BTreeMap::from([("type".to_owned(), problem.name().to_owned())]);

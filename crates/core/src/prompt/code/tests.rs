@@ -2,7 +2,7 @@ use super::*;
 use crate::{prompt::Style, work::Prompt};
 use sha2::{Digest as _, Sha256};
 
-const TYPES: [ProblemType; 3] = [ProblemType::CodeI, ProblemType::CodeO, ProblemType::CodeF];
+const TYPES: [ProblemKind; 3] = [ProblemKind::CodeI, ProblemKind::CodeO, ProblemKind::CodeF];
 
 fn reference() -> Reference {
     Reference {
@@ -16,9 +16,9 @@ fn reference() -> Reference {
 fn the_compact_set_writes_what_its_readme_says() {
     let set = PromptSet::shipped("seedling").unwrap();
     let text = |rendered: Result<Rendered, PromptError>| rendered.unwrap().text;
-    assert_eq!(text(set.propose_io(ProblemType::CodeO, &[])), "<po><prog>");
+    assert_eq!(text(set.propose_io(ProblemKind::CodeO, &[])), "<po><prog>");
     assert_eq!(
-        text(set.propose_io(ProblemType::CodeI, &[reference()])),
+        text(set.propose_io(ProblemKind::CodeI, &[reference()])),
         "<pi><ref>def f(a):\n return a<in>[1,2],'a b'<out>{'k':1}<prog>"
     );
     assert_eq!(
@@ -41,7 +41,7 @@ fn the_compact_set_writes_what_its_readme_says() {
 fn the_fenced_set_frames_each_prompt_and_opens_the_thought() {
     let set = PromptSet::shipped("azr").unwrap();
     assert!(set.opening().ends_with("<think>"), "{}", set.opening());
-    let prompt = set.propose_io(ProblemType::CodeO, &[reference(), reference()]).unwrap();
+    let prompt = set.propose_io(ProblemKind::CodeO, &[reference(), reference()]).unwrap();
     assert!(prompt.text.ends_with("<think>") && matches!(prompt.prompt, Prompt::Text(_)));
     for part in [
         "```python\ndef f(a):",
@@ -77,7 +77,7 @@ fn a_wrong_template_is_a_fault_at_its_place() {
             ..PromptConfig::default()
         };
         config
-            .resolve("/parameters/prompts", &[ProblemType::CodeO])
+            .resolve("/parameters/prompts", &[ProblemKind::CodeO])
             .unwrap_err()
     };
     assert_eq!(

@@ -4,7 +4,7 @@ use super::read;
 use crate::{
     answer::last_block,
     prompt::{Answer, Field, ProposalText},
-    verify::ProblemType,
+    verify::ProblemKind,
     work::FinishReason,
 };
 
@@ -13,14 +13,14 @@ const PROGRAM: Field = Field::last("program");
 const ANSWER: Field = Field::last("answer");
 
 pub(in crate::prompt) fn proposal(
-    problem: ProblemType,
+    problem: ProblemKind,
     text: &str,
     finish: FinishReason,
     opening: &str,
     num_inputs: usize,
 ) -> Result<ProposalText, String> {
     match problem {
-        ProblemType::CodeI | ProblemType::CodeO => {
+        ProblemKind::CodeI | ProblemKind::CodeO => {
             let reading = read(&[PROGRAM, Field::times("input", 1)], text, finish, opening);
             Ok(ProposalText::Io {
                 program: unfenced(reading.text("program")?, "python"),
@@ -28,7 +28,7 @@ pub(in crate::prompt) fn proposal(
                 input: unfenced(&reading.texts("input")?.concat(), "input"),
             })
         }
-        ProblemType::CodeF => {
+        ProblemKind::CodeF => {
             let reading = read(&[Field::times("input", num_inputs), MESSAGE], text, finish, opening);
             let inputs = reading.texts("input")?.iter();
             Ok(ProposalText::Function {
@@ -36,15 +36,17 @@ pub(in crate::prompt) fn proposal(
                 message: unfenced(reading.text("message")?, "message"),
             })
         }
+        ProblemKind::Math | ProblemKind::Code => Err(format!("{} proposals are not read as code", problem.name())),
     }
 }
 
-pub(in crate::prompt) fn answer(problem: ProblemType, text: &str, finish: FinishReason, opening: &str) -> Answer {
+pub(in crate::prompt) fn answer(problem: ProblemKind, text: &str, finish: FinishReason, opening: &str) -> Answer {
     let reading = read(&[ANSWER], text, finish, opening);
     let block = match problem {
-        ProblemType::CodeI => "input",
-        ProblemType::CodeO => "output",
-        ProblemType::CodeF => "python",
+        ProblemKind::CodeI => "input",
+        ProblemKind::CodeO => "output",
+        ProblemKind::CodeF | ProblemKind::Code => "python",
+        ProblemKind::Math => return Ok(reading.text("answer")?.to_owned()),
     };
     Ok(unfenced(reading.text("answer")?, block))
 }

@@ -17,7 +17,7 @@ use crate::{
     },
     reward::proposer_reward,
     seed::stream,
-    verify::ProblemType,
+    verify::ProblemKind,
     work::MemberUpdated,
 };
 
@@ -102,7 +102,7 @@ impl<'a> Turn<'a> {
 
     /// What is practised on (`max_new`): problems of the last steps, a random choice if there are too many, and the rest of the
     /// batch from the whole buffer. A young buffer may hold fewer than a batch.
-    fn practice_problems(&self, kind: ProblemType) -> Vec<ProblemId> {
+    fn practice_problems(&self, kind: ProblemKind) -> Vec<ProblemId> {
         let batch = self.parameters.batch as usize;
         let run = self.scene.run;
         let path = format!("{}/practice/{}", run.step, kind.name());

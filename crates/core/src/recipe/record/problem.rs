@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     id::{MemberId, ProblemId, VersionId},
-    recipe::ProblemKind,
-    verify::Status,
+    verify::{ProblemKind, Status},
     work::WorkKey,
 };
 

@@ -1,6 +1,6 @@
 //! One graded attempt.
 
-use crate::{verify::ProblemType, work::WorkKey};
+use crate::{verify::ProblemKind, work::WorkKey};
 
 /// An attempt, graded.
 #[derive(Clone, Debug, PartialEq)]
@@ -10,7 +10,7 @@ pub(crate) struct Attempt {
     pub(crate) request: u32,
     pub(crate) sample: u32,
     /// The type of its problem.
-    pub(crate) kind: ProblemType,
+    pub(crate) kind: ProblemKind,
     /// Who answered: a place among the members.
     pub(crate) solver: usize,
     /// Its length in tokens.

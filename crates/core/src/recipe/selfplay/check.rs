@@ -7,7 +7,7 @@ use crate::{
     id::{ProblemId, WorkId},
     prompt::ProposalText,
     recipe::{ParentRelation, PlanError, ProblemOutcomeRecord, ProblemRecord},
-    verify::{ProblemType, Proposal, Status, Task, Verdict},
+    verify::{ProblemKind, Proposal, Status, Task, Verdict},
     work::{Completion, Payload, RolloutResult, VerifyPayload, WorkKey},
 };
 
@@ -163,7 +163,7 @@ impl Scene<'_> {
     pub(super) fn admit(
         &self,
         id: ProblemId,
-        kind: ProblemType,
+        kind: ProblemKind,
         parsed: &Parsed,
         verdict: Option<&Verdict>,
     ) -> (Option<Problem>, Status, String) {
@@ -231,7 +231,7 @@ impl Scene<'_> {
                 .get(ask.proposer)
                 .map(|member| member.playing(self.run.run)),
             source: Some(judged.source.clone()),
-            kind: ask.kind.into(),
+            kind: ask.kind,
             prompt: self.rendered(ask)?.text,
             proposal: completion.text.clone(),
             valid: judged.problem.is_some(),

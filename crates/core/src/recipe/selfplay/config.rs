@@ -11,7 +11,7 @@ use crate::{
     fault::Fault,
     id::DatasetId,
     prompt::{PromptConfig, PromptSet, task_name},
-    verify::ProblemType,
+    verify::ProblemKind,
     work::{Optimizer, PolicyLoss, Sampling},
 };
 
@@ -20,8 +20,8 @@ use crate::{
 #[serde(deny_unknown_fields, default)]
 pub struct ProblemConfig {
     /// The types that are played.
-    #[schemars(length(min = 1, max = 3))]
-    pub types: Vec<ProblemType>,
+    #[schemars(schema_with = "ProblemKind::triples_schema")]
+    pub types: Vec<ProblemKind>,
     /// Earlier problems of the same type that a proposer is shown, at most; drawn uniformly from the pool.
     #[schemars(range(max = 64))]
     pub references: u32,
@@ -46,7 +46,7 @@ pub struct ProblemConfig {
 impl Default for ProblemConfig {
     fn default() -> Self {
         Self {
-            types: vec![ProblemType::CodeI, ProblemType::CodeO, ProblemType::CodeF],
+            types: vec![ProblemKind::CodeI, ProblemKind::CodeO, ProblemKind::CodeF],
             references: 6,
             num_inputs: 10,
             pool_size: 16384,

@@ -2,7 +2,7 @@
 
 use super::{Attempt, Problem};
 use crate::{
-    archive::Descriptor, id::ProblemId, recipe::PoolFilter, reward::Solved, verify::ProblemType, work::WorkKey,
+    archive::Descriptor, id::ProblemId, recipe::PoolFilter, reward::Solved, verify::ProblemKind, work::WorkKey,
 };
 
 /// A proposal after its check, and later with its attempts.
@@ -11,7 +11,7 @@ pub(crate) struct Judged {
     /// Its place among the proposals of the step.
     pub(crate) index: u32,
     pub(crate) id: ProblemId,
-    pub(crate) kind: ProblemType,
+    pub(crate) kind: ProblemKind,
     /// Who proposed: a place among the members.
     pub(crate) proposer: usize,
     /// Who solves.

@@ -4,7 +4,7 @@ use super::{Problem, problem::Values};
 use crate::{
     id::ProblemId,
     prompt::{PromptError, PromptSet},
-    verify::ProblemType,
+    verify::ProblemKind,
 };
 use uuid::Uuid;
 
@@ -58,11 +58,11 @@ pub(crate) struct Overhead {
     propose_io: [usize; 2],
 }
 
-const TYPES: [ProblemType; 3] = [ProblemType::CodeI, ProblemType::CodeO, ProblemType::CodeF];
+const TYPES: [ProblemKind; 3] = [ProblemKind::CodeI, ProblemKind::CodeO, ProblemKind::CodeF];
 
 impl Overhead {
     /// Measures the templates of `prompts`; a function has `num_inputs` inputs. Types that are not played may have none.
-    pub(crate) fn measure(prompts: &PromptSet, types: &[ProblemType], num_inputs: usize) -> Result<Self, PromptError> {
+    pub(crate) fn measure(prompts: &PromptSet, types: &[ProblemKind], num_inputs: usize) -> Result<Self, PromptError> {
         Self::measure_with("0", prompts, types, num_inputs)
     }
 
@@ -71,16 +71,16 @@ impl Overhead {
     pub(crate) fn stretches(
         &self,
         prompts: &PromptSet,
-        types: &[ProblemType],
+        types: &[ProblemKind],
         num_inputs: usize,
-    ) -> Result<Option<(&'static str, ProblemType)>, PromptError> {
+    ) -> Result<Option<(&'static str, ProblemKind)>, PromptError> {
         for letters in STRETCHED {
             let measured = Self::measure_with(letters, prompts, types, num_inputs)?;
             if let Some(index) = (0..TYPES.len()).find(|&at| measured.solve[at].growth > self.solve[at].growth) {
                 return Ok(Some(("solve", TYPES[index])));
             }
             if measured.propose_function.growth > self.propose_function.growth {
-                return Ok(Some(("propose", ProblemType::CodeF)));
+                return Ok(Some(("propose", ProblemKind::CodeF)));
             }
         }
         Ok(None)
@@ -89,7 +89,7 @@ impl Overhead {
     fn measure_with(
         letters: &str,
         prompts: &PromptSet,
-        types: &[ProblemType],
+        types: &[ProblemKind],
         num_inputs: usize,
     ) -> Result<Self, PromptError> {
         let nothing = Cost { base: 0, growth: 1 };
@@ -104,7 +104,7 @@ impl Overhead {
                 propose_io[index] = prompts.propose_io(kind, &[])?.text.len();
             }
         }
-        let propose_function = match types.contains(&ProblemType::CodeF) {
+        let propose_function = match types.contains(&ProblemKind::CodeF) {
             false => nothing,
             true => Cost::measure(letters, |[program, _]| {
                 Ok((prompts.propose_function(program, num_inputs)?.text, program.len()))
@@ -139,13 +139,13 @@ impl Overhead {
 }
 
 /// A problem with one text for its program or message, and one for each of its values.
-fn probe(kind: ProblemType, [text, value]: [&str; 2], num_inputs: usize) -> Problem {
+fn probe(kind: ProblemKind, [text, value]: [&str; 2], num_inputs: usize) -> Problem {
     let values = match kind {
-        ProblemType::CodeF => {
+        ProblemKind::CodeF => {
             let pairs = vec![value.to_owned(); num_inputs];
             Values::function(pairs.clone(), pairs, text.to_owned())
         }
-        ProblemType::CodeI | ProblemType::CodeO => Values::Io {
+        _ => Values::Io {
             input: value.to_owned(),
             output: value.to_owned(),
         },
@@ -204,15 +204,15 @@ mod tests {
             "{{ input }}{{ input }}{{ input }}{{ program }}",
         ] {
             let prompts = with_solve_code_o(template);
-            let overhead = Overhead::measure(&prompts, &[ProblemType::CodeO], 6).unwrap();
+            let overhead = Overhead::measure(&prompts, &[ProblemKind::CodeO], 6).unwrap();
             for fields in [[long.as_str(), ""], ["", &long], [&long, &long]] {
-                let problem = probe(ProblemType::CodeO, fields, 6);
+                let problem = probe(ProblemKind::CodeO, fields, 6);
                 let real = u32::try_from(problem.prompt(&prompts).unwrap().text.len()).unwrap();
                 assert!(overhead.check(&problem, real - 1).is_err(), "{template}");
                 assert!(overhead.check(&problem, 3 * real + 100).is_ok(), "{template}");
             }
             assert_eq!(
-                overhead.stretches(&prompts, &[ProblemType::CodeO], 6),
+                overhead.stretches(&prompts, &[ProblemKind::CodeO], 6),
                 Ok(None),
                 "{template}"
             );
@@ -225,7 +225,7 @@ mod tests {
             let prompts = with_solve_code_o(&format!("{{{{ program|{filter} }}}}{{{{ input }}}}"));
             let overhead = Overhead::measure(&prompts, &TYPES, 6).unwrap();
             let found = overhead.stretches(&prompts, &TYPES, 6).unwrap();
-            assert_eq!(found, Some(("solve", ProblemType::CodeO)), "{filter}");
+            assert_eq!(found, Some(("solve", ProblemKind::CodeO)), "{filter}");
         }
         for set in ["seedling", "azr"] {
             let prompts = PromptSet::shipped(set).unwrap();

@@ -2,20 +2,18 @@
 
 use rand::{Rng, seq::index};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 use crate::{
     id::{ExecutionId, ProblemId, WorkId},
-    verify::ProblemType,
+    verify::ProblemKind,
     work::WorkKey,
 };
 
-/// Valid problems by type, oldest first. Only where they came from is remembered; their identifiers follow from it.
+/// Valid problems by kind, oldest first. Only where they came from is remembered; their identifiers follow from it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pool {
-    code_i: Vec<Block>,
-    code_o: Vec<Block>,
-    code_f: Vec<Block>,
-}
+#[serde(transparent)]
+pub struct Pool(BTreeMap<ProblemKind, Vec<Block>>);
 
 /// Problems of one type out of one item.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,8 +39,8 @@ impl Block {
 
 impl Pool {
     /// Adds the problem that `sample` of `request` of the item at `key` proposed, of which each request has `samples`.
-    pub fn add(&mut self, kind: ProblemType, run: ExecutionId, key: &WorkKey, request: u32, sample: u32, samples: u32) {
-        let blocks = self.blocks_mut(kind);
+    pub fn add(&mut self, kind: ProblemKind, run: ExecutionId, key: &WorkKey, request: u32, sample: u32, samples: u32) {
+        let blocks = self.0.entry(kind).or_default();
         let slot = request * samples + sample;
         match blocks.last_mut() {
             Some(last)
@@ -64,9 +62,10 @@ impl Pool {
 
     /// Leaves out the oldest problems of each type beyond `size`.
     pub fn trim(&mut self, size: u32) {
-        for kind in [ProblemType::CodeI, ProblemType::CodeO, ProblemType::CodeF] {
-            let mut beyond = self.len(&[kind]).saturating_sub(size as usize);
-            self.blocks_mut(kind).retain_mut(|block| {
+        for blocks in self.0.values_mut() {
+            let held: usize = blocks.iter().map(|block| block.slots.len()).sum();
+            let mut beyond = held.saturating_sub(size as usize);
+            blocks.retain_mut(|block| {
                 let drop = beyond.min(block.slots.len());
                 block.slots.drain(..drop);
                 beyond -= drop;
@@ -76,17 +75,17 @@ impl Pool {
     }
 
     /// How many problems of `kinds` there are.
-    pub fn len(&self, kinds: &[ProblemType]) -> usize {
+    pub fn len(&self, kinds: &[ProblemKind]) -> usize {
         self.of(kinds).map(|block| block.slots.len()).sum()
     }
 
     /// Whether there are none of `kinds`.
-    pub fn is_empty(&self, kinds: &[ProblemType]) -> bool {
+    pub fn is_empty(&self, kinds: &[ProblemKind]) -> bool {
         self.len(kinds) == 0
     }
 
     /// Up to `count` problems of `kinds`, drawn uniformly without replacement, in the order of the draw.
-    pub fn draw(&self, kinds: &[ProblemType], count: usize, random: &mut impl Rng) -> Vec<ProblemId> {
+    pub fn draw(&self, kinds: &[ProblemKind], count: usize, random: &mut impl Rng) -> Vec<ProblemId> {
         let total = self.len(kinds);
         index::sample(random, total, count.min(total))
             .into_iter()
@@ -95,14 +94,14 @@ impl Pool {
     }
 
     /// Problems of `kind` of step `from` or later, oldest first.
-    pub fn since(&self, kind: ProblemType, from: u32) -> Vec<ProblemId> {
+    pub fn since(&self, kind: ProblemKind, from: u32) -> Vec<ProblemId> {
         let recent = self.of(std::slice::from_ref(&kind)).filter(|block| block.step >= from);
         recent
             .flat_map(|block| block.slots.iter().map(|&slot| block.problem(slot)))
             .collect()
     }
 
-    fn at(&self, kinds: &[ProblemType], mut place: usize) -> Option<ProblemId> {
+    fn at(&self, kinds: &[ProblemKind], mut place: usize) -> Option<ProblemId> {
         for block in self.of(kinds) {
             if let Some(&slot) = block.slots.get(place) {
                 return Some(block.problem(slot));
@@ -112,20 +111,8 @@ impl Pool {
         None
     }
 
-    fn of(&self, kinds: &[ProblemType]) -> impl Iterator<Item = &Block> {
-        kinds.iter().flat_map(|kind| match kind {
-            ProblemType::CodeI => &self.code_i,
-            ProblemType::CodeO => &self.code_o,
-            ProblemType::CodeF => &self.code_f,
-        })
-    }
-
-    fn blocks_mut(&mut self, kind: ProblemType) -> &mut Vec<Block> {
-        match kind {
-            ProblemType::CodeI => &mut self.code_i,
-            ProblemType::CodeO => &mut self.code_o,
-            ProblemType::CodeF => &mut self.code_f,
-        }
+    fn of(&self, kinds: &[ProblemKind]) -> impl Iterator<Item = &Block> {
+        kinds.iter().filter_map(|kind| self.0.get(kind)).flatten()
     }
 }
 
@@ -133,7 +120,7 @@ impl Pool {
 mod tests {
     use super::*;
     use crate::seed::stream;
-    use ProblemType::{CodeF, CodeI, CodeO};
+    use ProblemKind::{CodeF, CodeI, CodeO};
     use uuid::Uuid;
 
     const RUN: ExecutionId = ExecutionId(Uuid::from_u128(1));

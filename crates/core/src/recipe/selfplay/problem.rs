@@ -5,15 +5,15 @@ use serde::{Deserialize, Serialize};
 use crate::{
     id::ProblemId,
     prompt::{Pair, PromptError, PromptSet, Reference, Rendered},
-    recipe::{ProblemKind, ProblemRecord},
-    verify::{ProblemType, Solution, Task},
+    recipe::ProblemRecord,
+    verify::{ProblemKind, Solution, Task},
 };
 
 /// A valid problem.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Problem {
     pub(crate) id: ProblemId,
-    pub(crate) kind: ProblemType,
+    pub(crate) kind: ProblemKind,
     pub(crate) program: String,
     pub(crate) values: Values,
 }
@@ -49,16 +49,13 @@ impl Values {
 impl Problem {
     /// The problem of a row, if it is valid and of one of the three types.
     pub(crate) fn of(record: &ProblemRecord) -> Option<Self> {
-        let kind = match record.kind {
-            ProblemKind::CodeI => ProblemType::CodeI,
-            ProblemKind::CodeO => ProblemType::CodeO,
-            ProblemKind::CodeF => ProblemType::CodeF,
-            ProblemKind::Math | ProblemKind::Code => return None,
-        };
         Some(Self {
             id: record.id,
-            kind,
-            program: record.program.clone().filter(|_| record.valid)?,
+            kind: record.kind,
+            program: record
+                .program
+                .clone()
+                .filter(|_| record.valid && record.kind.is_triple())?,
             values: Values::deserialize(&record.values).ok()?,
         })
     }
@@ -79,7 +76,7 @@ impl Problem {
     /// What a solver is shown.
     pub(crate) fn prompt(&self, prompts: &PromptSet) -> Result<Rendered, PromptError> {
         match &self.values {
-            Values::Io { input, .. } if self.kind == ProblemType::CodeO => prompts.solve_output(&self.program, input),
+            Values::Io { input, .. } if self.kind == ProblemKind::CodeO => prompts.solve_output(&self.program, input),
             Values::Io { output, .. } => prompts.solve_input(&self.program, output),
             Values::Function {
                 inputs,
@@ -99,7 +96,7 @@ impl Problem {
     /// The bytes of its own that a solver is shown.
     pub(crate) fn shown_bytes(&self) -> usize {
         match &self.values {
-            Values::Io { input, .. } if self.kind == ProblemType::CodeO => self.program.len() + input.len(),
+            Values::Io { input, .. } if self.kind == ProblemKind::CodeO => self.program.len() + input.len(),
             Values::Io { output, .. } => self.program.len() + output.len(),
             Values::Function {
                 inputs,
@@ -117,7 +114,7 @@ impl Problem {
     pub(crate) fn task(&self, id: String, answer: String) -> Task {
         let program = self.program.clone();
         let solution = match &self.values {
-            Values::Io { input, .. } if self.kind == ProblemType::CodeO => Solution::Output {
+            Values::Io { input, .. } if self.kind == ProblemKind::CodeO => Solution::Output {
                 program,
                 input: input.clone(),
                 answer,
@@ -152,7 +149,7 @@ mod tests {
     use crate::verify::Check;
     use uuid::Uuid;
 
-    fn problem(kind: ProblemType, values: Values) -> Problem {
+    fn problem(kind: ProblemKind, values: Values) -> Problem {
         Problem {
             id: ProblemId(Uuid::from_u128(1)),
             kind,
@@ -164,7 +161,7 @@ mod tests {
     fn function() -> Problem {
         let texts = |values: [u32; 5]| values.iter().map(u32::to_string).collect();
         let values = Values::function(texts([0, 1, 2, 3, 4]), texts([1, 2, 3, 4, 5]), "next".to_owned());
-        problem(ProblemType::CodeF, values)
+        problem(ProblemKind::CodeF, values)
     }
 
     #[test]
@@ -176,11 +173,11 @@ mod tests {
         };
         let shown = |problem: &Problem| problem.prompt(&prompts).unwrap().text;
         assert_eq!(
-            shown(&problem(ProblemType::CodeO, io.clone())),
+            shown(&problem(ProblemKind::CodeO, io.clone())),
             "<so>def f(a):\n return a+1<in>41<out>"
         );
         assert_eq!(
-            shown(&problem(ProblemType::CodeI, io)),
+            shown(&problem(ProblemKind::CodeI, io)),
             "<si>def f(a):\n return a+1<out>42<in>"
         );
         assert_eq!(shown(&function()), "<sf><msg>next<in>0<out>1<in>1<out>2<prog>");
@@ -202,7 +199,7 @@ mod tests {
         for problem in [
             function(),
             problem(
-                ProblemType::CodeO,
+                ProblemKind::CodeO,
                 Values::Io {
                     input: "[1, 2]".to_owned(),
                     output: "3".to_owned(),

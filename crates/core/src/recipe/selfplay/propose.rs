@@ -6,7 +6,7 @@ use crate::{
     prompt::{Reference, Rendered},
     recipe::{PlanError, Want},
     seed::stream,
-    verify::ProblemType,
+    verify::ProblemKind,
     work::{AdapterRef, Payload, RolloutPayload, RolloutRequest, RolloutResult, Sampling, WorkKey},
 };
 
@@ -16,7 +16,7 @@ pub(crate) struct Ask {
     /// Its place among the prompts of the step; the request's name.
     pub(crate) index: u32,
     /// What is to be proposed.
-    pub(crate) kind: ProblemType,
+    pub(crate) kind: ProblemKind,
     /// Who proposes: a place among the members.
     pub(crate) proposer: usize,
     /// Who will solve.
@@ -27,11 +27,11 @@ pub(crate) struct Ask {
 
 impl<'a> Scene<'a> {
     /// Draws what the prompt at `index` shows: references of its type, or a program of the other types.
-    pub(crate) fn draw_shown(&self, pool: &Pool, kind: ProblemType, index: u32) -> Vec<ProblemId> {
+    pub(crate) fn draw_shown(&self, pool: &Pool, kind: ProblemKind, index: u32) -> Vec<ProblemId> {
         let path = format!("{}/references", self.run.step);
         let mut random = stream(self.run.config.seed, &path, u64::from(index));
         match kind {
-            ProblemType::CodeF => pool.draw(&[ProblemType::CodeI, ProblemType::CodeO], 1, &mut random),
+            ProblemKind::CodeF => pool.draw(&[ProblemKind::CodeI, ProblemKind::CodeO], 1, &mut random),
             _ => pool.draw(&[kind], self.groups.problems.references as usize, &mut random),
         }
     }
@@ -110,7 +110,7 @@ impl<'a> Scene<'a> {
     /// The prompt of an ask, with as many references as fit.
     pub(super) fn rendered(&self, ask: &Ask) -> Result<Rendered, PlanError> {
         let limit = self.groups.problems.max_prompt_bytes as usize;
-        if ask.kind == ProblemType::CodeF {
+        if ask.kind == ProblemKind::CodeF {
             let program = ask.shown.first().and_then(|id| self.earlier(*id));
             let program = program.ok_or_else(|| {
                 PlanError::Other(

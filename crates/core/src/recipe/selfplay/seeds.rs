@@ -10,7 +10,7 @@ use crate::{
     archive::descriptor,
     id::{ProblemId, WorkId},
     recipe::{PlanError, ProblemRecord, Want},
-    verify::{ProblemType, Proposal, Task},
+    verify::{ProblemKind, Proposal, Task},
     work::{Payload, VerifyPayload},
 };
 
@@ -49,13 +49,13 @@ pub(super) fn shipped_text(name: &str) -> Option<&'static str> {
 
 impl SeedProblem {
     /// The proposals that the row stands for, of `types`. Programs of `code_f` alone still need a type to stand in the pool.
-    fn proposals(&self, types: &[ProblemType]) -> Vec<(ProblemType, Proposal)> {
+    fn proposals(&self, types: &[ProblemKind]) -> Vec<(ProblemKind, Proposal)> {
         let program = || self.snippet.clone();
         let mut proposals = Vec::new();
         if let Some(input) = &self.input {
-            let io = [ProblemType::CodeI, ProblemType::CodeO];
-            let is_played = |kind: &ProblemType| {
-                types.contains(kind) || (*kind == ProblemType::CodeO && types == [ProblemType::CodeF])
+            let io = [ProblemKind::CodeI, ProblemKind::CodeO];
+            let is_played = |kind: &ProblemKind| {
+                types.contains(kind) || (*kind == ProblemKind::CodeO && types == [ProblemKind::CodeF])
             };
             proposals.extend(io.into_iter().filter(is_played).map(|problem| {
                 let input = input.clone();
@@ -72,14 +72,14 @@ impl SeedProblem {
         if let Some(message) = self
             .message
             .as_ref()
-            .filter(|_| self.inputs.len() > 1 && types.contains(&ProblemType::CodeF))
+            .filter(|_| self.inputs.len() > 1 && types.contains(&ProblemKind::CodeF))
         {
             let proposal = Proposal::Function {
                 program: program(),
                 inputs: self.inputs.clone(),
                 message: message.clone(),
             };
-            proposals.push((ProblemType::CodeF, proposal));
+            proposals.push((ProblemKind::CodeF, proposal));
         }
         proposals
     }
@@ -137,7 +137,7 @@ impl Scene<'_> {
                     index: first + index,
                     proposer: None,
                     source: None,
-                    kind: (*kind).into(),
+                    kind: *kind,
                     prompt: String::new(),
                     proposal: String::new(),
                     valid: problem.is_some(),
@@ -192,7 +192,7 @@ impl Scene<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ProblemType::{CodeF, CodeI, CodeO};
+    use ProblemKind::{CodeF, CodeI, CodeO};
 
     #[test]
     fn shipped_seeds_can_be_read_and_serve_every_type() {
@@ -214,7 +214,7 @@ mod tests {
     fn a_row_is_a_seed_of_both_types_that_share_its_form() {
         let row = r#"{"snippet": "def f(a):\n return a", "input": "1", "output": "1", "imports": []}"#;
         let seed: SeedProblem = serde_json::from_str(row).unwrap();
-        let kinds = |types: &[ProblemType]| {
+        let kinds = |types: &[ProblemKind]| {
             seed.proposals(types)
                 .into_iter()
                 .map(|(kind, _)| kind)

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use lyceum_core::prompt::{ProposalText, Reference, compact_literal};
 use lyceum_core::seed;
-use lyceum_verifier::{Check, ProblemType, Proposal};
+use lyceum_verifier::{Check, ProblemKind, Proposal};
 use rand::seq::IndexedRandom as _;
 
 use super::Evaluator;
@@ -15,7 +15,7 @@ use crate::command::pretrain::tally::Tally;
 impl Evaluator<'_> {
     pub(super) fn propose_io(
         &self,
-        problem: ProblemType,
+        problem: ProblemKind,
         references: usize,
     ) -> anyhow::Result<(Proposals, Vec<Problem>)> {
         let count = self.config.evaluation.proposals;
@@ -78,7 +78,7 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn propose_function(&self, programs: &[&str]) -> anyhow::Result<(Proposals, Vec<Problem>)> {
-        let problem = ProblemType::CodeF;
+        let problem = ProblemKind::CodeF;
         let (count, wanted) = (self.config.evaluation.proposals, self.config.samples.num_inputs);
         let path = "evaluation/propose/code_f";
         let mut rng = seed::stream(self.config.seed, path, 0);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lyceum_core::seed;
 use lyceum_curriculum::{Executed, Level};
-use lyceum_verifier::ProblemType;
+use lyceum_verifier::ProblemKind;
 use rand::Rng as _;
 
 use super::{Evaluator, PROBLEMS, is_right};
@@ -15,11 +15,11 @@ use crate::command::pretrain::problem::Problem;
 impl Evaluator<'_> {
     /// Held-out problems of each type, by level, each answered `samples` times.
     pub(in super::super) fn held_out_bands(&self, samples: usize) -> anyhow::Result<BTreeMap<String, Vec<Band>>> {
-        let of = |problem: ProblemType| Ok((problem.name().to_owned(), self.held_out(problem, samples)?));
+        let of = |problem: ProblemKind| Ok((problem.name().to_owned(), self.held_out(problem, samples)?));
         PROBLEMS.into_iter().map(of).collect()
     }
 
-    pub(super) fn own(&self, problem: ProblemType, problems: &[Problem]) -> anyhow::Result<OwnProblems> {
+    pub(super) fn own(&self, problem: ProblemKind, problems: &[Problem]) -> anyhow::Result<OwnProblems> {
         let samples = self.config.evaluation.samples;
         let solved = self.solve(
             &format!("evaluation/own/{}", problem.name()),
@@ -43,7 +43,7 @@ impl Evaluator<'_> {
         })
     }
 
-    fn held_out(&self, problem: ProblemType, samples: usize) -> anyhow::Result<Vec<Band>> {
+    fn held_out(&self, problem: ProblemKind, samples: usize) -> anyhow::Result<Vec<Band>> {
         let guessers = Guessers::new(&self.corpus.training);
         let mut bands = Vec::new();
         for level in Level::ALL {
@@ -81,10 +81,10 @@ impl Evaluator<'_> {
     }
 
     /// A held-out program as a problem: about one of its pairs, or about as many as a proposal lists.
-    fn posed(&self, problem: ProblemType, executed: &Executed) -> Problem {
+    fn posed(&self, problem: ProblemKind, executed: &Executed) -> Problem {
         let count = match problem {
-            ProblemType::CodeF => self.config.samples.num_inputs,
-            ProblemType::CodeI | ProblemType::CodeO => 1,
+            ProblemKind::CodeI | ProblemKind::CodeO => 1,
+            _ => self.config.samples.num_inputs,
         };
         let mut rng = seed::stream(self.config.seed, &executed.source, 1);
         let start = rng.random_range(0..executed.pairs.len().max(1));
@@ -99,7 +99,7 @@ impl Evaluator<'_> {
     fn solve(
         &self,
         path: &str,
-        problem: ProblemType,
+        problem: ProblemKind,
         problems: &[Problem],
         samples: usize,
     ) -> anyhow::Result<Vec<Vec<(bool, bool)>>> {

@@ -8,7 +8,7 @@ use crate::{
         MetricRecord, Role, StepView, Winner, WorkState,
         selfplay::{Attempt, Judged},
     },
-    verify::ProblemType,
+    verify::ProblemKind,
     work::{MemberUpdated, Outcome},
 };
 
@@ -115,19 +115,19 @@ impl Tally<'_> {
             .map(|((judged, _), _)| judged)
             .filter(|j| j.problem.is_some())
             .collect();
-        let solve = |kind: Option<ProblemType>| {
+        let solve = |kind: Option<ProblemKind>| {
             let taken = attempts
                 .iter()
                 .filter(|attempt| kind.is_none_or(|kind| attempt.kind == kind));
             mean(taken.map(|attempt| of(attempt.correct)))
         };
-        let difficulty = |kind: Option<ProblemType>| {
+        let difficulty = |kind: Option<ProblemKind>| {
             let taken = valid
                 .iter()
                 .filter(|judged| kind.is_none_or(|kind| judged.kind == kind));
             1.0 - mean(taken.flat_map(|judged| judged.attempts.iter().map(|attempt| of(attempt.correct))))
         };
-        let validity = |kind: Option<ProblemType>| {
+        let validity = |kind: Option<ProblemKind>| {
             let taken = proposals
                 .iter()
                 .filter(|((judged, _), _)| kind.is_none_or(|kind| judged.kind == kind));
@@ -189,7 +189,7 @@ impl Tally<'_> {
         } else {
             Costs::none()
         };
-        let [code_i, code_o, code_f] = [ProblemType::CodeI, ProblemType::CodeO, ProblemType::CodeF].map(Some);
+        let [code_i, code_o, code_f] = [ProblemKind::CodeI, ProblemKind::CodeO, ProblemKind::CodeF].map(Some);
         vec![
             ("solve_rate", solve(None)),
             ("solve_rate_code_i", solve(code_i)),

@@ -1,0 +1,61 @@
+//! What a problem asks for.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+
+/// What a problem asks for: the three types of Absolute Zero, and those of recipes that pose mathematics (R-Zero, SAGE) or
+/// whole programs (SAGE, benchmarks).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ProblemKind {
+    /// Abduction: an input that gives the shown output.
+    CodeI,
+    /// Deduction: the output of the program on the shown input.
+    CodeO,
+    /// Induction: a program that maps the shown inputs to the shown outputs.
+    CodeF,
+    /// The answer to a question of mathematics.
+    Math,
+    /// A program that passes tests.
+    Code,
+}
+
+impl ProblemKind {
+    /// Every kind.
+    pub const ALL: [Self; 5] = [Self::CodeI, Self::CodeO, Self::CodeF, Self::Math, Self::Code];
+
+    /// The types of Absolute Zero and PopuLoRA: a program with its inputs and outputs, one of the three hidden.
+    pub const TRIPLES: [Self; 3] = [Self::CodeI, Self::CodeO, Self::CodeF];
+
+    /// The name used in tasks, in SQL, in configs and in the API.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::CodeI => "code_i",
+            Self::CodeO => "code_o",
+            Self::CodeF => "code_f",
+            Self::Math => "math",
+            Self::Code => "code",
+        }
+    }
+
+    /// Whether it is one of [`Self::TRIPLES`].
+    #[must_use]
+    pub fn is_triple(self) -> bool {
+        Self::TRIPLES.contains(&self)
+    }
+
+    /// The schema of a list of [`Self::TRIPLES`], each once at most.
+    pub fn triples_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "array",
+            "minItems": 1,
+            "maxItems": 3,
+            "items": { "oneOf": [
+                { "const": "code_i", "description": "Abduction: an input that gives the shown output." },
+                { "const": "code_o", "description": "Deduction: the output of the program on the shown input." },
+                { "const": "code_f", "description": "Induction: a program that maps the shown inputs to the shown outputs." },
+            ] },
+        })
+    }
+}
