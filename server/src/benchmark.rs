@@ -10,7 +10,7 @@ use lyceum_core::{
     evaluation::EvaluationSpec,
     fault::{Fault, Faults},
     id::{DatasetId, ExecutionId},
-    recipe::{BenchmarkParameters, BenchmarkSubject, Recipe, SuiteSlice},
+    recipe::{BenchmarkParameters, BenchmarkSubject, Planner, SuiteSlice},
     work::BaseModel,
 };
 use lyceum_store::{
@@ -193,7 +193,7 @@ fn subjects(measurable: &[Measurable], base_model: Option<&BaseModel>, with_base
 /// is a hash of run and step, so that planning again makes no second one.
 pub(crate) async fn begin_scheduled(
     tx: &mut PgConnection,
-    recipe: &dyn Recipe,
+    recipe: &dyn Planner,
     run: ExecutionId,
     config: &RunConfig,
     done: u32,
@@ -218,7 +218,7 @@ pub(crate) async fn begin_scheduled(
 /// # Errors
 /// What does not fit.
 pub(crate) fn resolve(
-    recipe: &dyn Recipe,
+    recipe: &dyn Planner,
     parameters: &BenchmarkParameters,
     seed: u64,
     priority: i16,
@@ -237,7 +237,7 @@ pub(crate) fn resolve(
 /// Writes an evaluation; it begins as soon as the transaction is through.
 async fn begin(
     tx: &mut PgConnection,
-    recipe: &dyn Recipe,
+    recipe: &dyn Planner,
     id: ExecutionId,
     spec: &EvaluationSpec,
     config: &RunConfig,

@@ -5,7 +5,7 @@ use lyceum_core::{
     evaluation::{EvaluationSpec, Pairing},
     fault::{Fault, Faults},
     id::{ExecutionId, MemberId, ProblemId},
-    recipe::{Contestant, CrossPlayCell, CrossPlayParameters, Recipe, Role},
+    recipe::{Contestant, CrossPlayCell, CrossPlayParameters, Planner, Recipe, Registry, Role},
 };
 use lyceum_store::{
     Store, StoreError,
@@ -13,7 +13,10 @@ use lyceum_store::{
     subject::{self, Weights},
 };
 use sqlx::PgPool;
-use std::collections::{BTreeMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+};
 
 use crate::benchmark::Unprepared;
 
@@ -23,7 +26,8 @@ const ATTEMPTS: u64 = 200_000;
 /// The config of a cross-play evaluation, with everything that its spec names looked up; pointers begin at `/spec`.
 pub(crate) async fn prepare(
     store: &Store,
-    recipe: &dyn Recipe,
+    registry: &Registry,
+    planner: &dyn Planner,
     spec: &EvaluationSpec,
     seed: u64,
     priority: i16,
@@ -44,9 +48,15 @@ pub(crate) async fn prepare(
     let detail = list::run(store.pool(), *run).await?;
     let of_run: RunConfig =
         serde_json::from_value(detail.config).map_err(|error| one("/spec/run", error.to_string()))?;
-    if of_run.recipe != "populora" {
+    let crosses = |recipe: &Arc<dyn Recipe>| recipe.capabilities().crosses;
+    if !registry.get(&of_run.recipe).is_ok_and(crosses) {
+        let valid = registry
+            .recipes()
+            .filter(|recipe| crosses(recipe))
+            .map(|recipe| recipe.name());
+        let valid = valid.collect::<Vec<_>>().join(", ");
         let detail = format!(
-            "run {run} is of recipe `{}`: runs of `populora` have teachers and students",
+            "run {run} is of recipe `{}`, whose members do not meet as teachers and students: runs of {valid} can be filled in",
             of_run.recipe
         );
         return Err(one("/spec/run", detail));
@@ -119,7 +129,7 @@ pub(crate) async fn prepare(
         ..of_run
     };
     config.scheduling.priority = priority;
-    Ok(recipe.resolve(config)?)
+    Ok(planner.resolve(config)?)
 }
 
 fn one(pointer: &str, detail: impl Into<String>) -> Unprepared {

@@ -155,7 +155,7 @@ impl House {
             note: "",
             config: &config,
             state: &state,
-            metrics: recipe.metrics(),
+            metrics: &recipe.metric_names(),
             trace_id: None,
             forked_from: None,
         };

@@ -10,7 +10,7 @@ use lyceum_core::{
     config::{RunConfig, schema_of},
     fault::Faults,
     id::{ExecutionId, MemberId, ProblemId},
-    recipe::{Plan, PlanError, Recipe, RunState, StepView},
+    recipe::{Metric, Plan, PlanError, Planner, Recipe, RunState, StepView},
     work::AdapterRef,
 };
 use schemars::JsonSchema;
@@ -46,21 +46,13 @@ struct Memory {
 #[derive(Clone, Copy, Debug)]
 pub struct Relay;
 
-impl Recipe for Relay {
+impl Planner for Relay {
     fn name(&self) -> &'static str {
         "relay"
     }
 
     fn summary(&self) -> &'static str {
         "Passes scripted work through every kind of phase."
-    }
-
-    fn parameters_schema(&self) -> serde_json::Value {
-        schema_of::<Parameters>()
-    }
-
-    fn metrics(&self) -> &'static [&'static str] {
-        &["valid_share", "ordinal"]
     }
 
     fn resolve(&self, mut config: RunConfig) -> Result<RunConfig, Faults> {
@@ -84,6 +76,16 @@ impl Recipe for Relay {
 
     fn plan(&self, run: &RunState, step: &StepView) -> Result<Plan, PlanError> {
         Leg::of(run, step)?.plan()
+    }
+}
+
+impl Recipe for Relay {
+    fn parameters_schema(&self) -> serde_json::Value {
+        schema_of::<Parameters>()
+    }
+
+    fn metrics(&self) -> Vec<Metric> {
+        ["valid_share", "ordinal"].map(Metric::bare).to_vec()
     }
 }
 

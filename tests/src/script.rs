@@ -4,7 +4,7 @@ use lyceum_core::{
     config::{RunConfig, schema_of},
     fault::Faults,
     id::ExecutionId,
-    recipe::{Plan, PlanError, Recipe, RunState, StepView, WorkItem},
+    recipe::{Plan, PlanError, Planner, Recipe, RunState, StepView, WorkItem, WorkState},
     work::{BaseModel, Compute, Payload, Prompt, Requirements, RolloutPayload, RolloutRequest, Sampling, WorkKey},
 };
 use schemars::JsonSchema;
@@ -23,17 +23,13 @@ pub struct Parameters {
 #[derive(Clone, Copy, Debug)]
 pub struct Script;
 
-impl Recipe for Script {
+impl Planner for Script {
     fn name(&self) -> &'static str {
         "script"
     }
 
     fn summary(&self) -> &'static str {
         "Does what its items' words say."
-    }
-
-    fn parameters_schema(&self) -> serde_json::Value {
-        schema_of::<Parameters>()
     }
 
     fn resolve(&self, config: RunConfig) -> Result<RunConfig, Faults> {
@@ -46,18 +42,24 @@ impl Recipe for Script {
 
     fn plan(&self, run: &RunState, step: &StepView) -> Result<Plan, PlanError> {
         let parameters: Parameters = serde_json::from_value(run.config.parameters.clone())?;
-        let items = u32::try_from(parameters.items.len()).unwrap_or(u32::MAX);
         let work = (0..)
             .zip(&parameters.items)
             .map(|(chunk, word)| item(run.step, chunk, word))
             .collect();
-        let over = step.phase(run.step, "act", 0).ended(items);
+        let ended = step.work.values().filter(|state| matches!(state, WorkState::Done(_)));
+        let over = ended.count() == parameters.items.len();
         let finish = over.then(|| run.next("", &())).transpose()?;
         Ok(Plan {
             work,
             finish,
             ..Plan::default()
         })
+    }
+}
+
+impl Recipe for Script {
+    fn parameters_schema(&self) -> serde_json::Value {
+        schema_of::<Parameters>()
     }
 }
 

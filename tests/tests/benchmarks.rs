@@ -11,7 +11,7 @@ use lyceum_core::{
     config::RunConfig,
     evaluation::EvaluationSpec,
     id::{DatasetId, ExecutionId},
-    recipe::{BenchmarkEvaluation, BenchmarkParameters, BenchmarkSubject, Recipe as _, Registry, SuiteSlice},
+    recipe::{BenchmarkEvaluation, BenchmarkParameters, BenchmarkSubject, Planner as _, Registry, SuiteSlice},
     work::{
         BaseModel, BenchmarkPayload, BenchmarkResult, BenchmarkSample, FinishReason, Outcome, Payload, RolloutUsage,
         WorkKind,

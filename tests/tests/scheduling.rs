@@ -218,7 +218,7 @@ async fn a_fork_goes_on_from_its_step_with_members_of_its_own() -> Result<()> {
         state,
         name: "branch",
         config: &config,
-        metrics: registry.get("relay")?.metrics(),
+        metrics: &registry.get("relay")?.metric_names(),
         trace_id: None,
     };
     execution::fork_run(&mut tx, &fork).await?;

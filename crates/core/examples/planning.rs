@@ -5,7 +5,7 @@
 use lyceum_core::{
     config,
     id::ExecutionId,
-    recipe::{Plan, PlanError, Populora, Recipe, Registry, RunState, StepView},
+    recipe::{Metric, Plan, PlanError, Planner, Populora, Recipe, Registry, RunState, StepView},
     simulation::{Order, Players, Simulation, Skill},
 };
 use serde_json::json;
@@ -18,21 +18,13 @@ use std::{
 #[derive(Default)]
 struct Timed(Mutex<(Duration, Duration, usize)>);
 
-impl Recipe for Timed {
+impl Planner for Timed {
     fn name(&self) -> &'static str {
         Populora.name()
     }
 
     fn summary(&self) -> &'static str {
         Populora.summary()
-    }
-
-    fn parameters_schema(&self) -> serde_json::Value {
-        Populora.parameters_schema()
-    }
-
-    fn metrics(&self) -> &'static [&'static str] {
-        Populora.metrics()
     }
 
     fn resolve(&self, config: config::RunConfig) -> Result<config::RunConfig, lyceum_core::fault::Faults> {
@@ -53,6 +45,16 @@ impl Recipe for Timed {
             watch.2 += 1;
         }
         plan
+    }
+}
+
+impl Recipe for Timed {
+    fn parameters_schema(&self) -> serde_json::Value {
+        Populora.parameters_schema()
+    }
+
+    fn metrics(&self) -> Vec<Metric> {
+        Populora.metrics()
     }
 }
 

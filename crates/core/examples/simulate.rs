@@ -104,7 +104,7 @@ impl Tournament {
         let coverage = Populora
             .metrics()
             .iter()
-            .position(|name| *name == "coverage")
+            .position(|metric| metric.name == "coverage")
             .unwrap_or(0);
         for step in 0..steps {
             let started = Instant::now();

@@ -14,7 +14,7 @@ use crate::{
     evaluation::EvaluationSpec,
     fault::{Fault, Faults},
     id::ExecutionId,
-    recipe::{Registry, Role, is_evaluation},
+    recipe::{Registry, Role},
     work::{BaseModel, Compute, LoraShape},
 };
 
@@ -159,15 +159,12 @@ impl SchedulingConfig {
 /// # Errors
 /// Every fault at once, each with a JSON pointer and what would be valid.
 pub fn resolve(document: &serde_json::Value, registry: &Registry) -> Result<RunConfig, Faults> {
-    let recipe = match document
-        .get("recipe")
-        .and_then(|name| name.as_str())
-        .map(|name| registry.get(name))
-    {
-        Some(Ok(recipe)) if is_evaluation(recipe.name()) => {
-            let detail = format!("`{}` plans evaluations: POST /evaluations creates one", recipe.name());
-            return Err(Faults(vec![Fault::new("/recipe", detail)]));
-        }
+    let name = document.get("recipe").and_then(|name| name.as_str());
+    if let Some(name) = name.filter(|name| registry.is_evaluation(name)) {
+        let detail = format!("`{name}` plans evaluations: POST /evaluations creates one");
+        return Err(Faults(vec![Fault::new("/recipe", detail)]));
+    }
+    let recipe = match name.map(|name| registry.get(name)) {
         Some(Ok(recipe)) => Some(recipe),
         Some(Err(unknown)) => {
             let mut faults = vec![Fault::new("/recipe", unknown.to_string())];

@@ -59,6 +59,19 @@ impl Payload {
     }
 }
 
+impl Payload {
+    /// The base model that a worker needs for it; none for the sandbox.
+    pub fn base_model(&self) -> Option<&BaseModel> {
+        match self {
+            Self::Rollout(payload) => Some(&payload.base_model),
+            Self::Update(payload) => Some(&payload.base_model),
+            Self::Evolve(payload) => Some(&payload.base_model),
+            Self::Benchmark(payload) => Some(&payload.base_model),
+            Self::Verify(_) => None,
+        }
+    }
+}
+
 /// What an item's worker answered, by kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

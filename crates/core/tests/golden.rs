@@ -11,7 +11,7 @@ use lyceum_core::{
     config::{self, RunConfig, apply_overrides},
     fault::Faults,
     id::ExecutionId,
-    recipe::{Plan, PlanError, Recipe, Registry, RunState, StepView},
+    recipe::{Plan, PlanError, Planner, Recipe, Registry, RunState, StepView},
     simulation::{Order, Players, Simulation, Skill, Step},
     work::WorkKey,
 };
@@ -20,9 +20,11 @@ use lyceum_core::{
 struct Watched<'r> {
     recipe: &'r dyn Recipe,
     work: Mutex<BTreeMap<WorkKey, Value>>,
+    /// Whether every plan begins with nothing but the view, as after a crash of the coordinator.
+    forgets: bool,
 }
 
-impl Recipe for Watched<'_> {
+impl Planner for Watched<'_> {
     fn name(&self) -> &'static str {
         self.recipe.name()
     }
@@ -40,6 +42,9 @@ impl Recipe for Watched<'_> {
     }
 
     fn plan(&self, run: &RunState, step: &StepView) -> Result<Plan, PlanError> {
+        if self.forgets {
+            step.forget();
+        }
         let plan = self.recipe.plan(run, step)?;
         let mut work = self.work.lock().unwrap();
         for item in &plan.work {
@@ -49,6 +54,8 @@ impl Recipe for Watched<'_> {
         Ok(plan)
     }
 }
+
+impl Recipe for Watched<'_> {}
 
 fn hash(value: &Value) -> String {
     let mut canonical = String::new();
@@ -98,8 +105,9 @@ fn tables(recipe: &dyn Recipe, step: &Step) -> BTreeMap<String, Value> {
         .metrics
         .iter()
         .map(|row| {
-            let values = recipe.metrics().iter().zip(&row.values);
-            let values: BTreeMap<_, _> = values.map(|(name, value)| (name.to_string(), *value)).collect();
+            let metrics = recipe.metrics();
+            let values = metrics.iter().zip(&row.values);
+            let values: BTreeMap<_, _> = values.map(|(metric, value)| (metric.name, *value)).collect();
             json!({"member": row.member, "values": values})
         })
         .collect();
@@ -119,6 +127,10 @@ fn tables(recipe: &dyn Recipe, step: &Step) -> BTreeMap<String, Value> {
 
 /// A line a step: the hash of each table, of the work that was planned, and of what the run remembers afterwards.
 fn transcript(preset: &str, overrides: &[(&str, Value)], order: Order) -> String {
+    transcribe(preset, overrides, order, false)
+}
+
+fn transcribe(preset: &str, overrides: &[(&str, Value)], order: Order, forgets: bool) -> String {
     let path = format!("{}/../../configs/runs/{preset}.toml", env!("CARGO_MANIFEST_DIR"));
     let mut document: Value = toml::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     let overrides = overrides
@@ -131,6 +143,7 @@ fn transcript(preset: &str, overrides: &[(&str, Value)], order: Order) -> String
     let watched = Watched {
         recipe: recipe.as_ref(),
         work: Mutex::default(),
+        forgets,
     };
     let skills = [-1.0, 0.5, 0.0, 1.5].map(Skill);
     let players = Players::new(skills.to_vec()).with_invalid(0.2).with_babble(0.05);
@@ -223,4 +236,17 @@ fn the_order_in_which_work_ends_changes_nothing() {
     ];
     let together = transcript("azr-seedling", &overrides, Order::Together);
     assert_eq!(transcript("azr-seedling", &overrides, Order::Shuffled(7)), together);
+}
+
+#[test]
+fn what_earlier_plans_worked_out_changes_nothing() {
+    let overrides = [
+        ("steps", json!(3)),
+        ("parameters.evolution.every", json!(2)),
+        ("parameters.cross_play_every", json!(2)),
+        ("parameters.items.gradient_pieces", json!(2)),
+    ];
+    let kept = transcribe("demo", &overrides, Order::Shuffled(3), false);
+    assert_eq!(transcribe("demo", &overrides, Order::Shuffled(3), true), kept);
+    assert_eq!(transcribe("demo", &overrides, Order::Together, false), kept);
 }

@@ -3,7 +3,7 @@
 mod support;
 
 use lyceum_core::{
-    recipe::selfplay::shipped_seeds,
+    recipe::code::shipped_seeds,
     verify::{ProblemKind, Proposal, Task},
 };
 use support::pool;

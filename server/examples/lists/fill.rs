@@ -248,7 +248,7 @@ const FILL: [(&str, &str); 25] = [
 pub(super) async fn fill(store: &Store, problems: i64) -> anyhow::Result<()> {
     let registry = Registry::shipped();
     let config = resolve(&toml::from_str(PRESET)?, &registry).map_err(|faults| anyhow::anyhow!("{faults:?}"))?;
-    let metrics = registry.get(&config.recipe)?.metrics();
+    let metrics = registry.get(&config.recipe)?.metric_names();
     let mut connection = store.pool().acquire().await?;
     let prepare = [
         "SET synchronous_commit = off",

@@ -1,7 +1,7 @@
 //! Evaluations: planned work on frozen versions that changes no run.
 
 use actix_web::{HttpRequest, get, post, web};
-use lyceum_core::{config::RunConfig, evaluation::EvaluationSpec, fault::Fault, id::ExecutionId, recipe::Recipe};
+use lyceum_core::{config::RunConfig, evaluation::EvaluationSpec, fault::Fault, id::ExecutionId, recipe::Planner};
 use lyceum_store::{
     StoreError,
     execution::{self, NewEvaluation, State},
@@ -81,7 +81,7 @@ pub(crate) async fn create_evaluation(
 ) -> Result<Answer<Value>, Problem> {
     let request = &sent.value;
     let name = planner(&request.spec);
-    let Ok(recipe) = api.registry.get(&format!("evaluation/{name}")) else {
+    let Ok(recipe) = api.registry.planner(&format!("evaluation/{name}")) else {
         let detail = format!("this server cannot plan evaluations of type `{name}` yet");
         return Err(Problem::invalid(vec![Fault::new("/spec/type", detail)]));
     };
@@ -114,14 +114,22 @@ pub(crate) async fn create_evaluation(
 }
 
 /// The resolved config of an evaluation.
-async fn configured(api: &Api, recipe: &dyn Recipe, request: &CreateEvaluation) -> Result<RunConfig, Problem> {
+async fn configured(api: &Api, recipe: &dyn Planner, request: &CreateEvaluation) -> Result<RunConfig, Problem> {
     if matches!(request.spec, EvaluationSpec::Benchmark { .. }) {
         let mut db = api.store.pool().acquire().await.map_err(StoreError::from)?;
         let parameters = benchmark::prepare(&mut db, &request.spec, "/spec").await?;
         return Ok(benchmark::resolve(recipe, &parameters, request.seed, request.priority)?);
     }
     if matches!(request.spec, EvaluationSpec::CrossPlay { .. }) {
-        let config = cross_play::prepare(&api.store, recipe, &request.spec, request.seed, request.priority).await?;
+        let config = cross_play::prepare(
+            &api.store,
+            &api.registry,
+            recipe,
+            &request.spec,
+            request.seed,
+            request.priority,
+        )
+        .await?;
         return Ok(config);
     }
     let spec = serde_json::to_value(&request.spec).map_err(|error| Problem::internal(&error))?;

@@ -110,7 +110,7 @@ pub(crate) async fn create_run(
         let estimate = Estimate::of(api.store.pool(), &config, request.preset.as_deref(), None).await?;
         let resolved = ResolvedRun {
             config: serde_json::to_value(&config).map_err(|error| Problem::internal(&error))?,
-            metrics: recipe.metrics().to_vec(),
+            metrics: recipe.metric_names(),
             estimate,
         };
         let body = serde_json::to_value(resolved).map_err(|error| Problem::internal(&error))?;
@@ -137,7 +137,7 @@ pub(crate) async fn create_run(
         note: &request.note,
         config: &config,
         state: &state,
-        metrics: recipe.metrics(),
+        metrics: &recipe.metric_names(),
         trace_id: Some(trace.as_str()),
         forked_from: None,
     };

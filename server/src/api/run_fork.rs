@@ -103,7 +103,7 @@ pub(crate) async fn fork_run(
         state,
         name: &name,
         config: &config,
-        metrics: recipe.metrics(),
+        metrics: &recipe.metric_names(),
         trace_id: Some(trace.as_str()),
     };
     execution::fork_run(&mut creation.tx, &fork).await?;

@@ -45,14 +45,10 @@ pub(crate) struct Recipes {
 )]
 #[get("/recipes")]
 pub(crate) async fn list_recipes(api: web::Data<Api>) -> Answer<Recipes> {
-    let runs = api
-        .registry
-        .iter()
-        .filter(|recipe| !recipe.name().starts_with("evaluation/"));
-    let items = runs.map(|recipe| RecipeSummary {
+    let items = api.registry.recipes().map(|recipe| RecipeSummary {
         name: recipe.name(),
         summary: recipe.summary(),
-        metrics: recipe.metrics().to_vec(),
+        metrics: recipe.metric_names(),
     });
     Answer::ok(Recipes { items: items.collect() })
 }

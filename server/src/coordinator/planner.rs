@@ -2,7 +2,7 @@
 
 use lyceum_core::{
     id::ExecutionId,
-    recipe::{BenchmarkEvaluation, Plan, PlanError, Recipe, Registry, RunState, StepView, Want, WorkState},
+    recipe::{BenchmarkEvaluation, Plan, PlanError, Planner as _, Registry, RunState, StepView, Want, WorkState},
 };
 use lyceum_store::{
     Store, StoreError, event, execution,
@@ -89,7 +89,7 @@ impl Planner {
             return Ok(None);
         };
         let started = Instant::now();
-        let recipe = Arc::clone(self.registry.get(&locked.state.config.recipe)?);
+        let recipe = self.registry.planner(&locked.state.config.recipe)?;
         let mut cache = self.take(id);
         cache.refresh(&mut tx, id, locked.state.step).await?;
         let mut plan = loop {
@@ -108,6 +108,7 @@ impl Planner {
                 break plan;
             }
             wanted(&mut tx, &missing, &mut cache.view).await?;
+            cache.view.forget();
         };
         plan.work.retain(|item| !cache.view.work.contains_key(&item.key));
         plan.records.retain_new(&mut cache.written);
@@ -137,7 +138,7 @@ impl Planner {
     /// cannot be measured, as when the rows were deleted, is told in the run's events and holds the run up no longer.
     async fn measure(&self, tx: &mut PgConnection, locked: &Locked) -> Result<(), Fault> {
         let state = &locked.state;
-        let Ok(recipe) = self.registry.get(BenchmarkEvaluation.name()) else {
+        let Ok(recipe) = self.registry.planner(BenchmarkEvaluation.name()) else {
             return Ok(());
         };
         let mut nested = tx.begin().await.map_err(StoreError::from)?;
@@ -176,7 +177,11 @@ impl Planner {
 }
 
 /// Asks the recipe on a thread where it may take its time, and gives the view back.
-async fn ask(recipe: Arc<dyn Recipe>, locked: &Locked, view: StepView) -> Result<(Plan, StepView), Fault> {
+async fn ask(
+    recipe: Arc<dyn lyceum_core::recipe::Planner>,
+    locked: &Locked,
+    view: StepView,
+) -> Result<(Plan, StepView), Fault> {
     let state: RunState = locked.state.clone();
     let asked = tokio::task::spawn_blocking(move || {
         let plan = catch_unwind(AssertUnwindSafe(|| recipe.plan(&state, &view)));

@@ -182,7 +182,7 @@ pub(crate) async fn show_cross_play(
         id: *id,
         name: names.get(id).cloned().unwrap_or_else(|| super::format::id(id)),
     };
-    let can_plan = api.registry.get("evaluation/cross_play").is_ok();
+    let can_plan = api.registry.is_evaluation("evaluation/cross_play");
     let step = run.run().step;
     view.show(&CrossPlayPage {
         layout: view.layout(format!("Cross-play · {}", run.run().name), Section::Runs),

@@ -73,8 +73,8 @@ impl TestServer {
             artifacts: artifacts.clone(),
             registry: Registry::default()
                 .with(Scripted("scripted"))
-                .with(Scripted("evaluation/regenerate"))
-                .with(BenchmarkEvaluation),
+                .with_evaluation(Scripted("evaluation/regenerate"))
+                .with_evaluation(BenchmarkEvaluation),
             settings: change(settings),
         };
         let (address, serving) = server.listen(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a port");

@@ -4,7 +4,7 @@ use lyceum_core::{
     config::RunConfig,
     fault::{Fault, Faults},
     id::ExecutionId,
-    recipe::{Plan, PlanError, Recipe, RunState, StepView},
+    recipe::{Metric, Plan, PlanError, Planner, Recipe, RunState, StepView},
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -12,25 +12,13 @@ use std::sync::Arc;
 /// A recipe called `name`.
 pub(crate) struct Scripted(pub(crate) &'static str);
 
-impl Recipe for Scripted {
+impl Planner for Scripted {
     fn name(&self) -> &'static str {
         self.0
     }
 
     fn summary(&self) -> &'static str {
         "Plans nothing, for tests."
-    }
-
-    fn parameters_schema(&self) -> Value {
-        json!({
-            "type": "object",
-            "properties": {"width": {"type": "integer", "minimum": 1, "maximum": 64}, "spec": {"type": "object"}},
-            "additionalProperties": false,
-        })
-    }
-
-    fn metrics(&self) -> &'static [&'static str] {
-        &["reward", "solve_rate"]
     }
 
     fn resolve(&self, mut config: RunConfig) -> Result<RunConfig, Faults> {
@@ -63,5 +51,19 @@ impl Recipe for Scripted {
 
     fn plan(&self, _: &RunState, _: &StepView) -> Result<Plan, PlanError> {
         Ok(Plan::default())
+    }
+}
+
+impl Recipe for Scripted {
+    fn parameters_schema(&self) -> Value {
+        json!({
+            "type": "object",
+            "properties": {"width": {"type": "integer", "minimum": 1, "maximum": 64}, "spec": {"type": "object"}},
+            "additionalProperties": false,
+        })
+    }
+
+    fn metrics(&self) -> Vec<Metric> {
+        ["reward", "solve_rate"].map(Metric::bare).to_vec()
     }
 }

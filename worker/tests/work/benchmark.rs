@@ -11,7 +11,7 @@ use lyceum_core::config::RunConfig;
 use lyceum_core::evaluation::EvaluationSpec;
 use lyceum_core::id::{DatasetId, ExecutionId, MemberId, PopulationId, VersionId};
 use lyceum_core::recipe::{
-    BenchmarkEvaluation, BenchmarkParameters, BenchmarkSubject, MemberRecord, Plan, PopulationRecord, Recipe as _,
+    BenchmarkEvaluation, BenchmarkParameters, BenchmarkSubject, MemberRecord, Plan, Planner as _, PopulationRecord,
     Records, Role, SuiteSlice, VersionRecord,
 };
 use lyceum_core::work::{AdapterRef, BaseModel, Compute, LoraShape};

@@ -6,7 +6,9 @@
 //! (adapters in place of full fine-tuning, the newest problems kept and not the oldest, estimates under the same format rule
 //! as practice) stands in `docs/DEVIATIONS.md`.
 
+mod memory;
 mod parameters;
+mod practice;
 mod resolve;
 mod step;
 #[cfg(test)]
@@ -14,8 +16,8 @@ mod tests;
 
 pub use parameters::Parameters;
 
-use self::step::{Memory, Turn};
-use super::{Plan, PlanError, Recipe, RunState, StepView, selfplay::metric_names};
+use self::{memory::Memory, step::Step};
+use super::{Capabilities, Metric, Plan, PlanError, Planner, Recipe, RunState, StepView, code::metrics};
 use crate::{
     config::{RunConfig, schema_of},
     fault::Faults,
@@ -26,21 +28,13 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub struct Azr;
 
-impl Recipe for Azr {
+impl Planner for Azr {
     fn name(&self) -> &'static str {
         "azr"
     }
 
     fn summary(&self) -> &'static str {
         "One member proposes problems to itself and solves them (Absolute Zero)."
-    }
-
-    fn parameters_schema(&self) -> serde_json::Value {
-        schema_of::<Parameters>()
-    }
-
-    fn metrics(&self) -> &'static [&'static str] {
-        metric_names()
     }
 
     fn resolve(&self, config: RunConfig) -> Result<RunConfig, Faults> {
@@ -53,6 +47,25 @@ impl Recipe for Azr {
 
     fn plan(&self, run: &RunState, step: &StepView) -> Result<Plan, PlanError> {
         let parameters = Parameters::of(&run.config)?;
-        Turn::new(run, step, &parameters)?.plan()
+        let mut step = Step::new(run, step, &parameters)?;
+        let outcome = step.play();
+        step.scene.draft.close(outcome)
+    }
+}
+
+impl Recipe for Azr {
+    fn parameters_schema(&self) -> serde_json::Value {
+        schema_of::<Parameters>()
+    }
+
+    fn metrics(&self) -> Vec<Metric> {
+        metrics()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            archives: true,
+            ..Capabilities::default()
+        }
     }
 }

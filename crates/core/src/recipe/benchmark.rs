@@ -11,7 +11,7 @@ mod tests;
 
 pub use parameters::{BenchmarkParameters, BenchmarkSubject, SuiteSlice};
 
-use super::{Plan, PlanError, Recipe, RunState, StepView};
+use super::{Plan, PlanError, Planner, RunState, StepView};
 use crate::{config::RunConfig, fault::Faults, id::ExecutionId};
 use step::{Scored, SuiteStep};
 
@@ -19,7 +19,7 @@ use step::{Scored, SuiteStep};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BenchmarkEvaluation;
 
-impl Recipe for BenchmarkEvaluation {
+impl Planner for BenchmarkEvaluation {
     fn name(&self) -> &'static str {
         "evaluation/benchmark"
     }

@@ -12,14 +12,14 @@ mod tests;
 pub use parameters::{Contestant, CrossPlayCell, CrossPlayParameters};
 
 use self::exams::Exams;
-use super::{Plan, PlanError, Recipe, RunState, StepView};
+use super::{Plan, PlanError, Planner, RunState, StepView};
 use crate::{config::RunConfig, fault::Faults, id::ExecutionId};
 
 /// The planner of evaluations of type `cross_play`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CrossPlayEvaluation;
 
-impl Recipe for CrossPlayEvaluation {
+impl Planner for CrossPlayEvaluation {
     fn name(&self) -> &'static str {
         "evaluation/cross_play"
     }

@@ -9,17 +9,18 @@ mod evolve;
 mod finish;
 mod learners;
 mod memory;
+mod pair;
 mod parameters;
-mod play;
 mod rate;
 mod resolve;
+mod step;
 #[cfg(test)]
 mod tests;
 
 pub use parameters::Parameters;
 
-use self::{memory::Memory, play::Turn};
-use super::{Plan, PlanError, Recipe, RunState, StepView, selfplay::metric_names};
+use self::{memory::Memory, step::Step};
+use super::{Capabilities, Metric, Plan, PlanError, Planner, Recipe, RunState, StepView, code::metrics};
 use crate::{
     config::{RunConfig, schema_of},
     fault::Faults,
@@ -30,21 +31,13 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub struct Populora;
 
-impl Recipe for Populora {
+impl Planner for Populora {
     fn name(&self) -> &'static str {
         "populora"
     }
 
     fn summary(&self) -> &'static str {
         "Populations of teachers and students co-evolve (PopuLoRA); with one member in both roles, the paper's baseline."
-    }
-
-    fn parameters_schema(&self) -> serde_json::Value {
-        schema_of::<Parameters>()
-    }
-
-    fn metrics(&self) -> &'static [&'static str] {
-        metric_names()
     }
 
     fn resolve(&self, config: RunConfig) -> Result<RunConfig, Faults> {
@@ -57,6 +50,27 @@ impl Recipe for Populora {
 
     fn plan(&self, run: &RunState, step: &StepView) -> Result<Plan, PlanError> {
         let parameters = Parameters::of(&run.config)?;
-        Turn::new(run, step, &parameters)?.plan()
+        let mut step = Step::new(run, step, &parameters)?;
+        let outcome = step.play();
+        step.scene.draft.close(outcome)
+    }
+}
+
+impl Recipe for Populora {
+    fn parameters_schema(&self) -> serde_json::Value {
+        schema_of::<Parameters>()
+    }
+
+    fn metrics(&self) -> Vec<Metric> {
+        metrics()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            rates: true,
+            evolves: true,
+            archives: true,
+            crosses: true,
+        }
     }
 }

@@ -14,7 +14,7 @@ pub use attempt::AttemptRecord;
 pub use benchmark::{BenchmarkResultRecord, BenchmarkSampleRecord};
 pub use lineage::{BirthRecord, DeathRecord};
 pub use matchup::{MatchupRecord, RatingRecord, Winner};
-pub use member::{MemberRecord, PopulationRecord, Role, VersionRecord};
+pub use member::{MemberRecord, PopulationRecord, VersionRecord};
 pub use metric::MetricRecord;
 pub use problem::{ParentRelation, ProblemOutcomeRecord, ProblemRecord};
 
@@ -64,8 +64,8 @@ pub struct Records {
 
 impl Records {
     /// Drops rows that `seen` names already, and names the others in it. A recipe answers everything that should exist each
-    /// time it is asked; this keeps the rows of before from being sent to the database again. What has no identifier of its
-    /// own stays.
+    /// time it is asked; this keeps the rows of before from being sent to the database again. `seen` is of one step: a
+    /// rating, an archive insertion and metrics are told apart by what they are of.
     pub fn retain_new(&mut self, seen: &mut HashSet<(&'static str, Uuid)>) {
         self.populations.retain(|row| seen.insert(("population", row.id.0)));
         self.members.retain(|row| seen.insert(("member", row.id.0)));
@@ -76,6 +76,10 @@ impl Records {
         self.matchups.retain(|row| seen.insert(("matchup", row.id.0)));
         self.births.retain(|row| seen.insert(("birth", row.child.0)));
         self.deaths.retain(|row| seen.insert(("death", row.member.0)));
+        self.ratings.retain(|row| seen.insert((row.role.name(), row.member.0)));
+        self.insertions.retain(|row| seen.insert(("insertion", row.problem.0)));
+        self.metrics
+            .retain(|row| seen.insert(("metrics", row.member.map_or(Uuid::nil(), |member| member.0))));
     }
 
     /// Whether there is nothing to write.

@@ -2,12 +2,15 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{Azr, BenchmarkEvaluation, CrossPlayEvaluation, Populora, Recipe};
+use super::{Azr, BenchmarkEvaluation, CrossPlayEvaluation, Planner, Populora, Recipe};
 use crate::fault::nearest;
 
-/// Recipes by name.
+/// Recipes, and the planners of evaluations, by name.
 #[derive(Clone, Default)]
-pub struct Registry(BTreeMap<&'static str, Arc<dyn Recipe>>);
+pub struct Registry {
+    recipes: BTreeMap<&'static str, Arc<dyn Recipe>>,
+    evaluations: BTreeMap<&'static str, Arc<dyn Planner>>,
+}
 
 /// A name that no recipe has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -19,49 +22,69 @@ pub struct UnknownRecipe {
 }
 
 impl Registry {
-    /// The recipes that Lyceum ships.
+    /// What Lyceum ships.
     pub fn shipped() -> Self {
         Self::default()
             .with(Populora)
             .with(Azr)
-            .with(BenchmarkEvaluation)
-            .with(CrossPlayEvaluation)
+            .with_evaluation(BenchmarkEvaluation)
+            .with_evaluation(CrossPlayEvaluation)
     }
 
     /// The registry with `recipe` in it.
     pub fn with(mut self, recipe: impl Recipe + 'static) -> Self {
-        self.0.insert(recipe.name(), Arc::new(recipe));
+        self.recipes.insert(recipe.name(), Arc::new(recipe));
+        self
+    }
+
+    /// The registry with a planner of evaluations in it.
+    pub fn with_evaluation(mut self, planner: impl Planner + 'static) -> Self {
+        self.evaluations.insert(planner.name(), Arc::new(planner));
         self
     }
 
     /// The recipe called `name`.
+    ///
+    /// # Errors
+    /// A name that no recipe has, with the nearest that one has.
     pub fn get(&self, name: &str) -> Result<&Arc<dyn Recipe>, UnknownRecipe> {
-        self.0.get(name).ok_or_else(|| UnknownRecipe {
+        self.recipes.get(name).ok_or_else(|| UnknownRecipe {
             name: name.to_owned(),
             hint: nearest(name, self.names())
                 .map(|near| format!(" (did you mean `{near}`?)"))
                 .unwrap_or_default(),
-            known: match self.0.is_empty() {
+            known: match self.recipes.is_empty() {
                 true => "this server has none".to_owned(),
                 false => format!("valid are {}", self.names().collect::<Vec<_>>().join(", ")),
             },
         })
     }
 
-    /// The names of those that runs may have, in order.
+    /// The planner called `name`, of evaluations or of runs.
+    ///
+    /// # Errors
+    /// A name that no planner has.
+    pub fn planner(&self, name: &str) -> Result<Arc<dyn Planner>, UnknownRecipe> {
+        match self.evaluations.get(name) {
+            Some(planner) => Ok(Arc::clone(planner)),
+            None => Ok(Arc::clone(self.get(name)?) as Arc<dyn Planner>),
+        }
+    }
+
+    /// Whether `name` is that of a planner of evaluations, which no run may have.
+    pub fn is_evaluation(&self, name: &str) -> bool {
+        self.evaluations.contains_key(name)
+    }
+
+    /// The names of the recipes, in order.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.0.keys().copied().filter(|name| !is_evaluation(name))
+        self.recipes.keys().copied()
     }
 
-    /// All recipes, by name.
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Recipe>> {
-        self.0.values()
+    /// The recipes, by name.
+    pub fn recipes(&self) -> impl Iterator<Item = &Arc<dyn Recipe>> {
+        self.recipes.values()
     }
-}
-
-/// Whether a name is that of a planner of evaluations, which no run may have.
-pub fn is_evaluation(name: &str) -> bool {
-    name.starts_with("evaluation/")
 }
 
 #[cfg(test)]

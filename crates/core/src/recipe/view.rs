@@ -1,9 +1,9 @@
 //! What a step has so far.
 
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::{any::Any, collections::BTreeMap, sync::Arc};
 
-use super::{PlanError, ProblemRecord};
+use super::{PlanError, ProblemRecord, memo::Memo};
 use crate::{
     id::{DatasetId, ProblemId},
     work::{Outcome, WorkKey},
@@ -18,6 +18,7 @@ pub struct StepView {
     pub problems: BTreeMap<ProblemId, ProblemRecord>,
     /// Rows of datasets that were wanted.
     pub rows: BTreeMap<(DatasetId, u32), DatasetRow>,
+    pub(super) memo: Memo,
 }
 
 /// How far an item is.
@@ -43,24 +44,26 @@ pub enum Want {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DatasetRow(pub serde_json::Value);
 
-/// The items of one round of a phase.
-#[derive(Clone, Copy, Debug)]
-pub struct Phase<'a> {
-    view: &'a StepView,
-    step: u32,
-    name: &'a str,
-    round: u32,
-}
-
 impl StepView {
-    /// The items of `round` of the phase `name`.
-    pub fn phase<'a>(&'a self, step: u32, name: &'a str, round: u32) -> Phase<'a> {
-        Phase {
-            view: self,
-            step,
-            name,
-            round,
+    /// What `make` comes to, worked out once for all plans of the step. It must follow from what never changes once it is in
+    /// the view, and `name` must say what it is.
+    pub(crate) fn once<T: Any + Send + Sync, E>(
+        &self,
+        name: &str,
+        make: impl FnOnce() -> Result<T, E>,
+    ) -> Result<Arc<T>, E> {
+        if let Some(known) = self.memo.get(name) {
+            return Ok(known);
         }
+        let made = Arc::new(make()?);
+        self.memo.put(name, Arc::clone(&made));
+        Ok(made)
+    }
+
+    /// Drops what earlier plans worked out, so that the next one plans everything again. Whoever does not carry out a plan
+    /// must call this: the records of that plan would be lost otherwise.
+    pub fn forget(&self) {
+        self.memo.clear();
     }
 
     /// The result of the item at `key`, if it ended.
@@ -124,48 +127,31 @@ fn unexpected(key: &WorkKey, wanted: &str, got: &Outcome) -> PlanError {
     }
 }
 
-impl<'a> Phase<'a> {
-    /// The place of a chunk.
-    pub fn key(&self, chunk: u32) -> WorkKey {
-        WorkKey::new(self.step, self.name).round(self.round).chunk(chunk)
-    }
-
-    /// The items of the phase that were planned, in index order.
-    pub fn items(&self) -> impl Iterator<Item = (&'a WorkKey, &'a WorkState)> {
-        self.view.work.range(self.key(0)..=self.key(u32::MAX))
-    }
-
-    /// Whether all `chunks` items that the phase consists of have ended.
-    pub fn ended(&self, chunks: u32) -> bool {
-        self.items()
-            .filter(|(_, state)| matches!(state, WorkState::Done(_)))
-            .count()
-            >= chunks as usize
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::work::RolloutResult;
 
     #[test]
-    fn a_phase_sees_its_own_chunks_in_index_order() {
-        let mut view = StepView::default();
-        let done = WorkState::Done(Outcome::Rollout(RolloutResult::default()));
-        for (phase, round, chunk) in [("solve", 0, 10), ("solve", 0, 9), ("solve", 1, 0), ("propose", 0, 0)] {
-            view.work
-                .insert(WorkKey::new(4, phase).round(round).chunk(chunk), done.clone());
-        }
-        view.work.insert(WorkKey::new(4, "solve").chunk(11), WorkState::Open);
-        let phase = view.phase(4, "solve", 0);
-        assert_eq!(phase.items().map(|(key, _)| key.chunk).collect::<Vec<_>>(), [9, 10, 11]);
-        assert!(phase.ended(2) && !phase.ended(3));
-        assert!(view.verify(&phase.key(9)).is_err(), "a rollout is no verdict");
+    fn a_value_is_made_once_until_it_is_forgotten() {
+        let view = StepView::default();
+        let mut made = 0;
+        let mut count = || -> u32 {
+            let value: Result<_, PlanError> = view.once("count", || {
+                made += 1;
+                Ok(made)
+            });
+            *value.unwrap()
+        };
+        assert_eq!([count(), count()], [1, 1]);
+        view.forget();
+        assert_eq!(count(), 2);
+        let failed: Result<Arc<u32>, &str> = view.once("failed", || Err("not yet"));
+        assert!(failed.is_err());
         assert_eq!(
-            view.rollout(&phase.key(11)).unwrap(),
-            None,
-            "an open item has no result yet"
+            *view.once("failed", || Ok::<_, &str>(3)).unwrap(),
+            3,
+            "a failure is not kept"
         );
+        assert_eq!(view.clone(), view);
     }
 }

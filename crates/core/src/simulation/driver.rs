@@ -109,6 +109,7 @@ impl<'r> Simulation<'r> {
                 for want in plan.wants {
                     self.give(want, &mut view)?;
                 }
+                view.forget();
                 continue;
             }
             plan.records.retain_new(&mut seen);
@@ -181,7 +182,7 @@ impl<'r> Simulation<'r> {
     }
 }
 
-/// Adds rows as the database would: what has been written stays as it is.
+/// Adds rows, none of which has been written before.
 fn merge(records: &mut Records, new: Records) {
     records.populations.extend(new.populations);
     records.members.extend(new.members);
@@ -192,27 +193,7 @@ fn merge(records: &mut Records, new: Records) {
     records.matchups.extend(new.matchups);
     records.births.extend(new.births);
     records.deaths.extend(new.deaths);
-    for row in new.ratings {
-        if !records
-            .ratings
-            .iter()
-            .any(|known| (known.member, known.role) == (row.member, row.role))
-        {
-            records.ratings.push(row);
-        }
-    }
-    for row in new.insertions {
-        if !records
-            .insertions
-            .iter()
-            .any(|known| (known.cell, known.problem) == (row.cell, row.problem))
-        {
-            records.insertions.push(row);
-        }
-    }
-    for row in new.metrics {
-        if !records.metrics.iter().any(|known| known.member == row.member) {
-            records.metrics.push(row);
-        }
-    }
+    records.ratings.extend(new.ratings);
+    records.insertions.extend(new.insertions);
+    records.metrics.extend(new.metrics);
 }

@@ -9,8 +9,8 @@ use crate::{
     config::RunConfig,
     prompt::PromptConfig,
     recipe::{
-        PlanError, Role,
-        selfplay::{Groups, ItemConfig, LearningConfig, ProblemConfig, SamplingConfig},
+        ItemConfig, LearningConfig, PlanError, Role, SamplingConfig,
+        code::{Groups, ProblemConfig},
     },
 };
 
@@ -70,7 +70,7 @@ impl Parameters {
         Ok(Self::deserialize(&config.parameters)?)
     }
 
-    /// The groups that self-play recipes share.
+    /// The groups that recipes of code problems share.
     pub(super) fn groups(&self) -> Groups<'_> {
         Groups {
             prompts: &self.prompts,

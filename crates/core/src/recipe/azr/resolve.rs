@@ -4,10 +4,7 @@ use super::Parameters;
 use crate::{
     config::{RunConfig, pointer_token},
     fault::{Fault, Faults},
-    recipe::{
-        Role,
-        selfplay::{MOST_PROPOSALS, population_faults, read_parameters, written_out},
-    },
+    recipe::{Role, code::MOST_PROPOSALS, population_faults, read_parameters, single_population_fault, written_out},
 };
 
 pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
@@ -27,6 +24,7 @@ pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
             .groups()
             .faults(&config, parameters.batch.saturating_mul(types)),
     );
+    faults.extend(single_population_fault(&config));
     faults.extend(population_faults(&config));
     for (name, population) in &config.populations {
         let place = format!("/populations/{}/members", pointer_token(name));

@@ -1,55 +1,32 @@
 //! A step of Absolute Zero.
 
-use rand::seq::SliceRandom as _;
-use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
-use super::Parameters;
+use super::{Parameters, memory::Memory};
 use crate::{
-    advantage::{Sampled, task_relative_reinforce_plus_plus},
-    config::RunConfig,
     id::ProblemId,
     recipe::{
-        Plan, PlanError, Role, RunState, StepView,
-        selfplay::{
-            Ask, Attempt, Exam, Experience, Judged, Learner, Living, Names, Problem, Rules, Scene, Sequence, Sitting,
-            Tally, founders,
-        },
+        Lesson, PlanError, Progress, Role, RunState, StepView, both,
+        code::{Ask, Attempt, Exam, Judged, Problem, Scene, Sitting, Tally},
+        join,
     },
     reward::proposer_reward,
-    seed::stream,
-    verify::ProblemKind,
     work::MemberUpdated,
 };
 
 /// The lowest objective that a valid problem can have, from which qd_score counts.
 const LOWEST_OBJECTIVE: f32 = -0.5;
 
-/// What a run of Absolute Zero remembers between steps.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Memory {
-    members: Vec<Living>,
-    experience: Experience,
+/// The phases, in order.
+pub(super) struct Step<'a> {
+    pub(super) scene: Scene<'a>,
+    pub(super) parameters: &'a Parameters,
+    pub(super) memory: Memory,
 }
 
-impl Memory {
-    pub(super) fn new(config: &RunConfig) -> Self {
-        Self {
-            members: founders(config, &mut Names::default()),
-            experience: Experience::default(),
-        }
-    }
-}
-
-/// One call for a plan.
-pub(super) struct Turn<'a> {
-    scene: Scene<'a>,
-    parameters: &'a Parameters,
-    memory: Memory,
-}
-
-impl<'a> Turn<'a> {
+impl<'a> Step<'a> {
     pub(super) fn new(run: &'a RunState, view: &'a StepView, parameters: &'a Parameters) -> Result<Self, PlanError> {
-        let mut memory: Memory = run.memory()?;
+        let mut memory = Memory::clone(&*view.once("memory", || run.memory::<Memory>())?);
         let members = std::mem::take(&mut memory.members);
         Ok(Self {
             scene: Scene::new(run, view, parameters.groups(), members)?,
@@ -58,185 +35,144 @@ impl<'a> Turn<'a> {
         })
     }
 
-    pub(super) fn plan(mut self) -> Result<Plan, PlanError> {
-        let types = &self.parameters.problems.types;
-        let prompts = self.parameters.batch * u32::try_from(types.len()).unwrap_or(u32::MAX);
-        if self.scene.run.step == 0 {
-            let is_born = self.scene.born()?;
-            let is_seeded = self.scene.seeded(&mut self.memory.experience.pool, prompts)?;
-            if !(is_born && is_seeded) {
-                return Ok(self.scene.plan);
-            }
-        }
-        let asks: Vec<Ask> = (0..prompts).map(|index| self.draw(index)).collect();
-        let practised: Vec<ProblemId> = types.iter().flat_map(|kind| self.practice_problems(*kind)).collect();
+    /// Propose → check → estimate difficulty, and practise beside it; then one update of both roles.
+    pub(super) fn play(&mut self) -> Progress<RunState> {
+        self.begin()?;
+        let asks = self.asks()?;
+        let practised = self.practised();
         let shown = asks.iter().flat_map(|ask| ask.shown.iter().copied());
-        if !self.scene.has_problems(shown.chain(practised.iter().copied())) {
-            return Ok(self.scene.plan);
-        }
-        let practice = self.practise(&practised)?;
-        let rules = Rules {
-            proposals_per_prompt: 1,
-            samples_per_problem: self.parameters.difficulty_samples,
-            solver: Role::Solver,
-            keep_tokens: false,
-            reward: proposer_reward,
+        self.scene.readable(shown.chain(practised.iter().copied()))?;
+        let practice = self.practise(&practised);
+        let judged = self.judged(&asks);
+        let (judged, practice) = both(judged, practice)?;
+        let insertions = self.memory.experience.illuminate(&judged);
+        let entered = insertions.len();
+        self.scene.draft.plan.records.insertions.extend(insertions);
+        let lesson = Lesson {
+            learning: &self.parameters.learning,
+            items: &self.parameters.items,
         };
-        match (self.scene.play(&asks, rules)?, practice) {
-            (Some(judged), Some(practice)) => self.conclude(&judged, &practice),
-            _ => Ok(self.scene.plan),
-        }
+        let learner = self.learner(&judged, &practice);
+        let updated = self.scene.draft.update(lesson, &[learner])?;
+        self.scene.draft.adopt(&updated);
+        self.finish(&judged, &practice, &updated, entered)
     }
 
-    fn draw(&self, index: u32) -> Ask {
+    /// Gives the member its first weights and the buffer its first problems, in step 0.
+    fn begin(&mut self) -> Progress<()> {
+        if self.scene.draft.run.step > 0 {
+            return Ok(());
+        }
+        let born = self.scene.draft.born();
+        let first = self.prompts();
+        let seeded = self.scene.seed_pool(&mut self.memory.experience.pool, first);
+        both(born, seeded).map(drop)
+    }
+
+    /// The prompts of the step, of which types take turns.
+    fn asks(&self) -> Progress<Arc<Vec<Ask>>> {
         let types = &self.parameters.problems.types;
-        let kind = types[index as usize % types.len()];
-        Ask {
-            index,
-            kind,
-            proposer: 0,
-            solver: 0,
-            shown: self.scene.draw_shown(&self.memory.experience.pool, kind, index),
-        }
+        let ask = |index: u32| {
+            let kind = types[index as usize % types.len()];
+            Ask {
+                index,
+                kind,
+                proposer: 0,
+                solver: 0,
+                shown: self.scene.draw_shown(&self.memory.experience.pool, kind, index),
+            }
+        };
+        let view = self.scene.draft.view;
+        view.once("asks", || Ok((0..self.prompts()).map(ask).collect::<Vec<Ask>>()))
     }
 
-    /// What is practised on (`max_new`): problems of the last steps, a random choice if there are too many, and the rest of the
-    /// batch from the whole buffer. A young buffer may hold fewer than a batch.
-    fn practice_problems(&self, kind: ProblemKind) -> Vec<ProblemId> {
-        let batch = self.parameters.batch as usize;
-        let run = self.scene.run;
-        let path = format!("{}/practice/{}", run.step, kind.name());
-        let mut random = stream(run.config.seed, &path, 0);
-        let pool = &self.memory.experience.pool;
-        let mut chosen = pool.since(kind, run.step.saturating_sub(self.parameters.recent_steps));
-        chosen.shuffle(&mut random);
-        chosen.truncate(batch);
-        let older = pool.draw(&[kind], batch, &mut random);
-        let fill: Vec<ProblemId> = older.into_iter().filter(|id| !chosen.contains(id)).collect();
-        chosen.extend(fill);
-        chosen.truncate(batch);
-        chosen
+    fn prompts(&self) -> u32 {
+        let types = u32::try_from(self.parameters.problems.types.len()).unwrap_or(u32::MAX);
+        self.parameters.batch * types
     }
 
-    /// One attempt at each problem, from which the solver learns.
-    fn practise(&mut self, problems: &[ProblemId]) -> Result<Option<Vec<Attempt>>, PlanError> {
-        let problems: Vec<Problem> = problems.iter().filter_map(|id| self.scene.earlier(*id)).collect();
-        let mut attempts = Some(Vec::with_capacity(problems.len()));
-        let size = self.parameters.items.solve as usize;
-        for (chunk, (first, part)) in (0..).zip((0..).step_by(size).zip(problems.chunks(size))) {
-            let sittings: Vec<Sitting<'_>> = (first..)
-                .zip(part)
-                .map(|(number, problem)| Sitting {
-                    number,
-                    problem,
-                    solver: 0,
+    /// Every proposal with the attempts that estimate its difficulty, and its reward (Eq. 4), by index. Nothing is learned
+    /// from the attempts.
+    fn judged(&mut self, asks: &[Ask]) -> Progress<Arc<Vec<(Judged, f32)>>> {
+        let samples = self.parameters.difficulty_samples;
+        let size = self.parameters.items.propose as usize;
+        let scene = &mut self.scene;
+        scene.draft.view.once("judged", || {
+            let chunks = join((0..).zip(asks.chunks(size)), |(chunk, asks)| {
+                let proposed = scene.propose(chunk, asks, 1)?;
+                let problems = scene.check(chunk, asks, 1, proposed)?;
+                join(scene.parts(chunk, &problems, 1), |part| {
+                    let exam = part.exam(samples, Role::Solver, false);
+                    let solved = scene.solve(&exam)?;
+                    let graded = scene.grade(&exam, solved)?;
+                    scene.reward(part, &graded, proposer_reward)
                 })
-                .collect();
+            })?;
+            Ok(chunks.iter().flatten().flat_map(|part| part.iter().cloned()).collect())
+        })
+    }
+
+    /// One attempt at each problem of the buffer that is practised on, from which the solver learns.
+    fn practise(&mut self, problems: &[ProblemId]) -> Progress<Vec<Attempt>> {
+        let problems: Vec<Problem> = problems
+            .iter()
+            .filter_map(|id| self.scene.material.earlier(*id))
+            .collect();
+        let sittings: Vec<Sitting<'_>> = (0..)
+            .zip(&problems)
+            .map(|(number, problem)| Sitting {
+                number,
+                problem,
+                solver: 0,
+            })
+            .collect();
+        let parts = (0..).zip(sittings.chunks(self.parameters.items.solve as usize));
+        let graded = join(parts, |(chunk, part)| {
             let exam = Exam {
-                solve: "practise",
-                grade: "grade-practice",
+                phases: ["practise", "grade-practice"],
                 chunk,
                 samples: 1,
                 role: Role::Solver,
                 keep_tokens: true,
-                is_written: self.scene.settled,
+                sittings: part.to_vec(),
             };
-            match (self.scene.examine(exam, &sittings)?, &mut attempts) {
-                (Some(graded), Some(attempts)) => attempts.extend(graded.into_iter().flatten()),
-                _ => attempts = None,
-            }
-        }
-        Ok(attempts)
+            let solved = self.scene.solve(&exam)?;
+            self.scene.grade(&exam, solved)
+        })?;
+        Ok(graded.iter().flat_map(|part| part.iter().flatten().cloned()).collect())
     }
 
-    /// The one batch of the step: proposals and practice of all types, whitened by role and type.
-    fn learner(&self, judged: &[(Judged, f32)], practice: &[Attempt]) -> Learner {
-        let scale = self.parameters.learning.reward_scale;
-        let learns = |role: Role| !self.parameters.frozen.contains(&role);
-        let proposals = judged
-            .iter()
-            .filter(|_| learns(Role::Proposer))
-            .map(|(judged, reward)| {
-                let sequence = (&judged.source, judged.request, judged.sample, *reward, judged.tokens);
-                ((Role::Proposer, judged.kind), sequence)
-            });
-        let attempts = practice.iter().filter(|_| learns(Role::Solver)).map(|attempt| {
-            let sequence = (
-                &attempt.source,
-                attempt.request,
-                attempt.sample,
-                attempt.reward,
-                attempt.tokens,
-            );
-            ((Role::Solver, attempt.kind), sequence)
-        });
-        let (tasks, sequences): (Vec<_>, Vec<_>) = proposals
-            .chain(attempts)
-            .zip(0..)
-            .map(|((task, (source, request, sample, reward, tokens)), group)| {
-                let sampled = Sampled {
-                    reward: reward * scale,
-                    group,
-                    tokens,
-                };
-                let sequence = Sequence {
-                    source: source.clone(),
-                    request,
-                    sample,
-                    sampled,
-                };
-                ((task, sampled), sequence)
-            })
-            .unzip();
-        Learner {
-            member: 0,
-            sequences,
-            advantages: task_relative_reinforce_plus_plus(&tasks, self.parameters.whitening),
-        }
-    }
-
-    fn conclude(mut self, judged: &[(Judged, f32)], practice: &[Attempt]) -> Result<Plan, PlanError> {
-        let insertions = self.memory.experience.illuminate(judged);
-        let entered = insertions.len();
-        if !self.scene.settled {
-            self.scene.plan.records.insertions.extend(insertions);
-        }
-        let learner = self.learner(judged, practice);
-        let Some(updated) = self.scene.update(&[learner])? else {
-            return Ok(self.scene.plan);
-        };
-        self.scene.adopt(&updated);
-        let run = self.scene.run;
+    /// Metrics, and the state before the next step.
+    fn finish(
+        &mut self,
+        judged: &[(Judged, f32)],
+        practice: &[Attempt],
+        updated: &[&MemberUpdated],
+        archive_insertions: usize,
+    ) -> Progress<RunState> {
+        let run = self.scene.draft.run;
+        let problems = &self.parameters.problems;
         let experience = &mut self.memory.experience;
-        let duplicates = experience.near_duplicates(judged);
-        experience.remember(run.run, judged, &self.parameters.problems, 1);
-        let by_place: Vec<(usize, &MemberUpdated)> = updated.into_iter().map(|new| (0, new)).collect();
+        let duplicates = experience.remember(run.run, judged, problems, 1);
+        let updated: Vec<(usize, &MemberUpdated)> = updated.iter().map(|new| (0, *new)).collect();
         let tally = Tally {
-            view: self.scene.view,
+            view: self.scene.draft.view,
             judged,
             duplicates: &duplicates,
             practice,
             matchups: &[],
             ratings: &[],
-            updated: &by_place,
+            updated: &updated,
             coverage: experience.archive.coverage(self.parameters.archive.cells),
             qd_score: experience.archive.qd_score(LOWEST_OBJECTIVE),
             births: 0,
-            pool_size: experience.pool.len(&self.parameters.problems.types),
-            archive_insertions: entered,
+            pool_size: experience.pool.len(&problems.types),
+            archive_insertions,
         };
-        let member = self
-            .scene
-            .members
-            .first()
-            .map(|member| tally.member(0, Role::Proposer, member.id(run.run)));
-        self.scene
-            .plan
-            .records
-            .metrics
-            .extend(member.into_iter().chain([tally.run()]));
-        self.memory.members = std::mem::take(&mut self.scene.members);
-        self.scene.plan.finish = Some(run.next("", &self.memory)?);
-        Ok(self.scene.plan)
+        let member = self.scene.draft.members.first();
+        let records = tally.records(member.map(|member| (0, Role::Proposer, member.id(run.run))));
+        self.scene.draft.plan.records.metrics.extend(records);
+        self.memory.members = std::mem::take(&mut self.scene.draft.members);
+        Ok(run.next("", &self.memory)?)
     }
 }

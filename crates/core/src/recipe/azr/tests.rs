@@ -8,7 +8,7 @@ use crate::{
     config::{self, RunConfig, apply_overrides},
     fault::Faults,
     id::ProblemId,
-    recipe::{Recipe as _, Registry, Role, StepView, WorkState, selfplay::metric_names},
+    recipe::{Planner as _, Recipe as _, Registry, Role, StepView, WorkState},
     reward::{Solved, proposer_reward},
     simulation::{Order, Players, Simulation, Skill, Step},
     work::{Outcome, Payload, WorkKey},
@@ -48,7 +48,7 @@ fn steps(document: &Value, order: Order, count: u32) -> Vec<Step> {
 }
 
 fn value(step: &Step, name: &str) -> f64 {
-    let place = metric_names().iter().position(|known| *known == name).unwrap();
+    let place = Azr.metrics().iter().position(|metric| metric.name == name).unwrap();
     step.records
         .metrics
         .iter()

@@ -7,8 +7,9 @@ use crate::{
     cross_play::Solves,
     id::{MemberId, ProblemId, VersionId},
     recipe::{
-        Plan, PlanError, Role, RunState, StepView, populora,
-        selfplay::{Exam, Living, Problem, Scene, Sitting},
+        Living, Plan, PlanError, Progress, Role, RunState, StepView,
+        code::{Exam, Problem, Scene, Sitting},
+        join, populora,
     },
 };
 
@@ -39,62 +40,59 @@ impl<'a> Exams<'a> {
 
     /// Everything that should exist by now.
     pub(super) fn plan(mut self) -> Result<Plan, PlanError> {
-        let shown = self
-            .parameters
-            .cells
-            .iter()
-            .flat_map(|cell| cell.problems.iter().copied());
-        if !self.scene.has_problems(shown) {
-            return Ok(self.scene.plan);
-        }
-        let mut solves = vec![Solves::default(); self.parameters.cells.len()];
-        let mut is_complete = true;
-        let mut chunk = 0;
-        for student in 0..self.parameters.students.len() {
-            let asked = self.asked_of(student)?;
-            for part in asked.chunks(self.per_item) {
-                let sittings: Vec<Sitting<'_>> = part
-                    .iter()
-                    .map(|asked| Sitting {
-                        number: asked.number,
-                        problem: &asked.problem,
-                        solver: student,
-                    })
-                    .collect();
-                let exam = Exam {
-                    solve: "solve",
-                    grade: "grade",
-                    chunk,
-                    samples: self.parameters.samples,
-                    role: Role::Student,
-                    keep_tokens: false,
-                    is_written: false,
-                };
-                chunk += 1;
-                let Some(graded) = self.scene.examine(exam, &sittings)? else {
-                    is_complete = false;
-                    continue;
-                };
-                for (asked, attempts) in part.iter().zip(graded) {
-                    let cell = &mut solves[asked.cell];
-                    cell.attempts += attempts.len() as u64;
-                    cell.solved += attempts.iter().filter(|attempt| attempt.correct).count() as u64;
-                }
-            }
-        }
-        let mut plan = self.scene.plan;
-        let weights = weights(self.parameters, self.scene.run);
+        let outcome = self.play();
+        let weights = weights(self.parameters, self.scene.draft.run);
+        let mut plan = self.scene.draft.close(outcome)?;
         for attempt in &mut plan.records.attempts {
             if let Some(exact) = weights.get(&attempt.solver.0) {
                 attempt.solver = *exact;
             }
         }
         plan.records.attempts_of = Some((self.parameters.run, self.parameters.step));
-        if is_complete {
-            plan.result = Some(result(self.parameters, &solves));
-            plan.finish = Some(self.scene.run.next("", &())?);
-        }
         Ok(plan)
+    }
+
+    /// Every student attempts the problems of its cells, and the solve rates of the cells are the result.
+    fn play(&mut self) -> Progress<RunState> {
+        let cells = self.parameters.cells.iter();
+        self.scene
+            .readable(cells.flat_map(|cell| cell.problems.iter().copied()))?;
+        let students = 0..self.parameters.students.len();
+        let asked = students
+            .map(|student| self.asked_of(student))
+            .collect::<Result<Vec<_>, _>>()?;
+        let parts = asked.iter().enumerate().flat_map(|(student, asked)| {
+            let parts = asked.chunks(self.per_item);
+            parts.map(move |part| (student, part))
+        });
+        let parts: Vec<_> = (0..).zip(parts).collect();
+        let graded = join(&parts, |(chunk, (student, part))| {
+            let sittings = part.iter().map(|asked| Sitting {
+                number: asked.number,
+                problem: &asked.problem,
+                solver: *student,
+            });
+            let exam = Exam {
+                phases: ["solve", "grade"],
+                chunk: *chunk,
+                samples: self.parameters.samples,
+                role: Role::Student,
+                keep_tokens: false,
+                sittings: sittings.collect(),
+            };
+            let solved = self.scene.solve(&exam)?;
+            self.scene.grade(&exam, solved)
+        })?;
+        let mut solves = vec![Solves::default(); self.parameters.cells.len()];
+        for ((_, (_, part)), graded) in parts.iter().zip(graded) {
+            for (asked, attempts) in part.iter().zip(graded.iter()) {
+                let cell = &mut solves[asked.cell];
+                cell.attempts += attempts.len() as u64;
+                cell.solved += attempts.iter().filter(|attempt| attempt.correct).count() as u64;
+            }
+        }
+        self.scene.draft.plan.result = Some(result(self.parameters, &solves));
+        Ok(self.scene.draft.run.next("", &())?)
     }
 
     /// What a student attempts, in the order of its cells.
@@ -115,7 +113,7 @@ impl<'a> Exams<'a> {
     }
 
     fn problem(&self, id: ProblemId) -> Result<Problem, PlanError> {
-        let problem = self.scene.earlier(id);
+        let problem = self.scene.material.earlier(id);
         problem.ok_or_else(|| PlanError::Other(format!("problem {id} is not valid, or of a type that is not played")))
     }
 }

@@ -1,53 +1,55 @@
 //! Full cross-evaluation: every teacher's problems in front of every student (PopuLoRA, appendix 13).
 
-use super::play::Turn;
+use super::step::Step;
 use crate::recipe::{
-    PlanError, Role,
-    selfplay::{Exam, Judged, Sitting},
+    Progress, Role,
+    code::{Exam, Judged, Sitting},
+    join,
 };
 
-impl Turn<'_> {
+impl Step<'_> {
     /// At the steps that are due for it, lets the students that were not matched with a teacher attempt its valid problems, too.
-    /// The attempts are rows like others, so that the matrix fills in; no reward, rating or update comes of them. Whether all
-    /// are graded.
-    pub(super) fn cross_play(&mut self, judged: &[(Judged, f32)]) -> Result<bool, PlanError> {
+    /// The attempts are rows like others, so that the matrix fills in; no reward, rating or update comes of them.
+    pub(super) fn cross_play(&mut self, judged: &[(Judged, f32)]) -> Progress<()> {
         let every = self.parameters.cross_play_every;
-        if every == 0 || !(self.scene.run.step + 1).is_multiple_of(every) {
-            return Ok(true);
+        if every == 0 || !(self.scene.draft.run.step + 1).is_multiple_of(every) {
+            return Ok(());
         }
-        let members = self.scene.members.iter().enumerate();
-        let students: Vec<usize> = members
-            .filter(|(_, member)| member.plays(Role::Student))
-            .map(|(place, _)| place)
-            .collect();
-        let mut is_complete = true;
-        let mut chunk = 0;
-        for student in students {
-            let sittings: Vec<Sitting<'_>> = judged
-                .iter()
-                .filter(|(judged, _)| judged.solver != student)
-                .filter_map(|(judged, _)| {
-                    Some(Sitting {
-                        number: judged.index,
-                        problem: judged.problem.as_ref()?,
-                        solver: student,
-                    })
+        let exams = self.cross_exams(judged);
+        join(exams, |exam| {
+            let solved = self.scene.solve(&exam)?;
+            self.scene.grade(&exam, solved)
+        })
+        .map(drop)
+    }
+
+    fn cross_exams<'j>(&self, judged: &'j [(Judged, f32)]) -> Vec<Exam<'j>> {
+        let members = self.scene.draft.members.iter().enumerate();
+        let students = members.filter(|(_, member)| member.plays(Role::Student));
+        let mut exams = Vec::new();
+        for (student, _) in students {
+            let others = judged.iter().filter(|(judged, _)| judged.solver != student);
+            let sittings = others.filter_map(|(judged, _)| {
+                Some(Sitting {
+                    number: judged.index,
+                    problem: judged.problem.as_ref()?,
+                    solver: student,
                 })
-                .collect();
-            for part in sittings.chunks(self.parameters.items.solve as usize) {
-                let exam = Exam {
-                    solve: "cross-play",
-                    grade: "grade-cross-play",
-                    chunk,
+            });
+            for part in sittings
+                .collect::<Vec<_>>()
+                .chunks(self.parameters.items.solve as usize)
+            {
+                exams.push(Exam {
+                    phases: ["cross-play", "grade-cross-play"],
+                    chunk: u32::try_from(exams.len()).unwrap_or(u32::MAX),
                     samples: self.parameters.cross_play_samples,
                     role: Role::Student,
                     keep_tokens: false,
-                    is_written: false,
-                };
-                is_complete &= self.scene.examine(exam, part)?.is_some();
-                chunk += 1;
+                    sittings: part.to_vec(),
+                });
             }
         }
-        Ok(is_complete)
+        exams
     }
 }

@@ -1,11 +1,12 @@
-//! The end of a step: ratings, archive, updates, evolution, metrics, and what is remembered.
+//! What a step leaves behind: the archive, metrics, and what the run remembers.
 
-use super::play::{Match, Turn};
+use super::step::Step;
 use crate::{
+    id::MemberId,
     rating::Rating,
     recipe::{
-        Plan, PlanError, Role,
-        selfplay::{Judged, Tally},
+        Progress, Role, RunState, Winner,
+        code::{Judged, Tally},
     },
     work::MemberUpdated,
 };
@@ -13,73 +14,88 @@ use crate::{
 /// The lowest objective that a valid problem can have (Eq. 2), from which qd_score counts.
 const LOWEST_OBJECTIVE: f32 = 0.0;
 
-impl Turn<'_> {
-    /// Everything after the last attempt was graded.
-    pub(super) fn conclude(mut self, matches: &[Match], judged: Vec<(Judged, f32)>) -> Result<Plan, PlanError> {
-        let decided = self.rate(matches, &judged);
-        let insertions = self.memory.experience.illuminate(&judged);
-        let entered = insertions.len();
-        if !self.scene.settled {
-            self.scene.plan.records.insertions.extend(insertions);
-        }
-        let is_crossed = self.cross_play(&judged)?;
-        let learners = self.learners(&judged);
-        let updated = match self.scene.update(&learners)? {
-            Some(updated) if is_crossed => updated,
-            _ => return Ok(self.scene.plan),
-        };
-        let run = self.scene.run;
-        let played: Vec<(usize, Role, Rating)> = (0..self.scene.members.len())
-            .flat_map(|place| {
-                self.scene.members[place]
-                    .roles
-                    .clone()
-                    .into_iter()
-                    .map(move |role| (place, role))
-            })
-            .map(|(place, role)| (place, role, self.rating(place, role)))
-            .collect();
-        let players: Vec<_> = self
-            .scene
+/// Those who played the step, by place: identifier, and rating in each role. Evolution gives some places to others.
+pub(super) struct Players {
+    members: Vec<(MemberId, Role)>,
+    ratings: Vec<(usize, Role, Rating)>,
+}
+
+/// What a step came to.
+pub(super) struct Outcome<'o> {
+    pub(super) judged: &'o [(Judged, f32)],
+    pub(super) duplicates: &'o [bool],
+    pub(super) matchups: &'o [(usize, usize, Winner)],
+    pub(super) updated: &'o [&'o MemberUpdated],
+    pub(super) archive_insertions: usize,
+    pub(super) births: usize,
+}
+
+impl Step<'_> {
+    pub(super) fn players(&self) -> Players {
+        let draft = &self.scene.draft;
+        let ratings = draft.members.iter().enumerate().flat_map(|(place, member)| {
+            let roles = member.roles.iter();
+            roles.map(move |&role| (place, role, self.rating(place, role)))
+        });
+        let members = draft
             .members
             .iter()
-            .map(|member| (member.id(run.run), member.roles[0]))
-            .collect();
-        let by_place: Vec<(usize, &MemberUpdated)> = updated
-            .iter()
-            .filter_map(|new| Some((players.iter().position(|(id, _)| *id == new.member)?, *new)))
-            .collect();
-        self.scene.adopt(&updated);
-        let Some(births) = self.evolve()? else {
-            return Ok(self.scene.plan);
-        };
-        let duplicates = self.memory.experience.near_duplicates(&judged);
+            .map(|member| (member.id(draft.run.run), member.roles[0]));
+        Players {
+            ratings: ratings.collect(),
+            members: members.collect(),
+        }
+    }
+
+    /// Puts valid problems into the archive; how many entered.
+    pub(super) fn illuminate(&mut self, judged: &[(Judged, f32)]) -> usize {
+        let insertions = self.memory.experience.illuminate(judged);
+        let entered = insertions.len();
+        self.scene.draft.plan.records.insertions.extend(insertions);
+        entered
+    }
+
+    /// Takes the step's problems into the pool; which of them are near duplicates.
+    pub(super) fn remember(&mut self, judged: &[(Judged, f32)]) -> Vec<bool> {
+        let run = self.scene.draft.run.run;
         let samples = self.parameters.proposals_per_prompt;
-        self.memory
-            .experience
-            .remember(run.run, &judged, &self.parameters.problems, samples);
-        let kinds = &self.parameters.problems.types;
-        let tally = Tally {
-            view: self.scene.view,
-            judged: &judged,
-            duplicates: &duplicates,
-            practice: &[],
-            matchups: &decided,
-            ratings: &played,
-            updated: &by_place,
-            coverage: self.memory.experience.archive.coverage(self.parameters.archive.cells),
-            qd_score: self.memory.experience.archive.qd_score(LOWEST_OBJECTIVE),
-            births,
-            pool_size: self.memory.experience.pool.len(kinds),
-            archive_insertions: entered,
-        };
-        let rows = players
+        let problems = &self.parameters.problems;
+        self.memory.experience.remember(run, judged, problems, samples)
+    }
+
+    /// Writes the step's metrics.
+    pub(super) fn measure(&mut self, players: &Players, outcome: &Outcome<'_>) {
+        let place = |new: &MemberUpdated| players.members.iter().position(|(id, _)| *id == new.member);
+        let updated: Vec<(usize, &MemberUpdated)> = outcome
+            .updated
             .iter()
-            .enumerate()
-            .map(|(place, (id, role))| tally.member(place, *role, *id));
-        self.scene.plan.records.metrics.extend(rows.chain([tally.run()]));
-        self.memory.members = std::mem::take(&mut self.scene.members);
-        self.scene.plan.finish = Some(run.next("", &self.memory)?);
-        Ok(self.scene.plan)
+            .filter_map(|new| Some((place(new)?, *new)))
+            .collect();
+        let experience = &self.memory.experience;
+        let tally = Tally {
+            view: self.scene.draft.view,
+            judged: outcome.judged,
+            duplicates: outcome.duplicates,
+            practice: &[],
+            matchups: outcome.matchups,
+            ratings: &players.ratings,
+            updated: &updated,
+            coverage: experience.archive.coverage(self.parameters.archive.cells),
+            qd_score: experience.archive.qd_score(LOWEST_OBJECTIVE),
+            births: outcome.births,
+            pool_size: experience.pool.len(&self.parameters.problems.types),
+            archive_insertions: outcome.archive_insertions,
+        };
+        let members = (0..)
+            .zip(&players.members)
+            .map(|(place, (id, role))| (place, *role, *id));
+        let records = tally.records(members);
+        self.scene.draft.plan.records.metrics.extend(records);
+    }
+
+    /// The state before the next step.
+    pub(super) fn next(&mut self) -> Progress<RunState> {
+        self.memory.members = std::mem::take(&mut self.scene.draft.members);
+        Ok(self.scene.draft.run.next("", &self.memory)?)
     }
 }

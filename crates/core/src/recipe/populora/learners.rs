@@ -1,25 +1,21 @@
 //! Who learns from what.
 
-use super::play::Turn;
+use super::step::Step;
 use crate::{
     advantage::{Sampled, reinforce_plus_plus_baseline},
-    recipe::{
-        Role,
-        selfplay::{Judged, Learner, Sequence},
-    },
+    recipe::{Learner, Role, Sequence, code::Judged},
 };
 
-impl Turn<'_> {
+impl Step<'_> {
     /// Every member that learns, with one mixed batch of all types: a teacher's proposals, a student's attempts, a baseline's
     /// both. Advantages are REINFORCE++-baseline over the member's own batch, so that members stay independent.
     pub(super) fn learners(&self, judged: &[(Judged, f32)]) -> Vec<Learner> {
         let prompts = judged.iter().map(|(judged, _)| judged.request + 1).max().unwrap_or(0);
         let learns = |role: Role| !self.parameters.frozen.contains(&role);
-        let mut learners: Vec<Learner> = (0..self.scene.members.len())
+        let mut learners: Vec<Learner> = (0..self.scene.draft.members.len())
             .map(|member| Learner {
                 member,
-                sequences: Vec::new(),
-                advantages: Vec::new(),
+                ..Learner::default()
             })
             .collect();
         let scale = self.parameters.learning.reward_scale;

@@ -6,7 +6,7 @@ use crate::{
     config::RunConfig,
     evolution::Protection,
     rating::Ratings,
-    recipe::selfplay::{Experience, Living, Names, founders},
+    recipe::{Living, Names, code::Experience, founders},
 };
 
 /// What a run of PopuLoRA remembers between steps.

@@ -11,8 +11,8 @@ use crate::{
     prompt::PromptConfig,
     rating::TrueSkillConfig,
     recipe::{
-        PlanError, Role,
-        selfplay::{Groups, ItemConfig, LearningConfig, ProblemConfig, SamplingConfig},
+        ItemConfig, LearningConfig, PlanError, Role, SamplingConfig,
+        code::{Groups, ProblemConfig},
     },
 };
 
@@ -86,7 +86,7 @@ impl Parameters {
         Ok(Self::deserialize(&config.parameters)?)
     }
 
-    /// The groups that self-play recipes share.
+    /// The groups that recipes of code problems share.
     pub(in crate::recipe) fn groups(&self) -> Groups<'_> {
         Groups {
             prompts: &self.prompts,

@@ -1,15 +1,15 @@
 //! Who won, and what ratings follow from it (PopuLoRA, appendix 6).
 
-use super::play::{Match, Turn};
+use super::{pair::Match, step::Step};
 use crate::{
     id::MatchupId,
-    recipe::{MatchupRecord, Role, Winner, selfplay::Judged},
+    recipe::{MatchupRecord, Role, Winner, code::Judged},
 };
 
-impl Turn<'_> {
+impl Step<'_> {
     /// Decides every matchup in order, moves the ratings, and writes both.
     pub(super) fn rate(&mut self, matches: &[Match], judged: &[(Judged, f32)]) -> Vec<(usize, usize, Winner)> {
-        let run = self.scene.run;
+        let run = self.scene.draft.run;
         let each = (self.parameters.prompts_per_matchup * self.parameters.proposals_per_prompt) as usize;
         let mut decided = Vec::with_capacity(matches.len());
         for (one, proposals) in matches.iter().zip(judged.chunks(each.max(1))) {
@@ -19,14 +19,15 @@ impl Turn<'_> {
                 .map(|solved| f64::from(solved.rate()))
                 .collect();
             let solve_rate = (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64);
-            let [teacher, student] = [one.teacher, one.student].map(|place| self.scene.members[place].id(run.run));
+            let [teacher, student] =
+                [one.teacher, one.student].map(|place| self.scene.draft.members[place].id(run.run));
             let (predicted, winner) = self.memory.ratings.record(
                 (teacher, Role::Teacher),
                 (student, Role::Student),
                 solve_rate,
                 &self.parameters.rating,
             );
-            self.scene.plan.records.matchups.push(MatchupRecord {
+            self.scene.draft.plan.records.matchups.push(MatchupRecord {
                 id: MatchupId::of(run.run, run.step, teacher, student),
                 teacher,
                 student,
@@ -39,7 +40,12 @@ impl Turn<'_> {
             });
             decided.push((one.teacher, one.student, winner));
         }
-        self.scene.plan.records.ratings.extend(self.memory.ratings.records());
+        self.scene
+            .draft
+            .plan
+            .records
+            .ratings
+            .extend(self.memory.ratings.records());
         decided
     }
 }

@@ -4,10 +4,7 @@ use super::Parameters;
 use crate::{
     config::RunConfig,
     fault::{Fault, Faults},
-    recipe::{
-        Role,
-        selfplay::{MOST_PROPOSALS, population_faults, read_parameters, written_out},
-    },
+    recipe::{Role, code::MOST_PROPOSALS, population_faults, read_parameters, single_population_fault, written_out},
 };
 
 pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
@@ -22,6 +19,7 @@ pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
         .prompts_per_matchup
         .saturating_mul(parameters.proposals_per_prompt);
     faults.extend(parameters.groups().faults(&config, batch));
+    faults.extend(single_population_fault(&config));
     faults.extend(population_faults(&config));
     faults.extend(role_faults(&config));
     faults.extend(parameters.rating.faults("/parameters/rating"));

@@ -11,7 +11,7 @@ use crate::{
     fault::Faults,
     id::{ExecutionId, ProblemId},
     memory::{BaseShape, UpdateShape},
-    recipe::{Recipe as _, Records, Registry, Role, StepView, Winner, WorkItem, WorkState, selfplay::metric_names},
+    recipe::{Planner as _, Recipe as _, Records, Registry, Role, StepView, Winner, WorkItem, WorkState},
     reward::{Solved, teacher_reward},
     simulation::{Order, Players, Simulation, Skill, Step},
     work::{Dtype, Outcome, Payload, Piece, Prompt, WorkKey},
@@ -87,7 +87,11 @@ fn sorted(records: &Records) -> Records {
 }
 
 fn value(step: &Step, name: &str) -> f64 {
-    let place = metric_names().iter().position(|known| *known == name).unwrap();
+    let place = Populora
+        .metrics()
+        .iter()
+        .position(|metric| metric.name == name)
+        .unwrap();
     step.records
         .metrics
         .iter()
@@ -123,7 +127,7 @@ fn a_population_plays_learns_and_evolves() {
             records
                 .metrics
                 .iter()
-                .all(|row| row.values.len() == metric_names().len())
+                .all(|row| row.values.len() == Populora.metrics().len())
         );
         let students: Vec<_> = records.matchups.iter().map(|matchup| matchup.student).collect();
         assert!(

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Role;
 use crate::{
     id::{AttemptId, MemberId, ProblemId, VersionId},
+    recipe::Role,
     verify::Status,
 };
 

@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Role;
-use crate::id::{MatchupId, MemberId};
+use crate::{
+    id::{MatchupId, MemberId},
+    recipe::Role,
+};
 
 /// Who won a matchup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     artifact::Digest,
     id::{MemberId, PopulationId, VersionId},
+    recipe::Role,
     work::{BaseModel, LoraShape},
 };
 
@@ -19,52 +20,6 @@ pub struct PopulationRecord {
     pub base_model: BaseModel,
     /// The shape of its adapters.
     pub lora: LoraShape,
-}
-
-/// What a member plays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// Proposes to students (PopuLoRA).
-    Teacher,
-    /// Solves what teachers propose (PopuLoRA, GASP).
-    Student,
-    /// Proposes (Absolute Zero, R-Zero).
-    Proposer,
-    /// Solves (Absolute Zero, R-Zero, SAGE).
-    Solver,
-    /// Proposes (SAGE).
-    Challenger,
-    /// Plans a solution (SAGE).
-    Planner,
-    /// Judges a proposal or a plan (SAGE).
-    Critic,
-}
-
-impl Role {
-    /// Every role.
-    pub const ALL: [Self; 7] = [
-        Self::Teacher,
-        Self::Student,
-        Self::Proposer,
-        Self::Solver,
-        Self::Challenger,
-        Self::Planner,
-        Self::Critic,
-    ];
-
-    /// The name used in SQL and in the API.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Teacher => "teacher",
-            Self::Student => "student",
-            Self::Proposer => "proposer",
-            Self::Solver => "solver",
-            Self::Challenger => "challenger",
-            Self::Planner => "planner",
-            Self::Critic => "critic",
-        }
-    }
 }
 
 /// One adapter of a population.

@@ -1,17 +1,17 @@
 //! The problems that a pool begins with.
 
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 use super::{
     Pool, Scene,
     check::{Parsed, shown},
 };
 use crate::{
-    archive::descriptor,
     id::{ProblemId, WorkId},
-    recipe::{PlanError, ProblemRecord, Want},
+    recipe::{PlanError, ProblemRecord, Progress, join},
     verify::{ProblemKind, Proposal, Task},
-    work::{Payload, VerifyPayload},
+    work::WorkKey,
 };
 
 /// Seed problems checked in one item.
@@ -86,107 +86,95 @@ impl SeedProblem {
 }
 
 impl Scene<'_> {
-    /// Whether the seed problems were entered; asks for their verdicts in step 0 and puts them into `pool`. Their rows are
-    /// numbered from `first` on, after the step's proposals.
-    pub(crate) fn seeded(&mut self, pool: &mut Pool, first: u32) -> Result<bool, PlanError> {
-        let Some(rows) = self.seed_rows()? else {
-            return Ok(false);
-        };
-        let proposals: Vec<_> = rows
-            .iter()
-            .flat_map(|row| row.proposals(&self.groups.problems.types))
-            .collect();
-        let mut is_complete = true;
-        let mut index = 0;
-        for (chunk, part) in (0..).zip(proposals.chunks(PER_ITEM)) {
-            let key = self.key("seed", chunk);
-            if !self.asked(&key) {
-                let tasks = part.iter().zip(index..).map(|((_, proposal), number)| Task {
-                    id: number.to_string(),
-                    check: proposal.clone().into(),
-                });
-                let tasks = tasks.collect();
-                self.ask(key.clone(), Payload::Verify(VerifyPayload { tasks }));
-            }
-            let verdicts = match self.view.verify(&key)? {
-                Some(checked) if checked.verdicts.len() == part.len() => &checked.verdicts,
-                Some(checked) => {
-                    let detail = format!("{} verdicts where {} were asked", checked.verdicts.len(), part.len());
-                    return Err(Self::misfit(&key, detail));
-                }
-                None => {
-                    is_complete = false;
-                    index += u32::try_from(part.len()).unwrap_or(u32::MAX);
-                    continue;
-                }
-            };
-            for ((kind, proposal), verdict) in part.iter().zip(verdicts) {
-                let id = ProblemId::of(WorkId::of(self.run.run, &key), &index.to_string(), 0);
-                let parsed: Parsed = Ok((proposal.clone(), None));
-                let (problem, status, reason) = self.admit(id, *kind, &parsed, Some(verdict));
-                let (program, values) = shown(problem.as_ref(), proposal)?;
-                let place = verdict.complexity.as_ref().map(descriptor);
-                let cell = place
-                    .filter(|_| problem.is_some())
-                    .map(|place| self.centroids.nearest(self.groups.archive.normalised(place)));
-                if problem.is_some() {
-                    pool.add(*kind, self.run.run, &key, index, 0, 1);
-                }
-                let record = ProblemRecord {
-                    id,
-                    index: first + index,
-                    proposer: None,
-                    source: None,
-                    kind: *kind,
-                    prompt: String::new(),
-                    proposal: String::new(),
-                    valid: problem.is_some(),
-                    status,
-                    reason,
-                    program: Some(program),
-                    values,
-                    descriptor: place,
-                    cell,
-                    parents: Vec::new(),
-                };
-                self.seeds.insert(id, record);
-                index += 1;
-            }
+    /// Enters the seed problems, in the step that begins the run: has them checked, puts the valid ones into `pool`, and
+    /// writes their rows, numbered from `first` on, after the step's proposals.
+    pub(crate) fn seed_pool(&mut self, pool: &mut Pool, first: u32) -> Progress<()> {
+        let run = self.draft.run.run;
+        let view = self.draft.view;
+        let seeds = view.once("seeds", || self.entered(first))?;
+        for seed in seeds.iter().filter(|seed| seed.record.valid) {
+            pool.add(seed.record.kind, run, &seed.source, seed.record.index - first, 0, 1);
         }
-        if is_complete {
-            let mut rows: Vec<ProblemRecord> = self.seeds.values().cloned().collect();
-            rows.sort_by_key(|row| row.index);
-            self.plan.records.problems.extend(rows);
-        }
-        Ok(is_complete)
+        let records = seeds.iter().map(|seed| (seed.record.id, seed.record.clone()));
+        self.material.seeds = Arc::new(records.collect());
+        Ok(())
     }
 
-    /// The rows to begin with, once those of a dataset are there.
-    fn seed_rows(&mut self) -> Result<Option<Vec<SeedProblem>>, PlanError> {
-        let problems = self.groups.problems;
-        let Some(dataset) = problems.seed_dataset else {
-            let shipped = shipped_seeds(&problems.seeds);
-            return shipped
-                .map(Some)
-                .ok_or_else(|| PlanError::Other(format!("the seeds `{}` cannot be read", problems.seeds)));
-        };
-        let wants = (0..dataset.rows).map(|row| (dataset.id, row));
-        let missing: Vec<Want> = wants
-            .clone()
-            .filter(|place| !self.view.rows.contains_key(place))
-            .map(|(id, row)| Want::Row(id, row))
-            .collect();
-        if !missing.is_empty() {
-            self.plan.wants.extend(missing);
-            return Ok(None);
+    fn entered(&mut self, first: u32) -> Progress<Vec<Seed>> {
+        let rows = self.seed_rows()?;
+        let types = &self.material.groups.problems.types;
+        let proposals: Vec<_> = rows.iter().flat_map(|row| row.proposals(types)).collect();
+        let numbered: Vec<_> = (0..).zip(proposals).collect();
+        let seeds = join((0..).zip(numbered.chunks(PER_ITEM)), |(chunk, part)| {
+            self.checked(chunk, part, first)
+        })?;
+        let seeds: Vec<Seed> = seeds.into_iter().flatten().collect();
+        let records = seeds.iter().map(|seed| seed.record.clone());
+        self.draft.plan.records.problems.extend(records);
+        Ok(seeds)
+    }
+
+    fn checked(&mut self, chunk: u32, part: &[(u32, (ProblemKind, Proposal))], first: u32) -> Progress<Vec<Seed>> {
+        let key = self.draft.key("seed", chunk);
+        let verdicts = self.draft.verify(&key, part.len(), || {
+            let task = |(number, (_, proposal)): &(u32, (_, Proposal))| Task {
+                id: number.to_string(),
+                check: proposal.clone().into(),
+            };
+            part.iter().map(task).collect()
+        })?;
+        let work = WorkId::of(self.draft.run.run, &key);
+        let mut seeds = Vec::with_capacity(part.len());
+        for ((number, (kind, proposal)), verdict) in part.iter().zip(verdicts) {
+            let id = ProblemId::of(work, &number.to_string(), 0);
+            let parsed: Parsed = Ok(proposal.clone());
+            let admitted = self.material.admit(id, *kind, &parsed, Some(verdict));
+            let (program, values) = shown(admitted.problem.as_ref(), proposal)?;
+            let record = ProblemRecord {
+                id,
+                index: first + number,
+                proposer: None,
+                source: None,
+                kind: *kind,
+                prompt: String::new(),
+                proposal: String::new(),
+                valid: admitted.problem.is_some(),
+                status: admitted.status,
+                reason: admitted.reason,
+                program: Some(program),
+                values,
+                descriptor: admitted.descriptor,
+                cell: admitted.cell,
+                parents: Vec::new(),
+            };
+            seeds.push(Seed {
+                source: key.clone(),
+                record,
+            });
         }
-        let read = wants.filter_map(|place| Some((place.1, self.view.rows.get(&place)?)));
-        let rows = read.map(|(number, row)| {
+        Ok(seeds)
+    }
+
+    fn seed_rows(&mut self) -> Progress<Vec<SeedProblem>> {
+        let problems = self.material.groups.problems;
+        let Some(dataset) = problems.seed_dataset else {
+            let unreadable = || PlanError::Other(format!("the seeds `{}` cannot be read", problems.seeds));
+            return Ok(shipped_seeds(&problems.seeds).ok_or_else(unreadable)?);
+        };
+        let places: Vec<u32> = (0..dataset.rows).collect();
+        let rows = self.draft.rows(dataset.id, &places)?;
+        let read = places.iter().zip(rows).map(|(number, row)| {
             SeedProblem::deserialize(&row.0)
                 .map_err(|error| PlanError::Other(format!("row {number} of the seed dataset: {error}")))
         });
-        rows.collect::<Result<_, _>>().map(Some)
+        Ok(read.collect::<Result<_, _>>()?)
     }
+}
+
+/// A seed problem that was checked, and the item that checked it.
+struct Seed {
+    source: WorkKey,
+    record: ProblemRecord,
 }
 
 #[cfg(test)]

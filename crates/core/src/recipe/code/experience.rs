@@ -34,7 +34,7 @@ impl Experience {
     }
 
     /// Which proposals are near duplicates of an earlier one, in the step or among those remembered.
-    pub(crate) fn near_duplicates(&self, judged: &[(Judged, f32)]) -> Vec<bool> {
+    fn near_duplicates(&self, judged: &[(Judged, f32)]) -> Vec<bool> {
         let mut seen: HashSet<u32> = self.fingerprints.iter().copied().collect();
         let fingerprints = judged.iter().map(|(judged, _)| judged.fingerprint);
         fingerprints
@@ -42,14 +42,16 @@ impl Experience {
             .collect()
     }
 
-    /// Takes the step's problems into the pool. Each prompt had `samples` proposals.
+    /// Takes the step's problems into the pool, of which each prompt had `samples` proposals. Answers which proposals are near
+    /// duplicates of an earlier one.
     pub(crate) fn remember(
         &mut self,
         run: ExecutionId,
         judged: &[(Judged, f32)],
         problems: &ProblemConfig,
         samples: u32,
-    ) {
+    ) -> Vec<bool> {
+        let duplicates = self.near_duplicates(judged);
         for (judged, _) in judged.iter().filter(|(judged, _)| judged.enters(problems.pool_filter)) {
             let (request, sample) = (judged.request, judged.sample);
             self.pool
@@ -60,5 +62,6 @@ impl Experience {
             .extend(judged.iter().filter_map(|(judged, _)| judged.fingerprint));
         let beyond = self.fingerprints.len().saturating_sub(FINGERPRINTS);
         self.fingerprints.drain(..beyond);
+        duplicates
     }
 }

@@ -32,9 +32,6 @@ fn leave_out_nulls(value: &mut Value) {
     }
 }
 
-/// Proposals of a step, at most: their rows are numbered, and a step's plan is made in memory.
-pub(crate) const MOST_PROPOSALS: u32 = 1_000_000;
-
 /// Projections that the engine can adapt.
 const PROJECTIONS: [&str; 7] = [
     "q_proj",
@@ -46,17 +43,17 @@ const PROJECTIONS: [&str; 7] = [
     "down_proj",
 ];
 
-/// What is wrong with the populations of a recipe that plays with one.
+/// Refuses more than one population.
+pub(crate) fn single_population_fault(config: &RunConfig) -> Option<Fault> {
+    let count = config.populations.len();
+    let names = config.populations.keys().cloned().collect::<Vec<_>>().join(", ");
+    let detail = format!("this recipe plays with 1 population, not {count} ({names})");
+    (count != 1).then(|| Fault::new("/populations", detail))
+}
+
+/// What is wrong with the bases and adapter shapes of the populations.
 pub(crate) fn population_faults(config: &RunConfig) -> Vec<Fault> {
     let mut faults = Vec::new();
-    if config.populations.len() != 1 {
-        let names = config.populations.keys().cloned().collect::<Vec<_>>().join(", ");
-        let detail = format!(
-            "this recipe plays with 1 population, not {} ({names})",
-            config.populations.len()
-        );
-        faults.push(Fault::new("/populations", detail));
-    }
     for (name, population) in &config.populations {
         let place = format!("/populations/{}", pointer_token(name));
         if population.base_model.name.trim().is_empty() {

@@ -15,6 +15,9 @@ use crate::{
 pub(crate) struct Living {
     /// Its name; its identifier follows from it.
     pub(crate) name: String,
+    /// Its population; none in a run that has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) population: Option<String>,
     pub(crate) roles: Vec<Role>,
     /// Its weights; none before its birth in step 0.
     pub(crate) adapter: Option<AdapterRef>,
@@ -29,6 +32,7 @@ impl Living {
     pub(crate) fn unborn(name: String, roles: Vec<Role>, born: u32) -> Self {
         Self {
             name,
+            population: None,
             roles,
             adapter: None,
             ordinal: 0,
@@ -74,10 +78,17 @@ impl Names {
 
 /// The members that a config asks for, in its order.
 pub(crate) fn founders(config: &RunConfig, names: &mut Names) -> Vec<Living> {
-    let groups = config.populations.values().flat_map(|population| &population.members);
-    let roles = groups.flat_map(|group| std::iter::repeat_n(&group.roles, group.count as usize));
-    roles
-        .map(|roles| Living::unborn(names.next(roles), roles.clone(), 0))
+    let has_several = config.populations.len() > 1;
+    let groups = config.populations.iter().flat_map(|(name, population)| {
+        let groups = population.members.iter();
+        groups.map(move |group| (has_several.then(|| name.clone()), group))
+    });
+    let members = groups.flat_map(|(population, group)| std::iter::repeat_n((population, group), group.count as usize));
+    members
+        .map(|(population, group)| Living {
+            population,
+            ..Living::unborn(names.next(&group.roles), group.roles.clone(), 0)
+        })
         .collect()
 }
 

@@ -1,0 +1,24 @@
+//! What a run of Absolute Zero remembers between steps.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    config::RunConfig,
+    recipe::{Living, Names, code::Experience, founders},
+};
+
+/// What a run of Absolute Zero remembers between steps.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Memory {
+    pub(super) members: Vec<Living>,
+    pub(super) experience: Experience,
+}
+
+impl Memory {
+    pub(super) fn new(config: &RunConfig) -> Self {
+        Self {
+            members: founders(config, &mut Names::default()),
+            experience: Experience::default(),
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! What recipes that play with problems of code share (Absolute Zero, PopuLoRA): problems and their pool, the phases from a
+//! proposal to graded attempts, and metrics. Each recipe says who plays, what rewards are, and what a step consists of.
+
+mod attempt;
+mod check;
+mod config;
+mod experience;
+mod judged;
+mod metrics;
+mod overhead;
+mod pool;
+mod problem;
+mod propose;
+mod scene;
+mod seeds;
+mod solve;
+
+pub use config::{PoolFilter, ProblemConfig, SeedDataset};
+pub use pool::Pool;
+pub use seeds::{SeedProblem, shipped_seeds};
+
+pub(crate) use attempt::Attempt;
+pub(crate) use config::{Groups, MOST_PROPOSALS};
+pub(crate) use experience::Experience;
+pub(crate) use judged::Judged;
+pub(crate) use metrics::{Tally, metrics};
+pub(crate) use problem::Problem;
+pub(crate) use propose::Ask;
+pub(crate) use scene::Scene;
+pub(crate) use solve::{Exam, Sitting};

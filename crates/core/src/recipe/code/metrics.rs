@@ -1,0 +1,38 @@
+//! Metrics of recipes that play with problems of code.
+
+mod charts;
+mod measures;
+mod scope;
+
+pub(crate) use scope::Tally;
+
+use crate::{
+    id::MemberId,
+    recipe::{Metric, MetricRecord, Role, Side, metric::values},
+};
+use measures::measures;
+use scope::{Scope, Scoped};
+
+/// The metrics, in the order of their values.
+pub(crate) fn metrics() -> Vec<Metric> {
+    measures().iter().map(|measure| measure.metric).collect()
+}
+
+impl Tally<'_> {
+    /// The run's row and a row for each of the members, who are given by place, the role that their metrics are about, and
+    /// identifier.
+    pub(crate) fn records(&self, members: impl IntoIterator<Item = (usize, Role, MemberId)>) -> Vec<MetricRecord> {
+        let record = |scope, member| MetricRecord {
+            member,
+            values: values(&measures(), &Scoped::new(self, scope)),
+        };
+        let members = members.into_iter().map(|(place, role, id)| {
+            let scope = match role.side() {
+                Side::Solves => Scope::Student(place),
+                _ => Scope::Teacher(place),
+            };
+            record(scope, Some(id))
+        });
+        members.chain([record(Scope::Run, None)]).collect()
+    }
+}

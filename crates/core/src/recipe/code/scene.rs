@@ -1,0 +1,83 @@
+//! A step of a recipe that plays with problems of code.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::{Groups, Problem, overhead::Overhead};
+use crate::{
+    archive::Centroids,
+    id::ProblemId,
+    prompt::{PromptError, PromptSet},
+    recipe::{Draft, Living, PlanError, ProblemRecord, Progress, RunState, StepView},
+};
+
+/// A step being planned whose problems are programs with inputs and outputs.
+pub(crate) struct Scene<'a> {
+    pub(crate) draft: Draft<'a>,
+    pub(crate) material: Material<'a>,
+}
+
+/// What proposals and attempts are made of: prompts, earlier problems, the map that valid ones are put on.
+pub(crate) struct Material<'a> {
+    view: &'a StepView,
+    pub(super) groups: Groups<'a>,
+    pub(super) setting: Arc<Setting>,
+    /// Seed problems, in the step that enters them.
+    pub(super) seeds: Arc<BTreeMap<ProblemId, ProblemRecord>>,
+}
+
+/// What follows from the config alone.
+pub(super) struct Setting {
+    pub(super) prompts: PromptSet,
+    pub(super) overhead: Overhead,
+    pub(super) centroids: Arc<Centroids>,
+}
+
+impl Setting {
+    fn of(groups: &Groups<'_>) -> Result<Self, PromptError> {
+        let prompts = PromptSet::compile(groups.prompts)?;
+        Ok(Self {
+            overhead: groups.overhead(&prompts)?,
+            prompts,
+            centroids: groups.archive.centroids(),
+        })
+    }
+}
+
+impl<'a> Scene<'a> {
+    /// The scene of a step with these members.
+    pub(crate) fn new(
+        run: &'a RunState,
+        view: &'a StepView,
+        groups: Groups<'a>,
+        members: Vec<Living>,
+    ) -> Result<Self, PlanError> {
+        Ok(Self {
+            draft: Draft::new(run, view, members),
+            material: Material {
+                view,
+                groups,
+                setting: view.once("setting", || Setting::of(&groups).map_err(prompt_error))?,
+                seeds: Arc::default(),
+            },
+        })
+    }
+
+    /// Waits until every problem of `ids` can be read.
+    pub(crate) fn readable(&mut self, ids: impl Iterator<Item = ProblemId>) -> Progress<()> {
+        let seeds = &self.material.seeds;
+        self.draft.problems(ids.filter(|id| !seeds.contains_key(id)))
+    }
+}
+
+impl Material<'_> {
+    /// An earlier problem that can be read.
+    pub(crate) fn earlier(&self, id: ProblemId) -> Option<Problem> {
+        let record = self.view.problems.get(&id).or_else(|| self.seeds.get(&id));
+        record.and_then(Problem::of)
+    }
+}
+
+/// A template that stopped working after it was checked.
+pub(super) fn prompt_error(error: PromptError) -> PlanError {
+    PlanError::Other(error.to_string())
+}

@@ -1,0 +1,294 @@
+//! Attempts at problems: drawn, read, graded and rewarded.
+
+use std::sync::Arc;
+
+use super::{
+    Attempt, Judged, Problem, Scene,
+    scene::{Material, prompt_error},
+};
+use crate::{
+    id::{AttemptId, WorkId},
+    prompt::Answer,
+    recipe::{AttemptRecord, Generation, ProblemOutcomeRecord, Progress, Role},
+    reward::{Solved, student_reward},
+    verify::{Status, Task, Verdict},
+    work::{Completion, RolloutResult},
+};
+
+/// What is attempted in one item, and how.
+#[derive(Clone, Debug)]
+pub(crate) struct Exam<'p> {
+    /// The phases that draw solutions and that grade them.
+    pub(crate) phases: [&'static str; 2],
+    /// The chunk of both.
+    pub(crate) chunk: u32,
+    /// Solutions of each problem.
+    pub(crate) samples: u32,
+    /// The role of the solvers.
+    pub(crate) role: Role,
+    /// Whether an update will learn from them.
+    pub(crate) keep_tokens: bool,
+    pub(crate) sittings: Vec<Sitting<'p>>,
+}
+
+/// One problem in front of one member.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sitting<'p> {
+    /// The request's name.
+    pub(crate) number: u32,
+    pub(crate) problem: &'p Problem,
+    /// Who attempts it: a place among the members.
+    pub(crate) solver: usize,
+}
+
+/// Proposals whose valid problems are attempted in one item.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part<'p> {
+    /// The chunk of the item.
+    pub(crate) chunk: u32,
+    pub(crate) judged: &'p [Judged],
+}
+
+impl<'p> Part<'p> {
+    /// Every valid problem in front of the member that it was proposed for.
+    pub(crate) fn exam(self, samples: u32, role: Role, keep_tokens: bool) -> Exam<'p> {
+        let sitting = |judged: &'p Judged| {
+            judged.problem.as_ref().map(|problem| Sitting {
+                number: judged.index,
+                problem,
+                solver: judged.solver,
+            })
+        };
+        Exam {
+            phases: ["solve", "grade"],
+            chunk: self.chunk,
+            samples,
+            role,
+            keep_tokens,
+            sittings: self.judged.iter().filter_map(sitting).collect(),
+        }
+    }
+}
+
+impl<'a> Scene<'a> {
+    /// The parts of a chunk of proposals, of which each prompt has `samples`.
+    pub(crate) fn parts<'p>(&self, chunk: u32, judged: &'p [Judged], samples: u32) -> Vec<Part<'p>> {
+        let items = self.material.groups.items;
+        let parts = items.propose.div_ceil(items.solve.max(1)).max(1);
+        let size = (items.solve * samples).max(1) as usize;
+        let part = |(part, judged)| Part {
+            chunk: chunk * parts + part,
+            judged,
+        };
+        (0..).zip(judged.chunks(size)).map(part).collect()
+    }
+
+    /// The solutions of an exam; none where nothing is attempted in it.
+    pub(crate) fn solve(&mut self, exam: &Exam<'_>) -> Progress<Option<&'a RolloutResult>> {
+        if exam.sittings.is_empty() {
+            return Ok(None);
+        }
+        let key = self.draft.key(exam.phases[0], exam.chunk);
+        let material = &self.material;
+        let solved = self
+            .draft
+            .generate(&key, [exam.sittings.len(), exam.samples as usize], || {
+                let prompts = &material.setting.prompts;
+                let mut requests = Vec::with_capacity(exam.sittings.len());
+                for sitting in &exam.sittings {
+                    let prompt = sitting.problem.prompt(prompts).map_err(prompt_error)?.prompt;
+                    requests.push((sitting.number, sitting.solver, prompt));
+                }
+                let mut sampling = material.groups.sampling.solve.clone();
+                sampling.stop.extend(prompts.grammar.solver_stops());
+                Ok(Generation {
+                    sampling,
+                    samples: exam.samples,
+                    keep_tokens: exam.keep_tokens,
+                    requests,
+                })
+            })?;
+        Ok(Some(solved))
+    }
+
+    /// The graded attempts of an exam by sitting; writes the rows.
+    pub(crate) fn grade(
+        &mut self,
+        exam: &Exam<'_>,
+        solved: Option<&RolloutResult>,
+    ) -> Progress<Arc<Vec<Vec<Attempt>>>> {
+        let Some(solved) = solved else {
+            return Ok(Arc::default());
+        };
+        let key = self.draft.key(exam.phases[1], exam.chunk);
+        let view = self.draft.view;
+        let answers = view.once(&format!("answers/{key}"), || -> Progress<Vec<Answer>> {
+            let read = exam
+                .sittings
+                .iter()
+                .zip(&solved.generated)
+                .flat_map(|(sitting, generated)| {
+                    let completions = generated.completions.iter();
+                    completions.map(|completion| self.material.answer(sitting.problem, completion))
+                });
+            Ok(read.collect())
+        })?;
+        view.once(&format!("graded/{key}"), || {
+            let asked = answers.iter().filter(|answer| answer.is_ok()).count();
+            let verdicts = self.draft.verify(&key, asked, || {
+                let read = attempts(exam, solved).zip(answers.iter());
+                let task = |((sitting, sample, _), answer): ((&Sitting<'_>, u32, _), &Answer)| -> Option<Task> {
+                    let id = format!("{}/{sample}", sitting.number);
+                    Some(sitting.problem.task(id, answer.clone().ok()?))
+                };
+                read.filter_map(task).collect()
+            })?;
+            let mut verdicts = verdicts.iter();
+            let source = self.draft.key(exam.phases[0], exam.chunk);
+            let work = WorkId::of(self.draft.run.run, &source);
+            let mut graded: Vec<Attempt> = Vec::with_capacity(answers.len());
+            for ((sitting, sample, completion), answer) in attempts(exam, solved).zip(answers.iter()) {
+                let verdict = answer.as_ref().ok().and_then(|_| verdicts.next());
+                let (well_formed, correct) = self.material.grade(verdict);
+                let attempt = Attempt {
+                    source: source.clone(),
+                    request: sitting.number,
+                    sample,
+                    kind: sitting.problem.kind,
+                    solver: sitting.solver,
+                    tokens: completion.tokens,
+                    entropy: completion.entropy,
+                    well_formed,
+                    correct,
+                    reward: student_reward(well_formed, correct),
+                };
+                let id = AttemptId::of(work, &sitting.number.to_string(), sample);
+                self.write_attempt(id, exam.role, sitting, &attempt, completion, answer, verdict);
+                graded.push(attempt);
+            }
+            let mut graded = graded.into_iter();
+            let samples = exam.samples as usize;
+            Ok(exam
+                .sittings
+                .iter()
+                .map(|_| graded.by_ref().take(samples).collect())
+                .collect())
+        })
+    }
+
+    /// The proposals of a part with their attempts and what each is worth by `reward`, to which none is an invalid proposal;
+    /// writes how the problems fared.
+    pub(crate) fn reward(
+        &mut self,
+        part: Part<'_>,
+        graded: &[Vec<Attempt>],
+        reward: fn(Option<Solved>) -> f32,
+    ) -> Progress<Arc<Vec<(Judged, f32)>>> {
+        let view = self.draft.view;
+        view.once(&format!("rewarded/{}", part.chunk), || {
+            Ok(self.rewarded(part.judged, graded, reward))
+        })
+    }
+
+    fn rewarded(
+        &mut self,
+        judged: &[Judged],
+        graded: &[Vec<Attempt>],
+        reward: fn(Option<Solved>) -> f32,
+    ) -> Vec<(Judged, f32)> {
+        let mut graded = graded.iter();
+        let mut rewarded = Vec::with_capacity(judged.len());
+        for judged in judged {
+            let mut judged = judged.clone();
+            if judged.problem.is_some() {
+                judged.attempts = graded.next().cloned().unwrap_or_default();
+            }
+            let solved = judged.solved();
+            let reward = reward(solved);
+            let part = if solved.is_some() { "difficulty" } else { "validity" };
+            self.draft.plan.records.outcomes.push(ProblemOutcomeRecord {
+                problem: judged.id,
+                solve_rate: solved.filter(|solved| solved.attempts > 0).map(|solved| solved.rate()),
+                attempts: judged.attempts.len() as u32,
+                reward,
+                reward_parts: serde_json::json!({ part: reward }),
+            });
+            rewarded.push((judged, reward));
+        }
+        rewarded
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "a row has many columns")]
+    fn write_attempt(
+        &mut self,
+        id: AttemptId,
+        role: Role,
+        sitting: &Sitting<'_>,
+        attempt: &Attempt,
+        completion: &Completion,
+        answer: &Answer,
+        verdict: Option<&Verdict>,
+    ) {
+        let Some(member) = self.draft.members.get(sitting.solver) else {
+            return;
+        };
+        let reason = match answer {
+            Ok(_) => verdict.map(|verdict| verdict.reason.clone()).unwrap_or_default(),
+            Err(reason) => reason.clone(),
+        };
+        let record = AttemptRecord {
+            id,
+            problem: sitting.problem.id,
+            solver: member.playing(self.draft.run.run),
+            role,
+            sample: attempt.sample,
+            text: completion.text.clone(),
+            answer: answer.clone().ok(),
+            well_formed: attempt.well_formed,
+            status: verdict.map_or(Status::Malformed, |verdict| verdict.status),
+            reason,
+            correct: attempt.correct,
+            reward: attempt.reward,
+            reward_parts: serde_json::json!({
+                "format": if attempt.well_formed { 0.0 } else { -1.0 },
+                "correct": match (attempt.well_formed, attempt.correct) {
+                    (true, true) => 1.0,
+                    (true, false) => -0.5,
+                    (false, _) => 0.0,
+                },
+            }),
+            tokens: attempt.tokens,
+        };
+        self.draft.plan.records.attempts.push(record);
+    }
+}
+
+/// Every completion with its sitting and its number among the sitting's samples, by index.
+fn attempts<'r>(
+    exam: &'r Exam<'r>,
+    solved: &'r RolloutResult,
+) -> impl Iterator<Item = (&'r Sitting<'r>, u32, &'r Completion)> {
+    exam.sittings
+        .iter()
+        .zip(&solved.generated)
+        .flat_map(|(sitting, generated)| {
+            let completions = (0..).zip(&generated.completions);
+            completions.map(move |(sample, completion)| (sitting, sample, completion))
+        })
+}
+
+impl Material<'_> {
+    fn answer(&self, problem: &Problem, completion: &Completion) -> Answer {
+        let prompts = &self.setting.prompts;
+        let (text, finish) = (&completion.text, completion.finish_reason);
+        prompts.grammar.answer(problem.kind, text, finish, prompts.opening())
+    }
+
+    /// Whether an answer is well-formed and whether it is correct, given its verdict; none where it had no form to be judged.
+    fn grade(&self, verdict: Option<&Verdict>) -> (bool, bool) {
+        let grammar = &self.setting.prompts.grammar;
+        let well_formed = verdict.is_some_and(|verdict| !grammar.is_unreadable(verdict.status));
+        let correct = well_formed && verdict.is_some_and(|verdict| verdict.correct == Some(true));
+        (well_formed, correct)
+    }
+}

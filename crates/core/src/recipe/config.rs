@@ -1,0 +1,176 @@
+//! Groups of parameters that recipes share, whatever their problems are.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
+
+use crate::{
+    fault::Fault,
+    work::{Optimizer, PolicyLoss, Sampling},
+};
+
+/// How completions are drawn.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SamplingConfig {
+    /// Proposals.
+    pub propose: Sampling,
+    /// Solutions. Texts that end a completion, besides those given, come from the prompts' grammar.
+    pub solve: Sampling,
+}
+
+/// How members learn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LearningConfig {
+    /// The loss.
+    pub loss: PolicyLoss,
+    /// The optimizer.
+    pub optimizer: Optimizer,
+    /// Tokens of one micro-batch, at most.
+    #[schemars(range(min = 1))]
+    pub micro_batch_tokens: u32,
+    /// Compute each layer's activations a second time, so that a large base fits.
+    pub recompute: bool,
+    /// Rewards are multiplied by this before advantages are taken; −1 turns what is learned around, as a control.
+    pub reward_scale: f32,
+}
+
+impl Default for LearningConfig {
+    fn default() -> Self {
+        Self {
+            loss: PolicyLoss::default(),
+            optimizer: Optimizer::default(),
+            micro_batch_tokens: 16384,
+            recompute: true,
+            reward_scale: 1.0,
+        }
+    }
+}
+
+/// How a step is cut into items of work. It is part of the config because results depend on it in their last bits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ItemConfig {
+    /// Prompts of one `propose` item; their checks are one item, too.
+    #[schemars(range(min = 1, max = 65536))]
+    pub propose: u32,
+    /// Proposals whose solutions are drawn in one `solve` item; their verdicts are one item, too.
+    #[schemars(range(min = 1, max = 65536))]
+    pub solve: u32,
+    /// Members of one `update` item.
+    #[schemars(range(min = 1, max = 1024))]
+    pub update: u32,
+    /// Parts that the gradient of an `update` item is cut into, each an item that any worker can take, and one more that sums
+    /// them in their order and steps. With one the item computes the gradient itself. More spread a run of one member over
+    /// several GPUs; they ask for one epoch of one minibatch.
+    #[schemars(range(min = 1, max = 1024))]
+    pub gradient_pieces: u32,
+}
+
+impl Default for ItemConfig {
+    fn default() -> Self {
+        Self {
+            propose: 72,
+            solve: 72,
+            update: 8,
+            gradient_pieces: 1,
+        }
+    }
+}
+
+impl LearningConfig {
+    /// What the schema cannot say. A member learns from `batch` sequences a step at the least.
+    pub(crate) fn faults(&self, items: &ItemConfig, batch: u32) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        let mut fault =
+            |pointer: &str, detail: String| faults.push(Fault::new(format!("/parameters/{pointer}"), detail));
+        if !self.reward_scale.is_finite() {
+            fault(
+                "learning/reward_scale",
+                format!("{}: any finite number is valid", self.reward_scale),
+            );
+        }
+        let Optimizer {
+            beta1,
+            beta2,
+            eps,
+            epochs,
+            minibatches,
+            ..
+        } = self.optimizer;
+        for (name, beta) in [("beta1", beta1), ("beta2", beta2)] {
+            if beta >= 1.0 {
+                // The correction of the moments divides by 1 − beta^t.
+                fault(
+                    &format!("learning/optimizer/{name}"),
+                    format!("{beta}: 0 to below 1 is valid"),
+                );
+            }
+        }
+        if eps.partial_cmp(&0.0) != Some(Ordering::Greater) {
+            fault("learning/optimizer/eps", format!("{eps}: more than 0 is valid"));
+        }
+        if let Some(clip_dual) = self.loss.clip_dual.filter(|clip| *clip <= 1.0) {
+            fault(
+                "learning/loss/clip_dual",
+                format!("{clip_dual}: more than 1 is valid, or none"),
+            );
+        }
+        if minibatches > batch {
+            let detail =
+                format!("{batch} sequences cannot be split into {minibatches} minibatches: 1 to {batch} is valid");
+            fault("learning/optimizer/minibatches", detail);
+        }
+        let pieces = items.gradient_pieces;
+        if pieces > 1 && (epochs, minibatches) != (1, 1) {
+            let detail = format!(
+                "{pieces} pieces of a gradient make one optimizer step, and {epochs} epochs of {minibatches} minibatches are \
+                 more: 1 is valid here"
+            );
+            fault("items/gradient_pieces", detail);
+        }
+        faults
+    }
+}
+
+impl SamplingConfig {
+    /// What the schema cannot say.
+    pub(crate) fn faults(&self) -> Vec<Fault> {
+        let groups = [("propose", &self.propose), ("solve", &self.solve)];
+        let faults = groups.map(|(name, sampling)| sampling_faults(&format!("/parameters/sampling/{name}"), sampling));
+        faults.concat()
+    }
+}
+
+/// What is wrong with how completions that an update learns from are drawn, at a JSON pointer.
+pub(crate) fn sampling_faults(pointer: &str, sampling: &Sampling) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let mut fault = |field: &str, detail: String| faults.push(Fault::new(format!("{pointer}/{field}"), detail));
+    if sampling.max_tokens == 0 {
+        fault("max_tokens", "0 is too small: at least 1 is valid".to_owned());
+    }
+    if sampling.temperature.partial_cmp(&0.0) != Some(Ordering::Greater) {
+        let detail = format!(
+            "{}: more than 0 is valid, since samples must differ to teach",
+            sampling.temperature
+        );
+        fault("temperature", detail);
+    }
+    if sampling.top_p.partial_cmp(&0.0) != Some(Ordering::Greater) {
+        let detail = format!("{}: more than 0 and up to 1 is valid", sampling.top_p);
+        fault("top_p", detail);
+    }
+    if let Some(empty) = sampling.stop.iter().position(String::is_empty) {
+        let detail = "an empty text would end every completion before it begins: leave it out".to_owned();
+        fault(&format!("stop/{empty}"), detail);
+    }
+    if let Some(mask) = sampling.vocabulary_mask.as_ref().filter(|mask| mask.keep_rate <= 0.0) {
+        let detail = format!(
+            "{}: more than 0 and up to 1 is valid, since a token must stay",
+            mask.keep_rate
+        );
+        fault("vocabulary_mask/keep_rate", detail);
+    }
+    faults
+}

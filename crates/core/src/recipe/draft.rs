@@ -1,0 +1,203 @@
+//! A step being planned: what every recipe works with, whatever its problems are.
+
+mod births;
+mod generate;
+mod members;
+mod population;
+mod update;
+
+pub(crate) use generate::Generation;
+pub(crate) use members::{Living, Names, founders};
+pub(crate) use population::{population_faults, read_parameters, single_population_fault, written_out};
+pub(crate) use update::{Learner, Lesson, Sequence};
+
+use super::{DatasetRow, Pause, Plan, PlanError, Progress, RunState, StepView, Want, WorkItem};
+use crate::{
+    config::PopulationConfig,
+    id::{DatasetId, ProblemId},
+    memory::{BaseShape, UpdateShape},
+    seed::derive,
+    verify::{Task, Verdict},
+    work::{
+        EvolvePayload, EvolveResult, Payload, Requirements, RolloutPayload, RolloutResult, UpdatePayload,
+        VerifyPayload, WorkKey,
+    },
+};
+
+/// A step being planned: what is known of it, and the plan so far.
+///
+/// Its phases answer with [`Progress`]: a phase asks for the work that it needs, unless the view has it already, and waits
+/// until that work has ended. Asking again and writing a record again are harmless, so phases keep no books.
+pub(crate) struct Draft<'a> {
+    pub(crate) run: &'a RunState,
+    pub(crate) view: &'a StepView,
+    pub(crate) plan: Plan,
+    /// The living members of all populations, by place.
+    pub(crate) members: Vec<Living>,
+}
+
+impl<'a> Draft<'a> {
+    pub(crate) fn new(run: &'a RunState, view: &'a StepView, members: Vec<Living>) -> Self {
+        Self {
+            run,
+            view,
+            plan: Plan::default(),
+            members,
+        }
+    }
+
+    /// The plan of a step that came to `outcome`: the run's next state, or a pause.
+    pub(crate) fn close(mut self, outcome: Progress<RunState>) -> Result<Plan, PlanError> {
+        match outcome {
+            Ok(next) => self.plan.finish = Some(next),
+            Err(Pause::Waiting) => {}
+            Err(Pause::Failed(error)) => return Err(error),
+        }
+        Ok(self.plan)
+    }
+
+    /// The place of a chunk of a phase of this step.
+    pub(crate) fn key(&self, phase: &str, chunk: u32) -> WorkKey {
+        WorkKey::new(self.run.step, phase).chunk(chunk)
+    }
+
+    /// The seed of `item` at `key`.
+    pub(crate) fn seed(&self, key: &WorkKey, item: u32) -> u64 {
+        derive(self.run.config.seed, &key.to_string(), u64::from(item))
+    }
+
+    /// The population of the member at a place, with its name.
+    pub(crate) fn population(&self, place: usize) -> Result<(&'a str, &'a PopulationConfig), PlanError> {
+        let populations = &self.run.config.populations;
+        let found = match self.members.get(place).and_then(|member| member.population.as_deref()) {
+            Some(name) => populations.get_key_value(name),
+            None => populations.first_key_value(),
+        };
+        found
+            .map(|(name, population)| (name.as_str(), population))
+            .ok_or_else(|| PlanError::Other(format!("the config has no population for member {place}")))
+    }
+
+    /// The result of a rollout; asks for it.
+    pub(crate) fn rollout(
+        &mut self,
+        key: &WorkKey,
+        payload: impl FnOnce(&Self) -> Result<RolloutPayload, PlanError>,
+    ) -> Progress<&'a RolloutResult> {
+        if !self.is_asked(key) {
+            let payload = payload(self)?;
+            self.ask(key.clone(), Payload::Rollout(payload), None);
+        }
+        self.view.rollout(key)?.ok_or(Pause::Waiting)
+    }
+
+    /// The verdicts on `count` tasks, one each; asks for them. No task needs no item.
+    pub(crate) fn verify(
+        &mut self,
+        key: &WorkKey,
+        count: usize,
+        tasks: impl FnOnce() -> Vec<Task>,
+    ) -> Progress<&'a [Verdict]> {
+        if count == 0 {
+            return Ok(&[]);
+        }
+        if !self.is_asked(key) {
+            self.ask(key.clone(), Payload::Verify(VerifyPayload { tasks: tasks() }), None);
+        }
+        let verdicts = &self.view.verify(key)?.ok_or(Pause::Waiting)?.verdicts;
+        if verdicts.len() != count {
+            let detail = format!("{} verdicts where {count} were asked", verdicts.len());
+            return Err(Self::misfit(key, detail).into());
+        }
+        Ok(verdicts)
+    }
+
+    /// A child; asks for it.
+    pub(crate) fn evolve(
+        &mut self,
+        key: &WorkKey,
+        payload: impl FnOnce() -> EvolvePayload,
+    ) -> Progress<&'a EvolveResult> {
+        if !self.is_asked(key) {
+            self.ask(key.clone(), Payload::Evolve(payload()), None);
+        }
+        self.view.evolve(key)?.ok_or(Pause::Waiting)
+    }
+
+    /// Waits until every problem of `ids` is in the view.
+    pub(crate) fn problems(&mut self, ids: impl IntoIterator<Item = ProblemId>) -> Progress<()> {
+        let known = &self.view.problems;
+        let mut missing: Vec<ProblemId> = ids.into_iter().filter(|id| !known.contains_key(id)).collect();
+        missing.sort_unstable();
+        missing.dedup();
+        self.want(missing.into_iter().map(Want::Problem))
+    }
+
+    /// The rows of a dataset at `places`.
+    pub(crate) fn rows(&mut self, dataset: DatasetId, places: &[u32]) -> Progress<Vec<&'a DatasetRow>> {
+        let view = self.view;
+        let missing = places
+            .iter()
+            .filter(|place| !view.rows.contains_key(&(dataset, **place)));
+        self.want(missing.map(|place| Want::Row(dataset, *place)))?;
+        Ok(places
+            .iter()
+            .filter_map(|place| view.rows.get(&(dataset, *place)))
+            .collect())
+    }
+
+    fn want(&mut self, wants: impl Iterator<Item = Want>) -> Progress<()> {
+        let before = self.plan.wants.len();
+        self.plan.wants.extend(wants);
+        if self.plan.wants.len() == before {
+            Ok(())
+        } else {
+            Err(Pause::Waiting)
+        }
+    }
+
+    fn is_asked(&self, key: &WorkKey) -> bool {
+        self.view.work.contains_key(key)
+    }
+
+    /// Asks for an item. `population` is the one whose members an update is for: how much memory it takes depends on the
+    /// shape of their adapters.
+    fn ask(&mut self, key: WorkKey, payload: Payload, population: Option<&PopulationConfig>) {
+        let memory_bytes = match (&payload, population) {
+            (Payload::Update(update), Some(population)) => update_memory(update, population),
+            _ => 0,
+        };
+        let requirements = Requirements {
+            base_model: payload.base_model().map(|base| base.name.clone()),
+            memory_bytes,
+        };
+        self.plan.work.push(WorkItem {
+            key,
+            payload,
+            requirements,
+        });
+    }
+
+    /// A result that does not fit what was asked.
+    pub(crate) fn misfit(key: &WorkKey, detail: impl Into<String>) -> PlanError {
+        PlanError::Result {
+            key: key.clone(),
+            detail: detail.into(),
+        }
+    }
+}
+
+/// Bytes at the peak of an update, at most ([`UpdateShape::peak`]); 0 where the base's sizes are not known.
+fn update_memory(update: &UpdatePayload, population: &PopulationConfig) -> u64 {
+    let Some(base) = BaseShape::of_name(&update.base_model.name) else {
+        return 0;
+    };
+    let members = update.members.len() as u64;
+    let shape = UpdateShape::largest(
+        members,
+        update.micro_batch_tokens,
+        update.compute.dtype,
+        update.recompute,
+    );
+    shape.peak(&base, &population.lora).total()
+}

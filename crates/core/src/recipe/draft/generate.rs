@@ -1,0 +1,92 @@
+//! Asking members for completions.
+
+use super::Draft;
+use crate::{
+    recipe::{PlanError, Progress},
+    work::{AdapterRef, Prompt, RolloutPayload, RolloutRequest, RolloutResult, Sampling, WorkKey},
+};
+
+/// What one item generates: requests to members of one population.
+pub(crate) struct Generation {
+    pub(crate) sampling: Sampling,
+    /// Samples of each request.
+    pub(crate) samples: u32,
+    /// Whether an update will learn from them.
+    pub(crate) keep_tokens: bool,
+    /// Each request's number, which is its name and draws its seed, its member's place, and what the member is shown.
+    pub(crate) requests: Vec<(u32, usize, Prompt)>,
+}
+
+impl<'a> Draft<'a> {
+    /// The completions of an item's requests, `count` requests of `samples` each; asks for them.
+    pub(crate) fn generate(
+        &mut self,
+        key: &WorkKey,
+        [count, samples]: [usize; 2],
+        generation: impl FnOnce() -> Result<Generation, PlanError>,
+    ) -> Progress<&'a RolloutResult> {
+        let result = self.rollout(key, |draft| draft.rollout_payload(key, generation()?))?;
+        check_shape(key, result, count, samples)?;
+        Ok(result)
+    }
+
+    fn rollout_payload(&self, key: &WorkKey, generation: Generation) -> Result<RolloutPayload, PlanError> {
+        let first = generation.requests.first().map_or(0, |(_, member, _)| *member);
+        let (name, population) = self.population(first)?;
+        let mut adapters = Adapters::default();
+        let mut requests = Vec::with_capacity(generation.requests.len());
+        for (number, member, prompt) in generation.requests {
+            if self.population(member)?.0 != name {
+                let detail =
+                    format!("members of several populations, one of them {name}: they may have different bases");
+                return Err(Self::misfit(key, detail));
+            }
+            requests.push(RolloutRequest {
+                id: number.to_string(),
+                prompt,
+                adapter: adapters.place(self, member),
+                n: generation.samples,
+                seed: self.seed(key, number),
+                max_tokens: None,
+            });
+        }
+        Ok(RolloutPayload {
+            base_model: population.base_model.clone(),
+            compute: self.run.config.compute,
+            adapters: adapters.0,
+            sampling: generation.sampling,
+            requests,
+            embedding: None,
+            keep_tokens: generation.keep_tokens,
+        })
+    }
+}
+
+/// The adapters of a batch, each once, in the order in which they are first named.
+#[derive(Clone, Debug, Default)]
+struct Adapters(Vec<AdapterRef>);
+
+impl Adapters {
+    /// The place of a member's adapter in the batch.
+    fn place(&mut self, draft: &Draft<'_>, member: usize) -> Option<u32> {
+        let adapter = draft.members.get(member)?.adapter?;
+        let place = match self.0.iter().position(|known| *known == adapter) {
+            Some(place) => place,
+            None => {
+                self.0.push(adapter);
+                self.0.len() - 1
+            }
+        };
+        u32::try_from(place).ok()
+    }
+}
+
+/// Refuses a result with other requests or samples than were asked for.
+fn check_shape(key: &WorkKey, result: &RolloutResult, requests: usize, samples: usize) -> Result<(), PlanError> {
+    let generated = &result.generated;
+    if generated.len() == requests && generated.iter().all(|one| one.completions.len() == samples) {
+        return Ok(());
+    }
+    let detail = format!("its result is not {requests} requests of {samples} samples each");
+    Err(Draft::misfit(key, detail))
+}

@@ -1,0 +1,186 @@
+//! Asking for updates.
+
+use std::collections::HashMap;
+
+use super::Draft;
+use crate::{
+    advantage::Sampled,
+    artifact::Digest,
+    id::{VersionId, WorkId},
+    recipe::{ItemConfig, LearningConfig, Pause, PlanError, Progress, VersionRecord, join},
+    work::{
+        AdapterRef, MemberUpdate, MemberUpdated, Payload, Piece, SequenceRef, UpdatePayload, UpdateResult, WorkKey,
+    },
+};
+
+/// A sequence that a member sampled, and what it got for it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Sequence {
+    pub(crate) source: WorkKey,
+    pub(crate) request: u32,
+    pub(crate) sample: u32,
+    pub(crate) sampled: Sampled,
+}
+
+/// A member and the sequences that it learns from, with an advantage each.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Learner {
+    /// A place among the members.
+    pub(crate) member: usize,
+    pub(crate) sequences: Vec<Sequence>,
+    pub(crate) advantages: Vec<f32>,
+    /// The version that the member is held near to, in place of what the loss names.
+    pub(crate) kl_reference: Option<AdapterRef>,
+}
+
+/// How members learn, and how that is cut into items.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lesson<'a> {
+    pub(crate) learning: &'a LearningConfig,
+    pub(crate) items: &'a ItemConfig,
+}
+
+impl<'a> Draft<'a> {
+    /// The updates of `learners`, once all are there; asks for them. Members without a sequence learn nothing. An item holds
+    /// members of one population, who share a base.
+    pub(crate) fn update(&mut self, lesson: Lesson<'_>, learners: &[Learner]) -> Progress<Vec<&'a MemberUpdated>> {
+        let mut by_population: Vec<(&str, Vec<&Learner>)> = Vec::new();
+        for learner in learners.iter().filter(|learner| !learner.sequences.is_empty()) {
+            let (name, _) = self.population(learner.member)?;
+            match by_population.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, own)) => own.push(learner),
+                None => by_population.push((name, vec![learner])),
+            }
+        }
+        let size = lesson.items.update.max(1) as usize;
+        let parts = by_population.iter().flat_map(|(_, learners)| learners.chunks(size));
+        let updated = join((0..).zip(parts), |(chunk, part)| {
+            let result = self.learn(lesson, chunk, part)?;
+            if result.members.len() != part.len() {
+                let detail = format!("{} members where {} were to learn", result.members.len(), part.len());
+                return Err(Self::misfit(&self.key("update", chunk), detail).into());
+            }
+            Ok(&result.members)
+        })?;
+        Ok(updated.into_iter().flatten().collect())
+    }
+
+    /// The update of a chunk's members; asks for it, or first for the pieces of its gradient.
+    fn learn(&mut self, lesson: Lesson<'_>, chunk: u32, learners: &[&Learner]) -> Progress<&'a UpdateResult> {
+        let key = self.key("update", chunk);
+        if !self.is_asked(&key) {
+            // A piece without a sequence would be a gradient of nothing.
+            let longest = learners.iter().map(|learner| learner.sequences.len()).max();
+            let pieces = u32::try_from(longest.unwrap_or(0)).unwrap_or(u32::MAX);
+            let pieces = pieces.min(lesson.items.gradient_pieces);
+            let place = learners.first().map_or(0, |learner| learner.member);
+            let mut payload = self.update_payload(lesson.learning, learners)?;
+            if pieces > 1 {
+                let first = chunk * lesson.items.gradient_pieces;
+                let gradients = join(0..pieces, |index| {
+                    self.gradient(first + index, Piece::Gradient { index, of: pieces }, &payload, place)
+                })?;
+                // The sequences are in the pieces.
+                payload.members.iter_mut().for_each(|member| member.sequences.clear());
+                payload.piece = Some(Piece::Apply { gradients });
+            }
+            let (_, population) = self.population(place)?;
+            self.ask(key.clone(), Payload::Update(payload), Some(population));
+        }
+        self.view.update(&key)?.ok_or(Pause::Waiting)
+    }
+
+    /// One piece of the gradient of `update`; asks for it.
+    fn gradient(&mut self, chunk: u32, piece: Piece, update: &UpdatePayload, place: usize) -> Progress<Digest> {
+        let key = self.key("gradient", chunk);
+        if !self.is_asked(&key) {
+            let payload = UpdatePayload {
+                piece: Some(piece),
+                ..update.clone()
+            };
+            let (_, population) = self.population(place)?;
+            self.ask(key.clone(), Payload::Update(payload), Some(population));
+        }
+        let result = self.view.update(&key)?.ok_or(Pause::Waiting)?;
+        let missing = || Self::misfit(&key, "there is no gradient in its result");
+        Ok(result.gradient.ok_or_else(missing)?)
+    }
+
+    fn update_payload(&self, learning: &LearningConfig, learners: &[&Learner]) -> Result<UpdatePayload, PlanError> {
+        let (_, population) = self.population(learners.first().map_or(0, |learner| learner.member))?;
+        Ok(UpdatePayload {
+            base_model: population.base_model.clone(),
+            compute: self.run.config.compute,
+            members: self.member_updates(learners)?,
+            loss: learning.loss.clone(),
+            optimizer: learning.optimizer.clone(),
+            micro_batch_tokens: learning.micro_batch_tokens,
+            recompute: learning.recompute,
+            piece: None,
+        })
+    }
+
+    fn member_updates(&self, learners: &[&Learner]) -> Result<Vec<MemberUpdate>, PlanError> {
+        let mut sources = HashMap::new();
+        let mut updates = Vec::with_capacity(learners.len());
+        for learner in learners {
+            let Some(member) = self.members.get(learner.member) else {
+                continue;
+            };
+            let Some(from) = member.adapter else { continue };
+            let mut sequences = Vec::with_capacity(learner.sequences.len());
+            for (sequence, advantage) in learner.sequences.iter().zip(&learner.advantages) {
+                let (rollout, tokens) = match sources.get(&sequence.source) {
+                    Some(known) => *known,
+                    None => {
+                        let known = self.source(&sequence.source)?;
+                        sources.insert(&sequence.source, known);
+                        known
+                    }
+                };
+                sequences.push(SequenceRef {
+                    rollout,
+                    tokens,
+                    request: sequence.request.to_string(),
+                    sample: sequence.sample,
+                    advantage: *advantage,
+                });
+            }
+            let id = member.id(self.run.run);
+            updates.push(MemberUpdate {
+                member: id,
+                from,
+                to: VersionId::of(id, member.ordinal + 1),
+                kl_reference: learner.kl_reference,
+                sequences,
+            });
+        }
+        Ok(updates)
+    }
+
+    /// The rollout at `key` and its tokens.
+    fn source(&self, key: &WorkKey) -> Result<(WorkId, Digest), PlanError> {
+        let tokens = self.view.rollout(key)?.and_then(|result| result.tokens);
+        let tokens = tokens.ok_or_else(|| Self::misfit(key, "its tokens were to be kept, and there are none"))?;
+        Ok((WorkId::of(self.run.run, key), tokens))
+    }
+
+    /// Gives members the weights that they learned, and writes the versions.
+    pub(crate) fn adopt(&mut self, updated: &[&MemberUpdated]) {
+        for new in updated {
+            let run = self.run.run;
+            let Some(member) = self.members.iter_mut().find(|member| member.id(run) == new.member) else {
+                continue;
+            };
+            member.adapter = Some(new.version);
+            member.ordinal += 1;
+            self.plan.records.versions.push(VersionRecord {
+                id: new.version.version,
+                member: new.member,
+                ordinal: member.ordinal,
+                artifact: new.version.artifact,
+                optimizer: new.version.optimizer,
+            });
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! What a step has worked out already.
+
+use std::{
+    any::Any,
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+/// Values that a recipe worked out from work that has ended, by the name of what they are. Results never change once they
+/// are in a view, so such a value stays right for the rest of the step, and a plan need not parse and judge again what an
+/// earlier plan of the step did.
+///
+/// The records that were planned with a value are not planned again, so a memo lives only as long as every plan that was
+/// made with it is carried out: whoever drops a plan calls [`StepView::forget`](super::StepView::forget). It is a cache and
+/// nothing else: a clone is empty, and two are always equal.
+#[derive(Default)]
+pub(super) struct Memo(Mutex<HashMap<String, Arc<dyn Any + Send + Sync>>>);
+
+impl Memo {
+    /// The value called `name`, if it is there.
+    pub(super) fn get<T: Any + Send + Sync>(&self, name: &str) -> Option<Arc<T>> {
+        let value = self.values().get(name).cloned()?;
+        value.downcast().ok()
+    }
+
+    /// Keeps a value.
+    pub(super) fn put<T: Any + Send + Sync>(&self, name: &str, value: Arc<T>) {
+        self.values().insert(name.to_owned(), value);
+    }
+
+    /// Drops every value.
+    pub(super) fn clear(&self) {
+        self.values().clear();
+    }
+
+    fn values(&self) -> MutexGuard<'_, HashMap<String, Arc<dyn Any + Send + Sync>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Clone for Memo {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl PartialEq for Memo {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl fmt::Debug for Memo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Memo({})", self.values().len())
+    }
+}

@@ -1,0 +1,163 @@
+//! Metrics of what a step takes.
+
+use super::{COST, Chart, Measure, measure, parts};
+use crate::{
+    recipe::{StepView, WorkState},
+    work::Outcome,
+};
+
+/// What a step's items took, by phase.
+pub(crate) struct Costs {
+    pub(crate) prompt_tokens: f64,
+    pub(crate) completion_tokens: f64,
+    propose: f64,
+    check: f64,
+    solve: f64,
+    grade: f64,
+    update: f64,
+    evolve: f64,
+    halvings: f64,
+}
+
+/// What a step came to, as far as its cost goes.
+pub(crate) trait HasCosts {
+    fn costs(&self) -> &Costs;
+}
+
+impl Costs {
+    fn all(value: f64) -> Self {
+        Self {
+            prompt_tokens: value,
+            completion_tokens: value,
+            propose: value,
+            check: value,
+            solve: value,
+            grade: value,
+            update: value,
+            evolve: value,
+            halvings: value,
+        }
+    }
+
+    /// Those of a member: an item is for several, so none has a cost of its own.
+    pub(crate) fn none() -> Self {
+        Self::all(f64::NAN)
+    }
+
+    /// Those of the items in `view`.
+    pub(crate) fn of(view: &StepView) -> Self {
+        let mut costs = Self::all(0.0);
+        for (key, state) in &view.work {
+            let WorkState::Done(outcome) = state else { continue };
+            match outcome {
+                Outcome::Rollout(result) => {
+                    costs.prompt_tokens += result.usage.prompt_tokens as f64;
+                    costs.completion_tokens += result.usage.completion_tokens as f64;
+                    costs.halvings += f64::from(result.usage.halvings);
+                    match key.phase.as_str() {
+                        "propose" => costs.propose += result.usage.seconds,
+                        _ => costs.solve += result.usage.seconds,
+                    }
+                }
+                Outcome::Verify(result) => {
+                    let seconds = result.verdicts.iter().map(|verdict| verdict.millis / 1e3).sum::<f64>();
+                    match key.phase.as_str() {
+                        "check" | "seed" => costs.check += seconds,
+                        _ => costs.grade += seconds,
+                    }
+                }
+                Outcome::Update(result) => {
+                    costs.update += result.seconds;
+                    // The item that sums pieces of a gradient reports theirs again.
+                    if result.gradient.is_none() {
+                        costs.halvings += f64::from(result.halvings);
+                    }
+                }
+                Outcome::Evolve(result) => costs.evolve += result.seconds,
+                Outcome::Benchmark(_) => {}
+            }
+        }
+        costs
+    }
+}
+
+const SECONDS: Chart = parts(&COST, "Seconds by phase", "Workers' time by phase, summed over items.");
+/// Tokens of prompts, of completions, and learned from.
+pub(crate) const TOKENS: Chart = parts(&COST, "Tokens", "Of this step.");
+const HALVINGS: Chart = parts(&COST, "Halvings", "Times that memory ran out and a batch was halved.");
+
+pub(crate) const fn prompt_tokens<T: HasCosts>() -> Measure<T> {
+    measure(
+        "prompt_tokens",
+        "tokens",
+        "Tokens of prompts, each counted once however many samples.",
+        &[&TOKENS],
+        |of| of.costs().prompt_tokens,
+    )
+}
+
+pub(crate) const fn propose_seconds<T: HasCosts>() -> Measure<T> {
+    measure(
+        "propose_seconds",
+        "s",
+        "Time of workers on proposals.",
+        &[&SECONDS],
+        |of| of.costs().propose,
+    )
+}
+
+pub(crate) const fn check_seconds<T: HasCosts>() -> Measure<T> {
+    measure(
+        "check_seconds",
+        "s",
+        "Time of the verifier on proposals, over its slots.",
+        &[&SECONDS],
+        |of| of.costs().check,
+    )
+}
+
+pub(crate) const fn solve_seconds<T: HasCosts>() -> Measure<T> {
+    measure(
+        "solve_seconds",
+        "s",
+        "Time of workers on attempts.",
+        &[&SECONDS],
+        |of| of.costs().solve,
+    )
+}
+
+pub(crate) const fn grade_seconds<T: HasCosts>() -> Measure<T> {
+    measure(
+        "grade_seconds",
+        "s",
+        "Time of the verifier on attempts, over its slots.",
+        &[&SECONDS],
+        |of| of.costs().grade,
+    )
+}
+
+pub(crate) const fn update_seconds<T: HasCosts>() -> Measure<T> {
+    measure(
+        "update_seconds",
+        "s",
+        "Time of workers on updates.",
+        &[&SECONDS],
+        |of| of.costs().update,
+    )
+}
+
+pub(crate) const fn evolve_seconds<T: HasCosts>() -> Measure<T> {
+    measure("evolve_seconds", "s", "Time of workers on births.", &[&SECONDS], |of| {
+        of.costs().evolve
+    })
+}
+
+pub(crate) const fn halvings<T: HasCosts>() -> Measure<T> {
+    measure(
+        "halvings",
+        "",
+        "Times that memory ran out and a batch was halved; not 0 marks the run not bit-reproducible.",
+        &[&HALVINGS],
+        |of| of.costs().halvings,
+    )
+}

@@ -1,0 +1,118 @@
+//! Metrics of updates.
+
+use super::{Chart, LEARNING, Measure, chart, mean, measure, parts};
+use crate::work::MemberUpdated;
+
+/// What a step came to, as far as updates go.
+pub(crate) trait HasUpdates {
+    /// The updates of the members that the metrics are of.
+    fn updated(&self) -> Vec<&MemberUpdated>;
+}
+
+const ENTROPY: Chart = chart(
+    &LEARNING,
+    "Entropy",
+    "Of the policy over the tokens it learned from, in nats.",
+);
+const POLICY_LOSS: Chart = chart(&LEARNING, "Policy loss", "Near 0 on-policy, whatever is learned.");
+const GRADIENT_NORM: Chart = chart(&LEARNING, "Gradient norm", "Before clipping.");
+const CLIP_SHARE: Chart = chart(&LEARNING, "Clip share", "Tokens whose ratio was clipped.");
+const RATIO: Chart = chart(&LEARNING, "Ratio", "Of the trainer's to the sampler's probabilities.");
+const SAMPLER_MISMATCH: Chart = chart(
+    &LEARNING,
+    "Sampler mismatch",
+    "Difference of their log-probabilities, in nats.",
+);
+const KL: Chart = chart(&LEARNING, "KL", "To the reference; 0 where none is asked for.");
+/// Adapters that learned, beside whatever else became of members.
+pub(crate) const UPDATES: Chart = parts(
+    &LEARNING,
+    "Updates and births",
+    "Adapters that learned, and members that were born.",
+);
+
+fn learned<T: HasUpdates>(of: &T, value: fn(&MemberUpdated) -> f64) -> f64 {
+    mean(of.updated().into_iter().map(value))
+}
+
+pub(crate) const fn entropy<T: HasUpdates>() -> Measure<T> {
+    measure(
+        "entropy",
+        "nats",
+        "Mean entropy of the policy over what it learned from.",
+        &[&ENTROPY],
+        |of| learned(of, |new| new.diagnostics.entropy),
+    )
+}
+
+pub(crate) const fn policy_loss<T: HasUpdates>() -> Measure<T> {
+    measure("policy_loss", "", "Policy loss of the update.", &[&POLICY_LOSS], |of| {
+        learned(of, |new| new.diagnostics.policy_loss)
+    })
+}
+
+pub(crate) const fn grad_norm<T: HasUpdates>() -> Measure<T> {
+    measure(
+        "grad_norm",
+        "",
+        "Norm of the gradient before it was clipped.",
+        &[&GRADIENT_NORM],
+        |of| learned(of, |new| new.diagnostics.grad_norm),
+    )
+}
+
+pub(crate) const fn clip_share<T: HasUpdates>() -> Measure<T> {
+    measure(
+        "clip_share",
+        "share",
+        "Tokens whose ratio was clipped.",
+        &[&CLIP_SHARE],
+        |of| learned(of, |new| new.diagnostics.clip_share),
+    )
+}
+
+pub(crate) const fn ratio<T: HasUpdates>() -> Measure<T> {
+    measure(
+        "ratio",
+        "",
+        "Mean ratio of the learning policy to the one that sampled.",
+        &[&RATIO],
+        |of| learned(of, |new| new.diagnostics.ratio),
+    )
+}
+
+pub(crate) const fn sampler_mismatch<T: HasUpdates>() -> Measure<T> {
+    measure(
+        "sampler_mismatch",
+        "nats",
+        "Mean difference of the sampler's and the trainer's log-probabilities.",
+        &[&SAMPLER_MISMATCH],
+        |of| learned(of, |new| new.diagnostics.sampler_mismatch),
+    )
+}
+
+pub(crate) const fn kl<T: HasUpdates>() -> Measure<T> {
+    measure(
+        "kl",
+        "nats",
+        "KL divergence to the reference, where one is asked for.",
+        &[&KL],
+        |of| learned(of, |new| new.diagnostics.kl),
+    )
+}
+
+pub(crate) const fn updates<T: HasUpdates>() -> Measure<T> {
+    measure("updates", "", "Adapters that were updated.", &[&UPDATES], |of| {
+        of.updated().len() as f64
+    })
+}
+
+pub(crate) const fn learned_tokens<T: HasUpdates>() -> Measure<T> {
+    measure(
+        "learned_tokens",
+        "tokens",
+        "Tokens learned from.",
+        &[&super::cost::TOKENS],
+        |of| of.updated().iter().map(|new| new.diagnostics.tokens as f64).sum(),
+    )
+}

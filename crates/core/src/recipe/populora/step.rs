@@ -1,0 +1,103 @@
+//! A step of PopuLoRA (section 3.3).
+
+use std::sync::Arc;
+
+use super::{Parameters, finish::Outcome, memory::Memory};
+use crate::{
+    rating::Rating,
+    recipe::{
+        Lesson, PlanError, Progress, Role, RunState, StepView, both,
+        code::{Ask, Judged, Scene},
+        join,
+    },
+    reward::teacher_reward,
+    work::MemberUpdated,
+};
+
+/// The paper's phases, in order.
+pub(super) struct Step<'a> {
+    pub(super) scene: Scene<'a>,
+    pub(super) parameters: &'a Parameters,
+    pub(super) memory: Memory,
+}
+
+impl<'a> Step<'a> {
+    pub(super) fn new(run: &'a RunState, view: &'a StepView, parameters: &'a Parameters) -> Result<Self, PlanError> {
+        let mut memory = Memory::clone(&*view.once("memory", || run.memory::<Memory>())?);
+        let members = std::mem::take(&mut memory.members);
+        Ok(Self {
+            scene: Scene::new(run, view, parameters.groups(), members)?,
+            parameters,
+            memory,
+        })
+    }
+
+    /// Pair → propose → check → solve → grade → rate → update → evolve.
+    pub(super) fn play(&mut self) -> Progress<RunState> {
+        let matches = self.pair();
+        self.begin(&matches)?;
+        let asks = self.asks(&matches)?;
+        let judged = self.judged(&asks)?;
+        let matchups = self.rate(&matches, &judged);
+        let archive_insertions = self.illuminate(&judged);
+        let crossed = self.cross_play(&judged);
+        let updated = self.update(&judged);
+        let (updated, ()) = both(updated, crossed)?;
+        let players = self.players();
+        self.scene.draft.adopt(&updated);
+        let births = self.evolve()?;
+        let outcome = Outcome {
+            judged: &judged,
+            duplicates: &self.remember(&judged),
+            matchups: &matchups,
+            updated: &updated,
+            archive_insertions,
+            births,
+        };
+        self.measure(&players, &outcome);
+        self.next()
+    }
+
+    /// Every proposal with its attempts and its reward (Eq. 2), by index. Chunks are checked and solved while others are
+    /// still being proposed.
+    fn judged(&mut self, asks: &[Ask]) -> Progress<Arc<Vec<(Judged, f32)>>> {
+        let Parameters {
+            items,
+            proposals_per_prompt: each,
+            samples_per_problem: samples,
+            ..
+        } = self.parameters;
+        let scene = &mut self.scene;
+        scene.draft.view.once("judged", || {
+            let chunks = (0..).zip(asks.chunks(items.propose as usize));
+            let chunks = join(chunks, |(chunk, asks)| {
+                let proposed = scene.propose(chunk, asks, *each)?;
+                let problems = scene.check(chunk, asks, *each, proposed)?;
+                join(scene.parts(chunk, &problems, *each), |part| {
+                    let exam = part.exam(*samples, Role::Student, true);
+                    let solved = scene.solve(&exam)?;
+                    let graded = scene.grade(&exam, solved)?;
+                    scene.reward(part, &graded, teacher_reward)
+                })
+            })?;
+            Ok(chunks.iter().flatten().flat_map(|part| part.iter().cloned()).collect())
+        })
+    }
+
+    /// Updates of all adapters (phase 4), each from its own batch.
+    fn update(&mut self, judged: &[(Judged, f32)]) -> Progress<Vec<&'a MemberUpdated>> {
+        let lesson = Lesson {
+            learning: &self.parameters.learning,
+            items: &self.parameters.items,
+        };
+        let learners = self.learners(judged);
+        self.scene.draft.update(lesson, &learners)
+    }
+
+    /// The rating of the member at a place, in a role.
+    pub(super) fn rating(&self, place: usize, role: Role) -> Rating {
+        let draft = &self.scene.draft;
+        let member = draft.members[place].id(draft.run.run);
+        self.memory.ratings.get(member, role, &self.parameters.rating)
+    }
+}

@@ -1,0 +1,93 @@
+//! What members play.
+
+use serde::{Deserialize, Serialize};
+
+/// What a member plays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Proposes to students (PopuLoRA).
+    Teacher,
+    /// Solves what teachers propose (PopuLoRA, GASP).
+    Student,
+    /// Proposes (Absolute Zero, R-Zero).
+    Proposer,
+    /// Solves (Absolute Zero, R-Zero, SAGE).
+    Solver,
+    /// Proposes (SAGE).
+    Challenger,
+    /// Plans a solution (SAGE).
+    Planner,
+    /// Judges a proposal or a plan (SAGE).
+    Critic,
+}
+
+/// What a role contributes to a problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    /// Poses it.
+    Proposes,
+    /// Answers it. Only answers count in solve rates and in sums over attempts.
+    Solves,
+    /// Says how it could be answered.
+    Plans,
+    /// Scores it, or a plan for it.
+    Judges,
+}
+
+impl Role {
+    /// Every role.
+    pub const ALL: [Self; 7] = [
+        Self::Teacher,
+        Self::Student,
+        Self::Proposer,
+        Self::Solver,
+        Self::Challenger,
+        Self::Planner,
+        Self::Critic,
+    ];
+
+    /// The name used in SQL and in the API.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Teacher => "teacher",
+            Self::Student => "student",
+            Self::Proposer => "proposer",
+            Self::Solver => "solver",
+            Self::Challenger => "challenger",
+            Self::Planner => "planner",
+            Self::Critic => "critic",
+        }
+    }
+
+    /// What it contributes to a problem.
+    pub fn side(self) -> Side {
+        match self {
+            Self::Teacher | Self::Proposer | Self::Challenger => Side::Proposes,
+            Self::Student | Self::Solver => Side::Solves,
+            Self::Planner => Side::Plans,
+            Self::Critic => Side::Judges,
+        }
+    }
+}
+
+impl Side {
+    /// Every side.
+    pub const ALL: [Self; 4] = [Self::Proposes, Self::Solves, Self::Plans, Self::Judges];
+
+    /// The name of a side whose members take part in it: `proposing`, `solving`, `planning` or `judging`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Proposes => "proposing",
+            Self::Solves => "solving",
+            Self::Plans => "planning",
+            Self::Judges => "judging",
+        }
+    }
+
+    /// The roles of this side.
+    pub fn roles(self) -> impl Iterator<Item = Role> {
+        Role::ALL.into_iter().filter(move |role| role.side() == self)
+    }
+}
