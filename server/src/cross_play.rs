@@ -121,7 +121,7 @@ pub(crate) async fn prepare(
         play: of_run.parameters.clone(),
     };
     let mut config = RunConfig {
-        recipe: recipe.name().to_owned(),
+        recipe: planner.name().to_owned(),
         seed,
         steps: 1,
         parameters: serde_json::to_value(parameters).map_err(|error| one("/spec", error.to_string()))?,
