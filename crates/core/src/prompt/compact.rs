@@ -39,7 +39,9 @@ pub(super) fn proposal(
                 message: part("message", message)?,
             })
         }
-        ProblemKind::Math | ProblemKind::Code => Err(format!("the compact grammar has no {} proposals", problem.name())),
+        ProblemKind::Math | ProblemKind::Code => {
+            Err(format!("the compact grammar has no {} proposals", problem.name()))
+        }
     }
 }
 
