@@ -1,0 +1,64 @@
+//! Reinforcement learning with verifiable rewards on a fixed dataset (GASP, arXiv 2603.15957, section 3.1 and appendix D).
+//!
+//! A step: draw rows → answer each n times → grade → group-relative advantages → update. Members of the population learn
+//! side by side, each from its own draws.
+
+mod enter;
+mod memory;
+mod metrics;
+mod parameters;
+mod resolve;
+mod sampler;
+mod step;
+#[cfg(test)]
+mod tests;
+
+pub use parameters::Parameters;
+pub use sampler::Sampler;
+
+use self::{memory::Memory, step::Step};
+use super::{Metric, Plan, PlanError, Planner, Recipe, RunState, StepView};
+use crate::{
+    config::{RunConfig, schema_of},
+    fault::Faults,
+    id::ExecutionId,
+};
+
+/// The recipe.
+#[derive(Clone, Copy, Debug)]
+pub struct Rlvr;
+
+impl Planner for Rlvr {
+    fn name(&self) -> &'static str {
+        "rlvr"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Members learn from a fixed dataset with verifiable rewards (RLVR)."
+    }
+
+    fn resolve(&self, config: RunConfig) -> Result<RunConfig, Faults> {
+        resolve::resolve(config)
+    }
+
+    fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError> {
+        RunState::first(run, config, &Memory::new(config))
+    }
+
+    fn plan(&self, run: &RunState, step: &StepView) -> Result<Plan, PlanError> {
+        let parameters = Parameters::of(&run.config)?;
+        let mut step = Step::new(run, step, &parameters)?;
+        let outcome = step.play();
+        step.draft.close(outcome)
+    }
+}
+
+impl Recipe for Rlvr {
+    fn parameters_schema(&self) -> serde_json::Value {
+        schema_of::<Parameters>()
+    }
+
+    fn metrics(&self) -> Vec<Metric> {
+        metrics::metrics()
+    }
+}

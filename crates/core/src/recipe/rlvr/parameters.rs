@@ -1,0 +1,82 @@
+//! What a config says of a run of RLVR.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Sampler;
+use crate::{
+    advantage::AdvantageConfig,
+    config::RunConfig,
+    id::DatasetId,
+    recipe::{ItemConfig, LearningConfig, PlanError},
+    work::Sampling,
+};
+
+/// What a config says of a run of RLVR. The defaults are GASP's (appendix D).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Parameters {
+    /// What is learned from: a dataset imported for training.
+    pub dataset: TrainingSet,
+    /// How rows are put to the model and answers read: `azr`, `chat`, `completion` or `seedling`, as for benchmarks.
+    #[serde(default = "defaults::prompts")]
+    pub prompts: String,
+    /// How rows are drawn.
+    #[serde(default)]
+    pub sampler: Sampler,
+    /// Whether each member learns from a slice of its own, an equal part of the rows, rather than from all of them.
+    #[serde(default)]
+    pub slices: bool,
+    /// Rows that each member answers in a step.
+    #[serde(default = "defaults::batch")]
+    #[schemars(range(min = 1, max = 65536))]
+    pub batch: u32,
+    /// Answers to each row.
+    #[serde(default = "defaults::n")]
+    #[schemars(range(min = 1, max = 1024))]
+    pub n: u32,
+    /// How answers are drawn. Texts that end one, besides those given, come from the prompts.
+    #[serde(default)]
+    pub sampling: Sampling,
+    /// How rewards become advantages.
+    #[serde(default)]
+    pub advantages: AdvantageConfig,
+    /// How members learn.
+    #[serde(default)]
+    pub learning: LearningConfig,
+    /// How a step is cut into items of work.
+    #[serde(default)]
+    pub items: ItemConfig,
+}
+
+/// Rows to learn from.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TrainingSet {
+    /// The dataset.
+    pub id: DatasetId,
+    /// How many of its rows, from the first.
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub rows: u32,
+}
+
+mod defaults {
+    pub(super) fn prompts() -> String {
+        "chat".to_owned()
+    }
+
+    pub(super) fn batch() -> u32 {
+        64
+    }
+
+    pub(super) fn n() -> u32 {
+        8
+    }
+}
+
+impl Parameters {
+    /// The parameters of a resolved config.
+    pub(super) fn of(config: &RunConfig) -> Result<Self, PlanError> {
+        Ok(Self::deserialize(&config.parameters)?)
+    }
+}

@@ -1,0 +1,54 @@
+//! Checking a config, and writing its defaults out.
+
+use super::Parameters;
+use crate::{
+    benchmark::PromptStyle,
+    config::{RunConfig, pointer_token},
+    fault::{Fault, Faults},
+    recipe::{Role, population_faults, read_parameters, sampling_faults, single_population_fault, written_out},
+};
+
+pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
+    let parameters: Parameters = read_parameters(&config)?;
+    let mut faults = population_faults(&config);
+    faults.extend(single_population_fault(&config));
+    faults.extend(role_faults(&config));
+    let mut fault = |pointer: &str, detail: String| faults.push(Fault::new(format!("/parameters/{pointer}"), detail));
+    if let Err(unknown) = PromptStyle::shipped(&parameters.prompts) {
+        fault("prompts", unknown.to_string());
+    }
+    let members: u32 = config.populations.values().flat_map(|p| &p.members).map(|group| group.count).sum();
+    let slices = if parameters.slices { members.max(1) } else { 1 };
+    let rows = parameters.dataset.rows / slices;
+    if parameters.batch > rows {
+        let detail = format!(
+            "{} is more than the {rows} rows that a member learns from: 1 to {rows} is valid, or a larger dataset",
+            parameters.batch
+        );
+        fault("batch", detail);
+    }
+    if parameters.n < 2 && parameters.advantages.estimator.needs_groups() {
+        let detail = "1 answer is no group to compare with: at least 2 is valid, or an estimator without groups, such as \
+                      `reinforce_plus_plus`";
+        fault("n", detail.to_owned());
+    }
+    faults.extend(sampling_faults("/parameters/sampling", &parameters.sampling));
+    let sequences = parameters.batch.saturating_mul(parameters.n);
+    faults.extend(parameters.learning.faults(&parameters.items, sequences));
+    Faults(faults).or(())?;
+    config.parameters = written_out(&parameters)?;
+    Ok(config)
+}
+
+fn role_faults(config: &RunConfig) -> Vec<Fault> {
+    let groups = config.populations.iter().flat_map(|(name, population)| {
+        let groups = population.members.iter().enumerate();
+        groups.map(move |(index, group)| (name, index, group))
+    });
+    let wrong = groups.filter(|(_, _, group)| group.roles != [Role::Solver]);
+    let fault = |(name, index, _): (&String, usize, _)| {
+        let place = format!("/populations/{}/members/{index}/roles", pointer_token(name));
+        Fault::new(place, "[\"solver\"] is valid: every member answers rows of the dataset")
+    };
+    wrong.map(fault).collect()
+}
