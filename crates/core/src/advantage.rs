@@ -1,8 +1,12 @@
 //! From rewards to advantages, without a critic.
 
+mod estimator;
+
+pub use estimator::{AdvantageConfig, Estimator};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, hash::Hash};
+use std::collections::BTreeMap;
 
 /// One sampled sequence.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,20 +30,28 @@ pub enum Whitening {
     Token,
 }
 
+/// Group-relative advantages (GRPO, arXiv 2402.03300, section 4.1.2): reward minus the mean of its group, divided by the group's
+/// sample standard deviation + 1e-6 as in verl. Without the division they are Dr. GRPO's (arXiv 2503.20783).
+///
+/// A group whose rewards are all equal, and so a group of one, gets 0. (verl leaves a group of one its reward.)
+pub fn group_relative(batch: &[Sampled], divide_by_std: bool) -> Vec<f32> {
+    let groups = groups(batch);
+    let advantage = |sampled: &Sampled| {
+        let group = groups[&sampled.group];
+        let centred = f64::from(sampled.reward) - group.mean;
+        let scale = if divide_by_std { group.std + 1e-6 } else { 1.0 };
+        (centred / scale) as f32
+    };
+    batch.iter().map(advantage).collect()
+}
+
 /// REINFORCE++-baseline (arXiv 2501.03262; PopuLoRA, section 3.1): reward minus the mean of its group, whitened over the batch.
 /// The baseline of a group of one is 0, as in verl.
 pub fn reinforce_plus_plus_baseline(batch: &[Sampled], whitening: Whitening) -> Vec<f32> {
-    let mut groups: BTreeMap<u32, (f64, u32)> = BTreeMap::new();
-    for sampled in batch {
-        let (sum, count) = groups.entry(sampled.group).or_default();
-        *sum += f64::from(sampled.reward);
-        *count += 1;
-    }
+    let groups = groups(batch);
     let centred = batch.iter().map(|sampled| {
-        let baseline = match groups.get(&sampled.group) {
-            Some(&(sum, count)) if count > 1 => sum / f64::from(count),
-            _ => 0.0,
-        };
+        let group = groups[&sampled.group];
+        let baseline = if group.size > 1 { group.mean } else { 0.0 };
         f64::from(sampled.reward) - baseline
     });
     whitened(&centred.collect::<Vec<_>>(), batch, whitening)
@@ -52,7 +64,7 @@ pub fn reinforce_plus_plus(batch: &[Sampled], whitening: Whitening) -> Vec<f32> 
 }
 
 /// Task-relative REINFORCE++ (Absolute Zero, Eq. 8): each sequence whitened among those of its own task, a role and a type.
-pub fn task_relative_reinforce_plus_plus<T: Copy + Eq + Ord + Hash>(
+pub fn task_relative_reinforce_plus_plus<T: Copy + Ord>(
     batch: &[(T, Sampled)],
     whitening: Whitening,
 ) -> Vec<f32> {
@@ -68,6 +80,36 @@ pub fn task_relative_reinforce_plus_plus<T: Copy + Eq + Ord + Hash>(
         }
     }
     advantages
+}
+
+/// The rewards of one group.
+#[derive(Clone, Copy, Default)]
+struct Group {
+    size: u32,
+    mean: f64,
+    /// The sample standard deviation (divided by n − 1); 0 for a group of one.
+    std: f64,
+}
+
+fn groups(batch: &[Sampled]) -> BTreeMap<u32, Group> {
+    let mut groups: BTreeMap<u32, Group> = BTreeMap::new();
+    for sampled in batch {
+        let group = groups.entry(sampled.group).or_default();
+        group.mean += f64::from(sampled.reward);
+        group.size += 1;
+    }
+    for group in groups.values_mut() {
+        group.mean /= f64::from(group.size);
+    }
+    for sampled in batch {
+        if let Some(group) = groups.get_mut(&sampled.group) {
+            group.std += (f64::from(sampled.reward) - group.mean).powi(2);
+        }
+    }
+    for group in groups.values_mut() {
+        group.std = (group.std / f64::from(group.size.max(2) - 1)).sqrt();
+    }
+    groups
 }
 
 /// Values with mean 0 and (unbiased) variance 1: (x − mean) / √(variance + 1e-8). All are 0 where they do not differ.
@@ -151,7 +193,65 @@ mod tests {
         assert!(!has_signal(&[1.0, 1.0]) && has_signal(&[1.0, -0.5]) && !has_signal(&[]));
     }
 
+    /// numpy: `(x - x.mean()) / (x.std(ddof=1) + 1e-6)` of each group.
+    #[test]
+    fn group_relative_advantages_are_numpys() {
+        let rewards = [
+            (0, vec![1.0, 0.0, 0.0, 1.0, 1.0]),
+            (1, vec![0.25, -0.5, 1.0]),
+            (2, vec![1.0, 1.0, 1.0]),
+            (3, vec![0.7]),
+        ];
+        let batch: Vec<Sampled> = rewards
+            .into_iter()
+            .flat_map(|(group, rewards)| rewards.into_iter().map(move |reward| sampled(reward, group, 1)))
+            .collect();
+        let divided = [
+            0.7302954, -1.095443, -1.095443, 0.7302954, 0.7302954, 0.0, -0.9999987, 0.9999987, 0.0, 0.0, 0.0, 0.0,
+        ];
+        assert_near(&group_relative(&batch, true), &divided);
+        let centred = [0.4, -0.6, -0.6, 0.4, 0.4, 0.0, -0.75, 0.75, 0.0, 0.0, 0.0, 0.0];
+        assert_near(&group_relative(&batch, false), &centred);
+        assert!(group_relative(&[], true).is_empty());
+    }
+
     proptest! {
+        #[test]
+        fn group_relative_advantages_depend_on_the_group_alone(
+            rewards in proptest::collection::vec((-1.0_f32..1.0, 0_u32..4), 1..40),
+            shift in -2.0_f32..2.0,
+        ) {
+            let batch: Vec<_> = rewards.iter().map(|&(reward, group)| sampled(reward, group, 1)).collect();
+            let advantages = group_relative(&batch, true);
+            for group in 0..4 {
+                let own = |at: &usize| batch[*at].group == group;
+                let places: Vec<usize> = (0..batch.len()).filter(own).collect();
+                let alone: Vec<_> = places.iter().map(|&at| batch[at]).collect();
+                let of_group: Vec<f32> = places.iter().map(|&at| advantages[at]).collect();
+                prop_assert_eq!(&group_relative(&alone, true), &of_group);
+                prop_assert!(of_group.iter().sum::<f32>().abs() < 1e-3);
+                for pair in places.windows(2) {
+                    let (a, b) = (pair[0], pair[1]);
+                    prop_assert!(batch[a].reward < batch[b].reward || advantages[a] >= advantages[b]);
+                }
+            }
+            let moved: Vec<_> = batch.iter().map(|one| sampled(one.reward + shift, one.group, 1)).collect();
+            for (still, moved) in group_relative(&batch, false).iter().zip(group_relative(&moved, false)) {
+                prop_assert!((still - moved).abs() < 1e-5);
+            }
+        }
+
+        #[test]
+        fn groups_of_equal_rewards_get_exactly_nothing(
+            groups in proptest::collection::vec((-10.0_f32..10.0, 1_usize..70), 1..8), divide: bool
+        ) {
+            let batch: Vec<_> = (0..)
+                .zip(&groups)
+                .flat_map(|(group, &(reward, size))| vec![sampled(reward, group, 3); size])
+                .collect();
+            prop_assert!(group_relative(&batch, divide).iter().all(|advantage| *advantage == 0.0));
+        }
+
         #[test]
         fn whitened_batches_have_mean_0_and_variance_1(
             rewards in proptest::collection::vec((-4_i8..4, 0_u32..5, 1_u32..9), 2..40)
