@@ -11,6 +11,7 @@ mod metric;
 mod pause;
 mod plan;
 pub mod populora;
+pub mod rlvr;
 mod record;
 mod registry;
 mod role;
@@ -36,7 +37,9 @@ pub use config::{ItemConfig, LearningConfig, SamplingConfig};
 pub use cross_play::{Contestant, CrossPlayCell, CrossPlayEvaluation, CrossPlayParameters};
 pub use pause::{Pause, Progress, both, join};
 pub use populora::Populora;
+pub use rlvr::Rlvr;
 
+pub(crate) use config::sampling_faults;
 pub(crate) use draft::{
     Draft, Generation, Learner, Lesson, Living, Names, Sequence, founders, population_faults, read_parameters,
     single_population_fault, written_out,

@@ -186,6 +186,22 @@ impl PromptStyle {
         }
     }
 
+    /// Texts that end a completion of any of `rows`.
+    pub fn stops_of<'r>(&self, rows: impl IntoIterator<Item = &'r BenchmarkRow>) -> Vec<String> {
+        let mut stops: Vec<String> = Vec::new();
+        for row in rows {
+            let own = match (&self.self_play, &row.oracle) {
+                (Some(set), _) => set.grammar.solver_stops(),
+                (None, Question::Math { .. }) => self.stop_math.clone(),
+                (None, _) => self.stop.clone(),
+            };
+            stops.extend(own);
+        }
+        stops.sort_unstable();
+        stops.dedup();
+        stops
+    }
+
     /// The solution in a completion: a program, or an answer.
     ///
     /// # Errors

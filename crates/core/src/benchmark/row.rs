@@ -1,9 +1,10 @@
 //! A row of a suite as Lyceum keeps it, whatever its file looked like.
 
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use std::collections::BTreeMap;
 
-use crate::verify::CodePair;
+use crate::verify::{CodePair, ProblemKind};
 
 /// One task of a suite. JSON values that a file holds (inputs of any size) are kept as texts, since databases and parsers
 /// round numbers.
@@ -91,7 +92,46 @@ pub enum Question {
     },
 }
 
+impl BenchmarkRow {
+    /// What belongs to the row as a problem: the parts that a solver is shown and those that stay hidden.
+    pub fn values(&self) -> serde_json::Value {
+        let canonical = self.canonical.as_deref();
+        match &self.oracle {
+            Question::CodeO { input, .. } => json!({ "input": input, "output": canonical }),
+            Question::CodeI { output, .. } => json!({ "input": canonical, "output": output }),
+            Question::CodeF { message, pairs } => {
+                let (inputs, outputs): (Vec<&String>, Vec<&String>) =
+                    pairs.iter().map(|(input, output)| (input, output)).unzip();
+                json!({ "inputs": inputs, "outputs": outputs, "message": message, "shown": pairs.len().div_ceil(2) })
+            }
+            Question::Math { gold } => json!({ "question": self.question, "answer": gold }),
+            Question::Script { .. } | Question::Reference { .. } | Question::LiveCodeBench { .. } => {
+                json!({ "question": self.question, "canonical": canonical })
+            }
+        }
+    }
+}
+
 impl Question {
+    /// What is asked of a solver.
+    pub fn kind(&self) -> ProblemKind {
+        match self {
+            Self::CodeO { .. } => ProblemKind::CodeO,
+            Self::CodeI { .. } => ProblemKind::CodeI,
+            Self::CodeF { .. } => ProblemKind::CodeF,
+            Self::Math { .. } => ProblemKind::Math,
+            Self::Script { .. } | Self::Reference { .. } | Self::LiveCodeBench { .. } => ProblemKind::Code,
+        }
+    }
+
+    /// The program that the question is about, where there is one.
+    pub fn program(&self) -> Option<&str> {
+        match self {
+            Self::CodeO { program, .. } | Self::CodeI { program, .. } => Some(program),
+            _ => None,
+        }
+    }
+
     /// The function under test, where there is one.
     pub fn entry_point(&self) -> Option<&str> {
         match self {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{Azr, BenchmarkEvaluation, CrossPlayEvaluation, Planner, Populora, Recipe};
+use super::{Azr, BenchmarkEvaluation, CrossPlayEvaluation, Planner, Populora, Recipe, Rlvr};
 use crate::fault::nearest;
 
 /// Recipes, and the planners of evaluations, by name.
@@ -27,6 +27,7 @@ impl Registry {
         Self::default()
             .with(Populora)
             .with(Azr)
+            .with(Rlvr)
             .with_evaluation(BenchmarkEvaluation)
             .with_evaluation(CrossPlayEvaluation)
     }

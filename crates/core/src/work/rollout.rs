@@ -112,6 +112,20 @@ pub enum Prompt {
     Ids(Vec<u32>),
 }
 
+impl Prompt {
+    /// The text that people are shown of it: the messages one after the other; empty for token ids.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Messages(messages) => {
+                let contents: Vec<&str> = messages.iter().map(|message| message.content.as_str()).collect();
+                contents.join("\n\n")
+            }
+            Self::Ids(_) => String::new(),
+        }
+    }
+}
+
 /// One turn of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -2,12 +2,15 @@
 
 use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
-use super::step::{Question, Step};
+use super::{
+    Parameters,
+    step::{Question, Step},
+};
 use crate::{
-    benchmark::{self, BenchmarkRow},
+    benchmark::BenchmarkRow,
     id::{ProblemId, WorkId},
     recipe::{PlanError, ProblemRecord, Progress},
-    verify::{ProblemKind, Status},
+    verify::Status,
     work::WorkKey,
 };
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Parameters, enter::Entered, memory::Memory, metrics};
 use crate::{
     advantage::Sampled,
-    benchmark::{BenchmarkRow, Graded, PromptStyle, graded, task},
+    benchmark::{Graded, PromptStyle, graded, task},
     id::{AttemptId, WorkId},
     recipe::{
         AttemptRecord, Draft, Generation, Learner, Lesson, PlanError, Progress, Role, RunState, Sequence, StepView, join,
@@ -84,7 +84,8 @@ impl<'a> Step<'a> {
                 Ok((question.number, question.member, prompt))
             });
             let mut sampling = self.parameters.sampling.clone();
-            sampling.stop.extend(self.style.stops_for(questions.iter().map(|question| &question.row.row)));
+            let rows = questions.iter().map(|question| &question.row.row);
+            sampling.stop.extend(self.style.stops_of(rows));
             Ok(Generation {
                 sampling,
                 samples: n,
