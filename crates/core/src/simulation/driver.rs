@@ -7,8 +7,8 @@ use uuid::Uuid;
 use super::Players;
 use crate::{
     config::RunConfig,
-    id::{ExecutionId, ProblemId},
-    recipe::{PlanError, ProblemRecord, Recipe, Records, RunState, StepView, Want, WorkItem, WorkState},
+    id::{DatasetId, ExecutionId, ProblemId},
+    recipe::{DatasetRow, PlanError, ProblemRecord, Recipe, Records, RunState, StepView, Want, WorkItem, WorkState},
     seed::stream,
 };
 
@@ -47,8 +47,8 @@ pub enum SimulationError {
         /// How often the recipe was asked.
         plans: usize,
     },
-    /// The recipe wants a row that was never written.
-    #[error("{0:?} was never written")]
+    /// The recipe wants a problem that was never written, or a row of a dataset that was not given.
+    #[error("{0:?} is not there")]
     Missing(Want),
     /// The players do not do such work.
     #[error("nobody plays {0}")]
@@ -66,6 +66,7 @@ pub struct Simulation<'r> {
     /// Problems that the recipe may want again, oldest first; texts that it never reads are left out.
     problems: BTreeMap<ProblemId, ProblemRecord>,
     kept: VecDeque<ProblemId>,
+    datasets: BTreeMap<DatasetId, Vec<DatasetRow>>,
 }
 
 /// Problems that are kept: more than any pool of a simulation holds.
@@ -90,7 +91,15 @@ impl<'r> Simulation<'r> {
             order,
             problems: BTreeMap::new(),
             kept: VecDeque::new(),
+            datasets: BTreeMap::new(),
         })
+    }
+
+    /// The same run with the rows of a dataset that its config names.
+    #[must_use]
+    pub fn with_dataset(mut self, id: DatasetId, rows: impl IntoIterator<Item = serde_json::Value>) -> Self {
+        self.datasets.insert(id, rows.into_iter().map(DatasetRow).collect());
+        self
     }
 
     /// Runs one step to its end.
@@ -177,7 +186,12 @@ impl<'r> Simulation<'r> {
                 view.problems.insert(id, problem.clone());
                 Ok(())
             }
-            Want::Row(..) => Err(SimulationError::Missing(want)),
+            Want::Row(dataset, index) => {
+                let row = self.datasets.get(&dataset).and_then(|rows| rows.get(index as usize));
+                let row = row.ok_or(SimulationError::Missing(want))?;
+                view.rows.insert((dataset, index), row.clone());
+                Ok(())
+            }
         }
     }
 }
