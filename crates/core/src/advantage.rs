@@ -64,10 +64,7 @@ pub fn reinforce_plus_plus(batch: &[Sampled], whitening: Whitening) -> Vec<f32> 
 }
 
 /// Task-relative REINFORCE++ (Absolute Zero, Eq. 8): each sequence whitened among those of its own task, a role and a type.
-pub fn task_relative_reinforce_plus_plus<T: Copy + Ord>(
-    batch: &[(T, Sampled)],
-    whitening: Whitening,
-) -> Vec<f32> {
+pub fn task_relative_reinforce_plus_plus<T: Copy + Ord>(batch: &[(T, Sampled)], whitening: Whitening) -> Vec<f32> {
     let mut tasks: BTreeMap<T, Vec<usize>> = BTreeMap::new();
     for (index, (task, _)) in batch.iter().enumerate() {
         tasks.entry(*task).or_default().push(index);

@@ -11,10 +11,11 @@ mod metric;
 mod pause;
 mod plan;
 pub mod populora;
-pub mod rlvr;
 mod record;
 mod registry;
+pub mod rlvr;
 mod role;
+pub mod rows;
 mod state;
 mod view;
 

@@ -3,21 +3,16 @@
 //! A step: draw rows → answer each n times → grade → group-relative advantages → update. Members of the population learn
 //! side by side, each from its own draws.
 
-mod enter;
-mod memory;
-mod metrics;
 mod parameters;
 mod resolve;
-mod sampler;
 mod step;
 #[cfg(test)]
 mod tests;
 
 pub use parameters::Parameters;
-pub use sampler::Sampler;
 
-use self::{memory::Memory, step::Step};
-use super::{Metric, Plan, PlanError, Planner, Recipe, RunState, StepView};
+use self::step::{Memory, Step};
+use super::{Metric, Names, Plan, PlanError, Planner, Recipe, RunState, StepView, founders, rows::metrics};
 use crate::{
     config::{RunConfig, schema_of},
     fault::Faults,
@@ -42,14 +37,15 @@ impl Planner for Rlvr {
     }
 
     fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError> {
-        RunState::first(run, config, &Memory::new(config))
+        let members = founders(config, &mut Names::default());
+        RunState::first(run, config, &Memory { members })
     }
 
     fn plan(&self, run: &RunState, step: &StepView) -> Result<Plan, PlanError> {
         let parameters = Parameters::of(&run.config)?;
         let mut step = Step::new(run, step, &parameters)?;
         let outcome = step.play();
-        step.draft.close(outcome)
+        step.rows.draft.close(outcome)
     }
 }
 
@@ -59,6 +55,6 @@ impl Recipe for Rlvr {
     }
 
     fn metrics(&self) -> Vec<Metric> {
-        metrics::metrics()
+        metrics()
     }
 }

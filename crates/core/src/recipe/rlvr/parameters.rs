@@ -3,12 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Sampler;
 use crate::{
     advantage::AdvantageConfig,
     config::RunConfig,
     id::DatasetId,
-    recipe::{ItemConfig, LearningConfig, PlanError},
+    recipe::{ItemConfig, LearningConfig, PlanError, rows::Sampler},
     work::Sampling,
 };
 

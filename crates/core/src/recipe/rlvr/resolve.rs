@@ -17,7 +17,12 @@ pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
     if let Err(unknown) = PromptStyle::shipped(&parameters.prompts) {
         fault("prompts", unknown.to_string());
     }
-    let members: u32 = config.populations.values().flat_map(|p| &p.members).map(|group| group.count).sum();
+    let members: u32 = config
+        .populations
+        .values()
+        .flat_map(|p| &p.members)
+        .map(|group| group.count)
+        .sum();
     let slices = if parameters.slices { members.max(1) } else { 1 };
     let rows = parameters.dataset.rows / slices;
     if parameters.batch > rows {

@@ -1,22 +1,30 @@
-//! Metrics of RLVR.
+//! Metrics of recipes that learn from rows of a dataset.
 
-use super::step::Answer;
+use super::Answer;
 use crate::{
     advantage::has_signal,
     recipe::{
         Chart, Draft, LEARNING, Metric, MetricRecord, SOLVING,
         metric::{
-            Costs, HasCosts, HasUpdates, Measure, TOKENS, chart, clip_share, entropy, grad_norm, grade_seconds, halvings,
-            kl, learned_tokens, mean, measure, policy_loss, prompt_tokens, ratio, sampler_mismatch, share, solve_seconds,
-            update_seconds, updates, values,
+            Costs, HasCosts, HasUpdates, Measure, TOKENS, chart, clip_share, entropy, grad_norm, grade_seconds,
+            halvings, kl, learned_tokens, mean, measure, policy_loss, prompt_tokens, ratio, sampler_mismatch, share,
+            solve_seconds, update_seconds, updates, values,
         },
     },
     work::MemberUpdated,
 };
 use std::collections::BTreeMap;
 
-const PASS_RATE: Chart = chart(&SOLVING, "Pass rate", "Share of the answers to the batch that are right.");
-const FORMAT_RATE: Chart = chart(&SOLVING, "Format rate", "Share of the answers in which a solution was found.");
+const PASS_RATE: Chart = chart(
+    &SOLVING,
+    "Pass rate",
+    "Share of the answers to the batch that are right.",
+);
+const FORMAT_RATE: Chart = chart(
+    &SOLVING,
+    "Format rate",
+    "Share of the answers in which a solution was found.",
+);
 const NO_SIGNAL: Chart = chart(
     &SOLVING,
     "No signal",
@@ -37,7 +45,7 @@ struct Tally<'t> {
 }
 
 /// The metrics, in the order of their values.
-pub(super) fn metrics() -> Vec<Metric> {
+pub(crate) fn metrics() -> Vec<Metric> {
     measures().iter().map(|measure| measure.metric).collect()
 }
 
@@ -46,9 +54,13 @@ fn measures<'t>() -> Vec<Measure<Tally<'t>>> {
         measure("pass_rate", "share", "Answers that are right.", &[&PASS_RATE], |of| {
             mean(of.answers.iter().map(|answer| share(answer.correct)))
         }),
-        measure("format_rate", "share", "Answers with a solution in them.", &[&FORMAT_RATE], |of| {
-            mean(of.answers.iter().map(|answer| share(answer.well_formed)))
-        }),
+        measure(
+            "format_rate",
+            "share",
+            "Answers with a solution in them.",
+            &[&FORMAT_RATE],
+            |of| mean(of.answers.iter().map(|answer| share(answer.well_formed))),
+        ),
         measure(
             "no_signal_share",
             "share",
@@ -56,9 +68,19 @@ fn measures<'t>() -> Vec<Measure<Tally<'t>>> {
             &[&NO_SIGNAL],
             |of| mean(of.groups().map(|rewards| share(!has_signal(&rewards)))),
         ),
-        measure("response_length", "tokens", "Mean length of an answer.", &[&LENGTH], |of| {
-            mean(of.answers.iter().map(|answer| f64::from(answer.sequence.sampled.tokens)))
-        }),
+        measure(
+            "response_length",
+            "tokens",
+            "Mean length of an answer.",
+            &[&LENGTH],
+            |of| {
+                mean(
+                    of.answers
+                        .iter()
+                        .map(|answer| f64::from(answer.sequence.sampled.tokens)),
+                )
+            },
+        ),
         measure(
             "sampled_entropy",
             "nats",
@@ -76,7 +98,10 @@ fn measures<'t>() -> Vec<Measure<Tally<'t>>> {
         updates(),
         prompt_tokens(),
         measure("completion_tokens", "tokens", "Tokens generated.", &[&TOKENS], |of| {
-            of.answers.iter().map(|answer| f64::from(answer.sequence.sampled.tokens)).sum()
+            of.answers
+                .iter()
+                .map(|answer| f64::from(answer.sequence.sampled.tokens))
+                .sum()
         }),
         learned_tokens(),
         solve_seconds(),
@@ -87,7 +112,7 @@ fn measures<'t>() -> Vec<Measure<Tally<'t>>> {
 }
 
 /// The run's row and a row for each member.
-pub(super) fn records(draft: &Draft<'_>, answers: &[Answer], updated: &[&MemberUpdated]) -> Vec<MetricRecord> {
+pub(crate) fn records(draft: &Draft<'_>, answers: &[Answer], updated: &[&MemberUpdated]) -> Vec<MetricRecord> {
     let members = draft.members.iter().enumerate().map(|(place, member)| {
         let id = member.id(draft.run.run);
         let tally = Tally {

@@ -21,7 +21,7 @@ pub enum Sampler {
 impl Sampler {
     /// The rows of a step's batch, out of `rows`. `path` names whose batch it is. The same arguments give the same rows, so
     /// nothing of the draws has to be remembered.
-    pub(super) fn draw(self, rows: Range<u32>, batch: u32, seed: u64, path: &str, step: u32) -> Vec<u32> {
+    pub(crate) fn draw(self, rows: Range<u32>, batch: u32, seed: u64, path: &str, step: u32) -> Vec<u32> {
         if rows.is_empty() {
             return Vec::new();
         }
@@ -84,8 +84,16 @@ mod tests {
     fn each_pass_has_an_order_of_its_own() {
         let pass = |step| Sampler::Epochs.draw(0..32, 32, 1, "member", step);
         assert_ne!(pass(0), pass(1));
-        assert_ne!(pass(0), Sampler::Epochs.draw(0..32, 32, 2, "member", 0), "the seed counts");
-        assert_ne!(pass(0), Sampler::Epochs.draw(0..32, 32, 1, "other", 0), "members differ");
+        assert_ne!(
+            pass(0),
+            Sampler::Epochs.draw(0..32, 32, 2, "member", 0),
+            "the seed counts"
+        );
+        assert_ne!(
+            pass(0),
+            Sampler::Epochs.draw(0..32, 32, 1, "other", 0),
+            "members differ"
+        );
         assert_eq!(pass(1), pass(1));
     }
 }

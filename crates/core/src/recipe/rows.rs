@@ -1,0 +1,40 @@
+//! Rows of a dataset as problems: what recipes share that learn from a fixed set (RLVR, the real-data stage of GASP).
+
+mod answer;
+mod metrics;
+mod question;
+mod sampler;
+
+pub use sampler::Sampler;
+
+pub(crate) use answer::Answer;
+pub(crate) use metrics::{metrics, records};
+pub(crate) use question::Question;
+
+use std::sync::Arc;
+
+use super::{Draft, Living, PlanError, RunState, StepView};
+use crate::benchmark::PromptStyle;
+
+/// A step being planned whose problems are rows of a dataset.
+pub(crate) struct Rows<'a> {
+    pub(crate) draft: Draft<'a>,
+    /// How rows are put to the model, and answers read.
+    style: Arc<PromptStyle>,
+}
+
+impl<'a> Rows<'a> {
+    /// A step of these members, who are asked in the prompt style called `style`.
+    pub(crate) fn new(
+        run: &'a RunState,
+        view: &'a StepView,
+        style: &str,
+        members: Vec<Living>,
+    ) -> Result<Self, PlanError> {
+        let shipped = || PromptStyle::shipped(style).map_err(|error| PlanError::Other(error.to_string()));
+        Ok(Self {
+            draft: Draft::new(run, view, members),
+            style: view.once("style", shipped)?,
+        })
+    }
+}

@@ -1,0 +1,184 @@
+//! Answers to rows: drawn, read and graded.
+
+use std::sync::Arc;
+
+use super::{Question, Rows};
+use crate::{
+    advantage::Sampled,
+    benchmark::{Graded, graded, task},
+    id::{AttemptId, WorkId},
+    recipe::{AttemptRecord, Generation, PlanError, Progress, Role, Sequence},
+    verify::Task,
+    work::{Completion, RolloutResult, Sampling, WorkKey},
+};
+
+/// An answer that was graded.
+#[derive(Clone)]
+pub(crate) struct Answer {
+    /// Who answered: a place among the members.
+    pub(crate) member: usize,
+    /// What the sequence is learned by; answers to one question are a group.
+    pub(crate) sequence: Sequence,
+    pub(crate) well_formed: bool,
+    pub(crate) correct: bool,
+    pub(crate) entropy: Option<f32>,
+}
+
+impl<'a> Rows<'a> {
+    /// The answers to a chunk of questions, `n` to each.
+    pub(crate) fn solve(
+        &mut self,
+        chunk: u32,
+        questions: &[Question],
+        n: u32,
+        sampling: &Sampling,
+    ) -> Progress<&'a RolloutResult> {
+        let key = self.draft.key("solve", chunk);
+        self.draft.generate(&key, [questions.len(), n as usize], || {
+            let requests = questions.iter().map(|question| {
+                let prompt = self
+                    .style
+                    .render(&question.row.row)
+                    .map_err(|error| PlanError::Other(error.to_string()))?;
+                Ok((question.number, question.member, prompt))
+            });
+            let mut sampling = sampling.clone();
+            let rows = questions.iter().map(|question| &question.row.row);
+            sampling.stop.extend(self.style.stops_of(rows));
+            Ok(Generation {
+                sampling,
+                samples: n,
+                keep_tokens: true,
+                requests: requests.collect::<Result<_, PlanError>>()?,
+            })
+        })
+    }
+
+    /// The verdicts on a chunk's answers: 1 where it is right, 0 where it is wrong or has no form to be judged.
+    pub(crate) fn grade(
+        &mut self,
+        chunk: u32,
+        questions: &[Question],
+        solved: &RolloutResult,
+    ) -> Progress<Arc<Vec<Answer>>> {
+        let key = self.draft.key("grade", chunk);
+        let source = self.draft.key("solve", chunk);
+        let view = self.draft.view;
+        let read = view.once(&format!("read/{key}"), || -> Progress<Vec<Result<String, String>>> {
+            let read = completions(questions, solved).map(|(question, _, completion)| {
+                let (text, finish) = (&completion.text, completion.finish_reason);
+                self.style.solution(&question.row.row, text, finish)
+            });
+            Ok(read.collect())
+        })?;
+        view.once(&format!("graded/{key}"), || {
+            let readable = read.iter().filter(|solution| solution.is_ok()).count();
+            let tasks = tasks(questions, solved, &read)?;
+            let verdicts = self.draft.verify(&key, readable, || tasks)?;
+            let mut verdicts = verdicts.iter();
+            let mut answers = Vec::with_capacity(read.len());
+            for ((question, sample, completion), solution) in completions(questions, solved).zip(read.iter()) {
+                let row = &question.row.row;
+                let graded = match solution {
+                    Ok(_) => verdicts.next().map(|verdict| graded(row, verdict)),
+                    Err(reason) => Some(Graded::unreadable(row, reason.clone())),
+                };
+                let Some(graded) = graded else { continue };
+                let answer = self.answer(&source, question, sample, completion, solution.is_ok(), &graded);
+                self.write(question, completion, solution, &graded, &answer);
+                answers.push(answer);
+            }
+            Ok(answers)
+        })
+    }
+
+    fn answer(
+        &self,
+        source: &WorkKey,
+        question: &Question,
+        sample: u32,
+        completion: &Completion,
+        well_formed: bool,
+        graded: &Graded,
+    ) -> Answer {
+        Answer {
+            member: question.member,
+            sequence: Sequence {
+                source: source.clone(),
+                request: question.number,
+                sample,
+                sampled: Sampled {
+                    reward: f32::from(u8::from(graded.correct)),
+                    group: question.number,
+                    tokens: completion.tokens,
+                },
+            },
+            well_formed,
+            correct: graded.correct,
+            entropy: completion.entropy,
+        }
+    }
+
+    fn write(
+        &mut self,
+        question: &Question,
+        completion: &Completion,
+        solution: &Result<String, String>,
+        graded: &Graded,
+        answer: &Answer,
+    ) {
+        let run = self.draft.run.run;
+        let Sequence {
+            source,
+            sample,
+            sampled,
+            ..
+        } = &answer.sequence;
+        let record = AttemptRecord {
+            id: AttemptId::of(WorkId::of(run, source), &question.number.to_string(), *sample),
+            problem: question.row.id,
+            solver: self.draft.members[question.member].playing(run),
+            role: Role::Solver,
+            sample: *sample,
+            text: completion.text.clone(),
+            answer: solution.clone().ok(),
+            well_formed: answer.well_formed,
+            status: graded.status,
+            reason: graded.reason.clone(),
+            correct: answer.correct,
+            reward: sampled.reward,
+            reward_parts: serde_json::json!({ "correct": sampled.reward }),
+            tokens: completion.tokens,
+        };
+        self.draft.plan.records.attempts.push(record);
+    }
+}
+
+fn tasks(
+    questions: &[Question],
+    solved: &RolloutResult,
+    read: &[Result<String, String>],
+) -> Result<Vec<Task>, PlanError> {
+    let mut tasks = Vec::new();
+    for ((question, sample, _), solution) in completions(questions, solved).zip(read) {
+        if let Ok(solution) = solution {
+            let id = format!("{}/{sample}", question.number);
+            tasks.push(task(&question.row.row, id, solution.clone()).map_err(PlanError::Other)?);
+        }
+    }
+    Ok(tasks)
+}
+
+/// Every completion with its question and its number among the question's samples, by index.
+fn completions<'r>(
+    questions: &'r [Question],
+    solved: &'r RolloutResult,
+) -> impl Iterator<Item = (&'r Question, u32, &'r Completion)> {
+    questions
+        .iter()
+        .zip(&solved.generated)
+        .flat_map(|(question, generated)| {
+            let completions = (0..).zip(&generated.completions);
+            completions.map(move |(sample, completion)| (question, sample, completion))
+        })
+}
