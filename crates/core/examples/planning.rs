@@ -1,4 +1,5 @@
-//! Measures what the recipe itself costs: planning a step of `populora` with scripted players, asked anew after every item.
+//! Measures the cost of the recipe itself: planning a step of `populora` with scripted players, replanned after every
+//! item.
 //!
 //! `cargo run --release -p lyceum-core --example planning -- [TEACHERS] [PROMPTS] [SAMPLES]`
 
@@ -14,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// A recipe with a stopwatch.
+/// A recipe that times its calls.
 #[derive(Default)]
 struct Timed(Mutex<(Duration, Duration, usize)>);
 
@@ -82,7 +83,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let players = Players::new((0..2 * teachers).map(|index| Skill(f64::from(index % 3))).collect());
     let mut simulation = Simulation::new(&recipe, &config, players, Order::Shuffled(1))?;
     println!(
-        "{teachers}T+{teachers}S, {} prompts a step, {samples} samples, asked after every item:",
+        "{teachers}T+{teachers}S, {} prompts a step, {samples} samples, replanned after every item:",
         teachers * prompts
     );
     for step in 0..12 {

@@ -1,4 +1,4 @@
-//! Runs the recipe `populora` with scripted players and says what became of them.
+//! Runs the recipe `populora` with scripted players and prints the outcome.
 //!
 //! `cargo run --release -p lyceum-core --example simulate -- [STEPS] [TEACHERS] [STUDENTS]`
 
@@ -51,9 +51,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// What a simulated run came to.
+/// The outcome of a simulated run.
 struct Tournament {
-    /// Role, mu and skill of the living at the end.
+    /// Role, mu and skill of the members alive at the end.
     living: Vec<(Role, f64, f64)>,
     births: usize,
     imbalance_drawn: f64,
@@ -123,7 +123,7 @@ impl Tournament {
                 mus.remove(&death.member);
             }
             self.births += done.records.births.len();
-            // Ratings say something once every member has played for a while.
+            // Ratings mean little until every member has played for a while.
             if step >= steps / 4 {
                 let gap = |teacher: MemberId, student: MemberId| (skills[&teacher].1 - skills[&student].1).abs();
                 drawn.extend(

@@ -1,4 +1,4 @@
-//! From rewards to advantages, without a critic.
+//! Advantages from rewards, without a critic.
 
 mod estimator;
 
@@ -11,29 +11,29 @@ use std::collections::BTreeMap;
 /// One sampled sequence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampled {
-    /// What it got.
+    /// Its reward.
     pub reward: f32,
-    /// The prompt that it answers: samples of one prompt are a group.
+    /// The prompt it answers; samples of one prompt form a group.
     pub group: u32,
     /// Its length in tokens.
     pub tokens: u32,
 }
 
-/// What mean and variance are taken over.
+/// The unit over which mean and variance are taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Whitening {
     /// Sequences, each counted once.
     #[default]
     Sequence,
-    /// Tokens, so that a long sequence counts for more (verl, and with it Absolute Zero's code).
+    /// Tokens, so longer sequences weigh more (as in verl and Absolute Zero's code).
     Token,
 }
 
-/// Group-relative advantages (GRPO, arXiv 2402.03300, section 4.1.2): reward minus the mean of its group, divided by the group's
+/// Group-relative advantages (GRPO, arXiv 2402.03300, section 4.1.2): reward minus the group's mean, divided by the group's
 /// sample standard deviation + 1e-6 as in verl. Without the division they are Dr. GRPO's (arXiv 2503.20783).
 ///
-/// A group whose rewards are all equal, and so a group of one, gets 0. (verl leaves a group of one its reward.)
+/// A group whose rewards are all equal, such as a group of one, gets 0. (In verl a group of one keeps its reward.)
 pub fn group_relative(batch: &[Sampled], divide_by_std: bool) -> Vec<f32> {
     let groups = groups(batch);
     let advantage = |sampled: &Sampled| {
@@ -45,8 +45,8 @@ pub fn group_relative(batch: &[Sampled], divide_by_std: bool) -> Vec<f32> {
     batch.iter().map(advantage).collect()
 }
 
-/// REINFORCE++-baseline (arXiv 2501.03262; PopuLoRA, section 3.1): reward minus the mean of its group, whitened over the batch.
-/// The baseline of a group of one is 0, as in verl.
+/// REINFORCE++-baseline (arXiv 2501.03262; PopuLoRA, section 3.1): reward minus the group's mean, whitened over the
+/// batch. The baseline of a group of one is 0, as in verl.
 pub fn reinforce_plus_plus_baseline(batch: &[Sampled], whitening: Whitening) -> Vec<f32> {
     let groups = groups(batch);
     let centred = batch.iter().map(|sampled| {
@@ -57,13 +57,13 @@ pub fn reinforce_plus_plus_baseline(batch: &[Sampled], whitening: Whitening) -> 
     whitened(&centred.collect::<Vec<_>>(), batch, whitening)
 }
 
-/// REINFORCE++ with one reward a sequence and γ = 1: the reward itself, whitened over the batch.
+/// REINFORCE++ with one reward per sequence and γ = 1: the reward itself, whitened over the batch.
 pub fn reinforce_plus_plus(batch: &[Sampled], whitening: Whitening) -> Vec<f32> {
     let rewards: Vec<f64> = batch.iter().map(|sampled| f64::from(sampled.reward)).collect();
     whitened(&rewards, batch, whitening)
 }
 
-/// Task-relative REINFORCE++ (Absolute Zero, Eq. 8): each sequence whitened among those of its own task, a role and a type.
+/// Task-relative REINFORCE++ (Absolute Zero, Eq. 8): sequences are whitened within their task, a role and a type.
 pub fn task_relative_reinforce_plus_plus<T: Copy + Ord>(batch: &[(T, Sampled)], whitening: Whitening) -> Vec<f32> {
     let mut tasks: BTreeMap<T, Vec<usize>> = BTreeMap::new();
     for (index, (task, _)) in batch.iter().enumerate() {
@@ -109,7 +109,7 @@ fn groups(batch: &[Sampled]) -> BTreeMap<u32, Group> {
     groups
 }
 
-/// Values with mean 0 and (unbiased) variance 1: (x − mean) / √(variance + 1e-8). All are 0 where they do not differ.
+/// Values with mean 0 and (unbiased) variance 1: (x − mean) / √(variance + 1e-8). All are 0 if they are equal.
 fn whitened(values: &[f64], batch: &[Sampled], whitening: Whitening) -> Vec<f32> {
     let weight = |sampled: &Sampled| match whitening {
         Whitening::Sequence => 1.0,
@@ -124,7 +124,7 @@ fn whitened(values: &[f64], batch: &[Sampled], whitening: Whitening) -> Vec<f32>
     values.iter().map(|value| ((value - mean) * scale) as f32).collect()
 }
 
-/// Whether a group tells its samples apart: without that it teaches nothing under a group baseline.
+/// Whether the group's rewards differ; if not, it teaches nothing under a group baseline.
 pub fn has_signal(rewards: &[f32]) -> bool {
     rewards.windows(2).any(|pair| pair[0] != pair[1])
 }
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_small_batch_by_hand() {
-        // Centred: (1, −0.5) has mean 0.25, so ±0.75; (−1, −1) gives 0, 0; the lone 0.875 keeps its reward.
+        // Centred: (1, −0.5) has mean 0.25, so ±0.75; (−1, −1) gives 0, 0; a group of one keeps its reward, 0.875.
         let batch = [
             sampled(1.0, 0, 4),
             sampled(-0.5, 0, 4),

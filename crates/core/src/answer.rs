@@ -1,4 +1,4 @@
-//! Finding the answer in what a model wrote.
+//! Finds the answer in a model's output.
 
 pub mod boxed;
 mod fence;

@@ -1,5 +1,5 @@
-//! The CVT archive (Vassiliades et al. 2018; PopuLoRA, section 10): a map of the problem space that keeps the best of each cell.
-//! The words are pyribs' and QDax': descriptor, centroid, elite, coverage, qd_score.
+//! The CVT archive (Vassiliades et al. 2018; PopuLoRA, section 10): a map of the problem space that keeps the best of
+//! each cell. The terms are those of pyribs and QDax: descriptor, centroid, elite, coverage, qd_score.
 
 mod centroid;
 mod tree;
@@ -22,7 +22,7 @@ pub const DIMENSIONS: usize = 4;
 /// A point of the archive's space, before normalisation.
 pub type Descriptor = [f32; DIMENSIONS];
 
-/// Where a program stands.
+/// The descriptor of a program.
 pub fn descriptor(complexity: &Complexity) -> Descriptor {
     [
         complexity.ast_depth as f32,
@@ -32,14 +32,14 @@ pub fn descriptor(complexity: &Complexity) -> Descriptor {
     ]
 }
 
-/// What identifies an archive: runs that agree in all of it can be compared cell by cell.
+/// The settings that define an archive. Runs with equal settings can be compared cell by cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ArchiveConfig {
-    /// Cells.
+    /// Number of cells.
     #[schemars(range(min = 1, max = 65536))]
     pub cells: u32,
-    /// Seed of the centroids. It is not the run's, so that the map is the same for all runs.
+    /// Seed of the centroids, independent of the run's seed so that all runs share one map.
     pub seed: u64,
     /// Lowest and highest AST depth.
     pub ast_depth: [f32; 2],
@@ -75,7 +75,7 @@ impl ArchiveConfig {
         ]
     }
 
-    /// A descriptor on [0, 1] in each dimension; what lies outside the bounds is put on them.
+    /// The descriptor scaled to [0, 1] in each dimension; values outside the bounds are clamped.
     pub fn normalised(&self, descriptor: Descriptor) -> Descriptor {
         let mut point = descriptor;
         for (value, (_, [low, high])) in point.iter_mut().zip(self.bounds()) {
@@ -84,8 +84,8 @@ impl ArchiveConfig {
         point
     }
 
-    /// The centroids. They cost up to a second and depend on nothing but the seed and the number of cells, so those of a few
-    /// configs are kept.
+    /// The centroids. Computing them takes up to a second and depends only on the seed and the number of cells, so
+    /// those of a few configs are cached.
     pub fn centroids(&self) -> Arc<Centroids> {
         static MADE: Mutex<BTreeMap<(u64, u32), Arc<Centroids>>> = Mutex::new(BTreeMap::new());
         const KEPT: usize = 16;
@@ -100,7 +100,8 @@ impl ArchiveConfig {
     }
 }
 
-/// The elites' objectives by cell: what a run remembers of its archive. Which problem holds a cell stands in the rows.
+/// The elites' objectives by cell: the part of the archive in a run's memory. The problem in each cell is in the
+/// database rows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Archive {
@@ -134,7 +135,7 @@ impl Archive {
         self.filled() as f64 / f64::from(cells.max(1))
     }
 
-    /// Sum of the elites' objectives, each counted from `offset`, the lowest objective that there is.
+    /// Sum of the elites' objectives, each counted from `offset`, the lowest possible objective.
     pub fn qd_score(&self, offset: f32) -> f64 {
         self.elites
             .iter()

@@ -1,4 +1,4 @@
-//! Names of stored files: the hash of their content.
+//! Names of stored files: hashes of their content.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -29,9 +29,9 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// A text that is not a digest.
+/// The text is not a digest.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a digest: 64 lower-case hexadecimal digits are")]
+#[error("`{0}` is not a digest: it must have 64 lower-case hexadecimal digits")]
 pub struct NotADigest(String);
 
 impl FromStr for Digest {
@@ -64,13 +64,13 @@ impl From<Digest> for String {
     }
 }
 
-/// What an artifact holds.
+/// The kind of content of an artifact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ArtifactKind {
     /// A PEFT folder of one adapter version, as an uncompressed tar of its files in name order.
     Adapter,
-    /// AdamW moments and step count that belong to an adapter version.
+    /// AdamW moments and step count of an adapter version.
     Optimizer,
     /// Token ids and log-probabilities of a rollout.
     Tokens,

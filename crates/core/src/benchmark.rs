@@ -1,8 +1,8 @@
-//! Benchmarks: what is asked, how answers are found and judged, and what the judgements come to.
+//! Benchmarks: prompts, extraction and grading of answers, and scores.
 //!
-//! A [`Suite`] is one file of `configs/benchmarks`. Its reader makes [`BenchmarkRow`]s out of the suite's own file; a row and a
-//! [`PromptStyle`] make a prompt; a row and a completion make a [`Task`](crate::verify::Task) for the verifier; verdicts make a
-//! [`Score`], and scores the papers' table.
+//! A [`Suite`] is one file of `configs/benchmarks`. Its reader turns the suite's own file into [`BenchmarkRow`]s; a row
+//! and a [`PromptStyle`] make a prompt; a row and a completion make a [`Task`](crate::verify::Task) for the verifier;
+//! verdicts make a [`Score`], and scores make the papers' table.
 
 pub mod evalplus;
 mod extract;

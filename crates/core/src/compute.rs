@@ -1,8 +1,8 @@
-//! What a run costs: the compute account of PopuLoRA's Table 2.
+//! The cost of a run: the compute account of PopuLoRA's Table 2.
 
 use serde::{Deserialize, Serialize};
 
-/// Steps that are left out at the start, because models are loaded and caches filled in them.
+/// First steps left out of the account, because they load models and fill caches.
 pub const WARM_UP_STEPS: usize = 5;
 
 /// The compute account of a run (PopuLoRA, Table 2).
@@ -10,14 +10,14 @@ pub const WARM_UP_STEPS: usize = 5;
 pub struct ComputeAccount {
     /// Median wall-clock time of a step without the warm-up, in seconds.
     pub median_step_seconds: f64,
-    /// That time for `steps` steps, in seconds.
+    /// The median times `steps`, in seconds.
     pub extrapolated_seconds: f64,
-    /// Steps of single adapters an hour: adapters × 3600 / median.
+    /// Adapter steps per hour: adapters × 3600 / median.
     pub adapter_steps_per_hour: f64,
 }
 
-/// The account of a run whose steps took `step_seconds`, updating `adapters` adapters in each, extrapolated to `steps` steps.
-/// None before a step after the warm-up has ended.
+/// The account of a run whose steps took `step_seconds`, each updating `adapters` adapters, extrapolated to `steps`
+/// steps. `None` until a step after the warm-up has ended.
 pub fn compute_account(step_seconds: &[f64], adapters: u32, steps: u32) -> Option<ComputeAccount> {
     let mut counted = step_seconds.get(WARM_UP_STEPS..)?.to_vec();
     counted.sort_by(f64::total_cmp);
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn the_papers_ratio_of_adapter_steps_follows_from_its_wall_clock() {
-        // 8 adapters at 1.31 times the baseline's time are 6.1 times its adapter-steps an hour.
+        // 8 adapters at 1.31 times the baseline's time make 6.1 times its adapter steps per hour.
         let baseline = compute_account(&[100.0; 6], 1, 200).unwrap();
         let population = compute_account(&[131.0; 6], 8, 200).unwrap();
         let ratio = population.adapter_steps_per_hour / baseline.adapter_steps_per_hour;

@@ -1,4 +1,4 @@
-//! Run configs: what a user writes, checked as a whole, and what is executed, with every default written out.
+//! Run configs: validates what a user writes and resolves it to what is executed, with every default filled in.
 
 mod diagnose;
 mod overrides;
@@ -18,13 +18,13 @@ use crate::{
     work::{BaseModel, Compute, LoraShape},
 };
 
-/// A run config. Fields are only ever added.
+/// A run config. Fields are only ever added, never removed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunConfig {
     /// The algorithm.
     pub recipe: String,
-    /// Seed of everything random. Runs of one arm differ by it alone.
+    /// Seed of all randomness. Runs of one arm differ only by it.
     #[serde(default)]
     pub seed: u64,
     /// Steps to run.
@@ -33,7 +33,7 @@ pub struct RunConfig {
     /// The populations by name.
     #[schemars(length(min = 1, max = 16))]
     pub populations: std::collections::BTreeMap<String, PopulationConfig>,
-    /// What the recipe alone understands.
+    /// Parameters specific to the recipe.
     #[serde(default)]
     pub parameters: serde_json::Value,
     /// How the engine computes.
@@ -42,38 +42,38 @@ pub struct RunConfig {
     /// How the run shares the workers.
     #[serde(default)]
     pub scheduling: SchedulingConfig,
-    /// Which benchmarks measure the members on the way and at the end; left out, none do.
+    /// Benchmarks that measure the members during the run and at its end; left out, none do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub benchmarks: Option<BenchmarkSchedule>,
 }
 
-/// When and with what the members of a run are measured. Measuring changes nothing of the run.
+/// The benchmarks of a run and when they are due. Measuring does not change the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BenchmarkSchedule {
     /// Suites by name; each needs an imported dataset.
     #[schemars(length(min = 1, max = 64))]
     pub suites: Vec<String>,
-    /// Measures whenever so many steps more are done; left out, at the end alone.
+    /// Measures each time this many steps are done; left out, only at the end.
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub every: Option<u32>,
-    /// Samples a row.
+    /// Samples per row.
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 10_000))]
     pub n: u32,
-    /// The first so many rows of each suite alone.
+    /// Use only this many rows of each suite, from the first.
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub rows: Option<u32>,
-    /// The prompt style, in place of the suites': `azr`, `chat`, `completion` or `seedling`.
+    /// Prompt style that replaces the suites' own: `azr`, `chat`, `completion` or `seedling`.
     #[serde(default)]
     pub prompts: Option<String>,
-    /// Softmax temperature, in place of the suites'; 0 is greedy.
+    /// Softmax temperature that replaces the suites' own; 0 is greedy.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 100.0))]
     pub temperature: Option<f64>,
-    /// Tokens of an answer, at most, in place of the suites'.
+    /// Maximum tokens per answer; replaces the suites' own limit.
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub max_tokens: Option<u32>,
@@ -84,12 +84,12 @@ fn one() -> u32 {
 }
 
 impl BenchmarkSchedule {
-    /// Whether the members are measured when `done` of `steps` steps are done.
+    /// Whether the members are measured once `done` of `steps` steps are done.
     pub fn is_due(&self, done: u32, steps: u32) -> bool {
         done >= steps || self.every.is_some_and(|every| every > 0 && done.is_multiple_of(every))
     }
 
-    /// The evaluation of `run` when `done` steps are done.
+    /// The evaluation of `run` once `done` steps are done.
     pub fn evaluation(&self, run: ExecutionId, done: u32, compute: Compute) -> EvaluationSpec {
         EvaluationSpec::Benchmark {
             suites: self.suites.clone(),
@@ -117,44 +117,44 @@ pub struct PopulationConfig {
     pub base_model: BaseModel,
     /// The shape of the adapters.
     pub lora: LoraShape,
-    /// Who is in it.
+    /// The members, in groups.
     #[schemars(length(min = 1))]
     pub members: Vec<MemberGroup>,
 }
 
-/// Members that play the same.
+/// Members with the same roles.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MemberGroup {
-    /// What each plays; one member may play several roles.
+    /// The roles each member plays; it may have several.
     #[schemars(length(min = 1))]
     pub roles: Vec<Role>,
-    /// How many there are.
+    /// How many members.
     #[schemars(range(min = 1, max = 1024))]
     pub count: u32,
 }
 
-/// How a run shares the workers with others.
+/// How a run shares the workers with other runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SchedulingConfig {
-    /// Items of a run with a higher priority go first.
+    /// Priority; items of runs with a higher priority go first.
     #[schemars(range(min = -100, max = 100))]
     pub priority: i16,
-    /// Items of this run that are worked on at once, at most; none is no limit.
+    /// Maximum number of items of this run in progress at once; left out, there is no limit.
     #[schemars(range(min = 1))]
     pub max_concurrent: Option<u32>,
-    /// Times that an item is tried before the run stops with its error.
+    /// Number of times an item is tried before the run stops with its error.
     #[schemars(range(min = 1, max = 100))]
     pub max_attempts: Option<u32>,
 }
 
 impl SchedulingConfig {
-    /// Tries of an item where the config does not say.
+    /// Tries per item if the config does not say.
     pub const DEFAULT_MAX_ATTEMPTS: u32 = 5;
 }
 
-/// Checks `document` as a whole against the common schema and its recipe's, and writes every default out.
+/// Validates `document` against the common schema and its recipe's, and fills in every default.
 ///
 /// # Errors
 /// Every fault at once, each with a JSON pointer and what would be valid.
@@ -178,7 +178,7 @@ pub fn resolve(document: &serde_json::Value, registry: &Registry) -> Result<RunC
         for name in populations.keys().filter(|name| !is_name(name)) {
             faults.push(Fault::new(
                 format!("/populations/{}", pointer_token(name)),
-                format!("`{name}` is no name of a population: 1 to 63 of `a` to `z`, `0` to `9`, `_` and `-` are"),
+                format!("`{name}` is not a valid population name: use 1 to 63 of `a` to `z`, `0` to `9`, `_` and `-`"),
             ));
         }
     }
@@ -199,7 +199,7 @@ pub fn resolve(document: &serde_json::Value, registry: &Registry) -> Result<RunC
     }
 }
 
-/// `token` as a reference token of a JSON pointer (RFC 6901, part 3).
+/// `token` as a JSON pointer reference token (RFC 6901, part 3).
 pub fn pointer_token(token: &str) -> String {
     token.replace('~', "~0").replace('/', "~1")
 }

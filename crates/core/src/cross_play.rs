@@ -1,27 +1,27 @@
-//! How each student fares against each teacher, by type of problem.
+//! How each student does against each teacher, by problem type.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 use crate::{id::MemberId, verify::ProblemKind, wilson::Interval};
 
-/// Attempts and solutions of a teacher's problems by a student.
+/// A student's attempts at a teacher's problems, and how many solved theirs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Solves {
     /// Attempts made.
     pub attempts: u64,
-    /// Those that solved their problem.
+    /// Attempts that solved their problem.
     pub solved: u64,
 }
 
 impl Solves {
-    /// Share of the attempts that solved; none without attempts.
+    /// Share of attempts that solved; `None` without attempts.
     pub fn rate(&self) -> Option<f64> {
         (self.attempts > 0).then(|| self.solved as f64 / self.attempts as f64)
     }
 
-    /// The 95 % interval around the rate (Wilson 1927); none without attempts. Attempts at one problem are not independent, so
-    /// it is the least spread that there can be.
+    /// The 95 % interval around the rate (Wilson 1927); `None` without attempts. Attempts at one problem are not
+    /// independent, so the true interval is wider.
     pub fn interval(&self) -> Option<Interval> {
         Interval::wilson(self.solved, self.attempts, Interval::Z_95)
     }
@@ -35,31 +35,31 @@ impl Solves {
 /// One cell of the cross-play matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CrossPlayKey {
-    /// Who proposed.
+    /// The proposer.
     pub teacher: MemberId,
-    /// Who solved.
+    /// The solver.
     pub student: MemberId,
-    /// What was asked.
+    /// The problem type.
     pub kind: ProblemKind,
 }
 
-/// The cross-play matrix: counts by teacher, student and type. As JSON it is a list of rows.
+/// The cross-play matrix: counts by teacher, student and type. Serialised to JSON as a list of rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<(CrossPlayKey, Solves)>", into = "Vec<(CrossPlayKey, Solves)>")]
 pub struct CrossPlay(BTreeMap<CrossPlayKey, Solves>);
 
 impl CrossPlay {
-    /// Counts attempts at one problem.
+    /// Adds attempts at one problem.
     pub fn record(&mut self, key: CrossPlayKey, solved: u64, attempts: u64) {
         self.0.entry(key).or_default().add(Solves { attempts, solved });
     }
 
-    /// Every cell that has attempts, by teacher, student and type.
+    /// Every cell with attempts, by teacher, student and type.
     pub fn cells(&self) -> impl Iterator<Item = (&CrossPlayKey, &Solves)> {
         self.0.iter()
     }
 
-    /// The sum over the cells that `take`s: of a teacher, of a student, of a type, or of a pair.
+    /// The sum over the cells for which `take` returns true: of a teacher, a student, a type or a pair.
     pub fn sum(&self, take: impl Fn(&CrossPlayKey) -> bool) -> Solves {
         let mut sum = Solves::default();
         for (_, solves) in self.0.iter().filter(|(key, _)| take(key)) {

@@ -1,17 +1,17 @@
-//! Near duplicates: programs that differ in names, constants and layout alone.
+//! Near duplicates: programs that differ only in names, constants and layout.
 
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
 
-/// Words that say what a program does, whatever its names: Python's keywords.
+/// Words that are kept as they are: Python's keywords.
 const KEYWORDS: [&str; 35] = [
     "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del",
     "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal",
     "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
 ];
 
-/// A fingerprint that programs share if they are equal once variables are numbered in the order in which they appear,
-/// constants masked, and comments, spaces and annotations of layout left out. Names behind a dot (methods) stay.
+/// A fingerprint that two programs share if they are equal after numbering variables in order of appearance, masking
+/// constants and dropping comments, whitespace and layout. Names after a dot (methods) are kept.
 pub fn fingerprint(program: &str) -> u32 {
     let hash = Sha256::digest(canonical(program));
     u32::from_le_bytes([hash[0], hash[1], hash[2], hash[3]])
@@ -59,7 +59,7 @@ fn canonical(program: &str) -> String {
     canonical
 }
 
-/// A line's indentation as blocks that open and close, however wide each is.
+/// Turns a line's indentation into opening and closing blocks, whatever their width.
 fn indent(canonical: &mut String, blocks: &mut Vec<usize>, width: usize) {
     canonical.push(';');
     while blocks.last().is_some_and(|open| *open > width) {
@@ -82,7 +82,7 @@ fn number_length(text: &str) -> usize {
         .unwrap_or(text.len())
 }
 
-/// The length of the string literal that `text` begins with; an open one ends with its text.
+/// The length of the string literal at the start of `text`; an unterminated one extends to the end.
 fn string_length(text: &str, quote: char) -> usize {
     let triple = [quote; 3].iter().collect::<String>();
     let (open, close) = match text.starts_with(&triple) {

@@ -1,4 +1,4 @@
-//! Planned work on frozen versions that changes no run.
+//! Planned work on frozen versions that does not change any run.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum EvaluationSpec {
-    /// Answers of versions to suites.
+    /// Measures versions on suites.
     Benchmark {
         /// Suites by name; each needs an imported dataset.
         #[schemars(length(min = 1, max = 64))]
@@ -19,38 +19,40 @@ pub enum EvaluationSpec {
         /// Exact weights to measure.
         #[serde(default)]
         versions: Vec<VersionId>,
-        /// Measures every member of this run that lives, as well.
+        /// Also measures every living member of this run.
         #[serde(default)]
         run: Option<ExecutionId>,
-        /// The members of the run when this many steps were done, with their weights of then; left out, those of now.
+        /// Measures the run's members as of this many steps, with their weights at that point; left out, the current
+        /// ones.
         #[serde(default)]
         step: Option<u32>,
-        /// Measures a model without adapter, as well: a base, or a merged model's folder.
+        /// Also measures a model without an adapter: a base, or the folder of a merged model.
         #[serde(default)]
         base_model: Option<BaseModel>,
-        /// Measures the bases of the versions and of the run, as well.
+        /// Also measures the base models of the versions and of the run.
         #[serde(default = "yes")]
         base: bool,
-        /// Samples a row.
+        /// Samples per row.
         #[serde(default = "one")]
         #[schemars(range(min = 1, max = 10_000))]
         n: u32,
-        /// The first so many rows of each suite alone, for a quick look; scores are then not the published ones.
+        /// Use only this many rows of each suite, from the first, for a quick look; scores are then not the published
+        /// ones.
         #[serde(default)]
         #[schemars(range(min = 1))]
         rows: Option<u32>,
-        /// The prompt style, in place of the suites': `azr`, `chat`, `completion` or `seedling`.
+        /// Prompt style that replaces the suites' own: `azr`, `chat`, `completion` or `seedling`.
         #[serde(default)]
         prompts: Option<String>,
-        /// Softmax temperature, in place of the suites'; 0 is greedy.
+        /// Softmax temperature that replaces the suites' own; 0 is greedy.
         #[serde(default)]
         #[schemars(range(min = 0.0, max = 100.0))]
         temperature: Option<f64>,
-        /// Nucleus, in place of the suites'.
+        /// Nucleus sampling probability (top_p) that replaces the suites' own.
         #[serde(default)]
         #[schemars(range(min = 0.0, max = 1.0))]
         top_p: Option<f64>,
-        /// Tokens of an answer, at most, in place of the suites'.
+        /// Maximum tokens per answer; replaces the suites' own limit.
         #[serde(default)]
         #[schemars(range(min = 1))]
         max_tokens: Option<u32>,
@@ -58,25 +60,25 @@ pub enum EvaluationSpec {
         #[serde(default)]
         compute: Compute,
     },
-    /// Teachers against students that have not met: the teachers' newest valid problems in front of those students.
+    /// Lets students attempt the newest valid problems of teachers they have not met.
     CrossPlay {
         /// The run.
         run: ExecutionId,
-        /// Students play with the versions that this step starts from, at problems that were proposed before it.
+        /// Students play with the versions at the start of this step, on problems proposed before it.
         step: u32,
-        /// Problems a cell, at most; all students of a teacher get the same.
+        /// Maximum number of problems per cell; all students of a teacher get the same ones.
         #[schemars(range(min = 1, max = 1000))]
         problems: u32,
         /// Attempts at each problem.
         #[serde(default = "one")]
         #[schemars(range(min = 1, max = 1000))]
         samples: u32,
-        /// Who meets whom; left out, all members of the step that have not met before it.
+        /// The pairs to play; left out, all members of the step that have not met before it.
         #[serde(default)]
         #[schemars(length(max = 1600))]
         cells: Vec<Pairing>,
     },
-    /// One side held at a step, the other at every step given.
+    /// Holds one side at a step and lets the other play at every given step.
     FrozenSide {
         /// The run.
         run: ExecutionId,
@@ -84,10 +86,10 @@ pub enum EvaluationSpec {
         frozen_step: u32,
         /// The steps at which the other side plays.
         steps: Vec<u32>,
-        /// Which side is held.
+        /// The side that is held.
         frozen: Side,
     },
-    /// A child of each operator, retrained, against its parents (PopuLoRA, section 4.6).
+    /// Retrains a child of each operator and compares it with its parents (PopuLoRA, section 4.6).
     OperatorRetention {
         /// The run.
         run: ExecutionId,
@@ -96,7 +98,7 @@ pub enum EvaluationSpec {
         /// Operators of the catalogue.
         operators: Vec<String>,
     },
-    /// A stored attempt, generated again and compared.
+    /// Generates a stored attempt again and compares the two.
     Regenerate {
         /// The attempt.
         attempt: AttemptId,
@@ -115,9 +117,9 @@ fn one() -> u32 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pairing {
-    /// Who proposed.
+    /// The proposer.
     pub teacher: MemberId,
-    /// Who is to solve.
+    /// The solver.
     pub student: MemberId,
 }
 
@@ -125,8 +127,8 @@ pub struct Pairing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
-    /// Those who propose.
+    /// The proposers.
     Teacher,
-    /// Those who solve.
+    /// The solvers.
     Student,
 }

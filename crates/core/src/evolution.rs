@@ -1,7 +1,8 @@
-//! How a population changes: who is replaced, by the child of whom, made by which operator (PopuLoRA, parts 3.3 and 3.4).
+//! How a population changes: which members are replaced, by whose children, made by which operator (PopuLoRA, parts 3.3
+//! and 3.4).
 //!
-//! Here is what a recipe decides, pure and deterministic from seeds, and the catalogue of operators, which pages and the API
-//! read. The operators' arithmetic is the engine's.
+//! This module has the recipe's decisions, pure and deterministic from seeds, and the catalogue of operators for pages
+//! and the API. The operators' arithmetic is in the engine.
 
 mod catalogue;
 mod config;

@@ -1,4 +1,4 @@
-//! What is wrong with a document that a user sent: every fault at once, each at its place.
+//! Faults in a document sent by a user: all of them at once, each with its location.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -6,9 +6,9 @@ use std::fmt;
 /// One fault of a submitted document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
-    /// Where: a JSON pointer (RFC 6901), such as `/populations/0/lora/rank`; empty for the whole document.
+    /// The location as a JSON pointer (RFC 6901), such as `/populations/0/lora/rank`; empty for the whole document.
     pub pointer: String,
-    /// What is wrong and what would be valid, for a person.
+    /// What is wrong and what would be valid, as text.
     pub detail: String,
 }
 
@@ -31,12 +31,12 @@ impl fmt::Display for Fault {
     }
 }
 
-/// All faults of a document, in the order in which they stand in it.
+/// All faults of a document, in document order.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Faults(pub Vec<Fault>);
 
 impl Faults {
-    /// `value` where nothing is wrong, else the faults.
+    /// Returns `value` if there are no faults.
     pub fn or<T>(self, value: T) -> Result<T, Self> {
         if self.0.is_empty() { Ok(value) } else { Err(self) }
     }
@@ -54,7 +54,7 @@ impl fmt::Display for Faults {
     }
 }
 
-/// The name among `known` that a user who wrote `given` most likely meant, if any is near.
+/// The name among `known` that `given` most likely means, if any is similar.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
         .into_iter()

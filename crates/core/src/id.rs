@@ -1,4 +1,5 @@
-//! Typed identifiers. Those of things that a recipe plans are hashes of what they name, so that planning again names the same thing.
+//! Typed identifiers. Identifiers of planned things are hashes of what they name, so planning again gives the same
+//! ones.
 
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
@@ -36,7 +37,7 @@ macro_rules! identifiers {
 }
 
 identifiers! {
-    /// Runs that are compared.
+    /// Runs to be compared.
     ExperimentId
     /// One execution of a plan: a run or an evaluation. Both are scheduled alike.
     ExecutionId
@@ -48,19 +49,19 @@ identifiers! {
     MemberId
     /// The weights of a member after a birth or an update.
     VersionId
-    /// What was proposed.
+    /// A proposed problem.
     ProblemId
     /// One answer of one member to a problem.
     AttemptId
-    /// A teacher's meeting with a student in one step.
+    /// A match between a teacher and a student in one step.
     MatchupId
-    /// Imported, hashed rows.
+    /// An imported, hashed set of rows.
     DatasetId
     /// One process that takes work.
     WorkerId
 }
 
-/// The hash behind every identifier of something planned: version 5 of RFC 9562 over a readable path below its owner.
+/// The hash behind every planned identifier: UUID version 5 (RFC 9562) of a readable path below its owner.
 fn below(owner: Uuid, path: &str) -> Uuid {
     Uuid::new_v5(&owner, path.as_bytes())
 }
@@ -80,35 +81,35 @@ impl PopulationId {
 }
 
 impl MemberId {
-    /// The member called `name` in a run. Names are never used again, so a child has a name of its own.
+    /// The member called `name` in a run. Names are never reused, so a child has its own.
     pub fn of(run: ExecutionId, name: &str) -> Self {
         Self(below(run.0, &format!("member/{name}")))
     }
 }
 
 impl VersionId {
-    /// The `ordinal`th weights of a member; 0 is its birth.
+    /// The `ordinal`th version of a member; 0 is its birth.
     pub fn of(member: MemberId, ordinal: u32) -> Self {
         Self(below(member.0, &format!("version/{ordinal}")))
     }
 }
 
 impl ProblemId {
-    /// The problem that sample `sample` of request `request` of the work item `work` proposed.
+    /// The problem proposed by sample `sample` of request `request` of the work item `work`.
     pub fn of(work: WorkId, request: &str, sample: u32) -> Self {
         Self(below(work.0, &format!("problem/{request}/{sample}")))
     }
 }
 
 impl AttemptId {
-    /// The attempt that sample `sample` of request `request` of the work item `work` made.
+    /// The attempt made by sample `sample` of request `request` of the work item `work`.
     pub fn of(work: WorkId, request: &str, sample: u32) -> Self {
         Self(below(work.0, &format!("attempt/{request}/{sample}")))
     }
 }
 
 impl MatchupId {
-    /// The meeting of a teacher and a student in `step` of a run.
+    /// The match between a teacher and a student in `step` of a run.
     pub fn of(run: ExecutionId, step: u32, teacher: MemberId, student: MemberId) -> Self {
         Self(below(run.0, &format!("matchup/{step}/{teacher}/{student}")))
     }

@@ -1,4 +1,5 @@
-//! The science of Lyceum, pure: recipes, rewards, ratings, archives, configurations. Nothing here knows a clock, a file or a socket.
+//! The science of Lyceum, pure: recipes, rewards, ratings, archives, configs. Nothing here uses a clock, a file or a
+//! socket.
 
 pub mod advantage;
 pub mod answer;

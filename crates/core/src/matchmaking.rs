@@ -1,14 +1,14 @@
-//! Who meets whom: prioritised fictitious self-play (Vinyals et al. 2019; PopuLoRA, part 3.3 and appendix 6).
+//! Matchmaking by prioritised fictitious self-play (Vinyals et al. 2019; PopuLoRA, part 3.3 and appendix 6).
 
 use rand::{Rng, distr::weighted::WeightedIndex, prelude::Distribution as _, seq::SliceRandom as _};
 
 use crate::rating::{Rating, TrueSkillConfig};
 
-/// Pairs each teacher with one student. Answers `(teacher, student)`, positions in the slices, by teacher.
+/// Pairs each teacher with one student. Returns `(teacher, student)` as positions in the slices, ordered by teacher.
 ///
-/// Teachers draw in random order, each among the students that may still be drawn, with the weights of [`pfsp_weights`]. With
-/// as many students as teachers the pairing is a permutation. Otherwise each student meets ⌊T/S⌋ or ⌈T/S⌉ teachers, and where
-/// students outnumber teachers those that nobody drew sit out. Without students nobody meets.
+/// Teachers draw in random order from the students still available, with the weights of [`pfsp_weights`]. With equal
+/// numbers the pairing is a permutation. Otherwise each student meets ⌊T/S⌋ or ⌈T/S⌉ teachers; if students outnumber
+/// teachers, the students left over sit out. Without students there are no pairs.
 pub fn pair(
     teachers: &[Rating],
     students: &[Rating],
@@ -33,7 +33,7 @@ pub fn pair(
         }
         let student = match WeightedIndex::new(&weights) {
             Ok(drawn) => drawn.sample(random),
-            // So one-sided that every weight vanished: any student that is still open.
+            // So one-sided that every weight vanished: draw any available student.
             Err(_) => {
                 let open: Vec<usize> = (0..students.len()).filter(|&student| open(student)).collect();
                 open[random.random_range(0..open.len())]
@@ -49,8 +49,8 @@ pub fn pair(
     pairs
 }
 
-/// The weight of each student for a teacher's draw: p(1 − p), where p is the predicted probability that the student wins.
-/// Near-balanced matchups weigh most.
+/// The weight of each student in a teacher's draw: p(1 − p), where p is the predicted probability that the student
+/// wins. Balanced matchups weigh most.
 pub fn pfsp_weights(teacher: Rating, students: &[Rating], config: &TrueSkillConfig) -> Vec<f64> {
     students
         .iter()

@@ -1,11 +1,12 @@
-//! How much memory an update (in one lane) and generation take at their peaks, so that a server can say what fits before a
-//! worker tries. [`GenerationShape::peak`] has the terms of generation.
+//! Peak memory of an update (in one lane) and of generation, so that a server can tell what fits before a worker tries.
+//! [`GenerationShape::peak`] has the terms of generation.
 //!
-//! The engine holds, for N members with p adapter parameters each, in units of N·p·4 bytes: the weights it starts from and the
-//! new ones (2), the optimizer's moments before and after (4) and the gradient (1), and once more the weights in the precision
-//! of the model, arranged for its products. Of a micro-batch of T rows it holds the input of every layer and, of one layer
-//! (with recomputation) or of all (without), the activations that the backward pass reads; on top comes the larger of two
-//! transients: the logits of a chunk, or the gradients inside the gated MLP. [`UpdateShape::peak`] has the terms.
+//! For N members with p adapter parameters each, the engine holds, in units of N·p·4 bytes: the old and the new weights
+//! (2), the optimizer's moments before and after (4) and the gradient (1); and once more the weights in the model's
+//! precision, arranged for its products. For a micro-batch of T rows it holds the input of every layer and the
+//! activations that the backward pass reads, of one layer (with recomputation) or of all (without). On top comes the
+//! larger of two transients: the logits of a chunk, or the gradients inside the gated MLP. [`UpdateShape::peak`] has
+//! the terms.
 
 mod generation;
 mod models;
@@ -14,17 +15,17 @@ pub use generation::{GenerationMemory, GenerationShape};
 
 use crate::work::{Dtype, LoraShape};
 
-/// The largest size in a `config.json` that is believed. What is computed of such sizes is computed in 128 bits, where no
-/// product of them, of a rank up to 512 and of numbers of 32 bits overflows.
+/// The largest size accepted from a `config.json`. Sums are computed in 128 bits, where no product of such sizes, a
+/// rank up to 512 and 32-bit numbers overflows.
 pub const LARGEST_SIZE: u64 = 1 << 20;
 
-/// Logits that an update holds at a time, as the engine does by default.
+/// Logits an update holds at a time, the engine's default.
 pub const LOGITS: u64 = 1 << 24;
 
-/// From so many rows of each member on, a CPU is quicker with base and adapter merged to one product than with a product each.
+/// From this many rows per member on, a CPU is faster with base and adapter merged into one product than with two.
 pub const ROWS_TO_MERGE: u32 = 512;
 
-/// As many bytes or weights as can be told; more than there can be stay the most that can.
+/// Saturates at `u64::MAX`.
 fn told(count: u128) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)
 }
@@ -46,16 +47,16 @@ pub struct BaseShape {
     pub num_key_value_heads: u64,
     /// Width of one head.
     pub head_dim: u64,
-    /// Whether the output projection is the embedding.
+    /// Whether the output projection shares the embedding's weights.
     pub tie_word_embeddings: bool,
 }
 
 impl BaseShape {
-    /// The sizes in a model's `config.json`. What is left out is what the engine takes: as many key and value heads as query
-    /// heads; for `head_dim` 128 with Qwen3 and the width by heads with others.
+    /// The sizes in a model's `config.json`. Missing fields get the engine's defaults: as many key and value heads as
+    /// query heads; a `head_dim` of 128 for Qwen3 and hidden size / heads for others.
     ///
     /// # Errors
-    /// The field that is missing, or no whole number from 1 to [`LARGEST_SIZE`].
+    /// The field that is missing or not a whole number from 1 to [`LARGEST_SIZE`].
     pub fn of_config(config: &serde_json::Value) -> Result<Self, String> {
         let size = |name: &str| match config[name].as_u64() {
             Some(size @ 1..=LARGEST_SIZE) => Ok(size),
@@ -95,13 +96,13 @@ impl BaseShape {
         })
     }
 
-    /// Outputs of the q projection, and of the k projection.
+    /// Output widths of the q projection and the k projection.
     fn attention_widths(&self) -> (u128, u128) {
         let width = |heads: u64| u128::from(heads) * u128::from(self.head_dim);
         (width(self.num_attention_heads), width(self.num_key_value_heads))
     }
 
-    /// Weights of the matrices and norms; the biases, a ten-thousandth of them, are left out.
+    /// Weights of the matrices and norms; the biases, about a ten-thousandth of them, are left out.
     pub fn parameters(&self) -> u64 {
         told(self.weights())
     }
@@ -120,7 +121,7 @@ impl BaseShape {
         embeddings + layers * layer + hidden
     }
 
-    /// Parameters of one member's adapter. Names that are no projection of the model count nothing.
+    /// Parameters of one member's adapter. Names that are not projections of the model count as 0.
     pub fn adapter_parameters(&self, shape: &LoraShape) -> u64 {
         told(self.adapter_weights(shape))
     }
@@ -139,8 +140,8 @@ impl BaseShape {
     }
 }
 
-/// Positions that the models of well-known names have (`max_position_embeddings`), by the name in a config; none for others,
-/// whose limits the worker finds in their `config.json`.
+/// The context length (`max_position_embeddings`) of well-known models, by their name in a config; `None` for others,
+/// whose limit the worker reads from their `config.json`.
 pub fn context_length(name: &str) -> Option<u32> {
     let model = name.rsplit('/').next().unwrap_or(name);
     let known = [
@@ -155,35 +156,35 @@ pub fn context_length(name: &str) -> Option<u32> {
         .map(|(_, positions)| *positions)
 }
 
-/// What an update computes at a time.
+/// The size of an update's computation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UpdateShape {
     /// Members of the population.
     pub members: u64,
     /// Tokens that pass through the layers in one micro-batch (T).
     pub rows: u64,
-    /// Members that they belong to (m), in equal parts.
+    /// Members those tokens belong to (m), in equal parts.
     pub together: u64,
-    /// Places of the micro-batch's padded sequences in attention (P): the number of sequences times the longest; `rows` if all
-    /// are of one length and share no prompts.
+    /// Positions of the micro-batch's padded sequences in attention (P): the number of sequences times the longest;
+    /// equal to `rows` if all have the same length and share no prompts.
     pub places: u64,
-    /// Tokens of its longest sequence (L).
+    /// Tokens of the longest sequence (L).
     pub longest: u64,
-    /// Learned tokens of one micro-batch (C).
+    /// Tokens of a micro-batch that are learned from (C).
     pub learned: u64,
-    /// Logits that are held at a time.
+    /// Logits held at a time.
     pub logits: u64,
-    /// Bytes of a number of the model: 4 in fp32, 2 in bf16 (w).
+    /// Bytes per number of the model: 4 in fp32, 2 in bf16 (w).
     pub bytes: u64,
-    /// Whether activations are computed a second time for the backward pass.
+    /// Whether activations are recomputed for the backward pass.
     pub recompute: bool,
-    /// Whether attention and the gated MLP's gradient are the engine's own loops: in fp32 on a CPU, for a base without norms of
-    /// queries and keys, while `num_attention_heads` · (tokens of the longest sequence) ≤ `intermediate_size`. They take less
-    /// memory, so where it is not known, `false` is on the safe side.
+    /// Whether attention and the gated MLP's gradient use the engine's own loops: in fp32 on a CPU, for a base without
+    /// query and key norms, while `num_attention_heads` · (tokens of the longest sequence) ≤ `intermediate_size`. They
+    /// take less memory, so if unknown, `false` is the safe choice.
     pub own_loops: bool,
 }
 
-/// Bytes at the peak of an update, by what they are for.
+/// Bytes at the peak of an update, by purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UpdateMemory {
     /// The base's weights.
@@ -196,12 +197,12 @@ pub struct UpdateMemory {
     pub gradient: u64,
     /// Activations kept for the backward pass.
     pub activations: u64,
-    /// What one step of the computation needs on top of them.
+    /// Temporary memory of one step of the computation.
     pub transient: u64,
 }
 
 impl UpdateMemory {
-    /// Everything.
+    /// The sum of all parts.
     pub fn total(&self) -> u64 {
         let parts = [
             self.base,
@@ -216,8 +217,8 @@ impl UpdateMemory {
 }
 
 impl UpdateShape {
-    /// The largest that an update of `members` members can be: micro-batches as large as allowed, in which every token is
-    /// learned from and no prompt is shared.
+    /// The largest possible update of `members` members: micro-batches as large as allowed, every token learned from
+    /// and no shared prompts.
     pub fn largest(members: u64, micro_batch_tokens: u32, dtype: Dtype, recompute: bool) -> Self {
         let rows = u64::from(micro_batch_tokens);
         Self {
@@ -308,8 +309,8 @@ impl UpdateShape {
         }
     }
 
-    /// Weights of the projections that are kept merged with the members' adapters: those that are small beside what goes in and
-    /// comes out of them.
+    /// Weights of the projections kept merged with the members' adapters: those that are small compared with their
+    /// inputs and outputs.
     fn merged(&self, base: &BaseShape) -> u128 {
         let (query, key) = base.attention_widths();
         let [hidden, intermediate, layers, members] = [

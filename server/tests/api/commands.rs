@@ -196,7 +196,7 @@ async fn a_benchmark_is_imported_whole_or_not_at_all() {
 
     let said = refuses(&server, &["benchmark", "import", "gsm8k", bad]).await;
     assert!(
-        said.contains("line 2: task_id `gsm8k/0` stands on line 1 already"),
+        said.contains("line 2: task_id `gsm8k/0` is already on line 1"),
         "{said}"
     );
     assert!(

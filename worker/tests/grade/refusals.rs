@@ -88,7 +88,7 @@ fn bad_files_are_refused_by_line() -> Result<()> {
             doubled.as_bytes(),
             RIGHT,
             &[],
-            "line 3: task_id `gsm8k/0` stands on line 1 already",
+            "line 3: task_id `gsm8k/0` is already on line 1",
         ),
         (&broken, RIGHT, &[], "line 2: it is not UTF-8"),
         (br#"{"question":"One?"}"#, RIGHT, &[], "line 1: missing field `answer`"),

@@ -1,17 +1,17 @@
-//! `\boxed{}`: how models mark a mathematical answer.
+//! `\boxed{}`, the usual mark of a mathematical answer.
 
-/// The contents of the last complete `\boxed{..}` or `\fbox{..}`, with balanced braces; `\boxed 5` is its next token.
+/// The contents of the last complete `\boxed{..}` or `\fbox{..}`, with balanced braces; for `\boxed 5`, the next token.
 ///
-/// A box inside a box belongs to the outer one. Braces that are escaped do not count.
+/// A nested box belongs to the outer one. Escaped braces do not count.
 #[must_use]
 pub fn last_boxed(text: &str) -> Option<&str> {
     let mut found = None;
     let mut depth = 0_usize;
-    // Open boxes: the depth inside, and where the contents begin.
+    // Open boxes: the depth inside, and where the contents start.
     let mut open: Vec<(usize, usize)> = Vec::new();
     let mut opener = None;
     let mut is_escaped = false;
-    // Up to here commands belong to a token that was taken.
+    // Commands before this offset belong to a token already taken.
     let mut taken = 0;
     for (at, byte) in text.bytes().enumerate() {
         if byte == b'\\' && at >= taken {
@@ -34,7 +34,7 @@ pub fn last_boxed(text: &str) -> Option<&str> {
                 }
             }
             b'}' => {
-                // The box that closes last is either the last one, or the one around it.
+                // The box that closes last is either the last one or the one around it.
                 if let Some((_, start)) = open.pop_if(|(inside, _)| *inside == depth) {
                     found = Some(text[start..at].trim());
                 }
@@ -46,15 +46,15 @@ pub fn last_boxed(text: &str) -> Option<&str> {
     found
 }
 
-/// What a box has its contents in.
+/// How a box delimits its contents.
 enum Boxed {
-    /// Braces, of which the first stands here.
+    /// Braces; the first is at this offset.
     Brace(usize),
-    /// No braces: a token from here to there.
+    /// No braces: a token from the first offset to the second.
     Token(usize, usize),
 }
 
-/// The box whose command stands at a place.
+/// The box whose command is at offset `at`.
 fn boxed(text: &str, at: usize) -> Option<Boxed> {
     let rest = &text[at..];
     let after = rest.strip_prefix("\\boxed").or_else(|| rest.strip_prefix("\\fbox"))?;
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(last_boxed("é\\boxed{é}é"), Some("é"));
     }
 
-    /// The rule as it reads: after a complete box the search goes on behind it, after an open one inside it.
+    /// A direct reading of the rule: after a complete box the search continues behind it, after an open one inside it.
     fn by_the_rule(text: &str) -> Option<&str> {
         let mut found = None;
         let mut from = 0;
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_text_of_boxes_alone_is_read_once() {
-        // By the rule as it reads, each of these would take hours.
+        // The direct reading would take hours for each of these.
         for (part, found) in [
             (r"\boxed{", None),
             (r"\boxed{1} ", Some("1")),

@@ -5,19 +5,18 @@
 pub struct Block<'a> {
     /// The word after the opening fence, such as `python`; may be empty.
     pub tag: &'a str,
-    /// What is inside, without the line ends next to the fences.
+    /// The contents, without the line breaks next to the fences.
     pub body: &'a str,
 }
 
 impl Block<'_> {
-    /// Whether its tag is `tag`, `py` standing for `python`, whatever the case.
+    /// Whether the block has this tag, ignoring case; `py` counts as `python`.
     pub fn is(&self, tag: &str) -> bool {
         self.tag.eq_ignore_ascii_case(tag) || (tag == "python" && self.tag.eq_ignore_ascii_case("py"))
     }
 }
 
-/// All complete blocks of a text, in order. The fences of a block stand on either side of it; what follows the opening one on
-/// its line is the tag.
+/// All complete blocks of a text, in order. The tag is the rest of the opening fence's line.
 pub fn fenced_blocks(text: &str) -> Vec<Block<'_>> {
     let mut blocks = Vec::new();
     let mut rest = text;
@@ -45,7 +44,7 @@ pub fn fenced_blocks(text: &str) -> Vec<Block<'_>> {
     blocks
 }
 
-/// The body of the last block with `tag`, else of the last block of any tag.
+/// The body of the last block with `tag`, or else of the last block with any tag.
 pub fn last_block<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
     let blocks = fenced_blocks(text);
     let found = blocks.iter().rfind(|block| block.is(tag)).or(blocks.last());

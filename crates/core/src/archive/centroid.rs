@@ -5,7 +5,7 @@ use rand::Rng as _;
 use super::{DIMENSIONS, KdTree};
 use crate::seed::stream;
 
-/// Samples that k-means runs over, for each centroid.
+/// k-means samples per centroid.
 const SAMPLES: usize = 10;
 /// Rounds of Lloyd's algorithm.
 const ROUNDS: u64 = 10;
@@ -18,7 +18,7 @@ pub struct Centroids {
 }
 
 impl Centroids {
-    /// `cells` centroids drawn from `seed`.
+    /// Draws `cells` centroids from `seed`.
     pub fn new(seed: u64, cells: u32) -> Self {
         let mut random = stream(seed, "archive/centroids", u64::from(cells));
         let samples: Vec<[f32; DIMENSIONS]> = (0..cells as usize * SAMPLES).map(|_| random.random()).collect();
@@ -42,7 +42,7 @@ impl Centroids {
         Self { points, tree }
     }
 
-    /// The cell that a normalised descriptor falls into; 0 where there is no cell at all.
+    /// The cell of a normalised descriptor; 0 if there are no cells.
     pub fn nearest(&self, point: [f32; DIMENSIONS]) -> u32 {
         self.tree.nearest(point).unwrap_or(0)
     }
@@ -67,7 +67,7 @@ mod tests {
         for _ in 0..6400 {
             hits[centroids.nearest(random.random()) as usize] += 1;
         }
-        // Equal cells would get 100 each; random centroids without k-means leave cells below 20.
+        // Equal cells would get 100 each; without k-means some cells get fewer than 20.
         assert!(hits.iter().all(|&count| (35..250).contains(&count)), "{hits:?}");
     }
 }

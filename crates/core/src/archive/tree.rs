@@ -2,25 +2,25 @@
 
 use super::DIMENSIONS;
 
-/// Points of a leaf, which are searched one by one.
+/// Points in a leaf, searched linearly.
 const LEAF: usize = 8;
 
-/// A balanced k-d tree (Bentley 1975) over points that never change. Of points at the same distance the lowest index wins.
+/// A balanced k-d tree (Bentley 1975) over fixed points. Ties go to the lowest index.
 #[derive(Clone, Debug)]
 pub struct KdTree {
-    /// Points with their indices, arranged so that each range's middle splits it along the axis of its depth.
+    /// Points with their indices, arranged so that the middle of each range splits it along the axis of its depth.
     points: Vec<([f32; DIMENSIONS], u32)>,
 }
 
 impl KdTree {
-    /// A tree over `points`.
+    /// Builds a tree over `points`.
     pub fn new(points: &[[f32; DIMENSIONS]]) -> Self {
         let mut points: Vec<_> = points.iter().copied().zip(0..).collect();
         arrange(&mut points, 0);
         Self { points }
     }
 
-    /// The index of the nearest point; none among no points.
+    /// The index of the nearest point; `None` if there are no points.
     pub fn nearest(&self, point: [f32; DIMENSIONS]) -> Option<u32> {
         let mut best = (f32::INFINITY, u32::MAX);
         search(&self.points, 0, &point, &mut best);

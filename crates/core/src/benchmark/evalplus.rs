@@ -1,8 +1,8 @@
-//! EvalPlus' files of samples: what `evalplus.evaluate --samples` reads.
+//! EvalPlus' sample files, as read by `evalplus.evaluate --samples`.
 
 use serde_json::{Value, json};
 
-/// A line of such a file: a whole program for a task.
+/// One line of the file: a whole program for a task.
 pub fn line(task_id: &str, solution: &str) -> Value {
     json!({ "task_id": task_id, "solution": solution })
 }

@@ -1,13 +1,13 @@
-//! Finding the solution in what a model wrote, suite by suite. `docs/BENCHMARKS.md` has these rules in a table.
+//! Extracts the solution from a model's output, suite by suite. `docs/BENCHMARKS.md` has these rules in a table.
 
 use crate::answer::{fenced_blocks, last_boxed, tagged};
 
 /// The program in a completion.
 ///
-/// It is looked for inside the last `<answer>`, if there is one, and else in all of it. There: the last `python` block that
-/// defines `entry_point`, else the last `python` block, else the last block of any tag, else a block that was opened and never
-/// closed, else the text as it is. What defines no `entry_point` although the `prompt` of a completion suite does continues
-/// that prompt.
+/// The search is limited to the last `<answer>`, if there is one. The first match wins: the last `python` block that
+/// defines `entry_point`, the last `python` block, the last block with any tag, a block that was opened and never
+/// closed, the text as it is. If the result does not define `entry_point` but the `prompt` of a completion suite does,
+/// it continues that prompt.
 pub fn code_of(completion: &str, entry_point: Option<&str>, prompt: Option<&str>) -> String {
     let text = tagged(completion, "answer").unwrap_or(completion);
     let blocks = fenced_blocks(text);
@@ -25,7 +25,7 @@ pub fn code_of(completion: &str, entry_point: Option<&str>, prompt: Option<&str>
     }
 }
 
-/// Whether a line of `code` begins the function `name`.
+/// Whether a line of `code` starts the definition of the function `name`.
 fn defines_function(code: &str, name: &str) -> bool {
     code.lines().any(|line| {
         let line = line.trim_start();
@@ -37,27 +37,27 @@ fn defines_function(code: &str, name: &str) -> bool {
     })
 }
 
-/// What follows an opening fence that nothing closes: a completion that was cut at its limit, or that goes on after a prompt
-/// which opened the fence.
+/// The text after an opening fence that is never closed: the completion was cut at its limit, or it continues a prompt
+/// that opened the fence.
 fn unclosed(text: &str) -> Option<String> {
     let (before, inside) = text.split_once("```")?;
     match inside.split_once('\n') {
         Some((tag, body)) if is_opening(before, tag.trim()) && !body.trim().is_empty() => Some(body.to_owned()),
-        // A lone closing fence: the prompt had opened it.
+        // A lone closing fence: the prompt opened the block.
         _ => Some(before.to_owned()),
     }
 }
 
-/// Whether a fence opens a block: it has a tag, or nothing that it could close.
+/// Whether a fence opens a block: it has a tag, or there is no open block to close.
 fn is_opening(before: &str, tag: &str) -> bool {
     !tag.contains(' ') && (!tag.is_empty() || before.trim().is_empty())
 }
 
-/// The answer in a completion of a question of mathematics.
+/// The answer in a completion of a mathematics question.
 ///
-/// It is looked for inside the last `<answer>`, if there is one and it is not empty, and else in all of it. There: the last
-/// `\boxed{}`; else what follows the last `####`; else what follows the last "answer is" or "answer:"; else the whole, if it stood
-/// inside an `<answer>` or is one short line; else the last number. None where there is nothing of the kind.
+/// The search is limited to the last `<answer>`, if there is one and it is not empty. The first match wins: the last
+/// `\boxed{}`; the text after the last `####`; the text after the last "answer is" or "answer:"; the whole text, if it
+/// was inside an `<answer>` or is one short line; the last number. `None` if nothing matches.
 pub fn mathematics_of(completion: &str) -> Option<String> {
     let inside = tagged(completion, "answer")
         .map(str::trim)
@@ -82,7 +82,7 @@ pub fn mathematics_of(completion: &str) -> Option<String> {
     last_number(text).map(str::to_owned)
 }
 
-/// Whether a text is an answer by itself: a line without a sentence in it.
+/// Whether the text is an answer by itself: one line that is not a sentence.
 fn is_bare(text: &str) -> bool {
     !text.is_empty() && text.len() <= 200 && !text.contains('\n') && text.split_whitespace().count() <= 6
 }
@@ -99,7 +99,7 @@ fn after_answer(text: &str) -> Option<&str> {
         .filter_map(|mark| lower.rfind(mark).map(|at| at + mark.len()))
         .max()?;
     let line = text[at..].trim_start().lines().next()?;
-    // The sentence ends at a full stop that no digit follows.
+    // A full stop ends the sentence unless a digit follows it.
     let end = line
         .match_indices('.')
         .map(|(at, _)| at)
@@ -108,7 +108,7 @@ fn after_answer(text: &str) -> Option<&str> {
     Some(&line[..end])
 }
 
-/// Without spaces, dollars of mathematics and a full stop around it.
+/// Strips spaces, math dollars and a full stop from both ends.
 fn stripped(text: &str) -> &str {
     let text = text.trim().trim_start_matches(':').trim();
     let text = text.strip_suffix('.').unwrap_or(text);
@@ -125,7 +125,7 @@ fn last_number(text: &str) -> Option<&str> {
     let mut start = text[..end]
         .rfind(|letter: char| !is_part(letter))
         .map_or(0, |at| at + text[at..].chars().next().map_or(1, char::len_utf8));
-    // A sign, and not what stands between two numbers.
+    // A minus sign is a sign only if it is not between two numbers.
     if let Some(before) = text[..start].strip_suffix('-')
         && !before.ends_with(char::is_alphanumeric)
     {

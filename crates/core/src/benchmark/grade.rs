@@ -1,4 +1,4 @@
-//! From a solution to a task for the verifier, and from its verdict to what counts.
+//! Turns a solution into a task for the verifier, and its verdict into a grade.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,25 +8,26 @@ use crate::{
     work::FinishReason,
 };
 
-/// What somebody submits for a row.
+/// A submission for a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Submission {
-    /// A whole program, or an answer.
+    /// A whole program or an answer.
     Solution(String),
-    /// What follows the prompt of a completion suite; for others a whole program, or a text with an answer in it.
+    /// For a completion suite, the continuation of the prompt; for others, a whole program or a text with an answer in
+    /// it.
     Completion(String),
-    /// What a model wrote, in which the solution has to be found.
+    /// A model's output, from which the solution is extracted.
     Response(String),
 }
 
 impl Submission {
-    /// The solution in it.
+    /// Extracts the solution.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Why there is no solution.
     pub fn solution(&self, row: &BenchmarkRow) -> Result<String, String> {
         let (Self::Solution(text) | Self::Completion(text) | Self::Response(text)) = self;
-        // Nothing has to be run to know that nothing is no solution; after a prompt it may be one.
+        // An empty solution fails without being run, except after a prompt, where it may be valid.
         if text.trim().is_empty() && !(matches!(self, Self::Completion(_)) && row.oracle.is_code()) {
             return Err("it is empty".to_owned());
         }
@@ -57,10 +58,10 @@ impl Submission {
     }
 }
 
-/// What the verifier is asked about a solution.
+/// The verifier task for a solution.
 ///
 /// # Errors
-/// A row whose JSON is damaged.
+/// The row's JSON is damaged.
 pub fn task(row: &BenchmarkRow, id: String, solution: String) -> Result<Task, String> {
     let tests = |entry_point: Option<&String>, oracle| Tests {
         program: solution.clone(),
@@ -140,21 +141,21 @@ pub fn task(row: &BenchmarkRow, id: String, solution: String) -> Result<Task, St
     Ok(Task { id, check })
 }
 
-/// What a verdict says about a sample.
+/// The grade of a sample.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Graded {
-    /// Whether it is right: for EvalPlus' suites by the base tests and the added ones.
+    /// Whether it is correct; for EvalPlus' suites, by the base tests and the added ones.
     pub correct: bool,
-    /// EvalPlus' suites: whether it is right by the base tests alone.
+    /// EvalPlus' suites: whether it passes the base tests alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_correct: Option<bool>,
     /// How its execution ended.
     pub status: Status,
-    /// Why it is not right.
+    /// Why it is wrong.
     pub reason: String,
 }
 
-/// What `verdict` says about a sample of `row`.
+/// The grade that `verdict` gives a sample of `row`.
 pub fn graded(row: &BenchmarkRow, verdict: &Verdict) -> Graded {
     let base_correct = row.oracle.base_tests().map(|base| {
         verdict.total.is_some()
@@ -173,7 +174,7 @@ pub fn graded(row: &BenchmarkRow, verdict: &Verdict) -> Graded {
 }
 
 impl Graded {
-    /// A sample in which no solution was found.
+    /// The grade of a sample without a solution.
     pub fn unreadable(row: &BenchmarkRow, reason: String) -> Self {
         Self {
             correct: false,

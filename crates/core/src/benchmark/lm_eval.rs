@@ -1,4 +1,5 @@
-//! The result and sample files of EleutherAI's lm-evaluation-harness, as its `--output_path` and `--log_samples` write them.
+//! Result and sample files of EleutherAI's lm-evaluation-harness, as written by its `--output_path` and
+//! `--log_samples`.
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -6,16 +7,16 @@ use sha2::{Digest as _, Sha256};
 use super::{Protocol, Score, Suite};
 use crate::benchmark::BenchmarkRow;
 
-/// What was measured, for the files' heads.
+/// The measurement, for the heads of the files.
 #[derive(Clone, Debug)]
 pub struct Measured<'a> {
     /// The suite.
     pub suite: &'a Suite,
-    /// The base model, and the adapter where there is one.
+    /// The base model, and the adapter if there is one.
     pub model: String,
-    /// How it was asked.
+    /// How the model was asked.
     pub protocol: &'a Protocol,
-    /// Samples a row.
+    /// Samples per row.
     pub n: u32,
     /// Seed of the samples.
     pub seed: u64,
@@ -23,18 +24,18 @@ pub struct Measured<'a> {
     pub date: f64,
 }
 
-/// A sample, as the file has it.
+/// One row's samples, as written to the file.
 #[derive(Clone, Debug)]
 pub struct Answered<'a> {
     /// The row's index.
     pub index: u32,
     /// The row.
     pub row: &'a BenchmarkRow,
-    /// What the model wrote, sample by sample.
+    /// The model's outputs, sample by sample.
     pub responses: Vec<&'a str>,
-    /// The solutions found in it.
+    /// The solutions extracted from them.
     pub solutions: Vec<&'a str>,
-    /// How many are right.
+    /// How many are correct.
     pub correct: u32,
 }
 
@@ -87,7 +88,7 @@ fn generation(protocol: &Protocol) -> Value {
     })
 }
 
-/// A line of `samples_<task>_*.jsonl`.
+/// One line of `samples_<task>_*.jsonl`.
 pub fn sample(answered: &Answered<'_>) -> Value {
     let row = answered.row;
     let doc = json!({ "task_id": row.task_id, "question": row.question, "tags": row.tags });

@@ -1,9 +1,10 @@
 //! The unbiased estimator of pass@k.
 
-/// The probability that at least one of `k` samples drawn without replacement from `n`, of which `c` are right, is right:
-/// `1 − C(n − c, k) / C(n, k)` (Chen et al., arXiv 2107.03374, Eq. 1), computed as `1 − Π_{i = n−c+1}^{n} (1 − k / i)`.
+/// The probability that at least one of `k` samples drawn without replacement from `n` is correct, if `c` of the `n`
+/// are: `1 − C(n − c, k) / C(n, k)` (Chen et al., arXiv 2107.03374, Eq. 1), computed as `1 − Π_{i = n−c+1}^{n} (1 − k /
+/// i)`.
 ///
-/// None where it is not defined: no samples, more right than there are, or `k` outside 1 to `n`.
+/// `None` if undefined: no samples, `c` above `n`, or `k` outside 1 to `n`.
 pub fn pass_at_k(n: u64, c: u64, k: u64) -> Option<f64> {
     if c > n || k == 0 || k > n {
         return None;
@@ -11,8 +12,8 @@ pub fn pass_at_k(n: u64, c: u64, k: u64) -> Option<f64> {
     if n - c < k {
         return Some(1.0);
     }
-    // Each factor is a quotient of exact integers, so the product is off by a rounding a factor and no more. Of the two
-    // equal products, the one with fewer factors is taken: C(n−c, k) / C(n, k) is symmetric in c and k.
+    // Each factor is a quotient of exact integers, so the product is off by at most one rounding per factor. C(n−c, k)
+    // / C(n, k) is symmetric in c and k, so the product with fewer factors is used.
     let (few, many) = (c.min(k), c.max(k));
     let missed: f64 = (n - few + 1..=n).map(|i| (i - many) as f64 / i as f64).product();
     Some(1.0 - missed)
@@ -31,7 +32,7 @@ mod tests {
         product(n) / product(k)
     }
 
-    /// `1 − C(n − c, k) / C(n, k)` as it is written.
+    /// `1 − C(n − c, k) / C(n, k)`, computed literally.
     fn exact(n: u64, c: u64, k: u64) -> BigRational {
         if n - c < k {
             return BigRational::one();

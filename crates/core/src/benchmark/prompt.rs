@@ -1,4 +1,4 @@
-//! Putting a row to a model, and reading what comes back.
+//! Renders a row as a prompt and reads the completion.
 
 use minijinja::{Environment, UndefinedBehavior, context};
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use crate::{
     work::{FinishReason, Message, Prompt},
 };
 
-/// A way to put questions: one file of `configs/benchmarks/prompts`.
+/// A prompt style: one file of `configs/benchmarks/prompts`.
 #[derive(Debug)]
 pub struct PromptStyle {
     name: String,
@@ -27,11 +27,11 @@ pub struct PromptStyle {
 #[serde(deny_unknown_fields)]
 struct Described {
     style: Style,
-    /// The set of `configs/prompts` whose frame goes round each prompt.
+    /// The set of `configs/prompts` whose frame wraps each prompt.
     frame: Option<String>,
     code: Option<String>,
     math: Option<String>,
-    /// The set of `configs/prompts` that problems of self-play are put in.
+    /// The set of `configs/prompts` that renders self-play problems.
     self_play: Option<String>,
     #[serde(default)]
     stop: Vec<String>,
@@ -39,7 +39,7 @@ struct Described {
     stop_math: Vec<String>,
 }
 
-/// A style that is not there, or cannot be used.
+/// The prompt style does not exist or cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no prompt style `{name}`{detail}: valid are {known}")]
 pub struct UnknownPrompts {
@@ -56,7 +56,7 @@ macro_rules! shipped {
 
 const SHIPPED: &[(&str, &str)] = shipped!["azr", "chat", "completion", "seedling"];
 
-/// The names of the styles.
+/// The names of all styles.
 pub fn prompt_styles() -> impl Iterator<Item = &'static str> {
     SHIPPED.iter().map(|(name, _)| *name)
 }
@@ -65,7 +65,7 @@ impl PromptStyle {
     /// The style called `name`.
     ///
     /// # Errors
-    /// When there is none.
+    /// There is no such style.
     pub fn shipped(name: &str) -> Result<Self, UnknownPrompts> {
         let unknown = |detail: String| UnknownPrompts {
             name: name.to_owned(),
@@ -110,7 +110,7 @@ impl PromptStyle {
         })
     }
 
-    /// Its name.
+    /// The style's name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -120,7 +120,7 @@ impl PromptStyle {
         &self.sha256
     }
 
-    /// Why rows of `suite` cannot be put in this style, if they cannot.
+    /// Why this style cannot render rows of `suite`; `None` if it can.
     pub fn misfit(&self, suite: &Suite) -> Option<String> {
         let wants_self_play = matches!(suite.format, super::suite::Format::SelfPlay {});
         (wants_self_play != self.self_play.is_some()).then(|| {
@@ -141,7 +141,7 @@ impl PromptStyle {
     /// The prompt for a row.
     ///
     /// # Errors
-    /// A style that has no template for rows of this kind.
+    /// The style has no template for this kind of row.
     pub fn render(&self, row: &BenchmarkRow) -> Result<Prompt, PromptError> {
         if let Some(set) = &self.self_play {
             let rendered = match &row.oracle {
@@ -202,10 +202,10 @@ impl PromptStyle {
         stops
     }
 
-    /// The solution in a completion: a program, or an answer.
+    /// Extracts the solution from a completion: a program or an answer.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Why there is no solution.
     pub fn solution(&self, row: &BenchmarkRow, completion: &str, finish: FinishReason) -> Result<String, String> {
         let problem = match &row.oracle {
             Question::Script { entry_point, .. } => {
@@ -225,7 +225,10 @@ impl PromptStyle {
         };
         match &self.self_play {
             Some(set) => set.grammar.answer(problem, completion, finish, set.opening()),
-            None => Err(format!("the prompt style `{}` has no answers of self-play", self.name)),
+            None => Err(format!(
+                "the prompt style `{}` cannot read self-play answers",
+                self.name
+            )),
         }
     }
 
@@ -236,8 +239,8 @@ impl PromptStyle {
     }
 }
 
-/// The pairs that a solver is shown: the first half, rounded up so that there is one. (Self-play rounds down, as Absolute Zero
-/// does; its number of inputs is even in every preset.)
+/// The pairs shown to the solver: the first half, rounded up so that there is at least one. (Self-play rounds down, as
+/// Absolute Zero does; every preset has an even number of inputs.)
 fn shown(pairs: &[(String, String)]) -> Vec<Pair> {
     let pair = |(input, output): &(String, String)| Pair {
         input: input.clone(),

@@ -1,4 +1,5 @@
-//! Reading a suite's own file, line by line. What is wrong is named by its line, all of it at once, and then nothing is read.
+//! Reads a suite's own file line by line. All faults are reported at once, by line, and a file with faults is rejected
+//! whole.
 
 mod evalplus;
 mod humaneval;
@@ -22,23 +23,23 @@ use line::Line;
 
 pub use livecodebench::{NotADate, Window};
 
-/// What is wrong with a line of a file.
+/// A fault in a line of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineFault {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong and what would be valid.
+    /// The fault, and what would be valid.
     pub detail: String,
 }
 
-/// A file that was refused, with every fault of it.
+/// The file was refused; lists all its faults.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Refused {
-    /// The faults, in the order of their lines.
+    /// The faults, in line order.
     pub faults: Vec<LineFault>,
 }
 
-/// Faults that a message lists.
+/// Maximum number of faults listed in a message.
 const LISTED: usize = 20;
 
 impl fmt::Display for Refused {
@@ -56,43 +57,43 @@ impl fmt::Display for Refused {
 /// The rows of a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SuiteRows {
-    /// The rows, in the file's order.
+    /// The rows, in file order.
     pub rows: Vec<BenchmarkRow>,
-    /// Rows that the window of dates left out.
+    /// Rows outside the date window.
     pub outside: usize,
-    /// What a person should know, such as that rows are missing.
+    /// Notices for the user, such as missing rows.
     pub notices: Vec<String>,
 }
 
-/// What a file came to whose rows were given on one by one.
+/// Totals of a file whose rows were passed on one by one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counted {
-    /// Rows that count.
+    /// Rows kept.
     pub rows: usize,
-    /// Rows that the window of dates left out.
+    /// Rows outside the date window.
     pub outside: usize,
-    /// What a person should know, such as that rows are missing.
+    /// Notices for the user, such as missing rows.
     pub notices: Vec<String>,
 }
 
-/// Why a file was not read to its end.
+/// Why reading a file stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// It is no file of the suite.
+    /// The file does not match the suite.
     #[error(transparent)]
     Refused(#[from] Refused),
-    /// It cannot be read, or what takes its rows failed.
+    /// Reading the file or keeping a row failed.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// Bytes of a line, at most: Postgres stores no longer text within JSON.
+/// Maximum bytes in a line: Postgres' limit for a text within JSON.
 pub const LONGEST_LINE: u64 = 256 << 20;
 
-/// Reads a file of `suite`: a JSON object a line, in UTF-8.
+/// Reads a file of `suite`: one JSON object per line, in UTF-8.
 ///
 /// # Errors
-/// Every line that is no row of the suite.
+/// Every line that is not a row of the suite.
 pub fn read(suite: &Suite, bytes: &[u8], window: &Window) -> Result<SuiteRows, Refused> {
     let mut rows = Vec::new();
     let counted = each(suite, bytes, window, |row| {
@@ -102,16 +103,16 @@ pub fn read(suite: &Suite, bytes: &[u8], window: &Window) -> Result<SuiteRows, R
     match counted {
         Ok(Counted { outside, notices, .. }) => Ok(SuiteRows { rows, outside, notices }),
         Err(ReadError::Refused(refused)) => Err(refused),
-        // Bytes in memory are read without an error.
+        // Reading from memory cannot fail.
         Err(ReadError::Io(error)) => Err(Refused::whole(error.to_string())),
     }
 }
 
-/// Reads a file of `suite` and gives each row to `keep` as soon as it is read, so that no more than a line of it is in memory.
-/// What `keep` was given counts only if the whole file is read.
+/// Reads a file of `suite` and passes each row to `keep` as soon as it is read, so only one line is in memory. The rows
+/// passed to `keep` count only if the whole file is read without error.
 ///
 /// # Errors
-/// Every line that is no row of the suite, and whatever stops reading or `keep`.
+/// Every line that is not a row of the suite, and any I/O error or error of `keep`.
 pub fn each(
     suite: &Suite,
     mut file: impl BufRead,
@@ -129,7 +130,7 @@ pub fn each(
         }
         if text.len() as u64 > LONGEST_LINE {
             let detail = format!(
-                "it is longer than {} MiB, which no row of a benchmark is",
+                "the line is longer than {} MiB, the maximum for a row",
                 LONGEST_LINE >> 20
             );
             faults.push(LineFault { line: number, detail });
@@ -143,7 +144,7 @@ pub fn each(
             let row = row(suite, &line, rows + outside)?;
             let is_inside = window.takes(&line)?;
             match first_lines.get(&row.task_id) {
-                Some(first) => Err(format!("task_id `{}` stands on line {first} already", row.task_id)),
+                Some(first) => Err(format!("task_id `{}` is already on line {first}", row.task_id)),
                 None => Ok((row, is_inside)),
             }
         });
@@ -151,7 +152,7 @@ pub fn each(
             Ok((row, is_inside)) => {
                 first_lines.insert(row.task_id.clone(), number);
                 match is_inside {
-                    // After a fault the rest is only read for its faults.
+                    // After a fault the rest is only checked for further faults.
                     true if faults.is_empty() => keep(row)?,
                     _ => {}
                 }
@@ -171,7 +172,7 @@ pub fn each(
     if rows == 0 {
         let detail = match outside {
             0 => format!("the file is empty; `{}` has a JSON object on each line", suite.name),
-            _ => format!("all {outside} rows are outside of the window of dates"),
+            _ => format!("all {outside} rows are outside the date window"),
         };
         return Err(Refused::whole(detail).into());
     }
@@ -186,7 +187,7 @@ pub fn each(
 }
 
 impl Refused {
-    /// A fault of the file as a whole.
+    /// A fault of the whole file.
     fn whole(detail: String) -> Self {
         Self {
             faults: vec![LineFault { line: 1, detail }],
@@ -194,10 +195,10 @@ impl Refused {
     }
 }
 
-/// The file as text: unpacked, where it is gzip.
+/// The file as text, decompressed if it is gzip.
 ///
 /// # Errors
-/// A damaged gzip.
+/// Damaged gzip data.
 pub fn unpacked(bytes: &[u8]) -> io::Result<Cow<'_, [u8]>> {
     if !bytes.starts_with(&[0x1f, 0x8b]) {
         return Ok(Cow::Borrowed(bytes));
@@ -207,10 +208,10 @@ pub fn unpacked(bytes: &[u8]) -> io::Result<Cow<'_, [u8]>> {
     Ok(Cow::Owned(text))
 }
 
-/// The text of a file: unpacked, where it is gzip.
+/// A reader of the file as text, decompressed if it is gzip.
 ///
 /// # Errors
-/// A file that cannot be read.
+/// The file cannot be read.
 pub fn unpacking<'f>(mut file: impl BufRead + 'f) -> io::Result<Box<dyn BufRead + 'f>> {
     if !file.fill_buf()?.starts_with(&[0x1f, 0x8b]) {
         return Ok(Box::new(file));
@@ -218,7 +219,7 @@ pub fn unpacking<'f>(mut file: impl BufRead + 'f) -> io::Result<Box<dyn BufRead 
     Ok(Box::new(BufReader::new(flate2::bufread::MultiGzDecoder::new(file))))
 }
 
-/// Lines that are not blank, with their numbers from 1.
+/// The lines that are not blank, numbered from 1.
 pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     (1..)
         .zip(bytes.split(|byte| *byte == b'\n'))
@@ -256,37 +257,33 @@ fn expected(expect: &Expect, line: &Line) -> Result<(), String> {
     for name in &expect.numeric {
         let text = line.plain(name)?;
         if text.trim().parse::<f64>().is_err() {
-            return Err(format!(
-                "field `{name}` is `{text}`, and the answers of this suite are numbers"
-            ));
+            return Err(format!("field `{name}` is `{text}`; in this suite it must be a number"));
         }
     }
     let said = |name: &str| line.has(name).then(|| line.plain(name)).transpose();
     for name in &expect.empty {
         if let Some(text) = said(name)?.filter(|text| !text.is_empty()) {
-            return Err(format!(
-                "field `{name}` is `{text}`, and in this suite's rows it is empty"
-            ));
+            return Err(format!("field `{name}` is `{text}`; in this suite it must be empty"));
         }
     }
     for (name, start) in &expect.prefix {
         if let Some(text) = said(name)?.filter(|text| !text.starts_with(start)) {
             return Err(format!(
-                "field `{name}` is `{text}`, and in this suite it begins with `{start}`"
+                "field `{name}` is `{text}`; in this suite it must begin with `{start}`"
             ));
         }
     }
     for (name, part) in &expect.contains {
         if let Some(text) = said(name)?.filter(|text| !text.contains(part)) {
             return Err(format!(
-                "field `{name}` is `{text}`, and in this suite it holds `{part}`"
+                "field `{name}` is `{text}`; in this suite it must contain `{part}`"
             ));
         }
     }
     Ok(())
 }
 
-/// Whose file a line may be of, if not this suite's; empty where nobody's.
+/// Names the suite that the line may belong to instead; empty if there is none.
 fn hint(suite: &Suite, text: &[u8]) -> String {
     let Ok(line) = Line::read(text) else {
         return String::new();

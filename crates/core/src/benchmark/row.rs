@@ -1,4 +1,4 @@
-//! A row of a suite as Lyceum keeps it, whatever its file looked like.
+//! A row of a suite as Lyceum stores it, whatever the format of its file.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -6,67 +6,67 @@ use std::collections::BTreeMap;
 
 use crate::verify::{CodePair, ProblemKind};
 
-/// One task of a suite. JSON values that a file holds (inputs of any size) are kept as texts, since databases and parsers
+/// One task of a suite. JSON values from the file (inputs of any size) are kept as text, since databases and parsers
 /// round numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BenchmarkRow {
     /// The task's name within its suite, such as `HumanEval/0` or `gsm8k/17`.
     pub task_id: String,
-    /// What is asked, in the words of the file. Overlap with training data is found by it.
+    /// The question as written in the file. Also used to find overlap with training data.
     pub question: String,
-    /// A right solution, where the file has one: a whole program, or an answer.
+    /// A correct solution, if the file has one: a whole program or an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canonical: Option<String>,
-    /// What an answer is measured against.
+    /// The kind of answer, and how it is checked.
     pub oracle: Question,
     /// Subject, level, date and the like, for filters.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tags: BTreeMap<String, String>,
 }
 
-/// What kind of answer a row wants, and what that is measured against.
+/// The kind of answer a row wants, and what it is checked against.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Question {
-    /// HumanEval: a function, tested by a text that defines `check(candidate)`.
+    /// HumanEval: a function, tested by code that defines `check(candidate)`.
     Script {
         /// The function's name.
         entry_point: String,
-        /// The text of the test.
+        /// The test code.
         test: String,
     },
-    /// EvalPlus: a function, compared with a reference on inputs.
+    /// EvalPlus: a function, compared with a reference program on inputs.
     Reference {
         /// The function's name.
         entry_point: String,
         /// The reference program.
         reference: String,
-        /// Lists of arguments of the base benchmark, a text of JSON each.
+        /// Argument lists of the base benchmark, each as JSON text.
         base_inputs: Vec<String>,
-        /// Those that EvalPlus added.
+        /// Argument lists added by EvalPlus.
         plus_inputs: Vec<String>,
         /// Absolute tolerance for floats.
         atol: f64,
     },
     /// LiveCodeBench: a program that reads standard input, or a method of `Solution`.
     LiveCodeBench {
-        /// The method's name; none for a program.
+        /// The method's name; `None` for a program.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         entry_point: Option<String>,
-        /// What a solution begins with; may be empty.
+        /// The code a solution starts with; may be empty.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         starter_code: String,
-        /// `public_test_cases` as it stands in the file.
+        /// `public_test_cases`, as in the file.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         public_test_cases: Option<String>,
-        /// `private_test_cases` as it stands in the file.
+        /// `private_test_cases`, as in the file.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         private_test_cases: Option<String>,
     },
-    /// An answer to a question of mathematics.
+    /// An answer to a mathematics question.
     Math {
-        /// The right answer.
+        /// The correct answer.
         gold: String,
     },
     /// The output of a program (deduction).
@@ -76,7 +76,7 @@ pub enum Question {
         /// Its arguments.
         input: String,
     },
-    /// An input that gives an output (abduction).
+    /// An input that produces an output (abduction).
     CodeI {
         /// The program.
         program: String,
@@ -85,7 +85,7 @@ pub enum Question {
     },
     /// A program that maps inputs to outputs (induction).
     CodeF {
-        /// What the solver is told.
+        /// The description shown to the solver.
         message: String,
         /// Inputs and outputs; the first half, rounded up, is shown.
         pairs: Vec<CodePair>,
@@ -93,7 +93,7 @@ pub enum Question {
 }
 
 impl BenchmarkRow {
-    /// What belongs to the row as a problem: the parts that a solver is shown and those that stay hidden.
+    /// The row's values as a problem: the parts shown to a solver and the hidden ones.
     pub fn values(&self) -> serde_json::Value {
         let canonical = self.canonical.as_deref();
         match &self.oracle {
@@ -113,7 +113,7 @@ impl BenchmarkRow {
 }
 
 impl Question {
-    /// What is asked of a solver.
+    /// The kind of problem a solver gets.
     pub fn kind(&self) -> ProblemKind {
         match self {
             Self::CodeO { .. } => ProblemKind::CodeO,
@@ -124,7 +124,7 @@ impl Question {
         }
     }
 
-    /// The program that the question is about, where there is one.
+    /// The program the question is about, if there is one.
     pub fn program(&self) -> Option<&str> {
         match self {
             Self::CodeO { program, .. } | Self::CodeI { program, .. } => Some(program),
@@ -132,7 +132,7 @@ impl Question {
         }
     }
 
-    /// The function under test, where there is one.
+    /// The function under test, if there is one.
     pub fn entry_point(&self) -> Option<&str> {
         match self {
             Self::Script { entry_point, .. } | Self::Reference { entry_point, .. } => Some(entry_point),
@@ -149,7 +149,7 @@ impl Question {
         )
     }
 
-    /// How many of a verdict's tests belong to the base benchmark, where the two are counted apart.
+    /// How many of a verdict's tests belong to the base benchmark, if base and added tests are counted separately.
     pub fn base_tests(&self) -> Option<usize> {
         match self {
             Self::Reference { base_inputs, .. } => Some(base_inputs.len()),

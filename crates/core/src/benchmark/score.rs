@@ -1,15 +1,15 @@
-//! What the verdicts of one subject on one suite come to.
+//! The score of one subject on one suite.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Spread, pass_at_k};
 
-/// Samples and right ones, row by row: everything that pass@k needs, for any k.
+/// Counts of samples and of correct ones by row, enough to compute pass@k for any k.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Score {
     /// Samples of each row.
     pub samples: Vec<u32>,
-    /// How many of them are right.
+    /// How many of them are correct.
     pub correct: Vec<u32>,
 }
 
@@ -25,7 +25,7 @@ pub struct CurvePoint {
 }
 
 impl Score {
-    /// Of `rows` rows that have no samples yet.
+    /// A score of `rows` rows without samples.
     pub fn of_rows(rows: usize) -> Self {
         Self {
             samples: vec![0; rows],
@@ -33,7 +33,7 @@ impl Score {
         }
     }
 
-    /// Counts a sample of a row; what is no row is not counted.
+    /// Counts a sample of a row; ignored if there is no such row.
     pub fn count(&mut self, row: usize, is_correct: bool) {
         if let (Some(samples), Some(correct)) = (self.samples.get_mut(row), self.correct.get_mut(row)) {
             *samples += 1;
@@ -41,8 +41,8 @@ impl Score {
         }
     }
 
-    /// The mean of pass@k over all rows, with its spread. A row without samples counts as unsolved; none where some row that
-    /// has samples has fewer than `k`, or where there is no sample at all.
+    /// The mean of pass@k over all rows, with its spread. A row without samples counts as unsolved. `None` if a row has
+    /// some samples but fewer than `k`, or if there are no samples at all.
     pub fn pass_at_k(&self, k: u32) -> Option<Spread> {
         if self.samples.iter().all(|&samples| samples == 0) {
             return None;
@@ -54,7 +54,7 @@ impl Score {
         Spread::of(&each.collect::<Option<Vec<_>>>()?)
     }
 
-    /// The largest k that has an estimate: the least number of samples of a row that has any.
+    /// The largest k with an estimate: the lowest sample count among rows that have samples.
     pub fn largest_k(&self) -> u32 {
         self.samples
             .iter()
@@ -64,7 +64,7 @@ impl Score {
             .unwrap_or(0)
     }
 
-    /// pass@k for k = 1, 2, 5, 10, 20, 50, … and the largest that has an estimate.
+    /// pass@k for k = 1, 2, 5, 10, 20, 50, … and the largest k with an estimate.
     pub fn curve(&self) -> Vec<CurvePoint> {
         let largest = self.largest_k();
         let mut ks: Vec<u32> = (0..9)
@@ -82,7 +82,7 @@ impl Score {
         ks.into_iter().filter_map(point).collect()
     }
 
-    /// Rows with a right sample.
+    /// Rows with a correct sample.
     pub fn solved(&self) -> u64 {
         self.correct.iter().filter(|&&correct| correct > 0).count() as u64
     }
@@ -92,13 +92,13 @@ impl Score {
         self.samples.iter().map(|&samples| u64::from(samples)).sum()
     }
 
-    /// All right samples.
+    /// All correct samples.
     pub fn total_correct(&self) -> u64 {
         self.correct.iter().map(|&correct| u64::from(correct)).sum()
     }
 
-    /// Mean over repeats of each repeat's share of right rows, with the standard error over repeats. `verdicts[row][repeat]`;
-    /// none where rows have different numbers of repeats.
+    /// The mean over repeats of each repeat's share of correct rows, with the standard error over repeats, from
+    /// `verdicts[row][repeat]`. `None` if rows have different numbers of repeats.
     pub fn over_repeats(verdicts: &[Vec<bool>]) -> Option<Spread> {
         let repeats = verdicts.first()?.len();
         if verdicts.iter().any(|row| row.len() != repeats) {

@@ -1,17 +1,17 @@
-//! A mean and how sure it is.
+//! A mean and its uncertainty.
 
 use serde::{Deserialize, Serialize};
 
 /// Mean, deviation and standard error of some numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
-    /// How many there are.
+    /// How many numbers.
     pub count: u64,
     /// Their mean.
     pub mean: f64,
-    /// Their sample standard deviation (divided by one less than their number); 0 for a single one.
+    /// Their sample standard deviation (dividing by n − 1); 0 for a single number.
     pub std: f64,
-    /// The standard error of the mean: the deviation divided by the root of the number.
+    /// The standard error of the mean: the deviation divided by √n.
     pub standard_error: f64,
     /// The smallest.
     pub min: f64,
@@ -20,7 +20,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of `values`; none where there are none.
+    /// The spread of `values`; `None` if there are none.
     pub fn of(values: &[f64]) -> Option<Self> {
         let first = *values.first()?;
         let count = values.len() as f64;

@@ -1,43 +1,43 @@
-//! Suites: what `configs/benchmarks` says about each.
+//! Suites, as described in `configs/benchmarks`.
 
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::LazyLock};
 
 use crate::fault::nearest;
 
-/// A suite of tasks. One file of `configs/benchmarks` each.
+/// A suite of tasks, described by one file of `configs/benchmarks`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Suite {
     /// The name used in commands, SQL and the API.
     pub name: String,
-    /// The name that people write.
+    /// The name shown to people.
     pub title: String,
-    /// Other names that commands understand.
+    /// Other names accepted by commands.
     #[serde(default)]
     pub aliases: Vec<String>,
-    /// The paper, and which rows.
+    /// The paper, and which rows are used.
     pub source: String,
-    /// The average that it counts to.
+    /// The average it counts towards.
     pub group: Group,
     /// Its place among the columns of a table.
     pub order: u32,
-    /// Rows of the complete suite; none where releases differ.
+    /// Rows of the complete suite; left out if releases differ.
     #[serde(default)]
     pub rows: Option<u32>,
     /// How its file is read.
     pub format: Format,
-    /// What tells its file from others.
+    /// What distinguishes its file from other suites' files.
     #[serde(default)]
     pub expect: Expect,
-    /// How models are asked, unless an evaluation says otherwise.
+    /// How models are asked, unless an evaluation overrides it.
     pub protocol: Protocol,
-    /// Where it is on the hub.
+    /// Its location on the Hugging Face hub.
     #[serde(default)]
     pub hub: Option<Hub>,
 }
 
-/// What a suite measures. The papers average the first two apart.
+/// The subject of a suite. The papers average the first two separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Group {
@@ -45,7 +45,7 @@ pub enum Group {
     Code,
     /// Mathematics.
     Math,
-    /// Problems made by Lyceum, which no published average has.
+    /// Problems made by Lyceum; not part of any published average.
     HeldOut,
 }
 
@@ -61,14 +61,14 @@ pub enum Format {
     LiveCodeBench {},
     /// A question and an answer.
     Math {
-        /// Fields that may hold the question; the first that a row has counts.
+        /// Fields that may hold the question; the first one present is used.
         question: Vec<String>,
-        /// Where the answer is.
+        /// Where the correct answer is.
         gold: Gold,
-        /// Fields that may name the task; the number of the row where it has none of them.
+        /// Fields that may name the task; without any of them, the row's number.
         #[serde(default)]
         id: Vec<String>,
-        /// Fields that are kept as tags.
+        /// Fields kept as tags.
         #[serde(default)]
         tags: Vec<String>,
     },
@@ -76,38 +76,38 @@ pub enum Format {
     SelfPlay {},
 }
 
-/// Where a row has its right answer.
+/// Where a row has its correct answer.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Gold {
     /// The field.
     pub field: String,
-    /// It is what follows the last of this mark.
+    /// Takes the text after the last occurrence of this mark.
     #[serde(default)]
     pub after: Option<String>,
-    /// It is what the last `\boxed{}` holds.
+    /// Takes the contents of the last `\boxed{}`.
     #[serde(default)]
     pub boxed: bool,
-    /// It is the first of a list.
+    /// Takes the first element of a list.
     #[serde(default)]
     pub first: bool,
 }
 
-/// What a row of this suite, and of no other, looks like.
+/// What distinguishes a row of this suite from rows of other suites.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Expect {
-    /// Fields that a row has besides those that are read.
+    /// Fields a row must have besides those that are read.
     pub required: Vec<String>,
-    /// Fields that it does not have.
+    /// Fields a row must not have.
     pub absent: Vec<String>,
-    /// Fields that are numbers, or texts of numbers.
+    /// Fields that are numbers or texts of numbers.
     pub numeric: Vec<String>,
-    /// Fields that, where they are there, hold nothing.
+    /// Fields that are empty if present.
     pub empty: Vec<String>,
-    /// What fields, where they are there, begin with.
+    /// What fields begin with if present.
     pub prefix: BTreeMap<String, String>,
-    /// What fields, where they are there, hold somewhere.
+    /// What fields contain if present.
     pub contains: BTreeMap<String, String>,
 }
 
@@ -115,16 +115,16 @@ pub struct Expect {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Protocol {
-    /// The style of the prompts: a file of `configs/benchmarks/prompts`.
+    /// The prompt style: a file of `configs/benchmarks/prompts`.
     pub prompts: String,
     /// Softmax temperature; 0 is greedy.
     #[schemars(range(min = 0.0, max = 100.0))]
     pub temperature: f64,
-    /// Nucleus.
+    /// Nucleus sampling: the probability mass to sample from.
     #[serde(default = "one")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub top_p: f64,
-    /// Tokens of an answer, at most.
+    /// Maximum tokens per answer.
     #[schemars(range(min = 1))]
     pub max_tokens: u32,
 }
@@ -133,22 +133,22 @@ fn one() -> f64 {
     1.0
 }
 
-/// A file of the Hugging Face hub.
+/// A file on the Hugging Face hub.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Hub {
     /// The dataset, such as `HuggingFaceH4/MATH-500`.
     pub repository: String,
-    /// The file in it.
+    /// The file in the dataset.
     pub file: String,
 }
 
-/// A description that cannot be used.
+/// The description is not valid.
 #[derive(Debug, thiserror::Error)]
-#[error("the description of a suite: {0}")]
+#[error("suite description: {0}")]
 pub struct SuiteError(#[from] toml::de::Error);
 
-/// A name that no suite has.
+/// No suite has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no suite `{name}`{hint}: valid are {known}")]
 pub struct UnknownSuite {
@@ -161,7 +161,7 @@ impl Suite {
     /// Reads a description.
     ///
     /// # Errors
-    /// What is wrong with it, with its line.
+    /// The fault, with its line.
     pub fn from_toml(text: &str) -> Result<Self, SuiteError> {
         Ok(toml::from_str(text)?)
     }
@@ -189,7 +189,7 @@ const SHIPPED: &[&str] = shipped![
 ];
 
 static SUITES: LazyLock<Vec<Suite>> = LazyLock::new(|| {
-    // Every one of them is read by a test.
+    // A test reads every one of them.
     let mut suites: Vec<Suite> = SHIPPED.iter().filter_map(|text| Suite::from_toml(text).ok()).collect();
     suites.sort_by_key(|suite| suite.order);
     suites
@@ -200,10 +200,10 @@ pub fn shipped_suites() -> &'static [Suite] {
     &SUITES
 }
 
-/// The suite called `name`, or by one of its other names; case, `-`, `_` and spaces do not count, and `+` is `plus`.
+/// The suite with this name or alias; case, `-`, `_` and spaces are ignored, and `+` reads as `plus`.
 ///
 /// # Errors
-/// When there is none.
+/// There is no such suite.
 pub fn suite(name: &str) -> Result<&'static Suite, UnknownSuite> {
     let plain = |name: &str| name.to_lowercase().replace('+', "plus").replace(['-', '_', ' '], "");
     let asked = plain(name);

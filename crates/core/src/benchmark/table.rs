@@ -8,31 +8,31 @@ use std::collections::BTreeMap;
 
 use super::{Group, Spread, suite};
 
-/// Whose scores a row has.
+/// The subject of a row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subject {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its role.
     pub role: SubjectRole,
-    /// The member of the run, where it is one.
+    /// The member of the run, if the subject is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<uuid::Uuid>,
 }
 
-/// What a subject is.
+/// The role of a subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SubjectRole {
-    /// The frozen base without adapter.
+    /// The frozen base without an adapter.
     Base,
-    /// A member of the run that this one is compared with.
+    /// The member of the baseline run in a comparison.
     Baseline,
-    /// Who solves.
+    /// Solves problems.
     Student,
-    /// Who proposes.
+    /// Proposes problems.
     Teacher,
-    /// Who does both.
+    /// Does both.
     Member,
 }
 
@@ -48,7 +48,7 @@ impl SubjectRole {
         }
     }
 
-    /// The role of that name; who plays anything else, or several roles, is a member.
+    /// The role with this name; a member with any other role, or with several, is `Member`.
     pub fn of(roles: &[impl AsRef<str>]) -> Self {
         match roles {
             [role] if role.as_ref() == "student" => Self::Student,
@@ -69,21 +69,21 @@ pub struct Cell {
     pub standard_error: f64,
 }
 
-/// Averages of a row over suites. An average is there when each suite of the table that belongs to it has a score.
+/// Averages of a row over suites. An average exists only if every suite in it has a score.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Average {
     /// Over the suites of code.
     pub code: Option<f64>,
     /// Over the suites of mathematics.
     pub math: Option<f64>,
-    /// Of the two, or the one that there is.
+    /// The mean of the two, or the only one there is.
     pub overall: Option<f64>,
 }
 
-/// A row.
+/// A row of the table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TableRow {
-    /// Whose it is.
+    /// The subject.
     pub subject: Subject,
     /// Scores by suite.
     pub scores: BTreeMap<String, Cell>,
@@ -91,19 +91,19 @@ pub struct TableRow {
     pub average: Average,
 }
 
-/// What the members come to, suite by suite.
+/// A summary over members, suite by suite.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// Whom it is over: `population`, `students` or `teachers`.
+    /// The members it covers: `population`, `students` or `teachers`.
     pub over: String,
-    /// Mean, deviation over members, worst and best, by suite. Worst and best are chosen on the test set: bounds, not members
-    /// that anybody could have picked beforehand.
+    /// Mean, standard deviation over members, worst and best, by suite. Worst and best are selected on the test set:
+    /// they are bounds, not members that could have been picked beforehand.
     pub scores: BTreeMap<String, Spread>,
     /// Averages of the means.
     pub mean: Average,
-    /// Averages of the worst of each suite.
+    /// Averages of each suite's worst.
     pub worst: Average,
-    /// Averages of the best of each suite: an upper bound that was selected on the test set.
+    /// Averages of each suite's best: an upper bound, selected on the test set.
     pub best: Average,
 }
 
@@ -112,20 +112,20 @@ pub struct Summary {
 pub struct Table {
     /// Suites by name, in the order of columns.
     pub suites: Vec<String>,
-    /// One row a subject: base, baseline, then members.
+    /// One row per subject: base, baseline, then members.
     pub rows: Vec<TableRow>,
-    /// Over all members, over students and over teachers; those that there are.
+    /// Summaries over all members, students and teachers, as far as there are any.
     pub summaries: Vec<Summary>,
     /// The student with the highest overall average.
     pub best_student: Option<String>,
     /// The teacher with the highest overall average.
     pub best_teacher: Option<String>,
-    /// What a reader must know about it.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 
 impl Table {
-    /// The table of `scores`: each a subject, a suite and its score. Of two for one place the later counts.
+    /// The table of `scores`, each a subject, a suite and its score. If a place has two scores, the later one counts.
     pub fn of(scores: impl IntoIterator<Item = (Subject, String, Cell)>) -> Self {
         let mut rows: Vec<TableRow> = Vec::new();
         for (subject, suite, cell) in scores {
@@ -185,7 +185,7 @@ fn best(rows: &[&TableRow]) -> Option<String> {
     let scored = rows
         .iter()
         .filter_map(|row| Some((row.average.any()?, &row.subject.name)));
-    // The first of equals, so that the table does not hang on the order of rows.
+    // The first among equals, so the result does not depend on row order.
     scored
         .fold(None, |best: Option<(f64, &String)>, next| match best {
             Some(best) if best.0 >= next.0 => Some(best),

@@ -1,4 +1,4 @@
-//! Schema violations, said so that a person can mend them.
+//! Schema violations as messages that help a person fix them.
 
 use jsonschema::{ValidationError, error::ValidationErrorKind};
 use serde_json::Value;
@@ -6,14 +6,14 @@ use serde_json::Value;
 use super::pointer_token;
 use crate::fault::{Fault, nearest};
 
-/// Every violation of `schema` in `document`, in the order in which they stand in it.
+/// Every violation of `schema` in `document`, in document order.
 pub fn diagnose(document: &Value, schema: &Value) -> Vec<Fault> {
     match jsonschema::validator_for(schema) {
         Ok(validator) => validator
             .iter_errors(document)
             .flat_map(|error| faults(&error, schema))
             .collect(),
-        Err(error) => vec![Fault::new("", format!("the schema itself is wrong: {error}"))],
+        Err(error) => vec![Fault::new("", format!("the schema itself is invalid: {error}"))],
     }
 }
 
@@ -43,7 +43,7 @@ fn faults(error: &ValidationError<'_>, schema: &Value) -> Vec<Fault> {
                 .collect();
             vec![Fault::new(place, not_one_of(error.instance().as_ref(), &names))]
         }
-        // An enum whose variants have docs is a choice between constants.
+        // schemars turns an enum whose variants have docs into a choice between constants.
         ValidationErrorKind::OneOfNotValid { .. } | ValidationErrorKind::AnyOf { .. }
             if let Some(names) = constants(schema.pointer(&error.schema_path().to_string())) =>
         {
@@ -71,7 +71,7 @@ fn not_one_of(given: &Value, names: &[&str]) -> String {
     format!("{} is not one of {}{hint}", shorten(given), names.join(", "))
 }
 
-/// The constants that `choices` is between, if it is between nothing else (but null, where a value may be left out).
+/// The constants to choose from, if `choices` has only constants (and null, for optional values).
 fn constants(choices: Option<&Value>) -> Option<Vec<&str>> {
     let mut names = Vec::new();
     for choice in choices?.as_array()? {
@@ -84,7 +84,7 @@ fn constants(choices: Option<&Value>) -> Option<Vec<&str>> {
     Some(names)
 }
 
-/// The fields that are known where an unknown one stands.
+/// The known fields of the object that has the unknown one.
 fn siblings<'a>(error: &ValidationError<'_>, schema: &'a Value) -> Vec<&'a str> {
     let place = error.schema_path().to_string();
     let object = place.rsplit_once('/').map_or("", |(object, _)| object);
@@ -109,7 +109,7 @@ fn shorten(value: &Value) -> String {
     shorten_text(&value.to_string())
 }
 
-/// A fault must stay readable however long the value at fault is.
+/// Keeps messages readable however long the faulty value is.
 fn shorten_text(text: &str) -> String {
     const LIMIT: usize = 300;
     match text.char_indices().nth(LIMIT) {

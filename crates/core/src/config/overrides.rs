@@ -1,4 +1,4 @@
-//! `populations.main.lora.r=16`: single values over a config or a preset.
+//! Single values that override a config or a preset, such as `populations.main.lora.r=16`.
 
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use super::pointer_token;
 use crate::fault::{Fault, Faults};
 
-/// Puts every value of `overrides` at its dotted path in `document`, making objects on the way. A list is entered by
-/// index. Whether the field exists is for the schema to say.
+/// Sets every value of `overrides` at its dotted path in `document`, creating objects on the way. List elements are
+/// addressed by index. Whether a field exists is left to the schema check.
 ///
 /// # Errors
-/// A path that leads through a value that has no fields, or to an index that a list does not have.
+/// A path leads through a value without fields, or to an index that a list does not have.
 pub fn apply_overrides(document: &mut Value, overrides: &BTreeMap<String, Value>) -> Result<(), Faults> {
     let mut faults = Vec::new();
     for (path, value) in overrides {
@@ -27,7 +27,7 @@ fn slot<'a>(document: &'a mut Value, path: &str) -> Result<&'a mut Value, String
     for part in path.split('.') {
         if part.is_empty() {
             return Err(format!(
-                "`{path}` is no path: write fields between dots, such as `populations.main.lora.r`"
+                "`{path}` is not a path: separate fields by dots, such as `populations.main.lora.r`"
             ));
         }
         if at.is_null() {
@@ -38,7 +38,12 @@ fn slot<'a>(document: &'a mut Value, path: &str) -> Result<&'a mut Value, String
             Value::Array(items) => {
                 let length = items.len();
                 let item = part.parse::<usize>().ok().and_then(|index| items.get_mut(index));
-                item.ok_or_else(|| format!("`{part}` is no index of a list of {length}: 0 to {}", length.max(1) - 1))?
+                item.ok_or_else(|| {
+                    format!(
+                        "`{part}` is not an index of a list of {length}: 0 to {}",
+                        length.max(1) - 1
+                    )
+                })?
             }
             other => return Err(format!("`{part}` leads into {other}, which has no fields")),
         };

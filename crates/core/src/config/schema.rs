@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::RunConfig;
 use crate::recipe::Recipe;
 
-/// The JSON Schema (2020-12) of `T`, without references, so that a fault's place in it can be looked up.
+/// The JSON Schema (2020-12) of `T`, without references, so that a fault can be looked up in it by its path.
 pub fn schema_of<T: JsonSchema>() -> Value {
     let generator = SchemaSettings::draft2020_12()
         .with(|settings| settings.inline_subschemas = true)
@@ -14,7 +14,7 @@ pub fn schema_of<T: JsonSchema>() -> Value {
     generator.into_root_schema_for::<T>().to_value()
 }
 
-/// The schema of a run config, with the parameters of `recipe` in it; without a recipe, parameters are open.
+/// The schema of a run config with the parameters of `recipe`; without a recipe, parameters are unconstrained.
 pub fn run_schema(recipe: Option<&dyn Recipe>) -> Value {
     let mut schema = schema_of::<RunConfig>();
     if let Some(recipe) = recipe {

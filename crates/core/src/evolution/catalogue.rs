@@ -1,9 +1,9 @@
-//! The seventeen operators of the paper (PopuLoRA, appendix 8), with its defaults.
+//! The paper's seventeen operators (PopuLoRA, appendix 8), with its defaults.
 
 use super::{Family, Operator, OperatorError, Parameter};
 use crate::fault::nearest;
 
-/// What a birth without parents is called where an operator is named: a fresh adapter, A drawn and B zero.
+/// The operator name of a birth without parents: a fresh adapter with random A and zero B.
 pub const INIT: &str = "init";
 
 const fn mutation(
@@ -61,12 +61,12 @@ pub static CATALOGUE: [Operator; 17] = [
     live(mutation(
         "M1",
         "SVD-structured mutation",
-        "Perturbs the singular values of the update by log-normal noise and turns its singular vectors a little.",
+        "Perturbs the singular values of the update by log-normal noise and slightly rotates its singular vectors.",
         &[Parameter::real(
             "epsilon",
             0.1,
             (0.0, 1.0),
-            "Standard deviation of the noise on the logarithms of the singular values, and size of the turns.",
+            "Standard deviation of the noise on the logarithms of the singular values, and size of the rotations.",
         )],
     )),
     live(mutation(
@@ -80,18 +80,18 @@ pub static CATALOGUE: [Operator; 17] = [
                 (0.0, 10.0),
                 "Standard deviation of the noise, in standard deviations of the tensor.",
             ),
-            Parameter::real("f", 0.33, (0.0, 1.0), "Share of the modules that are changed."),
+            Parameter::real("f", 0.33, (0.0, 1.0), "Share of modules to change."),
         ],
     )),
     live(mutation(
         "M3",
         "component masking",
-        "Zeroes a random share of the singular values of the update.",
+        "Zeroes a random share of the update's singular values.",
         &[Parameter::real(
             "rho",
             0.3,
             (0.0, 1.0),
-            "Share of the rank whose singular values are zeroed, rounded up.",
+            "Share of the singular values to zero, rounded up.",
         )],
     )),
     live(mutation(
@@ -108,7 +108,7 @@ pub static CATALOGUE: [Operator; 17] = [
     mutation(
         "M5",
         "NEFTune-style",
-        "Adds uniform noise to the A factors, smaller the larger the tensor, and leaves the B factors alone.",
+        "Adds uniform noise to the A factors, less for larger tensors, and leaves the B factors alone.",
         &[Parameter::real(
             "alpha",
             10.0,
@@ -125,27 +125,27 @@ pub static CATALOGUE: [Operator; 17] = [
                 "k",
                 2.0,
                 (0.0, 4096.0),
-                "How many of the smallest singular values are zeroed; less than the rank.",
+                "Number of smallest singular values to zero; less than the rank.",
             )
             .integer(),
             Parameter::real(
                 "sigma",
                 0.05,
                 (0.0, 1.0),
-                "Standard deviation of the factors around 1 that the others are multiplied by.",
+                "Standard deviation of the factors, around 1, that multiply the others.",
             ),
         ],
     ),
     control(mutation(
         "copy_parent",
         "identity control",
-        "Copies its parent: a child that starts below its parent's reward was not loaded as it should be.",
+        "Copies its parent: if the child starts below its parent's reward, it was loaded wrongly.",
         &[],
     )),
     live(crossover(
         "X1",
         "DARE",
-        "Drops random values of each parent's factors, scales up what is left, and averages the parents.",
+        "Drops random values of each parent's factors, rescales the rest, and averages the parents.",
         &[Parameter::real("p", 0.7, (0.0, 1.0), "Probability that a value is dropped.").below_max()],
     )),
     live(crossover(
@@ -165,13 +165,13 @@ pub static CATALOGUE: [Operator; 17] = [
         ..live(crossover(
             "X4",
             "extrapolative",
-            "Goes from the first parent past the second by a factor drawn once.",
+            "Extrapolates from the first parent past the second by a random factor.",
             &[
                 Parameter::real(
                     "eta_min",
                     1.0,
                     (1.0, 10.0),
-                    "Least factor; at 1 the child is the second parent.",
+                    "Smallest factor; at 1 the child equals the second parent.",
                 ),
                 Parameter::real("eta_max", 1.5, (1.0, 10.0), "Greatest factor."),
             ],
@@ -186,18 +186,18 @@ pub static CATALOGUE: [Operator; 17] = [
     deterministic(crossover(
         "X6",
         "TIES merge",
-        "Trims each parent's smallest values, elects a sign for each position, and averages the parents that have it.",
+        "Trims each parent's smallest values, elects a sign for each position, and averages the parents that agree with it.",
         &[Parameter::real(
             "tau",
             0.2,
             (0.0, 1.0),
-            "Share of the values that are trimmed, smallest first.",
+            "Share of values to trim, smallest first.",
         )],
     )),
     crossover(
         "X7",
         "DELLA",
-        "Drops values with a probability that grows as they get smaller, scales up what is left, and averages the parents.",
+        "Drops values with a probability that grows as they get smaller, rescales the rest, and averages the parents.",
         &[Parameter::real(
             "epsilon",
             0.1,
@@ -209,37 +209,37 @@ pub static CATALOGUE: [Operator; 17] = [
     deterministic(crossover(
         "X8",
         "SLERP",
-        "Interpolates on the sphere between the parents' factors, each taken as one vector.",
+        "Interpolates the parents' factors spherically, each factor treated as one vector.",
         &[Parameter::real(
             "t",
             0.5,
             (0.0, 1.0),
-            "Where between the first parent (0) and the second (1).",
+            "Position between the first parent (0) and the second (1).",
         )],
     )),
     deterministic(crossover(
         "X9",
         "Fisher-weighted merge",
-        "Takes the mean of the parents' values weighted by their squares, so that the larger wins.",
+        "Averages the parents' values weighted by their squares, so that the larger one dominates.",
         &[Parameter::real(
             "epsilon",
             1e-12,
             (1e-30, 1.0),
-            "Keeps the division defined where both values are zero.",
+            "Avoids division by zero where both values are zero.",
         )],
     )),
     control(crossover(
         "linear_0_5",
         "plain-mean control",
-        "Averages the parents' factors: what every informative crossover should beat.",
+        "Averages the parents' factors: the control that every useful crossover should beat.",
         &[],
     )),
 ];
 
-/// The operator of this name.
+/// The operator with this name.
 ///
 /// # Errors
-/// When there is none, with the name that was most likely meant.
+/// There is no such operator; names the one most likely meant.
 pub fn operator(name: &str) -> Result<&'static Operator, OperatorError> {
     let names = || CATALOGUE.iter().map(|operator| operator.name);
     CATALOGUE

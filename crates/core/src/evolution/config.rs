@@ -6,27 +6,27 @@ use std::collections::BTreeMap;
 use super::{CATALOGUE, Operator, operator};
 use crate::fault::Fault;
 
-/// When and how a run evolves. The defaults are the paper's (PopuLoRA, part 4.1) where it has any.
+/// When and how a run evolves. Defaults are the paper's (PopuLoRA, part 4.1) where it gives any.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct EvolutionConfig {
-    /// Steps between two evolutions; 0 never evolves.
+    /// Steps between two evolutions; 0 disables evolution.
     pub every: u32,
-    /// Share of each role's members that is replaced, lowest lower bound first: min(N − 1, max(1, round(fraction · N))).
+    /// Share of each role's members to replace, lowest lower bound first: min(N − 1, max(1, round(fraction · N))).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub fraction: f64,
-    /// Operators that children are made by, each drawn equally often.
+    /// Operators that make the children, each drawn equally often.
     #[schemars(length(min = 1))]
     pub operators: Vec<String>,
-    /// Values of operators' parameters that differ from their defaults, by operator.
+    /// Operator parameters that differ from their defaults, by operator.
     pub parameters: BTreeMap<String, BTreeMap<String, f64>>,
-    /// Share of a role's survivors, best lower bound first, that parents are drawn from.
+    /// Share of a role's survivors that parents are drawn from, best lower bound first.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub parent_fraction: f64,
-    /// Evolution intervals during which a newborn is not replaced.
+    /// Number of evolution intervals during which a newborn cannot be replaced.
     #[schemars(range(max = 1000))]
     pub protection: u32,
-    /// A newborn's sigma, as a share of the prior's.
+    /// A newborn's sigma as a share of the prior's.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub child_sigma: f64,
 }
@@ -47,31 +47,31 @@ impl Default for EvolutionConfig {
 }
 
 impl EvolutionConfig {
-    /// Whether the population evolves at the end of `step`, counted from 0.
+    /// Whether the population evolves at the end of `step` (counted from 0).
     pub fn due(&self, step: u32) -> bool {
         self.every > 0 && (u64::from(step) + 1).is_multiple_of(u64::from(self.every))
     }
 
-    /// How many of a role's `size` members are replaced at an evolution, at most.
+    /// Maximum number of a role's `size` members replaced in one evolution.
     pub fn quota(&self, size: usize) -> usize {
         let share = (self.fraction * size as f64).round() as usize;
         share.max(1).min(size.saturating_sub(1))
     }
 
-    /// How many of a role's `survivors` parents are drawn from, for an operator of this arity.
+    /// The number of a role's `survivors` that parents are drawn from, for an operator of this arity.
     pub(super) fn parent_pool(&self, survivors: usize, arity: usize) -> usize {
         let share = (self.parent_fraction * survivors as f64).ceil() as usize;
         share.max(arity).min(survivors)
     }
 
-    /// The operators of the set that take at most `parents` parents, with repetitions as they stand.
+    /// The configured operators that take at most `parents` parents, with repetitions kept.
     pub(super) fn operators_for(&self, parents: usize) -> Vec<&'static Operator> {
         let known = self.operators.iter().filter_map(|name| operator(name).ok());
         known.filter(|operator| operator.arity <= parents).collect()
     }
 
-    /// What the schema cannot say, with places below `pointer`. `smallest` is the size of the smallest role with more than one
-    /// member, if there is any: a set of crossovers alone can never be used where only one survivor is left.
+    /// Faults the schema cannot express, with places below `pointer`. `smallest` is the size of the smallest role with
+    /// more than one member, if any: a set of crossovers alone can never be used with a single survivor.
     pub fn faults(&self, pointer: &str, smallest: Option<usize>) -> Vec<Fault> {
         let mut faults = Vec::new();
         for (field, value) in [

@@ -1,4 +1,4 @@
-//! What an operator is, apart from its arithmetic.
+//! Operators, apart from their arithmetic.
 
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::Parameter;
 use crate::fault::nearest;
 
-/// What an operator is for.
+/// The purpose of an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Family {
@@ -14,7 +14,7 @@ pub enum Family {
     Mutation,
     /// Mixes two parents.
     Crossover,
-    /// Changes nothing of interest: what the others are measured against.
+    /// Changes nothing of interest: the control for the others.
     Control,
 }
 
@@ -34,26 +34,26 @@ impl Family {
 pub struct Operator {
     /// Its name in configs, payloads and lineages, such as `X1`.
     pub name: &'static str,
-    /// What the paper calls it, such as `DARE`.
+    /// The paper's name for it, such as `DARE`.
     pub title: &'static str,
-    /// What it is for.
+    /// Its purpose.
     pub family: Family,
     /// How many parents it takes.
     pub arity: usize,
-    /// Whether it draws: whether two seeds give two children.
+    /// Whether it is random: two seeds give two different children.
     pub stochastic: bool,
-    /// Whether it is one of the eight that the paper's population uses.
+    /// Whether it is one of the eight used by the paper's population.
     pub live: bool,
     /// What it does, in one sentence.
     pub description: &'static str,
-    /// What can be set.
+    /// Its parameters.
     pub parameters: &'static [Parameter],
-    /// Two parameters of which the first may not exceed the second.
+    /// Two parameters; the first must not exceed the second.
     #[serde(skip)]
     pub(super) ordered: Option<(&'static str, &'static str)>,
 }
 
-/// Why an operator cannot be applied as it was asked for.
+/// Why an operator cannot be applied as requested.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum OperatorError {
     /// There is no such operator.
@@ -63,7 +63,7 @@ pub enum OperatorError {
         name: String,
         /// The operator that was most likely meant.
         nearest: Option<&'static str>,
-        /// Every name.
+        /// All valid names.
         valid: String,
     },
     /// The operator has no such parameter.
@@ -75,7 +75,7 @@ pub enum OperatorError {
         name: String,
         /// The parameter that was most likely meant.
         nearest: Option<&'static str>,
-        /// Its parameters, for a person.
+        /// The operator's parameters, as text.
         valid: String,
     },
     /// A parameter's value is not valid.
@@ -87,26 +87,26 @@ pub enum OperatorError {
         name: &'static str,
         /// The value that was given.
         value: f64,
-        /// The valid values, for a person.
+        /// The valid values, as text.
         valid: String,
     },
-    /// Not as many parents as the operator takes.
+    /// The number of parents is wrong.
     #[error("operator {operator} takes {arity} {}; {given} {} given", plural(*.arity, "parent"), were(*.given))]
     Arity {
         /// The operator.
         operator: &'static str,
-        /// How many it takes.
+        /// The number of parents it takes.
         arity: usize,
-        /// How many there are.
+        /// The number of parents given.
         given: usize,
     },
 }
 
 impl Operator {
-    /// Every parameter's value: what is in `given`, else the default.
+    /// The value of every parameter: the one in `given`, or else the default.
     ///
     /// # Errors
-    /// The first name that is no parameter, or value that is not valid.
+    /// The first unknown parameter name or invalid value.
     pub fn resolve(&self, given: &BTreeMap<String, f64>) -> Result<BTreeMap<String, f64>, OperatorError> {
         if let Some(name) = given.keys().find(|name| self.parameter(name).is_none()) {
             let names: Vec<&str> = self.parameters.iter().map(|parameter| parameter.name).collect();
@@ -137,10 +137,10 @@ impl Operator {
         }
     }
 
-    /// Refuses any number of parents but its arity.
+    /// Checks that the number of parents equals its arity.
     ///
     /// # Errors
-    /// When `given` is another number.
+    /// `given` is another number.
     pub fn check_arity(&self, given: usize) -> Result<(), OperatorError> {
         if given == self.arity {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What can be set of an operator.
+//! Parameters of operators.
 
 use serde::Serialize;
 
@@ -7,13 +7,13 @@ use serde::Serialize;
 pub struct Parameter {
     /// Its name, as in the paper's formula.
     pub name: &'static str,
-    /// Its value where none is given: the paper's.
+    /// Its default value: the paper's.
     pub default: f64,
-    /// The least valid value.
+    /// The smallest valid value.
     pub min: f64,
-    /// The greatest valid value, or, where `below_max`, what every valid value is below.
+    /// The largest valid value, or an exclusive upper bound if `below_max`.
     pub max: f64,
-    /// Whether `max` itself is not valid.
+    /// Whether `max` itself is invalid.
     pub below_max: bool,
     /// Whether only whole numbers are valid.
     pub integer: bool,
@@ -40,7 +40,7 @@ impl Parameter {
         }
     }
 
-    /// The same without `max` itself.
+    /// The same parameter with `max` excluded.
     pub(super) const fn below_max(self) -> Self {
         Self {
             below_max: true,
@@ -48,7 +48,7 @@ impl Parameter {
         }
     }
 
-    /// The same in whole numbers.
+    /// The same parameter restricted to whole numbers.
     pub(super) const fn integer(self) -> Self {
         Self { integer: true, ..self }
     }
@@ -64,7 +64,7 @@ impl Parameter {
         within && (!self.integer || value.fract() == 0.0)
     }
 
-    /// The valid values, for a person.
+    /// The valid values, as text.
     pub fn range(&self) -> String {
         let numbers = if self.integer { "whole numbers" } else { "numbers" };
         let end = if self.below_max { "to below" } else { "to" };

@@ -1,4 +1,4 @@
-//! Newborns are left alone until they had time to show what they can do.
+//! Protects newborns until they have had time to prove themselves.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use super::EvolutionConfig;
 use crate::id::MemberId;
 
-/// When each member of an evolved generation was born, as a run's memory keeps it.
+/// The step of birth of each member born in an evolution, as kept in a run's memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Protection(BTreeMap<MemberId, u32>);
 
 impl Protection {
-    /// Notes a birth at the end of `step`.
+    /// Records a birth at the end of `step`.
     pub fn born(&mut self, member: MemberId, step: u32) {
         self.0.insert(member, step);
     }
@@ -22,8 +22,8 @@ impl Protection {
         self.0.remove(&member);
     }
 
-    /// Whether `member` may not be replaced at the end of `step`: whether it has trained for less than the config's number of
-    /// evolution intervals. Members of the beginning are never protected.
+    /// Whether `member` cannot be replaced at the end of `step`, because it has trained for fewer than the configured
+    /// number of evolution intervals. Founding members are never protected.
     pub fn protects(&self, member: MemberId, step: u32, config: &EvolutionConfig) -> bool {
         let span = u64::from(config.protection) * u64::from(config.every);
         self.0

@@ -1,4 +1,4 @@
-//! Who is replaced by the child of whom.
+//! Which members are replaced, and by whose children.
 
 use rand::{Rng as _, seq::SliceRandom as _};
 use std::collections::BTreeMap;
@@ -12,37 +12,37 @@ use crate::{
     work::WorkKey,
 };
 
-/// A member that dies, and how the child that takes its place is made.
+/// A member that dies, and how its successor is made.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replacement {
-    /// Who dies.
+    /// The member that dies.
     pub dead: MemberId,
-    /// The role for which it was culled, and whose survivors are the parents.
+    /// The role it was culled for; the parents are survivors of this role.
     pub role: Role,
-    /// Why it dies, for a person.
+    /// Why it dies, as text.
     pub cause: String,
-    /// What makes the child.
+    /// The operator that makes the child.
     pub operator: &'static Operator,
-    /// All values of the operator's parameters.
+    /// The values of all the operator's parameters.
     pub parameters: BTreeMap<String, f64>,
     /// The parents, in the operator's order.
     pub parents: Vec<MemberId>,
     /// The seed of the operator's draws.
     pub seed: u64,
-    /// The child's rating in each role that the dead played.
+    /// The child's rating in each role of the dead member.
     pub ratings: Vec<(Role, Rating)>,
 }
 
-/// What is known of a birth once it was carried out.
+/// The facts of a birth once it was carried out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lineage {
     /// The child.
     pub child: MemberId,
-    /// The item of work that made it.
+    /// The work item that made it.
     pub source: WorkKey,
     /// The parents' versions, in the operator's order.
     pub parents: Vec<VersionId>,
-    /// What the operator met.
+    /// Notes by the operator.
     pub notes: Vec<String>,
 }
 
@@ -50,7 +50,7 @@ impl Replacement {
     /// The rows of the birth and of the death.
     ///
     /// # Errors
-    /// When the parameters cannot be written as JSON.
+    /// The parameters cannot be serialised as JSON.
     pub fn records(&self, lineage: Lineage) -> Result<(BirthRecord, DeathRecord), PlanError> {
         let birth = BirthRecord {
             child: lineage.child,
@@ -70,11 +70,11 @@ impl Replacement {
     }
 }
 
-/// What an evolution at the end of `step` replaces. Each member that [`culled`] names is replaced by the child of survivors of
-/// the role that it was culled for: an operator drawn from the config's set (those that take more parents than there are
-/// survivors are left out), and as many different parents as it takes, drawn from the top of the survivors. Draws depend on
-/// `root` (the run's seed), the step and the index of the replacement alone. Where no operator of the set can be used, nobody
-/// is replaced.
+/// The replacements of an evolution at the end of `step`. Each member named by [`culled`] is replaced by a child of
+/// survivors of the role it was culled for. The operator is drawn from the configured set (without those that need more
+/// parents than there are survivors), and its parents, all different, from the top of the survivors. Draws depend only
+/// on `root` (the run's seed), the step and the index of the replacement. If no operator can be used, nobody is
+/// replaced.
 pub fn replacements(
     members: &[Standing],
     config: &EvolutionConfig,

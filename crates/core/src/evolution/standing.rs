@@ -1,4 +1,4 @@
-//! Who is at the bottom.
+//! The members at the bottom of the ranking.
 
 use std::cmp::Ordering;
 
@@ -14,9 +14,9 @@ use crate::{
 pub struct Standing {
     /// The member.
     pub member: MemberId,
-    /// What it plays, and how it is rated in it.
+    /// Its roles, and its rating in each.
     pub roles: Vec<(Role, Rating)>,
-    /// Whether it may not be replaced now.
+    /// Whether it is protected from replacement for now.
     pub protected: bool,
 }
 
@@ -30,7 +30,7 @@ impl Standing {
     }
 }
 
-/// Positions of the members that play `role`, best lower bound first; among equals the earlier.
+/// Positions of the members that play `role`, best lower bound first; ties go to the earlier one.
 pub(super) fn ranked(members: &[Standing], role: Role, config: &TrueSkillConfig) -> Vec<usize> {
     let bound = |index: usize| members[index].rating(role).map(|rating| config.lower_bound(rating));
     let mut order: Vec<usize> = (0..members.len()).filter(|&index| bound(index).is_some()).collect();
@@ -38,9 +38,9 @@ pub(super) fn ranked(members: &[Standing], role: Role, config: &TrueSkillConfig)
     order
 }
 
-/// Who is replaced, with the role it is replaced for: of each role (in the order of [`Role::ALL`]) as many as
-/// [`EvolutionConfig::quota`] says, lowest lower bound first. Protected members stay, and so does anybody who is the last
-/// survivor of any of its roles. A member of several roles counts against the quota of each.
+/// The members to replace, with the role each is replaced for: for each role (in the order of [`Role::ALL`]),
+/// [`EvolutionConfig::quota`] members, lowest lower bound first. Protected members stay, and so does the last survivor
+/// of any role. A member of several roles counts against the quota of each.
 pub fn culled(members: &[Standing], config: &EvolutionConfig, ratings: &TrueSkillConfig) -> Vec<(usize, Role)> {
     let mut gone: Vec<(usize, Role)> = Vec::new();
     for role in Role::ALL {

@@ -1,4 +1,4 @@
-//! EvalPlus' rows: HumanEval+ and MBPP+. Expected outputs are not in its files; the reference program says them.
+//! EvalPlus' rows: HumanEval+ and MBPP+. Its files have no expected outputs; the reference program computes them.
 
 use super::line::Line;
 use crate::{
@@ -18,9 +18,7 @@ pub(super) fn row(line: &Line) -> Result<BenchmarkRow, String> {
     }
     let atol: f64 = line.get("atol")?;
     if Tolerance::new(atol).is_none() {
-        return Err(format!(
-            "field `atol` is {atol}, and must be a finite number that is not negative"
-        ));
+        return Err(format!("field `atol` is {atol}; it must be finite and not negative"));
     }
     Ok(BenchmarkRow {
         task_id,

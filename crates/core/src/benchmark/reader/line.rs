@@ -1,4 +1,4 @@
-//! One line of a suite's file as named fields, whose JSON is kept as it is written.
+//! One line of a suite's file as named fields, with their JSON kept verbatim.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -11,7 +11,7 @@ pub(super) struct Line(BTreeMap<String, Box<RawValue>>);
 
 impl Line {
     pub(super) fn read(bytes: &[u8]) -> Result<Self, String> {
-        // A byte order mark is what some editors begin files with.
+        // Some editors start files with a byte order mark.
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         let text = std::str::from_utf8(bytes).map_err(|error| format!("it is not UTF-8: {error}"))?;
         let error = match serde_json::from_str(text) {
@@ -27,7 +27,7 @@ impl Line {
         })
     }
 
-    /// Whether the field is there and not null.
+    /// Whether the field exists and is not null.
     pub(super) fn has(&self, name: &str) -> bool {
         self.raw(name).is_some()
     }
@@ -45,7 +45,7 @@ impl Line {
         self.get(name)
     }
 
-    /// A text that holds something.
+    /// A text that is not empty.
     pub(super) fn filled(&self, name: &str) -> Result<String, String> {
         match self.text(name)? {
             text if text.trim().is_empty() => Err(format!("field `{name}` is empty")),
@@ -57,7 +57,7 @@ impl Line {
         self.has(name).then(|| self.text(name)).transpose()
     }
 
-    /// A text, or a number or truth value as it is written.
+    /// A text, or a number or boolean as written.
     pub(super) fn plain(&self, name: &str) -> Result<String, String> {
         let raw = self.raw(name).ok_or_else(|| format!("missing field `{name}`"))?;
         match raw.as_bytes().first() {
@@ -67,7 +67,7 @@ impl Line {
         }
     }
 
-    /// The elements of a list, a text of JSON each. MBPP+ writes some empty lists as empty objects.
+    /// The elements of a list, each as JSON text. MBPP+ writes some empty lists as empty objects.
     pub(super) fn elements(&self, name: &str) -> Result<Vec<String>, String> {
         let raw = self.raw(name).ok_or_else(|| format!("missing field `{name}`"))?;
         if raw

@@ -1,11 +1,11 @@
-//! LiveCodeBench's rows, of any release, in a window of contest dates.
+//! LiveCodeBench's rows, of any release, within a window of contest dates.
 
 use serde::Deserialize;
 
 use super::line::Line;
 use crate::benchmark::{BenchmarkRow, Question};
 
-/// Contest dates that count: from the first day to the last, both included. LiveCodeBench alone has dates.
+/// The contest dates to keep, both ends included. Only LiveCodeBench has dates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Window {
     /// The first day.
@@ -14,16 +14,16 @@ pub struct Window {
     pub to: Option<String>,
 }
 
-/// A text that is no day.
+/// The text is not a date.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a day: one is written like 2024-10-01")]
+#[error("`{0}` is not a date like 2024-10-01")]
 pub struct NotADate(String);
 
 impl Window {
-    /// The window between two days.
+    /// The window from one day to another.
     ///
     /// # Errors
-    /// A text that is no day.
+    /// A text is not a date.
     pub fn new(from: Option<&str>, to: Option<&str>) -> Result<Self, NotADate> {
         let day = |text: Option<&str>| text.map(day).transpose();
         Ok(Self {
@@ -32,7 +32,7 @@ impl Window {
         })
     }
 
-    /// Whether it leaves nothing out.
+    /// Whether the window excludes nothing.
     pub fn is_open(&self) -> bool {
         *self == Self::default()
     }
@@ -42,7 +42,7 @@ impl Window {
             return Ok(true);
         }
         let date = date(line)?;
-        // Days of this form are in the order of their texts.
+        // Dates in this format sort as text.
         Ok(self.from.as_ref().is_none_or(|from| *from <= date) && self.to.as_ref().is_none_or(|to| date <= *to))
     }
 }
@@ -71,10 +71,10 @@ fn day(text: &str) -> Result<String, NotADate> {
 fn date(line: &Line) -> Result<String, String> {
     let text = line.filled("contest_date")?;
     let date = text.get(..10).and_then(|text| day(text).ok());
-    date.ok_or_else(|| format!("field `contest_date` is `{text}`, which does not begin with a day like 2024-10-01"))
+    date.ok_or_else(|| format!("field `contest_date` is `{text}`, which does not begin with a date like 2024-10-01"))
 }
 
-/// A test case; only its form is looked at here.
+/// A test case; only its format is checked here.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum TestType {

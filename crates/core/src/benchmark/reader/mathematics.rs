@@ -1,4 +1,4 @@
-//! Questions of mathematics, whose fields the suite's description names.
+//! Mathematics questions; the suite's description names the fields.
 
 use super::line::Line;
 use crate::{
@@ -62,7 +62,7 @@ fn answer(line: &Line, gold: &Gold) -> Result<String, String> {
     let bare = found.strip_prefix('$').and_then(|inside| inside.strip_suffix('$'));
     let found = bare.filter(|inside| !inside.contains('$')).unwrap_or(found).trim();
     match found {
-        "" => Err(format!("field `{name}` holds no answer")),
+        "" => Err(format!("field `{name}` has no answer")),
         found => Ok(found.to_owned()),
     }
 }

@@ -1,4 +1,4 @@
-//! Problems of self-play with their answers known, as `lyceum-workshop held-out` writes them.
+//! Self-play problems with known answers, as written by `lyceum-workshop held-out`.
 
 use super::line::Line;
 use crate::{
@@ -33,7 +33,7 @@ pub(super) fn row(line: &Line) -> Result<BenchmarkRow, String> {
             let message = line.filled("message")?;
             let pairs: Vec<CodePair> = line.get("pairs")?;
             if pairs.is_empty() {
-                return Err("field `pairs` has no pair of an input and an output".to_owned());
+                return Err("field `pairs` has no input/output pair".to_owned());
             }
             let shown: Vec<String> = pairs
                 .iter()

@@ -2,7 +2,7 @@ use super::*;
 use crate::benchmark::{Question, Submission, graded, samples, suite, task};
 use crate::verify::{Check, Failure, Status, Verdict};
 
-/// A line that each suite reads, written as its own files are.
+/// A valid line for each suite, in the format of its own files.
 const LINES: [(&str, &str); 12] = [
     (
         "humaneval",
@@ -71,7 +71,8 @@ fn each_suite_reads_its_own_row_and_no_other() {
     for (own, text) in LINES {
         for (name, _) in LINES {
             let read = rows(name, text);
-            // EvalPlus' file of HumanEval has no `test`, and HumanEval's none of its inputs, so that even these differ.
+            // EvalPlus' HumanEval file has no `test`, and HumanEval's file has no EvalPlus inputs, so even these two
+            // differ.
             assert_eq!(read.is_ok(), name == own, "a row of {own} read as {name}: {read:?}");
         }
         let row = only(own);
@@ -153,7 +154,7 @@ fn every_fault_is_named_by_its_line_and_nothing_is_read() {
         .collect();
     assert_eq!(said.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [3, 4, 5, 6, 7]);
     assert!(said[0].1.starts_with("it is not JSON"));
-    assert_eq!(said[1].1, "task_id `gsm8k/7` stands on line 1 already");
+    assert_eq!(said[1].1, "task_id `gsm8k/7` is already on line 1");
     assert_eq!(said[2].1, "it is JSON, but not an object");
     assert!(said[3].1.contains("`answer` has no `####`"));
     assert_eq!(said[4].1, "missing field `question`");
@@ -177,7 +178,7 @@ fn a_part_of_a_suite_is_read_with_a_notice() {
     let marked = format!("\u{feff}{}", line("aime25"));
     assert!(
         rows("aime25", &marked).is_ok(),
-        "a byte order mark is no part of the first line"
+        "a byte order mark is not part of the first line"
     );
 }
 
@@ -261,7 +262,7 @@ fn samples_are_read_in_every_format_and_refused_by_line() {
     for (text, said) in [
         (
             r#"{"task_id":"Mbpp/2","solution":""}"#,
-            "`Mbpp/2` is no task of this data, whose tasks are HumanEval/0",
+            "`Mbpp/2` is not a task of this dataset; its tasks are HumanEval/0",
         ),
         (r#"{"solution":""}"#, "missing field `task_id`"),
         (r#"{"task_id":"HumanEval/0"}"#, "missing field `solution`"),

@@ -1,10 +1,10 @@
-//! The table as CSV (RFC 4180): one line a subject and suite, so that nothing has to be parsed out of cells.
+//! The table as CSV (RFC 4180), one line per subject and suite, so that no cell needs parsing.
 
 use super::Table;
 
 impl Table {
-    /// Lines of `subject,role,suite,pass_at_1,error`: scores with their standard error over rows, then the members' mean
-    /// with its deviation, worst and best, and averages without an error.
+    /// Lines of `subject,role,suite,pass_at_1,error`: scores with their standard error over rows, then the members'
+    /// mean with its standard deviation, worst and best, and averages without an error.
     pub fn to_csv(&self) -> String {
         let mut csv = Csv("subject,role,suite,pass_at_1,error\r\n".to_owned());
         for row in &self.rows {
@@ -73,7 +73,7 @@ impl Csv {
     }
 }
 
-/// Spreadsheets take a text that begins with one of `= + - @` for a formula, so a space goes before it.
+/// Spreadsheets treat text that starts with one of `= + - @` as a formula, so a space is put before it.
 fn quoted(text: &str) -> String {
     let text = if text.starts_with(['=', '+', '-', '@']) {
         format!(" {text}")

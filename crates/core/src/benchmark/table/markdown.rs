@@ -1,10 +1,10 @@
-//! The table as Markdown, in percent, as papers print it.
+//! The table as Markdown, in percent, as printed in papers.
 
 use super::{Average, Table, TableRow};
 use crate::benchmark::{Spread, suite};
 
 impl Table {
-    /// As a table of GitHub's Markdown, with its notes below.
+    /// A GitHub-flavoured Markdown table with its notes below.
     pub fn to_markdown(&self) -> String {
         let titles = self
             .suites
