@@ -14,14 +14,14 @@ pub struct ChatTemplate {
     inner: hf_chat_template::ChatTemplate,
 }
 
-/// What a template is rendered with.
+/// The variables a template is rendered with.
 #[derive(Debug, Clone, Default)]
 pub struct Conversation {
-    /// The messages: objects with `role` and `content`, and whatever else the template reads.
+    /// The messages: objects with `role` and `content`, plus any other fields the template reads.
     pub messages: Vec<Value>,
     /// Descriptions of tools, as JSON schemas.
     pub tools: Vec<Value>,
-    /// End with the opening of the assistant's turn.
+    /// Whether to append the opening of the assistant's turn.
     pub add_generation_prompt: bool,
     /// Further variables, such as Qwen3's `enable_thinking`.
     pub extra: Map<String, Value>,

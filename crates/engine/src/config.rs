@@ -6,12 +6,12 @@ use serde::Deserialize;
 
 use crate::error::{EngineError, Result};
 
-/// The model families that the engine runs.
+/// The supported model families.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Architecture {
     /// Qwen2 and Qwen2.5: biases on q, k and v; no norms on q and k.
     Qwen2,
-    /// Qwen3: no biases; an RMS norm over each head of q and k; `head_dim` apart from `hidden_size /
+    /// Qwen3: no biases; an RMS norm over each head of q and k; `head_dim` independent of `hidden_size /
     /// num_attention_heads`.
     Qwen3,
 }
@@ -35,19 +35,19 @@ pub struct ModelConfig {
     pub num_key_value_heads: i64,
     /// Width of one head.
     pub head_dim: i64,
-    /// Longest sequence that the position embedding is meant for.
+    /// Longest sequence the position embedding supports.
     pub max_position_embeddings: i64,
     /// Added to the mean square in every RMS norm.
     pub rms_norm_eps: f64,
     /// Base of the rotary position embedding.
     pub rope_theta: f64,
-    /// Whether the output projection is the embedding.
+    /// Whether the output projection shares the embedding's weights.
     pub tie_word_embeddings: bool,
-    /// Whether q, k and v have biases, as those of Qwen2 do.
+    /// Whether q, k and v have biases, as in Qwen2.
     pub attention_bias: bool,
     /// Ids that end a sequence, from `config.json` and `generation_config.json`.
     pub eos_token_ids: Vec<i64>,
-    /// The padding id, where the file names one.
+    /// The padding id, if the file gives one.
     pub pad_token_id: Option<i64>,
 }
 
@@ -98,7 +98,7 @@ impl ModelConfig {
 
 pub(crate) fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
     let text = std::fs::read_to_string(path).map_err(|source| EngineError::io(path, source))?;
-    serde_json::from_str(&text).map_err(|error| EngineError::file(path, format!("not the JSON expected: {error}")))
+    serde_json::from_str(&text).map_err(|error| EngineError::file(path, format!("not the expected JSON: {error}")))
 }
 
 #[derive(Deserialize)]
@@ -129,7 +129,7 @@ struct RopeParameters {
     rope_theta: Option<f64>,
 }
 
-/// The file as it stands; what may be absent is an option here and resolved by [`ConfigFile::resolve`].
+/// The file as parsed. Optional fields are resolved by [`ConfigFile::resolve`].
 #[derive(Deserialize)]
 struct ConfigFile {
     #[serde(default)]
@@ -174,7 +174,7 @@ impl ConfigFile {
             if value > 0 {
                 Ok(value)
             } else {
-                Err(format!("`{name}` is {value}; it has to be positive"))
+                Err(format!("`{name}` is {value}; it must be positive"))
             }
         };
         positive("vocab_size", self.vocab_size)?;
@@ -189,7 +189,7 @@ impl ConfigFile {
         }
         if architecture == Architecture::Qwen3 && self.attention_bias == Some(true) {
             return Err(
-                "`attention_bias` is true, which gives q, k, v and o of a Qwen3 model biases; supported is false"
+                "`attention_bias` is true, which gives q, k, v and o biases; for Qwen3 only false is supported"
                     .to_owned(),
             );
         }
@@ -200,12 +200,12 @@ impl ConfigFile {
         let num_key_value_heads = positive("num_key_value_heads", self.num_key_value_heads.unwrap_or(heads))?;
         if heads % num_key_value_heads != 0 {
             return Err(format!(
-                "`num_key_value_heads` is {num_key_value_heads}; it has to divide `num_attention_heads` ({heads})"
+                "`num_key_value_heads` is {num_key_value_heads}; it must divide `num_attention_heads` ({heads})"
             ));
         }
         let head_dim = match (self.head_dim, architecture) {
             (Some(head_dim), _) => positive("head_dim", head_dim)?,
-            // What the Qwen3 configuration class assumes where the file is silent.
+            // The default of transformers' Qwen3 configuration class.
             (None, Architecture::Qwen3) => 128,
             (None, Architecture::Qwen2) if self.hidden_size % heads == 0 => self.hidden_size / heads,
             (None, Architecture::Qwen2) => {
@@ -217,7 +217,7 @@ impl ConfigFile {
         };
         if head_dim % 2 != 0 {
             return Err(format!(
-                "the head width is {head_dim}; rotary embedding needs an even one"
+                "the head width is {head_dim}; rotary embedding needs an even width"
             ));
         }
         Ok(ModelConfig {
@@ -248,10 +248,10 @@ impl ConfigFile {
             (Some("Qwen2ForCausalLM"), _) | (None, Some("qwen2")) => Ok(Architecture::Qwen2),
             (Some("Qwen3ForCausalLM"), _) | (None, Some("qwen3")) => Ok(Architecture::Qwen3),
             (Some(other), _) => Err(format!(
-                "`architectures` names `{other}`; supported are Qwen2ForCausalLM and Qwen3ForCausalLM"
+                "`architectures` names `{other}`; supported: Qwen2ForCausalLM and Qwen3ForCausalLM"
             )),
             (None, other) => Err(format!(
-                "`model_type` is `{}` and `architectures` is absent; supported are qwen2 and qwen3",
+                "`model_type` is `{}` and `architectures` is absent; supported: qwen2 and qwen3",
                 other.unwrap_or("absent")
             )),
         }
@@ -274,7 +274,7 @@ impl ConfigFile {
         if theta > 0.0 {
             Ok(theta)
         } else {
-            Err(format!("`rope_theta` is {theta}; it has to be positive"))
+            Err(format!("`rope_theta` is {theta}; it must be positive"))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Where tensors live and in which precision the model computes.
+//! The device that holds the tensors and the precision the model computes in.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,12 +8,12 @@ use tch::{Device, Kind};
 
 use crate::error::{EngineError, Result};
 
-/// The number format of weights and activations. Softmax, norms and log-probabilities are computed in fp32 in both.
+/// The number format of weights and activations. Softmax, norms and log-probabilities are always computed in fp32.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Precision {
     /// 32-bit floats: the reference.
     Fp32,
-    /// bfloat16: the default where speed counts.
+    /// bfloat16: the default where speed matters.
     Bf16,
 }
 
@@ -26,7 +26,7 @@ impl Precision {
         }
     }
 
-    /// Bytes of one number.
+    /// Bytes per number.
     pub fn bytes(self) -> u64 {
         match self {
             Self::Fp32 => 4,
@@ -51,7 +51,7 @@ impl FromStr for Precision {
         match text {
             "fp32" => Ok(Self::Fp32),
             "bf16" => Ok(Self::Bf16),
-            other => Err(format!("`{other}` is not a precision; valid are fp32 and bf16")),
+            other => Err(format!("`{other}` is not a precision; use fp32 or bf16")),
         }
     }
 }
@@ -81,8 +81,8 @@ impl Placement {
     }
 }
 
-/// Has the CPU compute with so many threads from here on; none is as many as libtorch took at the start. The number
-/// decides about the last bits of a result.
+/// Sets the number of CPU threads; `None` restores libtorch's default. The number of threads affects the last bits of a
+/// result.
 pub fn set_threads(threads: Option<u32>) {
     static AT_START: OnceLock<i32> = OnceLock::new();
     let at_start = *AT_START.get_or_init(tch::get_num_threads);
@@ -111,7 +111,7 @@ fn device(asked: &str) -> Result<Device> {
         other => other
             .strip_prefix("cuda:")
             .and_then(|index| index.parse::<usize>().ok())
-            .ok_or_else(|| refuse("valid are auto, cpu, cuda and cuda:N".to_owned()))?,
+            .ok_or_else(|| refuse("use auto, cpu, cuda or cuda:N".to_owned()))?,
     };
     cuda::load().map_err(&refuse)?;
     let count = usize::try_from(tch::Cuda::device_count()).unwrap_or(0);
@@ -121,13 +121,12 @@ fn device(asked: &str) -> Result<Device> {
     Ok(Device::Cuda(index))
 }
 
-/// libtorch's CUDA half is not linked, so that one binary serves machines with and without a GPU; it is opened at run
-/// time.
+/// libtorch's CUDA half is opened at run time rather than linked, so one binary serves machines with and without a GPU.
 mod cuda {
     use std::ffi::{CStr, c_void};
     use std::sync::OnceLock;
 
-    /// Opens `libtorch_cuda.so` with global symbols, which registers the CUDA kernels; does so once.
+    /// Opens `libtorch_cuda.so` once with global symbols, which registers the CUDA kernels.
     pub(super) fn load() -> Result<(), String> {
         static LOADED: OnceLock<Result<(), String>> = OnceLock::new();
         LOADED.get_or_init(|| open(c"libtorch_cuda.so")).clone()
@@ -149,7 +148,7 @@ mod cuda {
             }
         };
         Err(format!(
-            "libtorch_cuda.so cannot be opened ({message}); it has to lie beside libtorch_cpu.so or on LD_LIBRARY_PATH"
+            "libtorch_cuda.so cannot be opened ({message}); it must be next to libtorch_cpu.so or on LD_LIBRARY_PATH"
         ))
     }
 }

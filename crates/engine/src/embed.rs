@@ -1,4 +1,4 @@
-//! Texts as vectors: the mean of a text's hidden states under the bare base, scaled to length one.
+//! Text embeddings: the mean of a text's hidden states under the base without adapters, normalised to length 1.
 
 use tch::{Device, Kind, Tensor};
 
@@ -7,9 +7,8 @@ use crate::model::Model;
 use crate::passes::{Padded, check_ids, passes};
 
 impl Model {
-    /// One vector of `hidden_size` numbers and length one for each sequence of ids: the mean over its positions of the
-    /// hidden states after the final norm. Cosine similarity of two of them is their dot product. Errors name a text by its
-    /// index.
+    /// Returns one unit vector of `hidden_size` numbers per sequence of ids: the normalised mean of its hidden states
+    /// after the final norm. Cosine similarity of two vectors is their dot product. Errors name a text by its index.
     pub fn embed_texts(&self, sequences: &[Vec<i64>], tokens_per_pass: usize) -> Result<Vec<Vec<f32>>> {
         let _no_grad = tch::no_grad_guard();
         let refuse = |index: usize, reason: String| EngineError::request(format!("text {index}"), reason);
@@ -26,16 +25,16 @@ impl Model {
                 .f_lt_tensor(&padded.lengths.f_unsqueeze(1)?)?
                 .f_to_kind(Kind::Float)?
                 .f_unsqueeze(2)?;
-            // The scale of the mean does not survive the normalisation, so the sum will do.
+            // Normalisation removes the scale, so the sum is enough.
             let sums = hidden
                 .f_mul(&real)?
                 .f_sum_dim_intlist([1].as_slice(), false, Kind::Float)?;
             let norms = sums.f_norm_scalaropt_dim(2.0, [1], true)?;
-            // Finite weights may still have products that overflow, to NaN or, in a norm, to zero.
+            // Products of finite weights may overflow to NaN, or to zero in a norm.
             let lengths: Vec<f32> = Vec::try_from(&norms.f_flatten(0, -1)?.f_to_device(Device::Cpu)?)?;
             if let Some(at) = lengths.iter().position(|length| !length.is_finite() || *length == 0.0) {
                 let reason = format!(
-                    "the sum of its hidden states has the length {}; it has to be finite and not 0",
+                    "the sum of its hidden states has length {}; it must be finite and not 0",
                     lengths[at]
                 );
                 return Err(refuse(embeddings.len() + at, reason));

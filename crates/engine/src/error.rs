@@ -1,5 +1,4 @@
-//! The engine's one error type. Every message names the file, the tensor or the request, what was found and what would
-//! fit.
+//! The engine's error type. Every message names the file, tensor or request, the value found and the value expected.
 
 use std::path::PathBuf;
 
@@ -8,7 +7,7 @@ use tch::TchError;
 /// Shorthand for results of the engine.
 pub type Result<T> = std::result::Result<T, EngineError>;
 
-/// What can go wrong in the engine.
+/// Errors of the engine.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
@@ -17,10 +16,10 @@ pub enum EngineError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// The operating system's answer.
+        /// The operating system's error.
         source: std::io::Error,
     },
-    /// A file was read, but what it holds is malformed or does not fit.
+    /// A file's contents are malformed or do not fit.
     #[error("{}: {reason}", path.display())]
     File {
         /// The file or folder.
@@ -41,40 +40,40 @@ pub enum EngineError {
     /// An adapter or a population does not fit the model or the other members.
     #[error("{0}")]
     Population(String),
-    /// A request cannot be served as it stands.
+    /// A request is invalid.
     #[error("request `{id}`: {reason}")]
     Request {
         /// The request's id.
         id: String,
-        /// What is wrong and what would be valid.
+        /// The problem and the valid values.
         reason: String,
     },
-    /// NaN or infinity where a finite number has to be.
+    /// NaN or infinity where a finite number is required.
     #[error("{what} is not finite (NaN or infinity)")]
     NonFinite {
-        /// What was looked at: a loss, a gradient, the logits of a request.
+        /// The value in question: a loss, a gradient, the logits of a request.
         what: String,
     },
-    /// The device that was asked for cannot be used.
+    /// The requested device cannot be used.
     #[error("device `{asked}`: {reason}")]
     Device {
-        /// The device as it was asked for.
+        /// The device as requested.
         asked: String,
         /// Why it cannot be used.
         reason: String,
     },
-    /// An evolution operator cannot be applied as it was asked for.
+    /// An evolution operator cannot be applied as requested.
     #[error(transparent)]
     Operator(#[from] lyceum_core::evolution::OperatorError),
     /// A chat template could not be rendered.
     #[error("chat template: {0}")]
     ChatTemplate(String),
-    /// Memory ran out, also after the batch was made as small as it can be.
+    /// Memory ran out even with the smallest possible batch.
     #[error("out of memory on {device}: {detail}")]
     OutOfMemory {
         /// The device whose memory ran out.
         device: String,
-        /// What was tried.
+        /// The last attempt.
         detail: String,
     },
     /// libtorch refused an operation.
@@ -83,7 +82,7 @@ pub enum EngineError {
 }
 
 impl EngineError {
-    /// The operating system refused a file or folder.
+    /// An I/O error on a file or folder.
     pub fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
         Self::Io {
             path: path.into(),
@@ -98,7 +97,7 @@ impl EngineError {
         }
     }
 
-    /// `tensor` of a file `problem`, such as "is missing".
+    /// `tensor` of a file has a `problem`, such as "is missing".
     pub fn tensor(path: impl Into<PathBuf>, tensor: impl Into<String>, problem: impl Into<String>) -> Self {
         Self::Tensor {
             path: path.into(),
@@ -112,7 +111,7 @@ impl EngineError {
         Self::Population(reason.into())
     }
 
-    /// A request cannot be served.
+    /// A request is invalid.
     pub fn request(id: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::Request {
             id: id.into(),
@@ -120,13 +119,13 @@ impl EngineError {
         }
     }
 
-    /// Whether memory ran out, so that a smaller batch may succeed.
+    /// Whether memory ran out, in which case a smaller batch may succeed.
     pub fn is_out_of_memory(&self) -> bool {
         match self {
             Self::OutOfMemory { .. } => true,
             Self::Torch(error) => {
                 let text = error.to_string();
-                // libtorch cannot tell what happened when there is no memory left for the words either.
+                // With no memory left for its message, libtorch reports an error of `what()` itself.
                 let told = [
                     "out of memory",
                     "can't allocate memory",
@@ -140,7 +139,7 @@ impl EngineError {
     }
 }
 
-/// libtorch appends a C++ backtrace to its messages; people need the first line.
+/// libtorch appends a C++ backtrace to its messages; only the first line is useful.
 fn first_line(error: &TchError) -> String {
     let text = error.to_string();
     text.lines().next().unwrap_or(&text).to_owned()

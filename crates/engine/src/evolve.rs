@@ -1,9 +1,9 @@
 //! Evolution in weight space: the paper's seventeen operators on PEFT adapters (PopuLoRA, appendix 8).
 //!
-//! A child is computed module by module from the bytes of its parents' files, in fp32, on as many threads as there are, and written
-//! as it comes: nothing of an adapter's size is held but the files themselves. Each module draws from a stream of its own, and no
-//! arithmetic is left to a library that chooses by processor or thread, so the same parents, operator, parameters and seed give
-//! the same bytes.
+//! A child is computed module by module from its parents' files, in fp32, on all threads, and written as it is
+//! computed, so only the files themselves take memory of an adapter's size. Each module has its own random stream, and
+//! no arithmetic is left to a library that chooses code by processor or thread, so the same parents, operator,
+//! parameters and seed give the same bytes.
 
 mod child;
 mod cholesky_qr;
@@ -55,7 +55,7 @@ use crate::peft::AdapterFiles;
 use child::Sink;
 use parent::Fit;
 
-/// A birth that can take place: an operator with parents that fit it and each other.
+/// A valid birth: an operator with parents that fit it and each other.
 pub struct Birth {
     operator: &'static Operator,
     parameters: BTreeMap<String, f64>,
@@ -65,10 +65,10 @@ pub struct Birth {
 }
 
 impl Birth {
-    /// Checks everything that could keep the child from being made: `name` and `parameters` (defaults stand in for what is absent)
-    /// against the catalogue, the number of parents, that they share rank, targets, sizes and base, and that all values are
-    /// finite. Parents may differ in scaling: the child has the first's, and the others' factors are scaled to give the same
-    /// update.
+    /// Checks everything that could make the birth fail: `name` and `parameters` (missing ones take their defaults)
+    /// against the catalogue, the number of parents, that they share rank, targets, sizes and base, and that all values
+    /// are finite. Parents may differ in scaling: the child takes the first parent's, and the others' factors are
+    /// scaled to give the same update.
     pub fn new(name: &str, parameters: &BTreeMap<String, f64>, parents: Vec<Parent>, seed: u64) -> Result<Self> {
         let operator = operator(name)?;
         let parameters = operator.resolve(parameters)?;
@@ -94,12 +94,12 @@ impl Birth {
         &self.parameters
     }
 
-    /// Writes the child as a PEFT folder, which must not exist or be empty. Answers what a reader of the lineage should know.
+    /// Writes the child as a PEFT folder, which must not exist or be empty. Returns notes for the lineage.
     pub fn write(&self, folder: &Path) -> Result<Vec<String>> {
         child::in_new_folder(folder, self.parents[0].config_text(), |file| self.make(file))
     }
 
-    /// Makes the child in memory. Answers its files, and what a reader of the lineage should know.
+    /// Makes the child in memory. Returns its files and notes for the lineage.
     pub fn make_files(&self) -> Result<(AdapterFiles, Vec<String>)> {
         let sink = Sink::memory();
         let notes = self.make(&sink)?;

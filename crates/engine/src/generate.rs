@@ -22,23 +22,23 @@ use run::Run;
 /// A model with its population, ready to generate.
 #[derive(Clone, Copy)]
 pub struct Generator<'a> {
-    /// The base.
+    /// The base model.
     pub model: &'a Model,
-    /// The members that requests name by index.
+    /// The members; requests refer to them by index.
     pub population: Option<&'a Population>,
     /// Needed for texts and stop strings.
     pub tokenizer: Option<&'a Tokenizer>,
 }
 
-/// How to generate; part of what determines the result to the last bit.
+/// Generation options. They help determine the result to the last bit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GenerationOptions {
-    /// Sequences that are decoded at the same time.
+    /// Sequences decoded at the same time.
     pub max_slots: usize,
-    /// Prompt tokens, padding included, that one prefill pass takes.
+    /// Prompt tokens per prefill pass, padding included.
     pub prefill_tokens: usize,
-    /// Bytes that keys and values may take; `None` leaves the limit to the device. Going over it counts as running out
-    /// of memory.
+    /// Memory limit in bytes for keys and values; `None` leaves the limit to the device. Exceeding it counts as running
+    /// out of memory.
     pub cache_bytes: Option<u64>,
     /// Ids that no request of this batch may use.
     pub mask: Option<VocabularyMask>,
@@ -55,23 +55,23 @@ impl Default for GenerationOptions {
     }
 }
 
-/// What happens while generating.
+/// Events during generation.
 #[derive(Debug)]
 pub enum GenerationEvent<'a> {
     /// A decoding step is done.
     Progress {
-        /// Completions that are over.
+        /// Completions finished so far.
         finished: usize,
-        /// Completions that were asked for.
+        /// Completions requested.
         completions: usize,
         /// Tokens generated so far.
         tokens: u64,
     },
-    /// All completions of a request are over.
+    /// All completions of a request are finished.
     Finished(&'a GenerationResult),
-    /// Memory ran out; everything unfinished starts again with fewer slots.
+    /// Memory ran out; all unfinished requests start again with fewer slots.
     Halved {
-        /// The number of slots from here on.
+        /// The new number of slots.
         slots: usize,
     },
 }
@@ -81,13 +81,13 @@ pub enum GenerationEvent<'a> {
 pub struct Generated {
     /// One result for each request, in the requests' order.
     pub results: Vec<GenerationResult>,
-    /// The number of slots after each time that memory ran out; empty if it never did.
+    /// The number of slots after each time memory ran out; empty if it never did.
     pub halved: Vec<usize>,
 }
 
 impl Generator<'_> {
-    /// Completes all requests. A request's result depends, to rounding, on the request, the member and the mask alone:
-    /// not on what else is in the batch.
+    /// Completes all requests. Up to rounding, a request's result depends only on the request, the member and the mask,
+    /// not on the rest of the batch.
     pub fn generate(
         &self,
         requests: &[GenerationRequest],
@@ -109,7 +109,7 @@ impl Generator<'_> {
         self.generate_together(&adapters, requests, options, observe)
     }
 
-    /// Completes requests that were checked, in one batch.
+    /// Completes validated requests in one batch.
     fn generate_together(
         &self,
         adapters: &[LayerAdapters],

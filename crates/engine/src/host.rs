@@ -1,13 +1,13 @@
-//! fp32 tensors in a CPU's memory as slices, for the loops of `lyceum-kernels`.
+//! fp32 tensors in CPU memory as slices, for the loops of `lyceum-kernels`.
 
 use std::slice;
 
 use lyceum_kernels::product::{Shape, Stack, StackMut};
 use tch::{Device, Kind, Tensor};
 
-/// The numbers of a tensor, row after row; `None` if it is of another kind, on another device, or not contiguous, or if its
-/// gradient is asked for, which only libtorch's own operations know about. The caller sees to it that nobody writes to them
-/// through another handle meanwhile.
+/// The numbers of a tensor, row after row. `None` if it has another type, is on another device, is not contiguous, or
+/// needs a gradient, which only libtorch's own operations track. The caller must ensure that nobody writes to the
+/// tensor through another handle meanwhile.
 pub(crate) fn numbers(tensor: &Tensor) -> Option<&[f32]> {
     let plain = tensor.kind() == Kind::Float && !tensor.requires_grad();
     let start = in_memory(tensor).filter(|_| plain)?;
@@ -15,7 +15,8 @@ pub(crate) fn numbers(tensor: &Tensor) -> Option<&[f32]> {
     Some(unsafe { slice::from_raw_parts(start.cast(), tensor.numel()) })
 }
 
-/// The same, to be written. The caller sees to it that nobody reads them through another handle meanwhile.
+/// A mutable slice of the numbers. The caller must ensure that nobody reads the tensor through another handle
+/// meanwhile.
 pub(crate) fn numbers_mut(tensor: &mut Tensor) -> Option<&mut [f32]> {
     let plain = tensor.kind() == Kind::Float && !tensor.requires_grad();
     let start = in_memory(tensor).filter(|_| plain)?;
@@ -30,9 +31,9 @@ pub(crate) fn indices(tensor: &Tensor) -> Option<&[i64]> {
     Some(unsafe { slice::from_raw_parts(start.cast(), tensor.numel()) })
 }
 
-/// Operands and result of a product: matrices `[rows, columns]` or stacks of them `[count, rows, columns]`, under the same
-/// conditions, but that each may be a part of something larger or transposed. `None` also if they do not match, if the result's
-/// matrices are not one after the other, or if it begins before an operand ends.
+/// Operands and result of a product: matrices `[rows, columns]` or stacks of them `[count, rows, columns]`, under the
+/// same conditions, except that each may be part of something larger or transposed. Also `None` if the shapes do not
+/// match, if the result's matrices are not one after the other, or if the result overlaps an operand.
 pub(crate) fn product<'a>(
     left: &'a Tensor,
     right: &'a Tensor,
@@ -48,8 +49,9 @@ pub(crate) fn product<'a>(
     if !matching || !in_order || out.overlaps(&left) || out.overlaps(&right) {
         return None;
     }
-    // SAFETY: from the first to the last number of a tensor all memory is that of its storage, which holds fp32 numbers, aligned,
-    // and lives as long as the tensor. The handle of what is written is borrowed mutably, and its memory is apart from the others'.
+    // SAFETY: all memory from the first to the last number of a tensor belongs to its storage, which holds aligned fp32
+    // numbers and lives as long as the tensor. The output's handle is borrowed mutably, and its memory does not overlap
+    // the operands'.
     unsafe {
         let stack = |of: Strided| Stack::new(slice::from_raw_parts(of.start, of.span()), of.count, of.step, of.shape);
         let numbers = slice::from_raw_parts_mut(out.start, out.span());
@@ -74,7 +76,7 @@ struct Strided {
 }
 
 impl Strided {
-    /// Numbers from the first to the last, both counted.
+    /// Length from the first to the last number, inclusive.
     fn span(&self) -> usize {
         (self.count - 1) * self.step + self.shape.span()
     }
@@ -113,7 +115,7 @@ fn strided(tensor: &Tensor) -> Option<Strided> {
     })
 }
 
-/// Threads that this thread's operations may use.
+/// Number of threads that this thread's operations may use.
 pub(crate) fn threads() -> usize {
     usize::try_from(tch::get_num_threads()).unwrap_or(1)
 }

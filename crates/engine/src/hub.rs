@@ -4,16 +4,19 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{EngineError, Result};
 
-/// The folder of a model that is named by its path, or (with the feature `hub`) by an id such as `Qwen/Qwen2.5-0.5B`,
-/// which is looked up in the local hub cache and fetched if it is not there. A model that is there is not looked for on the
-/// hub, so it loads without a network and stays the one that was fetched.
+/// The folder of a model given by its path or (with the feature `hub`) by an id such as `Qwen/Qwen2.5-0.5B`, which is
+/// looked up in the local hub cache and fetched if missing. A cached model is never looked up on the hub, so it loads
+/// without a network and does not change.
 pub fn model_folder(name: &str) -> Result<PathBuf> {
     let folder = Path::new(name);
     if folder.join("config.json").exists() {
         return Ok(folder.to_owned());
     }
     if folder.exists() {
-        return Err(EngineError::file(folder, "has no config.json; a model folder has one"));
+        return Err(EngineError::file(
+            folder,
+            "has no config.json, so it is not a model folder",
+        ));
     }
     fetch(name)
 }
@@ -45,10 +48,10 @@ fn fetch(name: &str) -> Result<PathBuf> {
         .siblings
         .into_iter()
         .map(|file| file.rfilename)
-        // Only the top folder: some repositories keep other formats below it.
+        // Only the top folder: some repositories keep other formats in subfolders.
         .filter(|file| wanted(file) && !file.contains('/'))
         .collect();
-    // The weights last: where they are, everything is.
+    // The weights come last, so that a folder with weights is complete.
     files.sort_by_key(|file| file.ends_with(".safetensors"));
     for file in files {
         repository.get(&file).map_err(refuse)?;
@@ -56,10 +59,10 @@ fn fetch(name: &str) -> Result<PathBuf> {
     config
         .parent()
         .map(Path::to_owned)
-        .ok_or_else(|| EngineError::file(config.clone(), "lies outside the hub cache"))
+        .ok_or_else(|| EngineError::file(config.clone(), "is outside the hub cache"))
 }
 
-/// The folder of a model of which the cache has configuration, tokenizer and all weights.
+/// The folder of a model if the cache has its configuration, tokenizer and all weights.
 #[cfg(feature = "hub")]
 fn cached(cache: &hf_hub::Cache, name: &str) -> Option<PathBuf> {
     let repository = cache.model(name.to_owned());

@@ -1,14 +1,14 @@
-//! Lanes: on a CPU, parts of a batch that are computed side by side, each on its share of the threads.
+//! Lanes: on a CPU, parts of a batch that are computed in parallel, each on its share of the threads.
 //!
-//! libtorch spreads every operation over all threads, which have to meet after each; at the sizes of a decoding step that
-//! takes longer than the operation. Lanes meet once, at their end. On a GPU there is one lane.
+//! libtorch spreads every operation over all threads and synchronises them after each; for a decoding step this takes
+//! longer than the operation. Lanes synchronise once, at their end. On a GPU there is one lane.
 
 use std::sync::mpsc::{Sender, channel};
 use std::{panic, thread};
 
 use tch::Device;
 
-/// How many lanes are worth it for work of `rows` rows, if a lane needs `rows_per_lane` to use its threads well.
+/// The number of lanes worth using for `rows` rows, if a lane needs `rows_per_lane` to use its threads well.
 pub fn worthwhile(device: Device, rows: usize, rows_per_lane: usize) -> usize {
     if device != Device::Cpu {
         return 1;
@@ -17,13 +17,13 @@ pub fn worthwhile(device: Device, rows: usize, rows_per_lane: usize) -> usize {
     threads.min(rows / rows_per_lane).max(1)
 }
 
-/// Cuts consecutive things of these weights into at most `lanes` consecutive ranges of about equal weight, none empty.
+/// Cuts consecutive items of these weights into at most `lanes` consecutive ranges of about equal weight, none empty.
 pub(crate) fn cut(weights: &[usize], lanes: usize) -> Vec<std::ops::Range<usize>> {
     let total: usize = weights.iter().sum();
     let mut ranges: Vec<std::ops::Range<usize>> = Vec::with_capacity(lanes);
     let (mut before, mut last) = (0, None);
     for (index, weight) in weights.iter().enumerate() {
-        // The lane that the middle of this thing falls into.
+        // The lane that the middle of this item falls into.
         let lane = (2 * before + weight) * lanes / (2 * total).max(1);
         match ranges.last_mut() {
             Some(range) if last == Some(lane) => range.end = index + 1,
@@ -35,8 +35,8 @@ pub(crate) fn cut(weights: &[usize], lanes: usize) -> Vec<std::ops::Range<usize>
     ranges
 }
 
-/// Runs `work` for each job in a thread of its own, without gradients, and hands what it sends to `observe`, which runs in
-/// the calling thread. Answers in the order of the jobs.
+/// Runs `work` for each job in a thread of its own, without gradients, and passes everything it sends to `observe`,
+/// which runs in the calling thread. Returns the results in the order of the jobs.
 pub fn side_by_side<J: Send, T: Send, E: Send>(
     jobs: Vec<J>,
     work: impl Fn(J, &Sender<E>) -> T + Sync,
@@ -51,7 +51,7 @@ pub fn side_by_side<J: Send, T: Send, E: Send>(
             .map(|job| {
                 let (sender, work) = (sender.clone(), &work);
                 scope.spawn(move || {
-                    // The first question makes libtorch set this thread up, which would undo a setting made before it.
+                    // The first call makes libtorch initialise this thread, which would override an earlier setting.
                     tch::get_num_threads();
                     tch::set_num_threads(share);
                     let _no_grad = tch::no_grad_guard();
@@ -63,7 +63,7 @@ pub fn side_by_side<J: Send, T: Send, E: Send>(
         events.iter().for_each(observe);
         lanes.into_iter().map(|lane| lane.join()).collect()
     });
-    // The number is kept by thread, but new threads begin with the one that was set last.
+    // The number is per thread, but new threads start with the last one set.
     tch::set_num_threads(threads);
     ended
         .into_iter()

@@ -1,10 +1,10 @@
 //! Learning: all members of a population in the same passes over the shared base.
 //!
-//! An update takes the sequences of each member through `epochs × minibatches` optimizer steps. The sequences
-//! of a step are dealt to micro-batches of a token budget; each passes forward through the layers, through the output
-//! projection in chunks of rows, and backward through the layers, whose activations are kept or computed a second time.
-//! Members never mix: each has its own normaliser, gradient norm and optimizer step, so what a member learns does not depend
-//! on the others. The base is frozen, so the backward pass is written out for it and has no products for its weights.
+//! An update takes each member's sequences through `epochs × minibatches` optimizer steps. The sequences of a step are
+//! distributed over micro-batches with a token budget. Each passes forward through the layers, through the output
+//! projection in chunks of rows, and backward through the layers, whose activations are kept or recomputed. Members
+//! never mix: each has its own normaliser, gradient norm and optimizer step, so its result does not depend on the
+//! others. The base is frozen, so the backward pass is hand-written and has no gradients for its weights.
 
 mod adamw;
 mod attention;

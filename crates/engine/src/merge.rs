@@ -1,4 +1,4 @@
-//! An adapter merged into its base: a model folder that computes what base and adapter compute together.
+//! Merges an adapter into its base, giving a model folder that computes the same as base plus adapter.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -11,9 +11,9 @@ use crate::peft::{Adapter, require_new};
 use crate::population::Projection;
 use crate::weights::{Checkpoint, CheckpointTensor, is_finite, write_safetensors};
 
-/// Writes the base with `W + scaling · B A` in place of each adapted W to `output`, as peft's `merge_and_unload` does:
-/// the product and the sum in fp32, the result in the base's own type. Files keep their names and their tensors;
-/// everything that is not weights is copied. Nothing is written if the base lacks a weight that is adapted.
+/// Writes the base to `output` with each adapted W replaced by `W + scaling · B A`, like peft's `merge_and_unload`:
+/// product and sum in fp32, the result in the base's own type. Files keep their names and tensors; all other files are
+/// copied. Nothing is written if the base lacks an adapted weight.
 pub fn merge(base: &Path, adapter: &Path, output: &Path) -> Result<()> {
     let config = ModelConfig::from_folder(base)?;
     let adapter = Adapter::read(adapter, &config)?;
@@ -55,7 +55,7 @@ fn merged(name: &str, stored: CheckpointTensor, adapter: &Adapter) -> Result<Ten
     let refuse = |problem: String| Err(EngineError::tensor(&path, name, problem));
     if !weight.is_floating_point() {
         return refuse(format!(
-            "is {:?}; a weight to merge into is F32, BF16, F16 or F64",
+            "is {:?}; only F32, BF16, F16 or F64 can be merged into",
             weight.kind()
         ));
     }
@@ -68,7 +68,7 @@ fn merged(name: &str, stored: CheckpointTensor, adapter: &Adapter) -> Result<Ten
         ));
     }
     if !is_finite(&weight)? {
-        return refuse("holds NaN or infinity; a weight to merge into is finite".to_owned());
+        return refuse("holds NaN or infinity, which cannot be merged into".to_owned());
     }
     let sum = weight.f_to_kind(Kind::Float)?.f_add(&delta)?.f_to_kind(weight.kind())?;
     if !is_finite(&sum)? {

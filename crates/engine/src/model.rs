@@ -1,4 +1,4 @@
-//! The frozen base: weights of a Qwen2 or Qwen3 model and the forward pass that all members share.
+//! The frozen base: weights of a Qwen2 or Qwen3 model and the forward pass shared by all members.
 
 mod attention;
 mod decoder_layer;
@@ -28,7 +28,7 @@ use crate::product::{arranged, linear};
 use crate::weights::Checkpoint;
 use inference::Inference;
 
-/// A base model on its device. Never changes, so it may be shared by reference between generation and learning.
+/// A base model on its device. It is immutable, so generation and learning can share it by reference.
 #[derive(Debug)]
 pub struct Model {
     /// The configuration.
@@ -41,7 +41,7 @@ pub struct Model {
     pub layers: Vec<LayerWeights>,
     /// Weight of the final norm, `[hidden_size]`.
     pub norm: Tensor,
-    /// `[vocab_size, hidden_size]`; the embedding itself where the two are tied.
+    /// `[vocab_size, hidden_size]`; the embedding itself if the two are tied.
     pub lm_head: Tensor,
 }
 
@@ -72,7 +72,7 @@ impl Model {
         .arranged()
     }
 
-    /// The same with the weights of its projections laid out as products with few rows read them quickest.
+    /// The same model with its projection weights laid out for the fastest products with few rows.
     pub fn arranged(mut self) -> Result<Self> {
         for layer in &mut self.layers {
             for weight in [
@@ -86,7 +86,7 @@ impl Model {
         }
         self.lm_head = arranged(&self.lm_head)?;
         if self.config.tie_word_embeddings {
-            // Looking rows up becomes slower by less than the products become quicker.
+            // This slows look-ups less than it speeds up products.
             self.embed_tokens = self.lm_head.shallow_clone();
         }
         Ok(self)
@@ -131,7 +131,7 @@ impl Model {
     }
 
     /// Hidden states before the final norm, `[sequences, length, hidden_size]`, of ids `[sequences, length]` at the
-    /// positions that `rope` stands for.
+    /// positions of `rope`.
     pub fn forward(
         &self,
         ids: &Tensor,
@@ -142,7 +142,7 @@ impl Model {
         self.forward_to(ids, rope, adapters, attention, None)
     }
 
-    /// The same for some of the rows only, `[R, hidden_size]`: the last layer is not computed for the others.
+    /// Like `forward`, for some of the rows only, `[R, hidden_size]`: the last layer is not computed for the others.
     pub fn forward_rows(
         &self,
         ids: &Tensor,
@@ -185,8 +185,8 @@ impl Model {
         })
     }
 
-    /// Hidden states after the final norm of right-padded sequences that start at position 0. What stands in the
-    /// padding has no influence on what comes before it.
+    /// Hidden states after the final norm of right-padded sequences that start at position 0. Padding has no influence
+    /// on the positions before it.
     pub fn hidden_states(&self, ids: &Tensor, adapters: Option<(&[LayerAdapters], &RowGroups)>) -> Result<Tensor> {
         let rope = self.rope_tables(ids.size()[1])?;
         self.final_norm(&self.forward(ids, &rope, adapters, &CausalAttention)?)

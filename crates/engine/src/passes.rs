@@ -1,4 +1,4 @@
-//! Sequences cut into passes of bounded size, and padded into one tensor.
+//! Splits sequences into passes of bounded size and pads them into one tensor.
 
 use std::ops::Range;
 
@@ -7,8 +7,8 @@ use tch::{Device, Tensor};
 use crate::config::ModelConfig;
 use crate::error::Result;
 
-/// Cuts sequences of these lengths, in order, into passes of at most `tokens` tokens with padding; a longer sequence
-/// gets a pass of its own. Depends on the lengths alone.
+/// Splits sequences of these lengths, in order, into passes of at most `tokens` tokens including padding; a longer
+/// sequence gets a pass of its own. Depends on the lengths only.
 pub(crate) fn passes(lengths: &[usize], tokens: usize) -> Vec<Range<usize>> {
     let mut passes = Vec::new();
     let (mut start, mut longest) = (0, 0);
@@ -27,11 +27,11 @@ pub(crate) fn passes(lengths: &[usize], tokens: usize) -> Vec<Range<usize>> {
     passes
 }
 
-/// Refuses ids that the model cannot read: none at all, or one that has no embedding.
+/// Refuses an empty list and ids without an embedding.
 pub(crate) fn check_ids(ids: &[i64], config: &ModelConfig) -> std::result::Result<(), String> {
     let vocabulary = config.vocab_size;
     if ids.is_empty() {
-        return Err("there are no ids; it needs at least one".into());
+        return Err("there are no ids; at least one is needed".into());
     }
     match ids.iter().find(|&&id| id < 0 || id >= vocabulary) {
         Some(id) => Err(format!("id {id} is outside the vocabulary of {vocabulary}")),
@@ -49,7 +49,7 @@ pub(crate) struct Padded {
 }
 
 impl Padded {
-    /// Pads with id 0, which no real position sees. The ids are ones that [`check_ids`] lets pass.
+    /// Pads with id 0, which no real position sees. The ids must have passed [`check_ids`].
     pub(crate) fn new<S: AsRef<[i64]>>(sequences: &[S], device: Device) -> Result<Self> {
         let lengths: Vec<i64> = sequences.iter().map(|ids| ids.as_ref().len() as i64).collect();
         let length = lengths.iter().copied().max().unwrap_or(0);

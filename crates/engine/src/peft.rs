@@ -1,4 +1,4 @@
-//! Adapter folders as peft writes and reads them, within what vLLM accepts.
+//! Reading and writing adapter folders in peft's format, restricted to what vLLM accepts.
 
 mod archive;
 mod config;
@@ -18,7 +18,7 @@ pub const WEIGHTS: &str = "adapter_model.safetensors";
 /// Name of the configuration file in an adapter folder.
 pub const CONFIG: &str = "adapter_config.json";
 
-/// The key of a factor: peft's prefix, the module's path, and which of the two factors it is (`A` or `B`).
+/// The key of a factor: peft's prefix, the module's path, and the factor (`A` or `B`).
 pub(crate) fn key(layer: usize, projection: Projection, factor: char) -> String {
     format!(
         "base_model.model.model.layers.{layer}.{}.{projection}.lora_{factor}.weight",

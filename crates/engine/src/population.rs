@@ -1,4 +1,4 @@
-//! LoRA adapters of one base and one shape, stacked so that all of them compute in the same products.
+//! LoRA adapters of one base and one shape, stacked so that all of them are computed in the same products.
 
 mod factors;
 mod groups;
@@ -23,7 +23,7 @@ use tch::{Device, Kind, Tensor};
 use crate::config::ModelConfig;
 use crate::error::{EngineError, Result};
 
-/// N adapters of one shape: for each layer and adapted projection one pair of stacked factors.
+/// N adapters of one shape: one pair of stacked factors for each layer and adapted projection.
 #[derive(Debug)]
 pub struct Population {
     /// Rank, scaling and adapted projections, the same for all members.
@@ -34,8 +34,8 @@ pub struct Population {
 }
 
 impl Population {
-    /// N fresh members as peft initialises them: A uniform in ±1/√in (Kaiming with a = √5), B zero. The values depend
-    /// on `seed` alone.
+    /// N fresh members, initialised as in peft: A uniform in ±1/√in (Kaiming with a = √5), B zero. The values depend on
+    /// `seed` only.
     pub fn initialise(
         config: &ModelConfig,
         shape: LoraShape,
@@ -65,7 +65,7 @@ impl Population {
         Ok(Self { shape, layers, members })
     }
 
-    /// Stacks single adapters, each given as its layers' factors of shape A `[r, in]` and B `[out, r]`.
+    /// Stacks single adapters, each given as factors A `[r, in]` and B `[out, r]` by layer.
     pub fn stack(shape: LoraShape, adapters: &[Vec<LayerFactors>]) -> Result<Self> {
         let Some(first) = adapters.first() else {
             return Err(EngineError::population("a population needs at least one adapter"));
@@ -138,7 +138,7 @@ impl Population {
         })
     }
 
-    /// The same population in memory of its own.
+    /// A copy of the population.
     pub fn duplicate(&self) -> Result<Self> {
         Ok(Self {
             shape: self.shape.clone(),
@@ -167,7 +167,7 @@ impl Population {
             .flat_map(|(index, layer)| layer.iter().map(move |(p, factors)| (index, p, factors)))
     }
 
-    /// What `convert` makes of every stacked factor.
+    /// Applies `convert` to every stacked factor.
     pub(crate) fn map(&self, convert: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Vec<LayerFactors>> {
         self.layers
             .iter()

@@ -1,5 +1,5 @@
-//! Products of matrices, and of stacks of matrices one by one: of fp32 numbers in a CPU's memory by `lyceum-kernels`, of all
-//! others by libtorch. libtorch's own for a CPU leave half of the vector units of some idle.
+//! Products of matrices and of stacks of matrices. `lyceum-kernels` computes fp32 products in CPU memory, libtorch all
+//! others: libtorch's own CPU products leave half of the vector units of some CPUs idle.
 
 use std::hint::black_box;
 
@@ -48,7 +48,7 @@ pub(crate) fn add_product(left: &Tensor, right: &Tensor, out: &mut Tensor) -> Re
     let _ = if out.dim() == 2 {
         out.f_addmm_(left, right)?
     } else if out.device() == Device::Cpu && !out.is_contiguous() {
-        // Into columns of a wider tensor libtorch multiplies one matrix after the other; to add is quicker.
+        // libtorch writes into columns of a wider tensor one matrix at a time, so adding is faster.
         out.f_add_(&left.f_bmm(right)?)?
     } else {
         out.f_baddbmm_(left, right)?
@@ -56,7 +56,7 @@ pub(crate) fn add_product(left: &Tensor, right: &Tensor, out: &mut Tensor) -> Re
     Ok(())
 }
 
-/// Applies a linear projection to `x` `[T, in]`; `weight` is `[out, in]`, best as [`arranged`] lays it out.
+/// Applies a linear projection to `x` `[T, in]`; `weight` is `[out, in]`, preferably as laid out by [`arranged`].
 pub(crate) fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
     if !host::is_here(x) || !host::is_here(weight) {
         return Ok(x.f_linear(weight, bias)?);
@@ -71,7 +71,7 @@ pub(crate) fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Resu
     Ok(out)
 }
 
-/// The weight `[out, in]` with the numbers of each input side by side, where that makes [`linear`] quicker for few rows.
+/// The weight `[out, in]` with the numbers of each input contiguous, if that makes [`linear`] faster for few rows.
 pub(crate) fn arranged(weight: &Tensor) -> Result<Tensor> {
     if weight.kind() != Kind::Float || weight.device() != Device::Cpu {
         return Ok(weight.shallow_clone());
@@ -79,7 +79,7 @@ pub(crate) fn arranged(weight: &Tensor) -> Result<Tensor> {
     Ok(weight.f_transpose(0, 1)?.f_contiguous()?.f_transpose(0, 1)?)
 }
 
-/// Makes the product if `lyceum-kernels` can, and says whether it did.
+/// Computes the product if `lyceum-kernels` can, and returns whether it did.
 fn on_host(left: &Tensor, right: &Tensor, out: &mut Tensor, before: Before) -> Result<bool> {
     let Some((left, right, out)) = host::product(left, right, out) else {
         return Ok(false);
@@ -90,12 +90,12 @@ fn on_host(left: &Tensor, right: &Tensor, out: &mut Tensor, before: Before) -> R
     Ok(true)
 }
 
-/// Fails where there is no memory for so many numbers. A product that finds none for its copies of the operands ends the process;
-/// that is left to those whose memory another thread takes in between.
+/// Returns an error if there is no memory for this many numbers. A product that cannot allocate copies of its operands
+/// aborts the process; after this check, that happens only if another thread takes the memory in between.
 fn has_room(numbers: usize) -> Result<()> {
     let mut room: Vec<f32> = Vec::new();
     let reserved = room.try_reserve_exact(numbers);
-    // Kept from being optimised away.
+    // Prevents the allocation from being optimised away.
     black_box(&room);
     reserved.map_err(|error| EngineError::OutOfMemory {
         device: format!("{:?}", Device::Cpu),
@@ -129,7 +129,7 @@ mod tests {
             (wide.narrow(2, 3, 7).transpose(1, 2), random(&[3, 20, 11])),
             (random(&[3, 7, 20]), random(&[1, 20, 11]).expand([3, 20, 11], false)),
             (random(&[0, 20]), random(&[20, 11])),
-            // Enough work to be shared out over threads.
+            // Enough work to be spread over threads.
             (random(&[9, 90, 80]), random(&[9, 80, 40]).narrow(2, 5, 11)),
             (random(&[190, 300]), random(&[300, 11])),
         ];

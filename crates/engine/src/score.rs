@@ -7,7 +7,7 @@ use crate::model::Model;
 use crate::passes::{Padded, check_ids, passes};
 use crate::population::{Population, RowGroups};
 
-/// Rows of logits that are held at a time.
+/// Rows of logits held at a time.
 const LOGIT_ROWS: i64 = 1024;
 
 /// A sequence to score.
@@ -26,7 +26,7 @@ impl AsRef<[i64]> for ScoreRequest {
 }
 
 impl ScoreRequest {
-    /// What stands against scoring it.
+    /// The reason to refuse the request, if there is one.
     fn check(&self, model: &Model, members: usize) -> std::result::Result<(), String> {
         check_ids(&self.ids, &model.config)?;
         let (count, longest) = (self.ids.len(), model.config.max_position_embeddings);
@@ -34,7 +34,9 @@ impl ScoreRequest {
             return Err(format!("{count} ids; the model's longest sequence is {longest}"));
         }
         match self.adapter {
-            Some(adapter) if adapter >= members => Err(format!("adapter {adapter} was asked for; there are {members}")),
+            Some(adapter) if adapter >= members => {
+                Err(format!("adapter {adapter} does not exist; there are {members}"))
+            }
             _ => Ok(()),
         }
     }
@@ -50,7 +52,7 @@ pub struct Score {
 }
 
 impl Score {
-    /// Finite weights may still have products that overflow.
+    /// Products of finite weights may overflow.
     fn check(&self, id: impl Fn() -> String) -> Result<()> {
         let not_finite = |numbers: &[f32]| numbers.iter().position(|number| !number.is_finite());
         let what = if let Some(at) = not_finite(&self.logprobs) {
@@ -71,9 +73,9 @@ impl Score {
 /// How to score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScoreOptions {
-    /// Tokens, padding included, of one forward pass.
+    /// Tokens per forward pass, padding included.
     pub tokens_per_pass: usize,
-    /// Answer the logits after the last id, too.
+    /// Whether to return the logits after the last id, too.
     pub last_logits: bool,
 }
 
@@ -86,8 +88,8 @@ impl Default for ScoreOptions {
     }
 }
 
-/// Scores sequences in padded passes, each grouped by member. Memory that runs out halves the passes. Errors name a request
-/// by its index.
+/// Scores sequences in padded passes, each grouped by member. The passes are halved when memory runs out. Errors name a
+/// request by its index.
 pub fn score(
     model: &Model,
     population: Option<&Population>,
@@ -104,8 +106,8 @@ pub fn score(
     )
 }
 
-/// The same; `id` answers what errors call the request of an index, and `halved` hears the tokens of a pass from there on,
-/// each time that memory ran out.
+/// Like [`score`]; `id` gives the name of a request in errors, and `halved` is called with the new number of tokens per
+/// pass each time memory runs out.
 pub fn score_observed(
     model: &Model,
     population: Option<&Population>,

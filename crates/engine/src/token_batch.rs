@@ -1,4 +1,4 @@
-//! Ids and log-probabilities of a rollout, as the update that learns from them reads them.
+//! Ids and log-probabilities of a rollout, in the form the update reads.
 
 use std::collections::HashMap;
 
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{EngineError, Result};
 
-/// What was generated for some requests.
+/// The generated tokens of some requests.
 ///
-/// Stored as a safetensors file: `ids` `[tokens]` I32 holds for each request its prompt and then each sample, `logprobs` `[tokens]`
-/// F32 has 0 for prompts; the metadata `requests` is the list of `{id, prompt, samples}` with the lengths.
+/// Stored as a safetensors file: `ids` `[tokens]` I32 holds each request's prompt followed by its samples, `logprobs`
+/// `[tokens]` F32 is 0 for prompts; the metadata `requests` is the list of `{id, prompt, samples}` with the lengths.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TokenBatch {
     /// The requests by index.
@@ -34,7 +34,7 @@ pub struct RequestTokens {
 pub struct SampleTokens {
     /// The generated ids.
     pub ids: Vec<i64>,
-    /// Log-probability of each under the model itself, unmasked, at temperature 1.
+    /// Log-probability of each id under the model itself, unmasked, at temperature 1.
     pub logprobs: Vec<f32>,
 }
 
@@ -53,10 +53,10 @@ impl TokenBatch {
         self.requests.iter().find(|request| request.id == id)
     }
 
-    /// The file's bytes; the same batch gives the same.
+    /// The file's bytes. The same batch gives the same bytes.
     ///
     /// # Errors
-    /// An id beyond 32 bits, which no vocabulary has.
+    /// An id that does not fit in 32 bits.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let fault = |reason: String| EngineError::Population(format!("tokens cannot be stored: {reason}"));
         let (mut ids, mut logprobs, mut lengths) = (Vec::new(), Vec::new(), Vec::new());
@@ -83,7 +83,9 @@ impl TokenBatch {
             });
         }
         if ids.len() != logprobs.len() {
-            return Err(fault("a sample has not as many log-probabilities as ids".to_owned()));
+            return Err(fault(
+                "a sample's numbers of ids and log-probabilities differ".to_owned(),
+            ));
         }
         let tokens = ids.len() / 4;
         let view = |dtype, bytes| TensorView::new(dtype, vec![tokens], bytes).map_err(|error| fault(error.to_string()));
@@ -96,12 +98,12 @@ impl TokenBatch {
         safetensors::serialize(views, Some(metadata)).map_err(|error| fault(error.to_string()))
     }
 
-    /// Reads what [`TokenBatch::to_bytes`] wrote.
+    /// Reads the output of [`TokenBatch::to_bytes`].
     ///
     /// # Errors
-    /// Bytes that are anything else.
+    /// Malformed bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let fault = |reason: &str| EngineError::Population(format!("this is no batch of tokens: {reason}"));
+        let fault = |reason: &str| EngineError::Population(format!("not a batch of tokens: {reason}"));
         let said = |error: safetensors::SafeTensorError| fault(&error.to_string());
         let file = SafeTensors::deserialize(bytes).map_err(said)?;
         let (_, header) = SafeTensors::read_metadata(bytes).map_err(said)?;

@@ -1,17 +1,17 @@
-//! `tokenizer.json`, checked against the model that it is to serve.
+//! `tokenizer.json`, checked against its model.
 
 use std::path::Path;
 
 use crate::config::ModelConfig;
 use crate::error::{EngineError, Result};
 
-/// Text to ids and back, as the folder's `tokenizer.json` says.
+/// Converts text to ids and back according to the folder's `tokenizer.json`.
 pub struct Tokenizer {
     inner: tokenizers::Tokenizer,
 }
 
 impl Tokenizer {
-    /// Reads `tokenizer.json` of a model folder. Fails if it can produce an id that the model has no embedding for.
+    /// Reads `tokenizer.json` of a model folder. Fails if it can produce an id outside the model's embedding.
     pub fn load(folder: &Path, config: &ModelConfig) -> Result<Self> {
         let path = folder.join("tokenizer.json");
         let bytes = std::fs::read(&path).map_err(|source| EngineError::io(&path, source))?;
@@ -28,7 +28,7 @@ impl Tokenizer {
         Ok(Self { inner })
     }
 
-    /// Ids of a text, special tokens in it recognised, none added.
+    /// Ids of a text. Special tokens in it are recognised; none are added.
     pub fn encode(&self, text: &str) -> Result<Vec<i64>> {
         let encoding = self.inner.encode_fast(text, false).map_err(|error| {
             EngineError::request(

@@ -1,4 +1,4 @@
-//! Safetensors files, one or sharded, read by name with every shape checked.
+//! Safetensors files, single or sharded, read by name with every shape checked.
 
 mod checkpoint;
 mod write;

@@ -1,4 +1,4 @@
-//! Where a child's weights go while they are computed.
+//! Output of a child's weights while they are computed.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::error::{EngineError, Result};
 use crate::peft::{CONFIG, WEIGHTS, require_new};
 
-/// The file that is written, or memory. Modules come in any order.
+/// A file or memory. Modules come in any order.
 pub(super) enum Sink {
     File { file: File, path: PathBuf },
     Memory(Mutex<Vec<u8>>),
@@ -19,7 +19,7 @@ impl Sink {
         Self::Memory(Mutex::default())
     }
 
-    /// Makes room for `length` bytes, so that memory is not moved as modules come in.
+    /// Reserves `length` bytes, so that the buffer is not reallocated as modules arrive.
     pub(super) fn reserve(&self, length: u64) {
         if let Self::Memory(memory) = self {
             memory
@@ -29,7 +29,7 @@ impl Sink {
         }
     }
 
-    /// Writes `bytes` at `place`.
+    /// Writes `bytes` at offset `place`.
     pub(super) fn write(&self, place: u64, bytes: &[u8]) -> Result<()> {
         match self {
             Self::File { file, path } => file
@@ -47,7 +47,7 @@ impl Sink {
         }
     }
 
-    /// Writes fp32 values at `place`.
+    /// Writes fp32 values at offset `place`.
     pub(super) fn write_values(&self, place: u64, values: &[f32]) -> Result<()> {
         let mut bytes = vec![0; size_of_val(values)];
         for (bytes, value) in bytes.chunks_exact_mut(size_of::<f32>()).zip(values) {
@@ -56,7 +56,7 @@ impl Sink {
         self.write(place, &bytes)
     }
 
-    /// What was written to memory.
+    /// The bytes written to memory.
     pub(super) fn into_bytes(self) -> Vec<u8> {
         match self {
             Self::File { .. } => Vec::new(),
@@ -65,12 +65,12 @@ impl Sink {
     }
 }
 
-/// Makes an adapter folder whose weights `make` writes. The folder must not exist or be empty; when `make` fails nothing is left
-/// in it.
+/// Makes an adapter folder whose weights `make` writes. The folder must not exist or be empty; if `make` fails, it is
+/// left empty.
 pub(super) fn in_new_folder<T>(folder: &Path, config: &[u8], make: impl FnOnce(&Sink) -> Result<T>) -> Result<T> {
     require_new(folder)?;
     std::fs::create_dir_all(folder).map_err(|source| EngineError::io(folder, source))?;
-    // Under another name until it is whole, so that a folder with weights is never one with half of them.
+    // Written under a temporary name, so that a weights file is always complete.
     let path = folder.join(format!("{WEIGHTS}.partial"));
     let file = File::create(&path).map_err(|source| EngineError::io(&path, source))?;
     let sink = Sink::File { file, path };
@@ -78,7 +78,7 @@ pub(super) fn in_new_folder<T>(folder: &Path, config: &[u8], make: impl FnOnce(&
     if made.is_err()
         && let Sink::File { path, .. } = &sink
     {
-        // What went wrong is being reported; that the rest of it stays is no worse.
+        // The original error is being reported; a leftover partial file does no harm.
         let _ = std::fs::remove_file(path);
     }
     made

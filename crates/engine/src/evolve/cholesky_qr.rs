@@ -1,9 +1,9 @@
-//! The QR factorisation of r long vectors from their inner products (Cholesky QR), with pivots, so that vectors that depend on
-//! others are left out.
+//! QR factorisation of r long vectors from their inner products (Cholesky QR), with pivoting to leave out dependent
+//! vectors.
 
 use super::matrix::Matrix;
 
-/// Vectors are taken for dependent when this share of their squared length, at most, is left beside the others. fp32 vectors
+/// A vector counts as dependent if at most this share of its squared length is orthogonal to the others. fp32 vectors
 /// carry no more information.
 const TOLERANCE: f64 = 1e-13;
 
@@ -15,7 +15,7 @@ pub(super) struct Qr {
     pub(super) inverse: Matrix,
 }
 
-/// The factorisation of X from `gram` = Xᵀ X. Columns are brought to length 1 first, so that their scales do not matter.
+/// Factorises X from `gram` = Xᵀ X. Columns are first scaled to length 1, so their scales do not matter.
 pub(super) fn qr(gram: &Matrix) -> Qr {
     let n = gram.rows;
     let lengths: Vec<f64> = (0..n).map(|column| gram.at(column, column).sqrt()).collect();
@@ -37,7 +37,7 @@ pub(super) fn qr(gram: &Matrix) -> Qr {
                 row[column] = (unit(pivot, column) - known) / scale;
                 left[column] = (left[column] - row[column] * row[column]).max(0.0);
             } else if lengths[column] > 0.0 && !pivots.contains(&column) {
-                // A column that was found dependent still has its share in the others.
+                // A column found dependent still has components along the others.
                 let known: f64 = rows.iter().map(|row| row[pivot] * row[column]).sum();
                 row[column] = (unit(pivot, column) - known) / scale;
             }
@@ -66,7 +66,7 @@ fn largest(left: &[f64]) -> Option<usize> {
     best
 }
 
-/// The inverse of the triangle that the pivots' columns of `rows` form.
+/// The inverse of the triangle formed by the pivot columns of `rows`.
 fn inverse(rows: &[Vec<f64>], pivots: &[usize]) -> Matrix {
     let q = pivots.len();
     let mut inverse = Matrix::new(q, q, |_, _| 0.0);

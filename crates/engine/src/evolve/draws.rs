@@ -1,12 +1,12 @@
-//! Where operators get their random numbers.
+//! Random numbers for the operators.
 
 use lyceum_core::seed;
 use rand::Rng as _;
 use rand_chacha::ChaCha12Rng;
 use rand_distr::{Distribution as _, StandardNormal};
 
-/// A source of random numbers. Operators draw in the order that their files give, so that any other source of the same numbers
-/// makes the same child.
+/// A source of random numbers. Each operator's file documents the order of its draws, so another source with the same
+/// numbers makes the same child.
 pub trait Draws {
     /// Fills `values` from the standard normal distribution.
     fn normals(&mut self, values: &mut [f32]);
@@ -26,8 +26,8 @@ impl dyn Draws + '_ {
         value[0]
     }
 
-    /// `chosen` different numbers below `among`, each set equally likely: the first steps of a Fisher–Yates shuffle, each of
-    /// which draws one index among those that are left.
+    /// Draws `chosen` different numbers below `among`, each set equally likely: the first steps of a Fisher–Yates
+    /// shuffle, each of which draws one index among the remaining ones.
     pub(super) fn choose(&mut self, among: usize, chosen: usize) -> Vec<usize> {
         let mut numbers: Vec<usize> = (0..among).collect();
         for place in 0..chosen {
@@ -37,8 +37,8 @@ impl dyn Draws + '_ {
         numbers
     }
 
-    /// Gives `change` the values of `values` chunk by chunk, in order: the place of the first, the values, and a number from [0, 1)
-    /// for each.
+    /// Passes `values` to `change` chunk by chunk, in order: the offset of the chunk, its values, and a number from [0,
+    /// 1) for each.
     pub(super) fn with_uniforms(&mut self, values: &mut [f32], mut change: impl FnMut(usize, &mut [f32], &[f32])) {
         let mut drawn = [0.0; 1024];
         for (chunk, values) in values.chunks_mut(drawn.len()).enumerate() {
@@ -50,7 +50,7 @@ impl dyn Draws + '_ {
     }
 }
 
-/// A stream that depends on a seed and a name alone: each module has its own, so that modules can be computed in any order.
+/// A stream determined by a seed and a name: each module has its own, so modules can be computed in any order.
 pub struct Seeded(ChaCha12Rng);
 
 impl Seeded {

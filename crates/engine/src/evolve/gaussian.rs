@@ -2,8 +2,9 @@
 
 use super::{Draws, Module, Note, Notes};
 
-/// Adds noise of `epsilon` standard deviations of each factor to it: first A, then B, row by row. A factor without spread, such
-/// as the B of a fresh adapter, gets the noise of a fresh A: uniform values within ±1/√inputs have deviation 1/√(3 · inputs).
+/// Adds noise of `epsilon` standard deviations of each factor: first A, then B, row by row. A constant factor, such as
+/// the B of a fresh adapter, gets noise on the scale of a fresh A: uniform values within ±1/√inputs have deviation
+/// 1/√(3 · inputs).
 pub(super) fn add(module: Module, epsilon: f64, draws: &mut dyn Draws, notes: &Notes) -> Module {
     let fresh = 1.0 / (3.0 * module.inputs as f64).sqrt();
     let mut constant = false;

@@ -3,9 +3,9 @@
 
 use super::matrix::Matrix;
 
-/// Values of each vector that are converted at a time: 32 vectors of them fit into the first-level cache.
+/// Values of each vector converted at a time: blocks of 32 vectors fit into the L1 cache.
 const BLOCK: usize = 128;
-/// Sums that run side by side.
+/// Sums computed side by side.
 const LANES: usize = 8;
 
 /// `A Aᵀ` of A `[rank, length]`.

@@ -3,11 +3,11 @@
 
 use super::matrix::Matrix;
 
-/// Two columns are orthogonal when the cosine between them is at most this.
+/// Two columns count as orthogonal when the cosine between them is at most this.
 const ORTHOGONAL: f64 = 1e-12;
-/// Rounds over all pairs, at most; six are usual.
+/// Maximum number of sweeps over all pairs; six are usual.
 const SWEEPS: usize = 40;
-/// Singular values below this share of the largest are zero.
+/// Singular values below this fraction of the largest count as zero.
 const ZERO: f64 = 1e-14;
 
 /// `core = u · diag(s) · vᵀ`, s from large to small. Columns of u and v that belong to s = 0 are zero.
@@ -24,7 +24,7 @@ pub(super) fn svd(core: &Matrix) -> SmallSvd {
         return SmallSvd { u: v, s, v: u };
     }
     let (m, n) = (core.rows, core.columns);
-    // Columns stand in rows here, so that a rotation goes over neighbours.
+    // Columns are stored as rows, so that a rotation reads contiguous memory.
     let mut columns: Vec<Vec<f64>> = (0..n)
         .map(|column| (0..m).map(|row| core.at(row, column)).collect())
         .collect();

@@ -1,4 +1,4 @@
-//! The operators' arithmetic behind two interfaces: one parent, or two.
+//! The operators' arithmetic behind two interfaces: one for one parent, one for two.
 
 use std::collections::BTreeMap;
 
@@ -23,9 +23,9 @@ pub trait Crossover: Send + Sync {
     fn cross(&self, index: usize, first: Module, second: Module, draws: &mut dyn Draws, notes: &Notes) -> Module;
 }
 
-/// An operator with its parameters, and with what it draws once for the whole child.
+/// An operator with its parameters and the values it draws once per child.
 pub enum Kernel {
-    /// The child is its parent, byte by byte: nothing is computed.
+    /// The child is a byte-for-byte copy of its parent: nothing is computed.
     Copy,
     /// On one parent.
     Mutation(Box<dyn Mutation>),
@@ -34,8 +34,8 @@ pub enum Kernel {
 }
 
 impl Kernel {
-    /// The kernel of `operator` at `parameters` (all of them, as [`Operator::resolve`] gives them) for adapters of `modules`
-    /// modules of rank `rank`. What is drawn once for the whole child comes from `draws`.
+    /// The kernel of `operator` with `parameters` (all of them, as from [`Operator::resolve`]) for adapters of
+    /// `modules` modules of rank `rank`. Values drawn once per child come from `draws`.
     ///
     /// # Errors
     /// When a parameter does not fit the rank.
@@ -77,7 +77,7 @@ impl Kernel {
         })
     }
 
-    /// The child's module `index` from its parents', of which there are as many as the operator takes.
+    /// The child's module `index`, made from the parents' modules; there must be as many as the operator takes.
     pub fn child(&self, index: usize, parents: Vec<Module>, draws: &mut dyn Draws, notes: &Notes) -> Option<Module> {
         let mut parents = parents.into_iter();
         match self {

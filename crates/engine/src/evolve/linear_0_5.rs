@@ -1,4 +1,4 @@
-//! linear_0_5, the plain mean: the control of the crossovers.
+//! linear_0_5, the plain mean: the baseline for crossovers.
 
 use super::{Crossover, Draws, Module, Notes, x5_linear::weighted};
 

@@ -1,4 +1,4 @@
-//! M1, the SVD-structured mutation: noise on the singular values, small turns of the singular vectors.
+//! M1, the SVD-structured mutation: noise on the singular values, small rotations of the singular vectors.
 
 use super::{Draws, Module, Mutation, Note, Notes, Svd, matrix::Matrix, tall};
 
@@ -53,7 +53,7 @@ mod tests {
                 .map(|index| difference(index / 6, index % 6).abs())
                 .fold(0.0, f64::max)
         };
-        // R Rᵀ − I = −ε² K²: a tenth of epsilon leaves a hundredth.
+        // R Rᵀ − I = −ε² K²: dividing ε by 10 divides the error by 100.
         assert!(apart(0.1) > 1e-3);
         assert!((apart(0.1) / apart(0.01) - 100.0).abs() < 1e-6);
     }

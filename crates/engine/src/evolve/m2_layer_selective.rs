@@ -1,16 +1,17 @@
-//! M2, layer-selective Gaussian noise: on a random share of the modules.
+//! M2, layer-selective Gaussian noise: on a random fraction of the modules.
 
 use super::{Draws, Module, Mutation, Notes, gaussian};
 
-/// A += N(0, (ε std(A))²) and B likewise in a share f of the modules, drawn without replacement; the others are copied.
+/// A += N(0, (ε std(A))²) and B likewise in a fraction f of the modules, drawn without replacement; the others are
+/// copied.
 pub(super) struct M2 {
     epsilon: f64,
-    /// By module, whether it is changed.
+    /// Whether each module is changed.
     chosen: Vec<bool>,
 }
 
 impl M2 {
-    /// Draws which modules are changed: round(f · modules), and at least one unless f is 0.
+    /// Draws the modules to change: round(f · modules), and at least one unless f is 0.
     pub(super) fn new(epsilon: f64, f: f64, modules: usize, draws: &mut dyn Draws) -> Self {
         let share = (f * modules as f64).round() as usize;
         let count = if f > 0.0 { share.clamp(1, modules) } else { 0 };

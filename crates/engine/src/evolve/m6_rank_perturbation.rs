@@ -11,7 +11,7 @@ pub(super) struct M6 {
 }
 
 impl M6 {
-    /// Refuses a `k` that would leave nothing.
+    /// Refuses a `k` that would leave no component.
     pub(super) fn new(k: f64, sigma: f64, rank: usize) -> Result<Self, OperatorError> {
         if k >= rank as f64 {
             return Err(OperatorError::OutOfRange {

@@ -1,6 +1,6 @@
-//! One adapted module, as operators see it.
+//! One adapted module, as the operators see it.
 
-/// The two factors of one adapted module in fp32, row by row. The scaling α/r is not in them.
+/// The two factors of one adapted module in fp32, row by row, without the scaling α/r.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Module {
     /// Rank r.
@@ -28,14 +28,14 @@ impl Module {
         finite(&self.a) && finite(&self.b)
     }
 
-    /// The same with each factor changed.
+    /// Applies `change` to each factor.
     pub(super) fn map(mut self, mut change: impl FnMut(&mut [f32])) -> Self {
         change(&mut self.a);
         change(&mut self.b);
         self
     }
 
-    /// The same with each factor changed by the other module's: first A, then B.
+    /// Applies `change` to each factor together with the other module's: first A, then B.
     pub(super) fn zip(mut self, other: &Self, mut change: impl FnMut(&mut [f32], &[f32])) -> Self {
         change(&mut self.a, &other.a);
         change(&mut self.b, &other.b);

@@ -1,18 +1,18 @@
-//! What an operator met that a reader of the lineage should know.
+//! Notes on special cases, for the lineage.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// Something worth a note, counted by module.
+/// A special case, counted by module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Note {
     /// The update is zero, so it has no singular vectors.
     ZeroCopied,
-    /// One parent's update is zero, so the other's is taken whole.
+    /// One parent's update is zero, so the other's module is copied.
     OtherCopied,
-    /// A factor has no spread that its noise could be measured by.
+    /// A factor is constant, so there is no spread to scale its noise by.
     InitialScale,
-    /// Parents are parallel, or one is zero, so that there is no sphere to go along.
+    /// Parents are parallel, or one is zero, so spherical interpolation is undefined.
     StraightLine,
 }
 
@@ -42,7 +42,7 @@ impl Notes {
             .or_default() += 1;
     }
 
-    /// One sentence a note.
+    /// One sentence per note.
     pub(super) fn texts(self, modules: usize) -> Vec<String> {
         let counts = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         let sentence = |(note, count): (Note, usize)| format!("{count} of {modules} modules: {}", note.text());

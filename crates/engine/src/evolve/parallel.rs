@@ -1,4 +1,4 @@
-//! Modules on all processors.
+//! Computes modules on all processors.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::Result;
 
-/// Runs `work` for every index below `count`, several at a time. Answers the error of the smallest index that failed among those
-/// that ran; after a failure no more are begun.
+/// Runs `work` for every index below `count` in parallel. Returns the error with the smallest index; after a failure no
+/// further index is started.
 pub(super) fn for_each(count: usize, work: impl Fn(usize) -> Result<()> + Sync) -> Result<()> {
     let next = AtomicUsize::new(0);
     let failed = Mutex::new(None);

@@ -14,7 +14,7 @@ use crate::error::{EngineError, Result};
 use crate::peft::{self, AdapterConfig, AdapterFiles, CONFIG, WEIGHTS};
 use crate::population::{LoraShape, Projection};
 
-/// An adapter to make a child of. Its weights stay in their file, or in the bytes of their artifact, until a module is asked for.
+/// A parent adapter. Its weights stay in their file, or in the artifact's bytes, until a module is asked for.
 pub struct Parent {
     folder: PathBuf,
     config_text: Vec<u8>,
@@ -29,7 +29,7 @@ enum Bytes {
     Owned(Vec<u8>),
 }
 
-/// Where a module's factors are.
+/// Location of a module's factors.
 struct Slot {
     name: String,
     inputs: usize,
@@ -44,33 +44,33 @@ struct Stored {
     place: Range<usize>,
 }
 
-/// What makes a parent's factors fit the first parent's: both are multiplied by this.
+/// Scales a parent's factors to the first parent's scaling: both are multiplied by this.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Fit(f32);
 
-/// Where everything of a child's weights file goes.
+/// Layout of a child's weights file.
 pub(super) struct Layout {
     pub(super) header: Vec<u8>,
-    /// The whole file's bytes.
+    /// Size of the file in bytes.
     pub(super) length: u64,
-    /// By module, where A and B begin.
+    /// Offsets of A and B, by module.
     pub(super) places: Vec<[u64; 2]>,
 }
 
 impl Parent {
-    /// Opens a PEFT folder. Nothing is read but the configuration and the header of the weights.
+    /// Opens a PEFT folder. Reads only the configuration and the header of the weights.
     pub fn open(folder: &Path) -> Result<Self> {
         let path = folder.join(CONFIG);
         let config_text = std::fs::read(&path).map_err(|source| EngineError::io(&path, source))?;
         let path = folder.join(WEIGHTS);
         let file = File::open(&path).map_err(|source| EngineError::io(&path, source))?;
-        // SAFETY: the map is read-only. A file that another process cuts short while it is mapped would fault; adapters are
-        // written once and then left alone.
+        // SAFETY: the map is read-only. It would fault if another process truncated the file while it is mapped, but
+        // adapters are never modified after they are written.
         let bytes = unsafe { Mmap::map(&file) }.map_err(|source| EngineError::io(&path, source))?;
         Self::new(folder, config_text, Bytes::Mapped(bytes))
     }
 
-    /// The same from an adapter's files in memory; `name` stands for the folder in messages.
+    /// Opens an adapter from its files in memory; `name` stands for the folder in messages.
     pub fn from_files(name: &str, files: AdapterFiles) -> Result<Self> {
         Self::new(Path::new(name), files.config, Bytes::Owned(files.weights))
     }
@@ -92,7 +92,7 @@ impl Parent {
         let shape = config
             .shape(adapted)
             .map_err(|reason| EngineError::file(&file, reason))?;
-        // The data begins after the eight bytes of the header's length and the header.
+        // The data begins after the eight-byte header length and the header.
         let slots = slots(&path, &metadata, &shape, header + 8)?;
         Ok(Self {
             folder: folder.to_owned(),
@@ -104,12 +104,12 @@ impl Parent {
         })
     }
 
-    /// Refuses an adapter of another shape than `expected`.
+    /// Refuses an adapter whose shape is not `expected`.
     pub fn check_shape(&self, expected: &LoraShape) -> Result<()> {
         if self.shape == *expected {
             return Ok(());
         }
-        let reason = format!("the adapter's shape is {}; expected is {expected}", self.shape);
+        let reason = format!("the adapter's shape is {}; expected {expected}", self.shape);
         Err(EngineError::file(self.folder.join(CONFIG), reason))
     }
 
@@ -138,11 +138,11 @@ impl Parent {
         &self.slots[index].name
     }
 
-    /// Refuses a parent that cannot be mixed with `first`, else says what makes it fit.
+    /// Returns the scaling that fits this parent to `first`, or refuses a parent that cannot be mixed with it.
     pub(super) fn fit(&self, first: &Self) -> Result<Fit> {
         let refuse = |field: &str, ours: String, theirs: String| {
             let reason = format!(
-                "`{field}` is {ours}; valid is {theirs}, as in {}",
+                "`{field}` is {ours}; it must be {theirs}, as in {}",
                 first.folder.display()
             );
             Err(EngineError::file(self.folder.join(CONFIG), reason))
@@ -203,7 +203,7 @@ impl Parent {
         Ok(Fit(ratio.sqrt() as f32))
     }
 
-    /// Refuses NaN and infinity, by the name of their tensor.
+    /// Refuses NaN and infinity, naming the tensor.
     pub(super) fn check_finite(&self) -> Result<()> {
         parallel::for_each(self.slots.len(), |index| {
             let Slot { a, b, .. } = &self.slots[index];
@@ -236,7 +236,7 @@ impl Parent {
         }
     }
 
-    /// The weights file of a child of this shape, in fp32, its tensors by name.
+    /// The layout of the weights file of a child of this shape, in fp32, tensors sorted by name.
     pub(super) fn child_layout(&self) -> Layout {
         let mut sizes: BTreeMap<&str, [usize; 2]> = BTreeMap::new();
         for slot in &self.slots {
@@ -319,7 +319,7 @@ fn slots(path: &Path, metadata: &Metadata, shape: &LoraShape, data: usize) -> Re
         Some(stray) => Err(EngineError::tensor(
             path,
             stray,
-            "is not part of a LoRA adapter whose layers follow each other from 0",
+            "is not part of a LoRA adapter whose layers are numbered consecutively from 0",
         )),
         None => Ok(slots),
     }
@@ -343,7 +343,7 @@ fn stored(
         }
     };
     if !matches!(info.dtype, Dtype::F32 | Dtype::BF16 | Dtype::F16) {
-        let problem = format!("is of type {:?}; supported are F32, BF16 and F16", info.dtype);
+        let problem = format!("is of type {:?}; supported: F32, BF16 and F16", info.dtype);
         return Err(EngineError::tensor(path, key, problem));
     }
     let place = data + info.data_offsets.0..data + info.data_offsets.1;
@@ -363,7 +363,7 @@ fn decode(dtype: Dtype, bytes: &[u8]) -> Vec<f32> {
 /// Whether no value's exponent is all ones.
 fn is_finite(dtype: Dtype, bytes: &[u8]) -> bool {
     const F32: u32 = 0x7f80_0000;
-    // A fold without an early exit goes over many values at a time.
+    // A fold without an early exit can be vectorised.
     let any = match dtype {
         Dtype::BF16 => halves_hold(bytes, 0x7f80),
         Dtype::F16 => halves_hold(bytes, 0x7c00),

@@ -1,12 +1,13 @@
 //! The SVD of an update BA without forming it: two QR factorisations and an r × r core (PopuLoRA, appendix 8).
 //!
-//! B = Q_B R_B and Aᵀ = Q_A R_A, so BA = Q_B (R_B R_Aᵀ) Q_Aᵀ, and the SVD of the core turns Q_B into U and Q_A into V. The QR
-//! factorisations come from inner products in fp64, so that each factor is read twice and nothing of its size is kept but U and V.
+//! B = Q_B R_B and Aᵀ = Q_A R_A, so BA = Q_B (R_B R_Aᵀ) Q_Aᵀ, and the SVD of the core turns Q_B into U and Q_A into V.
+//! The QR factorisations come from inner products in fp64, so each factor is read twice and only U and V take memory of
+//! its size.
 
 use super::{Module, cholesky_qr::qr, gram, jacobi, matrix::Matrix, tall};
 
-/// `BA = U diag(s) Vᵀ` with as many components as the rank, from large to small. Of the two signs that a component may have, that
-/// is taken in which the largest value of its left singular vector is positive. Where s is 0 both vectors are zero.
+/// `BA = U diag(s) Vᵀ` with as many components as the rank, from large to small. Signs are chosen so that the entry of
+/// largest magnitude in each left singular vector is positive. Where s is 0, both vectors are zero.
 pub struct Svd {
     /// Rank r of the factors.
     pub rank: usize,
@@ -19,7 +20,7 @@ pub struct Svd {
 }
 
 impl Svd {
-    /// The SVD of a module's update; none where the update is zero.
+    /// The SVD of a module's update; `None` if the update is zero.
     pub fn of(module: &Module) -> Option<Self> {
         let rank = module.rank;
         let (b, a) = (
@@ -50,8 +51,9 @@ impl Svd {
         Some(svd)
     }
 
-    /// The balanced split B = U √Σ, A = √Σ Vᵀ. A component whose singular value was set to zero keeps its row of A, by the value
-    /// `before`: with both factors zero it could never be learned again. The sign of a negative value goes to B.
+    /// The balanced split B = U √Σ, A = √Σ Vᵀ. A component whose singular value was set to zero keeps its row of A,
+    /// scaled by its value in `before`: with both factors zero it could never be learned again. The sign of a negative
+    /// value goes to B.
     pub fn split(mut self, before: &[f64]) -> Module {
         let (rank, inputs) = (self.rank, self.vt.len() / self.rank);
         let columns: Vec<f32> = self.s.iter().map(|s| (s.signum() * s.abs().sqrt()) as f32).collect();

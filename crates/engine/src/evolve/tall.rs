@@ -3,7 +3,7 @@
 
 use super::matrix::Matrix;
 
-/// Columns that are computed side by side.
+/// Columns computed side by side.
 const LANES: usize = 8;
 
 /// `B · M` for B `[length, M.rows]`.

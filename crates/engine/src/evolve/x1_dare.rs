@@ -2,9 +2,9 @@
 
 use super::{Crossover, Draws, Module, Notes};
 
-/// Of each of the four factors every value is dropped with probability p, and the others are divided by 1 − p; the child is the
-/// parents' mean. A value is kept when the number drawn for it is at least p. Draws for A of the first parent, A of the second, B
-/// of the first and B of the second, row by row.
+/// Each value of the four factors is dropped with probability p, and the rest are divided by 1 − p; the child is the
+/// mean of the parents. A value is kept if the number drawn for it is at least p. Draws for A of the first parent, A of
+/// the second, B of the first and B of the second, row by row.
 pub(super) struct X1 {
     pub(super) p: f64,
 }

@@ -2,7 +2,7 @@
 
 use super::{Crossover, Draws, Module, Notes};
 
-/// Each module comes from the first parent if the number drawn for it among 0 and 1 is 0, else from the second.
+/// Each module comes from the first parent if the number drawn from {0, 1} is 0, else from the second.
 pub(super) struct X2;
 
 impl Crossover for X2 {

@@ -1,9 +1,10 @@
-//! X6, the TIES merge (Yadav et al. 2023): trim, elect a sign, average those that have it.
+//! X6, the TIES merge (Yadav et al. 2023): trim, elect a sign, average the values that have it.
 
 use super::{Crossover, Draws, Module, Notes};
 
-/// Per factor: of each parent the ⌊τ n⌋ smallest values by magnitude become zero (with them any that equal the largest of these),
-/// the sign of the parents' sum is elected, and the parents that have it are averaged; where none has, the child is zero.
+/// Per factor: the ⌊τ n⌋ values of smallest magnitude in each parent become zero (together with any of equal
+/// magnitude), the sign of the parents' sum is elected, and the values with that sign are averaged; if there are none,
+/// the child's value is zero.
 pub(super) struct X6 {
     pub(super) tau: f64,
 }
@@ -24,17 +25,17 @@ impl Crossover for X6 {
 }
 
 impl X6 {
-    /// The magnitude up to which values are trimmed, if any are.
+    /// The magnitude up to which values are trimmed; `None` if none are.
     fn threshold(&self, values: &[f32]) -> Option<f32> {
         let last = ((self.tau * values.len() as f64).floor() as usize).checked_sub(1)?;
-        // Of finite values that are not negative, the bits are ordered as the numbers are.
+        // For non-negative finite values, the bit patterns sort like the numbers.
         let mut magnitudes: Vec<u32> = values.iter().map(|value| value.abs().to_bits()).collect();
         let (_, &mut threshold, _) = magnitudes.select_nth_unstable(last);
         Some(f32::from_bits(threshold))
     }
 }
 
-/// The mean of those of two values that have the sign of their sum; 0 where none has.
+/// The mean of the values that have the sign of the sum; 0 if neither has.
 fn elected(first: f32, second: f32) -> f32 {
     let sum = first + second;
     match (agrees(first, sum), agrees(second, sum)) {

@@ -1,13 +1,13 @@
-//! X7, DELLA (Deep et al. 2024): smaller values are dropped more often; what is left is scaled up.
+//! X7, DELLA (Deep et al. 2024): smaller values are dropped more often; the rest are scaled up.
 
 use std::cell::Cell;
 
 use super::{Crossover, Draws, Module, Notes};
 
-/// Per factor and parent: with values ranked from the largest magnitude (0) to the smallest (n − 1), equals by their place, a value
-/// of rank i is dropped with probability p = ε + (1 − ε) i/(n − 1) and else divided by 1 − p; the child is the parents' mean. A
-/// value is kept when the number drawn for it is at least p. Draws for A of the first parent, A of the second, B of the first and
-/// B of the second, row by row.
+/// Per factor and parent: values are ranked from the largest magnitude (0) to the smallest (n − 1), ties by position. A
+/// value of rank i is dropped with probability p = ε + (1 − ε) i/(n − 1) and otherwise divided by 1 − p; the child is
+/// the mean of the parents. A value is kept if the number drawn for it is at least p. Draws for A of the first parent,
+/// A of the second, B of the first and B of the second, row by row.
 pub(super) struct X7 {
     pub(super) epsilon: f64,
 }
@@ -31,7 +31,7 @@ impl X7 {
         let ranks = ranking.of(values);
         let slope = (1.0 - self.epsilon) / (values.len().max(2) - 1) as f64;
         draws.with_uniforms(values, |start, values, drawn| {
-            // Without a branch: which values are kept cannot be foreseen.
+            // Branch-free: which values are kept is unpredictable.
             for ((value, &rank), &drawn) in values.iter_mut().zip(&ranks[start..]).zip(drawn) {
                 let p = self.epsilon + slope * f64::from(rank);
                 let scaled = (f64::from(*value) / (1.0 - p)) as f32;
@@ -43,11 +43,11 @@ impl X7 {
 }
 
 thread_local! {
-    // Megabytes that the system would clear anew for each of hundreds of factors.
+    // Reused: these are megabytes that the system would zero anew for each of hundreds of factors.
     static RANKING: Cell<Ranking> = Cell::default();
 }
 
-/// Room to rank values in.
+/// Buffers for ranking values.
 #[derive(Default)]
 struct Ranking {
     keys: Vec<u64>,
@@ -56,11 +56,11 @@ struct Ranking {
 }
 
 impl Ranking {
-    /// By place, how many values are larger in magnitude, or equal and before it. A radix sort by the bits of the magnitude, which
-    /// are ordered as the numbers are; each pass keeps the order of equals.
+    /// For each position, the number of values that are larger in magnitude, or equal and earlier. A stable radix sort
+    /// by the bits of the magnitude, which sort like the numbers.
     fn of(&mut self, values: &[f32]) -> &[u32] {
         const DIGITS: usize = 1 << 8;
-        // What is left to the greatest magnitude above, the place below.
+        // The magnitude's complement in the high bits, the position in the low bits.
         let key = |(place, value): (usize, &f32)| {
             (u64::from(u32::MAX >> 1) - u64::from(value.abs().to_bits())) << 32 | place as u64
         };

@@ -2,11 +2,11 @@
 
 use super::{Crossover, Draws, Module, Note, Notes};
 
-/// Norms and sines below this are zero: there is no sphere, and the straight line is taken.
+/// Norms and sines below this count as zero, and interpolation is linear.
 const NEAR_ZERO: f64 = 1e-6;
 
-/// Per factor, taken as one vector: sin((1 − t) θ)/sin θ · a + sin(t θ)/sin θ · b with cos θ = ⟨a, b⟩/(‖a‖ ‖b‖), clipped to [−1, 1];
-/// (1 − t) a + t b where a norm or sin θ is near zero.
+/// Per factor, as one vector: sin((1 − t) θ)/sin θ · a + sin(t θ)/sin θ · b with cos θ = ⟨a, b⟩/(‖a‖ ‖b‖), clipped to
+/// [−1, 1]; (1 − t) a + t b if a norm or sin θ is near zero.
 pub(super) struct X8 {
     pub(super) t: f64,
 }

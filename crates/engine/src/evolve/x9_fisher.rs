@@ -2,8 +2,8 @@
 
 use super::{Crossover, Draws, Module, Notes};
 
-/// (F₁ p₁ + F₂ p₂)/(F₁ + F₂ + ε) per value, with Fᵢ = pᵢ² in place of the diagonal of the Fisher information. Computed in fp64, in
-/// which the cube of a small fp32 number is not zero.
+/// (F₁ p₁ + F₂ p₂)/(F₁ + F₂ + ε) per value, with Fᵢ = pᵢ² in place of the diagonal of the Fisher information. Computed
+/// in fp64, where the cube of a small fp32 number does not underflow.
 pub(super) struct X9 {
     pub(super) epsilon: f64,
 }

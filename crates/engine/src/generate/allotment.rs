@@ -1,8 +1,8 @@
-//! How many rows of the decoding batch each member gets.
+//! Distributes the rows of the decoding batch over the members.
 
-/// Shares `slots` rows among groups by water-filling: every group gets what it demands up to one common level, so that
-/// equal demands get equal rows. `active` rows are never taken away. If there are more groups than slots, those with
-/// active rows come first, then the others in order, with one row each.
+/// Shares `slots` rows among groups by water-filling: every group gets its demand up to one common level, so equal
+/// demands get equal rows. `active` rows are never taken away. If there are more groups than slots, groups with active
+/// rows come first, then the others in order, with one row each.
 pub(super) fn allot(demand: &[usize], active: &[usize], slots: usize) -> Vec<usize> {
     let groups = demand.iter().filter(|&&demand| demand > 0).count();
     if groups > slots {

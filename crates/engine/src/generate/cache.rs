@@ -1,4 +1,4 @@
-//! Keys and values of the sequences in flight: one slot per row of the decoding batch.
+//! KV cache of the sequences in flight: one slot per row of the decoding batch.
 
 use std::cell::RefCell;
 
@@ -10,7 +10,7 @@ use crate::error::{EngineError, Result};
 use crate::model::{Attend, CausalAttention};
 use crate::product::product;
 
-/// Room is added in steps of so many positions.
+/// Capacity grows in multiples of this many positions.
 const STEP: i64 = 64;
 
 /// Per layer keys and values `[slots, kv_heads, capacity, head_dim]`.
@@ -22,7 +22,7 @@ pub(super) struct KvCache {
     kv_heads: i64,
     head_dim: i64,
     placement: Placement,
-    /// Bytes that the cache may take; `None` leaves the limit to the device.
+    /// Memory limit of the cache in bytes; `None` leaves the limit to the device.
     budget: Option<u64>,
 }
 
@@ -40,7 +40,7 @@ impl KvCache {
         }
     }
 
-    /// Makes room for `length` positions in every slot; what is stored stays.
+    /// Makes room for `length` positions in every slot; stored values are kept.
     pub(super) fn reserve(&mut self, layers: usize, length: i64) -> Result<()> {
         if length <= self.capacity {
             return Ok(());
@@ -102,14 +102,14 @@ impl KvCache {
     }
 }
 
-/// Keys and values that a prefill leaves behind, `[prompts, kv_heads, length, head_dim]` per layer.
+/// Keys and values of a prefill pass, `[prompts, kv_heads, length, head_dim]` per layer.
 #[derive(Debug, Default)]
 pub(super) struct PromptCache {
     layers: RefCell<Vec<(Tensor, Tensor)>>,
 }
 
 impl PromptCache {
-    /// Layers that have been prefilled.
+    /// Number of layers prefilled.
     pub(super) fn layers(&self) -> usize {
         self.layers.borrow().len()
     }
@@ -122,23 +122,23 @@ impl PromptCache {
 
 impl Attend for PromptCache {
     fn attend(&self, layer: usize, query: &Tensor, key: &Tensor, value: &Tensor) -> Result<Tensor> {
-        // Copies: the views would keep the whole joint projection alive.
+        // Copied, because views would keep the whole joint projection alive.
         let kept = |x: &Tensor| -> Result<Tensor> { Ok(x.f_transpose(1, 2)?.f_contiguous()?) };
         self.layers.borrow_mut().push((kept(key)?, kept(value)?));
         CausalAttention.attend(layer, query, key, value)
     }
 }
 
-/// Attention of one new token per slot to what its slot holds.
+/// Attention of one new token per slot to the slot's cached tokens.
 pub(super) struct DecodeAttention<'a> {
     cache: &'a KvCache,
-    /// Number of positions that any slot uses, the new one included.
+    /// Number of positions used by any slot, including the new one.
     length: i64,
     slot_index: Tensor,
     head_index: Tensor,
     /// Position of the new token, `[slots, 1]`.
     positions: Tensor,
-    /// 0 where a slot's token may look, minus infinity elsewhere: `[slots, 1, 1, length]`.
+    /// Attention mask `[slots, 1, 1, length]`: 0 where a slot's token may attend, minus infinity elsewhere.
     mask: Tensor,
 }
 
@@ -174,7 +174,7 @@ impl Attend for DecodeAttention<'_> {
         }
         let (slots, _, heads, head_dim) = query.size4()?;
         let kv_heads = self.cache.kv_heads;
-        // The query heads that share a key head stand as if they were consecutive queries: no key is repeated.
+        // Query heads that share a key head are treated as consecutive queries, so that keys are not repeated.
         let query = query.f_reshape([slots, kv_heads, heads / kv_heads, head_dim])?;
         let (keys, values) = (keys.f_narrow(2, 0, self.length)?, values.f_narrow(2, 0, self.length)?);
         let attended = if query.device().is_cuda() {
@@ -188,15 +188,15 @@ impl Attend for DecodeAttention<'_> {
 }
 
 impl DecodeAttention<'_> {
-    /// On the CPU two batched products read keys and values faster than libtorch's fused kernel, which is made for many
-    /// queries.
+    /// On the CPU two batched products read keys and values faster than libtorch's fused kernel, which is built for
+    /// many queries.
     fn products(&self, query: &Tensor, keys: &Tensor, values: &Tensor) -> Result<Tensor> {
         let (slots, kv_heads, queries, head_dim) = query.size4()?;
         let batch = slots * kv_heads;
         let scaled = query
             .f_mul_scalar(1.0 / (head_dim as f64).sqrt())?
             .f_reshape([batch, queries, head_dim])?;
-        // Views, never copies: this is most of what a step reads.
+        // Views, not copies: this is most of the memory a step reads.
         let flat = |x: &Tensor, rows: i64| x.f_view([batch, rows, head_dim]);
         let scores = product(&scaled, &flat(keys, self.length)?.f_transpose(1, 2)?)?;
         let scores = scores

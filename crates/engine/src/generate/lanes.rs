@@ -1,4 +1,4 @@
-//! Generation in lanes: on a CPU, members are dealt to lanes that decode side by side.
+//! Generation in lanes: on a CPU, members are distributed over lanes that decode in parallel.
 
 use std::ops::Range;
 
@@ -8,14 +8,15 @@ use crate::lanes::{cut, side_by_side, worthwhile};
 use crate::model::Model;
 use crate::population::{LayerAdapters, Population};
 
-/// Sequences of a lane from which on its products take longer than reading the weights, which every lane does for itself.
+/// Minimum number of sequences per lane: with fewer, reading the weights, which every lane does for itself, takes
+/// longer than the products.
 const SEQUENCES_PER_LANE: usize = 32;
-/// Parameters of a base whose weights are so soon read that a lane is worth it for any two sequences.
+/// Bases with at most this many parameters are read so quickly that a lane pays off for two sequences.
 const SMALL_BASE: i64 = 1 << 24;
-/// The fullest lane may have so much more to do than the average, in percent: more, and one lane with all threads is sooner.
+/// Most work in the fullest lane, in percent of the average. Beyond this, one lane with all threads is faster.
 const IMBALANCE: usize = 110;
 
-/// The indices of each lane's requests. Requests of one member stay together where they can, for larger products.
+/// The indices of each lane's requests. Requests of one member stay together if possible, for larger products.
 pub(super) fn divide(requests: &[GenerationRequest], options: &GenerationOptions, model: &Model) -> Vec<Vec<usize>> {
     let samples: usize = requests.iter().map(|request| request.n).sum();
     let least = if model.config.parameters() <= SMALL_BASE {
@@ -26,7 +27,7 @@ pub(super) fn divide(requests: &[GenerationRequest], options: &GenerationOptions
     let most = worthwhile(model.placement.device, samples.min(options.max_slots), least);
     let mut order: Vec<usize> = (0..requests.len()).collect();
     order.sort_by_key(|&index| requests[index].adapter.unwrap_or(usize::MAX));
-    // A prompt's tokens pass many at a time, which costs about half.
+    // Prompt tokens are processed many at a time and cost about half as much.
     let weight = |index: usize| requests[index].prompt.len() / 2 + requests[index].n * requests[index].max_tokens;
     let weights: Vec<usize> = order.iter().map(|&index| weight(index)).collect();
     let parts = (2..=most).rev().map(|lanes| (lanes, cut(&weights, lanes)));
@@ -39,14 +40,14 @@ pub(super) fn divide(requests: &[GenerationRequest], options: &GenerationOptions
     }
 }
 
-/// Whether no part has so much more to do than the average that one lane with all threads is sooner.
+/// Whether the parts are balanced enough for lanes to beat one lane with all threads.
 fn is_even(weights: &[usize], parts: &[Range<usize>]) -> bool {
     let total: usize = weights.iter().sum();
     let of = |part: &Range<usize>| weights[part.clone()].iter().sum::<usize>();
     parts.iter().map(of).max().unwrap_or(0) * parts.len() * 100 <= total * IMBALANCE
 }
 
-/// What a lane needs for itself: handles on the weights, and its requests.
+/// A lane's own data: handles on the weights, and its requests.
 struct Lane {
     index: usize,
     model: Model,
@@ -63,7 +64,7 @@ enum LaneEvent {
 }
 
 impl Generator<'_> {
-    /// Completes requests that were checked, those of each of `lanes` in a batch of their own.
+    /// Completes validated requests, each of `lanes` in its own batch.
     pub(super) fn generate_in_lanes(
         &self,
         adapters: &[LayerAdapters],
@@ -107,7 +108,7 @@ impl Generator<'_> {
                 };
                 generator.generate_together(&lane.adapters, &lane.requests, &lane.options, &mut |event| {
                     let lane = lane.index;
-                    // Nobody hears it once the caller has panicked, and then nobody needs to.
+                    // The receiver is gone only if the caller has panicked, and then the event is not needed.
                     let _ = events.send(match event {
                         GenerationEvent::Progress { finished, tokens, .. } => {
                             LaneEvent::Progress { lane, finished, tokens }

@@ -1,4 +1,4 @@
-//! Vocabulary dropout: a random part of the vocabulary that a batch may not use.
+//! Vocabulary dropout: hides a random part of the vocabulary from a batch.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
@@ -7,22 +7,22 @@ use tch::{Device, Tensor};
 
 use crate::error::{EngineError, Result};
 
-/// A hard mask over the logits, the same for all positions of a batch, given by its seed (*Vocabulary Dropout for
+/// A hard mask over the logits, the same for all positions of a batch, determined by its seed (*Vocabulary Dropout for
 /// Curriculum Diversity in LLM Co-Evolution*, section 4.1; `rate` is one minus the paper's retention probability α).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VocabularyMask {
     /// Determines which ids are dropped.
     pub seed: u64,
-    /// Probability with which each id is dropped, at least 0 and below 1.
+    /// Probability of dropping each id, at least 0 and below 1.
     pub rate: f64,
-    /// Ids that are never dropped: what the format cannot do without.
+    /// Ids that are never dropped because the format needs them.
     #[serde(default)]
     pub protected: Vec<i64>,
 }
 
 impl VocabularyMask {
-    /// `true` for each id that is dropped. The answer for an id depends on seed and rate alone.
+    /// `true` for each dropped id. The value for an id depends on seed and rate only.
     pub fn dropped(&self, vocab_size: i64) -> Vec<bool> {
         let mut random = ChaCha8Rng::seed_from_u64(self.seed);
         let threshold = (self.rate * 2f64.powi(32)) as u64;
@@ -40,7 +40,7 @@ impl VocabularyMask {
     /// The mask as a boolean tensor `[vocab_size]`.
     pub(super) fn tensor(&self, vocab_size: i64, device: Device) -> Result<Tensor> {
         if !(self.rate >= 0.0 && self.rate < 1.0) {
-            let reason = format!("`rate` is {}; it has to be at least 0 and below 1", self.rate);
+            let reason = format!("`rate` is {}; it must be at least 0 and below 1", self.rate);
             return Err(EngineError::request("vocabulary mask", reason));
         }
         let dropped = self.dropped(vocab_size);

@@ -1,4 +1,4 @@
-//! Prompts on their way into the cache: each passes through the model once for all its samples.
+//! Prefill: each prompt passes through the model once for all its samples.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -11,10 +11,10 @@ use crate::error::Result;
 use crate::model::OutputRows;
 use crate::population::{Population, RowGroups};
 
-/// Prefilled prompts whose samples have not all been let in yet: where they are, by request.
+/// Prefilled prompts with samples still waiting for a slot: the pass that holds each and its row, by request.
 pub(super) type Prompts = HashMap<usize, (Rc<Prefilled>, i64)>;
 
-/// Prompts that were prefilled together.
+/// Prompts prefilled together.
 pub(super) struct Prefilled {
     pub(super) cache: PromptCache,
     /// Logits after each prompt, `[prompts, vocab_size]`.
@@ -22,7 +22,7 @@ pub(super) struct Prefilled {
 }
 
 impl Run<'_> {
-    /// Runs the prompts that are not prefilled yet through the model, in passes of bounded size.
+    /// Runs prompts that are not prefilled yet through the model, in passes of bounded size.
     pub(super) fn prefill(&self, admitted: &[Running], prompts: &mut Prompts) -> Result<()> {
         let mut new: Vec<usize> = Vec::new();
         for running in admitted {

@@ -1,4 +1,4 @@
-//! The state of one batch: what waits, what is decoded in which slot, what is over.
+//! The state of one batch: waiting samples, the slots in use, finished completions.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -25,7 +25,7 @@ pub(super) struct Run<'a> {
     pub(super) rope: RopeTables,
     /// All members' adapters, arranged for the layers' products; empty without a population.
     adapters: &'a [LayerAdapters],
-    /// Completions that are over, by request and sample; they survive a restart with fewer slots.
+    /// Finished completions, by request and sample; they survive a restart with fewer slots.
     completions: Vec<Vec<Option<Completion>>>,
     results: Vec<Option<GenerationResult>>,
     tokens: u64,
@@ -34,7 +34,7 @@ pub(super) struct Run<'a> {
 /// The samples of one member.
 struct Group {
     adapter: Option<usize>,
-    /// `(request, sample)` pairs that wait for a slot.
+    /// `(request, sample)` pairs waiting for a slot.
     queue: VecDeque<(usize, usize)>,
     /// Slots of this group, adjacent in the batch.
     rows: Vec<Option<Running>>,
@@ -51,7 +51,7 @@ pub(super) struct Running {
     entropies: f64,
 }
 
-/// What the layers need to know about the rows of a decoding batch; stays the same until the rows are dealt anew.
+/// Data about the rows of a decoding batch that the layers need; constant until the rows are redistributed.
 struct Rows {
     cache: KvCache,
     adapters: Option<(Vec<LayerAdapters>, RowGroups)>,
@@ -96,7 +96,7 @@ impl<'a> Run<'a> {
         self.results.into_iter().flatten().collect()
     }
 
-    /// Generates what is not over yet, with at most `slots` sequences at a time.
+    /// Generates all unfinished completions, at most `slots` sequences at a time.
     pub(super) fn complete(&mut self, slots: usize, observe: &mut dyn FnMut(GenerationEvent<'_>)) -> Result<()> {
         self.tokens = self
             .completions
@@ -115,7 +115,7 @@ impl<'a> Run<'a> {
                 .sum::<usize>();
             let total = groups.iter().map(|group| group.rows.len()).sum::<usize>();
             let mut current = match rows.take() {
-                // Whatever can be let in has been: the idle rows are worth moving the cache once they are a quarter.
+                // Everything that can be admitted has been. Compact the cache once a quarter of the rows is idle.
                 Some(current) if idle * 4 < total => current,
                 previous => self.deal(&mut groups, slots, previous)?,
             };
@@ -150,7 +150,7 @@ impl<'a> Run<'a> {
         groups
     }
 
-    /// Deals the slots among the groups that are not over, and moves the sequences in flight to their new rows.
+    /// Distributes the slots over the unfinished groups and moves the sequences in flight to their new rows.
     fn deal(&self, groups: &mut Vec<Group>, slots: usize, previous: Option<Rows>) -> Result<Rows> {
         let model = self.generator.model;
         let device = model.placement.device;
@@ -171,7 +171,7 @@ impl<'a> Run<'a> {
                 origins.push(std::mem::replace(&mut running.slot, slot));
                 group.rows.push(Some(running));
             }
-            // Idle rows copy any slot; what it holds is overwritten before it is looked at.
+            // Idle rows copy any slot; its contents are overwritten before they are read.
             origins.resize(members.len(), 0);
             group.rows.resize_with(share, || None);
         }
@@ -193,7 +193,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Lets waiting samples into idle slots, up to their first token. Answers whether there were any.
+    /// Admits waiting samples to idle slots and draws their first token. Returns whether there were any.
     fn admit(
         &mut self,
         groups: &mut [Group],
@@ -217,7 +217,7 @@ impl<'a> Run<'a> {
         let any = !admitted.is_empty();
         let mut continued = Vec::with_capacity(admitted.len());
         while let Some(first) = admitted.first() {
-            // One prefilled batch at a time: its keys and values are copied, its logits drawn from.
+            // One prefill pass at a time: copy its keys and values, draw from its logits.
             let Some((prefilled, _)) = prompts.get(&first.request).cloned() else {
                 break;
             };
@@ -261,7 +261,7 @@ impl<'a> Run<'a> {
         let model = self.generator.model;
         let device = model.placement.device;
         let slots = groups.iter().map(|group| group.rows.len()).sum::<usize>();
-        // Idle rows compute along, at position 0 of their slot.
+        // Idle rows are computed too, at position 0 of their slot.
         let mut inputs = vec![0; 2 * slots];
         let (ids, positions) = inputs.split_at_mut(slots);
         let running: Vec<Running> = groups
@@ -304,7 +304,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// The adapters of sequences of `length` tokens; `None` if none has one.
+    /// The adapters of sequences of `length` tokens; `None` if no sequence has one.
     pub(super) fn adapters_of(
         &self,
         members: &[Option<usize>],
@@ -335,7 +335,7 @@ impl<'a> Run<'a> {
         draw(logits, self.mask.as_ref(), &running.iter().map(of).collect::<Vec<_>>())
     }
 
-    /// Appends a token; hands the sequence back unless that ended it.
+    /// Appends a token; returns the sequence unless the token ended it.
     fn accept(
         &mut self,
         mut running: Running,
@@ -417,7 +417,7 @@ impl Running {
     }
 }
 
-/// Puts sequences into the rows of their slots. Slots number the rows of all groups, one group after the other.
+/// Returns sequences to the rows of their slots. Slots number the rows of all groups consecutively.
 fn put_back(groups: &mut [Group], running: Vec<Running>) {
     let mut rows: Vec<&mut Option<Running>> = groups.iter_mut().flat_map(|group| &mut group.rows).collect();
     for running in running {

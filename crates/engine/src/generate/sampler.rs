@@ -7,25 +7,25 @@ use tch::{Device, Kind, Tensor};
 use super::request::SamplingParams;
 use crate::error::{EngineError, Result};
 
-/// Logits that are divided by less may overflow, and the distribution would hardly be another.
+/// Dividing logits by less could overflow and would hardly change the distribution.
 const LOWEST_TEMPERATURE: f32 = 1e-5;
 
-/// What a row draws with.
+/// The sampling parameters and random-number state of a row.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Draw<'a> {
-    /// The request's id, for what has to be told about it.
+    /// The request's id, for error messages.
     pub(super) request: &'a str,
     pub(super) params: SamplingParams,
     pub(super) seed: u64,
     /// Index of the sample among the request's `n`.
     pub(super) sample: u64,
-    /// Number of tokens generated before.
+    /// Number of tokens generated so far.
     pub(super) position: u64,
 }
 
 impl Draw<'_> {
-    /// A number in [0, 1) that depends on seed, sample and position alone: the first word of a ChaCha block keyed by
-    /// the first two and counted by the third. 24 bits, so that it is exact in fp32.
+    /// A number in [0, 1) determined by seed, sample and position: the first word of a ChaCha block keyed by seed and
+    /// sample, with the position as counter. 24 bits, so that it is exact in fp32.
     fn uniform(&self) -> f32 {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&self.seed.to_le_bytes());
@@ -59,7 +59,7 @@ pub(super) fn draw(logits: &Tensor, mask: Option<&Tensor>, draws: &[Draw<'_>]) -
         let chosen = choose(&distribution, &distribution.f_exp()?, draws)?;
         (distribution, chosen)
     };
-    // One dot product a row, without a tensor of all terms.
+    // One dot product per row, without a tensor of all terms.
     let entropies = probabilities
         .f_unsqueeze(1)?
         .f_bmm(&logprobs.f_unsqueeze(2)?)?
@@ -73,7 +73,7 @@ pub(super) fn draw(logits: &Tensor, mask: Option<&Tensor>, draws: &[Draw<'_>]) -
         ],
         1,
     )?;
-    // One transfer for all; ids are exact in a double.
+    // One transfer for all values; ids are exact in a double.
     let rows: Vec<f64> = Vec::try_from(drawn.f_to_device(Device::Cpu)?.f_contiguous()?.f_view([-1])?)?;
     debug_assert!(device == logits.device());
     rows.chunks_exact(4)
@@ -103,7 +103,7 @@ fn choose(distribution: &Tensor, probabilities: &Tensor, draws: &[Draw<'_>]) -> 
         return Ok(distribution.f_argmax(-1, true)?);
     }
     let cumulative = probabilities.f_cumsum(-1, Kind::Float)?;
-    // The sum differs from one by rounding; scaled by it, the search never runs past the last possible token.
+    // Rounding keeps the sum from being exactly 1. Scaling by it keeps the search within the possible tokens.
     let total = cumulative.f_narrow(1, distribution.size()[1] - 1, 1)?;
     let uniform: Vec<f32> = draws.iter().map(Draw::uniform).collect();
     let uniform = Tensor::f_from_slice(&uniform)?
@@ -118,7 +118,7 @@ fn choose(distribution: &Tensor, probabilities: &Tensor, draws: &[Draw<'_>]) -> 
     Ok(sampled)
 }
 
-/// Log-probabilities after mask, temperature, top-k and top-p; what is cut off is at minus infinity.
+/// Log-probabilities after mask, temperature, top-k and top-p; excluded tokens are at minus infinity.
 fn process(logits: &Tensor, mask: Option<&Tensor>, draws: &[Draw<'_>]) -> Result<Tensor> {
     let device = logits.device();
     let vocabulary = logits.size()[1];
@@ -129,7 +129,7 @@ fn process(logits: &Tensor, mask: Option<&Tensor>, draws: &[Draw<'_>]) -> Result
         Some(mask) => logits.f_masked_fill(mask, f64::NEG_INFINITY)?,
         None => logits.shallow_clone(),
     };
-    // Greedy rows are left at temperature 1: only their order matters.
+    // Greedy rows keep temperature 1: only their order matters.
     let temperature = |draw: &Draw<'_>| {
         if draw.params.temperature == 0.0 {
             1.0
@@ -153,7 +153,7 @@ fn process(logits: &Tensor, mask: Option<&Tensor>, draws: &[Draw<'_>]) -> Result
         let probabilities = sorted.f_softmax(-1, Kind::Float)?;
         let before = probabilities.f_cumsum(-1, Kind::Float)?.f_sub(&probabilities)?;
         let cut = before.f_ge_tensor(&column(draws.iter().map(|draw| draw.params.top_p as f32).collect())?)?;
-        // Rounding may let the sum reach 1 early; where top-p is off nothing is cut.
+        // Rounding may let the sum reach 1 early; rows without top-p are not cut.
         let active: Vec<bool> = draws.iter().map(|draw| draw.params.top_p < 1.0).collect();
         let cut = cut.f_logical_and(&Tensor::f_from_slice(&active)?.f_unsqueeze(1)?.f_to_device(device)?)?;
         let kept = sorted.f_masked_fill(&cut, f64::INFINITY)?;

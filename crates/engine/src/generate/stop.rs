@@ -1,4 +1,4 @@
-//! When a completion is over.
+//! Stop conditions.
 
 use super::request::{FinishReason, GenerationRequest};
 use crate::error::{EngineError, Result};
@@ -10,7 +10,7 @@ use crate::tokenizer::Tokenizer;
 pub(super) struct Stop {
     ids: Vec<i64>,
     strings: Vec<String>,
-    /// Tokens at the end of a completion that can hold the longest stop string.
+    /// Number of trailing tokens that can hold the longest stop string.
     window: usize,
     max_tokens: usize,
 }
@@ -28,7 +28,7 @@ impl Stop {
             ));
         }
         let longest = request.stop.strings.iter().map(String::len).max().unwrap_or(0);
-        // A token that shows as text has at least one byte; a few more for special tokens between them.
+        // A token that yields text has at least one byte; a few more tokens allow for special tokens in between.
         Ok(Self {
             ids,
             strings: request.stop.strings.clone(),
@@ -37,7 +37,7 @@ impl Stop {
         })
     }
 
-    /// Whether a completion that now ends with its newest id is over.
+    /// The reason to end the completion after its newest id, if any.
     pub(super) fn reason(&self, ids: &[i64], tokenizer: Option<&Tokenizer>) -> Result<Option<FinishReason>> {
         if ids.last().is_some_and(|last| self.ids.contains(last)) {
             return Ok(Some(FinishReason::Stop));

@@ -10,7 +10,7 @@ use super::trained::TrainedTensor;
 use crate::error::Result;
 use crate::host;
 
-/// AdamW (Loshchilov and Hutter 2019, arXiv 1711.05101, Algorithm 2), in the order of operations of PyTorch.
+/// AdamW (Loshchilov and Hutter 2019, arXiv 1711.05101, Algorithm 2), with PyTorch's order of operations.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AdamW {
     /// Step size.
@@ -19,7 +19,7 @@ pub struct AdamW {
     pub beta1: f64,
     /// Decay of the second moment.
     pub beta2: f64,
-    /// Keeps the denominator from zero.
+    /// Keeps the denominator away from zero.
     pub eps: f64,
     /// Decoupled weight decay.
     pub weight_decay: f64,
@@ -46,8 +46,8 @@ impl From<&Optimizer> for AdamW {
 }
 
 impl AdamW {
-    /// Steps the given members of `trained`, in place; the others keep values, moments and step count. `gradients` and the
-    /// state's moments stand in the order of `trained`.
+    /// Steps the given members of `trained` in place; the others keep their values, moments and step count. `gradients`
+    /// and the state's moments are in the order of `trained`.
     pub fn step(
         &self,
         trained: &[TrainedTensor],
@@ -113,7 +113,7 @@ impl AdamW {
         Ok(())
     }
 
-    /// The same in one pass over a CPU's memory; `None`, and nothing done, where the tensors are elsewhere.
+    /// Makes the step in a single pass over CPU memory; returns `None` and does nothing if the tensors are elsewhere.
     fn step_in_place(
         &self,
         values: &Tensor,

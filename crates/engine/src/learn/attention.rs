@@ -12,7 +12,7 @@ use crate::model::{LayerWeights, RopeTables};
 use fused::FusedTape;
 use products::{Products, ProductsTape};
 
-/// What a layer's attention is computed with.
+/// Inputs of a layer's attention.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Attention<'a> {
     pub(super) config: &'a ModelConfig,
@@ -29,7 +29,7 @@ impl<'a> Attention<'a> {
         }
     }
 
-    /// Attends and keeps what the gradient needs.
+    /// Computes attention and keeps what the gradient needs.
     pub(super) fn record(&self, weights: &LayerWeights, qkv: Tensor) -> Result<AttentionTape<'a>> {
         Ok(match self.products(weights, &qkv) {
             Some(products) => AttentionTape::Products(products.record(&qkv)?),
@@ -37,8 +37,9 @@ impl<'a> Attention<'a> {
         })
     }
 
-    /// Whether attention is cheaper as matrix products with a CPU's loops around them: while all scores take no more memory
-    /// than what the gated MLP computes. libtorch's own needs a fraction of the memory, and several times as long.
+    /// Returns the matrix-product implementation if it is cheaper: on a CPU, while all scores take no more memory than
+    /// the gated MLP's intermediates. libtorch's own attention needs a fraction of the memory but several times as
+    /// long.
     fn products(&self, weights: &LayerWeights, qkv: &Tensor) -> Option<Products<'a>> {
         let config = self.config;
         let here = qkv.device() == Device::Cpu && qkv.kind() == Kind::Float && weights.qk_norm.is_none();
@@ -49,10 +50,10 @@ impl<'a> Attention<'a> {
     }
 }
 
-/// A run of attention that its gradient can be asked of.
+/// A recorded attention pass, for its gradient.
 #[derive(Debug)]
 pub(super) enum AttentionTape<'a> {
-    /// By libtorch's fused attention and its gradient.
+    /// By libtorch's fused attention.
     Fused(FusedTape),
     /// By matrix products.
     Products(ProductsTape<'a>),

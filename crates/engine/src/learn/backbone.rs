@@ -1,4 +1,4 @@
-//! The decoder layers, forward and backward, with activations kept or computed again.
+//! The decoder layers, forward and backward, with activations kept or recomputed.
 
 use tch::Tensor;
 
@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::model::{Activations, LayerPass, Model, RopeTables, decoder_layer};
 use crate::population::{JointProjection, LayerFactors};
 
-/// The layers with their members' adapters, on one micro-batch.
+/// The layers with their members' adapters, for one micro-batch.
 pub(super) struct Backbone<'a> {
     model: &'a Model,
     rows: &'a MemberRows,
@@ -22,25 +22,25 @@ pub(super) struct Backbone<'a> {
     layers: &'a [AdaptedLayer<'a>],
 }
 
-/// What the backward pass needs of each layer.
+/// Data kept of each layer for the backward pass.
 pub(super) enum Kept<'a> {
-    /// Its input, `[T, hidden_size]`: the rest is computed again.
+    /// Its input, `[T, hidden_size]`; the rest is recomputed.
     Input(Tensor),
-    /// Everything.
+    /// All activations.
     Tape(Box<Tape<'a>>),
 }
 
-/// The products with the adapters' A, where they were computed.
+/// The products with the adapters' A, if they were computed.
 type Inner = Option<Tensor>;
 
-/// A layer's input, and what its forward pass computed.
+/// A layer's input and the activations of its forward pass.
 pub(super) struct Tape<'a> {
     input: Tensor,
     activations: Activations<Inner, AttentionTape<'a>>,
 }
 
 impl<'a> Backbone<'a> {
-    /// `layers` are of the members that `layout` has rows of.
+    /// `layers` must belong to the members that `layout` has rows of.
     pub(super) fn new(model: &'a Model, layers: &'a AdaptedLayers<'_>, layout: &'a Layout) -> Result<Self> {
         Ok(Self {
             model,
@@ -61,7 +61,7 @@ impl<'a> Backbone<'a> {
         Ok(hidden)
     }
 
-    /// The same, and what the backward pass needs of each layer.
+    /// Like [`Backbone::forward`], but also returns what the backward pass needs of each layer.
     pub(super) fn forward_keeping(&self, ids: &Tensor, recompute: bool) -> Result<(Tensor, Vec<Kept<'_>>)> {
         let mut hidden = self.model.embed(ids)?;
         let mut kept = Vec::with_capacity(self.layers.len());
@@ -80,7 +80,7 @@ impl<'a> Backbone<'a> {
         Ok((hidden, kept))
     }
 
-    /// Given the gradient of the output rows' hidden states, adds those of all factors to `sums`.
+    /// Given the gradient of the output rows' hidden states, adds the gradients of all factors to `sums`.
     pub(super) fn backward(&self, mut gradient: Tensor, kept: Vec<Kept<'_>>, sums: &[LayerFactors]) -> Result<()> {
         for ((layer, kept), sums) in self.layers.iter().zip(kept).zip(sums).rev() {
             let tape = match kept {
@@ -95,7 +95,7 @@ impl<'a> Backbone<'a> {
         Ok(())
     }
 
-    /// The rows of `x` `[T, ..]` that a layer's output is computed of.
+    /// The rows of `x` `[T, ..]` from which a layer's output is computed.
     fn wanted(&self, layer: &AdaptedLayer<'_>, x: &Tensor) -> Result<Tensor> {
         Ok(if layer.last {
             x.f_index_select(0, &self.output.rows)?
@@ -112,7 +112,7 @@ impl<'a> Backbone<'a> {
         }
     }
 
-    /// The rows that a projection of a layer is applied to, by member.
+    /// The rows that a layer's projection is applied to, by member.
     fn rows(&self, layer: &AdaptedLayer<'_>, projection: JointProjection) -> &MemberRows {
         match projection {
             JointProjection::Qkv => self.rows,
@@ -121,13 +121,13 @@ impl<'a> Backbone<'a> {
         }
     }
 
-    /// A layer's output alone.
+    /// Computes a layer's output only.
     fn apply(&self, layer: &AdaptedLayer<'_>, input: &Tensor) -> Result<Tensor> {
         let pass = Forward { backbone: self, layer };
         Ok(decoder_layer(layer.weights, self.model.config.rms_norm_eps, input, &pass)?.0)
     }
 
-    /// A layer's output, and what its gradient needs.
+    /// Computes a layer's output and what its gradient needs.
     fn record<'b>(&'b self, layer: &'b AdaptedLayer<'b>, input: Tensor) -> Result<(Tensor, Tape<'b>)> {
         let pass = Recorded(Forward { backbone: self, layer });
         let (output, activations) = decoder_layer(layer.weights, self.model.config.rms_norm_eps, &input, &pass)?;
@@ -144,7 +144,7 @@ impl<'a> Backbone<'a> {
     ) -> Result<Option<Tensor>> {
         let (weights, eps) = (layer.weights, self.model.config.rms_norm_eps);
         let Tape { input, activations } = tape;
-        // Each activation goes as soon as nothing needs it any more.
+        // Each activation is dropped as soon as nothing needs it any more.
         let Activations {
             attention_input,
             qkv,
@@ -198,7 +198,7 @@ impl<'a> Backbone<'a> {
     }
 }
 
-/// A layer's forward pass of which nothing is kept.
+/// A forward pass through a layer that keeps nothing.
 struct Forward<'p> {
     backbone: &'p Backbone<'p>,
     layer: &'p AdaptedLayer<'p>,
@@ -223,7 +223,7 @@ impl LayerPass for Forward<'_> {
     }
 }
 
-/// A layer's forward pass of which everything is kept.
+/// A forward pass through a layer that keeps everything.
 struct Recorded<'p>(Forward<'p>);
 
 impl<'p> LayerPass for Recorded<'p> {

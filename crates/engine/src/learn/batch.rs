@@ -1,13 +1,13 @@
-//! Which sequences pass through the layers together.
+//! Distribution of sequences over micro-batches.
 
 use std::ops::Range;
 
 use super::sequence::TrainingSequence;
 
-/// Members are padded to equally many rows if that adds no more than one row in so many.
+/// Members are padded to equal numbers of rows if that adds at most one row in this many.
 const PADDING: usize = 16;
 
-/// Sequences of one member that share their prompt, and so the computation of it.
+/// Sequences of one member that share their prompt and its computation.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Block {
     /// Indices among the member's sequences.
@@ -28,16 +28,16 @@ pub(super) struct Lane {
 pub(super) struct MicroBatch {
     /// In order of their members.
     pub(super) lanes: Vec<Lane>,
-    /// Rows that every lane is padded to, if it is.
+    /// Number of rows that every lane is padded to, if it is.
     pub(super) padded: Option<usize>,
 }
 
-/// How the members follow each other through the micro-batches.
+/// Order of the members in the micro-batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pace {
     /// A micro-batch holds equal shares of each.
     Together,
-    /// A member's sequences come after those of the member before.
+    /// Each member's sequences come after those of the previous member.
     InTurn,
 }
 
@@ -57,8 +57,8 @@ impl MicroBatch {
     }
 }
 
-/// Deals sequences to micro-batches of at most `budget` rows; a longer sequence is a micro-batch of its own. `work` names the
-/// members and their sequences; each member's stay in order. A function of its arguments alone.
+/// Distributes sequences over micro-batches of at most `budget` rows; a longer sequence gets a micro-batch of its own.
+/// `work` names the members and their sequences; each member's stay in order. The result depends on the arguments only.
 pub(super) fn deal(
     work: &[(usize, Range<usize>)],
     sequences: &[Vec<TrainingSequence>],
@@ -92,7 +92,7 @@ pub(super) fn deal(
         let mut waiting = queues.iter_mut().filter(|queue| queue.next < queue.end);
         let next = match pace {
             Pace::InTurn => waiting.next(),
-            // The queue that has come least far: `dealt / total`, compared without a division.
+            // The queue with the least progress: compares `dealt / total` without a division.
             Pace::Together => waiting.min_by(|a, b| (a.dealt * b.total).cmp(&(b.dealt * a.total))),
         };
         let Some(queue) = next else { break };
@@ -114,7 +114,7 @@ pub(super) fn deal(
     batches
 }
 
-/// A micro-batch that is being filled.
+/// A micro-batch being filled.
 #[derive(Default)]
 struct Open {
     lanes: Vec<Lane>,
@@ -164,7 +164,7 @@ impl Open {
     }
 }
 
-/// The `index`th of `of` even, consecutive parts of `count` things.
+/// The `index`th of `of` equal, consecutive parts of `count` items.
 pub(super) fn part(count: usize, index: usize, of: usize) -> Range<usize> {
     count * index / of..count * (index + 1) / of
 }

@@ -1,4 +1,4 @@
-//! Gradient norms of each member, and scaling down to a largest one.
+//! Gradient norms of each member, and clipping.
 
 use lyceum_kernels::squares;
 use tch::{Device, Kind, Tensor};
@@ -7,8 +7,9 @@ use super::trained::TrainedTensor;
 use crate::error::{EngineError, Result};
 use crate::host;
 
-/// The norm of each member's gradient over all tensors; scales those of `members` above `largest` down to it (0 sets no limit),
-/// as PyTorch's `clip_grad_norm_` does for each member alone. `gradients` stand in the order of `trained`.
+/// The norm of each member's gradient over all tensors. Scales the gradients of `members` whose norm exceeds `largest`
+/// down to it (0 sets no limit), as PyTorch's `clip_grad_norm_` does for each member alone. `gradients` are in the
+/// order of `trained`.
 ///
 /// A gradient with NaN or infinity is an error that names the member and the tensor.
 pub fn clip_gradients(

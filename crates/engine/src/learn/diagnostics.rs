@@ -4,18 +4,18 @@ use lyceum_core::work::MemberDiagnostics;
 
 use super::loss::TokenLoss;
 
-/// What a token adds to its member's sums.
+/// A token's contribution to its member's sums.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TokenRecord {
     /// The weight of the token in the mean.
     pub(super) weight: f64,
     pub(super) loss: TokenLoss,
     pub(super) entropy: f64,
-    /// Difference of the sampler's and the trainer's log-probabilities; measured before the first step only.
+    /// Difference between the sampler's and the trainer's log-probabilities; measured before the first step only.
     pub(super) mismatch: Option<f64>,
 }
 
-/// One member's sums over the tokens of an update, in the order in which they were learned.
+/// One member's sums over the tokens of an update, in the order they were learned.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Sums {
     pub(super) tokens: f64,
@@ -29,7 +29,7 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// Numbers that [`Sums::to_array`] answers.
+    /// Length of the array from [`Sums::to_array`].
     pub(super) const WIDTH: usize = 8;
 
     pub(super) fn add_token(&mut self, token: TokenRecord) {

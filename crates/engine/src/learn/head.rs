@@ -10,28 +10,29 @@ use crate::host;
 use crate::model::Model;
 use crate::product::{add_product, write_product};
 
-/// Derivatives of the loss by what the head computes for each row of a chunk.
+/// Derivatives of the loss with respect to the head's outputs, for each row of a chunk.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TokenWeights {
-    /// By the log-probability of the row's target.
+    /// With respect to the log-probability of the row's target.
     pub by_logprob: Vec<f32>,
-    /// By the entropy of the row's distribution; `None` where the loss has no entropy term.
+    /// With respect to the entropy of the row's distribution; `None` if the loss has no entropy term.
     pub by_entropy: Option<Vec<f32>>,
 }
 
-/// Answers the derivatives of the loss for a range of rows, given their log-probabilities and entropies.
+/// Returns the derivatives of the loss for a range of rows, given their log-probabilities and entropies.
 pub type Weigh<'a> = dyn FnMut(Range<usize>, &[f32], &[f32]) -> Result<TokenWeights> + 'a;
 
-/// What the head's backward pass adds to.
+/// Gradients that the head's backward pass adds to.
 #[derive(Debug)]
 pub struct HeadGradient<'a> {
-    /// Gradient of the output projection `[vocab_size, hidden_size]`, fp32, where it is trained.
+    /// Gradient of the output projection `[vocab_size, hidden_size]`, fp32, if it is trained.
     pub weight: Option<&'a Tensor>,
 }
 
-/// Computes the log-probability (fp32) of each of `targets` `[C]` under normed hidden states `[C, hidden_size]` and the entropy
-/// of each distribution, asks `weigh` for the derivatives of the loss by both, and answers the gradient of the hidden states.
-/// `weigh` is called with consecutive ranges of rows. Logits exist for `chunk` rows at a time, in at most two fp32 copies.
+/// Computes the log-probability (fp32) of each of `targets` `[C]` under normed hidden states `[C, hidden_size]` and the
+/// entropy of each distribution, calls `weigh` for the derivatives of the loss with respect to both, and returns the
+/// gradient of the hidden states. `weigh` is called with consecutive ranges of rows. Logits are held for `chunk` rows
+/// at a time, in at most two fp32 copies.
 pub fn backward_through_head(
     model: &Model,
     hidden: &Tensor,
@@ -59,7 +60,8 @@ pub fn backward_through_head(
     Ok(by_hidden)
 }
 
-/// The gradient of the loss by logits, fp32 `[count, vocab_size]`, which `weigh` knows as the rows of `range`.
+/// The gradient of the loss with respect to the logits, fp32 `[count, vocab_size]`; `range` gives these rows' indices
+/// for `weigh`.
 fn by_logits(mut logits: Tensor, targets: &Tensor, range: Range<usize>, weigh: &mut Weigh<'_>) -> Result<Tensor> {
     let width = logits.size()[1] as usize;
     if let (Some(numbers), Some(targets)) = (host::numbers_mut(&mut logits), host::indices(targets)) {
@@ -77,7 +79,7 @@ fn by_logits(mut logits: Tensor, targets: &Tensor, range: Range<usize>, weigh: &
     }
     let chosen = targets.f_unsqueeze(1)?;
     let mut probabilities = logits.f_softmax(-1, Kind::Float)?;
-    // ln Σ exp z = max z − ln max p, which spares a second pass of exponentials.
+    // ln Σ exp z = max z − ln max p, which saves a second pass of exponentials.
     let normaliser = logits
         .f_amax([-1], true)?
         .f_sub(&probabilities.f_amax([-1], true)?.f_log()?)?;

@@ -1,4 +1,4 @@
-//! The decoder layers with the adapters of some members, as one micro-batch of these members after the other needs them.
+//! The decoder layers with the adapters of the members in a micro-batch.
 
 use super::linear::AdaptedLinear;
 use super::rows::MemberRows;
@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::model::{LayerWeights, Model};
 use crate::population::{JointProjection, Population};
 
-/// The layers with the adapters of the members of a micro-batch.
+/// The layers with the adapters of the members in a micro-batch.
 #[derive(Debug)]
 pub(super) struct AdaptedLayers<'a> {
     members: Vec<i64>,
@@ -16,9 +16,9 @@ pub(super) struct AdaptedLayers<'a> {
 /// A layer's weights and its projections.
 #[derive(Debug)]
 pub(super) struct AdaptedLayer<'a> {
-    /// The embedding before the first layer is frozen: its gradient is of no use.
+    /// The embedding before the first layer is frozen, so the gradient of its output is not needed.
     pub(super) first: bool,
-    /// Of the last layer's output only some rows are read.
+    /// Only some rows of the last layer's output are read.
     pub(super) last: bool,
     pub(super) weights: &'a LayerWeights,
     /// In the order of [`JointProjection::ALL`].
@@ -32,8 +32,8 @@ impl<'a> AdaptedLayer<'a> {
 }
 
 impl<'a> AdaptedLayers<'a> {
-    /// With the adapters of the members that have `rows`, or with none. `keep` says whether weights that are merged for a
-    /// product may be kept for the next.
+    /// With the adapters of the members that have `rows`, or without adapters. `keep` says whether merged weights may
+    /// be kept for the next product.
     pub(super) fn new(
         model: &'a Model,
         population: Option<&Population>,
@@ -60,7 +60,7 @@ impl<'a> AdaptedLayers<'a> {
         })
     }
 
-    /// Whether they are of the members that have `rows`.
+    /// Whether these layers belong to the members that have `rows`.
     pub(super) fn serve(&self, rows: &MemberRows) -> bool {
         self.members == rows.members()
     }

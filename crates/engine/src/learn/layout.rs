@@ -7,7 +7,7 @@ use super::rows::MemberRows;
 use super::sequence::TrainingSequence;
 use crate::error::Result;
 
-/// The rows of a micro-batch: what each holds, how they form sequences, and which of them predict a token that is learned.
+/// The rows of a micro-batch: their contents, how they form sequences, and which of them predict a learned token.
 #[derive(Debug)]
 pub(super) struct Layout {
     /// `[T]`
@@ -15,15 +15,15 @@ pub(super) struct Layout {
     pub(super) members: MemberRows,
     pub(super) packing: Packing,
     pub(super) output: OutputRows,
-    /// Which of the output rows predicts each learned token, `[C]`; one may predict several, where samples share a prompt.
+    /// The output row that predicts each learned token, `[C]`. One row may predict several, if samples share a prompt.
     pub(super) predicting: Tensor,
     /// The learned tokens, `[C]`.
     pub(super) targets: Tensor,
-    /// Member, sequence and place in the completion of each learned token.
+    /// Member, sequence and position in the completion of each learned token.
     pub(super) tokens: Vec<Token>,
 }
 
-/// The rows that predict a learned token: the last layer is computed for them alone.
+/// The rows that predict a learned token: the last layer is computed only for these.
 #[derive(Debug)]
 pub(super) struct OutputRows {
     /// Ascending, `[U]`.
@@ -31,7 +31,7 @@ pub(super) struct OutputRows {
     pub(super) members: MemberRows,
 }
 
-/// Where a learned token comes from.
+/// Origin of a learned token.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Token {
     pub(super) member: usize,
@@ -43,18 +43,20 @@ pub(super) struct Token {
 #[derive(Debug)]
 pub(super) struct Packing {
     pub(super) sequences: i64,
-    /// Tokens of the longest sequence.
+    /// Length of the longest sequence in tokens.
     pub(super) length: i64,
-    /// `None` if the rows are the padded sequences as they stand.
+    /// `None` if the rows already are the padded sequences.
     pub(super) indices: Option<PackingIndices>,
 }
 
 #[derive(Debug)]
 pub(super) struct PackingIndices {
-    /// The row at each place of the padded sequences, `[sequences · length]`; where it is padding, the sequence's own first row
-    /// (padding comes last and is seen by no token, but NaN would spread even so: to its own member only).
+    /// The row at each position of the padded sequences, `[sequences · length]`. Padding repeats the sequence's own
+    /// first row: padding comes last and no token sees it, but NaN would spread even so, and this way only within its
+    /// own member.
     pub(super) gather: Tensor,
-    /// The place of each row among the padded sequences, `[T]`: the first of its sequences, as the result is the same in all.
+    /// The position of each row among the padded sequences, `[T]`, in the first of its sequences (the result is the
+    /// same in all).
     pub(super) scatter: Tensor,
 }
 

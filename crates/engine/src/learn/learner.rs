@@ -1,4 +1,4 @@
-//! Forward and backward through one micro-batch after the other.
+//! Forward and backward passes through the micro-batches.
 
 use std::ops::Range;
 
@@ -22,12 +22,12 @@ use crate::error::Result;
 use crate::model::Model;
 use crate::population::{Factors, LayerFactors, Population};
 
-/// Log-probabilities by member, sequence and place.
+/// Log-probabilities by member, sequence and position.
 pub(super) type Logprobs = Vec<Vec<Vec<f32>>>;
 
-/// What the KL term is measured to.
+/// The policy that the KL term is measured against.
 pub(super) enum Reference {
-    /// What is learned itself, before its first step; or nothing, where the loss has no KL term.
+    /// The policy being learned, before its first step; also used if the loss has no KL term.
     Itself,
     /// The base without adapters.
     Base,
@@ -42,16 +42,16 @@ pub(super) struct Learner<'a> {
     pub(super) options: &'a UpdateOptions,
     pub(super) sequences: &'a [Vec<TrainingSequence>],
     pub(super) old_policy: Option<OldPolicy>,
-    /// The trainer's log-probabilities before the first step, where they are the old policy's.
+    /// The trainer's log-probabilities before the first step, if these serve as the old policy's.
     pub(super) old: Option<&'a Logprobs>,
-    /// Whether no step was made before.
+    /// Whether no step has been made yet.
     pub(super) first: bool,
-    /// Rows whose logits are held at a time.
+    /// Rows of logits held at a time.
     pub(super) chunk: i64,
 }
 
 impl Learner<'_> {
-    /// The gradient of these micro-batches; `advance` hears how many sequences each had.
+    /// The gradient of these micro-batches; `advance` is called with the number of sequences of each.
     pub(super) fn gradient(
         &self,
         batches: &[MicroBatch],
@@ -60,7 +60,7 @@ impl Learner<'_> {
     ) -> Result<GradientPiece> {
         let mut gradient = GradientPiece::zero(&TrainedTensor::of_population(&self.population))?;
         let by_layer = by_layer(&self.population, &gradient.gradients);
-        // A member's micro-batches follow one another, where members come in turn.
+        // If members come in turn, a member's micro-batches are consecutive.
         let mut layers: Option<AdaptedLayers<'_>> = None;
         for batch in batches {
             let layout = self.layout(batch)?;
@@ -184,7 +184,7 @@ impl Learner<'_> {
     }
 }
 
-/// Flat gradients in the order of [`TrainedTensor::of_population`], as the layers know them.
+/// Regroups flat gradients, in the order of [`TrainedTensor::of_population`], by layer.
 fn by_layer(population: &Population, flat: &[Tensor]) -> Vec<LayerFactors> {
     let mut flat = flat.iter();
     let mut take = || flat.next().map(Tensor::shallow_clone);

@@ -1,4 +1,4 @@
-//! A frozen linear projection with every member's low-rank share: forward, and backward for the input and the factors.
+//! A frozen linear projection with every member's low-rank update: forward, and backward for the input and the factors.
 
 use std::cell::OnceCell;
 
@@ -25,7 +25,7 @@ pub(super) struct AdaptedLinear<'a> {
 
 #[derive(Debug)]
 struct Adapted {
-    /// The adapted projections' A, one below the other: `[groups, Σ r, in]`
+    /// A of the adapted projections, stacked vertically: `[groups, Σ r, in]`
     a: Tensor,
     parts: Vec<Part>,
     scaling: f64,
@@ -36,14 +36,14 @@ struct Part {
     projection: Projection,
     /// B times the scaling, `[groups, out, r]`
     b: Tensor,
-    /// Where this projection begins among the joint outputs.
+    /// Offset of this projection in the joint outputs.
     output: i64,
-    /// Where it begins among the `Σ r` inner columns.
+    /// Offset in the `Σ r` inner columns.
     inner: i64,
 }
 
 impl<'a> AdaptedLinear<'a> {
-    /// `projections` in the order in which their outputs stand side by side; `factors` are the stacked ones of the layer.
+    /// `projections` are in the order of their outputs; `factors` are the layer's stacked factors.
     pub(super) fn new(
         weight: &'a Tensor,
         bias: Option<&'a Tensor>,
@@ -66,7 +66,7 @@ impl<'a> AdaptedLinear<'a> {
         })
     }
 
-    /// Applies the projections to `x` `[T, in]`; answers `[T, out]` and, where they came about, the products with A `[T, Σ r]`,
+    /// Applies the projections to `x` `[T, in]`. Returns `[T, out]` and, if computed, the products with A `[T, Σ r]`,
     /// which the backward pass can use.
     pub(super) fn forward(&self, x: &Tensor, rows: &MemberRows) -> Result<(Tensor, Option<Tensor>)> {
         if let Some(merged) = self.merged(rows)? {
@@ -84,8 +84,8 @@ impl<'a> AdaptedLinear<'a> {
         Ok((outputs, Some(inner)))
     }
 
-    /// The weight of each member that has rows, `[groups, out, in]`, if there are so many rows that it is worth the making; in
-    /// fp32 alone, where it rounds as the sum does.
+    /// The merged weight of each member that has rows, `[groups, out, in]`, if there are enough rows to make it
+    /// worthwhile. Only in fp32, where it rounds as the sum does.
     fn merged(&self, rows: &MemberRows) -> Result<Option<Tensor>> {
         if let Some(merged) = self.merged.get() {
             return Ok(Some(merged.shallow_clone()));
@@ -104,13 +104,13 @@ impl<'a> AdaptedLinear<'a> {
         Ok(Some(merged))
     }
 
-    /// Whether the weight takes no more memory than half of what goes in and comes out for `rows`.
+    /// Whether the weight takes at most half the memory of the inputs and outputs for `rows`.
     fn is_small_beside(&self, rows: &MemberRows) -> bool {
         let (outputs, inputs) = (self.weight.size()[0], self.weight.size()[1]);
         2 * inputs * outputs <= rows.fewest() * (inputs + outputs)
     }
 
-    /// Given the gradient of the outputs, adds those of the factors to `sums` and answers that of the input.
+    /// Given the gradient of the outputs, adds the factors' gradients to `sums` and returns the gradient of the input.
     pub(super) fn backward(
         &self,
         gradient: &Tensor,
@@ -130,7 +130,7 @@ impl<'a> AdaptedLinear<'a> {
         Ok(by_input)
     }
 
-    /// Adds the gradients of the factors to `sums` and answers that of the products with A.
+    /// Adds the gradients of the factors to `sums` and returns the gradient of the products with A.
     pub(super) fn factors_backward(
         &self,
         gradient: &Tensor,
@@ -196,10 +196,10 @@ impl Adapted {
         }))
     }
 
-    /// `[groups, out, in]`: `weight` and each member's share.
+    /// `[groups, out, in]`: `weight` plus each member's update.
     fn merged_with(&self, weight: &Tensor) -> Result<Tensor> {
         let Self { a, parts, .. } = self;
-        // Transposed, as the frozen weights are: see `product::arranged`.
+        // Transposed, like the frozen weights: see `product::arranged`.
         let merged = weight
             .f_transpose(0, 1)?
             .f_unsqueeze(0)?

@@ -1,13 +1,14 @@
-//! The loss of one token and its derivative, in f64 on the host: the vocabulary-sized work around it stays on the device.
+//! The loss of one token and its derivative, in f64 on the host; work of the size of the vocabulary stays on the
+//! device.
 
 use lyceum_core::work::{OldPolicy, PolicyLoss};
 
-/// Log-ratios are cut here before the exponential, so that one outlier cannot overflow.
+/// Log-ratios are clamped to this before the exponential, so that one outlier cannot overflow.
 const LARGEST_LOG_RATIO: f64 = 20.0;
-/// The KL estimate of one token is cut here.
+/// The KL estimate of one token is capped at this.
 const LARGEST_KL: f64 = 10.0;
 
-/// What is minimised.
+/// The loss to minimise.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Loss {
     /// The clipped policy gradient with its entropy and KL terms.
@@ -16,36 +17,36 @@ pub enum Loss {
     CrossEntropy,
 }
 
-/// What the loss knows about one token.
+/// The inputs of one token's loss.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TokenScores {
-    /// Log-probability under the policy that learns.
+    /// Log-probability under the policy being trained.
     pub logprob: f64,
     /// Log-probability under the old policy.
     pub old_logprob: f64,
-    /// Log-probability under the policy that is held near to.
+    /// Log-probability under the KL reference policy.
     pub reference_logprob: Option<f64>,
     /// The sequence's advantage.
     pub advantage: f64,
 }
 
-/// One token's part of the loss.
+/// One token's contribution to the loss.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TokenLoss {
     /// The loss without entropy and KL terms.
     pub loss: f64,
-    /// Derivative of the loss with its KL term by the log-probability.
+    /// Derivative of the loss, including its KL term, with respect to the log-probability.
     pub by_logprob: f64,
     /// Ratio of the policy to the old one.
     pub ratio: f64,
-    /// Whether a clip cut the gradient off.
+    /// Whether clipping removed the gradient.
     pub clipped: bool,
     /// The KL estimate, before its weight.
     pub kl: f64,
 }
 
 impl Loss {
-    /// Whether sequences have to carry the sampler's log-probabilities.
+    /// Whether sequences must carry the sampler's log-probabilities.
     pub fn needs_logprobs(&self) -> bool {
         matches!(self, Self::PolicyGradient(loss) if loss.old_policy == OldPolicy::Sampler)
     }
@@ -55,7 +56,7 @@ impl Loss {
         matches!(self, Self::PolicyGradient(loss) if loss.kl != 0.0)
     }
 
-    /// Derivative of the loss by the entropy of the distribution at a token, before the token's weight.
+    /// Derivative of the loss with respect to the entropy of a token's distribution, before the token's weight.
     pub fn by_entropy(&self) -> f64 {
         match self {
             Self::PolicyGradient(loss) => -loss.entropy,
@@ -65,9 +66,10 @@ impl Loss {
 
     /// The loss of one token.
     ///
-    /// With ratio ρ = π/π_old and advantage A: `max(−Aρ, −A·clip(ρ, 1 − clip_low, 1 + clip_high))` (PPO, arXiv 1707.06347,
-    /// Eq. 7, with the two sides apart as in DAPO, arXiv 2503.14476, Eq. 8), at most `−A·clip_dual` where A is negative
-    /// (arXiv 1912.09729, Eq. 5); and the KL estimate `exp(q) − q − 1` with q the log-ratio of the reference to the policy.
+    /// With ratio ρ = π/π_old and advantage A: `max(−Aρ, −A·clip(ρ, 1 − clip_low, 1 + clip_high))` (PPO, arXiv
+    /// 1707.06347, Eq. 7, with separate bounds as in DAPO, arXiv 2503.14476, Eq. 8), at most `−A·clip_dual` if A is
+    /// negative (arXiv 1912.09729, Eq. 5); plus the KL estimate `exp(q) − q − 1` with q the log-ratio of the reference
+    /// to the policy.
     pub fn token(&self, scores: TokenScores) -> TokenLoss {
         let TokenScores {
             logprob,
@@ -118,8 +120,8 @@ impl Loss {
     }
 }
 
-/// The value within ±`bound`, and whether it was there before. NaN stays NaN and is not cut off, so that the gradient tells
-/// of it.
+/// Clamps the value to ±`bound` and tells whether it was already inside. NaN stays NaN and counts as inside, so that it
+/// shows up in the gradient.
 fn cut(value: f64, bound: f64) -> (f64, bool) {
     (value.clamp(-bound, bound), value.is_nan() || value.abs() <= bound)
 }
@@ -208,7 +210,7 @@ mod tests {
             };
             let h = 1e-6;
             let ((below, left), (above, right)) = (at(logprob - h), at(logprob + h));
-            // At a corner there is no slope to compare with.
+            // The derivative does not exist at a kink.
             prop_assume!(left.clipped == right.clipped && (left.kl < 10.0) == (right.kl < 10.0));
             let slope = (above - below) / (2.0 * h);
             prop_assert!((slope - at(logprob).1.by_logprob).abs() < 1e-4 * (1.0 + slope.abs()));

@@ -6,8 +6,8 @@ use tch::Tensor;
 use crate::error::Result;
 use crate::host;
 
-/// The gradient with respect to `gate_up` `[T, 2 · width]` of `silu(gate) · up`, given the one with respect to its result
-/// `[T, width]`; in the place of `gate_up` where it can be.
+/// The gradient with respect to `gate_up` `[T, 2 · width]` of `silu(gate) · up`, given the gradient with respect to its
+/// result `[T, width]`; overwrites `gate_up` if possible.
 pub(super) fn gated_backward(gradient: &Tensor, mut gate_up: Tensor) -> Result<Tensor> {
     let width = gradient.size()[1];
     if let (Some(gradient), Some(numbers)) = (host::numbers(gradient), host::numbers_mut(&mut gate_up)) {

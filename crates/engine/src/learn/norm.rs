@@ -6,8 +6,8 @@ use tch::{Kind, Tensor};
 use crate::error::Result;
 use crate::host;
 
-/// The gradient with respect to `x` `[T, width]` of `x / √(mean(x²) + eps) · weight`, given the one with respect to its result;
-/// computed in fp32, returned in the kind of `x`.
+/// The gradient with respect to `x` `[T, width]` of `x / √(mean(x²) + eps) · weight`, given the gradient with respect
+/// to its result; computed in fp32, returned in the type of `x`.
 pub(super) fn rms_norm_backward(gradient: &Tensor, x: &Tensor, weight: &Tensor, eps: f64) -> Result<Tensor> {
     let width = x.size()[1];
     if let (Some(gradient), Some(numbers), Some(weight)) =

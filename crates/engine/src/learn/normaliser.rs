@@ -1,4 +1,4 @@
-//! How much each token of a minibatch weighs.
+//! The weight of each token of a minibatch.
 
 use std::ops::Range;
 
@@ -10,9 +10,9 @@ use super::sequence::TrainingSequence;
 /// How a member's tokens are averaged over a minibatch.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Normaliser {
-    /// Over so many tokens.
+    /// Over this many tokens.
     Tokens(usize),
-    /// Over so many sequences of each one's mean.
+    /// Over the means of this many sequences.
     Sequences(usize),
 }
 

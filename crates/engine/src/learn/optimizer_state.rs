@@ -1,4 +1,4 @@
-//! AdamW's moments and step counts, stacked; in and out as one safetensors file a member.
+//! AdamW's moments and step counts, stacked; read and written as one safetensors file per member.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::weights::{Checkpoint, write_safetensors};
 const FILE: &str = "optimizer.safetensors";
 const STEP: &str = "step";
 
-/// The moments of a trained tensor, of its shape, fp32.
+/// The moments of a trained tensor, in its shape, fp32.
 #[derive(Debug)]
 pub struct Moments {
     /// The trained tensor's name.
@@ -34,7 +34,7 @@ pub struct OptimizerState {
 }
 
 impl OptimizerState {
-    /// The state before a first step.
+    /// The state before the first step.
     pub fn new(trained: &[TrainedTensor]) -> Result<Self> {
         let moments = trained.iter().map(|tensor| {
             Ok(Moments {
@@ -49,7 +49,7 @@ impl OptimizerState {
         })
     }
 
-    /// The same state in memory of its own.
+    /// A copy of the state.
     pub fn duplicate(&self) -> Result<Self> {
         let copy = |tensor: &Tensor| -> Result<Tensor> {
             let mut copy = tensor.f_empty_like()?;
@@ -69,8 +69,8 @@ impl OptimizerState {
         })
     }
 
-    /// Stacks the states of single members; `None` is the state before a first step. Every tensor is checked against the
-    /// trained ones.
+    /// Stacks the states of single members; `None` is the state before the first step. Every tensor is checked against
+    /// the trained ones.
     pub fn read(folders: &[Option<PathBuf>], trained: &[TrainedTensor]) -> Result<Self> {
         let mut state = Self::new(trained)?;
         let members = state.steps.len();
@@ -89,7 +89,7 @@ impl OptimizerState {
                     return Err(EngineError::tensor(
                         &path,
                         STEP,
-                        format!("is {steps:?}; it has to be one step count"),
+                        format!("is {steps:?}; it must be one step count"),
                     ));
                 }
             };

@@ -1,4 +1,4 @@
-//! The micro-batches of an update, in lanes, smaller where memory runs out.
+//! The micro-batches of an update, in lanes, with smaller micro-batches if memory runs out.
 
 use std::ops::Range;
 
@@ -15,18 +15,18 @@ use crate::error::{EngineError, Result};
 use crate::lanes::{cut, side_by_side, worthwhile};
 use crate::population::Population;
 
-/// Rows of a micro-batch that a lane's products need to run near their best.
+/// Rows that a micro-batch needs for a lane's products to run near peak speed.
 const ROWS_PER_LANE: usize = 1024;
 
-/// Sequences and ranges of them by member.
+/// Members with the ranges of their sequences.
 type Work = [(usize, Range<usize>)];
 
-/// What stays the same over the steps of an update.
+/// Data that is constant over the steps of an update.
 pub(super) struct Pass<'a> {
     update: &'a Update<'a>,
     start: &'a Population,
     sequences: &'a [Vec<TrainingSequence>],
-    /// The trainer's log-probabilities before the first step, where they are the old policy's.
+    /// The trainer's log-probabilities before the first step, if these serve as the old policy's.
     old: Option<Logprobs>,
     lanes: usize,
     /// Tokens of one lane's micro-batch; halved when memory runs out.
@@ -56,7 +56,8 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// The gradient of the sequences in `work`, normalised over those in `minibatch`. `first` if no step was made before.
+    /// The gradient of the sequences in `work`, normalised over those in `minibatch`. `first` if no step has been made
+    /// yet.
     pub(super) fn gradient(
         &mut self,
         population: &Population,
@@ -78,7 +79,7 @@ impl<'a> Pass<'a> {
         Ok(GradientPiece { halvings, ..gradient })
     }
 
-    /// Scores all sequences, so that the ratio of every later step is taken to `population`.
+    /// Scores all sequences, so that the ratio of every later step is relative to `population`.
     pub(super) fn score_old_policy(&mut self, population: &Population) -> Result<()> {
         let work: Vec<_> = self
             .sequences
@@ -108,8 +109,8 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    /// Deals `work` to micro-batches and these to lanes, and answers what `compute` makes of each lane's, in order, and how
-    /// often memory ran out, after which all of it starts again with smaller micro-batches.
+    /// Distributes `work` over micro-batches and these over lanes. Returns the results of `compute` for each lane, in
+    /// order, and how often memory ran out; each time, everything starts again with smaller micro-batches.
     fn in_lanes<T: Send>(
         &mut self,
         population: &Population,
@@ -118,7 +119,8 @@ impl<'a> Pass<'a> {
         compute: impl Fn(&Learner<'_>, &[MicroBatch], &mut dyn FnMut(usize)) -> Result<T> + Sync,
     ) -> Result<(Vec<T>, u32)> {
         let device = self.update.model.placement.device;
-        // On a CPU large products of one member after the other are quickest; on a GPU one pass for all.
+        // On a CPU it is fastest to do large products for one member after the other; on a GPU, one pass for all
+        // members.
         let pace = if device == Device::Cpu {
             Pace::InTurn
         } else {
@@ -189,7 +191,7 @@ impl<'a> Pass<'a> {
             jobs.collect::<Result<_>>()?,
             |(learner, batches): (Learner<'_>, &[MicroBatch]), events| {
                 compute(&learner, batches, &mut |sequences| {
-                    // Nobody hears it once the caller has panicked, and then nobody needs to.
+                    // The receiver is gone only if the caller has panicked, and then the event is not needed.
                     let _ = events.send(sequences);
                 })
             },
@@ -200,7 +202,7 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// Half the rows of the largest micro-batch; an error if no micro-batch can be cut.
+/// Half the rows of the largest micro-batch; an error if every micro-batch is a single sequence already.
 fn smaller(device: Device, budget: usize, batches: &[MicroBatch], error: &EngineError) -> Result<usize> {
     let cut = batches
         .iter()

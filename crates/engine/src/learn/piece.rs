@@ -1,4 +1,4 @@
-//! A part of an update's gradient, computed apart and summed by index.
+//! A part of an update's gradient, computed separately and summed in order of index.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -14,21 +14,21 @@ const SUMS: &str = "sums";
 const HALVINGS: &str = "halvings";
 const PLACE: &str = "place";
 
-/// The gradient of some of an update's sequences, already divided by the normalisers of all of them, so that the whole gradient
-/// is the sum of the pieces.
+/// The gradient of some of an update's sequences, already divided by the normalisers of all of them, so that the whole
+/// gradient is the sum of the pieces.
 #[derive(Debug)]
 pub struct GradientPiece {
     pub(super) names: Vec<String>,
     /// In the order of the trained tensors, fp32.
     pub(super) gradients: Vec<Tensor>,
     pub(super) sums: Vec<Sums>,
-    /// How often a micro-batch was halved because memory ran out.
+    /// How often micro-batches were halved because memory ran out.
     pub halvings: u32,
-    /// `None` if the file does not tell, as those that were written before places were kept.
+    /// `None` if the file does not say: older files have no places.
     pub(super) place: Option<Place>,
 }
 
-/// Which piece of how many.
+/// Index and total number of pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     /// From 0.
@@ -54,7 +54,7 @@ impl GradientPiece {
         })
     }
 
-    /// Refuses pieces that are not each part of one whole once, in the order of their indices.
+    /// Refuses pieces unless each part of the whole is present exactly once, in the order of the indices.
     pub(super) fn require_whole(pieces: &[Self]) -> Result<()> {
         let count = pieces.len();
         if count == 0 {
@@ -76,7 +76,8 @@ impl GradientPiece {
         Ok(())
     }
 
-    /// Adds another piece. The order of the additions decides about the last bits, so it has to be that of the indices.
+    /// Adds another piece. The order of additions affects the last bits, so pieces must be added in the order of their
+    /// indices.
     pub(super) fn add(&mut self, other: &Self) -> Result<()> {
         if self.names != other.names || self.sums.len() != other.sums.len() {
             return Err(EngineError::population(format!(

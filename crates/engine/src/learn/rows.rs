@@ -1,4 +1,4 @@
-//! Products of a batch's rows with each row's own member.
+//! Products of a batch's rows with their members' matrices.
 
 use tch::{Device, Kind, Tensor};
 
@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::population::Selection;
 use crate::product::{add_product, linear, product, write_product};
 
-/// The rows of a batch by member; the members' rows stand one after the other.
+/// The rows of a batch by member; each member's rows are consecutive.
 #[derive(Debug)]
 pub(super) struct MemberRows {
     /// Stack indices of the members that have rows, in order.
@@ -17,14 +17,14 @@ pub(super) struct MemberRows {
 
 #[derive(Debug)]
 enum Layout {
-    /// Every member has this many rows, so that one batched product serves them all.
+    /// Every member has this many rows, so one batched product serves them all.
     Even(i64),
-    /// First row and number of rows of each member: a product for each.
+    /// First row and number of rows of each member: one product for each.
     Ragged(Vec<(i64, i64)>),
 }
 
 impl MemberRows {
-    /// `lanes` are the stack indices of the members and their numbers of rows; `population` is the height of the stack.
+    /// `lanes` are the members' stack indices and row counts; `population` is the number of members in the stack.
     pub(super) fn new(lanes: &[(usize, usize)], population: usize, device: Device) -> Result<Self> {
         let members: Vec<i64> = lanes.iter().map(|&(member, _)| member as i64).collect();
         let selection = Selection::new(&members, population, device)?;
@@ -52,7 +52,7 @@ impl MemberRows {
         &self.members
     }
 
-    /// The rows of the member that has the fewest.
+    /// The smallest number of rows of any member.
     pub(super) fn fewest(&self) -> i64 {
         match &self.layout {
             Layout::Even(count) => *count,
@@ -65,7 +65,7 @@ impl MemberRows {
         self.selection.of(stacked)
     }
 
-    /// The product of each row of `rows` `[T, k]` with its member's matrix of `matrices` `[members with rows, k, n]`.
+    /// The product of each row of `rows` `[T, k]` with its member's matrix in `matrices` `[members with rows, k, n]`.
     pub(super) fn product(&self, rows: &Tensor, matrices: &Tensor) -> Result<Tensor> {
         let width = matrices.size()[2];
         match &self.layout {
@@ -82,7 +82,8 @@ impl MemberRows {
         }
     }
 
-    /// Each row of `x` `[T, in]` by its member's weight of `weights` `[members with rows, out, in]`, and the bias they share.
+    /// Applies each member's weight in `weights` `[members with rows, out, in]` to its rows of `x` `[T, in]`, and adds
+    /// the shared bias.
     pub(super) fn linear(&self, x: &Tensor, weights: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
         if self.members.len() == 1 {
             return linear(x, &weights.f_get(0)?, bias);
@@ -94,8 +95,8 @@ impl MemberRows {
         Ok(outputs)
     }
 
-    /// Writes to each row of `out` `[T, n]` the product of its row of `rows` `[T, k]` with its member's matrix of `matrices`
-    /// `[members with rows, k, n]`.
+    /// Writes to each row of `out` `[T, n]` the product of the same row of `rows` `[T, k]` with its member's matrix in
+    /// `matrices` `[members with rows, k, n]`.
     pub(super) fn write_product(&self, out: &Tensor, rows: &Tensor, matrices: &Tensor) -> Result<()> {
         match &self.layout {
             Layout::Even(_) if self.members.len() == 1 => {
@@ -108,8 +109,8 @@ impl MemberRows {
         }
     }
 
-    /// Adds to each row of `out` `[T, n]` the product of its row of `rows` `[T, k]` with its member's matrix of `matrices`
-    /// `[members with rows, k, n]`.
+    /// Adds to each row of `out` `[T, n]` the product of the same row of `rows` `[T, k]` with its member's matrix in
+    /// `matrices` `[members with rows, k, n]`.
     pub(super) fn add_product(&self, out: &Tensor, rows: &Tensor, matrices: &Tensor) -> Result<()> {
         match &self.layout {
             Layout::Even(count) => {
@@ -126,8 +127,8 @@ impl MemberRows {
         Ok(())
     }
 
-    /// Adds to each member's entry of `sums` `[stack, m, n]` (fp32) the product of its rows of `left` `[T, m]`, transposed, with
-    /// its rows of `right` `[T, n]`.
+    /// Adds to each member's entry of `sums` `[stack, m, n]` (fp32) the product of its transposed rows of `left` `[T,
+    /// m]` with its rows of `right` `[T, n]`.
     pub(super) fn add_transposed_product(&self, sums: &Tensor, left: &Tensor, right: &Tensor) -> Result<()> {
         let direct = left.kind() == Kind::Float;
         match &self.layout {

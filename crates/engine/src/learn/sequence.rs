@@ -1,20 +1,21 @@
-//! What a member learns from.
+//! Training sequences.
 
 use crate::error::{EngineError, Result};
 use crate::model::Model;
 
-/// One sequence: the tokens that were given, those that are learned, and how good they were.
+/// One sequence: the given tokens, the learned tokens and their advantage.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainingSequence {
     /// Names the sequence in errors.
     pub id: String,
-    /// Ids that the loss does not count; at least one. Neighbouring sequences with equal prompts share its computation.
+    /// Prompt ids, excluded from the loss; at least one. Neighbouring sequences with equal prompts share its
+    /// computation.
     pub prompt: Vec<i64>,
-    /// Ids that the loss counts; at least one.
+    /// Completion ids, included in the loss; at least one.
     pub completion: Vec<i64>,
-    /// The sampler's log-probability of each id of the completion. May be empty where the loss does not ask for them.
+    /// The sampler's log-probability of each id of the completion. May be empty if the loss does not need them.
     pub logprobs: Vec<f32>,
-    /// The advantage of each token of the completion; not used by the cross-entropy.
+    /// The advantage of each token of the completion; unused by the cross-entropy.
     pub advantage: f32,
 }
 
@@ -24,13 +25,13 @@ impl TrainingSequence {
         self.prompt.len() + self.completion.len() - 1
     }
 
-    /// Refuses what cannot be learned from; `needs_logprobs` if the loss asks for the sampler's log-probabilities.
+    /// Refuses an invalid sequence; `needs_logprobs` if the loss needs the sampler's log-probabilities.
     pub(super) fn check(&self, model: &Model, member: usize, needs_logprobs: bool) -> Result<()> {
         let refuse = |reason: String| Err(EngineError::request(&self.id, format!("{reason} (member {member})")));
         let (vocabulary, longest) = (model.config.vocab_size, model.config.max_position_embeddings);
         if self.prompt.is_empty() || self.completion.is_empty() {
             return refuse(format!(
-                "{} prompt ids and {} ids to learn; there has to be at least one of each",
+                "{} prompt ids and {} ids to learn; at least one of each is needed",
                 self.prompt.len(),
                 self.completion.len()
             ));
@@ -47,19 +48,19 @@ impl TrainingSequence {
         }
         if self.logprobs.len() != self.completion.len() && (needs_logprobs || !self.logprobs.is_empty()) {
             return refuse(format!(
-                "{} log-probabilities for {} ids; there has to be one for each",
+                "{} log-probabilities for {} ids; one per id is needed",
                 self.logprobs.len(),
                 self.completion.len()
             ));
         }
         if let Some(at) = self.logprobs.iter().position(|logprob| !logprob.is_finite()) {
             return refuse(format!(
-                "log-probability {at} is {}; it has to be finite",
+                "log-probability {at} is {}; it must be finite",
                 self.logprobs[at]
             ));
         }
         if !self.advantage.is_finite() {
-            return refuse(format!("the advantage is {}; it has to be finite", self.advantage));
+            return refuse(format!("the advantage is {}; it must be finite", self.advantage));
         }
         Ok(())
     }

@@ -1,16 +1,16 @@
-//! What the optimizer changes.
+//! The tensors that the optimizer changes.
 
 use tch::Tensor;
 
 use crate::error::Result;
 use crate::population::Population;
 
-/// A trained tensor. Its first dimension counts members, which never mix; a model that is trained whole is one member.
+/// A trained tensor. Its first dimension is the member; members never mix. A model trained as a whole is one member.
 #[derive(Debug)]
 pub struct TrainedTensor {
     /// Its name in files and errors.
     pub name: String,
-    /// The values, fp32, `[members, ..]`; shares its memory with whatever the tensor belongs to.
+    /// The values, fp32, `[members, ..]`; shares memory with the object that the tensor belongs to.
     pub values: Tensor,
 }
 
@@ -29,7 +29,7 @@ impl TrainedTensor {
         tensors
     }
 
-    /// A tensor that is trained whole, `[..]`, as the one of a single member.
+    /// A tensor `[..]` of a single member.
     pub fn whole(name: impl Into<String>, values: &Tensor) -> Result<Self> {
         Ok(Self {
             name: name.into(),

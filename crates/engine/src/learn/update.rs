@@ -20,18 +20,19 @@ use crate::population::Population;
 /// How to learn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UpdateOptions {
-    /// What is minimised.
+    /// The loss to minimise.
     pub loss: Loss,
     /// AdamW, epochs and minibatches.
     pub optimizer: Optimizer,
-    /// Tokens of one micro-batch at the most; a longer sequence is a micro-batch of its own. On a CPU a micro-batch may be
-    /// computed in lanes, each of which has its share of these tokens.
+    /// Maximum tokens per micro-batch; a longer sequence gets a micro-batch of its own. On a CPU, lanes divide these
+    /// tokens among themselves.
     pub micro_batch_tokens: usize,
-    /// Compute each layer's activations a second time for its backward pass, so that one layer's are held in place of all.
+    /// Whether to recompute each layer's activations for its backward pass, so that only one layer's are held at a
+    /// time.
     pub recompute: bool,
-    /// Compute the prompt of neighbouring samples once.
+    /// Whether to compute a prompt once for neighbouring samples that share it.
     pub share_prompts: bool,
-    /// Logits that are held at a time; at least one row of the vocabulary is.
+    /// Number of logits held at a time, but at least one row of the vocabulary.
     pub logits: usize,
 }
 
@@ -48,14 +49,14 @@ impl Default for UpdateOptions {
     }
 }
 
-/// What the policy is held near to.
+/// The policy that the KL term is measured against.
 #[derive(Debug, Clone, Copy)]
 pub enum KlReference<'a> {
     /// The base without adapters.
     Base,
     /// The population that the update starts from.
     Start,
-    /// Any versions, stacked in the order of the members.
+    /// Arbitrary versions, stacked in the order of the members.
     Versions(&'a Population),
 }
 
@@ -66,11 +67,11 @@ pub struct Update<'a> {
     pub model: &'a Model,
     /// How to learn.
     pub options: &'a UpdateOptions,
-    /// What the KL term is measured to.
+    /// The KL reference.
     pub reference: KlReference<'a>,
 }
 
-/// How far an update has come.
+/// Progress of an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
     /// Sequences learned from, over all epochs.
@@ -79,25 +80,25 @@ pub struct Progress {
     pub total: usize,
 }
 
-/// What an update made. The population it started from is as it was.
+/// Result of an update. The input population is unchanged.
 #[derive(Debug)]
 pub struct Updated {
     /// The new weights.
     pub population: Population,
     /// The new optimizer state.
     pub state: OptimizerState,
-    /// How it went, by member.
+    /// Diagnostics, by member.
     pub diagnostics: Vec<MemberDiagnostics>,
-    /// How often a micro-batch was halved because memory ran out; not 0 means that the last bits depend on the machine.
+    /// How often micro-batches were halved because memory ran out; if not 0, the last bits depend on the machine.
     pub halvings: u32,
 }
 
 impl Update<'_> {
-    /// Learns from each member's sequences, `sequences[member]`. Members without sequences stay as they are. Any error leaves
-    /// `population` and `state` as they were.
+    /// Trains each member on its sequences, `sequences[member]`. Members without sequences are unchanged. On error,
+    /// `population` and `state` are unchanged.
     ///
-    /// The result is a function of the arguments and the number of threads; a member's is not changed by the others' (but for
-    /// rounding, if their sequences' lengths change how many rows a product has).
+    /// The result depends only on the arguments and the number of threads. A member's result does not depend on the
+    /// others, except for rounding if their sequences' lengths change the number of rows of a product.
     pub fn run(
         &self,
         population: &Population,
@@ -147,8 +148,8 @@ impl Update<'_> {
         })
     }
 
-    /// The gradient of the `index`th of `of` even parts of each member's sequences, for [`Update::apply`]. Only an update of a
-    /// single optimizer step can be cut.
+    /// The gradient of the `index`th of `of` equal parts of each member's sequences, for [`Update::apply`]. Only an
+    /// update of a single optimizer step can be split.
     pub fn gradient_piece(
         &self,
         population: &Population,
@@ -162,7 +163,7 @@ impl Update<'_> {
         self.check_one_step()?;
         if index >= of {
             return Err(EngineError::population(format!(
-                "piece {index} of {of}: indices begin at 0"
+                "piece {index} of {of}: indices start at 0"
             )));
         }
         let trained = TrainedTensor::of_population(population);
@@ -181,7 +182,7 @@ impl Update<'_> {
         })
     }
 
-    /// Sums the pieces in the order given, which is that of their indices, and makes the optimizer step.
+    /// Sums the pieces in the order given, which must be that of their indices, and makes the optimizer step.
     pub fn apply(&self, population: &Population, state: &OptimizerState, pieces: &[GradientPiece]) -> Result<Updated> {
         let _no_grad = tch::no_grad_guard();
         self.check_one_step()?;
@@ -250,7 +251,7 @@ impl Update<'_> {
         } = self.options.optimizer;
         if epochs == 0 || minibatches == 0 || self.options.micro_batch_tokens == 0 {
             return Err(EngineError::population(format!(
-                "`epochs` is {epochs}, `minibatches` {minibatches} and `micro_batch_tokens` {}; each has to be at least 1",
+                "`epochs` is {epochs}, `minibatches` {minibatches} and `micro_batch_tokens` {}; each must be at least 1",
                 self.options.micro_batch_tokens
             )));
         }

@@ -1,4 +1,4 @@
-//! Grouped-query attention: the heads that a layer hands over, and attention within a batch of whole sequences.
+//! Grouped-query attention: cutting the joint projection into heads, and attention within a batch of whole sequences.
 
 use tch::Tensor;
 
@@ -7,14 +7,14 @@ use super::rope::RopeTables;
 use crate::config::ModelConfig;
 use crate::error::Result;
 
-/// How queries meet keys and values: within the batch ([`CausalAttention`]) or through a cache.
+/// Attention of queries to keys and values: within the batch ([`CausalAttention`]) or through a cache.
 pub trait Attend {
     /// `query` `[sequences, length, heads, head_dim]`, `key` and `value` `[sequences, length, kv_heads, head_dim]`,
-    /// rotated; answers `[sequences, length, heads · head_dim]`.
+    /// rotated. Returns `[sequences, length, heads · head_dim]`.
     fn attend(&self, layer: usize, query: &Tensor, key: &Tensor, value: &Tensor) -> Result<Tensor>;
 }
 
-/// Each token sees itself and the tokens before it in its own sequence. Right padding needs no mask: no real token sees
+/// Each token attends to itself and earlier tokens of its own sequence. Right padding needs no mask: no real token sees
 /// it.
 #[derive(Debug, Clone, Copy)]
 pub struct CausalAttention;
@@ -50,7 +50,7 @@ pub(crate) fn rotated_heads(
     let (sequences, length, _) = qkv.size3()?;
     let (heads, kv_heads) = (config.num_attention_heads, config.num_key_value_heads);
     let qkv = qkv.f_view([sequences, length, heads + 2 * kv_heads, config.head_dim])?;
-    // Splits rather than slices: their gradient is one concatenation.
+    // Split rather than sliced: the gradient is one concatenation.
     let mut parts = qkv.f_split_with_sizes([heads + kv_heads, kv_heads], 2)?;
     let value = parts.swap_remove(1);
     let query_key = parts.swap_remove(0);

@@ -1,4 +1,4 @@
-//! One decoder layer. Generation, scoring, learning and pretraining all run this one function; a [`LayerPass`] supplies the
+//! One decoder layer. Generation, scoring, learning and pretraining all run this function; a [`LayerPass`] supplies the
 //! steps in which they differ.
 
 use tch::Tensor;
@@ -9,27 +9,27 @@ use super::norm::rms_norm;
 use crate::error::Result;
 use crate::population::JointProjection;
 
-/// The steps of a layer that depend on who runs it. `T` is the number of tokens in the batch, and `R` the number of those
-/// whose output is wanted.
+/// The steps of a layer that depend on the caller. `T` is the number of tokens in the batch, and `R` the number of
+/// tokens whose output is needed.
 pub(crate) trait LayerPass {
-    /// What a projection keeps for its gradient.
+    /// Data that a projection keeps for its gradient.
     type Projected;
-    /// What attention keeps for its gradient.
+    /// Data that attention keeps for its gradient.
     type Attended;
 
-    /// Applies a projection, with the adapters of the members in the batch, to `x`: `[T, in]` for q, k and v, `[R, in]` for the
-    /// others. Answers a new tensor, `[.., out]`.
+    /// Applies a projection, with the adapters of the members in the batch, to `x`: `[T, in]` for q, k and v, `[R, in]`
+    /// for the others. Returns a new tensor, `[.., out]`.
     fn project(&self, projection: JointProjection, x: &Tensor) -> Result<(Tensor, Self::Projected)>;
 
     /// Attention, from the outputs of q, k and v `[T, query_size + 2 · key_value_size]` to `[T, query_size]`.
     fn attend(&self, qkv: Tensor) -> Result<(Tensor, Self::Attended)>;
 
-    /// The rows of `x` `[T, ..]` whose output is wanted, `[R, ..]`. In the last layer these may be few: the other tokens are
-    /// needed as keys and values only.
+    /// The rows of `x` `[T, ..]` whose output is needed, `[R, ..]`. In the last layer these may be few: the other
+    /// tokens are needed as keys and values only.
     fn wanted(&self, x: &Tensor) -> Result<Tensor>;
 }
 
-/// What a layer computes on its way from input to output, and what its projections and its attention keep.
+/// The intermediate values of a layer, and the data that its projections and its attention keep.
 pub(crate) struct Activations<Projected, Attended> {
     /// The normed input, `[T, hidden_size]`.
     pub(crate) attention_input: Tensor,
@@ -38,7 +38,7 @@ pub(crate) struct Activations<Projected, Attended> {
     pub(crate) o: Projected,
     /// The residual stream between attention and MLP, `[R, hidden_size]`.
     pub(crate) between: Tensor,
-    /// The same, normed.
+    /// `between` after the norm.
     pub(crate) mlp_input: Tensor,
     /// `[R, 2 · intermediate_size]`
     pub(crate) gate_up_output: Tensor,
@@ -61,7 +61,7 @@ type Applied<P> = (
 /// output  = between + down(silu(gate(norm(between))) · up(norm(between)))
 /// ```
 ///
-/// The same arguments give the same result, so the layer can be run again in place of keeping its activations.
+/// The same arguments give the same result, so the layer can be recomputed instead of keeping its activations.
 pub(crate) fn decoder_layer<P: LayerPass>(
     weights: &LayerWeights,
     eps: f64,

@@ -1,4 +1,4 @@
-//! A layer's part in generating and scoring.
+//! A decoder layer in generation and scoring.
 
 use tch::Tensor;
 
@@ -11,12 +11,12 @@ use crate::error::Result;
 use crate::population::{JointProjection, LayerAdapters, RowGroups};
 use crate::product::linear;
 
-/// The rows of the batch whose output is wanted, where it is not all of them.
+/// The rows of the batch whose output is needed, if not all.
 #[derive(Debug, Clone, Copy)]
 pub struct OutputRows<'a> {
     /// Indices among the `sequences · length` rows, `[R]`.
     pub rows: &'a Tensor,
-    /// Which of them belong to which member; `None` if no row has an adapter.
+    /// Their grouping by member; `None` if no row has an adapter.
     pub groups: Option<&'a RowGroups>,
 }
 
@@ -24,7 +24,7 @@ pub struct OutputRows<'a> {
 pub(super) struct Inference<'a> {
     pub(super) config: &'a ModelConfig,
     pub(super) weights: &'a LayerWeights,
-    /// Which layer it is, for the cache.
+    /// Index of the layer, for the cache.
     pub(super) index: usize,
     pub(super) sequences: i64,
     pub(super) length: i64,

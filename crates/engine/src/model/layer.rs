@@ -108,7 +108,7 @@ impl LayerWeights {
     }
 }
 
-/// A bias that the layer has no place for would be missing from everything that the model computes.
+/// Without this check, an unsupported bias would silently be ignored.
 fn refuse_other_biases(checkpoint: &Checkpoint, prefix: &str, biased: &[Projection]) -> Result<()> {
     for projection in Projection::ALL {
         let name = format!("{prefix}.{}.{projection}.bias", projection.block());

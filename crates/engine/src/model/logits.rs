@@ -1,4 +1,4 @@
-//! Log-probabilities of given tokens without ever holding the logits of all positions.
+//! Log-probabilities of given tokens without holding the logits of all positions.
 
 use tch::{Kind, Tensor};
 

@@ -6,7 +6,7 @@ use tch::Tensor;
 use crate::error::Result;
 use crate::host;
 
-/// `silu(gate) · up` of the two halves of `[T, 2 · intermediate_size]`.
+/// `silu(gate) · up` of the two halves of `gate_up` `[T, 2 · intermediate_size]`.
 pub(crate) fn gated(gate_up: &Tensor) -> Result<Tensor> {
     let (rows, width) = (gate_up.size()[0], gate_up.size()[1] / 2);
     if let Some(numbers) = host::numbers(gate_up) {

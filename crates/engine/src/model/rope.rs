@@ -1,4 +1,4 @@
-//! Rotary position embedding (Su et al. 2021), in the half-split form of the checkpoints.
+//! Rotary position embedding (Su et al. 2021), in the half-split form used by the checkpoints.
 
 use lyceum_kernels::attention::Rotation;
 use tch::{Kind, Tensor};
@@ -13,7 +13,7 @@ use crate::host;
 pub struct RopeTables {
     /// `[sequences or 1, length, 1, head_dim]`
     cos: Tensor,
-    /// The same shape; negative in the first half, so that rotating is `x · cos + swapped(x) · sin`.
+    /// The same shape; negative in the first half, so that a rotation is `x · cos + swapped(x) · sin`.
     sin: Tensor,
 }
 
@@ -35,7 +35,7 @@ impl RopeTables {
         })
     }
 
-    /// Rows of tables made by [`RopeTables::new`] for one token per sequence: `positions` `[sequences]`.
+    /// Rows of the tables from [`RopeTables::new`] for one token per sequence: `positions` `[sequences]`.
     pub fn at(&self, positions: &Tensor) -> Result<Self> {
         let pick = |table: &Tensor| table.f_index_select(1, positions)?.f_transpose(0, 1);
         Ok(Self {
@@ -44,7 +44,7 @@ impl RopeTables {
         })
     }
 
-    /// Rows for any arrangement of tokens: `positions` `[sequences, length]`.
+    /// Rows of the tables for any arrangement of tokens: `positions` `[sequences, length]`.
     pub fn gathered(&self, positions: &Tensor) -> Result<Self> {
         let (sequences, length) = positions.size2()?;
         let pick = |table: &Tensor| -> Result<Tensor> {
@@ -65,7 +65,8 @@ impl RopeTables {
         })
     }
 
-    /// The tables of places in order, `[length, head_dim]`, for a CPU's loops; `None` where libtorch has to rotate.
+    /// The tables of consecutive positions, `[length, head_dim]`, for hand-written CPU loops; `None` if libtorch must
+    /// rotate.
     pub(crate) fn rotation(&self) -> Option<Rotation<'_>> {
         Some(Rotation {
             cos: host::numbers(&self.cos).filter(|_| self.cos.size()[0] == 1)?,

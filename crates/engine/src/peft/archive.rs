@@ -16,7 +16,7 @@ pub struct AdapterFiles {
 }
 
 impl AdapterFiles {
-    /// An uncompressed tar of the files in name order, without times and owners: the same files give the same bytes.
+    /// An uncompressed tar of the files in name order, without times and owners. The same files give the same bytes.
     pub fn to_archive(&self) -> Result<Vec<u8>> {
         // Two headers, two paddings and the end.
         let mut archive = tar::Builder::new(Vec::with_capacity(self.config.len() + self.weights.len() + 4096));
@@ -33,7 +33,7 @@ impl AdapterFiles {
             .map_err(|source| EngineError::io("adapter archive", source))
     }
 
-    /// The files of such a tar; `name` stands for it in messages. Other files in it are passed over.
+    /// Reads the files from such a tar; `name` stands for it in messages. Other files in it are ignored.
     pub fn from_archive(name: &str, bytes: &[u8]) -> Result<Self> {
         let unreadable = |source: std::io::Error| EngineError::io(name, source);
         let (mut config, mut weights) = (None, None);
@@ -56,7 +56,7 @@ impl AdapterFiles {
         })
     }
 
-    /// Writes the files into `folder`, which is made if it is not there.
+    /// Writes the files into `folder`, creating it if necessary.
     pub fn write(&self, folder: &Path) -> Result<()> {
         std::fs::create_dir_all(folder).map_err(|source| EngineError::io(folder, source))?;
         for (name, bytes) in [(WEIGHTS, &self.weights), (CONFIG, &self.config)] {
@@ -85,7 +85,7 @@ impl AdapterFiles {
     }
 }
 
-/// Refuses a folder with anything in it.
+/// Refuses a non-empty folder.
 pub(crate) fn require_new(folder: &Path) -> Result<()> {
     if let Ok(mut entries) = std::fs::read_dir(folder)
         && entries.next().is_some()

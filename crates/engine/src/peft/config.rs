@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::population::{LoraShape, Projection};
 
-/// The fields that determine the computation, and those that peft and vLLM want to see.
+/// The fields that determine the computation, and fields that peft and vLLM expect.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AdapterConfig {
     /// Always `LORA`.
@@ -15,7 +15,7 @@ pub struct AdapterConfig {
     /// Always `CAUSAL_LM` in files that this engine writes.
     #[serde(default)]
     pub task_type: Option<String>,
-    /// The base as it was named when the adapter was made.
+    /// Name of the base when the adapter was made.
     #[serde(default)]
     pub base_model_name_or_path: Option<String>,
     /// Revision of the base.
@@ -25,10 +25,10 @@ pub struct AdapterConfig {
     pub r: i64,
     /// Numerator of the scaling.
     pub lora_alpha: f64,
-    /// Dropout before A while training; the engine uses none.
+    /// Dropout before A during training; the engine uses none.
     #[serde(default)]
     pub lora_dropout: f64,
-    /// Scaling by α/√r.
+    /// Whether scaling is α/√r.
     #[serde(default)]
     pub use_rslora: bool,
     /// Adapted modules: a list of names, or a pattern.
@@ -45,16 +45,16 @@ pub struct AdapterConfig {
     /// Weight-decomposed LoRA: only `false` is supported.
     #[serde(default)]
     pub use_dora: bool,
-    /// Further modules that are stored whole: only absent or empty is supported.
+    /// Further modules stored whole: must be absent or empty.
     #[serde(default)]
     pub modules_to_save: Option<Vec<String>>,
-    /// Other ranks for some modules: only empty is supported.
+    /// Different ranks for some modules: must be empty.
     #[serde(default)]
     pub rank_pattern: BTreeMap<String, Value>,
-    /// Other scalings for some modules: only empty is supported.
+    /// Different scalings for some modules: must be empty.
     #[serde(default)]
     pub alpha_pattern: BTreeMap<String, Value>,
-    /// The only layers that are adapted: only absent is supported.
+    /// Restricts adaptation to some layers: must be absent.
     #[serde(default)]
     pub layers_to_transform: Option<Value>,
 }
@@ -91,10 +91,10 @@ impl AdapterConfig {
         }
     }
 
-    /// The adapter's shape; `adapted` are the projections that the weights file has factors for.
+    /// The adapter's shape; `adapted` are the projections with factors in the weights file.
     pub(crate) fn shape(&self, adapted: Vec<Projection>) -> Result<LoraShape, String> {
         let unsupported = |field: &str, value: &dyn std::fmt::Debug, valid: &str| {
-            Err(format!("`{field}` is {value:?}; supported is {valid}"))
+            Err(format!("`{field}` is {value:?}; only {valid} is supported"))
         };
         if self.peft_type != "LORA" {
             return unsupported("peft_type", &self.peft_type, "\"LORA\"");
@@ -113,7 +113,7 @@ impl AdapterConfig {
         }
         if !self.rank_pattern.is_empty() || !self.alpha_pattern.is_empty() {
             return Err(
-                "`rank_pattern` and `alpha_pattern` have to be empty: all modules share one rank and scaling".into(),
+                "`rank_pattern` and `alpha_pattern` must be empty: all modules share one rank and scaling".into(),
             );
         }
         if self

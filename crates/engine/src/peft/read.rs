@@ -14,7 +14,7 @@ use crate::weights::Checkpoint;
 /// One adapter as read from its folder, in fp32 on the CPU.
 #[derive(Debug)]
 pub struct Adapter {
-    /// Where it was read from.
+    /// The folder it was read from.
     pub folder: PathBuf,
     /// Its configuration file.
     pub config: AdapterConfig,
@@ -72,7 +72,7 @@ impl Adapter {
     }
 }
 
-/// Reads adapters that share one shape and stacks them, in fp32, in the order given.
+/// Reads adapters of the same shape and stacks them, in fp32, in the order given.
 pub fn read_population(folders: &[PathBuf], base: &ModelConfig, device: Device) -> Result<Population> {
     let adapters = folders
         .iter()
@@ -85,7 +85,7 @@ pub fn read_population(folders: &[PathBuf], base: &ModelConfig, device: Device) 
         return Err(EngineError::file(
             other.folder.join(CONFIG),
             format!(
-                "the adapter's shape is {}, that of {} is {}; the members of a population share one shape",
+                "the adapter's shape is {}, but that of {} is {}; all members of a population share one shape",
                 other.shape,
                 first.folder.display(),
                 first.shape

@@ -1,10 +1,10 @@
-//! The two low-rank factors of an adapted projection, and those of a layer.
+//! The two low-rank factors of an adapted projection, and the factors of a layer.
 
 use tch::Tensor;
 
 use super::projection::Projection;
 
-/// `W + scaling · B A`. Stacked: A `[N, r, in]`, B `[N, out, r]`; of one adapter: A `[r, in]`, B `[out, r]`.
+/// `W + scaling · B A`. Stacked: A `[N, r, in]`, B `[N, out, r]`; single adapter: A `[r, in]`, B `[out, r]`.
 #[derive(Debug)]
 pub struct Factors {
     /// `lora_A.weight`

@@ -1,12 +1,12 @@
-//! Which rows of a batch belong to which member.
+//! Grouping of a batch's rows by member.
 
 use tch::{Device, Tensor};
 
 use super::selection::Selection;
 use crate::error::{EngineError, Result};
 
-/// The rows (tokens) of a flattened batch `[T, width]` by member. Members with equally many consecutive rows are
-/// computed on a view; anything else goes through a padded copy, of the adapters' input only.
+/// The rows (tokens) of a flattened batch `[T, width]` by member. If the members have equal numbers of consecutive
+/// rows, they are computed on a view; otherwise on a padded copy, of the adapters' input only.
 #[derive(Debug)]
 pub struct RowGroups {
     /// The members that have rows.
@@ -20,16 +20,17 @@ pub struct RowGroups {
 
 #[derive(Debug)]
 enum Layout {
-    /// Row `g · rows + i` of the batch is row i of group g, and there are no others.
+    /// Row `g · rows + i` of the batch is row i of group g, and there are no other rows.
     Uniform,
-    /// `gather[g · rows + i]` is the batch row at row i of group g (any row where it is padding); `scatter[t]` is the
-    /// place of batch row t among the groups, or one past the last for rows without an adapter.
+    /// `gather[g · rows + i]` is the batch row at row i of group g (any row for padding); `scatter[t]` is the position
+    /// of batch row t among the groups, or one past the last for rows without an adapter.
     Padded { gather: Tensor, scatter: Tensor },
 }
 
 impl RowGroups {
     /// Groups for sequences of `length` tokens each; `members[i]` is the stack index of sequence i's adapter, or `None`
-    /// for the bare base. `population` is the number of members in the stack. `None` if no sequence has an adapter.
+    /// for the base without adapters. `population` is the number of members in the stack. `None` if no sequence has an
+    /// adapter.
     pub fn new(members: &[Option<usize>], length: i64, population: usize, device: Device) -> Result<Option<Self>> {
         let mut present: Vec<usize> = members.iter().copied().flatten().collect();
         present.sort_unstable();
@@ -37,7 +38,7 @@ impl RowGroups {
         let Some(&last) = present.last() else { return Ok(None) };
         if last >= population {
             return Err(EngineError::population(format!(
-                "adapter {last} was asked for; there are {population}"
+                "adapter {last} does not exist; there are {population}"
             )));
         }
         let indices: Vec<i64> = present.iter().map(|&member| member as i64).collect();
@@ -74,7 +75,7 @@ impl RowGroups {
         })
     }
 
-    /// Whether [`RowGroups::group`] is a view of the batch, so that results can be added in place.
+    /// Whether [`RowGroups::group`] is a view of the batch, so results can be added in place.
     pub(super) fn is_uniform(&self) -> bool {
         matches!(self.layout, Layout::Uniform)
     }

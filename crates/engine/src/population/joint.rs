@@ -1,9 +1,9 @@
-//! Projections that read the same input, as one matrix.
+//! Projections with the same input, joined into one matrix.
 
 use super::projection::Projection;
 
-/// One of the four matrices of a decoder layer. Projections that read the same input are one matrix, whose outputs are the
-/// projections' outputs side by side.
+/// One of the four matrices of a decoder layer. Projections with the same input are one matrix, whose output is the
+/// concatenation of their outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JointProjection {
     /// q, k and v.

@@ -1,4 +1,4 @@
-//! The adapters' share of a projection, for all members of a batch at once.
+//! The adapters' contribution to a projection, for all members of a batch at once.
 
 use tch::{Kind, Tensor};
 
@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::product::{add_product, product};
 
 /// Stacked factors of projections that share their input (q, k and v; gate and up), arranged for the product:
-/// transposed, with the scaling folded into the second factor. Built from the stacked parameters by differentiable
+/// transposed, with the scaling folded into the second factor. Built from the stacked parameters with differentiable
 /// operations only.
 #[derive(Debug)]
 pub struct LowRank {
@@ -26,15 +26,15 @@ pub struct LowRank {
 struct Up {
     /// `[groups, r, out]`
     weight: Tensor,
-    /// Where this projection's part begins among the `Σ r` inner columns.
+    /// Offset of this projection in the `Σ r` inner columns.
     rank_offset: i64,
-    /// Where it begins among the joint outputs.
+    /// Offset in the joint outputs.
     output_offset: i64,
 }
 
 impl LowRank {
-    /// `parts` are the projections in the order in which their outputs stand side by side, each with its factors (if it
-    /// is adapted) and its number of outputs. `None` if none is adapted.
+    /// `parts` are the projections in the order of their outputs, each with its factors (if adapted) and its number of
+    /// outputs. `None` if none is adapted.
     pub fn arrange(parts: &[(Option<&Factors>, i64)], scaling: f64, kind: Kind) -> Result<Option<Self>> {
         let mut down = Vec::new();
         let mut up = Vec::new();
@@ -62,7 +62,7 @@ impl LowRank {
         }))
     }
 
-    /// What `pick` makes of the stacked factors.
+    /// Applies `pick` to the stacked factors.
     fn map(&self, pick: &impl Fn(&Tensor) -> Result<Tensor>) -> Result<Self> {
         let up = self.up.iter().map(|up| {
             Ok(Up {
@@ -77,7 +77,7 @@ impl LowRank {
         })
     }
 
-    /// Adds the adapters' share for `inputs` `[T, in]` to the base's `outputs` `[T, out]`.
+    /// Adds the adapters' contribution for `inputs` `[T, in]` to the base's `outputs` `[T, out]`.
     pub fn add_to(&self, outputs: Tensor, inputs: &Tensor, groups: &RowGroups) -> Result<Tensor> {
         let inner = product(&groups.group(inputs)?, &self.down)?;
         if groups.is_uniform() {
@@ -112,7 +112,7 @@ impl LowRank {
     }
 }
 
-/// The adapters' share of one decoder layer.
+/// The adapters' contribution to one decoder layer.
 #[derive(Debug)]
 pub struct LayerAdapters {
     /// q, k and v side by side.
@@ -144,7 +144,7 @@ impl LayerAdapters {
         })
     }
 
-    /// The share of one of the layer's matrices; `None` if it has no adapter.
+    /// The contribution to one of the layer's matrices; `None` if it has no adapter.
     pub fn of(&self, projection: JointProjection) -> Option<&LowRank> {
         match projection {
             JointProjection::Qkv => self.qkv.as_ref(),
@@ -154,7 +154,8 @@ impl LayerAdapters {
         }
     }
 
-    /// For batches whose rows are grouped by `groups`; serves every batch with the same members in the same order.
+    /// The factors for batches whose rows are grouped by `groups`; serves every batch with the same members in the same
+    /// order.
     pub fn select(&self, groups: &RowGroups) -> Result<Self> {
         self.map(|stacked| groups.select(stacked))
     }

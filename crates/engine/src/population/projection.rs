@@ -1,4 +1,4 @@
-//! The linear projections of a decoder layer that an adapter may change.
+//! The linear projections of a decoder layer that an adapter can change.
 
 use std::fmt;
 use std::str::FromStr;
@@ -78,7 +78,7 @@ impl FromStr for Projection {
             .ok_or_else(|| {
                 let valid: Vec<_> = Self::ALL.iter().map(|projection| projection.name()).collect();
                 format!(
-                    "`{name}` is not a projection that can be adapted; valid are {}",
+                    "`{name}` is not a projection that can be adapted; use one of {}",
                     valid.join(", ")
                 )
             })

@@ -1,17 +1,17 @@
-//! Some of a stack's entries.
+//! Selection of entries of a stack.
 
 use tch::{Device, Tensor};
 
 use crate::error::Result;
 
-/// Which entries of a stack take part in a batch; consecutive ones are a view.
+/// The entries of a stack that take part in a batch; consecutive ones are a view.
 #[derive(Debug)]
 pub(crate) enum Selection {
     /// All, in order.
     All,
-    /// So many from the first on.
+    /// A consecutive range.
     Range { first: i64, count: i64 },
-    /// Any, as an index tensor.
+    /// Any entries, as an index tensor.
     Indices(Tensor),
 }
 

@@ -1,4 +1,4 @@
-//! What all members of a population have in common.
+//! Properties shared by all members of a population.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ pub struct LoraShape {
     pub r: i64,
     /// Numerator of the scaling.
     pub lora_alpha: f64,
-    /// Scale by α/√r in place of α/r.
+    /// Whether to scale by α/√r instead of α/r.
     pub use_rslora: bool,
     /// The adapted projections, sorted.
     pub target_modules: Vec<Projection>,
@@ -23,13 +23,11 @@ impl LoraShape {
     /// A shape with at least one projection and a positive rank; sorts the projections.
     pub fn new(r: i64, lora_alpha: f64, use_rslora: bool, mut target_modules: Vec<Projection>) -> Result<Self> {
         if r <= 0 {
-            return Err(EngineError::population(format!(
-                "the rank is {r}; it has to be positive"
-            )));
+            return Err(EngineError::population(format!("the rank is {r}; it must be positive")));
         }
         if !lora_alpha.is_finite() {
             return Err(EngineError::population(format!(
-                "`lora_alpha` is {lora_alpha}; it has to be a finite number"
+                "`lora_alpha` is {lora_alpha}; it must be a finite number"
             )));
         }
         if target_modules.is_empty() {
@@ -71,7 +69,7 @@ impl fmt::Display for LoraShape {
 impl TryFrom<&lyceum_core::work::LoraShape> for LoraShape {
     type Error = EngineError;
 
-    /// The shape that a run config or a payload gives.
+    /// The shape given in a run config or a payload.
     fn try_from(shape: &lyceum_core::work::LoraShape) -> Result<Self> {
         let parsed = shape
             .target_modules

@@ -1,4 +1,4 @@
-//! A set of tensors by name, spread over one or several memory-mapped safetensors files.
+//! A set of tensors by name, spread over one or more memory-mapped safetensors files.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,9 +13,9 @@ use crate::config::read_json;
 use crate::device::Placement;
 use crate::error::{EngineError, Result};
 
-/// Open safetensors files. Tensors are read (and checked) one at a time, so a large model is never in memory twice.
+/// Open safetensors files. Tensors are read and checked one at a time, so a large model is never in memory twice.
 pub struct Checkpoint {
-    /// What to name in errors about tensors that no file holds.
+    /// Path named in errors about missing tensors.
     origin: PathBuf,
     shards: Vec<Shard>,
     /// Tensor name to index of its shard.
@@ -29,9 +29,9 @@ struct Shard {
     metadata: Metadata,
 }
 
-/// A tensor of a checkpoint, read and with the file it came from.
+/// A tensor read from a checkpoint, with its file.
 pub struct CheckpointTensor {
-    /// The values as they were stored, on the CPU.
+    /// The values as stored, on the CPU.
     pub values: Tensor,
     /// The file that holds it.
     pub path: PathBuf,
@@ -68,7 +68,7 @@ impl Checkpoint {
                 return Err(EngineError::tensor(
                     &shards[shard].path,
                     name,
-                    "is missing, though the index places it here",
+                    "is missing, though the index lists it here",
                 ));
             }
             names.insert(name.clone(), shard);
@@ -96,12 +96,12 @@ impl Checkpoint {
         self.names.keys().map(String::as_str)
     }
 
-    /// Whether a tensor of this name is there.
+    /// Whether a tensor of this name exists.
     pub fn contains(&self, name: &str) -> bool {
         self.names.contains_key(name)
     }
 
-    /// Refuses a tensor that is not there.
+    /// Fails if the tensor does not exist.
     pub fn require(&self, name: &str) -> Result<()> {
         self.shard_of(name).map(drop)
     }
@@ -122,7 +122,8 @@ impl Checkpoint {
         })
     }
 
-    /// Reads a tensor that must have this shape, and places it; it must be finite there, too.
+    /// Reads a tensor, checks its shape, and converts and moves it to `placement`; the converted values must be finite,
+    /// too.
     pub fn tensor(&self, name: &str, shape: &[i64], placement: Placement) -> Result<Tensor> {
         let CheckpointTensor { values, path } = self.read(name)?;
         if values.size() != shape {
@@ -153,7 +154,7 @@ impl Checkpoint {
     }
 }
 
-/// Whether every element is finite. The sum of absolute values would overflow, so the extremes are looked at.
+/// Whether every element is finite. Checks the extremes, as a sum of absolute values could overflow.
 pub(crate) fn is_finite(values: &Tensor) -> Result<bool> {
     if values.numel() == 0 {
         return Ok(true);
@@ -165,14 +166,14 @@ pub(crate) fn is_finite(values: &Tensor) -> Result<bool> {
 impl Shard {
     fn open(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(|source| EngineError::io(path, source))?;
-        // SAFETY: the map is read-only. A file that another process cuts short while it is mapped would fault; model
-        // files are written once and then left alone.
+        // SAFETY: the map is read-only. It would fault if another process truncated the file while it is mapped, but
+        // model files are never modified after they are written.
         let bytes = unsafe { Mmap::map(&file) }.map_err(|source| EngineError::io(path, source))?;
-        // Checks that header and data are complete, too.
+        // Also checks that header and data are complete.
         SafeTensors::deserialize(&bytes).map_err(|error| malformed(path, &error, bytes.len()))?;
         let (header, metadata) =
             SafeTensors::read_metadata(&bytes).map_err(|error| malformed(path, &error, bytes.len()))?;
-        // The data begins after the eight bytes of the header's length and the header.
+        // The data begins after the eight-byte header length and the header.
         Ok(Self {
             path: path.to_owned(),
             bytes,
@@ -193,7 +194,7 @@ impl Shard {
             Dtype::F64 => Kind::Double,
             Dtype::I64 => Kind::Int64,
             other => {
-                let problem = format!("is of type {other:?}; supported are F32, BF16, F16, F64 and I64");
+                let problem = format!("is of type {other:?}; supported: F32, BF16, F16, F64 and I64");
                 return Err(EngineError::tensor(&self.path, name, problem));
             }
         };

@@ -1,4 +1,4 @@
-//! Tensors into a safetensors file.
+//! Writes tensors to a safetensors file.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::error::{EngineError, Result};
 /// Writes tensors of type F32, BF16, F16, F64 or I64 under their names. The same tensors give the same bytes.
 ///
 /// # Errors
-/// Another type of tensor, or a file that cannot be written.
+/// A tensor of another type, or a file that cannot be written.
 pub fn write_safetensors(path: &Path, tensors: &[(String, Tensor)], metadata: HashMap<String, String>) -> Result<()> {
     let stored = tensors.iter().map(|(name, tensor)| {
         let dtype = match tensor.kind() {
@@ -21,7 +21,7 @@ pub fn write_safetensors(path: &Path, tensors: &[(String, Tensor)], metadata: Ha
             Kind::Double => Dtype::F64,
             Kind::Int64 => Dtype::I64,
             other => {
-                let problem = format!("is of type {other:?}, which is not written");
+                let problem = format!("is of type {other:?}, which cannot be written");
                 return Err(EngineError::tensor(path, name, problem));
             }
         };

@@ -181,7 +181,7 @@ fn a_model_with_biases_that_would_be_left_out() {
     });
     assert_names(
         &message,
-        &["config.json", "`attention_bias` is true", "supported is false"],
+        &["config.json", "`attention_bias` is true", "only false is supported"],
     );
     let message = model_refusal("qwen2-tied", |folder| {
         edit_tensors(&folder.join("model.safetensors"), |tensors| {
@@ -214,7 +214,7 @@ fn truncated_and_absent_files() {
     let message = model_refusal("qwen2-tied", |folder| {
         std::fs::write(folder.join("config.json"), "{\"vocab").unwrap()
     });
-    assert_names(&message, &["config.json", "not the JSON expected"]);
+    assert_names(&message, &["config.json", "not the expected JSON"]);
 }
 
 #[test]
@@ -283,7 +283,7 @@ fn an_adapter_whose_configuration_does_not_fit_its_weights() {
     });
     assert_names(
         &message,
-        &["adapter_config.json", "`use_dora` is true", "supported is false"],
+        &["adapter_config.json", "`use_dora` is true", "only false is supported"],
     );
 }
 

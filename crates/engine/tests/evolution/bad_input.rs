@@ -44,12 +44,12 @@ fn parents_that_differ_name_the_field_and_the_valid_value() {
     );
     let base = of(configured(|config| config["base_model_name_or_path"] = "other/base".into()).unwrap());
     assert!(
-        base.contains("`base_model_name_or_path` is other/base; valid is"),
+        base.contains("`base_model_name_or_path` is other/base; it must be"),
         "{base}"
     );
     let negative = of(configured(|config| config["lora_alpha"] = (-8).into()).unwrap());
     assert!(
-        negative.contains("`lora_alpha` is -8; valid is a positive number"),
+        negative.contains("`lora_alpha` is -8; it must be a positive number"),
         "{negative}"
     );
     let rank = configured(|config| config["r"] = 2.into()).err().unwrap().to_string();
@@ -91,7 +91,7 @@ fn parents_of_different_rank_are_refused() {
     };
     let thin = || Parent::from_files("thin", files.clone()).unwrap();
     let said = refusal("X1", &[], vec![open("all-0"), thin()]);
-    assert!(said.contains("`r` is 1; valid is"), "{said}");
+    assert!(said.contains("`r` is 1; it must be"), "{said}");
     // At rank 1 the default of M6 would leave nothing.
     let said = refusal("M6", &[], vec![thin()]);
     assert!(said.contains("`k` is 2; valid are whole numbers from 0 to 0"), "{said}");

@@ -1,4 +1,4 @@
-//! libtorch's fused attention; the one part of a layer whose gradient is libtorch's own.
+//! libtorch's fused attention: the only part of a layer whose gradient libtorch computes.
 
 use tch::Tensor;
 
@@ -10,7 +10,7 @@ use crate::model::{Attend, CausalAttention, LayerWeights, rotated_heads};
 pub(super) fn attend(attention: &Attention<'_>, weights: &LayerWeights, qkv: &Tensor) -> Result<Tensor> {
     let Attention { config, rope, packing } = attention;
     let padded = match &packing.indices {
-        // An embedding look-up: unlike that of `index_select`, its gradient is quick on the CPU and deterministic on a GPU.
+        // An embedding look-up: unlike `index_select`, its gradient is fast on the CPU and deterministic on a GPU.
         Some(indices) => Tensor::f_embedding(qkv, &indices.gather, -1, false, false)?,
         None => qkv.shallow_clone(),
     };
@@ -44,7 +44,7 @@ impl FusedTape {
     }
 
     pub(super) fn backward(self, gradient: &Tensor) -> Result<Tensor> {
-        // The sum's own value is of no use; its gradient is `gradient`.
+        // The sum itself is unused; its gradient is `gradient`.
         let scalar = tch::with_grad(|| self.attended.f_mul(gradient)?.f_sum(gradient.kind()))?;
         let mut gradients = Tensor::f_run_backward(&[scalar], &[self.qkv], false, false)?;
         Ok(gradients.swap_remove(0))

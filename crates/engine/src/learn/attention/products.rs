@@ -1,5 +1,5 @@
-//! Attention as matrix products over all places, with a CPU's loops around them. What comes after a token is computed in vain;
-//! for short sequences that costs less than the bookkeeping of going without.
+//! Attention as matrix products over all positions, with hand-written CPU loops around them. Masked positions are
+//! computed too; for short sequences that costs less than the bookkeeping to skip them.
 
 use lyceum_kernels::attention::{self as kernel, Gradients, Heads, Rotation, Shape};
 use tch::{Device, Kind, Tensor};
@@ -11,7 +11,7 @@ use crate::host;
 use crate::model::RopeTables;
 use crate::product::product;
 
-/// Sizes and indices in the form of the loops.
+/// Sizes and indices in the form the loops take.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Products<'a> {
     shape: Shape,
@@ -21,8 +21,8 @@ pub(super) struct Products<'a> {
     scatter: Option<&'a [i64]>,
 }
 
-/// Queries `[sequences · kv_heads, group · length, head_dim]`, where a group of heads shares a key head; keys and values
-/// `[sequences · kv_heads, length, head_dim]`.
+/// Queries `[sequences · kv_heads, group · length, head_dim]`, where a group of heads shares a key head; keys and
+/// values `[sequences · kv_heads, length, head_dim]`.
 #[derive(Debug)]
 struct Matrices {
     query: Tensor,
@@ -30,7 +30,7 @@ struct Matrices {
     value: Tensor,
 }
 
-/// What the gradient needs.
+/// Values the gradient needs.
 #[derive(Debug)]
 pub(in crate::learn) struct ProductsTape<'a> {
     products: Products<'a>,
@@ -41,7 +41,7 @@ pub(in crate::learn) struct ProductsTape<'a> {
 }
 
 impl<'a> Products<'a> {
-    /// `None` if a tensor is not where the loops can read it.
+    /// `None` if the loops cannot read one of the tensors.
     pub(super) fn new(config: &ModelConfig, rope: &'a RopeTables, packing: &'a Packing) -> Option<Self> {
         let (gather, scatter) = match &packing.indices {
             Some(indices) => (
@@ -102,7 +102,7 @@ impl<'a> Products<'a> {
         Ok(matrices)
     }
 
-    /// Not yet filled.
+    /// Uninitialised.
     fn matrices(&self) -> Result<Matrices> {
         let Shape {
             sequences,
@@ -124,7 +124,7 @@ impl<'a> Products<'a> {
         })
     }
 
-    /// What each query takes of each value, `[sequences · kv_heads, group · length, length]`.
+    /// The attention weight of each value for each query, `[sequences · kv_heads, group · length, length]`.
     fn weights(&self, matrices: &Matrices) -> Result<Tensor> {
         let mut scores = product(&matrices.query, &matrices.key.f_transpose(1, 2)?)?;
         kernel::weights(host::threads(), self.shape.length, self.scale, written(&mut scores)?);
@@ -210,5 +210,5 @@ fn written(tensor: &mut Tensor) -> Result<&mut [f32]> {
 }
 
 fn out_of_place() -> EngineError {
-    EngineError::population("attention got numbers that are not fp32 in a CPU's memory")
+    EngineError::population("attention needs fp32 tensors in CPU memory")
 }

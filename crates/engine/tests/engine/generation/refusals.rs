@@ -61,7 +61,7 @@ fn requests_that_cannot_be_served_say_why() {
                 adapter: Some(0),
                 ..good.clone()
             },
-            "adapter 0 was asked for; there are 0",
+            "adapter 0 does not exist; there are 0",
         ),
         (
             GenerationRequest {
