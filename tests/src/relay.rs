@@ -10,7 +10,7 @@ use lyceum_core::{
     config::{RunConfig, schema_of},
     fault::Faults,
     id::{ExecutionId, MemberId, ProblemId},
-    recipe::{Metric, Plan, PlanError, Planner, Recipe, RunState, StepView},
+    recipe::{Capabilities, Metric, Plan, PlanError, Planner, Recipe, RunState, StepView},
     work::AdapterRef,
 };
 use schemars::JsonSchema;
@@ -86,6 +86,15 @@ impl Recipe for Relay {
 
     fn metrics(&self) -> Vec<Metric> {
         ["valid_share", "ordinal"].map(Metric::bare).to_vec()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            rates: true,
+            evolves: true,
+            archives: true,
+            crosses: false,
+        }
     }
 }
 

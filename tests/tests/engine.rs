@@ -75,48 +75,117 @@ async fn remains(house: &House, run: ExecutionId) -> Result<Vec<String>> {
     Ok(rows)
 }
 
-/// The rows of a run that nothing disturbed, and how many items it had.
-async fn undisturbed() -> Result<(Vec<String>, i64)> {
-    let house = House::new().await?;
-    let _server = house.server(SERVER)?;
-    let _worker = worker(&house)?;
-    let run = house.begin_document(RUN, &document()).await?;
-    house.until_completed(run).await?;
-    Ok((remains(&house, run).await?, ended(&house, run).await?))
+/// A run in a house of its own.
+struct Play {
+    document: Value,
+    /// Rows to learn from, where the recipe takes any.
+    rows: Vec<Value>,
+}
+
+impl Play {
+    async fn begin(&self, house: &House) -> Result<ExecutionId> {
+        let mut document = self.document.clone();
+        if !self.rows.is_empty() {
+            let id = house.training_set(&self.rows).await?;
+            document["parameters"]["dataset"] = json!({"id": id, "rows": self.rows.len()});
+        }
+        house.begin_document(RUN, &document).await
+    }
+
+    /// The rows of a run that nothing disturbed, and how many items it had.
+    async fn undisturbed(&self) -> Result<(Vec<String>, i64)> {
+        let house = House::new().await?;
+        let _server = house.server(SERVER)?;
+        let _worker = worker(&house)?;
+        let run = self.begin(&house).await?;
+        house.until_completed(run).await?;
+        Ok((remains(&house, run).await?, ended(&house, run).await?))
+    }
+
+    /// The rows of a run whose workers and servers are killed in turn.
+    async fn killed(&self, items: i64) -> Result<Vec<String>> {
+        let house = House::new().await?;
+        let mut server = house.server(SERVER)?;
+        let mut running = worker(&house)?;
+        let run = self.begin(&house).await?;
+        let every = items / (KILLS.cast_signed() + 1);
+        for kill in 0..KILLS {
+            let moment = every * kill.cast_signed() + stream(5, "kill", kill).random_range(0..every.max(1));
+            until("the next kill's moment", || async {
+                Ok((ended(&house, run).await? >= moment).then_some(()))
+            })
+            .await?;
+            if kill % 2 == 0 {
+                running.kill()?;
+                house.bury().await?;
+                running = worker(&house)?;
+            } else {
+                server.kill()?;
+                server = house.server(SERVER)?;
+            }
+        }
+        house.until_completed(run).await?;
+        let rows = remains(&house, run).await?;
+        drop((server, running));
+        Ok(rows)
+    }
 }
 
 #[tokio::test]
 async fn the_same_seed_ends_with_the_same_adapters_whatever_is_killed() -> Result<()> {
-    let (first, items) = undisturbed().await?;
-    ensure!(
-        first.iter().any(|row| row.starts_with("version|")),
-        "no adapters are compared"
-    );
-    let (second, _) = undisturbed().await?;
+    let play = Play {
+        document: document(),
+        rows: Vec::new(),
+    };
+    let (first, items) = play.undisturbed().await?;
+    let (second, _) = play.undisturbed().await?;
     assert_eq!(first, second, "two undisturbed runs");
+    assert_eq!(first, play.killed(items).await?, "a run with ten kills");
+    Ok(())
+}
 
-    let house = House::new().await?;
-    let mut server = house.server(SERVER)?;
-    let mut running = worker(&house)?;
-    let run = house.begin_document(RUN, &document()).await?;
-    let every = items / (KILLS.cast_signed() + 1);
-    for kill in 0..KILLS {
-        let moment = every * kill.cast_signed() + stream(5, "kill", kill).random_range(0..every.max(1));
-        until("the next kill's moment", || async {
-            Ok((ended(&house, run).await? >= moment).then_some(()))
+/// Twenty steps of one solver on additions that the seedling solves now and then.
+fn rlvr() -> Play {
+    let row = |number: usize| {
+        json!({
+            "task_id": format!("sum/{number}"),
+            "question": format!("what is 1 + {number}?"),
+            "canonical": (1 + number).to_string(),
+            "oracle": {"type": "code_o", "program": format!("def f(a):\n return a+{number}"), "input": "1"},
         })
-        .await?;
-        if kill % 2 == 0 {
-            running.kill()?;
-            house.bury().await?;
-            running = worker(&house)?;
-        } else {
-            server.kill()?;
-            server = house.server(SERVER)?;
-        }
+    };
+    let document = json!({
+        "recipe": "rlvr",
+        "seed": 3,
+        "steps": 20,
+        "compute": {"threads": 1},
+        "populations": {"main": {
+            "base_model": {"name": "seedling"},
+            "lora": {"r": 4, "lora_alpha": 8.0, "target_modules": ["q_proj", "v_proj", "down_proj"]},
+            "members": [{"roles": ["solver"], "count": 2}],
+        }},
+        "parameters": {
+            "prompts": "seedling",
+            "batch": 4,
+            "n": 4,
+            "sampling": {"max_tokens": 24},
+            "learning": {"micro_batch_tokens": 4096, "recompute": false, "optimizer": {"learning_rate": 5e-4}},
+            "items": {"solve": 3},
+        },
+        "scheduling": {"max_attempts": 100},
+    });
+    Play {
+        document,
+        rows: (0..10).map(row).collect(),
     }
-    house.until_completed(run).await?;
-    assert_eq!(first, remains(&house, run).await?, "a run with ten kills");
-    drop((server, running));
+}
+
+#[tokio::test]
+async fn twenty_steps_on_a_dataset_end_the_same_whatever_is_killed() -> Result<()> {
+    let play = rlvr();
+    let (first, items) = play.undisturbed().await?;
+    let problems = first.iter().filter(|row| row.starts_with("problem|"));
+    assert_eq!(problems.count(), 10, "a row is one problem, however often it is drawn");
+    assert_eq!(first, play.killed(items).await?, "a run with ten kills");
     Ok(())
 }
