@@ -1,4 +1,4 @@
-//! Outputs of programs that were computed before: a problem is answered many times.
+//! Cache of computed outputs: a problem is answered many times.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,19 +8,19 @@ use sha2::{Digest as _, Sha256};
 use crate::execution::{Arguments, Outcome};
 use crate::value::Value;
 
-/// How many outputs are kept before the cache is emptied.
+/// Maximum number of outputs before the cache is emptied.
 const CAPACITY: usize = 4096;
 
-/// The longest output that is kept, as source.
+/// Maximum length of a cached output, as source.
 const MAX_LENGTH: usize = 16 << 10;
 
-/// How many sets of expected outputs are kept before they are thrown away.
+/// Maximum number of sets of expected outputs before the cache is emptied.
 const EXPECTED_CAPACITY: usize = 512;
 
-/// How many values, counted through all levels, a set of expected outputs may hold to be kept.
+/// Maximum number of values, over all levels, in a cached set of expected outputs.
 const MAX_VALUES: usize = 100_000;
 
-/// Outputs by program and input. It lives no longer than a pool, so the version of Python is always the same.
+/// Outputs by program and input. The cache lives no longer than a pool, so the version of Python never changes.
 #[derive(Default)]
 pub(crate) struct GoldCache {
     outputs: Mutex<HashMap<[u8; 32], Value>>,
@@ -55,7 +55,7 @@ impl GoldCache {
         outputs.insert(key(program, input), output.clone());
     }
 
-    /// What a reference program gave for these calls.
+    /// The outputs of a reference program for these calls.
     pub(crate) fn expected(
         &self,
         reference: &str,
@@ -77,7 +77,7 @@ impl GoldCache {
                 }
             })
             .sum();
-        // A failure of the reference may be one of the moment.
+        // A failure of the reference may be temporary.
         if size > MAX_VALUES || outcomes.iter().any(|outcome| matches!(outcome, Outcome::Failed(_))) {
             return;
         }

@@ -1,4 +1,4 @@
-//! From a task to a verdict.
+//! Judges tasks.
 
 mod mathematics;
 mod propose;
@@ -15,15 +15,15 @@ use crate::sandbox::SandboxError;
 use crate::slot::Slot;
 use crate::value::Comparison;
 
-/// A task that the sandbox, and not what ran in it, failed on. It carries the verdict for those who must have one: against
-/// the asker, since nothing speaks for them.
+/// A task on which the sandbox itself failed. It carries a verdict against the answer (or proposal), for callers that
+/// must have one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unjudged(pub Box<Verdict>);
 
-/// The verdict on a task, or that there is none.
+/// The verdict on a task, or the task's verdict of last resort if the sandbox failed.
 pub(crate) type Judgement = Result<Verdict, Unjudged>;
 
-/// What judging one task may use.
+/// Resources for judging one task.
 pub(crate) struct Bench<'a> {
     pub(crate) slot: &'a mut Slot,
     pub(crate) gold: &'a GoldCache,
@@ -31,7 +31,7 @@ pub(crate) struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// Judges a task. A failure of the sandbox itself is tried once more with new zygotes; then it is told as such.
+    /// Judges a task. If the sandbox itself fails, retries once with new zygotes, then reports the failure.
     pub(crate) fn judge(&mut self, task: &Task) -> Judgement {
         let start = Instant::now();
         let mut result = self.verdict(task);
@@ -66,7 +66,7 @@ impl Bench<'_> {
     }
 }
 
-/// A verdict against the asker, with the fields of its kind.
+/// A verdict against the answer (or proposal), with the fields of its kind.
 pub(crate) fn refused(check: &Check, failed: Failed) -> Verdict {
     let verdict = Verdict::bare(None, failed.status, failed.reason);
     match check {
@@ -81,7 +81,7 @@ pub(crate) fn refused(check: &Check, failed: Failed) -> Verdict {
     }
 }
 
-/// A verdict that an answer is wrong, or that it could not be judged.
+/// A verdict that an answer is wrong or could not be judged.
 fn incorrect(failed: Failed) -> Verdict {
     Verdict {
         correct: Some(false),
@@ -128,6 +128,10 @@ mod unjudged {
             verdict.reason
         );
         let malformed = bench.judge(&solution("an answer")).unwrap();
-        assert_eq!(malformed.status, Status::Malformed, "what needs no sandbox is judged");
+        assert_eq!(
+            malformed.status,
+            Status::Malformed,
+            "a task that needs no sandbox is judged"
+        );
     }
 }

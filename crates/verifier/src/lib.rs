@@ -1,7 +1,7 @@
-//! Judges untrusted Python in a sandbox. Nothing that a model wrote is evaluated outside it, and no verdict is read from
-//! inside it.
+//! Judges untrusted Python in a sandbox. Code written by a model is never evaluated outside the sandbox, and verdicts
+//! are never read from inside it.
 //!
-//! [`Verifier`] is the pool; it takes a [`Task`] and gives a [`Verdict`], which are plain data of `lyceum-core`.
+//! [`Verifier`] is the pool. It takes a [`Task`] and returns a [`Verdict`]; both are plain data of `lyceum-core`.
 //!
 //! ```no_run
 //! use lyceum_verifier::{Solution, Verifier, VerifierConfig};

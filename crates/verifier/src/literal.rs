@@ -1,4 +1,4 @@
-//! Answers of models, read as data: Python's literals, in Rust.
+//! Reads models' answers as data: Python's literals, parsed in Rust.
 //!
 //! The grammar is that of `ast.literal_eval` (every form of number and string with every escape, signs, complex sums,
 //! tuples, lists, dicts, sets, `set()`, implicit concatenation, comments) and four calls: `float('inf')` (and the other
@@ -17,28 +17,28 @@ pub use arguments::Arguments;
 use crate::value::Value;
 use parser::Parser;
 
-/// Why a text is not a literal, and where.
+/// The error in a text that is not a literal, and its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a Python literal: {what} at character {at}")]
 pub struct LiteralError {
-    /// What was met, and what would be valid.
+    /// The unexpected text.
     pub what: String,
     /// Position in the text, counted in characters from 1.
     pub at: usize,
 }
 
-/// Reads a text that is one literal; several with commas between them are a tuple, as in Python.
+/// Parses a text that is one literal; several separated by commas are a tuple, as in Python.
 ///
 /// # Errors
-/// When the text is anything else, or nests deeper than [`MAX_DEPTH`](crate::value::MAX_DEPTH).
+/// If the text is anything else, or nests deeper than [`MAX_DEPTH`](crate::value::MAX_DEPTH).
 pub fn parse_literal(text: &str) -> Result<Value, LiteralError> {
     Parser::run(text, |parser| parser.expression_list())
 }
 
-/// Reads a text that could stand between the parentheses of a call: literals, then `name=literal`.
+/// Parses the arguments of a call: literals, then `name=literal`.
 ///
 /// # Errors
-/// When the text is anything else.
+/// If the text is anything else.
 pub fn parse_arguments(text: &str) -> Result<Arguments, LiteralError> {
     Parser::run(text, |parser| parser.arguments())
 }

@@ -1,4 +1,4 @@
-//! Programs as syntax: what may be proposed, and how complex it is.
+//! Programs as syntax trees: admission and complexity.
 
 mod admission;
 mod arguments;
@@ -12,14 +12,14 @@ pub use admission::{Refusal, admit};
 pub use arguments::check_arguments;
 pub use complexity::complexity;
 
-/// The longest program that is read, in bytes.
+/// Maximum length of a program, in bytes.
 pub const MAX_PROGRAM: usize = 256 << 10;
 
-/// Stack for each byte of source: what a level of nesting can take while a tree is walked or dropped, which needs at
-/// least one byte of source.
+/// Stack per byte of source. A level of nesting needs at least one byte of source; this is the most stack it can take
+/// while a tree is walked or dropped.
 const STACK_PER_BYTE: usize = 4 << 10;
 
-/// Parses a program and looks at its tree, with as much stack as its deepest possible nesting needs.
+/// Parses a program and passes its tree to `look`, with enough stack for the deepest possible nesting.
 pub(crate) fn with_module<T>(source: &str, look: impl FnOnce(&ModModule) -> T) -> Result<T, String> {
     if source.len() > MAX_PROGRAM {
         return Err(format!(
@@ -33,15 +33,15 @@ pub(crate) fn with_module<T>(source: &str, look: impl FnOnce(&ModModule) -> T) -
     })
 }
 
-/// Measures a program that stands alone.
+/// Measures a standalone program.
 ///
 /// # Errors
-/// When it does not parse.
+/// If it does not parse.
 pub fn measure(source: &str) -> Result<Complexity, String> {
     with_module(source, |module| complexity(source, module))
 }
 
-/// Runs something that recurses into the syntax of a text.
+/// Runs a function that recurses into the syntax tree of a text.
 pub(crate) fn with_stack_for<T>(source: &str, run: impl FnOnce() -> T) -> T {
     let needed = (1 << 20) + source.len() * STACK_PER_BYTE;
     stacker::maybe_grow(needed, needed, run)

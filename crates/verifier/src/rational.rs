@@ -4,10 +4,10 @@ use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::Zero as _;
 
-/// More digits than this are left to others.
+/// Longer numbers are left to Math-Verify.
 const MAX_DIGITS: usize = 1000;
 
-/// A number that was read exactly.
+/// A number with its exact value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Rational {
     pub(crate) value: BigRational,
@@ -16,8 +16,8 @@ pub(crate) struct Rational {
 }
 
 impl Rational {
-    /// Reads an integer (`12`, `1,234`, `1{,}234`), a decimal fraction (`-.5`, `27.0`) or a fraction of two of them (`3/4`,
-    /// `\frac{3}{4}`, `\dfrac34`), with a sign, with dollar signs around it, or nothing.
+    /// Reads an integer (`12`, `1,234`, `1{,}234`), a decimal fraction (`-.5`, `27.0`) or a fraction of two of them
+    /// (`3/4`, `\frac{3}{4}`, `\dfrac34`), optionally with a sign and enclosing dollar signs.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let mut text = text.trim();
         while let Some(inside) = text.strip_prefix('$').and_then(|rest| rest.strip_suffix('$')) {
@@ -60,7 +60,7 @@ fn fraction(text: &str) -> Option<Rational> {
     })
 }
 
-/// `{..}` or one digit, and what follows.
+/// `{..}` or one digit, and the rest.
 fn group(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start();
     match text.strip_prefix('{') {
@@ -97,7 +97,7 @@ fn decimal(text: &str) -> Option<Rational> {
     })
 }
 
-/// Digits without their thousands separators, which must stand before groups of three.
+/// Digits without their thousands separators, which must precede groups of three.
 fn thousands(text: &str) -> Option<String> {
     let text = text.replace("{,}", ",").replace("\\!", "");
     let mut groups = text.split(',');

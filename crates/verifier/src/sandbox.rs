@@ -1,9 +1,9 @@
 //! The sandbox: zygotes that are confined once, and one forked child for each program.
 //!
 //! A zygote is a Python interpreter that starts inside every layer the machine offers (namespaces, an empty file system
-//! with the interpreter's files read-only, another user, Landlock, a system-call filter, resource limits, cgroups), imports what
-//! programs use, and then forks a child for each program. The child adds a far stricter filter before it reads what it
-//! is to run. What a child writes is a claim about its own value; how it ended is said by the kernel.
+//! with the interpreter's files read-only, another user, Landlock, a system-call filter, resource limits, cgroups),
+//! imports what programs use, and then forks a child for each program. The child adds a far stricter filter before it
+//! reads its program. A child's output is only a claim about its own value; how it ended is reported by the kernel.
 
 mod cgroup;
 mod interpreter;
@@ -29,15 +29,15 @@ pub use selftest::Escape;
 pub(crate) use selftest::self_test;
 pub(crate) use zygote::{Role, Zygote, ZygotePlan};
 
-/// Why there is no sandbox.
+/// The reason the sandbox could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
     /// The interpreter is missing or unfit.
     #[error("the Python interpreter {} cannot be used: {reason}; name another with --python or LYCEUM_PYTHON", python.display())]
     Interpreter {
-        /// The one tried.
+        /// Its path.
         python: PathBuf,
-        /// What is wrong with it.
+        /// The reason it cannot be used.
         reason: String,
     },
     /// A system-call filter could not be built.
@@ -49,12 +49,12 @@ pub enum SandboxError {
     /// A step of the confinement failed.
     #[error("the sandbox cannot be set up: {step}: {error}")]
     Confinement {
-        /// What was being done.
+        /// The step.
         step: String,
-        /// What the kernel said.
+        /// The operating system's error.
         error: std::io::Error,
     },
-    /// The sandbox's user cannot read the interpreter, and without namespaces there is no way to show it to them.
+    /// The sandbox's user cannot read the interpreter, and there are no namespaces to mount it in.
     #[error(
         "the sandbox runs as user {uid}, who cannot read {}, and this machine refuses the namespaces that could show it; \
          install Python where everyone can read it (such as /usr/bin/python3) or make the folder readable",
@@ -66,7 +66,7 @@ pub enum SandboxError {
         /// The user.
         uid: u32,
     },
-    /// The interpreter started and ended, or never answered.
+    /// The interpreter ended at startup or never answered.
     #[error("the confined interpreter did not start: {0}")]
     Start(String),
     /// Attacks of the self-test had an effect.
@@ -74,9 +74,9 @@ pub enum SandboxError {
              Run as root or allow user namespaces, on a kernel with seccomp and Landlock; or accept the risk with --insecure",
             escapes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     NotContained {
-        /// What got through.
+        /// The attacks that had an effect.
         escapes: Vec<Escape>,
-        /// What was active.
+        /// The active layers.
         layers: Layers,
     },
     /// The socket to the zygote failed.

@@ -1,4 +1,4 @@
-//! One worker of the pool: the zygotes that it owns, started when first needed.
+//! One worker of the pool with its own zygotes, which are started when first needed.
 
 use crate::sandbox::{Interpreter, Layers, Limits, Namespaces, Role, SandboxError, Zygote, ZygotePlan};
 
@@ -30,7 +30,7 @@ impl Slot {
         self.plan.limits
     }
 
-    /// The zygote in which everything runs that runs once.
+    /// The zygote for everything that runs once.
     pub(crate) fn first(&mut self) -> Result<&Zygote, SandboxError> {
         self.ensure(0)?;
         Ok(self.running(0))

@@ -1,4 +1,4 @@
-//! Python values as data: what a program returned and what an answer says, outside of any interpreter.
+//! Python values as data, outside of any interpreter: values returned by programs and values in answers.
 
 mod decode;
 mod equal;
@@ -14,10 +14,10 @@ pub use equal::Comparison;
 pub(crate) use hash::UniqueKeys;
 pub use text::PyStr;
 
-/// How deep containers may nest, in values and in literals. CPython's own parser stops at 200 brackets.
+/// Maximum nesting of containers in values and literals. CPython's own parser stops at 200 brackets.
 pub const MAX_DEPTH: usize = 100;
 
-/// How many bits an integer may have (some 39,000 decimal digits; CPython prints no more than 4,300 by default).
+/// Maximum bits of an integer (some 39,000 decimal digits; CPython prints at most 4,300 by default).
 pub const MAX_INT_BITS: u64 = 1 << 17;
 
 /// A value of one of Python's exact built-in types.
@@ -78,8 +78,8 @@ impl Value {
         }
     }
 
-    /// Whether the literal grammar can spell this value; it has no spelling for frozensets and for complex numbers with an
-    /// infinite part or NaN.
+    /// Whether the value can be written as a literal. Frozensets, and complex numbers with an infinite or NaN part,
+    /// cannot.
     #[must_use]
     pub fn has_literal(&self) -> bool {
         match self {
@@ -95,7 +95,7 @@ impl Value {
         }
     }
 
-    /// Python's `set(items)`; none if an item cannot be hashed.
+    /// Python's `set(items)`; `None` if an item cannot be hashed.
     #[must_use]
     pub fn set_of(items: Vec<Self>) -> Option<Self> {
         if !items.iter().all(Self::is_hashable) {
@@ -116,7 +116,7 @@ impl Value {
         ))
     }
 
-    /// How many values this one is made of, itself included.
+    /// The number of values in this one, including itself.
     pub(crate) fn count(&self) -> usize {
         1 + match self {
             Self::List(items)

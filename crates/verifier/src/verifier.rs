@@ -17,20 +17,20 @@ use crate::sandbox::{Interpreter, Layers, Limits, Namespaces, SandboxError, self
 use crate::slot::Slot;
 use crate::value::Comparison;
 
-/// How a pool is made.
+/// Settings of a pool.
 #[derive(Clone, Debug)]
 pub struct VerifierConfig {
-    /// How many tasks are judged at once; each takes one core and, at its limit, the memory of [`Limits`] twice.
+    /// Number of tasks judged at once; each takes one core and up to twice the memory of [`Limits`].
     pub jobs: usize,
     /// The interpreter; see [`Interpreter::resolve`].
     pub python: Option<PathBuf>,
-    /// What a program may use.
+    /// Resource limits of programs.
     pub limits: Limits,
     /// Whether to use namespaces.
     pub namespaces: Namespaces,
     /// How values are compared.
     pub comparison: Comparison,
-    /// Serve although attacks of the self-test had an effect.
+    /// Whether to serve even if attacks of the self-test had an effect.
     pub insecure: bool,
 }
 
@@ -52,10 +52,10 @@ struct Job {
     reply: oneshot::Sender<Judgement>,
 }
 
-/// A pool of threads, each with confined interpreters of its own. Dropping it ends them all.
+/// A pool of threads, each with its own confined interpreters. Dropping it ends them all.
 ///
-/// At most twice as many tasks as there are threads wait inside; [`Verifier::judge_all`] and [`Verifier::judge_async`] hold
-/// back those who bring more.
+/// At most twice as many tasks as threads wait in the queue; [`Verifier::judge_all`] and [`Verifier::judge_async`]
+/// block callers that submit more.
 pub struct Verifier {
     queue: Option<mpsc::Sender<Job>>,
     threads: Vec<JoinHandle<()>>,
@@ -66,11 +66,11 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// Starts the pool and attacks it; serves only if it holds.
+    /// Starts the pool and runs the self-test.
     ///
     /// # Errors
-    /// When the interpreter is unfit, the confinement cannot be set up, or an attack had an effect and `insecure` was not
-    /// said.
+    /// If the interpreter is unsuitable, the confinement cannot be set up, or an attack had an effect and `insecure` is
+    /// not set.
     pub fn start(config: &VerifierConfig) -> Result<Self, SandboxError> {
         let interpreter = Interpreter::resolve(config.python.as_deref())?;
         let jobs = config.jobs.max(1);
@@ -110,13 +110,13 @@ impl Verifier {
         })
     }
 
-    /// How long a confined interpreter took to start, imports included, before it served its first program.
+    /// Time until a confined interpreter, with its imports, was ready for its first program.
     #[must_use]
     pub fn zygote_start(&self) -> Duration {
         self.zygote_start
     }
 
-    /// Which layers of confinement are active.
+    /// The active layers of confinement.
     #[must_use]
     pub fn layers(&self) -> &Layers {
         &self.layers
@@ -128,13 +128,13 @@ impl Verifier {
         &self.interpreter
     }
 
-    /// How many tasks are judged at once.
+    /// The number of tasks judged at once.
     #[must_use]
     pub fn jobs(&self) -> usize {
         self.jobs
     }
 
-    /// Judges one task and waits for it. Not to be called from an async task; see [`Verifier::judge_async`].
+    /// Judges one task, blocking. Async tasks must use [`Verifier::judge_async`] instead.
     #[must_use]
     pub fn judge(&self, task: Task) -> Verdict {
         self.submit(task).wait()
@@ -158,10 +158,10 @@ impl Verifier {
         })
     }
 
-    /// Judges one task; waits without blocking, for a place in the queue first. For those who can ask again.
+    /// Judges one task without blocking; first waits for room in the queue. For callers that can retry.
     ///
     /// # Errors
-    /// When the sandbox failed, so that nothing is known of the task.
+    /// If the sandbox failed, so that nothing is known about the task.
     pub async fn judge_async(&self, task: Task) -> Result<Verdict, Unjudged> {
         let lost = lost(&task);
         let (reply, verdict) = oneshot::channel();
@@ -171,8 +171,8 @@ impl Verifier {
         }
     }
 
-    /// Judges many tasks at once and gives the verdicts in their order. Takes the next task only when there is room, so
-    /// a long list is never in memory as a whole.
+    /// Judges many tasks at once and returns the verdicts in order. Takes the next task only when there is room, so a
+    /// long list is never in memory as a whole.
     pub fn judge_all<I>(&self, tasks: I) -> impl Iterator<Item = Verdict>
     where
         I: IntoIterator<Item = Task>,
@@ -180,8 +180,8 @@ impl Verifier {
         self.judge_lines(tasks.into_iter().map(Ok))
     }
 
-    /// As [`Verifier::judge_all`], for a list in which some lines already have their verdict (because they could not
-    /// be read); these keep their place.
+    /// Like [`Verifier::judge_all`], for a list in which some lines already have a verdict (because they could not be
+    /// read); these keep their position.
     pub fn judge_lines<I>(&self, lines: I) -> impl Iterator<Item = Verdict>
     where
         I: IntoIterator<Item = Result<Task, Verdict>>,
@@ -200,12 +200,12 @@ impl Verifier {
         })
     }
 
-    /// Waits for a place in the queue.
+    /// Waits for room in the queue.
     fn submit(&self, task: Task) -> Pending {
         let lost = lost(&task);
         let (reply, verdict) = oneshot::channel();
         if let Some(queue) = &self.queue {
-            // A pool whose threads are gone drops the job, and with it the reply, which says so.
+            // A pool whose threads have ended drops the job and its reply channel, which reports it.
             let _ = queue.blocking_send(Job { task, reply });
         }
         Pending { verdict, lost }
@@ -216,13 +216,13 @@ impl Drop for Verifier {
     fn drop(&mut self) {
         self.queue = None;
         for thread in self.threads.drain(..) {
-            // A panic was already told where it happened.
+            // A panic has already been reported.
             let _ = thread.join();
         }
     }
 }
 
-/// A verdict to come.
+/// A pending verdict.
 struct Pending {
     verdict: oneshot::Receiver<Judgement>,
     lost: Unjudged,
@@ -235,7 +235,7 @@ impl Pending {
     }
 }
 
-/// A task whose judge is gone.
+/// The error for a task whose judging thread has ended.
 fn lost(task: &Task) -> Unjudged {
     let failed = Failed::new(Status::Error, "the pool ended before this was judged");
     Unjudged(Box::new(Verdict {
@@ -272,20 +272,20 @@ impl Worker {
             };
             let verdict = catch_unwind(AssertUnwindSafe(|| bench.judge(&task))).unwrap_or_else(|_| {
                 self.slot.reset();
-                // What makes it panic would do so again.
+                // A task that causes a panic would do so again.
                 let failed = Failed::new(Status::Error, "the verifier itself failed on this task");
                 Ok(Verdict {
                     id: Some(task.id.clone()),
                     ..refused(&task.check, failed)
                 })
             });
-            // Whoever asked may have left.
+            // The caller may have gone away.
             let _ = reply.send(verdict);
         }
     }
 
-    /// Starts the first zygote and says how long that took; `tested` runs the self-test too, and says whether escapes are
-    /// accepted.
+    /// Starts the first zygote and returns its layers and startup time. With `tested`, also runs the self-test; the
+    /// value says whether escapes are accepted.
     fn prepare(&mut self, tested: Option<bool>) -> Result<(Layers, Duration), SandboxError> {
         let limits = self.slot.limits();
         let begin = Instant::now();

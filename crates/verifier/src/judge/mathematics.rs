@@ -9,7 +9,7 @@ use crate::rational::Rational;
 use crate::sandbox::SandboxError;
 use crate::value::Value;
 
-/// The longest answer that is read.
+/// Maximum length of an answer.
 const MAX_ANSWER: usize = 10_000;
 
 impl Bench<'_> {
@@ -46,7 +46,7 @@ impl Bench<'_> {
         }
         if let (Some(a), Some(b)) = (Rational::read(gold), Rational::read(answer)) {
             let is_equal = a.value == b.value;
-            // Math-Verify rounds where a decimal fraction is involved, so it has the word there.
+            // Math-Verify rounds decimal fractions, so it decides if one is involved.
             if is_equal || !(a.is_decimal || b.is_decimal) {
                 return Ok(judged(is_equal));
             }

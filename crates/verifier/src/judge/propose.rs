@@ -1,4 +1,4 @@
-//! Proposals: may this problem be used, and what is its answer?
+//! Checks proposals and computes their outputs.
 
 use lyceum_core::verify::{Complexity, Proposal, Status, Verdict};
 
@@ -60,7 +60,7 @@ impl Bench<'_> {
         })
     }
 
-    /// The value of a program on an input, if it is the same in two zygotes and has a literal.
+    /// The value of a program on an input, if two zygotes agree on it and it can be written as a literal.
     fn determine(&mut self, program: &str, input: &str) -> Result<Result<Value, Failed>, SandboxError> {
         if let Err(reason) = check_arguments(input) {
             return Ok(Err(Failed::new(Status::Malformed, reason)));

@@ -23,7 +23,8 @@ impl Bench<'_> {
         }
     }
 
-    /// The answer never meets the program: the program's own value is computed (once for all answers) and compared here.
+    /// The answer never meets the program: the program's own value is computed (once for all answers) and compared
+    /// here.
     fn solve_output(&mut self, program: &str, input: &str, answer: &str) -> Result<Verdict, SandboxError> {
         let answer = match parse_literal(answer) {
             Ok(answer) => answer,

@@ -58,7 +58,7 @@ impl Bench<'_> {
     }
 }
 
-/// What came of each test: nothing, or why it failed.
+/// The result of each test: success, or the reason it failed.
 type Results = Vec<Result<(), Failed>>;
 
 fn summary(results: Results) -> Verdict {

@@ -1,4 +1,4 @@
-//! The arguments of a call, all of them literals.
+//! Literal arguments of a call.
 
 use crate::value::{PyStr, Value};
 
@@ -14,7 +14,7 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Python source that can stand between the parentheses of a call.
+    /// Python source for between the parentheses of a call.
     #[must_use]
     pub fn to_source(&self) -> String {
         let positional = self.positional.iter().map(Value::to_source);
@@ -59,7 +59,7 @@ impl Parser<'_> {
         Ok(arguments)
     }
 
-    /// `name =`, if it stands here.
+    /// Parses `name =`, if present.
     fn keyword_name(&mut self) -> Result<Option<PyStr>, Fault> {
         let start = self.cursor.position();
         let name = self.cursor.name();

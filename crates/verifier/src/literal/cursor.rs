@@ -1,4 +1,4 @@
-//! A place in a text.
+//! A position in a text.
 
 /// Walks over a text from left to right.
 pub(super) struct Cursor<'a> {
@@ -23,7 +23,7 @@ impl<'a> Cursor<'a> {
         self.at == self.text.len()
     }
 
-    /// Byte offset, to come back to.
+    /// Byte offset, to return to later.
     pub(super) fn position(&self) -> usize {
         self.at
     }
@@ -32,12 +32,12 @@ impl<'a> Cursor<'a> {
         self.at = position;
     }
 
-    /// The text between an earlier position and here.
+    /// The text between an earlier position and the current one.
     pub(super) fn since(&self, position: usize) -> &'a str {
         &self.text[position..self.at]
     }
 
-    /// How many characters lie before this place, plus one.
+    /// Column of the current position, in characters from 1.
     pub(super) fn column(&self) -> usize {
         self.text[..self.at].chars().count() + 1
     }
@@ -72,7 +72,7 @@ impl<'a> Cursor<'a> {
         self.since(start)
     }
 
-    /// An identifier, or nothing.
+    /// An identifier, or the empty string.
     pub(super) fn name(&mut self) -> &'a str {
         if self.peek().is_some_and(|c| c.is_alphabetic() || c == '_') {
             self.take_while(|c| c.is_alphanumeric() || c == '_')

@@ -1,4 +1,4 @@
-//! Numbers: every spelling of int, float and imaginary number.
+//! Numbers: every notation for int, float and imaginary number.
 
 use num_bigint::BigInt;
 
@@ -6,11 +6,11 @@ use crate::value::{MAX_INT_BITS, Value};
 
 use super::parser::{Fault, Parser};
 
-/// More decimal digits than [`MAX_INT_BITS`] can need.
+/// An upper bound on the decimal digits that [`MAX_INT_BITS`] bits can need.
 const MAX_DIGITS: usize = (MAX_INT_BITS / 3) as usize;
 
 impl Parser<'_> {
-    /// A number without a sign.
+    /// An unsigned number.
     pub(super) fn number(&mut self) -> Result<Value, Fault> {
         let radix = match self.cursor.rest().as_bytes() {
             [b'0', b'x' | b'X', ..] => Some(16),
@@ -112,7 +112,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Underscores stand alone and between digits.
+    /// Underscores must be single and between digits.
     fn without_underscores(&self, digits: &str) -> Result<String, Fault> {
         if digits.is_empty() || digits.starts_with('_') || digits.ends_with('_') || digits.contains("__") {
             return Err(self.fault("a number without digits, or an underscore that is not between two digits"));

@@ -8,17 +8,17 @@ use crate::value::{MAX_DEPTH, UniqueKeys, Value};
 use super::LiteralError;
 use super::cursor::Cursor;
 
-/// A failure inside the parser, boxed because it is rare.
+/// A parse error, boxed because it is rare.
 pub(super) type Fault = Box<LiteralError>;
 
-/// A recursive-descent parser; its depth is limited.
+/// A recursive-descent parser with limited depth.
 pub(super) struct Parser<'a> {
     pub(super) cursor: Cursor<'a>,
     depth: usize,
 }
 
 impl<'a> Parser<'a> {
-    /// Reads a whole text by one rule.
+    /// Parses a whole text by one rule.
     pub(super) fn run<T>(
         text: &'a str,
         rule: impl FnOnce(&mut Parser<'_>) -> Result<T, Fault>,
@@ -70,7 +70,7 @@ impl<'a> Parser<'a> {
         self.depth -= 1;
     }
 
-    /// Whether line breaks count as space here.
+    /// Whether line breaks count as whitespace here.
     pub(super) fn is_bracketed(&self) -> bool {
         self.depth > 0
     }
@@ -115,7 +115,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A literal: a number with or without a sign, a complex sum, or anything else without one.
+    /// A literal: a signed or unsigned number, a complex sum, or anything else without a sign.
     pub(super) fn expression(&mut self) -> Result<Value, Fault> {
         let (left, is_number) = self.signed()?;
         if !is_number {
@@ -145,7 +145,7 @@ impl<'a> Parser<'a> {
         };
         match (re, right) {
             (Some(re), Value::Complex(zero, im)) => {
-                // As CPython computes it: the real number becomes a complex with imaginary part 0.
+                // As in CPython: the real number becomes a complex with imaginary part 0.
                 Ok(if minus {
                     Value::Complex(re - zero, 0.0 - im)
                 } else {
@@ -156,7 +156,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Whether it is a number that may take part in a complex sum comes with the value.
+    /// Returns the value and whether it is a number that may be part of a complex sum.
     fn signed(&mut self) -> Result<(Value, bool), Fault> {
         let minus = match self.cursor.peek() {
             Some('-') => true,
@@ -290,7 +290,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Whether a closing bracket is next.
+    /// Whether the next character is a closing bracket.
     pub(super) fn at_close(&mut self) -> Result<bool, Fault> {
         self.skip_space(true)?;
         Ok(matches!(self.cursor.peek(), Some(')' | ']' | '}')))
@@ -315,7 +315,7 @@ fn negate(value: Value) -> Value {
     }
 }
 
-/// A dict keeps the first of equal keys and its place, with the last value.
+/// Like a dict, keeps the first of equal keys at its position, with the last value.
 pub(super) fn unique_pairs(pairs: Vec<(Value, Value)>) -> Vec<(Value, Value)> {
     let mut keys = UniqueKeys::new();
     let places: Vec<Option<usize>> = pairs

@@ -1,10 +1,10 @@
-//! Strings and bytes: every prefix, quote and escape.
+//! Strings and bytes with all prefixes, quotes and escapes.
 
 use crate::value::{PyStr, Value};
 
 use super::parser::{Fault, Parser};
 
-/// What a string's prefix says.
+/// Flags of a string's prefix.
 #[derive(Clone, Copy)]
 struct Prefix {
     raw: bool,
@@ -15,12 +15,13 @@ impl Parser<'_> {
     /// Whether a string with one of the prefixes starts here.
     pub(super) fn at_string(&self) -> bool {
         let rest = self.cursor.rest();
-        // The longest prefix has two letters; a look further would make a list of anything but strings cost its square.
+        // Prefixes have at most two letters. Looking further would make a list of anything but strings take quadratic
+        // time.
         let quote = rest.bytes().take(3).position(|byte| matches!(byte, b'"' | b'\''));
         quote.is_some_and(|at| ["", "r", "b", "u", "br", "rb"].contains(&rest[..at].to_ascii_lowercase().as_str()))
     }
 
-    /// One or more strings side by side.
+    /// One or more adjacent strings.
     pub(super) fn strings(&mut self) -> Result<Value, Fault> {
         let mut text = PyStr::default();
         let mut bytes = Vec::new();
@@ -70,7 +71,7 @@ impl Parser<'_> {
                 '\n' if !long => return Err(self.fault("a line break inside a string")),
                 '\\' if prefix.raw => {
                     put(prefix, u32::from('\\'), text, bytes);
-                    // A quote after a backslash does not end a raw string.
+                    // In a raw string, a quote after a backslash does not end the string.
                     if let Some(next) = self.cursor.next() {
                         self.plain(prefix, next, text, bytes)?;
                     }
@@ -89,7 +90,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// What follows a backslash.
+    /// Parses the rest of an escape, after the backslash.
     fn escape(&mut self, prefix: Prefix, text: &mut PyStr, bytes: &mut Vec<u8>) -> Result<(), Fault> {
         let Some(letter) = self.cursor.next() else {
             return Err(self.fault("a string that does not end"));
@@ -119,7 +120,7 @@ impl Parser<'_> {
                 }
                 if prefix.bytes { value & 0xFF } else { value }
             }
-            // Not an escape: the backslash stays.
+            // Not an escape: the backslash is kept.
             other => {
                 put(prefix, u32::from('\\'), text, bytes);
                 return self.plain(prefix, other, text, bytes);
@@ -173,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_long_list_of_anything_but_strings_is_read_once() {
-        // Were each element looked through for a quote up to the end of the text, this would take the better part of an hour.
+        // If each element were searched for a quote up to the end of the text, this would take most of an hour.
         let text = format!("[{}]", "None,".repeat(800_000));
         assert!(matches!(parse_literal(&text), Ok(Value::List(items)) if items.len() == 800_000));
     }

@@ -1,12 +1,12 @@
-//! What a proposed program must be before it is run: a filter of quality, not of security.
+//! Rules for proposed programs, checked before they are run: a filter for quality, not for security.
 
 use std::collections::HashSet;
 
 use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, TraversalSignal, walk_body};
 use ruff_python_ast::{AnyNodeRef, Expr, ModModule, Stmt, StmtFunctionDef};
 
-/// Modules whose import the papers ban (Absolute Zero; PopuLoRA and GASP take its list over): they are random, depend on
-/// time or on the machine, or start processes.
+/// Modules whose import the papers ban (Absolute Zero's list, reused by PopuLoRA and GASP): they are random, depend on
+/// time or the machine, or start processes.
 const BANNED: &[&str] = &[
     "logging",
     "random",
@@ -22,22 +22,22 @@ const BANNED: &[&str] = &[
     "calendar",
 ];
 
-/// Members of modules that the same list bans. (Where the list comes from it could never match these; here it does.)
+/// Members of modules banned by the same list. (In the original these entries could never match; here they do.)
 const BANNED_MEMBERS: &[(&str, &str)] = &[("os", "sys"), ("os", "path"), ("os", "environ"), ("sys", "exit")];
 
-/// Why a program may not be proposed.
+/// The reason a program is not admitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// It is not one function `f` with parameters and a return.
+    /// It is not a single function `f` with parameters and a return.
     Form(String),
-    /// It imports or uses what is banned.
+    /// It imports or uses something banned.
     Banned(String),
 }
 
 /// Checks the form of a program, then its imports.
 ///
 /// # Errors
-/// Why it may not be proposed.
+/// If the program is not admitted.
 pub fn admit(module: &ModModule) -> Result<(), Refusal> {
     let form = |reason: &str| Refusal::Form(reason.to_owned());
     let mut named = module.body.iter().filter_map(|statement| match statement {
@@ -70,7 +70,7 @@ pub fn admit(module: &ModModule) -> Result<(), Refusal> {
     }
 }
 
-/// Whether a `return` with a value stands anywhere in it: a function that returns through an inner one counts.
+/// Whether it contains a `return` with a value anywhere: a `return` in an inner function counts.
 fn returns_a_value(function: &StmtFunctionDef) -> bool {
     struct Returns(bool);
     impl<'a> SourceOrderVisitor<'a> for Returns {
@@ -88,7 +88,7 @@ fn returns_a_value(function: &StmtFunctionDef) -> bool {
 
 struct Bans<'a> {
     found: Option<String>,
-    /// Modules with banned members that are imported under their own name.
+    /// Modules with banned members, imported under their own name.
     modules: HashSet<&'a str>,
 }
 

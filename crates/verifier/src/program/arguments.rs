@@ -1,15 +1,15 @@
-//! Arguments as syntax: a text that is to stand in a call must not reach out of it.
+//! Checks arguments as syntax: a text placed in a call must not extend beyond it.
 
 use ruff_python_ast::Expr;
 use ruff_python_parser::parse_expression;
 
 use super::{MAX_PROGRAM, with_stack_for};
 
-/// Checks that a text, set between the parentheses of a call, is the arguments of that call and nothing more: the text
-/// `0) or (True` is not.
+/// Checks that a text, placed between the parentheses of a call, is the arguments of that call and nothing more: for
+/// example, `0) or (True` is refused.
 ///
 /// # Errors
-/// What it is instead.
+/// If it is anything else.
 pub fn check_arguments(text: &str) -> Result<(), String> {
     if text.len() > MAX_PROGRAM {
         return Err(format!(

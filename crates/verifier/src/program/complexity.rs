@@ -1,4 +1,4 @@
-//! Structural complexity (PopuLoRA, section 10), equal to what CPython's `ast` would give.
+//! Structural complexity (PopuLoRA, section 10), as CPython's `ast` would give it.
 
 use std::collections::HashSet;
 
@@ -37,7 +37,7 @@ fn count(number: usize) -> u32 {
 }
 
 struct Meter<'a> {
-    /// For each open node the depth outside of it.
+    /// The depth outside of each open node.
     levels: Vec<u32>,
     depth: u32,
     deepest: u32,
@@ -63,14 +63,14 @@ impl<'a> SourceOrderVisitor<'a> for Meter<'a> {
 
     fn leave_node(&mut self, node: AnyNodeRef<'a>) {
         let outside = self.levels.pop().unwrap_or(0);
-        // In CPython's tree each `elif` is inside the one before it, so its depth stays until the whole `if` is left.
+        // In CPython's tree each `elif` is nested in the one before it, so its depth is kept until the whole `if` ends.
         if !matches!(node, AnyNodeRef::ElifElseClause(_)) {
             self.depth = outside;
         }
     }
 }
 
-/// Whether CPython's tree has a node here; the others exist in this parser alone.
+/// Whether CPython's tree has a node here; the other nodes exist only in this parser.
 fn is_level(node: AnyNodeRef<'_>) -> bool {
     match node {
         AnyNodeRef::ElifElseClause(clause) => clause.test.is_some(),

@@ -1,8 +1,9 @@
-# What runs in the forked child: it confines itself, reads requests from descriptor 3 and answers each with one frame.
+# Runs in the forked child: confines itself, reads requests from descriptor 3 and answers each with one frame.
 #
-# A frame is a kind byte, a length of four bytes and that many bytes. Requests are JSON. Answers: V a value, D the digest of
-# one that is too large, U a value that cannot be encoded, C a call by a test, X an exception, M a program that does not compile, I an input that cannot be evaluated.
-# Everything here is within reach of the program: an answer is a claim about the program's own value and nothing else.
+# A frame is a kind byte, a four-byte length and that many bytes. Requests are JSON. Answers: V a value, D the digest of
+# a value that is too large, U a value that cannot be encoded, C a call by a test, X an exception, M a program that does
+# not compile, I an input that cannot be evaluated. The program can tamper with everything here: an answer is only a
+# claim about the program's own value.
 
 import builtins
 import io
@@ -106,7 +107,7 @@ class Session:
         sys.stdin = io.TextIOWrapper(io.BytesIO(message["stdin"].encode()), encoding="utf-8")
         sys.stdout = out
         open_file = builtins.open
-        # Contest programs read `open(0)`; the descriptor itself is empty here.
+        # Contest programs read `open(0)`; here descriptor 0 itself is empty.
         builtins.open = lambda file, *rest, **named: sys.stdin if file == 0 else open_file(file, *rest, **named)
         names = STAGE.__dict__
         names["__name__"] = "__main__"
@@ -141,7 +142,8 @@ class Unjudgeable(BaseException):
 
 
 def remote(name):
-    # A function of the program under test, which runs in another process: arguments go out, a value comes back.
+    # Stands for a function of the program under test, which runs in another process: arguments go out, a value comes
+    # back.
     def call(*positional, **keyword):
         try:
             data = encode((name, positional, keyword), True, MAX_ARGUMENTS)

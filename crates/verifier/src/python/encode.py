@@ -1,7 +1,7 @@
-# The form in which a value leaves the sandbox: see value/decode.rs, which reads it.
+# Encodes values to leave the sandbox; value/decode.rs reads the format.
 #
-# Exact types alone, so that no method of a program's own class is ever called. The encoder serves honest programs: it
-# shares the process with the program, so nothing rests on it.
+# Handles exact types only, so that no method of a program's own class is ever called. The encoder serves honest
+# programs: it shares the process with the program, so security does not rely on it.
 
 from collections import Counter, OrderedDict, defaultdict, deque
 from hashlib import sha256
@@ -27,7 +27,7 @@ def encode(value, lenient, max_bytes):
 
 
 def digest(value):
-    # A value that is too large to leave, as type, length and a hash of its contents.
+    # A value that is too large to leave, as type, length and hash of its contents.
     state = sha256(type(value).__name__.encode())
     try:
         if type(value) is list or type(value) is tuple:

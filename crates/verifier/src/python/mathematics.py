@@ -1,4 +1,4 @@
-# Math-Verify, warmed up: its parser builds its tables on first use.
+# Loads and warms up Math-Verify: its parser builds its tables on first use.
 
 sys.path.extend(sys.argv[1:])
 

@@ -1,4 +1,4 @@
-# Attacks before anything is served: each returns what it achieved, or None when it was stopped.
+# Attacks tried at the start: each returns what it achieved, or None if it was stopped.
 
 import ctypes
 import os

@@ -1,5 +1,5 @@
-# The zygote: starts confined, imports what programs use, then forks one child for each program. It is trusted, and it
-# never touches a request: the socket of a run arrives as a descriptor and is passed on unread.
+# The zygote: starts confined, imports what programs use, then forks one child for each program. It is trusted and never
+# reads a request: the socket of a run arrives as a descriptor and is passed on unread.
 
 import ctypes
 import os
@@ -29,14 +29,14 @@ class FilterProgram(ctypes.Structure):
 
 
 def stage():
-    # The module in which a child's program runs, so that it meets neither the zygote's names nor an empty `__main__`.
+    # The module in which a child's program runs, so that it sees neither the zygote's names nor an empty `__main__`.
     module = types.ModuleType("program")
     sys.modules["program"] = sys.modules["__main__"] = module
     return module
 
 
 def cpu_nanoseconds(pid):
-    # The clock of another process: MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED) of the kernel.
+    # CPU clock of another process: the kernel's MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED).
     return time.clock_gettime_ns((~pid << 3) | 2)
 
 
@@ -48,14 +48,14 @@ def watch(control, pid, pidfd, cpu_limit, wall_limit, slowest):
     base = 0
     killed = 0
     while True:
-        # A single thread cannot use more CPU time than wall time passes, so no budget is missed by sleeping this long.
+        # A single thread cannot use more CPU time than wall time, so sleeping this long never overshoots a budget.
         try:
             used = cpu_nanoseconds(pid) - base
         except OSError:
             used = 0
         left = cpu_limit - used
         asleep = time.monotonic_ns()
-        # What works on a busy machine has longer than what waits.
+        # Time spent working extends the deadline, so a busy machine ends only programs that wait.
         wall_left = deadline + slowest * used - asleep
         if not killed and (left <= 0 or wall_left <= 0):
             killed = KILLED_CPU if left <= 0 else KILLED_WALL
@@ -63,7 +63,7 @@ def watch(control, pid, pidfd, cpu_limit, wall_limit, slowest):
         pause = None if killed else max(1, (min(left, wall_left) + 999_999) // 1_000_000)
         ready = dict(poller.poll(pause))
         if pause is not None:
-            # While this process did not get to run, or the machine stood still, the child need not have run either.
+            # If this process did not run, or the machine was suspended, the child may not have run either.
             deadline += max(0, time.monotonic_ns() - asleep - pause * 1_000_000)
         if pidfd in ready:
             return killed
@@ -91,7 +91,7 @@ def main():
     program = FilterProgram(len(code) // 8, ctypes.addressof(buffer))
     FILTER = ctypes.addressof(program)
     for _ in range(seed % 16):
-        # Zygotes of different seeds give their children different process ids, for programs that return theirs.
+        # Zygotes with different seeds give their children different process ids, to catch programs that return theirs.
         pid = os.fork()
         if pid == 0:
             os._exit(0)

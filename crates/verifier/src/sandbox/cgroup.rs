@@ -1,11 +1,11 @@
-//! A cgroup around a zygote and its child: memory of both together, and how many processes.
+//! A cgroup around a zygote and its child: limits their combined memory and number of processes.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Where the cgroup file systems are mounted.
+/// Mount point of the cgroup file systems.
 const MOUNT: &str = "/sys/fs/cgroup";
 
 /// One cgroup, in one hierarchy (version 2) or in two (version 1); removed when dropped.
@@ -15,10 +15,10 @@ pub(super) struct Cgroup {
 }
 
 impl Cgroup {
-    /// Makes a cgroup below the one of this process.
+    /// Creates a cgroup below that of this process.
     ///
     /// # Errors
-    /// Why the machine allows none.
+    /// The reason it could not be created.
     pub(super) fn create(memory: u64, processes: u32) -> Result<Self, String> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!(
@@ -59,7 +59,7 @@ impl Cgroup {
         Ok(cgroup)
     }
 
-    /// The files into which a process writes `0` to enter.
+    /// The files to which a process writes `0` to enter.
     pub(super) fn entries(&self) -> &[File] {
         &self.entries
     }
@@ -68,7 +68,7 @@ impl Cgroup {
 impl Drop for Cgroup {
     fn drop(&mut self) {
         for folder in &self.folders {
-            // A folder whose last process has not quite left yet is removed by the next start.
+            // A folder whose last process is still exiting is removed at the next start.
             let _ = fs::remove_dir(folder);
         }
     }
@@ -81,7 +81,7 @@ enum Version {
     Two,
 }
 
-/// The cgroups of this process that have the controllers, by the lines of `/proc/self/cgroup`.
+/// The cgroups of this process that have the controllers, from the lines of `/proc/self/cgroup`.
 fn parents(own: &str) -> Vec<(PathBuf, Version)> {
     let mut found = Vec::new();
     for line in own.lines() {
@@ -109,7 +109,7 @@ fn parents(own: &str) -> Vec<(PathBuf, Version)> {
     found
 }
 
-/// Removes what a host that was killed left behind.
+/// Removes cgroups left behind by killed hosts.
 fn remove_stale(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();

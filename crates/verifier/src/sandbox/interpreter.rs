@@ -1,4 +1,4 @@
-//! Which Python runs the programs, and what of the file system it needs.
+//! Finds the Python interpreter and the files it needs.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::SandboxError;
 
-/// Asks an interpreter where it really lives: a name on the PATH may be the shim of a version manager.
+/// Asks an interpreter for its real path: a name on the PATH may be a version manager's shim.
 const PROBE: &str = r#"
 import json, os, sys, sysconfig
 print(json.dumps({
@@ -23,24 +23,24 @@ print(json.dumps({
 /// An interpreter, resolved.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Interpreter {
-    /// The real executable, no shim and no link.
+    /// The real executable, not a shim or link.
     pub executable: PathBuf,
-    /// Where it is installed; for a virtual environment, where its Python is.
+    /// Its installation prefix; for a virtual environment, that of its Python.
     pub base_prefix: PathBuf,
     /// Such as `3.11.2`.
     pub version: String,
     /// The folder of the standard library.
     pub standard_library: PathBuf,
-    /// Where its packages are, for Math-Verify.
+    /// Its package folders, for Math-Verify.
     pub packages: Vec<PathBuf>,
 }
 
 impl Interpreter {
-    /// Resolves the interpreter to use: the one named, else `LYCEUM_PYTHON`, else `.venv/bin/python` in the current
-    /// folder or one above it or above the running executable, else `python3` on the PATH.
+    /// Resolves the interpreter to use: `named`, else `LYCEUM_PYTHON`, else `.venv/bin/python` in or above the current
+    /// folder or above the running executable, else `python3` on the PATH.
     ///
     /// # Errors
-    /// When there is none, or it does not run.
+    /// If there is none, or it does not run.
     pub fn resolve(named: Option<&Path>) -> Result<Self, SandboxError> {
         let from_environment = || {
             std::env::var_os("LYCEUM_PYTHON")
@@ -84,8 +84,8 @@ impl Interpreter {
         Ok(interpreter)
     }
 
-    /// The files and folders that a confined interpreter may read: itself, its standard library, and the system's
-    /// shared libraries.
+    /// Files and folders that a confined interpreter may read: itself, its standard library, and the system's shared
+    /// libraries.
     pub(super) fn readable(&self) -> Vec<PathBuf> {
         let library = self.base_prefix.join("lib");
         let system = ["/usr/lib", "/usr/lib64", "/lib", "/lib64"].map(PathBuf::from);
@@ -96,7 +96,7 @@ impl Interpreter {
     }
 }
 
-/// The paths without those that lie inside another.
+/// The paths without those inside another.
 pub(super) fn outermost(paths: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
     let paths: BTreeSet<PathBuf> = paths.into_iter().collect();
     let is_inside = |path: &PathBuf| paths.iter().any(|other| other != path && path.starts_with(other));

@@ -1,4 +1,4 @@
-//! Landlock: read the interpreter's files, and nothing else of the file system, the network or other processes.
+//! Landlock: allows reading the interpreter's files, and no other access to files, the network or other processes.
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use landlock::{
 
 use super::SandboxError;
 
-/// Prepares a ruleset that a process can later put on itself; `None` where the kernel has no Landlock.
+/// Prepares a ruleset that a process can apply to itself later; `None` if the kernel has no Landlock.
 pub(super) fn ruleset(readable: &[PathBuf]) -> Result<Option<OwnedFd>, SandboxError> {
     let fault = |error: landlock::RulesetError| SandboxError::Landlock(error.to_string());
     let mut ruleset = Ruleset::default()

@@ -1,8 +1,8 @@
-//! From a host process to a confined interpreter.
+//! Starts a confined interpreter.
 //!
-//! The host forks; the first child enters the namespaces and makes the second, which is a child of the host too and the
-//! first process of its own process namespace; that one confines itself and becomes the interpreter. Between fork and
-//! exec nothing allocates or takes a lock: everything is prepared beforehand and only the system is called.
+//! The host forks. The first child enters the namespaces and makes the second, which is also a child of the host and
+//! the first process in its process namespace. The second confines itself and becomes the interpreter. Between fork and
+//! exec nothing allocates or takes a lock: everything is prepared beforehand, and only system calls are made.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -15,20 +15,20 @@ use super::SandboxError;
 use super::cgroup::Cgroup;
 use super::mounts::{Mounts, done};
 
-/// The user and group that programs run as: `nobody`, who owns nothing.
+/// The user and group that programs run as: `nobody`, which owns nothing.
 pub(super) const NOBODY: u32 = 65534;
 
 /// The descriptor of the control socket inside the zygote.
 const CONTROL: RawFd = 3;
-/// The descriptor through which a failed start is told; it closes when the interpreter starts.
+/// The descriptor for reporting a failed start; it closes when the interpreter starts.
 const STATUS: RawFd = 4;
 
-/// Everything that a start needs, made before the fork.
+/// Everything a start needs, prepared before the fork.
 pub(super) struct Launch<'a> {
     pub(super) executable: CString,
     pub(super) arguments: Vec<CString>,
     pub(super) environment: Vec<CString>,
-    /// The new root, if namespaces are to be used.
+    /// The new root, if namespaces are used.
     pub(super) mounts: Option<Mounts>,
     /// Whether this process may change its user.
     pub(super) is_root: bool,
@@ -112,7 +112,7 @@ impl Launch<'_> {
         Self::read_status(&told)
     }
 
-    /// `p` and a process id from the first child; `!`, errno and the name of the step where one failed.
+    /// Parses `p` and a process id from the first child, or `!`, errno and the name of a failed step.
     fn read_status(told: &[u8]) -> Result<Process, SandboxError> {
         let number = |bytes: &[u8]| bytes.first_chunk().copied().map(i32::from_ne_bytes);
         let (process, rest) = match told {
@@ -172,7 +172,7 @@ impl Launch<'_> {
         }
     }
 
-    /// Confines this process and becomes the interpreter. Returns only when that failed.
+    /// Confines this process and becomes the interpreter. Returns only on failure.
     fn in_second(&self, prepared: &Prepared<'_>) -> Result<(), &'static str> {
         // SAFETY: every pointer is to prepared memory that outlives the call; the calls allocate nothing.
         unsafe {
@@ -199,7 +199,7 @@ impl Launch<'_> {
                     libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0);
                 }
                 let nobody = libc::c_long::from(NOBODY);
-                // The wrappers of libc would signal the other threads of the host, which this process does not have.
+                // libc's wrappers would signal the host's other threads, which this process does not have.
                 done(libc::syscall(libc::SYS_setgroups, 0, 0) as i32, "dropping groups")?;
                 done(
                     libc::syscall(libc::SYS_setresgid, nobody, nobody, nobody) as i32,
@@ -243,7 +243,8 @@ impl Launch<'_> {
         }
     }
 
-    /// Standard streams to `/dev/null`, the control socket to 3, the status pipe to 4; all come from above.
+    /// Moves standard streams to `/dev/null`, the control socket to 3 and the status pipe to 4; the sources are all
+    /// above these.
     fn arrange_descriptors(prepared: &Prepared<'_>) -> Result<(), &'static str> {
         const STEP: &str = "arranging descriptors";
         // SAFETY: the calls take no pointer.
@@ -257,7 +258,7 @@ impl Launch<'_> {
     }
 }
 
-/// What the children use; pointers and slices into memory of [`Launch::start`].
+/// Data for the children: pointers and slices into memory of [`Launch::start`].
 struct Prepared<'a> {
     arguments: Vec<*const libc::c_char>,
     environment: Vec<*const libc::c_char>,
@@ -269,7 +270,7 @@ struct Prepared<'a> {
     landlock: Option<OwnedFd>,
 }
 
-/// The same file under a descriptor that no fixed one will take.
+/// Duplicates the file to a descriptor above the fixed ones.
 fn moved_up(fd: impl AsFd) -> io::Result<OwnedFd> {
     const ABOVE_FIXED: RawFd = 10;
     // SAFETY: the new descriptor is owned by nobody else.
@@ -281,7 +282,7 @@ fn moved_up(fd: impl AsFd) -> io::Result<OwnedFd> {
     }
 }
 
-/// Ends a child, telling the host the step that failed, if any.
+/// Ends a child, reporting the failed step, if any, to the host.
 fn leave(prepared: &Prepared<'_>, failed: Option<&'static str>) -> ! {
     let errno = io::Error::last_os_error().raw_os_error().unwrap_or(0).to_ne_bytes();
     if let Some(step) = failed {
@@ -316,7 +317,7 @@ fn write_file(path: &std::ffi::CStr, bytes: &[u8], step: &'static str) -> Result
     write_all(fd, bytes, step)
 }
 
-/// The user on whose behalf this process acts.
+/// The effective user of this process.
 pub(super) fn effective_uid() -> u32 {
     // SAFETY: geteuid cannot fail.
     unsafe { libc::geteuid() }

@@ -1,29 +1,29 @@
-//! Which layers of confinement a machine offers.
+//! The layers of confinement.
 
 use std::fmt::{self, Display, Formatter};
 
 /// Whether to use namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Namespaces {
-    /// Where the machine allows them.
+    /// If the machine allows them.
     #[default]
     Auto,
-    /// Or fail.
+    /// Required; the start fails without them.
     Require,
     /// Never; for tests of the fallback.
     Never,
 }
 
-/// The layers that are active.
+/// The active layers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layers {
-    /// An empty file system, and process, network, IPC, host name and cgroup namespaces; or why not.
+    /// An empty file system, and process, network, IPC, host name and cgroup namespaces; or the reason there are none.
     pub namespaces: Result<(), String>,
-    /// Whether programs run as another user than the host.
+    /// Whether programs run as a different user from the host.
     pub other_user: bool,
     /// Whether Landlock restricts files and network.
     pub landlock: bool,
-    /// Whether a cgroup limits the memory and processes of a zygote with its child; or why not.
+    /// Whether a cgroup limits the memory and processes of a zygote with its child; or the reason there is none.
     pub cgroup: Result<(), String>,
 }
 

@@ -1,32 +1,32 @@
-//! What a program may use.
+//! Resource limits of programs.
 
 use std::time::Duration;
 
 /// Limits of one execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// CPU time for each call, so that a busy machine changes no verdict.
+    /// CPU time per call, so that load on the machine does not change a verdict.
     pub cpu: Duration,
-    /// Time on the clock for each call: the backstop for what waits without working. A program that works has more: each second
-    /// of CPU time that it has used puts the end off by 32.
+    /// Wall-clock time per call: a backstop for programs that wait without working. Each second of CPU time used
+    /// extends it by 32 s.
     pub wall: Duration,
-    /// Address space in bytes, the interpreter's own 30 MB included.
+    /// Address space in bytes, including the interpreter's own 30 MB.
     pub memory: u64,
 }
 
-/// How many times slower than alone a program may get on, because the machine is busy, before its time on the clock counts
-/// against it: each second of CPU time that it has used puts the backstop off by this many. So load does not judge a
-/// program, and one that waits is ended all the same, if it works meanwhile after this many times its CPU time at the latest.
+/// Slowdown on a busy machine that does not count against a program: each second of CPU time it uses extends the
+/// wall-clock limit by this many seconds. So load does not affect the verdict, and a program that waits is still ended,
+/// at the latest after this many times its CPU time.
 pub(crate) const SLOWEST: u32 = 32;
 
-/// How many times the memory of a proposal a program under test may take.
+/// Memory of a program under test, as a multiple of a proposal's.
 const TESTS_MEMORY: u64 = 4;
 
-/// How many times the CPU time.
+/// CPU time, likewise.
 const TESTS_CPU: u32 = 2;
 
 impl Limits {
-    /// The same with more memory and time, for programs under test: the inputs of benchmarks are larger than those of proposals.
+    /// Limits with more memory and time, for programs under test: benchmark inputs are larger than those of proposals.
     pub(crate) fn for_tests(self) -> Self {
         Self {
             memory: self.memory.saturating_mul(TESTS_MEMORY),
@@ -35,7 +35,7 @@ impl Limits {
         }
     }
 
-    /// The same with more time, for what is trusted to end, or waits for what has these limits.
+    /// Limits with more time, for a process that is trusted to end or waits for one with these limits.
     pub(crate) fn patient(self) -> Self {
         Self {
             cpu: self.cpu.saturating_mul(4),
@@ -44,7 +44,7 @@ impl Limits {
         }
     }
 
-    /// What a call can take on the clock at the most.
+    /// Maximum wall-clock time of a call.
     pub(crate) fn longest(self) -> Duration {
         self.wall.saturating_add(self.cpu.saturating_mul(SLOWEST))
     }

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-/// One step of building the new root. All text is made before the fork, because afterwards nothing may allocate.
+/// One step of building the new root. All strings are made before the fork, because nothing may allocate afterwards.
 enum Step {
     Folder(CString),
     File(CString),
@@ -21,7 +21,7 @@ pub(super) struct Mounts {
     steps: Vec<Step>,
 }
 
-/// Where the old root hangs until it is let go.
+/// Mount point of the old root until it is unmounted.
 const OLD: &str = "/old";
 
 fn c_path(path: impl AsRef<Path>) -> io::Result<CString> {
@@ -29,7 +29,7 @@ fn c_path(path: impl AsRef<Path>) -> io::Result<CString> {
 }
 
 impl Mounts {
-    /// A root that shows these paths and nothing else.
+    /// A root that contains only these paths.
     pub(super) fn showing(paths: &[PathBuf]) -> io::Result<Self> {
         let base = ["/tmp", "/var/tmp", "/mnt", "/run"]
             .into_iter()
@@ -75,7 +75,7 @@ impl Mounts {
 
     /// Makes the new root the root of this process, which must be alone in its mount namespace.
     ///
-    /// Calls the system and nothing else, so it may run between fork and exec.
+    /// Makes only system calls, so it may run between fork and exec.
     pub(super) fn enter(&self) -> Result<(), &'static str> {
         let nothing = std::ptr::null();
         // SAFETY: every pointer is to a NUL-terminated string that outlives the call, or null where the call allows it.
@@ -154,7 +154,7 @@ fn read_only(at: &std::ffi::CStr, flags: i32) -> Result<(), &'static str> {
     done(set as i32, "making the new root read-only")
 }
 
-/// Turns a call's −1 into the name of the step; `errno` stays as the call left it.
+/// Turns a result of −1 into the name of the step; `errno` is left unchanged.
 pub(super) fn done(result: i32, step: &'static str) -> Result<(), &'static str> {
     if result < 0 { Err(step) } else { Ok(()) }
 }

@@ -1,11 +1,11 @@
-//! How an execution ended: from the kernel by way of the zygote, never from the program.
+//! How an execution ended, as reported by the kernel via the zygote, never by the program.
 
 use std::time::Duration;
 
-/// Who ended a child.
+/// How a child ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// It ended by itself with this exit code.
+    /// It exited by itself with this code.
     Exited(i32),
     /// It died of this signal.
     Signalled(i32),
@@ -13,11 +13,11 @@ pub enum Ending {
     CpuTime,
     /// It reached the wall-clock backstop.
     WallTime,
-    /// The host stopped it, because it broke the protocol.
+    /// The host stopped it because it broke the protocol.
     Stopped,
 }
 
-/// What one execution used.
+/// The ending and resource use of one execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report {
     /// How it ended.
@@ -29,10 +29,10 @@ pub struct Report {
 }
 
 impl Report {
-    /// Bytes of a report on the control socket.
+    /// Size of a report on the control socket, in bytes.
     pub(super) const SIZE: usize = 24;
 
-    /// Reads what the zygote sends: wait status, who killed, nanoseconds of CPU time, bytes.
+    /// Reads the zygote's report: wait status, who killed it, nanoseconds of CPU time, bytes.
     pub(super) fn read(bytes: &[u8; Self::SIZE]) -> Self {
         let [a, b, c, d, e, f, g, h, time @ .., _, _, _, _, _, _, _, _] = *bytes;
         let mut memory = [0; 8];

@@ -1,4 +1,4 @@
-//! One child and the conversation with it.
+//! Communication with one child.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::Shutdown;
@@ -13,23 +13,23 @@ use super::zygote::{Zygote, socket_pair, wait};
 use super::{Limits, SandboxError};
 use crate::execution::MAX_TESTED_VALUE;
 
-/// The longest frame that is read: the encoder's own highest limit, and some.
+/// Maximum length of a frame: the encoder's highest limit, plus a margin.
 const MAX_FRAME: usize = MAX_TESTED_VALUE + (1 << 16);
 
-/// After a limit of the zygote has passed, how long the host waits for its word before it gives the zygote up.
+/// How long the host waits for the zygote's report after the limit has passed, before it gives up on the zygote.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// A call whose answer took less than this is not worth telling the zygote about.
+/// Calls answered faster than this are not reported to the zygote.
 const EXTENSION: Duration = Duration::from_millis(50);
 
-/// One frame from a child. What it says is a claim.
+/// One frame from a child. Its contents are only a claim.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) kind: u8,
     pub(crate) data: Vec<u8>,
 }
 
-/// A child at work.
+/// A running child.
 pub(crate) struct Run<'z> {
     zygote: &'z Zygote,
     stream: UnixStream,
@@ -39,14 +39,14 @@ pub(crate) struct Run<'z> {
     is_complete: bool,
     incoming: Vec<u8>,
     at_end: bool,
-    /// Why the child was stopped by the host.
+    /// The reason the host stopped the child.
     violation: Option<&'static str>,
     report: Option<Report>,
     since: Instant,
 }
 
 impl<'z> Run<'z> {
-    /// Forks a child that may take the limits once for each of `calls`.
+    /// Forks a child that may use the full limits for each of `calls`.
     pub(crate) fn begin(zygote: &'z Zygote, limits: Limits, calls: usize) -> Result<Self, SandboxError> {
         let (ours, theirs) = socket_pair(libc::SOCK_STREAM)?;
         zygote.order(&theirs, limits, calls)?;
@@ -68,7 +68,7 @@ impl<'z> Run<'z> {
         })
     }
 
-    /// Adds a request; it leaves while answers are awaited.
+    /// Queues a request; it is sent while waiting for answers.
     pub(crate) fn send(&mut self, request: &impl Serialize) -> Result<(), SandboxError> {
         let from = self.outgoing.len();
         self.outgoing.extend([0; 4]);
@@ -78,12 +78,12 @@ impl<'z> Run<'z> {
         Ok(())
     }
 
-    /// There will be no more requests: the child ends when it has answered.
+    /// Marks the end of the requests: the child ends after answering them.
     pub(crate) fn complete(&mut self) {
         self.is_complete = true;
     }
 
-    /// The next answer; none once the child has closed its end or broken the protocol.
+    /// The next answer; `None` once the child has closed its end or broken the protocol.
     pub(crate) fn answer(&mut self) -> Result<Option<Answer>, SandboxError> {
         loop {
             if let Some(answer) = self.take_frame() {
@@ -97,11 +97,11 @@ impl<'z> Run<'z> {
         }
     }
 
-    /// A call has ended: the next one has its limits to itself.
+    /// Resets the limits for the next call.
     fn extend(&mut self) -> Result<(), SandboxError> {
         if self.report.is_none() && self.since.elapsed() > EXTENSION {
             self.since = Instant::now();
-            // The zygote may have ended the child and its word be on the way; then nothing is to be extended.
+            // If the zygote has ended the child and its report is already under way, there is nothing to extend.
             match self.zygote.send(b"extend") {
                 Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error.into()),
                 _ => {}
@@ -123,11 +123,11 @@ impl<'z> Run<'z> {
         Some(Answer { kind, data })
     }
 
-    /// Moves bytes in either direction, once.
+    /// Performs one read or write.
     fn exchange(&mut self) -> Result<(), SandboxError> {
         let pending = self.sent < self.outgoing.len();
         if !pending && self.is_complete {
-            // A child that is gone has shut its end already.
+            // If the child has ended, its end is closed already.
             let _ = self.stream.shutdown(Shutdown::Write);
         }
         let events = libc::POLLIN | if pending { libc::POLLOUT } else { 0 };
@@ -172,19 +172,19 @@ impl<'z> Run<'z> {
         match self.stream.write(&self.outgoing[self.sent..]) {
             Ok(length) => self.sent += length,
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
-            // The child is gone; what it said before can still be read.
+            // The child has ended; what it wrote before can still be read.
             Err(_) => self.sent = self.outgoing.len(),
         }
     }
 
-    /// Ends the conversation: nothing more may come, and the child must have ended by itself and well.
+    /// Ends the conversation: no more data may come, and the child must have ended by itself without failure.
     ///
-    /// A violation is told as text; it voids every answer that was given.
+    /// A violation is returned as text; it voids every answer given.
     pub(crate) fn finish(mut self) -> Result<(Report, Option<&'static str>), SandboxError> {
         self.end()
     }
 
-    /// As [`Run::finish`], for a run whose owner goes on to something else.
+    /// Like [`Run::finish`], without consuming the run.
     pub(crate) fn end(&mut self) -> Result<(Report, Option<&'static str>), SandboxError> {
         self.is_complete = true;
         while !self.at_end && self.violation.is_none() {
@@ -206,7 +206,7 @@ impl<'z> Run<'z> {
         Ok((report, violation))
     }
 
-    /// Makes sure that the child is gone.
+    /// Makes sure that the child has ended.
     fn stop(&mut self) -> Result<Report, SandboxError> {
         if let Some(report) = self.report {
             return Ok(report);
@@ -225,11 +225,11 @@ impl<'z> Run<'z> {
 }
 
 impl Drop for Run<'_> {
-    /// A run that is abandoned must not leave its child and its report to the next one.
+    /// An abandoned run must not leave its child or report to the next one.
     fn drop(&mut self) {
         if self.report.is_none() {
             self.violation = Some("abandoned");
-            // A zygote that cannot be reached any more is replaced by its owner.
+            // A zygote that cannot be reached is replaced by its owner.
             let _ = self.stop();
         }
     }

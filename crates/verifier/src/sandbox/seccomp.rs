@@ -1,4 +1,4 @@
-//! The two system-call filters: one for the zygote, a far stricter one that each child adds.
+//! The two system-call filters: one for the zygote and a far stricter one that each child adds.
 
 use std::collections::BTreeMap;
 
@@ -26,8 +26,8 @@ fn compile(rules: Rules, otherwise: SeccompAction, matched: SeccompAction) -> Re
     BpfProgram::try_from(filter).map_err(|error| fault(&error))
 }
 
-/// What no part of the sandbox needs, the zygote included. Everything else is allowed here, because an interpreter has yet
-/// to start and to fork.
+/// Denies system calls that no part of the sandbox needs. Everything else is allowed, because the interpreter still has
+/// to start and fork.
 pub(super) fn zygote_filter() -> Result<BpfProgram, SandboxError> {
     const EPERM: SeccompAction = SeccompAction::Errno(libc::EPERM as u32);
     let denied = [
@@ -117,7 +117,7 @@ pub(super) fn zygote_filter() -> Result<BpfProgram, SandboxError> {
     compile(rules, SeccompAction::Allow, EPERM)
 }
 
-/// All that a child may do; everything else fails with EPERM, numbers of other call tables included.
+/// The system calls a child may make; everything else fails with EPERM, including numbers of other call tables.
 const CHILD_ALLOWED: &[i64] = &[
     libc::SYS_read,
     libc::SYS_pread64,
@@ -175,8 +175,9 @@ const CHILD_ALLOWED_BY_OLD_NAME: &[i64] = &[];
 
 /// The filter that a child installs on top, before it reads its request.
 ///
-/// No new process or thread, no signal, no executable memory, files for reading alone, nothing that waits: sleeping
-/// returns at once and a wait for a lock fails, so that a child is either running (and its CPU time counts) or at its end.
+/// No new processes or threads, no signals, no executable memory, no files except for reading, and nothing that waits:
+/// sleeping returns at once and waiting for a lock fails, so a child is always either running (using CPU time) or
+/// ended.
 pub(super) fn child_filter() -> Result<BpfProgram, SandboxError> {
     let mut rules: Rules = CHILD_ALLOWED
         .iter()
@@ -214,7 +215,7 @@ pub(super) fn child_filter() -> Result<BpfProgram, SandboxError> {
             libc::FUTEX_WAKE as u64,
         )?])?],
     );
-    // Reading a limit, not setting one.
+    // Reading a limit is allowed, setting one is not.
     rules.insert(
         libc::SYS_prlimit64,
         vec![rule(vec![condition(2, Length::Qword, Op::Eq, 0)?])?],
@@ -228,7 +229,7 @@ pub(super) fn child_filter() -> Result<BpfProgram, SandboxError> {
     Ok(program)
 }
 
-/// Instructions that answer the two calls with success and leave every other call to what follows.
+/// Instructions that make the two calls succeed at once and pass every other call on.
 fn sleeping_returns_at_once(calls: [u32; 2]) -> [sock_filter; 4] {
     const LOAD_NUMBER: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     const JUMP_IF_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
@@ -261,7 +262,7 @@ fn sleeping_returns_at_once(calls: [u32; 2]) -> [sock_filter; 4] {
     ]
 }
 
-/// The bytes that the kernel reads, for the zygote to hand to its children.
+/// The filter's bytes for the kernel, which the zygote hands to its children.
 pub(super) fn to_bytes(program: &[sock_filter]) -> Vec<u8> {
     program
         .iter()
@@ -278,7 +279,7 @@ pub(super) fn to_bytes(program: &[sock_filter]) -> Vec<u8> {
 mod tests {
     use super::{child_filter, zygote_filter};
 
-    /// Runs `call` in a fork under both filters; gives the signal that ended it, if one did.
+    /// Runs `call` in a fork under both filters; returns the signal that ended it, if any.
     fn ending_signal(call: fn()) -> Option<i32> {
         let filters = [zygote_filter(), child_filter()].map(|filter| filter.expect("a filter"));
         // SAFETY: between fork and exit the child calls the system alone and allocates nothing.
@@ -304,7 +305,7 @@ mod tests {
 
     #[test]
     fn a_system_call_of_another_architecture_ends_the_process() {
-        // `getpid` of the 32-bit table, by the 32-bit gate.
+        // `getpid` from the 32-bit table, through the 32-bit entry point.
         let foreign = || unsafe {
             std::arch::asm!("int 0x80", inlateout("rax") 20_i64 => _);
         };

@@ -1,4 +1,4 @@
-//! A dozen attacks before anything is served.
+//! Attacks that are tried before the sandbox is used.
 
 use std::fmt::{self, Display, Formatter};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::{Limits, SandboxError, Zygote};
 /// The program: `f(name)` tries one attack and returns what it achieved, or None.
 const ATTACKS: &str = include_str!("../python/selftest.py");
 
-/// The attacks by name, and what the machine lacks if one gets through.
+/// The attacks by name, and what the machine lacks if one succeeds.
 const NAMES: [(&str, &str); 11] = [
     ("read_a_file", "file system isolation: Landlock, or namespaces"),
     ("list_the_root", "file system isolation: Landlock, or namespaces"),
@@ -33,7 +33,7 @@ const NAMES: [(&str, &str); 11] = [
 pub struct Escape {
     /// The attack.
     pub attack: String,
-    /// What it achieved.
+    /// Its effect.
     pub effect: String,
     /// What the machine lacks.
     pub lacking: String,
@@ -45,7 +45,7 @@ impl Display for Escape {
     }
 }
 
-/// CPU time for an attack at the least: it is to show whether there is a limit, on however slow a machine.
+/// Minimum CPU time of an attack: the test is whether a limit exists, on however slow a machine.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Runs the attacks; returns those that had an effect.

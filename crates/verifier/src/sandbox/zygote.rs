@@ -16,22 +16,22 @@ use super::mounts::Mounts;
 use super::report::Report;
 use super::{Interpreter, Layers, Limits, Namespaces, SandboxError, landlock, seccomp};
 
-/// How long an interpreter may take to start. A busy machine is slow; a broken one never answers.
+/// Maximum startup time of an interpreter. A busy machine is slow; a broken interpreter never answers.
 const START: Duration = Duration::from_secs(60);
 
-/// What a zygote is for.
+/// The purpose of a zygote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Programs, under this hash seed.
+    /// Runs programs with this hash seed.
     Programs {
         /// `PYTHONHASHSEED`.
         hash_seed: u32,
     },
-    /// Math-Verify.
+    /// Runs Math-Verify.
     Mathematics,
 }
 
-/// How zygotes are made.
+/// Settings for making zygotes.
 #[derive(Clone, Debug)]
 pub(crate) struct ZygotePlan {
     pub(crate) interpreter: Interpreter,
@@ -39,16 +39,16 @@ pub(crate) struct ZygotePlan {
     pub(crate) limits: Limits,
 }
 
-/// A confined interpreter that forks a child for each program. It dies with the thread that made it.
+/// A confined interpreter that forks a child for each program. It dies with the thread that created it.
 pub(crate) struct Zygote {
-    // First, so that it is ended before its cgroup is removed.
+    // First, so that the process is ended before its cgroup is removed.
     _process: Process,
     control: OwnedFd,
     layers: Layers,
     _cgroup: Option<Cgroup>,
 }
 
-/// The source that an interpreter of this role runs.
+/// The source code for an interpreter with this role.
 fn source(role: Role) -> String {
     const COMMON: &str = concat!(
         include_str!("../python/zygote.py"),
@@ -63,7 +63,7 @@ fn source(role: Role) -> String {
 }
 
 impl Zygote {
-    /// Starts one. The calling thread must live as long as the zygote is to live.
+    /// Starts a zygote. The calling thread must live as long as the zygote.
     pub(crate) fn start(plan: &ZygotePlan, role: Role) -> Result<Self, SandboxError> {
         if plan.namespaces == Namespaces::Never {
             return Self::start_in(plan, role, Err("not wanted".to_owned()));
@@ -145,7 +145,7 @@ impl Zygote {
         Ok(zygote)
     }
 
-    /// Hands over the filter for the children and waits until everything is imported.
+    /// Sends the filter for the children and waits until all modules are imported.
     fn greet(&self) -> Result<(), SandboxError> {
         self.send(&seccomp::to_bytes(&seccomp::child_filter()?))?;
         let mut answer = [0; 256];
@@ -191,9 +191,9 @@ impl Zygote {
         }
     }
 
-    /// Orders a child that serves the other end of `socket`.
+    /// Requests a child that serves the other end of `socket`.
     pub(super) fn order(&self, socket: &OwnedFd, limits: Limits, calls: usize) -> io::Result<()> {
-        // The kernel's own limit on CPU time is a backup in case the zygote does not get to run.
+        // The kernel's own CPU-time limit is a backup in case the zygote is not scheduled.
         let calls = u32::try_from(calls).unwrap_or(u32::MAX).max(1);
         let backup = limits.cpu.saturating_mul(calls).as_secs() + 2;
         let numbers = [
@@ -216,7 +216,7 @@ impl Zygote {
     }
 }
 
-/// Refuses early, with the path, what would fail late and darkly: the user of the sandbox cannot reach the interpreter.
+/// Fails early, naming the path, if the sandbox's user cannot reach the interpreter.
 fn check_readable(paths: &[PathBuf], shown_by_mount: bool) -> Result<(), SandboxError> {
     let mode = |path: &Path| path.metadata().map_or(0, |metadata| metadata.permissions().mode());
     for path in paths {
@@ -296,7 +296,7 @@ fn send_with_descriptor(control: RawFd, bytes: &[u8], descriptor: RawFd) -> io::
     }
 }
 
-/// Waits until one of the descriptors can be read or has ended, or the deadline has passed; says which can.
+/// Waits until a descriptor is readable or closed, or the deadline has passed; returns which are ready.
 pub(super) fn wait_readable<const N: usize>(fds: &[RawFd; N], deadline: Instant) -> io::Result<[bool; N]> {
     wait(&fds.map(|fd| (fd, libc::POLLIN)), deadline)
 }

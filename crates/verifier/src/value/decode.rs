@@ -1,18 +1,19 @@
-//! The form in which a value leaves the sandbox.
+//! Decodes values leaving the sandbox.
 //!
-//! A tag byte, then what the tag calls for: `N` None, `E` Ellipsis, `T` True, `F` False, `I` hexadecimal digits and `;`
-//! (an int), `D` 8 bytes (a float, big-endian), `Z` 16 bytes (a complex), `S` and `B` a length, `;` and bytes (a str in
-//! generalised UTF-8, a bytes), `L` `U` `G` `R` a count, `;` and items (list, tuple, set, frozenset), `M` `C` a count, `;`
-//! and pairs (dict, Counter), `Q` a count, `,`, `maxlen` or nothing, `;` and items (deque). Lengths and counts are decimal.
+//! A tag byte, then data that depends on the tag: `N` None, `E` Ellipsis, `T` True, `F` False, `I` hexadecimal digits
+//! and `;` (an int), `D` 8 bytes (a float, big-endian), `Z` 16 bytes (a complex), `S` and `B` a length, `;` and bytes
+//! (a str in generalised UTF-8, a bytes), `L` `U` `G` `R` a count, `;` and items (list, tuple, set, frozenset), `M` `C`
+//! a count, `;` and pairs (dict, Counter), `Q` a count, `,`, `maxlen` or nothing, `;` and items (deque). Lengths and
+//! counts are decimal.
 //!
-//! Everything here is written by an untrusted program, so it is bounded before it is believed: a count never reserves
-//! memory, depth is limited, and what Python could not hold (a list inside a set, an equal key twice) is refused.
+//! All input comes from an untrusted program, so nothing is taken on trust: a count never reserves memory, depth is
+//! limited, and values that Python cannot hold (a list inside a set, a repeated key) are refused.
 
 use num_bigint::BigInt;
 
 use super::{MAX_DEPTH, MAX_INT_BITS, PyStr, UniqueKeys, Value};
 
-/// Why bytes are not a value.
+/// The reason bytes are not a value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// The bytes end inside a value.
@@ -43,14 +44,14 @@ pub enum DecodeError {
     #[error("a deque with more items than its maxlen")]
     DequeLength,
     /// Two equal elements in a set, or two equal keys in a dict.
-    #[error("an element of a set or key of a dict stands twice")]
+    #[error("a set element or dict key is repeated")]
     Duplicate,
 }
 
 /// Reads exactly one value.
 ///
 /// # Errors
-/// When the bytes are anything else.
+/// If the bytes are anything else.
 pub fn decode(bytes: &[u8]) -> Result<Value, DecodeError> {
     let mut reader = Reader { rest: bytes };
     let value = reader.value(0)?;

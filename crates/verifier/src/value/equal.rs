@@ -1,18 +1,18 @@
-//! When two values are equal.
+//! Equality of values.
 
 use num_bigint::BigInt;
 use num_traits::{FromPrimitive as _, Zero as _};
 
 use super::{UniqueKeys, Value};
 
-/// The policy of a comparison.
+/// How values are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Comparison {
-    /// Python's `==`: `1 == True == 1.0`, `0.0 == -0.0`, NaN is unequal to everything, a list is no tuple, a set equals a
-    /// frozenset, a counter equals a dict with the same items, order counts in sequences alone.
+    /// Python's `==`: `1 == True == 1.0`, `0.0 == -0.0`, NaN is unequal to everything, a list differs from a tuple, a
+    /// set equals a frozenset, a counter equals a dict with the same items, order matters only in sequences.
     #[default]
     Python,
-    /// The same type at every level, `0.0` is not `-0.0`, NaN equals NaN, and deques have the same `maxlen`.
+    /// The same type at every level, `0.0` differs from `-0.0`, NaN equals NaN, and deques have the same `maxlen`.
     Strict,
 }
 
@@ -59,7 +59,7 @@ impl Comparison {
         }
     }
 
-    /// Python 3.10 and later: a count that is missing is a zero.
+    /// As in Python 3.10 and later, a missing count is zero.
     fn equal_counters(self, left: &[(Value, Value)], right: &[(Value, Value)]) -> bool {
         let zero = Value::Int(BigInt::zero());
         let covered = |these: &[(Value, Value)], those: &[(Value, Value)]| {
@@ -112,11 +112,11 @@ fn index_keys(pairs: &[(Value, Value)]) -> UniqueKeys<'_> {
     keys
 }
 
-/// A number in a form that does not depend on its Python type.
+/// A number in a form that is independent of its Python type.
 #[derive(PartialEq)]
 enum Number {
     Integer(BigInt),
-    /// Real and imaginary part, not both integral and zero.
+    /// Real and imaginary part, unless integral with imaginary part zero.
     Inexact(f64, f64),
 }
 

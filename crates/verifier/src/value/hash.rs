@@ -19,7 +19,7 @@ impl Value {
         }
     }
 
-    /// Feeds the hasher so that values that are equal under [`Comparison::Python`] feed it equally.
+    /// Feeds the hasher. Values that are equal under [`Comparison::Python`] feed it equally.
     fn feed(&self, state: &mut impl Hasher, hashers: &RandomState) {
         match self {
             Self::None => 0_u8.hash(state),
@@ -39,7 +39,7 @@ impl Value {
                     .fold(0_u64, |sum, item| sum.wrapping_add(item.digest(hashers)));
                 (8_u8, items.len(), sum).hash(state);
             }
-            // A counter equals another whatever zero counts it holds, so the contents cannot take part.
+            // Zero counts do not affect equality of counters, so the contents cannot be hashed.
             Self::Dict(_) | Self::Counter(_) => 9_u8.hash(state),
         }
     }
@@ -75,7 +75,7 @@ fn feed_number(re: f64, im: f64, state: &mut impl Hasher) {
     }
 }
 
-/// Positions of values by equality, as the keys of a Python dict.
+/// Positions of values by equality, like the keys of a Python dict.
 pub(crate) struct UniqueKeys<'a> {
     hashers: RandomState,
     buckets: HashMap<u64, Vec<(&'a Value, usize)>>,
@@ -89,14 +89,14 @@ impl<'a> UniqueKeys<'a> {
         }
     }
 
-    /// Adds a key at a position, unless an equal key is there; then the position of that one is the answer.
+    /// Adds a key at a position, or returns the position of an equal key.
     pub(crate) fn insert(&mut self, key: &'a Value, position: usize) -> Option<usize> {
         let bucket = self.buckets.entry(key.digest(&self.hashers)).or_default();
         let found = bucket
             .iter()
             .find(|(other, _)| Comparison::Python.equal(other, key))
             .map(|(_, at)| *at);
-        // NaN equals nothing, so every NaN would join the bucket and make the search quadratic: one stands for all.
+        // NaN equals nothing, so every NaN would be added to the bucket and make the search quadratic; one is enough.
         if found.is_none() && !bucket.iter().any(|(other, _)| Comparison::Strict.equal(other, key)) {
             bucket.push((key, position));
         }

@@ -5,12 +5,12 @@ use num_bigint::BigInt;
 use super::{MAX_DEPTH, PyStr, UniqueKeys, Value};
 
 impl Value {
-    /// Reads a text of valid JSON as Python's `json.loads` would. A number out of range is infinite.
+    /// Parses JSON like Python's `json.loads`. A number out of range becomes infinite.
     ///
     /// # Errors
-    /// When the text is not JSON, or nests deeper than [`MAX_DEPTH`].
+    /// If the text is not JSON, or nests deeper than [`MAX_DEPTH`].
     pub fn from_json(text: &str) -> Result<Self, String> {
-        // The whole text is checked first, so that what follows may be plain.
+        // The whole text is validated first, so that the parser below can be simple.
         serde_json::from_str::<serde::de::IgnoredAny>(text).or_else(|error| {
             // Numbers out of range are valid here.
             if error.to_string().starts_with("number out of range") {
@@ -118,7 +118,7 @@ impl<'a> Reader<'a> {
             .enumerate()
             .any(|(at, (key, _))| keys.insert(key, at).is_some())
         {
-            return Err("a key stands twice in an object".to_owned());
+            return Err("a key is repeated in an object".to_owned());
         }
         Ok(Value::Dict(pairs))
     }

@@ -1,4 +1,4 @@
-//! Python's `repr`, written so that the literal parser reads it back.
+//! Python's `repr`, in a form that the literal parser reads back.
 
 use std::fmt::{self, Display, Formatter, Write as _};
 
@@ -7,8 +7,8 @@ use unicode_general_category::{GeneralCategory as Category, get_general_category
 
 use super::{Comparison, PyStr, Value};
 
-/// What CPython prints, except for what would then be no literal: infinities and NaN are spelled as the calls
-/// `float('inf')`, `float('-inf')` and `float('nan')`, `Ellipsis` is `...`, and integers have no limit of 4,300 digits.
+/// CPython's repr, except where that is not a literal: infinities and NaN are written as the calls `float('inf')`,
+/// `float('-inf')` and `float('nan')`, `Ellipsis` is `...`, and integers are not limited to 4,300 digits.
 impl Display for Value {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         match self {
@@ -84,10 +84,11 @@ fn most_common(pairs: &[(Value, Value)]) -> Vec<&(Value, Value)> {
     sorted
 }
 
-/// The shortest digits that read back as the same number, laid out as `float.__repr__` does.
+/// The shortest digits that read back as the same number, formatted like `float.__repr__`.
 fn shortest(value: f64, integral_suffix: &str) -> String {
     let mut scientific = format!("{:e}", value.abs());
-    // Where two shortest spellings are equally near, CPython takes the even digit, as formatting to a given length does.
+    // If two shortest representations are equally near, CPython takes the even digit, as formatting to a fixed length
+    // does.
     let length = scientific.find('e').unwrap_or(0).saturating_sub(2);
     let even = format!("{:.length$e}", value.abs());
     if even.parse() == Ok(value.abs()) {
@@ -170,7 +171,7 @@ fn write_str(text: &PyStr, out: &mut Formatter<'_>) -> fmt::Result {
     out.write_char(quote)
 }
 
-/// `str.isprintable`, of the Unicode version of `unicode-general-category`, which may be newer than CPython's: the
+/// `str.isprintable`, for the Unicode version of `unicode-general-category`, which may be newer than CPython's:
 /// characters added since are printed instead of escaped, and read back the same.
 fn is_printable(character: char) -> bool {
     character == ' '
@@ -209,8 +210,8 @@ fn write_bytes(bytes: &[u8], out: &mut Formatter<'_>) -> fmt::Result {
 }
 
 impl Value {
-    /// An expression of Python that evaluates to this value in the sandbox. Unlike the repr it spells every value, and
-    /// writes integers in hexadecimal, which has no limit on digits.
+    /// A Python expression that evaluates to this value in the sandbox. Unlike the repr it can represent every value,
+    /// and writes integers in hexadecimal, which has no digit limit.
     #[must_use]
     pub fn to_source(&self) -> String {
         let mut out = String::new();

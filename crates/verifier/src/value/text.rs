@@ -1,12 +1,12 @@
 //! Python's `str`: code points, lone surrogates included.
 
-/// A sequence of code points, kept as generalised UTF-8 (Python's `surrogatepass`): a surrogate takes three bytes, and
-/// two surrogates that follow each other stay two. Equal strings have equal bytes.
+/// A sequence of code points, stored as generalised UTF-8 (Python's `surrogatepass`): a surrogate takes three bytes,
+/// and two consecutive surrogates stay two. Equal strings have equal bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct PyStr(Vec<u8>);
 
 impl PyStr {
-    /// Takes generalised UTF-8; `None` if the bytes are not.
+    /// Takes generalised UTF-8; `None` if the bytes are invalid.
     #[must_use]
     pub fn from_generalised(bytes: &[u8]) -> Option<Self> {
         let mut rest = bytes;
@@ -17,7 +17,7 @@ impl PyStr {
         Some(Self(bytes.to_vec()))
     }
 
-    /// Appends one code point; false, and nothing appended, if it is above U+10FFFF.
+    /// Appends one code point; returns false and does nothing if it is above U+10FFFF.
     pub fn push(&mut self, code_point: u32) -> bool {
         match code_point {
             0..0x80 => self.0.push(code_point as u8),
@@ -47,7 +47,7 @@ impl PyStr {
         self.0.extend_from_slice(&other.0);
     }
 
-    /// The text, if it holds no surrogate.
+    /// The text, if it contains no surrogate.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         std::str::from_utf8(&self.0).ok()
@@ -59,7 +59,7 @@ impl PyStr {
         &self.0
     }
 
-    /// Whether there is no code point.
+    /// Whether the string is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -7,10 +7,10 @@ use base64::engine::general_purpose::STANDARD;
 use lyceum_core::verify::CodePair;
 use serde::Deserialize;
 
-/// How much a compressed field may unfold to.
+/// Maximum decompressed size of a field.
 const MAX_UNFOLDED: u64 = 512 << 20;
 
-/// What LiveCodeBench's own harness imports before a solution.
+/// Imports that LiveCodeBench's own harness puts before a solution.
 pub(super) const PREAMBLE: &str = "\
 from string import *
 from re import *
@@ -105,7 +105,8 @@ fn read(text: &str) -> Result<Vec<Case>, String> {
     serde_json::from_str(pickled_string(&pickle)?).map_err(|error| error.to_string())
 }
 
-/// The string of a pickle that holds one string. Only the opcodes that this takes are known, so nothing can be executed.
+/// The string in a pickle that holds exactly one string. Only the opcodes needed for that are supported, so nothing can
+/// be executed.
 fn pickled_string(pickle: &[u8]) -> Result<&str, String> {
     const PROTO: u8 = 0x80;
     const FRAME: u8 = 0x95;

@@ -1,4 +1,4 @@
-//! Texts for standard input and what must be printed, or arguments and results as JSON.
+//! Tests by pairs: standard input and expected output, or arguments and results as JSON.
 
 use lyceum_core::verify::{CodePair, Status};
 
@@ -9,11 +9,11 @@ use crate::judge::propose::excerpt;
 use crate::sandbox::SandboxError;
 use crate::value::{Comparison, Value};
 
-/// After this many timeouts the remaining tests of a program that reads standard input count as failed.
+/// After this many timeouts, the remaining tests of a program that reads standard input count as failed.
 const MAX_TIMEOUTS: usize = 3;
 
 impl Bench<'_> {
-    /// With an entry point, LiveCodeBench's functional form; without, programs from standard input to standard output.
+    /// With an entry point, LiveCodeBench's functional form; without one, standard input and output.
     pub(super) fn test_by_pairs(
         &mut self,
         program: &str,
@@ -113,7 +113,7 @@ impl Bench<'_> {
     }
 }
 
-/// LiveCodeBench's rule: as many lines, and each either the same or the same decimal numbers.
+/// LiveCodeBench's rule: the same number of lines, each with either the same text or the same decimal numbers.
 fn is_same_output(printed: &str, expected: &str) -> bool {
     let lines = |text: &'_ str| {
         text.trim()
@@ -134,7 +134,8 @@ fn is_same_decimals(left: &str, right: &str) -> bool {
     matches!((decimals(left), decimals(right)), (Some(a), Some(b)) if a == b)
 }
 
-/// A decimal number as sign, digits without zeros at either end, and exponent; so equal numbers are equal.
+/// A decimal number as sign, digits without leading or trailing zeros, and exponent, so that equal numbers compare
+/// equal.
 fn decimal(text: &str) -> Option<(bool, String, i64)> {
     let (text, is_negative) = match text.strip_prefix('-') {
         Some(rest) => (rest, true),

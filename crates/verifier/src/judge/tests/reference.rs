@@ -1,6 +1,7 @@
-//! EvalPlus: the same inputs for the program and for a reference, outputs compared with tolerances and special oracles.
+//! EvalPlus: runs the program and a reference on the same inputs and compares outputs with tolerances and special
+//! oracles.
 //!
-//! The two run in different processes and their outputs meet here.
+//! The two run in different processes; their outputs are compared here.
 
 use std::sync::Arc;
 
@@ -91,7 +92,7 @@ fn call_source(arguments: &[Value]) -> String {
     arguments.iter().map(Value::to_source).collect::<Vec<_>>().join(",")
 }
 
-/// MBPP+ tasks in which the order and number of equal elements do not count.
+/// MBPP+ tasks in which order and repetition of elements do not count.
 const SET_EQUALITY: &[&str] = &[
     "similar_elements",
     "find_char_long",
@@ -103,22 +104,22 @@ const SET_EQUALITY: &[&str] = &[
     "Diff",
 ];
 
-/// MBPP+ tasks that return a match or None, of which only that much is compared.
+/// MBPP+ tasks that return a match or None; only whether there is a match is compared.
 const NOT_NONE: &[&str] = &["check_str", "text_match_three", "text_starta_endb"];
 
 /// EvalPlus's relative tolerance, in addition to the absolute one.
 const RTOL: f64 = 1e-7;
 
-/// How outputs of one task are compared.
+/// The comparison rules of one task.
 struct Oracle<'a> {
     entry_point: &'a str,
-    /// Rises to 1e-6 with the first expected float and stays there, as in EvalPlus.
+    /// Rises to 1e-6 at the first expected float and stays there, as in EvalPlus.
     atol: f64,
     is_humaneval: bool,
 }
 
 impl Oracle<'_> {
-    /// Whether a value that cannot leave the sandbox will do, because only its presence counts.
+    /// Whether a value that cannot leave the sandbox is acceptable, because only its presence counts.
     fn accepts_opaque(&self, outcome: &Outcome) -> bool {
         let is_opaque = matches!(outcome, Outcome::Failed(failed) if failed.status == Status::Unserialisable);
         is_opaque && NOT_NONE.contains(&self.entry_point)
@@ -230,7 +231,7 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
-/// A float, or a sequence of floats that is not empty.
+/// A float, or a non-empty sequence of floats.
 fn is_floats(value: &Value) -> bool {
     match value {
         Value::Float(_) => true,
@@ -241,7 +242,7 @@ fn is_floats(value: &Value) -> bool {
     }
 }
 
-/// `set(value)`, if Python could make one.
+/// `set(value)`, if Python could build it.
 fn as_set(value: &Value) -> Option<Value> {
     let items = match value {
         Value::List(items) | Value::Tuple(items) | Value::Set(items) | Value::FrozenSet(items) => items.clone(),
@@ -270,7 +271,7 @@ fn polynomial(arguments: &[Value], at: &Value) -> Option<f64> {
         .sum()
 }
 
-/// Mbpp/558 with the shorter number filled up with zeros.
+/// Mbpp/558 with the shorter number padded with zeros.
 fn digit_distance(arguments: &[Value]) -> Option<Value> {
     let [Value::Int(a), Value::Int(b)] = arguments else {
         return None;

@@ -1,9 +1,9 @@
-//! Types that MBPP+'s inputs lost when they became JSON.
+//! Restores types that MBPP+'s inputs lost in JSON.
 
 use crate::literal::parse_literal;
 use crate::value::Value;
 
-/// Gives the arguments of task `Mbpp/number` back the types that the task is about.
+/// Restores the argument types of task `Mbpp/number`.
 pub(super) fn restore(number: u32, arguments: Vec<Value>) -> Vec<Value> {
     match number {
         2 | 116 | 132 | 143 | 222 | 261 | 273 | 394 | 399 | 421 | 424 | 429 | 470 | 560 | 579 | 596 | 616 | 630
@@ -80,7 +80,7 @@ fn tuples_all_the_way(value: Value) -> Value {
     }
 }
 
-/// A list that is not empty becomes a set, everything else the empty dict.
+/// A non-empty list becomes a set, everything else the empty dict.
 fn set(value: Value) -> Value {
     let empty = Value::Dict(Vec::new());
     match value {

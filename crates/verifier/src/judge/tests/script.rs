@@ -1,8 +1,8 @@
-//! HumanEval's `check(candidate)`, and MBPP's assertions.
+//! HumanEval's `check(candidate)` and MBPP's assertions.
 //!
-//! The text of the test runs in one process, the program in another. What the test calls is a stand-in: its arguments
-//! travel to the host and on to the program, and the program's value travels back as data. So the program meets no
-//! expected value, and the process that knows whether the assertions held has never run a line of the program.
+//! The test runs in one process, the program in another. The test calls a stand-in: its arguments travel to the host
+//! and on to the program, and the program's value travels back as data. So the program never sees an expected value,
+//! and the process that knows whether the assertions held has never run a line of the program.
 
 use std::collections::BTreeSet;
 
@@ -17,10 +17,10 @@ use crate::program::with_module;
 use crate::sandbox::{Ending, Limits, Run, SandboxError};
 use crate::value::{Value, decode};
 
-/// How many calls a test may make.
+/// Maximum number of calls a test may make.
 const MAX_CALLS: usize = 100_000;
 
-/// What test texts use without importing it, since they are made to stand below the program.
+/// Names that tests use without importing them, because they were written to follow the program.
 const TEST_IMPORTS: &str =
     "import collections, copy, functools, itertools, math, random, re, string, sys\nfrom typing import *\n";
 
@@ -86,7 +86,7 @@ impl Bench<'_> {
     fn converse(&mut self, program: Program<'_>, script: &Script<'_>) -> Result<Result<Results, Failed>, SandboxError> {
         let limits = self.slot.limits().for_tests();
         let [programs, tests] = self.slot.both()?;
-        // The test waits for the program, so its clock must be the longer one.
+        // The test waits for the program, so it needs the longer time limit.
         let patient = limits.patient();
         let mut judge = Run::begin(tests, patient, MAX_CALLS)?;
         judge.send(script)?;
@@ -133,7 +133,7 @@ struct Player<'z, 'p> {
     run: Run<'z>,
     program: Program<'p>,
     limits: Limits,
-    /// What the program last failed with, which says more than the test that met it.
+    /// The program's last failure, which is more informative than the test's.
     failure: Option<Failed>,
 }
 
@@ -148,7 +148,7 @@ impl<'z, 'p> Player<'z, 'p> {
         })
     }
 
-    /// One call of the test; fails when the program will answer no more.
+    /// One call of the test; fails if the program will answer no more.
     fn call(&mut self, call: &[u8]) -> Result<Result<Reply, Failed>, SandboxError> {
         let Some((name, arguments)) = read_call(call) else {
             return Ok(Err(Failed::new(Status::Error, "the test made an unreadable call")));
@@ -163,7 +163,7 @@ impl<'z, 'p> Player<'z, 'p> {
             Outcome::Value(value) => Reply::Value {
                 value: value.to_source(),
             },
-            // Such as a match of a regular expression: something that is true and equals nothing.
+            // For example a regular expression's match: something that is true and equals nothing.
             Outcome::Large(_) => Reply::opaque(),
             Outcome::Failed(failed) if failed.status == Status::Unserialisable => {
                 self.failure = Some(failed);
@@ -188,7 +188,7 @@ impl<'z, 'p> Player<'z, 'p> {
         Ok(violation.map_or_else(|| Failed::of_ending(report, self.limits), Failed::protocol))
     }
 
-    /// The program must end well, too.
+    /// Checks that the program ended well.
     fn finish(self) -> Result<Result<(), Failed>, SandboxError> {
         let (report, violation) = self.run.finish()?;
         Ok(match violation {
