@@ -1,8 +1,8 @@
-//! Prompts: what a model is shown for a task, and how what it writes is read.
+//! Prompts: rendering tasks for a model and reading its completions.
 //!
-//! A set is templates by name, a grammar that reads completions, and a style. A recipe declares the templates that it renders
-//! ([`Template`]) and the fields that it reads ([`Field`]), so a new recipe changes nothing here. The sets of `configs/prompts`
-//! are built in; a resolved run config holds its templates whole, with their hashes.
+//! A set has templates by name, a grammar that reads completions, and a style. A recipe declares the templates it
+//! renders ([`Template`]) and the fields it reads ([`Field`]), so a new recipe needs no change here. The sets of
+//! `configs/prompts` are built in; a resolved run config contains its templates in full, with their hashes.
 
 mod code;
 mod compact;

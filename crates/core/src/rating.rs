@@ -1,4 +1,4 @@
-//! How strong members are: TrueSkill (Herbrich et al. 2006), as PopuLoRA uses it (appendix 6).
+//! Strength of members: TrueSkill (Herbrich et al. 2006), as used by PopuLoRA (appendix 6).
 
 mod table;
 mod trueskill;

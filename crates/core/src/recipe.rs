@@ -1,4 +1,5 @@
-//! A recipe is a pure function from what a run remembers and what its step has so far to everything that should exist now.
+//! A recipe is a pure function from a run's memory and the results of its current step to everything that should exist
+//! now.
 
 pub mod azr;
 pub mod benchmark;
@@ -48,46 +49,47 @@ pub(crate) use draft::{
 
 use crate::{config::RunConfig, fault::Faults, id::ExecutionId};
 
-/// Plans an execution: a run, or an evaluation. It does no I/O, knows no clock and draws only from seeds derived from
-/// (run seed, path, item).
+/// Plans an execution: a run or an evaluation. It does no I/O, has no clock and draws only from seeds derived from (run
+/// seed, path, item).
 ///
-/// The coordinator calls [`Planner::plan`] after any item of the step ended, so order-sensitive decisions go by index,
-/// never by completion: the same view must give the same plan, and a fuller view a plan that extends it.
+/// The coordinator calls [`Planner::plan`] after any item of the step ends, so order-sensitive decisions use the index,
+/// never the order of completion: the same view must give the same plan, and a fuller view a plan that extends it.
 pub trait Planner: Send + Sync {
-    /// The name that is stored with an execution; a recipe's is what a config's `recipe` field gives.
+    /// The name stored with an execution; a recipe's is the value of a config's `recipe` field.
     fn name(&self) -> &'static str;
 
     /// One sentence for lists and forms.
     fn summary(&self) -> &'static str;
 
-    /// Checks what the schema cannot say and writes every default of `parameters` out.
+    /// Checks constraints the schema cannot express and fills in every default of `parameters`.
     ///
     /// # Errors
     /// Every fault of `config` at once.
     fn resolve(&self, config: RunConfig) -> Result<RunConfig, Faults>;
 
-    /// What a new execution remembers before step 0.
+    /// The memory of a new execution before step 0.
     fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError>;
 
-    /// Everything that should exist now, given what the run remembers and what the step has so far.
-    /// Answering again what exists already is harmless: identifiers are hashes of paths.
+    /// Everything that should exist now, given the run's memory and the results of the step so far. Returning things
+    /// that exist already is harmless: identifiers are hashes of paths.
     fn plan(&self, run: &RunState, step: &StepView) -> Result<Plan, PlanError>;
 }
 
 /// An algorithm: a planner of runs.
 pub trait Recipe: Planner {
-    /// JSON Schema of the config's `parameters`, defaults and docs inside it.
+    /// The JSON Schema of the config's `parameters`, with defaults and docs.
     fn parameters_schema(&self) -> serde_json::Value {
         serde_json::json!({ "type": "object" })
     }
 
-    /// The metrics that the recipe records, in the order in which a [`MetricRecord`] gives their values; none by default.
-    /// Their names are stored with every run.
+    /// The metrics recorded by the recipe, in the order of the values in a [`MetricRecord`]; none by default. Their
+    /// names are stored with every run.
     fn metrics(&self) -> Vec<Metric> {
         Vec::new()
     }
 
-    /// What its runs have besides problems, attempts and metrics; nothing by default. Pages and evaluations go by it.
+    /// Features of its runs besides problems, attempts and metrics; none by default. Pages and evaluations depend on
+    /// it.
     fn capabilities(&self) -> Capabilities {
         Capabilities::default()
     }
@@ -98,14 +100,14 @@ pub trait Recipe: Planner {
     }
 }
 
-/// What the runs of a recipe have besides problems, attempts and metrics.
+/// Features of a recipe's runs besides problems, attempts and metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Capabilities {
-    /// Members meet in matchups and are rated by them.
+    /// Members play matchups and are rated by them.
     pub rates: bool,
     /// Members are born and die after step 0.
     pub evolves: bool,
-    /// Valid problems are put into an archive.
+    /// Valid problems enter an archive.
     pub archives: bool,
     /// Any student can attempt any teacher's problems, so missing cells of the matrix can be filled.
     pub crosses: bool,

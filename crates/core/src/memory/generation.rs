@@ -1,36 +1,36 @@
-//! How much memory generation takes at its peak.
+//! Peak memory of generation.
 
 use super::{BaseShape, told};
 use crate::work::LoraShape;
 
-/// What generation computes at a time.
+/// The size of a generation batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GenerationShape {
-    /// Members whose completions are made together.
+    /// Members that generate together.
     pub members: u64,
     /// Sequences in flight (S).
     pub slots: u64,
-    /// Positions of the longest sequence, its prompt included (L).
+    /// Positions of the longest sequence, including its prompt (L).
     pub length: u64,
-    /// Bytes of a number of the model: 4 in fp32, 2 in bf16 (w).
+    /// Bytes per number of the model: 4 in fp32, 2 in bf16 (w).
     pub bytes: u64,
 }
 
-/// Bytes at the peak of generation, by what they are for.
+/// Bytes at the peak of generation, by purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GenerationMemory {
     /// The base's weights.
     pub base: u64,
-    /// Weights of the members, and once more as the products read them.
+    /// Weights of the members, and a copy arranged for the products.
     pub adapters: u64,
     /// Keys and values of the sequences in flight.
     pub cache: u64,
-    /// Logits of one position of each, and the distributions that are made of them.
+    /// Logits of one position of each sequence, and the distributions made from them.
     pub logits: u64,
 }
 
 impl GenerationMemory {
-    /// Everything.
+    /// The sum of all parts.
     pub fn total(&self) -> u64 {
         let parts = [self.base, self.adapters, self.cache, self.logits];
         parts.into_iter().fold(0, u64::saturating_add)
@@ -38,10 +38,10 @@ impl GenerationMemory {
 }
 
 impl GenerationShape {
-    /// The peak, when every sequence has run to its end. Keys and values take `2·w·S·L·k` a layer, where k is the width of all
-    /// key heads; logits are held in fp32 four times (as they are, as log-probabilities, as probabilities and summed up), which
-    /// is `16·S·vocabulary`. Left out is what prompts take while they pass through the layers, which is over when the cache is
-    /// full, and room that the cache has grown by ahead of need, half of it at most.
+    /// The peak, once every sequence has run to its end. Keys and values take `2·w·S·L·k` per layer, where k is the
+    /// width of all key heads; logits are held in fp32 four times (raw, log-probabilities, probabilities and cumulative
+    /// sums), which is `16·S·vocabulary`. Not counted are prompts while they pass through the layers, which is over
+    /// when the cache is full, and cache capacity allocated ahead of need, at most half of it.
     pub fn peak(&self, base: &BaseShape, adapter: &LoraShape) -> GenerationMemory {
         let [members, slots, length, bytes] = [self.members, self.slots, self.length, self.bytes].map(u128::from);
         let [layers, vocabulary] = [base.num_hidden_layers, base.vocab_size].map(u128::from);

@@ -1,12 +1,12 @@
-//! The sizes of models of well-known names, as their `config.json` has them.
+//! The sizes of well-known models, from their `config.json`.
 
 use super::BaseShape;
 
-/// Sizes by family and the number of parameters in a name: vocabulary, width, MLP width, layers, query heads, key and value
-/// heads, width of a head, and whether the output projection is the embedding.
+/// Sizes by family and the parameter count in a name: vocabulary, width, MLP width, layers, query heads, key and value
+/// heads, head width, and whether the output projection shares the embedding's weights.
 type Sizes = (&'static str, &'static str, [u64; 7], bool);
 
-/// `Qwen2.5` holds for `Qwen2.5-Coder` and `Qwen2.5-Math` too.
+/// `Qwen2.5` also covers `Qwen2.5-Coder` and `Qwen2.5-Math`.
 const KNOWN: [Sizes; 10] = [
     ("Qwen2.5", "0.5B", [151_936, 896, 4864, 24, 14, 2, 64], true),
     ("Qwen2.5", "1.5B", [151_936, 1536, 8960, 28, 12, 2, 128], true),
@@ -20,7 +20,7 @@ const KNOWN: [Sizes; 10] = [
     ("Qwen3", "14B", [151_936, 5120, 17_408, 40, 40, 8, 128], false),
 ];
 
-/// What may stand between the family and the size, and after the size: other weights of the same sizes.
+/// Variants with the same sizes; the word may come between the family and the size, or after the size.
 const KINDS: [&str; 2] = ["Coder", "Math"];
 const VARIANTS: [&str; 4] = ["Base", "Instruct", "Instruct-2507", "Thinking-2507"];
 
@@ -37,7 +37,7 @@ impl BaseShape {
         tie_word_embeddings: true,
     };
 
-    /// The sizes of the model of a well-known name, such as `Qwen/Qwen2.5-Coder-7B-Instruct` and `seedling`; none for others.
+    /// The sizes of a well-known model, such as `Qwen/Qwen2.5-Coder-7B-Instruct` or `seedling`; `None` for others.
     pub fn of_name(name: &str) -> Option<Self> {
         let model = name.rsplit('/').next().unwrap_or(name);
         if model == "seedling" {
@@ -83,7 +83,7 @@ impl BaseShape {
 mod tests {
     use super::BaseShape;
 
-    /// Parameters in billions by the model cards: all, and all but the embeddings.
+    /// Parameters in billions from the model cards: all, and all but the embeddings.
     #[test]
     fn models_have_the_parameters_that_their_cards_say() {
         let cards = [
@@ -102,7 +102,7 @@ mod tests {
             let base = BaseShape::of_name(name).unwrap_or_else(|| panic!("{name} is not known"));
             let embeddings = base.vocab_size * base.hidden_size * if base.tie_word_embeddings { 1 } else { 2 };
             let billions = |parameters: u64| parameters as f64 / 1e9;
-            // Cards round to a tenth or a hundredth, some of them down.
+            // Cards round to a tenth or a hundredth, sometimes down.
             let is_near = |found: f64, said: f64| (found - said).abs() <= 0.013 * said + 0.005;
             assert!(
                 is_near(billions(base.parameters()), all),

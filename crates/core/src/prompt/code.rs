@@ -1,4 +1,4 @@
-//! The templates of the three types of Python problem, proposed and solved: what `azr` and `populora` render.
+//! Templates for proposing and solving the three types of Python problem, used by `azr` and `populora`.
 
 use minijinja::{Value, context};
 
@@ -11,7 +11,7 @@ const IO: [(&str, &str); 2] = [("input", "1"), ("output", "1")];
 
 const REFERENCES: Variable = Variable::any_records("references", &[("program", PROGRAM), IO[0], IO[1]]);
 
-/// The templates of Python problems: an act and a type each.
+/// The templates of Python problems: one for each action and type.
 pub const CODE_TEMPLATES: [Template; 6] = [
     Template {
         name: "propose_code_i",
@@ -20,7 +20,7 @@ pub const CODE_TEMPLATES: [Template; 6] = [
     },
     Template {
         name: "propose_code_o",
-        doc: "Asks for a program and an input; the solver will look for the output.",
+        doc: "Asks for a program and an input; the solver will predict the output.",
         variables: &[REFERENCES],
     },
     Template {
@@ -30,7 +30,7 @@ pub const CODE_TEMPLATES: [Template; 6] = [
     },
     Template {
         name: "solve_code_i",
-        doc: "Shows a program and an output, and asks for an input that gives it.",
+        doc: "Shows a program and an output, and asks for an input that produces it.",
         variables: &[Variable::text("program", PROGRAM), Variable::text("output", "1")],
     },
     Template {
@@ -50,7 +50,7 @@ pub fn task_name(act: &str, problem: ProblemKind) -> String {
     format!("{act}_{}", problem.name())
 }
 
-/// An earlier problem that a proposer is shown.
+/// An earlier problem shown to a proposer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
     /// Its program.
@@ -71,7 +71,7 @@ pub struct Pair {
 }
 
 impl PromptConfig {
-    /// Writes out the set's choices and checks the templates of `problems`.
+    /// Fills in the set's choices and checks the templates of `problems`.
     ///
     /// # Errors
     /// Every fault, at a JSON pointer below `pointer`.
@@ -87,7 +87,7 @@ impl PromptSet {
     /// The prompt for a proposal of type `code_i` or `code_o`, showing `references`.
     ///
     /// # Errors
-    /// A template that is missing or names an unknown variable.
+    /// The template is missing or uses an unknown variable.
     pub fn propose_io(&self, problem: ProblemKind, references: &[Reference]) -> Result<Rendered, PromptError> {
         let shown = references.iter().map(|Reference { program, input, output }| {
             context! { program => program.as_str(), input => self.spell(input), output => self.spell(output) }
@@ -99,31 +99,31 @@ impl PromptSet {
     /// The prompt for a proposal of type `code_f` about `program`, with `num_inputs` inputs.
     ///
     /// # Errors
-    /// A template that is missing or names an unknown variable.
+    /// The template is missing or uses an unknown variable.
     pub fn propose_function(&self, program: &str, num_inputs: usize) -> Result<Rendered, PromptError> {
         self.render("propose_code_f", context! { program, num_inputs })
     }
 
-    /// The prompt for an output.
+    /// The prompt that asks for an output.
     ///
     /// # Errors
-    /// A template that is missing or names an unknown variable.
+    /// The template is missing or uses an unknown variable.
     pub fn solve_output(&self, program: &str, input: &str) -> Result<Rendered, PromptError> {
         self.render("solve_code_o", context! { program, input => self.spell(input) })
     }
 
-    /// The prompt for an input.
+    /// The prompt that asks for an input.
     ///
     /// # Errors
-    /// A template that is missing or names an unknown variable.
+    /// The template is missing or uses an unknown variable.
     pub fn solve_input(&self, program: &str, output: &str) -> Result<Rendered, PromptError> {
         self.render("solve_code_i", context! { program, output => self.spell(output) })
     }
 
-    /// The prompt for a program that maps the shown inputs to the shown outputs.
+    /// The prompt that asks for a program that maps the shown inputs to the shown outputs.
     ///
     /// # Errors
-    /// A template that is missing or names an unknown variable.
+    /// The template is missing or uses an unknown variable.
     pub fn solve_function(&self, message: &str, pairs: &[Pair]) -> Result<Rendered, PromptError> {
         let shown = pairs
             .iter()

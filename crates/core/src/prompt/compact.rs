@@ -1,4 +1,4 @@
-//! The compact grammar: parts between markers. `configs/prompts/seedling/README.md` has the format.
+//! The compact grammar: parts between markers. `configs/prompts/seedling/README.md` describes the format.
 
 use super::{Answer, Field, ProposalText, Reading, Take, reading::Part};
 use crate::{verify::ProblemKind, work::FinishReason};
@@ -45,8 +45,8 @@ pub(super) fn proposal(
     }
 }
 
-/// Reads any fields: the first begins the completion, each other one follows its marker `<name>`, in the order of `fields`.
-/// Of a field that occurs several times, further ones follow the marker again. Nothing else that looks like a marker may occur.
+/// Reads any fields: the first starts the completion, every other one follows its marker `<name>`, in the order of
+/// `fields`. Each further occurrence of a field repeats the marker. No other text that looks like a marker is allowed.
 pub(super) fn read(fields: &[Field], text: &str, finish: FinishReason) -> Reading {
     if let Err(reason) = complete(finish) {
         return Reading::broken(fields, text, &reason);
@@ -106,7 +106,7 @@ fn complete(finish: FinishReason) -> Result<(), String> {
     }
 }
 
-/// A part that must not be empty. Leading spaces are part of a program.
+/// A part that must not be empty. Leading spaces belong to the program.
 fn part(name: &str, text: &str) -> Result<String, String> {
     let text = bare(name, text)?.trim_end();
     if text.trim_start().is_empty() {
@@ -162,7 +162,7 @@ mod tests {
         let function_without_parameters = proposal(CodeO, "def f():\n return 1<in>", Stop, 2);
         assert!(
             function_without_parameters.is_ok(),
-            "whether it fits is for the verifier to say"
+            "the verifier decides whether it is correct"
         );
         assert!(proposal(CodeO, "def f(a):\n return a<in>1", Length, 2).is_err());
         assert!(answer("", Stop).is_err() && answer("1<in>2", Stop).is_err() && answer("1", Length).is_err());

@@ -1,4 +1,4 @@
-//! Which prompts a run uses.
+//! The prompts of a run.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,23 +15,23 @@ use crate::{
     fault::{Fault, nearest},
 };
 
-/// Which prompts a run uses. Once resolved, it holds every template and its hash, so that a run can be repeated after the
-/// shipped sets changed.
+/// The prompts of a run. Once resolved, it contains every template and its hash, so that a run can be repeated after
+/// the shipped sets have changed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PromptConfig {
-    /// The shipped set to start from: `azr`, for models that follow instructions or continue a dialogue, or `seedling`, the
-    /// compact format of the model that ships with Lyceum.
+    /// The shipped set to start from: `azr`, for models that follow instructions or continue a dialogue, or `seedling`,
+    /// the compact format of the model that ships with Lyceum.
     pub set: String,
-    /// How prompts reach the model; by default as the set says.
+    /// How prompts are sent to the model; defaults to the set's choice.
     pub style: Option<Style>,
-    /// How completions are read; by default as the set says.
+    /// How completions are read; defaults to the set's choice.
     pub grammar: Option<Grammar>,
-    /// Templates (Jinja) by name, in place of the set's: `propose_code_o`, say, for the text or the user's message and
-    /// `propose_code_o-system` for a system message; and `frame` or `chat`, which the style `base` or `chat` puts round each
-    /// prompt. An unknown name is refused with the list of valid ones.
+    /// Templates (Jinja) by name that replace the set's. For example, `propose_code_o` is the text or the user's
+    /// message, and `propose_code_o-system` a system message; `frame` and `chat` wrap each prompt of the style `base`
+    /// or `chat`. An unknown name is refused with the list of valid ones.
     pub templates: BTreeMap<String, String>,
-    /// SHA-256 of each template, in hex. Written when the config is resolved; any value given here is replaced.
+    /// SHA-256 of each template, in hex. Filled in when the config is resolved; any value given here is replaced.
     pub hashes: BTreeMap<String, String>,
 }
 
@@ -47,18 +47,18 @@ impl Default for PromptConfig {
     }
 }
 
-/// How prompts reach the model.
+/// How prompts are sent to the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Style {
-    /// As text that the model continues, inside the template `frame` where there is one: for base models.
+    /// As text that the model continues, inside the template `frame` if there is one: for base models.
     Base,
     /// As messages, through the model's chat template: for models that follow instructions.
     Chat,
 }
 
 impl Style {
-    /// The template that goes round prompts of this style.
+    /// The template that wraps prompts of this style.
     pub(super) fn frame(self) -> &'static str {
         match self {
             Self::Base => "frame",
@@ -68,12 +68,12 @@ impl Style {
 }
 
 impl PromptConfig {
-    /// Writes the set's choices and templates out, for a recipe that renders the templates of `catalogue`, and checks those that
-    /// this run needs.
+    /// Fills in the set's choices and templates for a recipe that renders the templates of `catalogue`, and checks
+    /// those this run needs.
     ///
     /// # Errors
-    /// Every fault, at a JSON pointer below `pointer`: an unknown set or name, a syntax error, an unknown variable, and a
-    /// template that is needed and missing, fails on sample values or renders to nothing.
+    /// Every fault, at a JSON pointer below `pointer`: an unknown set or name, a syntax error, an unknown variable, or
+    /// a required template that is missing, fails on sample values or renders to nothing.
     pub fn resolve_for(
         mut self,
         pointer: &str,
@@ -117,7 +117,7 @@ impl PromptConfig {
     }
 }
 
-/// Every name that a template may have.
+/// Every valid template name.
 fn names(catalogue: &[Template]) -> BTreeSet<String> {
     let frames = [Style::Base, Style::Chat].map(|style| style.frame().to_owned());
     let of_recipe = catalogue

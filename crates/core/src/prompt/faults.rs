@@ -1,10 +1,10 @@
-//! What is wrong with a set's templates, found before a run is accepted.
+//! Finds faults in a set's templates before a run is accepted.
 
 use minijinja::Value;
 
 use super::{PromptError, PromptSet, Template, shipped::sets_with, template::Variable};
 
-/// What is wrong with the template of a name.
+/// A fault in the template with this name.
 #[derive(Debug)]
 pub(super) struct TemplateFault {
     pub(super) name: String,
@@ -22,15 +22,15 @@ impl From<PromptError> for TemplateFault {
     }
 }
 
-/// What goes round every prompt, whatever its name.
+/// The template that wraps every prompt, whatever its name.
 const FRAME: Template = Template {
     name: "frame",
-    doc: "Goes round every prompt.",
+    doc: "Wraps every prompt.",
     variables: &[Variable::text("content", "content")],
 };
 
 impl PromptSet {
-    /// What is wrong with the templates that a run needs and with the frame; `set` is the name of the set that it started from.
+    /// Faults in the frame and in the templates a run needs; `set` is the name of the set it started from.
     pub(super) fn faults(&self, set: &str, needed: &[&Template]) -> Vec<TemplateFault> {
         let mut faults = Vec::new();
         if let Some(frame) = self.frame() {
@@ -53,7 +53,7 @@ impl PromptSet {
         faults
     }
 
-    /// What is wrong with the template called `name`, which may show the variables of `template`.
+    /// Faults in the template called `name`, which may use the variables of `template`.
     fn faults_of(&self, name: &str, template: &Template) -> Vec<TemplateFault> {
         let valid: Vec<&str> = template.variables.iter().map(|variable| variable.name).collect();
         let named = self.variables_of(name);

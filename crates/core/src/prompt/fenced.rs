@@ -40,7 +40,7 @@ pub(super) fn proposal(
     }
 }
 
-/// The last block of the right kind, else the last block, else (for values) the whole answer.
+/// The last block of the right kind, or else the last block, or else (for values) the whole answer.
 pub(super) fn answer(problem: ProblemKind, text: &str, opening: &str) -> Answer {
     let part = answer_part(text, opening)?;
     let kind = match problem {
@@ -57,8 +57,8 @@ pub(super) fn answer(problem: ProblemKind, text: &str, opening: &str) -> Answer 
     }
 }
 
-/// Reads any fields: a block with the field's name each, in any order. Where one field alone is asked for and the answer has no
-/// block, it is the answer.
+/// Reads any fields: one block named after each field, in any order. If only one field is asked for and the answer has
+/// no block, the whole answer is its text.
 pub(super) fn read(fields: &[Field], text: &str, opening: &str) -> Reading {
     let answer = match answer_part(text, opening) {
         Ok(answer) => answer,
@@ -87,7 +87,7 @@ fn first(blocks: &[Block<'_>], tag: &str) -> Option<String> {
         .map(|block| block.body.to_owned())
 }
 
-/// The text between the last answer tags, once the whole has the form that was asked for. Text after them is allowed.
+/// The text between the last answer tags, provided the completion has the required form. Text after them is allowed.
 fn answer_part<'a>(text: &'a str, opening: &str) -> Result<&'a str, String> {
     let is_open = opening.trim_end().ends_with("<think>");
     let thought = match is_open {

@@ -1,18 +1,18 @@
-//! What a recipe declares about the completions it reads: their parts, by name.
+//! A recipe's declaration of the parts of its completions.
 
-/// A part of a completion. The grammar says how a model marks it: between `<name>` and `</name>` (`tagged`), in a block
-/// ```` ```name ```` (`fenced`), or after `<name>` (`compact`).
+/// A part of a completion. The grammar defines how a model marks it: between `<name>` and `</name>` (`tagged`), in a
+/// block ```` ```name ```` (`fenced`), or after `<name>` (`compact`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
     /// Lower-case letters and `_`, such as `question`.
     pub name: &'static str,
-    /// Which of its occurrences count.
+    /// Which of its occurrences are used.
     pub take: Take,
-    /// Whether a completion may lack it.
+    /// Whether a completion may omit it.
     pub is_optional: bool,
 }
 
-/// Which occurrences of a field count.
+/// Which occurrences of a field are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Take {
     /// The first.
@@ -21,27 +21,27 @@ pub enum Take {
     Last,
     /// This many, from the end.
     LastOf(usize),
-    /// The last `\boxed{}`; with `compact`, a part like any other.
+    /// The last `\boxed{}`; with `compact`, a field like any other.
     Boxed,
 }
 
 impl Field {
-    /// A field whose last occurrence counts: for texts that models draft and refine, such as a question or an answer.
+    /// A field whose last occurrence is used: for texts that models draft and refine, such as a question or an answer.
     pub const fn last(name: &'static str) -> Self {
         Self::new(name, Take::Last)
     }
 
-    /// A field whose first occurrence counts: for a verdict, such as a score, which a model may go on to discuss.
+    /// A field whose first occurrence is used: for a verdict, such as a score, which a model may go on to discuss.
     pub const fn first(name: &'static str) -> Self {
         Self::new(name, Take::First)
     }
 
-    /// A field that is needed `count` times; if there are more, the last `count` are taken.
+    /// A field that must occur `count` times; if there are more, the last `count` are used.
     pub const fn times(name: &'static str, count: usize) -> Self {
         Self::new(name, Take::LastOf(count))
     }
 
-    /// A field in `\boxed{}`, outside of the other fields.
+    /// A field in `\boxed{}`, outside the other fields.
     pub const fn boxed(name: &'static str) -> Self {
         Self::new(name, Take::Boxed)
     }
@@ -62,7 +62,7 @@ impl Field {
         }
     }
 
-    /// How many occurrences are asked for.
+    /// The number of occurrences asked for.
     pub(super) fn count(&self) -> usize {
         match self.take {
             Take::LastOf(count) => count,
@@ -70,7 +70,7 @@ impl Field {
         }
     }
 
-    /// The occurrences that count among those `found`, in order.
+    /// The occurrences to use among those `found`, in order.
     pub(super) fn taken<'t>(&self, mut found: Vec<&'t str>) -> Vec<&'t str> {
         let extra = found.len().saturating_sub(self.count());
         match self.take {

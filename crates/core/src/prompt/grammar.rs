@@ -1,4 +1,4 @@
-//! Reading what a model wrote.
+//! Reads a model's completions.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ pub enum Grammar {
     Tagged,
 }
 
-/// What a proposer wrote, taken apart.
+/// The parts of a proposal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProposalText {
     /// Of type `code_i` or `code_o`.
@@ -33,14 +33,14 @@ pub enum ProposalText {
     },
     /// Of type `code_f`, about a program that was shown.
     Function {
-        /// Lists of arguments, as many as were asked for.
+        /// Argument lists, as many as were asked for.
         inputs: Vec<String>,
-        /// What the solver is told.
+        /// The description for the solver.
         message: String,
     },
 }
 
-/// What a solver wrote: the answer in it, or why it does not have the form that was asked for.
+/// A solver's answer, or why it does not have the required form.
 pub type Answer = Result<String, String>;
 
 impl Grammar {
@@ -53,7 +53,8 @@ impl Grammar {
         }
     }
 
-    /// Stops for a completion that should have none of the fields `names`: a model that begins one has gone on to another problem.
+    /// Stop texts for a completion that must not contain any of the fields `names`: a model that starts one has moved
+    /// on to another problem.
     ///
     /// A closing tag is never a stop: completions are cut before their stop, so the field would lose its end.
     pub fn stops(self, names: &[&str]) -> Vec<String> {
@@ -66,7 +67,7 @@ impl Grammar {
     /// The proposal in a completion of a prompt that ends with `opening`.
     ///
     /// # Errors
-    /// Why the completion does not have the form that was asked for.
+    /// Why the completion does not have the required form.
     pub fn proposal(
         self,
         problem: ProblemKind,
@@ -91,13 +92,13 @@ impl Grammar {
         }
     }
 
-    /// Whether an answer that was found still fails the format, given what the verifier met. Where there are no tags, being
-    /// readable as a literal or a program is the format; with tags, they are (as in Absolute Zero).
+    /// Whether an extracted answer still violates the format, given the verifier's status. Without tags, the format
+    /// only requires a readable literal or program; with tags, the tags are the format (as in Absolute Zero).
     pub fn is_unreadable(self, status: Status) -> bool {
         self == Self::Compact && status == Status::Malformed
     }
 
-    /// Stops for solvers of Python problems.
+    /// Stop texts for solvers of Python problems.
     pub fn solver_stops(self) -> Vec<String> {
         match self {
             Self::Compact => self.stops(&["in", "out", "ref"]),

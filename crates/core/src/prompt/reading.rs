@@ -1,25 +1,25 @@
-//! A completion, taken apart.
+//! A completion split into its fields.
 
 use super::Field;
 
 /// The fields of a completion, and how well it kept to the format.
 ///
-/// A broken format does not keep fields from being read; a recipe decides what it costs.
+/// Fields can be read even if the format is broken; the recipe decides the penalty.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
     parts: Vec<Part>,
-    /// Whether the completion has nothing but white space.
+    /// Whether the completion is only white space.
     is_empty: bool,
 }
 
 /// How well one field kept to the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// It occurs as often as was asked for.
+    /// It occurs exactly as often as asked.
     Exact,
-    /// It occurs more often than was asked for; every occurrence is complete.
+    /// It occurs more often than asked; every occurrence is complete.
     Redundant,
-    /// It is missing, occurs too seldom, or one of its occurrences is not complete.
+    /// It is missing, occurs too rarely, or has an incomplete occurrence.
     Broken,
 }
 
@@ -39,17 +39,17 @@ impl Format {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Part {
     field: Field,
-    /// The occurrences that count, trimmed.
+    /// The occurrences in use, trimmed.
     texts: Vec<String>,
-    /// `None` where an optional field does not occur.
+    /// `None` if an optional field does not occur.
     format: Option<Format>,
     /// Why it is not exact.
     reason: String,
 }
 
 impl Part {
-    /// A field with the occurrences `found` and so many more `nested` inside them. `mark` is what the model should have
-    /// written, such as `<question>`.
+    /// A field with the occurrences `found` and `nested` more inside them. `mark` is the expected marker, such as
+    /// `<question>`.
     pub(super) fn counted(field: &Field, found: Vec<&str>, nested: usize, mark: &str) -> Self {
         let (whole, wanted) = (found.len(), field.count());
         let (format, reason) = if whole == 0 && field.is_optional {
@@ -76,7 +76,7 @@ impl Part {
         }
     }
 
-    /// A field in a box. Any number of boxes is exact: solutions also box what they find on the way.
+    /// A field in a box. Any number of boxes is exact: solutions also box intermediate results.
     pub(super) fn boxed(field: &Field, found: Option<&str>) -> Self {
         Self::counted(field, found.into_iter().collect(), 0, "complete \\boxed{}")
     }
@@ -99,7 +99,7 @@ impl Reading {
         }
     }
 
-    /// A reading without any field, for one reason.
+    /// A reading without any field, all for the same reason.
     pub(super) fn broken(fields: &[Field], text: &str, reason: &str) -> Self {
         let part = |field| Part::counted(field, Vec::new(), 0, "").broken(reason.to_owned());
         Self::of(text, fields.iter().map(part))
@@ -108,7 +108,7 @@ impl Reading {
     /// The text of a field.
     ///
     /// # Errors
-    /// Why there is none: it is missing or empty.
+    /// The field is missing or empty.
     pub fn text(&self, name: &str) -> Result<&str, String> {
         match self.texts(name)?.last() {
             Some(text) if !text.is_empty() => Ok(text),
@@ -122,7 +122,7 @@ impl Reading {
     /// Why there are fewer.
     pub fn texts(&self, name: &str) -> Result<&[String], String> {
         let part = self.parts.iter().find(|part| part.field.name == name);
-        let part = part.ok_or_else(|| format!("`{name}` is not a field that was read"))?;
+        let part = part.ok_or_else(|| format!("`{name}` is not one of the fields read"))?;
         match part.texts.len() < part.field.count() {
             true if part.reason.is_empty() => Err(format!("there is no {name}")),
             true => Err(part.reason.clone()),
@@ -130,13 +130,13 @@ impl Reading {
         }
     }
 
-    /// How well a field kept to the format; `None` where it is optional and does not occur, or is not a field.
+    /// How well a field kept to the format; `None` if it is optional and does not occur, or is not a field.
     pub fn format(&self, name: &str) -> Option<Format> {
         self.parts.iter().find(|part| part.field.name == name)?.format
     }
 
-    /// The soft format reward: the mean of [`Format::score`] over the fields, without optional ones that do not occur. An empty
-    /// completion gets 0.5 (SAGE's neutral value).
+    /// The soft format reward: the mean of [`Format::score`] over the fields, ignoring optional ones that do not occur.
+    /// An empty completion gets 0.5 (SAGE's neutral value).
     pub fn score(&self) -> f32 {
         if self.is_empty {
             return 0.5;
@@ -152,7 +152,7 @@ impl Reading {
         }
     }
 
-    /// Why the format is not exact: the reason of the first field that is not.
+    /// Why the format is not exact: the reason of the first inexact field.
     pub fn reason(&self) -> Option<&str> {
         let inexact = |part: &&Part| part.format.is_some_and(|format| format != Format::Exact);
         let part = self.parts.iter().find(inexact)?;

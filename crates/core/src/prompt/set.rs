@@ -1,4 +1,4 @@
-//! Templates, compiled and rendered.
+//! Compiles and renders templates.
 
 use minijinja::{Environment, UndefinedBehavior, Value, context};
 use std::collections::BTreeSet;
@@ -6,27 +6,27 @@ use std::collections::BTreeSet;
 use super::{Grammar, PromptConfig, Style, compact_literal, shipped::shipped, template::system_name};
 use crate::work::{Message, Prompt};
 
-/// A prompt that is ready.
+/// A rendered prompt.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rendered {
-    /// What the engine is given.
+    /// The input for the engine.
     pub prompt: Prompt,
-    /// The text of it, before a chat template; a system message comes first, with an empty line after it.
+    /// Its text before a chat template; a system message comes first, followed by an empty line.
     pub text: String,
 }
 
-/// A prompt that cannot be made.
+/// Why a prompt cannot be rendered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PromptError {
     /// A template is missing.
     #[error("there is no template `{0}`")]
     Missing(String),
-    /// A template is wrong, or names a variable that it is not given.
+    /// A template is invalid or uses a variable it is not given.
     #[error("template `{name}`: {detail}")]
     Template {
         /// The template.
         name: String,
-        /// What is wrong, with its line.
+        /// The fault, with its line.
         detail: String,
     },
     /// The config was not resolved.
@@ -34,11 +34,11 @@ pub enum PromptError {
     Unresolved(&'static str),
 }
 
-/// The most instructions that rendering one template may take; the longest that ships takes a few thousand. Without a limit a
-/// config's own template could loop for ever and hold a coordinator.
+/// Maximum number of instructions to render one template; the longest shipped one takes a few thousand. Without a
+/// limit, a template in a config could loop forever and block a coordinator.
 const INSTRUCTIONS: u64 = 200_000;
 
-/// The templates of a run, each under its name.
+/// The templates of a run, by name.
 #[derive(Debug)]
 pub struct PromptSet {
     environment: Environment<'static>,
@@ -53,7 +53,7 @@ impl PromptSet {
     /// Compiles a resolved config.
     ///
     /// # Errors
-    /// A template that is not Jinja, or a frame that cannot be rendered.
+    /// A template is not valid Jinja, or a frame cannot be rendered.
     pub fn compile(config: &PromptConfig) -> Result<Self, PromptError> {
         let grammar = config.grammar.ok_or(PromptError::Unresolved("grammar"))?;
         let style = config.style.ok_or(PromptError::Unresolved("style"))?;
@@ -65,10 +65,10 @@ impl PromptSet {
         )
     }
 
-    /// A shipped set as it is.
+    /// A shipped set, unmodified.
     ///
     /// # Errors
-    /// A name that no shipped set has.
+    /// There is no shipped set with this name.
     pub fn shipped(name: &str) -> Result<Self, PromptError> {
         let set = shipped(name).ok_or_else(|| PromptError::Missing(name.to_owned()))?;
         Self::open(set.grammar, set.style, set.templates.iter().copied())
@@ -85,13 +85,13 @@ impl PromptSet {
         }
         if let Some(frame) = set.frame() {
             let empty = set.fill(frame, context! { content => "" })?;
-            // A chat template comes after a message, so the end of a message opens nothing.
+            // A chat template follows the message, so the end of a message opens nothing.
             set.opening = if style == Style::Base { empty } else { String::new() };
         }
         Ok(set)
     }
 
-    /// The set without its opening, and the errors of templates that are not Jinja.
+    /// The set without its opening, and the errors of invalid templates.
     pub(super) fn assemble<'t>(
         grammar: Grammar,
         style: Style,
@@ -117,19 +117,19 @@ impl PromptSet {
         (set, errors)
     }
 
-    /// What every prompt of the set ends with, if the style puts a frame round prompts.
+    /// The text at the end of every prompt of the set, if the style has a frame.
     pub fn opening(&self) -> &str {
         &self.opening
     }
 
-    /// The prompt of the template `name`, with its system message if the set has one. `variables` is a map by name, such as
-    /// minijinja's `context!` makes.
+    /// The prompt of the template `name`, with its system message if the set has one. `variables` is a map by name,
+    /// such as one made by minijinja's `context!`.
     ///
-    /// With the style `base` both are one text, the system message first. With `chat` they are two messages, and the frame goes
-    /// round the user's.
+    /// With the style `base` both are one text, the system message first. With `chat` they are two messages, and the
+    /// frame wraps the user's.
     ///
     /// # Errors
-    /// A template that is missing, or names a variable that `variables` lacks.
+    /// The template is missing, or uses a variable that `variables` lacks.
     pub fn render(&self, name: &str, variables: impl Into<Value>) -> Result<Rendered, PromptError> {
         let variables = variables.into();
         let user = self.fill(name, variables.clone())?;
@@ -163,7 +163,7 @@ impl PromptSet {
         })
     }
 
-    /// A value as this set shows it.
+    /// A value in the notation of this set.
     pub fn spell(&self, value: &str) -> String {
         match self.grammar.is_compact() {
             true => compact_literal(value),
@@ -171,7 +171,7 @@ impl PromptSet {
         }
     }
 
-    /// The template that goes round every prompt, if there is one.
+    /// The template that wraps every prompt, if there is one.
     pub(super) fn frame(&self) -> Option<&'static str> {
         self.has_frame.then(|| self.style.frame())
     }
@@ -180,7 +180,7 @@ impl PromptSet {
         self.environment.get_template(name).is_ok()
     }
 
-    /// The variables that a template names and does not set itself, in whatever branch.
+    /// The variables a template uses, in any branch, without those it sets itself.
     pub(super) fn variables_of(&self, name: &str) -> BTreeSet<String> {
         let Ok(template) = self.environment.get_template(name) else {
             return BTreeSet::new();
@@ -192,7 +192,7 @@ impl PromptSet {
         named
     }
 
-    /// One template alone, without frame and system message.
+    /// Renders one template alone, without frame and system message.
     pub(super) fn fill(&self, name: &str, variables: Value) -> Result<String, PromptError> {
         let template = self.environment.get_template(name);
         let template = template.map_err(|_| PromptError::Missing(name.to_owned()))?;

@@ -1,4 +1,4 @@
-//! The sets of `configs/prompts`, built in.
+//! The built-in sets of `configs/prompts`.
 
 use super::{Grammar, Style, Template};
 
@@ -44,7 +44,7 @@ pub fn shipped_sets() -> impl Iterator<Item = &'static str> {
     SHIPPED.iter().map(|set| set.name)
 }
 
-/// The names of the shipped sets that have each of `templates`.
+/// The names of the shipped sets that have all of `templates`.
 pub(super) fn sets_with(templates: &[&Template]) -> Vec<&'static str> {
     let fitting = SHIPPED
         .iter()

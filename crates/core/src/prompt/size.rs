@@ -1,4 +1,4 @@
-//! How large prompts become, told from what is put into them, so that no prompt is ever too long for the model.
+//! Bounds on prompt sizes, computed from their contents, so that no prompt is ever too long for the model.
 
 mod probe;
 
@@ -7,15 +7,15 @@ use std::collections::BTreeMap;
 use super::{PromptError, PromptSet, Template};
 use probe::Probe;
 
-/// An upper bound of a prompt's bytes: a base, and so many bytes for each unit of what is shown.
+/// An upper bound on a prompt's bytes: a base, plus a number of bytes for each unit of content.
 ///
-/// It holds for templates that show texts as they are, any number of times, that may say something else when a text or a list is
-/// empty, and that do not nest loops over lists; lists have up to 99 records. [`PromptSet::stretched`] finds templates that change
-/// texts.
+/// It holds for templates that show texts unchanged, any number of times, that may show other text if a text or a list
+/// is empty, and that do not nest loops over lists; lists have up to 99 records. [`PromptSet::stretched`] finds
+/// templates that change texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Size {
     base: usize,
-    /// By text (`program`), list (`pairs`) and text of a record (`pairs.input`).
+    /// By text (`program`), list (`pairs`) and text in a record (`pairs.input`).
     growth: BTreeMap<String, usize>,
 }
 
@@ -25,17 +25,17 @@ impl Size {
         self.base
     }
 
-    /// The bytes that a byte of the text `name` takes, or a record of the list `name`, its texts apart. A text of a record is
-    /// named like `pairs.input`. `None` if the template has no such variable.
+    /// The bytes taken by each byte of the text `name`, or by each record of the list `name` without its texts. A text
+    /// in a record is named like `pairs.input`. `None` if the template has no such variable.
     pub fn growth(&self, name: &str) -> Option<usize> {
         self.growth.get(name).copied()
     }
 
-    /// The most bytes of a prompt with these `amounts`: the bytes of a text, the records of a list, the bytes of a text in all
-    /// records of a list.
+    /// The maximum bytes of a prompt with these `amounts`: the bytes of a text, the records of a list, or the bytes of
+    /// a text summed over all records of a list.
     ///
     /// # Panics
-    /// When the template has no variable of a name: a mistake in the recipe, whatever the input.
+    /// If the template has no variable with one of the names: a mistake in the recipe, whatever the input.
     pub fn bound(&self, amounts: &[(&str, usize)]) -> usize {
         let of_amount = |(name, amount): &(&str, usize)| amount.saturating_mul(self.growth[*name]);
         amounts.iter().map(of_amount).fold(self.base, usize::saturating_add)
@@ -43,20 +43,20 @@ impl Size {
 }
 
 impl PromptSet {
-    /// Measures a template with its system message and frame. `numbers` are the values of its numbers in this run, by default
-    /// those of the samples.
+    /// Measures a template with its system message and frame. `numbers` are the values of its numbers in this run; by
+    /// default, those of the samples.
     ///
     /// # Errors
-    /// A template that is missing or cannot be rendered.
+    /// The template is missing or cannot be rendered.
     pub fn measure(&self, template: &Template, numbers: &[(&str, u64)]) -> Result<Size, PromptError> {
         Probe::new(self, template, numbers, "0").measure()
     }
 
-    /// A text, such as `program` or `pairs.input`, that the template lengthens if it has certain letters, so that its length does
-    /// not bound the prompt's.
+    /// A text, such as `program` or `pairs.input`, that the template lengthens if it contains certain characters, so
+    /// that its length does not bound the prompt's.
     ///
     /// # Errors
-    /// A template that is missing or cannot be rendered.
+    /// The template is missing or cannot be rendered.
     pub fn stretched(&self, template: &Template, numbers: &[(&str, u64)]) -> Result<Option<String>, PromptError> {
         let plain = self.measure(template, numbers)?;
         for letters in STRETCHED {
@@ -70,7 +70,7 @@ impl PromptSet {
     }
 }
 
-/// Letters that filters such as `escape` and `indent` write longer than they are.
+/// Characters that filters such as `escape` and `indent` lengthen.
 const STRETCHED: [&str; 9] = ["\n0", "\"", "'", "\\", "<", "&", "/", "\u{1}", "é"];
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! How values are spelled for a small model.
+//! Notation of values for a small model.
 
-/// A Python literal, or literals with commas between, without the white space that stands outside of string quotes.
+/// A Python literal, or several separated by commas, without white space outside string quotes.
 pub fn compact_literal(text: &str) -> String {
     let mut spelled = String::with_capacity(text.len());
     let mut quote = None;

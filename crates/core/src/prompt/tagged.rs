@@ -1,15 +1,15 @@
-//! The tagged grammar: fields between `<name>` and `</name>`, in any order, amid any other text.
+//! The tagged grammar: fields between `<name>` and `</name>`, in any order, within any other text.
 //!
 //! Models may write anything, so the rules are few and cover any text:
 //! - A tag is literal. `<question id="1">`, `<Question>` and `<question/>` are text.
-//! - A closing tag closes the nearest tag of its name that is still open. A tag that is never closed opens nothing, so
-//!   "I shall use <question>" does not swallow the question that follows.
-//! - Fields are taken from left to right and do not overlap. Tags inside a field are part of its text: an answer inside a
-//!   question is not an answer. White space at a field's ends is dropped.
-//! - A box is the last one outside the fields.
+//! - A closing tag closes the nearest open tag with its name. A tag that is never closed opens nothing, so "I shall use
+//!   <question>" does not swallow the question that follows.
+//! - Fields are read from left to right and do not overlap. Tags inside a field are part of its text: an answer inside
+//!   a question is not an answer. White space at a field's ends is dropped.
+//! - The box is the last one outside the fields.
 //!
-//! The format of a field is judged by counting tags, as Multi-Agent Evolve and SAGE (§4.1) do: exact if there are as many as
-//! were asked for, redundant if there are more and every tag has its partner, else broken.
+//! The format of a field is judged by counting tags, as in Multi-Agent Evolve and SAGE (§4.1): exact if there are as
+//! many as asked for, redundant if there are more and every tag has its partner, else broken.
 
 mod code;
 
@@ -20,24 +20,25 @@ use crate::{answer::last_boxed, work::FinishReason};
 
 /// A tag in a text.
 struct Tag {
-    /// The place of its field.
+    /// The index of its field.
     field: usize,
     is_open: bool,
     start: usize,
     end: usize,
 }
 
-/// What the text has of one field.
+/// The occurrences of one field in a text.
 #[derive(Clone, Default)]
 struct Met<'t> {
     texts: Vec<&'t str>,
-    /// Complete occurrences inside one of the same field.
+    /// Complete occurrences nested in another of the same field.
     nested: usize,
     unclosed: usize,
     unopened: usize,
 }
 
-/// Reads a completion of a prompt that ends with `opening`; if that ends with a tag, the completion begins inside the field.
+/// Reads a completion of a prompt that ends with `opening`; if that ends with a tag, the completion starts inside the
+/// field.
 pub(super) fn read(fields: &[Field], text: &str, finish: FinishReason, opening: &str) -> Reading {
     let tags = tags(fields, text, opening);
     let partners = partners(fields.len(), &tags);
@@ -106,7 +107,7 @@ fn tags(fields: &[Field], text: &str, opening: &str) -> Vec<Tag> {
     tags
 }
 
-/// The place of the closing tag of each opening one that has one.
+/// For each opening tag, the index of its closing tag, if it has one.
 fn partners(fields: usize, tags: &[Tag]) -> Vec<Option<usize>> {
     let mut partners = vec![None; tags.len()];
     let mut open: Vec<Vec<usize>> = vec![Vec::new(); fields];

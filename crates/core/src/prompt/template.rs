@@ -1,33 +1,33 @@
-//! What a recipe declares about the templates it renders.
+//! A recipe's declaration of the templates it renders.
 
 use minijinja::Value;
 use std::collections::BTreeMap;
 
-/// A template that a recipe renders: its name, its purpose and the variables it may show.
+/// A template rendered by a recipe: its name, its purpose and the variables it may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Template {
     /// Lower-case letters, digits and `_`, such as `critique_plan`.
     pub name: &'static str,
-    /// What it is for, in one sentence; faults quote it.
+    /// Its purpose, in one sentence; faults quote it.
     pub doc: &'static str,
-    /// The variables it may show.
+    /// The variables it may use.
     pub variables: &'static [Variable],
 }
 
 impl Template {
-    /// The name of the template of its system message, which a set may have: `critique_plan-system`.
+    /// The name of its optional system message template: `critique_plan-system`.
     pub fn system(&self) -> String {
         system_name(self.name)
     }
 
-    /// The values it is tried with. With `is_scarce`, lists that may be empty are.
+    /// The sample values for a trial rendering. With `is_scarce`, lists that may be empty are empty.
     pub(super) fn samples(&self, is_scarce: bool) -> BTreeMap<&'static str, Value> {
         let sample = |variable: &Variable| (variable.name, variable.sample.value(is_scarce));
         self.variables.iter().map(sample).collect()
     }
 }
 
-/// No template has a `-` in its own name, so this cannot collide. A `.` would be taken for a step in the path of an override.
+/// No template name contains `-`, so this cannot collide. A `.` would be read as a step in the path of an override.
 pub(super) fn system_name(template: &str) -> String {
     format!("{template}-system")
 }
@@ -37,22 +37,22 @@ pub(super) fn system_name(template: &str) -> String {
 pub struct Variable {
     /// Its name in the template.
     pub name: &'static str,
-    /// A value of its form.
+    /// A sample value of its type.
     pub sample: Sample,
 }
 
-/// The value that a template is tried with before a run is accepted.
+/// The value used to try out a template before a run is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sample {
     /// A text.
     Text(&'static str),
-    /// A number, which a run's parameters fix.
+    /// A number fixed by a run's parameters.
     Number(u64),
-    /// A list of records: the fields of one, with a text for each.
+    /// A list of records, given by the fields of one, each with a sample text.
     Records {
         /// Name and text of each field.
         fields: &'static [(&'static str, &'static str)],
-        /// Whether a prompt may have to show none.
+        /// Whether the list may be empty.
         may_be_empty: bool,
     },
 }

@@ -1,4 +1,4 @@
-//! The ratings of a run's members, as its memory keeps them.
+//! The ratings of a run's members, as kept in its memory.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -9,13 +9,13 @@ use crate::{
     recipe::{RatingRecord, Role, Winner},
 };
 
-/// A rating for every member and role that has one. A member that plays both sides has one for each.
+/// A rating for every member and role that has one; a member with both roles has two.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Ratings(BTreeMap<MemberId, BTreeMap<Role, Rating>>);
 
 impl Ratings {
-    /// The rating of `member` in `role`; the prior where it has none yet.
+    /// The rating of `member` in `role`; the prior if it has none yet.
     pub fn get(&self, member: MemberId, role: Role, config: &TrueSkillConfig) -> Rating {
         let of_member = self.0.get(&member);
         of_member
@@ -24,7 +24,7 @@ impl Ratings {
             .unwrap_or_else(|| config.prior())
     }
 
-    /// Sets a rating, as at a birth.
+    /// Sets a rating, for example at a birth.
     pub fn set(&mut self, member: MemberId, role: Role, rating: Rating) {
         self.0.entry(member).or_default().insert(role, rating);
     }
@@ -34,7 +34,7 @@ impl Ratings {
         self.0.remove(&member);
     }
 
-    /// Probability that the student wins, as the ratings stand.
+    /// The probability that the student wins, by the current ratings.
     pub fn predict(&self, teacher: (MemberId, Role), student: (MemberId, Role), config: &TrueSkillConfig) -> f64 {
         config.win_probability(
             self.get(student.0, student.1, config),
@@ -42,8 +42,8 @@ impl Ratings {
         )
     }
 
-    /// Decides a matchup by [`winner`] and moves both ratings. Answers what was predicted and who won. Matchups of a step are
-    /// recorded in the order of their indices, since ratings depend on it.
+    /// Decides a matchup by [`winner`] and updates both ratings. Returns the predicted probability and the winner.
+    /// Ratings depend on the order, so matchups of a step are recorded in the order of their indices.
     pub fn record(
         &mut self,
         teacher: (MemberId, Role),
@@ -69,7 +69,7 @@ impl Ratings {
         (predicted, won)
     }
 
-    /// One row a rating, by member and role.
+    /// One row per rating, by member and role.
     pub fn records(&self) -> Vec<RatingRecord> {
         let of_member = |(&member, roles): (&MemberId, &BTreeMap<Role, Rating>)| {
             roles

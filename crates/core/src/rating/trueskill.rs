@@ -1,4 +1,4 @@
-//! The rating system itself: one matchup moves two ratings.
+//! The rating system itself: one matchup updates two ratings.
 
 use serde::{Deserialize, Serialize};
 use skillratings::{
@@ -8,7 +8,7 @@ use skillratings::{
 
 use crate::fault::Fault;
 
-/// What is believed of a member's skill in one role: a normal distribution.
+/// The estimate of a member's skill in one role: a normal distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rating {
     /// Mean.
@@ -17,20 +17,20 @@ pub struct Rating {
     pub sigma: f64,
 }
 
-/// Constants of the ratings. The defaults are those of the paper and of the `trueskill` package.
+/// Constants of the ratings. Defaults are those of the paper and of the `trueskill` package.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TrueSkillConfig {
-    /// Mean of a newcomer's rating.
+    /// Mean of a new member's rating.
     pub mu: f64,
-    /// Standard deviation of a newcomer's rating.
+    /// Standard deviation of a new member's rating.
     pub sigma: f64,
     /// Standard deviation of a performance around its skill.
     pub beta: f64,
-    /// Standard deviation that a rating gains before each matchup, so that it can follow a member that changes.
+    /// Standard deviation added to a rating before each matchup, so that it can follow a changing member.
     #[schemars(range(min = 0.0))]
     pub tau: f64,
-    /// How many standard deviations below the mean the lower confidence bound lies, by which members are ranked.
+    /// Members are ranked by a lower confidence bound, this many standard deviations below the mean.
     #[schemars(range(min = 0.0, max = 100.0))]
     pub lcb_k: f64,
 }
@@ -48,7 +48,7 @@ impl Default for TrueSkillConfig {
 }
 
 impl TrueSkillConfig {
-    /// A newcomer's rating.
+    /// The rating of a new member.
     pub fn prior(&self) -> Rating {
         Rating {
             mu: self.mu,
@@ -72,7 +72,7 @@ impl TrueSkillConfig {
         rating.mu - self.lcb_k * rating.sigma
     }
 
-    /// What the schema cannot say, with places below `pointer`.
+    /// Faults the schema cannot express, with places below `pointer`.
     pub fn faults(&self, pointer: &str) -> Vec<Fault> {
         [
             ("sigma", self.sigma, "more than 0", self.sigma > 0.0),
@@ -137,7 +137,7 @@ mod tests {
         fn the_two_sides_of_a_prediction_add_up(first in rating(), second in rating()) {
             let config = TrueSkillConfig::default();
             let both = config.win_probability(first, second) + config.win_probability(second, first);
-            // The crate's normal distribution function is an approximation to about 1e-7.
+            // The crate's normal distribution function is accurate to about 1e-7.
             prop_assert!((both - 1.0).abs() < 1e-6);
         }
     }

@@ -1,10 +1,10 @@
-//! Who won a matchup.
+//! The winner of a matchup.
 
 use crate::recipe::Winner;
 
-/// The student wins if it came out above its expectation: if the mean solve rate over the teacher's valid problems exceeds
-/// `predicted`, the probability of its winning before the matchup; else the teacher wins. A teacher without a valid problem
-/// loses (PopuLoRA, appendix 6; the reading is in `docs/DEVIATIONS.md`).
+/// The student wins if it beats expectations: if the mean solve rate over the teacher's valid problems exceeds
+/// `predicted`, its win probability before the matchup. Otherwise the teacher wins. A teacher without a valid problem
+/// loses (PopuLoRA, appendix 6; `docs/DEVIATIONS.md` explains this reading).
 pub fn winner(solve_rate: Option<f64>, predicted: f64) -> Winner {
     match solve_rate {
         Some(rate) if rate <= predicted => Winner::Teacher,

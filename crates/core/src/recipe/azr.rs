@@ -1,10 +1,11 @@
-//! Absolute Zero Reasoner (arXiv 2505.03335) as its released code trains, without the defects that it has: one member proposes
-//! problems and solves earlier ones; TRR++ whitens each role and type apart; the extremes of difficulty cost −0.5.
+//! Absolute Zero Reasoner (arXiv 2505.03335) as its released code trains, without the code's defects: one member
+//! proposes problems and solves earlier ones; TRR++ whitens each role and type separately; the extremes of difficulty
+//! cost −0.5.
 //!
-//! A step: for every type a batch of proposals, whose difficulty is estimated by attempts that nobody learns from, and a batch
-//! of practice on problems of the buffer as it stood before the step; then one update. Where Lyceum differs from the code
-//! (adapters in place of full fine-tuning, the newest problems kept and not the oldest, estimates under the same format rule
-//! as practice) stands in `docs/DEVIATIONS.md`.
+//! A step has, for every type, a batch of proposals, whose difficulty is estimated by attempts that are not learned
+//! from, and a batch of practice on problems from the buffer as it was before the step; then one update.
+//! `docs/DEVIATIONS.md` lists the differences from the code (adapters instead of full fine-tuning, keeping the newest
+//! problems instead of the oldest, estimates under the same format rule as practice).
 
 mod memory;
 mod parameters;

@@ -1,5 +1,6 @@
-//! What recipes that play with problems of code share (Absolute Zero, PopuLoRA): problems and their pool, the phases from a
-//! proposal to graded attempts, and metrics. Each recipe says who plays, what rewards are, and what a step consists of.
+//! Shared parts of recipes that play with code problems (Absolute Zero, PopuLoRA): problems and their pool, the phases
+//! from a proposal to graded attempts, and metrics. Each recipe defines the players, the rewards and the course of a
+//! step.
 
 mod attempt;
 mod check;

@@ -1,4 +1,4 @@
-//! Groups of parameters that recipes share, whatever their problems are.
+//! Parameter groups shared by recipes, whatever their problems.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,13 +9,13 @@ use crate::{
     work::{Optimizer, PolicyLoss, Sampling},
 };
 
-/// How completions are drawn.
+/// How completions are sampled.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SamplingConfig {
-    /// Proposals.
+    /// Sampling of proposals.
     pub propose: Sampling,
-    /// Solutions. Texts that end a completion, besides those given, come from the prompts' grammar.
+    /// Sampling of solutions. The prompts' grammar adds its own stop texts to those given.
     pub solve: Sampling,
 }
 
@@ -27,12 +27,12 @@ pub struct LearningConfig {
     pub loss: PolicyLoss,
     /// The optimizer.
     pub optimizer: Optimizer,
-    /// Tokens of one micro-batch, at most.
+    /// Maximum tokens per micro-batch.
     #[schemars(range(min = 1))]
     pub micro_batch_tokens: u32,
-    /// Compute each layer's activations a second time, so that a large base fits.
+    /// Recompute each layer's activations in the backward pass, so that a large base fits in memory.
     pub recompute: bool,
-    /// Rewards are multiplied by this before advantages are taken; −1 turns what is learned around, as a control.
+    /// Rewards are multiplied by this before advantages are computed; −1 inverts learning, as a control.
     pub reward_scale: f32,
 }
 
@@ -48,22 +48,23 @@ impl Default for LearningConfig {
     }
 }
 
-/// How a step is cut into items of work. It is part of the config because results depend on it in their last bits.
+/// How a step is divided into work items. This is part of the config because the last bits of results depend on it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ItemConfig {
-    /// Prompts of one `propose` item; their checks are one item, too.
+    /// Prompts per `propose` item; their checks form one item too.
     #[schemars(range(min = 1, max = 65536))]
     pub propose: u32,
-    /// Proposals whose solutions are drawn in one `solve` item; their verdicts are one item, too.
+    /// Proposals per `solve` item, which samples their solutions; their verdicts form one item too.
     #[schemars(range(min = 1, max = 65536))]
     pub solve: u32,
-    /// Members of one `update` item.
+    /// Members per `update` item.
     #[schemars(range(min = 1, max = 1024))]
     pub update: u32,
-    /// Parts that the gradient of an `update` item is cut into, each an item that any worker can take, and one more that sums
-    /// them in their order and steps. With one the item computes the gradient itself. More spread a run of one member over
-    /// several GPUs; they ask for one epoch of one minibatch.
+    /// Number of pieces that the gradient of an `update` item is split into. Each piece is an item that any worker can
+    /// take; one more item sums them in order and takes the optimizer step. With 1, the update item computes the
+    /// gradient itself. More pieces spread a run of one member over several GPUs, and require one epoch of one
+    /// minibatch.
     #[schemars(range(min = 1, max = 1024))]
     pub gradient_pieces: u32,
 }
@@ -80,7 +81,7 @@ impl Default for ItemConfig {
 }
 
 impl LearningConfig {
-    /// What the schema cannot say. A member learns from `batch` sequences a step at the least.
+    /// Faults the schema cannot express. A member learns from at least `batch` sequences per step.
     pub(crate) fn faults(&self, items: &ItemConfig, batch: u32) -> Vec<Fault> {
         let mut faults = Vec::new();
         let mut fault =
@@ -101,7 +102,7 @@ impl LearningConfig {
         } = self.optimizer;
         for (name, beta) in [("beta1", beta1), ("beta2", beta2)] {
             if beta >= 1.0 {
-                // The correction of the moments divides by 1 − beta^t.
+                // The moments' bias correction divides by 1 − beta^t.
                 fault(
                     &format!("learning/optimizer/{name}"),
                     format!("{beta}: 0 to below 1 is valid"),
@@ -135,7 +136,7 @@ impl LearningConfig {
 }
 
 impl SamplingConfig {
-    /// What the schema cannot say.
+    /// Faults the schema cannot express.
     pub(crate) fn faults(&self) -> Vec<Fault> {
         let groups = [("propose", &self.propose), ("solve", &self.solve)];
         let faults = groups.map(|(name, sampling)| sampling_faults(&format!("/parameters/sampling/{name}"), sampling));
@@ -143,7 +144,7 @@ impl SamplingConfig {
     }
 }
 
-/// What is wrong with how completions that an update learns from are drawn, at a JSON pointer.
+/// Faults in the sampling of completions that an update learns from, at a JSON pointer.
 pub(crate) fn sampling_faults(pointer: &str, sampling: &Sampling) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut fault = |field: &str, detail: String| faults.push(Fault::new(format!("{pointer}/{field}"), detail));
@@ -162,12 +163,12 @@ pub(crate) fn sampling_faults(pointer: &str, sampling: &Sampling) -> Vec<Fault> 
         fault("top_p", detail);
     }
     if let Some(empty) = sampling.stop.iter().position(String::is_empty) {
-        let detail = "an empty text would end every completion before it begins: leave it out".to_owned();
+        let detail = "an empty text would end every completion at once: remove it".to_owned();
         fault(&format!("stop/{empty}"), detail);
     }
     if let Some(mask) = sampling.vocabulary_mask.as_ref().filter(|mask| mask.keep_rate <= 0.0) {
         let detail = format!(
-            "{}: more than 0 and up to 1 is valid, since a token must stay",
+            "{}: more than 0 and up to 1 is valid, since at least one token must remain",
             mask.keep_rate
         );
         fault("vocabulary_mask/keep_rate", detail);

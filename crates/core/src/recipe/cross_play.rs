@@ -1,8 +1,10 @@
-//! Evaluations of type `cross_play`: cells of a run's matrix that no step of it has filled (PopuLoRA, appendix 13).
+//! Evaluations of type `cross_play`: fill cells of a run's matrix that none of its steps has filled (PopuLoRA, appendix
+//! 13).
 //!
-//! A cell is a teacher's stored problems in front of a student that has not met it, with exact weights. The attempts are rows
-//! of the run, as those of its own cross-evaluations are ([`crate::recipe::populora::Parameters::cross_play_every`]), so the
-//! matrix fills in; no reward, rating, archive or update comes of them.
+//! A cell is a teacher's stored problems given to a student that has not met it, with exact weights. The attempts are
+//! rows of the run, like those of its own cross-evaluations
+//! ([`crate::recipe::populora::Parameters::cross_play_every`]), so the matrix fills in; they affect no reward, rating,
+//! archive or update.
 
 mod exams;
 mod parameters;
@@ -25,7 +27,7 @@ impl Planner for CrossPlayEvaluation {
     }
 
     fn summary(&self) -> &'static str {
-        "Lets students attempt problems of teachers that they have not met."
+        "Lets students attempt problems of teachers they have not met."
     }
 
     fn resolve(&self, mut config: RunConfig) -> Result<RunConfig, Faults> {

@@ -1,4 +1,4 @@
-//! A step being planned: what every recipe works with, whatever its problems are.
+//! A step being planned: shared by all recipes, whatever their problems.
 
 mod births;
 mod generate;
@@ -24,15 +24,15 @@ use crate::{
     },
 };
 
-/// A step being planned: what is known of it, and the plan so far.
+/// A step being planned: its view, and the plan so far.
 ///
-/// Its phases answer with [`Progress`]: a phase asks for the work that it needs, unless the view has it already, and waits
-/// until that work has ended. Asking again and writing a record again are harmless, so phases keep no books.
+/// Phases return [`Progress`]: a phase asks for the work it needs, unless the view has it already, and waits until that
+/// work has ended. Asking again and writing a record again are harmless, so phases keep no state.
 pub(crate) struct Draft<'a> {
     pub(crate) run: &'a RunState,
     pub(crate) view: &'a StepView,
     pub(crate) plan: Plan,
-    /// The living members of all populations, by place.
+    /// The living members of all populations, by position.
     pub(crate) members: Vec<Living>,
 }
 
@@ -46,7 +46,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The plan of a step that came to `outcome`: the run's next state, or a pause.
+    /// The plan of a step with this `outcome`: the run's next state, or a pause.
     pub(crate) fn close(mut self, outcome: Progress<RunState>) -> Result<Plan, PlanError> {
         match outcome {
             Ok(next) => self.plan.finish = Some(next),
@@ -56,7 +56,7 @@ impl<'a> Draft<'a> {
         Ok(self.plan)
     }
 
-    /// The place of a chunk of a phase of this step.
+    /// The key of a chunk of a phase of this step.
     pub(crate) fn key(&self, phase: &str, chunk: u32) -> WorkKey {
         WorkKey::new(self.run.step, phase).chunk(chunk)
     }
@@ -66,7 +66,7 @@ impl<'a> Draft<'a> {
         derive(self.run.config.seed, &key.to_string(), u64::from(item))
     }
 
-    /// The population of the member at a place, with its name.
+    /// The population of a member, with its name.
     pub(crate) fn population(&self, place: usize) -> Result<(&'a str, &'a PopulationConfig), PlanError> {
         let populations = &self.run.config.populations;
         let found = match self.members.get(place).and_then(|member| member.population.as_deref()) {
@@ -78,7 +78,7 @@ impl<'a> Draft<'a> {
             .ok_or_else(|| PlanError::Other(format!("the config has no population for member {place}")))
     }
 
-    /// The result of a rollout; asks for it.
+    /// Asks for a rollout and returns its result.
     pub(crate) fn rollout(
         &mut self,
         key: &WorkKey,
@@ -91,7 +91,7 @@ impl<'a> Draft<'a> {
         self.view.rollout(key)?.ok_or(Pause::Waiting)
     }
 
-    /// The verdicts on `count` tasks, one each; asks for them. No task needs no item.
+    /// Asks for the verdicts on `count` tasks, one each, and returns them. Without tasks there is no item.
     pub(crate) fn verify(
         &mut self,
         key: &WorkKey,
@@ -112,7 +112,7 @@ impl<'a> Draft<'a> {
         Ok(verdicts)
     }
 
-    /// A child; asks for it.
+    /// Asks for a child and returns it.
     pub(crate) fn evolve(
         &mut self,
         key: &WorkKey,
@@ -160,8 +160,8 @@ impl<'a> Draft<'a> {
         self.view.work.contains_key(key)
     }
 
-    /// Asks for an item. `population` is the one whose members an update is for: how much memory it takes depends on the
-    /// shape of their adapters.
+    /// Asks for an item. `population` is that of an update's members, because the update's memory depends on the shape
+    /// of their adapters.
     fn ask(&mut self, key: WorkKey, payload: Payload, population: Option<&PopulationConfig>) {
         let memory_bytes = match (&payload, population) {
             (Payload::Update(update), Some(population)) => update_memory(update, population),
@@ -178,7 +178,7 @@ impl<'a> Draft<'a> {
         });
     }
 
-    /// A result that does not fit what was asked.
+    /// The result does not match the request.
     pub(crate) fn misfit(key: &WorkKey, detail: impl Into<String>) -> PlanError {
         PlanError::Result {
             key: key.clone(),
@@ -187,7 +187,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Bytes at the peak of an update, at most ([`UpdateShape::peak`]); 0 where the base's sizes are not known.
+/// Maximum bytes at the peak of an update ([`UpdateShape::peak`]); 0 if the base's sizes are unknown.
 fn update_memory(update: &UpdatePayload, population: &PopulationConfig) -> u64 {
     let Some(base) = BaseShape::of_name(&update.base_model.name) else {
         return 0;

@@ -111,7 +111,8 @@ fn each_task_has_its_template() {
     assert_eq!(tasks.collect::<Vec<_>>(), named);
 }
 
-/// Runs are repeated from their resolved configs, so these stay as they are. The hashes were computed from the files alone.
+/// Runs are repeated from their resolved configs, so these must not change. The hashes were computed from the files
+/// alone.
 #[test]
 fn resolved_configs_of_the_shipped_sets_keep_their_bytes() {
     for (set, style, expected) in [

@@ -4,7 +4,7 @@ use crate::{
     prompt::{Template, Variable},
 };
 
-/// What a recipe of mathematics might declare.
+/// The declaration of a possible mathematics recipe.
 const CATALOGUE: [Template; 2] = [
     Template {
         name: "solve",

@@ -1,4 +1,4 @@
-//! Rendering a template with texts and lists of known sizes.
+//! Renders a template with texts and lists of known sizes.
 
 use minijinja::Value;
 use std::collections::BTreeMap;
@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use super::Size;
 use crate::prompt::{PromptError, PromptSet, Sample, Template};
 
-/// How many letters a text is probed with, and twice as many.
+/// Number of letters in a probe text; twice as many are tried too.
 const TIMES: usize = 64;
 
-/// Numbers of records that lists are probed with, where they may be so short. A record's number has two digits from ten on.
+/// Lengths of the probe lists, where they may be so short. A record's number has two digits from 10 on.
 const RECORDS: [usize; 4] = [0, 1, 2, 12];
 
-/// A template and the letters it is probed with.
+/// A template and the letters to probe it with.
 pub(super) struct Probe<'p> {
     prompts: &'p PromptSet,
     template: &'p Template,
@@ -20,7 +20,7 @@ pub(super) struct Probe<'p> {
     letters: &'p str,
 }
 
-/// What a template is filled with: the letters of each text, counted, and the records of each list.
+/// The values for a template: the number of letters in each text, and of records in each list.
 #[derive(Clone, Debug, Default)]
 struct Filling {
     letters: BTreeMap<String, usize>,
@@ -92,7 +92,7 @@ impl<'p> Probe<'p> {
         fillings
     }
 
-    /// Every text with so many letters, every list with so many records or the fewest that it may have.
+    /// Every text with `letters` letters, every list with `records` records or its minimum.
     fn filled(&self, letters: usize, records: usize) -> Filling {
         Filling {
             letters: self.texts().into_iter().map(|text| (text, letters)).collect(),
@@ -103,7 +103,7 @@ impl<'p> Probe<'p> {
         }
     }
 
-    /// The bytes that the values take by `growth`.
+    /// The bytes taken by the values, according to `growth`.
     fn of_values(&self, filling: &Filling, growth: &BTreeMap<String, usize>) -> usize {
         let of_text = |(text, times): (&String, &usize)| {
             let records = text.split_once('.').map_or(1, |(list, _)| filling.records[list]);
@@ -135,7 +135,7 @@ impl<'p> Probe<'p> {
         Ok(self.prompts.render(self.template.name, variables)?.text.len())
     }
 
-    /// The names of the texts, of lists as `list.field`.
+    /// The names of the texts; those in lists as `list.field`.
     fn texts(&self) -> Vec<String> {
         let of_variable = self
             .template
@@ -152,7 +152,7 @@ impl<'p> Probe<'p> {
         of_variable.collect()
     }
 
-    /// The lists, each with the fewest records that it may have.
+    /// The lists, each with its minimum number of records.
     fn lists(&self) -> impl Iterator<Item = (&'static str, usize)> {
         self.template
             .variables

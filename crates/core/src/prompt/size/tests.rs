@@ -96,7 +96,7 @@ fn filters_that_write_letters_longer_are_found_with_the_text_they_change() {
     }
 }
 
-/// The slack is a second digit for each place that numbers a record.
+/// The slack is a second digit wherever a record is numbered.
 #[test]
 fn the_bound_of_the_shipped_templates_is_tight() {
     for name in ["seedling", "azr"] {

@@ -51,7 +51,7 @@ pub(in crate::prompt) fn answer(problem: ProblemKind, text: &str, finish: Finish
     Ok(unfenced(reading.text("answer")?, block))
 }
 
-/// What is in the block that models like to put code in, or the text itself.
+/// The contents of the block that models like to put code in, or the text itself.
 fn unfenced(text: &str, block: &str) -> String {
     last_block(text, block).unwrap_or(text).to_owned()
 }

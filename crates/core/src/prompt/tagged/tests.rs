@@ -50,7 +50,7 @@ fn the_format_is_exact_redundant_or_broken() {
         ("<answer id=\"1\">1</answer>", Format::Broken, None),
         ("<Answer>1</Answer>", Format::Broken, None),
         ("<answer/>", Format::Broken, None),
-        // An empty field keeps to the format, but there is nothing to read.
+        // An empty field is well-formed, but there is nothing to read.
         ("<answer> </answer>", Format::Exact, None),
     ] {
         let reading = reading(&[ANSWER], text);
@@ -168,7 +168,7 @@ fn contents(field: &'static str) -> impl Strategy<Value = String> {
         let plain = text
             .replace(&format!("<{field}>"), "")
             .replace(&format!("</{field}>"), "");
-        // What is left may have joined to a tag.
+        // The remaining text may have joined to form a tag.
         if plain.contains(&format!("{field}>")) {
             String::new()
         } else {
@@ -219,7 +219,7 @@ proptest! {
         prop_assert_eq!(reading.format("question"), Some(format));
     }
 
-    /// With one field the format is that of brackets.
+    /// With one field the format is that of balanced brackets.
     #[test]
     fn the_format_of_one_field_counts_its_tags(text in soup()) {
         let (mut depth, mut pairs, mut is_balanced) = (0_i32, 0, true);
@@ -243,7 +243,7 @@ proptest! {
 
 #[test]
 fn a_text_of_tags_alone_is_read_once() {
-    // If tags were looked for again after each other, each of these would take minutes.
+    // With a new search for tags after each one, these would take minutes.
     for part in [
         "<answer>",
         "</answer>",

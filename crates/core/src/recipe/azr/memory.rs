@@ -1,4 +1,4 @@
-//! What a run of Absolute Zero remembers between steps.
+//! The memory of an Absolute Zero run between steps.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use crate::{
     recipe::{Living, Names, code::Experience, founders},
 };
 
-/// What a run of Absolute Zero remembers between steps.
+/// The memory of an Absolute Zero run between steps.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Memory {
     pub(super) members: Vec<Living>,

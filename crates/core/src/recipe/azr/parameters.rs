@@ -1,4 +1,4 @@
-//! What a config says of a run of Absolute Zero.
+//! Parameters of an Absolute Zero run.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,35 +14,35 @@ use crate::{
     },
 };
 
-/// What a config says of a run of Absolute Zero. The defaults are those of its released script for a 7B coder, but for the
-/// learning rate, which is that of an adapter (PopuLoRA's).
+/// Parameters of an Absolute Zero run. Defaults are those of its released script for a 7B coder, except for the
+/// learning rate, which is one for adapters (PopuLoRA's).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Parameters {
-    /// What the model is shown, and how it is read.
+    /// The prompts, and how completions are read.
     pub prompts: PromptConfig,
-    /// What problems are like and where they are kept.
+    /// The problems and where they are kept.
     pub problems: ProblemConfig,
-    /// Proposals, and problems to practise on, of each type in each step.
+    /// Proposals, and problems to practise on, per type and step.
     #[schemars(range(min = 1, max = 65536))]
     pub batch: u32,
-    /// Attempts that estimate the difficulty of a proposal; nothing is learned from them.
+    /// Attempts that estimate the difficulty of a proposal; they are not learned from.
     #[schemars(range(min = 1, max = 1024))]
     pub difficulty_samples: u32,
-    /// Practice takes problems of the last so many steps first, and fills up from the whole buffer.
+    /// Practice uses problems from this many recent steps first, then fills up from the whole buffer.
     #[schemars(range(min = 1))]
     pub recent_steps: u32,
-    /// How completions are drawn.
+    /// How completions are sampled.
     pub sampling: SamplingConfig,
     /// How the member learns.
     pub learning: LearningConfig,
     /// What advantages are whitened over, within each role and type.
     pub whitening: Whitening,
-    /// Roles that play and do not learn, as a control: `proposer` or `solver`.
+    /// Roles that play but do not learn, as a control: `proposer` or `solver`.
     pub frozen: Vec<Role>,
     /// The map of the problem space.
     pub archive: ArchiveConfig,
-    /// How a step is cut into items of work.
+    /// How a step is divided into work items.
     pub items: ItemConfig,
 }
 
@@ -70,7 +70,7 @@ impl Parameters {
         Ok(Self::deserialize(&config.parameters)?)
     }
 
-    /// The groups that recipes of code problems share.
+    /// The parameter groups shared by recipes of code problems.
     pub(super) fn groups(&self) -> Groups<'_> {
         Groups {
             prompts: &self.prompts,

@@ -1,4 +1,4 @@
-//! What is practised on, and what is learned of it.
+//! Practice problems, and the step's learner.
 
 use rand::seq::SliceRandom as _;
 
@@ -15,14 +15,14 @@ use crate::{
 };
 
 impl Step<'_> {
-    /// The problems of all types that are practised on.
+    /// The practice problems of all types.
     pub(super) fn practised(&self) -> Vec<ProblemId> {
         let types = self.parameters.problems.types.iter();
         types.flat_map(|kind| self.practised_of(*kind)).collect()
     }
 
-    /// Problems of the last steps (`max_new` in the released code), a random choice if there are too many, and the rest of the
-    /// batch from the whole buffer. A young buffer may hold fewer than a batch.
+    /// Problems of the last steps (`max_new` in the released code), chosen at random if there are too many; the rest of
+    /// the batch comes from the whole buffer. A young buffer may have fewer than a batch.
     fn practised_of(&self, kind: ProblemKind) -> Vec<ProblemId> {
         let batch = self.parameters.batch as usize;
         let run = self.scene.draft.run;
@@ -39,7 +39,7 @@ impl Step<'_> {
         chosen
     }
 
-    /// The one batch of the step: proposals and practice of all types, whitened by role and type (TRR++, Eq. 8).
+    /// The step's one batch: proposals and practice of all types, whitened by role and type (TRR++, Eq. 8).
     pub(super) fn learner(&self, judged: &[(Judged, f32)], practice: &[Attempt]) -> Learner {
         let scale = self.parameters.learning.reward_scale;
         let learns = |role: Role| !self.parameters.frozen.contains(&role);

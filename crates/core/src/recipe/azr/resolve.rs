@@ -1,4 +1,4 @@
-//! Checking a config, and writing its defaults out.
+//! Checks a config and fills in its defaults.
 
 use super::Parameters;
 use crate::{
@@ -47,7 +47,10 @@ pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
     }
     for (index, role) in parameters.frozen.iter().enumerate() {
         if !matches!(role, Role::Proposer | Role::Solver) {
-            let detail = format!("{} plays no part here: proposer and solver do", role.name());
+            let detail = format!(
+                "{} is not a role of this recipe: valid are proposer and solver",
+                role.name()
+            );
             faults.push(Fault::new(format!("/parameters/frozen/{index}"), detail));
         }
     }

@@ -14,7 +14,7 @@ use crate::{
     work::MemberUpdated,
 };
 
-/// The lowest objective that a valid problem can have, from which qd_score counts.
+/// The lowest possible objective of a valid problem, the zero point of qd_score.
 const LOWEST_OBJECTIVE: f32 = -0.5;
 
 /// The phases, in order.
@@ -35,7 +35,7 @@ impl<'a> Step<'a> {
         })
     }
 
-    /// Propose → check → estimate difficulty, and practise beside it; then one update of both roles.
+    /// Propose → check → estimate difficulty, with practice alongside; then one update of both roles.
     pub(super) fn play(&mut self) -> Progress<RunState> {
         self.begin()?;
         let asks = self.asks()?;
@@ -58,7 +58,7 @@ impl<'a> Step<'a> {
         self.finish(&judged, &practice, &updated, entered)
     }
 
-    /// Gives the member its first weights and the buffer its first problems, in step 0.
+    /// Creates the member's first weights and fills the buffer with its first problems, in step 0.
     fn begin(&mut self) -> Progress<()> {
         if self.scene.draft.run.step > 0 {
             return Ok(());
@@ -69,7 +69,7 @@ impl<'a> Step<'a> {
         both(born, seeded).map(drop)
     }
 
-    /// The prompts of the step, of which types take turns.
+    /// The step's prompts, cycling through the types.
     fn asks(&self) -> Progress<Arc<Vec<Ask>>> {
         let types = &self.parameters.problems.types;
         let ask = |index: u32| {
@@ -91,8 +91,8 @@ impl<'a> Step<'a> {
         self.parameters.batch * types
     }
 
-    /// Every proposal with the attempts that estimate its difficulty, and its reward (Eq. 4), by index. Nothing is learned
-    /// from the attempts.
+    /// Every proposal with the attempts that estimate its difficulty, and its reward (Eq. 4), by index. The attempts
+    /// are not learned from.
     fn judged(&mut self, asks: &[Ask]) -> Progress<Arc<Vec<(Judged, f32)>>> {
         let samples = self.parameters.difficulty_samples;
         let size = self.parameters.items.propose as usize;
@@ -112,7 +112,7 @@ impl<'a> Step<'a> {
         })
     }
 
-    /// One attempt at each problem of the buffer that is practised on, from which the solver learns.
+    /// One attempt at each practice problem, from which the solver learns.
     fn practise(&mut self, problems: &[ProblemId]) -> Progress<Vec<Attempt>> {
         let problems: Vec<Problem> = problems
             .iter()

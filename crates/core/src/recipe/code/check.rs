@@ -1,4 +1,4 @@
-//! From what proposers wrote to valid problems.
+//! Turns proposers' completions into valid problems.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::{
     work::{Completion, RolloutResult},
 };
 
-/// A proposal taken apart, or why it cannot be.
+/// A parsed proposal, or why it cannot be parsed.
 pub(super) type Parsed = Result<Proposal, String>;
 
-/// A proposal after its check: the problem, if it is valid, and where it stands on the map.
+/// A proposal after its check: the problem, if it is valid, and its position in the archive.
 pub(super) struct Admitted {
     pub(super) problem: Option<Problem>,
     pub(super) status: Status,
@@ -26,7 +26,7 @@ pub(super) struct Admitted {
 }
 
 impl Scene<'_> {
-    /// What the verifier says of the proposals of a chunk; writes the problems' rows.
+    /// The verifier's verdicts on the proposals of a chunk; writes the problems' rows.
     pub(crate) fn check(
         &mut self,
         chunk: u32,
@@ -140,7 +140,7 @@ fn proposals<'r>(asks: &'r [Ask], proposed: &'r RolloutResult) -> impl Iterator<
     })
 }
 
-/// The program and the values of a row: those of the problem, or what was proposed where it is not valid.
+/// The program and values for a row: those of the problem, or those proposed if it is invalid.
 pub(super) fn shown(
     problem: Option<&Problem>,
     proposal: &Proposal,
@@ -182,7 +182,7 @@ impl Material<'_> {
         }
     }
 
-    /// The problem, if it is valid, and what is to be said of it.
+    /// The problem, if it is valid, with its status and a message.
     pub(super) fn admit(
         &self,
         id: ProblemId,

@@ -1,4 +1,4 @@
-//! Groups of parameters that the recipes of self-play share.
+//! Parameter groups shared by the self-play recipes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,34 +14,35 @@ use crate::{
     verify::ProblemKind,
 };
 
-/// Proposals of a step, at most: their rows are numbered, and a step's plan is made in memory.
+/// Maximum proposals per step: their rows are numbered, and a step's plan is held in memory.
 pub(crate) const MOST_PROPOSALS: u32 = 1_000_000;
 
-/// What problems are like and where they are kept.
+/// The problems and where they are kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ProblemConfig {
-    /// The types that are played.
+    /// The types of problem in play.
     #[schemars(schema_with = "ProblemKind::triples_schema")]
     pub types: Vec<ProblemKind>,
-    /// Earlier problems of the same type that a proposer is shown, at most; drawn uniformly from the pool.
+    /// Maximum number of earlier problems of the same type shown to a proposer; drawn uniformly from the pool.
     #[schemars(range(max = 64))]
     pub references: u32,
-    /// Inputs of a `code_f` proposal; the solver is shown the first half, the rest stays hidden and decides.
+    /// Inputs of a `code_f` proposal; the solver sees the first half, the hidden rest decides.
     #[schemars(range(min = 2, max = 64))]
     pub num_inputs: u32,
-    /// Problems of a type that the pool keeps; the oldest are left out beyond it.
+    /// Maximum number of problems of each type in the pool; the oldest are dropped.
     #[schemars(range(min = 1, max = 65536))]
     pub pool_size: u32,
     /// Which valid problems enter the pool.
     pub pool_filter: PoolFilter,
-    /// Size of a prompt in bytes of UTF-8, at most. References are left out until a prompt fits, and a problem that could not
-    /// be shown within it is invalid. A token is a byte at least, so a prompt never has more tokens than this.
+    /// Maximum size of a prompt in bytes of UTF-8. References are dropped until a prompt fits, and a problem that
+    /// cannot be shown within the limit is invalid. A token is at least one byte, so a prompt never has more tokens
+    /// than this.
     #[schemars(range(min = 64, max = 1_048_576))]
     pub max_prompt_bytes: u32,
-    /// The problems that the pool begins with: those shipped as `seedling` or `azr`.
+    /// The shipped problems that the pool starts with: `seedling` or `azr`.
     pub seeds: String,
-    /// A dataset in the format of Absolute Zero's seeds, in place of the shipped ones.
+    /// A dataset in the format of Absolute Zero's seeds that replaces the shipped ones.
     pub seed_dataset: Option<SeedDataset>,
 }
 
@@ -60,13 +61,13 @@ impl Default for ProblemConfig {
     }
 }
 
-/// Rows of a dataset to begin with.
+/// Rows of a dataset to start with.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SeedDataset {
     /// The dataset.
     pub id: DatasetId,
-    /// How many of its rows, from the first.
+    /// Number of rows to use, from the first.
     #[schemars(range(min = 1, max = 65536))]
     pub rows: u32,
 }
@@ -77,13 +78,13 @@ pub struct SeedDataset {
 pub enum PoolFilter {
     /// All.
     All,
-    /// Those that were not always solved.
+    /// Problems that were not always solved.
     NonOne,
-    /// Those that were solved sometimes, but not always.
+    /// Problems that were solved sometimes, but not always.
     NonExtremes,
 }
 
-/// The groups of a recipe's parameters, borrowed.
+/// The parameter groups of a recipe, borrowed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Groups<'a> {
     pub(crate) prompts: &'a PromptConfig,
@@ -95,7 +96,8 @@ pub(crate) struct Groups<'a> {
 }
 
 impl Groups<'_> {
-    /// What the schema cannot say. Prompts have been resolved before. A member learns from `batch` proposals a step.
+    /// Faults the schema cannot express. Prompts must be resolved already. A member learns from `batch` proposals per
+    /// step.
     pub(crate) fn faults(&self, config: &RunConfig, batch: u32) -> Vec<Fault> {
         let mut faults = Vec::new();
         let mut fault =
@@ -107,16 +109,16 @@ impl Groups<'_> {
         if types.is_empty() || types.len() != problems.types.len() {
             fault(
                 "problems/types",
-                "each of code_i, code_o and code_f may stand here once, and one must".to_owned(),
+                "list at least one of code_i, code_o and code_f, each at most once".to_owned(),
             );
         }
         if problems.seed_dataset.is_none() && seeds::shipped_text(&problems.seeds).is_none() {
-            let detail = format!("there are no seeds `{}`: seedling and azr are shipped", problems.seeds);
+            let detail = format!("there are no seeds `{}`: valid are seedling and azr", problems.seeds);
             fault("problems/seeds", detail);
         }
         for (name, [low, high]) in self.archive.bounds() {
             if !(low.is_finite() && high.is_finite() && low < high) {
-                let detail = format!("[{low}, {high}] is no range: the lowest value, then a higher one");
+                let detail = format!("[{low}, {high}] is not a range: give the lowest value, then a higher one");
                 fault(&format!("archive/{name}"), detail);
             }
         }
@@ -131,7 +133,7 @@ impl Groups<'_> {
         Overhead::measure(prompts, &self.problems.types, self.problems.num_inputs as usize)
     }
 
-    /// Prompts that cannot be shown, and sequences that a known model has no positions for.
+    /// Faults of prompts that cannot be rendered, and of sequences longer than a known model's context.
     fn length_faults(&self, config: &RunConfig) -> Vec<Fault> {
         let mut faults = Vec::new();
         let limit = self.problems.max_prompt_bytes as usize;
@@ -170,7 +172,7 @@ impl Groups<'_> {
         }
         faults
     }
-    /// A template that writes some letters longer than they are: no limit on problems could keep its prompts short enough.
+    /// Faults of a template that lengthens some characters: no limit on problems could keep its prompts short enough.
     fn stretch_fault(&self, overhead: Overhead) -> Option<Fault> {
         let prompts = PromptSet::compile(self.prompts).ok()?;
         let problems = self.problems;

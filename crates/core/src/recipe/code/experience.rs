@@ -1,4 +1,4 @@
-//! What a run keeps of the problems that it met.
+//! What a run remembers of the problems it has seen.
 
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -6,20 +6,21 @@ use std::collections::HashSet;
 use super::{Judged, Pool, ProblemConfig};
 use crate::{archive::Archive, id::ExecutionId, recipe::ArchiveInsertionRecord};
 
-/// Fingerprints that are remembered.
+/// Number of fingerprints remembered.
 const FINGERPRINTS: usize = 4096;
 
-/// What a run keeps of the problems that it met.
+/// What a run remembers of the problems it has seen.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Experience {
     pub(crate) pool: Pool,
     pub(crate) archive: Archive,
-    /// Of the last valid proposals.
+    /// Fingerprints of the latest valid proposals.
     fingerprints: Vec<u32>,
 }
 
 impl Experience {
-    /// Puts valid problems into the archive by index, with the proposer's reward as the objective. What entered.
+    /// Inserts valid problems into the archive by index, with the proposer's reward as the objective. Returns the
+    /// insertions.
     pub(crate) fn illuminate(&mut self, judged: &[(Judged, f32)]) -> Vec<ArchiveInsertionRecord> {
         let entered = judged.iter().filter_map(|(judged, reward)| {
             let cell = judged.cell?;
@@ -33,7 +34,7 @@ impl Experience {
         entered.collect()
     }
 
-    /// Which proposals are near duplicates of an earlier one, in the step or among those remembered.
+    /// Marks proposals that are near duplicates of an earlier one, in this step or remembered.
     fn near_duplicates(&self, judged: &[(Judged, f32)]) -> Vec<bool> {
         let mut seen: HashSet<u32> = self.fingerprints.iter().copied().collect();
         let fingerprints = judged.iter().map(|(judged, _)| judged.fingerprint);
@@ -42,7 +43,7 @@ impl Experience {
             .collect()
     }
 
-    /// Takes the step's problems into the pool, of which each prompt had `samples` proposals. Answers which proposals are near
+    /// Adds the step's problems to the pool, given `samples` proposals per prompt. Marks proposals that are near
     /// duplicates of an earlier one.
     pub(crate) fn remember(
         &mut self,

@@ -1,4 +1,4 @@
-//! A proposal and everything that became of it within its step.
+//! A proposal and what happened to it within its step.
 
 use super::{Attempt, Problem};
 use crate::{
@@ -8,15 +8,15 @@ use crate::{
 /// A proposal after its check, and later with its attempts.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Judged {
-    /// Its place among the proposals of the step.
+    /// Its index among the step's proposals.
     pub(crate) index: u32,
     pub(crate) id: ProblemId,
     pub(crate) kind: ProblemKind,
-    /// Who proposed: a place among the members.
+    /// The proposer: a position among the members.
     pub(crate) proposer: usize,
-    /// Who solves.
+    /// The solver.
     pub(crate) solver: usize,
-    /// The item that it was drawn in, and the request and sample there.
+    /// The item it was sampled in, with its request and sample there.
     pub(crate) source: WorkKey,
     pub(crate) request: u32,
     pub(crate) sample: u32,
@@ -24,18 +24,18 @@ pub(crate) struct Judged {
     pub(crate) tokens: u32,
     /// Mean entropy along it, in nats.
     pub(crate) entropy: Option<f32>,
-    /// What solvers meet; none where it is invalid.
+    /// The problem for solvers; `None` if invalid.
     pub(crate) problem: Option<Problem>,
     pub(crate) descriptor: Option<Descriptor>,
     pub(crate) cell: Option<u32>,
-    /// See [`crate::duplicate::fingerprint`]; of valid proposals alone.
+    /// See [`crate::duplicate::fingerprint`]; only for valid proposals.
     pub(crate) fingerprint: Option<u32>,
-    /// The attempts at it, once they are graded.
+    /// The attempts at it, once graded.
     pub(crate) attempts: Vec<Attempt>,
 }
 
 impl Judged {
-    /// How often it was solved; none where it is invalid.
+    /// How often it was solved; `None` if invalid.
     pub(crate) fn solved(&self) -> Option<Solved> {
         self.problem.as_ref().map(|_| Solved {
             solved: self.attempts.iter().filter(|attempt| attempt.correct).count() as u32,
@@ -43,7 +43,7 @@ impl Judged {
         })
     }
 
-    /// Whether it is valid and `filter` lets it into the pool.
+    /// Whether it is valid and passes `filter` into the pool.
     pub(crate) fn enters(&self, filter: PoolFilter) -> bool {
         self.solved().is_some_and(|solved| match filter {
             PoolFilter::All => true,

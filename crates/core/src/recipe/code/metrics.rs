@@ -1,4 +1,4 @@
-//! Metrics of recipes that play with problems of code.
+//! Metrics of recipes that play with code problems.
 
 mod charts;
 mod measures;
@@ -19,7 +19,7 @@ pub(crate) fn metrics() -> Vec<Metric> {
 }
 
 impl Tally<'_> {
-    /// The run's row and a row for each of the members, who are given by place, the role that their metrics are about, and
+    /// The run's row and one row per member; members are given by position, the role their metrics are about, and
     /// identifier.
     pub(crate) fn records(&self, members: impl IntoIterator<Item = (usize, Role, MemberId)>) -> Vec<MetricRecord> {
         let record = |scope, member| MetricRecord {

@@ -1,4 +1,4 @@
-//! How large prompts become, told from their parts, so that no prompt is ever too long for the model.
+//! Bounds on prompt sizes, computed from their contents, so that no prompt is ever too long for the model.
 
 use super::{Problem, problem::Values};
 use crate::{
@@ -8,17 +8,17 @@ use crate::{
 };
 use uuid::Uuid;
 
-/// The size of a prompt as a function of the bytes that are put into it.
+/// The size of a prompt as a function of the bytes of its contents.
 #[derive(Clone, Copy, Debug)]
 struct Cost {
     /// Bytes of the template.
     base: usize,
-    /// How often the template shows what is put into it, of its two fields the one that it shows more often.
+    /// How often the template shows its contents; the larger count of its two fields.
     growth: usize,
 }
 
 impl Cost {
-    /// Measures a template by rendering it with its two fields empty, and with letters in either, so many and twice as many.
+    /// Measures a template by rendering it with both fields empty, and with two lengths of text in either.
     fn measure(
         letters: &str,
         render: impl Fn([&str; 2]) -> Result<(String, usize), PromptError>,
@@ -44,10 +44,10 @@ impl Cost {
     }
 }
 
-/// How often the letters stand that a template is measured with.
+/// How often each letter is repeated in a measurement.
 const TIMES: usize = 64;
 
-/// Letters that filters write longer than they are, as `escape` and `indent` do.
+/// Characters that filters such as `escape` and `indent` lengthen.
 const STRETCHED: [&str; 9] = ["\n0", "\"", "'", "\\", "<", "&", "/", "\u{1}", "é"];
 
 /// The sizes of a set's prompts.
@@ -61,13 +61,14 @@ pub(crate) struct Overhead {
 const TYPES: [ProblemKind; 3] = [ProblemKind::CodeI, ProblemKind::CodeO, ProblemKind::CodeF];
 
 impl Overhead {
-    /// Measures the templates of `prompts`; a function has `num_inputs` inputs. Types that are not played may have none.
+    /// Measures the templates of `prompts`; a function has `num_inputs` inputs. Types that are not played may lack
+    /// templates.
     pub(crate) fn measure(prompts: &PromptSet, types: &[ProblemKind], num_inputs: usize) -> Result<Self, PromptError> {
         Self::measure_with("0", prompts, types, num_inputs)
     }
 
-    /// The first task whose template writes some letters longer than others, so that the size of a prompt cannot be told from
-    /// the size of what is put into it.
+    /// The first task whose template lengthens some characters, so that the size of a prompt cannot be computed from
+    /// that of its contents.
     pub(crate) fn stretches(
         &self,
         prompts: &PromptSet,
@@ -117,28 +118,28 @@ impl Overhead {
         })
     }
 
-    /// The largest prompt that has nothing in it but its template.
+    /// The size of the largest empty template.
     pub(crate) fn largest(&self) -> usize {
         let of_solving = self.solve.iter().map(|cost| cost.base);
         let all = of_solving.chain(self.propose_io).chain([self.propose_function.base]);
         all.max().unwrap_or(0)
     }
 
-    /// Refuses a problem that could not be shown within `limit` bytes, to a solver or as the program of a function.
+    /// Refuses a problem that cannot be shown within `limit` bytes, to a solver or as the program of a function.
     pub(crate) fn check(&self, problem: &Problem, limit: u32) -> Result<(), String> {
         let index = TYPES.iter().position(|kind| *kind == problem.kind).unwrap_or(0);
         let solve = self.solve[index].of(problem.shown_bytes());
         let propose = self.propose_function.of(problem.program.len());
         match solve.max(propose) {
             needed if needed > limit as usize => Err(format!(
-                "showing it takes up to {needed} bytes, beyond the {limit} of max_prompt_bytes"
+                "it takes up to {needed} bytes to show, above max_prompt_bytes of {limit}"
             )),
             _ => Ok(()),
         }
     }
 }
 
-/// A problem with one text for its program or message, and one for each of its values.
+/// A problem with `text` as its program or message and `value` as each of its values.
 fn probe(kind: ProblemKind, [text, value]: [&str; 2], num_inputs: usize) -> Problem {
     let values = match kind {
         ProblemKind::CodeF => {

@@ -1,4 +1,4 @@
-//! The pool: earlier problems that proposers are shown and that solvers practise on.
+//! The pool: earlier problems shown to proposers and used for practice by solvers.
 
 use rand::{Rng, seq::index};
 use serde::{Deserialize, Serialize};
@@ -10,20 +10,20 @@ use crate::{
     work::WorkKey,
 };
 
-/// Valid problems by kind, oldest first. Only where they came from is remembered; their identifiers follow from it.
+/// Valid problems by kind, oldest first. Only their origin is remembered; identifiers follow from it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Pool(BTreeMap<ProblemKind, Vec<Block>>);
 
-/// Problems of one type out of one item.
+/// Problems of one type from one item.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Block {
-    /// The run that made them: a run that was forked off keeps the problems of the one before it.
+    /// The run that made them: a forked run keeps the problems of its parent.
     run: ExecutionId,
     step: u32,
     phase: String,
     chunk: u32,
-    /// Samples a request.
+    /// Samples per request.
     samples: u32,
     /// Each problem as request × samples + sample.
     slots: Vec<u32>,
@@ -38,7 +38,8 @@ impl Block {
 }
 
 impl Pool {
-    /// Adds the problem that `sample` of `request` of the item at `key` proposed, of which each request has `samples`.
+    /// Adds the problem proposed by `sample` of `request` of the item at `key`, whose requests have `samples` samples
+    /// each.
     pub fn add(&mut self, kind: ProblemKind, run: ExecutionId, key: &WorkKey, request: u32, sample: u32, samples: u32) {
         let blocks = self.0.entry(kind).or_default();
         let slot = request * samples + sample;
@@ -60,7 +61,7 @@ impl Pool {
         }
     }
 
-    /// Leaves out the oldest problems of each type beyond `size`.
+    /// Drops the oldest problems of each type beyond `size`.
     pub fn trim(&mut self, size: u32) {
         for blocks in self.0.values_mut() {
             let held: usize = blocks.iter().map(|block| block.slots.len()).sum();
@@ -74,7 +75,7 @@ impl Pool {
         }
     }
 
-    /// How many problems of `kinds` there are.
+    /// Number of problems of `kinds`.
     pub fn len(&self, kinds: &[ProblemKind]) -> usize {
         self.of(kinds).map(|block| block.slots.len()).sum()
     }
@@ -84,7 +85,7 @@ impl Pool {
         self.len(kinds) == 0
     }
 
-    /// Up to `count` problems of `kinds`, drawn uniformly without replacement, in the order of the draw.
+    /// Up to `count` problems of `kinds`, drawn uniformly without replacement, in the order drawn.
     pub fn draw(&self, kinds: &[ProblemKind], count: usize, random: &mut impl Rng) -> Vec<ProblemId> {
         let total = self.len(kinds);
         index::sample(random, total, count.min(total))
@@ -93,7 +94,7 @@ impl Pool {
             .collect()
     }
 
-    /// Problems of `kind` of step `from` or later, oldest first.
+    /// Problems of `kind` from step `from` or later, oldest first.
     pub fn since(&self, kind: ProblemKind, from: u32) -> Vec<ProblemId> {
         let recent = self.of(std::slice::from_ref(&kind)).filter(|block| block.step >= from);
         recent
@@ -172,7 +173,7 @@ mod tests {
         assert_eq!(pool.since(CodeO, 2), [id(8), id(9)]);
         let mut kept = pool.since(CodeO, 0);
         kept.sort_unstable();
-        // Blocks of a step stand by chunk: of step 1, requests 4, 5, 6, 7 came in that order.
+        // A step's blocks are ordered by chunk: in step 1, requests 4, 5, 6, 7 came in that order.
         let mut wanted: Vec<_> = (4..10).map(id).collect();
         wanted.sort_unstable();
         assert_eq!(kept, wanted);

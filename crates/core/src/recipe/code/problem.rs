@@ -1,4 +1,4 @@
-//! A valid problem, as solvers meet it.
+//! A valid problem, as presented to solvers.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,13 +18,13 @@ pub(crate) struct Problem {
     pub(crate) values: Values,
 }
 
-/// What belongs to the program: the `values` of its row.
+/// The problem's data besides its program: the `values` of its row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Values {
-    /// Of types `code_i` and `code_o`. The solver is shown one of the two.
+    /// Of types `code_i` and `code_o`. The solver sees one of the two.
     Io { input: String, output: String },
-    /// Of type `code_f`. The solver is shown the message and the first `shown` pairs.
+    /// Of type `code_f`. The solver sees the message and the first `shown` pairs.
     Function {
         inputs: Vec<String>,
         outputs: Vec<String>,
@@ -34,7 +34,7 @@ pub(crate) enum Values {
 }
 
 impl Values {
-    /// The values of a function, of which the first half is shown (Absolute Zero).
+    /// The values of a function; the solver sees the first half (Absolute Zero).
     pub(crate) fn function(inputs: Vec<String>, outputs: Vec<String>, message: String) -> Self {
         let shown = inputs.len() / 2;
         Self::Function {
@@ -47,7 +47,7 @@ impl Values {
 }
 
 impl Problem {
-    /// The problem of a row, if it is valid and of one of the three types.
+    /// The problem in a row, if it is valid and of one of the three types.
     pub(crate) fn of(record: &ProblemRecord) -> Option<Self> {
         Some(Self {
             id: record.id,
@@ -73,7 +73,7 @@ impl Problem {
         })
     }
 
-    /// What a solver is shown.
+    /// The prompt for a solver.
     pub(crate) fn prompt(&self, prompts: &PromptSet) -> Result<Rendered, PromptError> {
         match &self.values {
             Values::Io { input, .. } if self.kind == ProblemKind::CodeO => prompts.solve_output(&self.program, input),
@@ -93,7 +93,7 @@ impl Problem {
         }
     }
 
-    /// The bytes of its own that a solver is shown.
+    /// The bytes of its contents in a solver's prompt.
     pub(crate) fn shown_bytes(&self) -> usize {
         match &self.values {
             Values::Io { input, .. } if self.kind == ProblemKind::CodeO => self.program.len() + input.len(),
@@ -110,7 +110,7 @@ impl Problem {
         }
     }
 
-    /// The question whether `answer` solves it.
+    /// The verifier task that checks whether `answer` solves it.
     pub(crate) fn task(&self, id: String, answer: String) -> Task {
         let program = self.program.clone();
         let solution = match &self.values {

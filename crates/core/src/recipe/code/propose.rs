@@ -1,4 +1,4 @@
-//! Asking for proposals.
+//! Asks for proposals.
 
 use super::{
     Pool, Scene,
@@ -16,20 +16,20 @@ use crate::{
 /// One prompt for a proposal.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Ask {
-    /// Its place among the prompts of the step; the request's name.
+    /// Its index among the step's prompts, which is also the request's name.
     pub(crate) index: u32,
-    /// What is to be proposed.
+    /// The type of problem to propose.
     pub(crate) kind: ProblemKind,
-    /// Who proposes: a place among the members.
+    /// The proposer: a position among the members.
     pub(crate) proposer: usize,
-    /// Who will solve.
+    /// The member that will solve.
     pub(crate) solver: usize,
-    /// What is shown: references, or the one program that a function is proposed about.
+    /// The problems to show: references, or the one program that a function proposal is about.
     pub(crate) shown: Vec<ProblemId>,
 }
 
 impl<'a> Scene<'a> {
-    /// Draws what the prompt at `index` shows: references of its type, or a program of the other types.
+    /// Draws the problems to show in the prompt at `index`: references of its type, or a program of the other types.
     pub(crate) fn draw_shown(&self, pool: &Pool, kind: ProblemKind, index: u32) -> Vec<ProblemId> {
         let run = self.draft.run;
         let path = format!("{}/references", run.step);
@@ -40,7 +40,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// The proposals of a chunk, `samples` for each prompt.
+    /// The proposals of a chunk, `samples` per prompt.
     pub(crate) fn propose(&mut self, chunk: u32, asks: &[Ask], samples: u32) -> Progress<&'a RolloutResult> {
         let key = self.draft.key("propose", chunk);
         let material = &self.material;

@@ -1,4 +1,4 @@
-//! A step of a recipe that plays with problems of code.
+//! A step of a recipe that plays with code problems.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -10,13 +10,13 @@ use crate::{
     recipe::{Draft, Living, PlanError, ProblemRecord, Progress, RunState, StepView},
 };
 
-/// A step being planned whose problems are programs with inputs and outputs.
+/// A step being planned, with programs with inputs and outputs as its problems.
 pub(crate) struct Scene<'a> {
     pub(crate) draft: Draft<'a>,
     pub(crate) material: Material<'a>,
 }
 
-/// What proposals and attempts are made of: prompts, earlier problems, the map that valid ones are put on.
+/// The material of proposals and attempts: prompts, earlier problems, and the archive's map.
 pub(crate) struct Material<'a> {
     view: &'a StepView,
     pub(super) groups: Groups<'a>,
@@ -25,7 +25,7 @@ pub(crate) struct Material<'a> {
     pub(super) seeds: Arc<BTreeMap<ProblemId, ProblemRecord>>,
 }
 
-/// What follows from the config alone.
+/// Everything derived from the config alone.
 pub(super) struct Setting {
     pub(super) prompts: PromptSet,
     pub(super) overhead: Overhead,
@@ -70,14 +70,14 @@ impl<'a> Scene<'a> {
 }
 
 impl Material<'_> {
-    /// An earlier problem that can be read.
+    /// An earlier problem, if it can be read.
     pub(crate) fn earlier(&self, id: ProblemId) -> Option<Problem> {
         let record = self.view.problems.get(&id).or_else(|| self.seeds.get(&id));
         record.and_then(Problem::of)
     }
 }
 
-/// A template that stopped working after it was checked.
+/// A template failed after it had passed its checks.
 pub(super) fn prompt_error(error: PromptError) -> PlanError {
     PlanError::Other(error.to_string())
 }

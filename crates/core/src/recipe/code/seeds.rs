@@ -1,4 +1,4 @@
-//! The problems that a pool begins with.
+//! The problems a pool starts with.
 
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::{
     work::WorkKey,
 };
 
-/// Seed problems checked in one item.
+/// Seed problems checked per item.
 const PER_ITEM: usize = 64;
 
-/// A row of a seed file, with the field names of Absolute Zero's. Outputs are not read: they are computed.
+/// A row of a seed file, with Absolute Zero's field names. Outputs are not read: they are computed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeedProblem {
     /// A program with a function `f`.
@@ -28,12 +28,12 @@ pub struct SeedProblem {
     /// Several argument lists: a seed for `code_f`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<String>,
-    /// What the solver of a `code_f` problem is told.
+    /// The description for the solver of a `code_f` problem.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
-/// The seeds that ship as `name`; none if there are no such.
+/// The seeds shipped as `name`; `None` if there are no such seeds.
 pub fn shipped_seeds(name: &str) -> Option<Vec<SeedProblem>> {
     let lines = shipped_text(name)?.lines().filter(|line| !line.trim().is_empty());
     lines.map(|line| serde_json::from_str(line).ok()).collect()
@@ -48,7 +48,7 @@ pub(super) fn shipped_text(name: &str) -> Option<&'static str> {
 }
 
 impl SeedProblem {
-    /// The proposals that the row stands for, of `types`. Programs of `code_f` alone still need a type to stand in the pool.
+    /// The row as proposals of `types`. With `code_f` alone, a program still needs another type to be in the pool.
     fn proposals(&self, types: &[ProblemKind]) -> Vec<(ProblemKind, Proposal)> {
         let program = || self.snippet.clone();
         let mut proposals = Vec::new();
@@ -86,8 +86,8 @@ impl SeedProblem {
 }
 
 impl Scene<'_> {
-    /// Enters the seed problems, in the step that begins the run: has them checked, puts the valid ones into `pool`, and
-    /// writes their rows, numbered from `first` on, after the step's proposals.
+    /// Enters the seed problems in the run's first step: has them checked, puts the valid ones into `pool`, and writes
+    /// their rows, numbered from `first`, after the step's proposals.
     pub(crate) fn seed_pool(&mut self, pool: &mut Pool, first: u32) -> Progress<()> {
         let run = self.draft.run.run;
         let view = self.draft.view;
@@ -171,7 +171,7 @@ impl Scene<'_> {
     }
 }
 
-/// A seed problem that was checked, and the item that checked it.
+/// A checked seed problem, and the item that checked it.
 struct Seed {
     source: WorkKey,
     record: ProblemRecord,

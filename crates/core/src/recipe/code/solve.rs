@@ -1,4 +1,4 @@
-//! Attempts at problems: drawn, read, graded and rewarded.
+//! Attempts at problems: samples, reads, grades and rewards them.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use crate::{
     work::{Completion, RolloutResult},
 };
 
-/// What is attempted in one item, and how.
+/// The problems attempted in one item, and how.
 #[derive(Clone, Debug)]
 pub(crate) struct Exam<'p> {
-    /// The phases that draw solutions and that grade them.
+    /// The phases that sample solutions and grade them.
     pub(crate) phases: [&'static str; 2],
-    /// The chunk of both.
+    /// The chunk of both phases.
     pub(crate) chunk: u32,
-    /// Solutions of each problem.
+    /// Solutions per problem.
     pub(crate) samples: u32,
     /// The role of the solvers.
     pub(crate) role: Role,
@@ -31,13 +31,13 @@ pub(crate) struct Exam<'p> {
     pub(crate) sittings: Vec<Sitting<'p>>,
 }
 
-/// One problem in front of one member.
+/// One problem given to one member.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sitting<'p> {
     /// The request's name.
     pub(crate) number: u32,
     pub(crate) problem: &'p Problem,
-    /// Who attempts it: a place among the members.
+    /// The solver: a position among the members.
     pub(crate) solver: usize,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct Part<'p> {
 }
 
 impl<'p> Part<'p> {
-    /// Every valid problem in front of the member that it was proposed for.
+    /// Gives every valid problem to the member it was proposed for.
     pub(crate) fn exam(self, samples: u32, role: Role, keep_tokens: bool) -> Exam<'p> {
         let sitting = |judged: &'p Judged| {
             judged.problem.as_ref().map(|problem| Sitting {
@@ -71,7 +71,7 @@ impl<'p> Part<'p> {
 }
 
 impl<'a> Scene<'a> {
-    /// The parts of a chunk of proposals, of which each prompt has `samples`.
+    /// The parts of a chunk of proposals, with `samples` per prompt.
     pub(crate) fn parts<'p>(&self, chunk: u32, judged: &'p [Judged], samples: u32) -> Vec<Part<'p>> {
         let items = self.material.groups.items;
         let parts = items.propose.div_ceil(items.solve.max(1)).max(1);
@@ -83,7 +83,7 @@ impl<'a> Scene<'a> {
         (0..).zip(judged.chunks(size)).map(part).collect()
     }
 
-    /// The solutions of an exam; none where nothing is attempted in it.
+    /// The solutions of an exam; `None` if it attempts nothing.
     pub(crate) fn solve(&mut self, exam: &Exam<'_>) -> Progress<Option<&'a RolloutResult>> {
         if exam.sittings.is_empty() {
             return Ok(None);
@@ -111,7 +111,7 @@ impl<'a> Scene<'a> {
         Ok(Some(solved))
     }
 
-    /// The graded attempts of an exam by sitting; writes the rows.
+    /// The graded attempts of an exam by sitting; writes their rows.
     pub(crate) fn grade(
         &mut self,
         exam: &Exam<'_>,
@@ -176,8 +176,8 @@ impl<'a> Scene<'a> {
         })
     }
 
-    /// The proposals of a part with their attempts and what each is worth by `reward`, to which none is an invalid proposal;
-    /// writes how the problems fared.
+    /// The proposals of a part with their attempts and their value by `reward`, which gets `None` for an invalid
+    /// proposal; writes the problems' outcomes.
     pub(crate) fn reward(
         &mut self,
         part: Part<'_>,
@@ -284,7 +284,8 @@ impl Material<'_> {
         prompts.grammar.answer(problem.kind, text, finish, prompts.opening())
     }
 
-    /// Whether an answer is well-formed and whether it is correct, given its verdict; none where it had no form to be judged.
+    /// Whether an answer is well-formed and whether it is correct, given its verdict; there is no verdict if it had no
+    /// form to judge.
     fn grade(&self, verdict: Option<&Verdict>) -> (bool, bool) {
         let grammar = &self.setting.prompts.grammar;
         let well_formed = verdict.is_some_and(|verdict| !grammar.is_unreadable(verdict.status));

@@ -1,4 +1,4 @@
-//! The one step of a cross-play evaluation.
+//! The single step of a cross-play evaluation.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::{
     },
 };
 
-/// Every student's exam, cut into items.
+/// Every student's exam, divided into items.
 pub(super) struct Exams<'a> {
     scene: Scene<'a>,
     parameters: &'a CrossPlayParameters,
@@ -95,7 +95,7 @@ impl<'a> Exams<'a> {
         Ok(self.scene.draft.run.next("", &())?)
     }
 
-    /// What a student attempts, in the order of its cells.
+    /// The problems a student attempts, in the order of its cells.
     fn asked_of(&self, student: usize) -> Result<Vec<Asked>, PlanError> {
         let cells = self.parameters.cells.iter().enumerate();
         let own = cells.filter(|(_, cell)| cell.student as usize == student);
@@ -114,19 +114,19 @@ impl<'a> Exams<'a> {
 
     fn problem(&self, id: ProblemId) -> Result<Problem, PlanError> {
         let problem = self.scene.material.earlier(id);
-        problem.ok_or_else(|| PlanError::Other(format!("problem {id} is not valid, or of a type that is not played")))
+        problem.ok_or_else(|| PlanError::Other(format!("problem {id} is invalid or of a type that is not played")))
     }
 }
 
-/// A problem in front of a student.
+/// A problem given to a student.
 struct Asked {
     number: u32,
     cell: usize,
     problem: Problem,
 }
 
-/// Members and versions as the run knows them, by what the scene takes them for: there identifiers follow from the execution
-/// and the name, which is an evaluation here, and in a fork the run's own do not either.
+/// The run's members and versions by the identifiers that the scene uses. The scene derives identifiers from the
+/// execution, here an evaluation, and the name; in a fork even the run's own identifiers differ from that.
 fn weights(parameters: &CrossPlayParameters, run: &RunState) -> BTreeMap<MemberId, (MemberId, VersionId)> {
     let students = parameters.students.iter();
     students

@@ -1,4 +1,4 @@
-//! What a cross-play evaluation was resolved to: exact problems, exact weights.
+//! Parameters of a resolved cross-play evaluation: exact problems and exact weights.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -11,25 +11,25 @@ use crate::{
     work::AdapterRef,
 };
 
-/// Who meets whom, on what.
+/// The pairs to play, and their problems.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CrossPlayParameters {
     /// The run whose matrix is filled.
     pub run: ExecutionId,
-    /// The step that the attempts are written for.
+    /// The step the attempts are recorded for.
     pub step: u32,
     /// Attempts at each problem.
     pub samples: u32,
-    /// Who solves.
+    /// The students.
     pub students: Vec<Contestant>,
-    /// The cells, each a teacher and a student once.
+    /// The cells; each pair of teacher and student occurs once.
     pub cells: Vec<CrossPlayCell>,
     /// The parameters of the run: its prompts, sampling and items.
     pub play: serde_json::Value,
 }
 
-/// Who solves.
+/// A student.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Contestant {
@@ -41,15 +41,15 @@ pub struct Contestant {
     pub adapter: AdapterRef,
 }
 
-/// One teacher's problems in front of one student.
+/// One teacher's problems given to one student.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CrossPlayCell {
-    /// Who proposed them.
+    /// The proposer.
     pub teacher: MemberId,
     /// Its name in the run.
     pub name: String,
-    /// Who attempts them: a place among the students.
+    /// The solver: a position among the students.
     pub student: u32,
     /// Valid problems of the teacher.
     pub problems: Vec<ProblemId>,
@@ -90,13 +90,13 @@ impl CrossPlayParameters {
                 fault(&place, detail);
             }
             if !met.insert((cell.teacher, cell.student)) {
-                fault(&place, "this teacher and this student stand here twice".to_owned());
+                fault(&place, "this teacher and this student are listed twice".to_owned());
             }
         }
         Faults(faults).or(parameters)
     }
 
-    /// Those of a resolved config.
+    /// The parameters of a resolved config.
     pub(super) fn of(config: &RunConfig) -> Result<Self, PlanError> {
         Ok(Self::deserialize(&config.parameters)?)
     }

@@ -15,7 +15,7 @@ use uuid::Uuid;
 const RUN: ExecutionId = ExecutionId(Uuid::from_u128(6));
 const EVALUATION: ExecutionId = ExecutionId(Uuid::from_u128(9));
 
-/// A run of one step with two teachers and two students, and what it wrote.
+/// A run of one step with two teachers and two students, and its records.
 fn played() -> (RunConfig, Players, Records) {
     let document = json!({
         "recipe": "populora",
@@ -42,7 +42,7 @@ fn played() -> (RunConfig, Players, Records) {
     (config, simulation.players, step.records)
 }
 
-/// Every cell of the run, each teacher's first three problems.
+/// Every cell of the run, with each teacher's first three problems.
 fn parameters(config: &RunConfig, records: &Records) -> CrossPlayParameters {
     let of_role = |role| {
         records
@@ -97,7 +97,7 @@ fn asked(config: &RunConfig, parameters: &CrossPlayParameters) -> RunConfig {
     }
 }
 
-/// Plays an evaluation whose items end in an order drawn from `order`: what it came to, and the attempts it wrote.
+/// Plays an evaluation whose items end in an order drawn from `order`; returns its result and the attempts it wrote.
 fn play(
     config: &RunConfig,
     players: &Players,

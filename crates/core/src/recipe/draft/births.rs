@@ -1,4 +1,4 @@
-//! Fresh adapters for the members that a run begins with.
+//! Fresh adapters for a run's founding members.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Draft<'_> {
-    /// Gives weights to members that have none, in the step that begins the run.
+    /// Creates weights for members that have none, in the run's first step.
     pub(crate) fn born(&mut self) -> Progress<()> {
         if self.members.iter().all(|member| member.adapter.is_some()) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Asking members for completions.
+//! Asks members for completions.
 
 use super::Draft;
 use crate::{
@@ -6,19 +6,19 @@ use crate::{
     work::{AdapterRef, Prompt, RolloutPayload, RolloutRequest, RolloutResult, Sampling, WorkKey},
 };
 
-/// What one item generates: requests to members of one population.
+/// The work of one generation item: requests to members of one population.
 pub(crate) struct Generation {
     pub(crate) sampling: Sampling,
-    /// Samples of each request.
+    /// Samples per request.
     pub(crate) samples: u32,
     /// Whether an update will learn from them.
     pub(crate) keep_tokens: bool,
-    /// Each request's number, which is its name and draws its seed, its member's place, and what the member is shown.
+    /// For each request: its number, which is its name and determines its seed; its member's position; and its prompt.
     pub(crate) requests: Vec<(u32, usize, Prompt)>,
 }
 
 impl<'a> Draft<'a> {
-    /// The completions of an item's requests, `count` requests of `samples` each; asks for them.
+    /// Asks for the completions of an item's requests, `count` requests of `samples` each, and returns them.
     pub(crate) fn generate(
         &mut self,
         key: &WorkKey,
@@ -62,12 +62,12 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// The adapters of a batch, each once, in the order in which they are first named.
+/// The adapters of a batch without repetition, in order of first use.
 #[derive(Clone, Debug, Default)]
 struct Adapters(Vec<AdapterRef>);
 
 impl Adapters {
-    /// The place of a member's adapter in the batch.
+    /// The position of a member's adapter in the batch.
     fn place(&mut self, draft: &Draft<'_>, member: usize) -> Option<u32> {
         let adapter = draft.members.get(member)?.adapter?;
         let place = match self.0.iter().position(|known| *known == adapter) {
@@ -81,12 +81,12 @@ impl Adapters {
     }
 }
 
-/// Refuses a result with other requests or samples than were asked for.
+/// Refuses a result whose requests or samples differ from those asked for.
 fn check_shape(key: &WorkKey, result: &RolloutResult, requests: usize, samples: usize) -> Result<(), PlanError> {
     let generated = &result.generated;
     if generated.len() == requests && generated.iter().all(|one| one.completions.len() == samples) {
         return Ok(());
     }
-    let detail = format!("its result is not {requests} requests of {samples} samples each");
+    let detail = format!("its result does not have {requests} requests of {samples} samples each");
     Err(Draft::misfit(key, detail))
 }

@@ -1,4 +1,4 @@
-//! Members as a run remembers them.
+//! Members as kept in a run's memory.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -10,16 +10,16 @@ use crate::{
     work::AdapterRef,
 };
 
-/// A member that is alive.
+/// A living member.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Living {
-    /// Its name; its identifier follows from it.
+    /// Its name, which determines its identifier.
     pub(crate) name: String,
-    /// Its population; none in a run that has one.
+    /// Its population; `None` in a run with only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) population: Option<String>,
     pub(crate) roles: Vec<Role>,
-    /// Its weights; none before its birth in step 0.
+    /// Its weights; `None` before its birth in step 0.
     pub(crate) adapter: Option<AdapterRef>,
     /// Updates since its birth.
     pub(crate) ordinal: u32,
@@ -45,7 +45,7 @@ impl Living {
         MemberId::of(run, &self.name)
     }
 
-    /// Itself and the weights that it plays with.
+    /// Its identifier and the version it plays with.
     pub(crate) fn playing(&self, run: ExecutionId) -> (MemberId, VersionId) {
         let id = self.id(run);
         (id, self.adapter.map_or(VersionId::of(id, 0), |adapter| adapter.version))
@@ -57,13 +57,13 @@ impl Living {
     }
 }
 
-/// How many names of each kind were given: names are never used again.
+/// How many names of each kind have been given out: names are never reused.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Names(BTreeMap<String, u32>);
 
 impl Names {
-    /// A name for a member with these roles: `teacher-0`, `teacher-1`, ..; `agent-0` for one with several.
+    /// A name for a member with these roles: `teacher-0`, `teacher-1`, …; `agent-0` for one with several.
     pub(crate) fn next(&mut self, roles: &[Role]) -> String {
         let stem = match roles {
             [role] => role.name(),
@@ -76,7 +76,7 @@ impl Names {
     }
 }
 
-/// The members that a config asks for, in its order.
+/// The founding members of a config, in its order.
 pub(crate) fn founders(config: &RunConfig, names: &mut Names) -> Vec<Living> {
     let has_several = config.populations.len() > 1;
     let groups = config.populations.iter().flat_map(|(name, population)| {

@@ -1,4 +1,4 @@
-//! Reading a config, checking its populations, and writing it out.
+//! Reads a config, checks its populations, and fills in its defaults.
 
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use crate::{
     fault::{Fault, Faults, nearest},
 };
 
-/// The parameters of a config that the schema has passed; none at all stand for the defaults.
+/// The parameters of a config that has passed the schema; a missing value means the defaults.
 pub(crate) fn read_parameters<T: DeserializeOwned>(config: &RunConfig) -> Result<T, Faults> {
     let given = match &config.parameters {
         Value::Null => serde_json::json!({}),
@@ -17,7 +17,7 @@ pub(crate) fn read_parameters<T: DeserializeOwned>(config: &RunConfig) -> Result
     serde_json::from_value(given).map_err(|error| Faults(vec![Fault::new("/parameters", error.to_string())]))
 }
 
-/// Parameters with every default in them. What is left out stays left out: TOML has no null.
+/// Parameters with every default filled in. Optional fields stay left out: TOML has no null.
 pub(crate) fn written_out<T: Serialize>(parameters: &T) -> Result<Value, Faults> {
     let mut value =
         serde_json::to_value(parameters).map_err(|error| Faults(vec![Fault::new("/parameters", error.to_string())]))?;
@@ -51,7 +51,7 @@ pub(crate) fn single_population_fault(config: &RunConfig) -> Option<Fault> {
     (count != 1).then(|| Fault::new("/populations", detail))
 }
 
-/// What is wrong with the bases and adapter shapes of the populations.
+/// Faults in the bases and adapter shapes of the populations.
 pub(crate) fn population_faults(config: &RunConfig) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (name, population) in &config.populations {
@@ -71,7 +71,7 @@ pub(crate) fn population_faults(config: &RunConfig) -> Vec<Fault> {
                 let hint = nearest(module, PROJECTIONS)
                     .map(|near| format!("did you mean `{near}`?"))
                     .unwrap_or_else(|| format!("valid are {}", PROJECTIONS.join(", ")));
-                let detail = format!("`{module}` is no projection; {hint}");
+                let detail = format!("`{module}` is not a projection; {hint}");
                 faults.push(Fault::new(format!("{place}/lora/target_modules/{index}"), detail));
             }
         }

@@ -1,4 +1,4 @@
-//! The charts of recipes that play with problems of code.
+//! The charts of recipes that play with code problems.
 
 use crate::recipe::Side;
 use crate::recipe::metric::{COST, Chart, ChartGroup, LEARNING, PROPOSING, SOLVING, chart, parts};
@@ -21,14 +21,10 @@ pub(super) const SOLVE_RATE_BY_TYPE: Chart = parts(&SOLVING, "Solve rate by type
 pub(super) const LEARNABLE_SHARE: Chart = parts(
     &SOLVING,
     "Learnable share",
-    "Valid problems solved by none, by some and by all samples. Only those solved by some teach anything.",
+    "Valid problems solved by none, some or all samples. Only those solved by some teach anything.",
 );
 pub(super) const NO_SIGNAL: Chart = chart(&SOLVING, "No signal", "Groups whose attempts all got the same reward.");
-pub(super) const FORMAT_RATE: Chart = chart(
-    &SOLVING,
-    "Format rate",
-    "Share of attempts in the form that was asked for.",
-);
+pub(super) const FORMAT_RATE: Chart = chart(&SOLVING, "Format rate", "Share of attempts in the required form.");
 pub(super) const STUDENT_REWARD: Chart = chart(&SOLVING, "Student reward", "Mean reward of attempts.");
 
 pub(super) const VALIDITY: Chart = chart(
@@ -78,31 +74,31 @@ pub(super) const ARCHIVE_INSERTIONS: Chart = chart(
     "Archive insertions",
     "Problems that took a cell in this step.",
 );
-pub(super) const POOL_SIZE: Chart = chart(&COVERAGE_GROUP, "Pool size", "Problems that references are drawn from.");
+pub(super) const POOL_SIZE: Chart = chart(&COVERAGE_GROUP, "Pool size", "Problems available as references.");
 
 pub(super) const RATINGS_BY_ROLE: Chart = parts(
     &RATINGS,
     "Ratings by role",
-    "Means of TrueSkill's mu over the members of a role.",
+    "Mean TrueSkill mu of the members of each role.",
 );
 pub(super) const TEACHER_RATING: Chart = chart(&RATINGS, "Teacher rating", "TrueSkill's mu of each teacher.");
 pub(super) const STUDENT_RATING: Chart = chart(&RATINGS, "Student rating", "TrueSkill's mu of each student.");
-pub(super) const UNCERTAINTY: Chart = parts(&RATINGS, "Uncertainty by role", "Means of TrueSkill's sigma.");
+pub(super) const UNCERTAINTY: Chart = parts(
+    &RATINGS,
+    "Uncertainty by role",
+    "Mean TrueSkill sigma of the members of each role.",
+);
 pub(super) const TEACHER_WINS: Chart = chart(
     &RATINGS,
     "Teacher wins",
-    "Share of matchups that the teacher won. Swinging around a half is the arms race.",
+    "Share of matchups that the teacher won. An arms race oscillates around one half.",
 );
 
-pub(super) const SAMPLED_ENTROPY: Chart = chart(
-    &LEARNING,
-    "Sampled entropy",
-    "Mean entropy along everything sampled, in nats.",
-);
+pub(super) const SAMPLED_ENTROPY: Chart = chart(&LEARNING, "Sampled entropy", "Mean entropy of all samples, in nats.");
 pub(super) const LENGTHS: Chart = parts(
     &LEARNING,
     "Lengths",
-    "Mean tokens of all responses, of proposals, of attempts.",
+    "Mean tokens of all responses, proposals and attempts.",
 );
 pub(super) const RESPONSE_LENGTH: Chart =
     chart(&LEARNING, "Response length", "Mean tokens of each member's responses.");

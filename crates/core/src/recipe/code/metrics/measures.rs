@@ -14,7 +14,7 @@ use crate::{
     verify::ProblemKind::{CodeF, CodeI, CodeO},
 };
 
-/// All metrics, in the order of their values. The order is that of rows that are written: add at the end.
+/// All metrics, in the order of their values. Stored rows depend on the order: add new ones at the end.
 pub(super) fn measures<'t>() -> Vec<Measure<Scoped<'t>>> {
     vec![
         measure(
@@ -48,7 +48,7 @@ pub(super) fn measures<'t>() -> Vec<Measure<Scoped<'t>>> {
         measure(
             "format_rate",
             "share",
-            "Attempts that have the form that was asked for.",
+            "Attempts in the required form.",
             &[&FORMAT_RATE],
             |of| mean(of.attempts.iter().map(|attempt| share(attempt.well_formed))),
         ),
@@ -135,7 +135,7 @@ pub(super) fn measures<'t>() -> Vec<Measure<Scoped<'t>>> {
         measure(
             "coverage",
             "share",
-            "Cells of the archive that hold a problem.",
+            "Cells of the archive that have a problem.",
             &[&COVERAGE],
             |of| of.run_only(|tally| tally.coverage),
         ),
@@ -149,7 +149,7 @@ pub(super) fn measures<'t>() -> Vec<Measure<Scoped<'t>>> {
         measure(
             "near_duplicate_rate",
             "share",
-            "Valid proposals that differ from an earlier one in names and constants alone.",
+            "Valid proposals that differ from an earlier one only in names and constants.",
             &[&NEAR_DUPLICATES],
             |of| of.near_duplicates(),
         ),
@@ -240,7 +240,7 @@ pub(super) fn measures<'t>() -> Vec<Measure<Scoped<'t>>> {
         measure(
             "response_length",
             "tokens",
-            "Mean length of everything sampled.",
+            "Mean length of all samples.",
             &[&LENGTHS, &RESPONSE_LENGTH],
             |of| mean(of.proposal_lengths().chain(of.answer_lengths())),
         ),
@@ -266,7 +266,7 @@ pub(super) fn measures<'t>() -> Vec<Measure<Scoped<'t>>> {
         }),
         measure("attempts", "", "Attempts.", &[&COUNTS], |of| of.attempts.len() as f64),
         updates(),
-        measure("births", "", "Members that were born.", &[&UPDATES], |of| {
+        measure("births", "", "Members born.", &[&UPDATES], |of| {
             of.run_only(|tally| tally.births as f64)
         }),
         measure(
@@ -297,7 +297,7 @@ pub(super) fn measures<'t>() -> Vec<Measure<Scoped<'t>>> {
         measure(
             "sampled_entropy",
             "nats",
-            "Mean entropy of the model along everything sampled.",
+            "Mean entropy of the model over all samples.",
             &[&SAMPLED_ENTROPY],
             |of| mean(of.entropies()),
         ),

@@ -1,4 +1,4 @@
-//! Whose values metrics are, and what they are made of.
+//! The data behind metrics, and the run or member they are about.
 
 use crate::{
     rating::Rating,
@@ -12,20 +12,20 @@ use crate::{
     work::MemberUpdated,
 };
 
-/// Everything that a step's metrics are made of.
+/// All data behind a step's metrics.
 pub(crate) struct Tally<'a> {
     pub(crate) view: &'a StepView,
     /// All proposals with their attempts and rewards, by index.
     pub(crate) judged: &'a [(Judged, f32)],
-    /// Which of them are near duplicates.
+    /// Whether each of them is a near duplicate.
     pub(crate) duplicates: &'a [bool],
     /// Attempts at problems of earlier steps.
     pub(crate) practice: &'a [Attempt],
-    /// Who taught whom, and who won.
+    /// Teacher, student and winner of each matchup.
     pub(crate) matchups: &'a [(usize, usize, Winner)],
     /// Ratings by member and role.
     pub(crate) ratings: &'a [(usize, Role, Rating)],
-    /// What updates said, by member.
+    /// Results of updates, by member.
     pub(crate) updated: &'a [(usize, &'a MemberUpdated)],
     pub(crate) coverage: f64,
     pub(crate) qd_score: f64,
@@ -34,11 +34,11 @@ pub(crate) struct Tally<'a> {
     pub(crate) archive_insertions: usize,
 }
 
-/// Whose values they are.
+/// The run or member that values are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scope {
     Run,
-    /// A member that proposes and may solve, too: attempts at its problems count as well.
+    /// A member that proposes and may also solve: attempts at its problems count too.
     Teacher(usize),
     Student(usize),
 }
@@ -68,7 +68,7 @@ impl Scope {
     }
 }
 
-/// A tally, narrowed to whose values are wanted.
+/// A tally restricted to a scope.
 pub(super) struct Scoped<'t> {
     tally: &'t Tally<'t>,
     scope: Scope,
@@ -107,7 +107,7 @@ impl<'t> Scoped<'t> {
         }
     }
 
-    /// A number of the run, which no member has.
+    /// A value that exists for the run but not for members.
     pub(super) fn run_only(&self, value: fn(&Tally<'_>) -> f64) -> f64 {
         match self.scope {
             Scope::Run => value(self.tally),
@@ -147,13 +147,13 @@ impl<'t> Scoped<'t> {
         mean(valid.map(|(.., twin)| share(*twin)))
     }
 
-    /// Share of the attempted problems that fared like this.
+    /// Share of the attempted problems for which `fared` holds.
     pub(super) fn band(&self, fared: fn(&Solved) -> bool) -> f64 {
         let attempted = self.valid().filter(|judged| !judged.attempts.is_empty());
         mean(attempted.filter_map(Judged::solved).map(|solved| share(fared(&solved))))
     }
 
-    /// Rewards of the attempts at each problem that was attempted more than once.
+    /// Rewards of the attempts at each problem attempted more than once.
     pub(super) fn groups(&self) -> impl Iterator<Item = Vec<f32>> {
         let scope = self.scope;
         let groups = self.tally.judged.iter().map(|(judged, _)| judged);
@@ -183,14 +183,14 @@ impl<'t> Scoped<'t> {
         self.own_attempts().map(|attempt| f64::from(attempt.tokens))
     }
 
-    /// Mean entropies along everything that was sampled.
+    /// Mean entropies of all samples.
     pub(super) fn entropies(&self) -> impl Iterator<Item = f64> {
         let proposals = self.proposals.iter().filter_map(|(judged, ..)| judged.entropy);
         let attempts = self.own_attempts().filter_map(|attempt| attempt.entropy);
         proposals.chain(attempts).map(f64::from)
     }
 
-    /// Tokens generated: the run's by its items, which count what was thrown away, a member's by what it wrote.
+    /// Tokens generated: for the run, counted by item, including discarded ones; for a member, those of its samples.
     pub(super) fn completion_tokens(&self) -> f64 {
         match self.scope {
             Scope::Run => self.costs.completion_tokens,
