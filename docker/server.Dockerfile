@@ -1,4 +1,4 @@
-# The server alone. Written and linted, never run: the project has no Docker engine to test it on.
+# The server only. Linted but never run: the project has no Docker engine.
 FROM debian:bookworm-slim AS build
 WORKDIR /lyceum
 SHELL ["/bin/bash", "-o", "pipefail", "-c"]

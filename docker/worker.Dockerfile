@@ -1,5 +1,5 @@
-# A worker; with the build argument BOOTSTRAP=--cuda one for GPUs. Written and linted, never run: the project has no Docker
-# engine to test it on.
+# A worker; the build argument BOOTSTRAP=--cuda makes it one for GPUs. Linted but never run: the project has no Docker
+# engine.
 FROM debian:bookworm-slim AS build
 WORKDIR /lyceum
 COPY . .
@@ -20,7 +20,7 @@ COPY --from=build /lyceum/.venv /lyceum/.venv
 COPY --from=build /lyceum/models /lyceum/models
 COPY --from=build /lyceum/target/release/lyceum-worker /usr/local/bin/lyceum-worker
 ENV LD_LIBRARY_PATH=/opt/libtorch/lib GOMP_SPINCOUNT=0 OMP_WAIT_POLICY=passive LYCEUM_LOG_FORMAT=json
-# Read by NVIDIA's container runtime, ignored by others.
+# Used by NVIDIA's container runtime only.
 ENV NVIDIA_DRIVER_CAPABILITIES=compute,utility
 USER 10001
 WORKDIR /lyceum
