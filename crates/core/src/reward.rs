@@ -1,7 +1,7 @@
-//! What verdicts are worth: the reward rules of the papers.
+//! The papers' reward rules.
 
-/// What a solver's answer is worth (PopuLoRA, Eq. 1; Absolute Zero's binary solver reward is the same): 1 where it is correct,
-/// −0.5 where it is well-formed and wrong, −1 where it fails the format.
+/// The reward of a solver's answer (PopuLoRA, Eq. 1; Absolute Zero's binary solver reward is the same): 1 if correct,
+/// −0.5 if well-formed but wrong, −1 if it violates the format.
 pub fn student_reward(well_formed: bool, correct: bool) -> f32 {
     match (well_formed, correct) {
         (true, true) => 1.0,
@@ -20,7 +20,7 @@ pub struct Solved {
 }
 
 impl Solved {
-    /// ρ, the share of the attempts that solved it; 0 where there was none.
+    /// ρ, the share of attempts that solved it; 0 without attempts.
     pub fn rate(self) -> f32 {
         match self.attempts {
             0 => 0.0,
@@ -29,8 +29,8 @@ impl Solved {
     }
 }
 
-/// What a problem is worth to its teacher (PopuLoRA, Eq. 2): −1 where it is invalid (`None`), 0 where no sample of the matched
-/// student solved it, else 1 − ρ.
+/// The reward of a teacher's problem (PopuLoRA, Eq. 2): −1 if invalid (`None`), 0 if no sample of the matched student
+/// solved it, else 1 − ρ.
 pub fn teacher_reward(valid: Option<Solved>) -> f32 {
     match valid {
         None => -1.0,
@@ -39,8 +39,8 @@ pub fn teacher_reward(valid: Option<Solved>) -> f32 {
     }
 }
 
-/// What a problem is worth to its proposer in Absolute Zero's released code (the paper has 0 in place of −0.5): −1 where it is
-/// invalid or badly formed (`None`), −0.5 where ρ is 0 or 1, else 1 − ρ.
+/// The reward of a proposer's problem in Absolute Zero's released code (the paper has 0 instead of −0.5): −1 if invalid
+/// or badly formed (`None`), −0.5 if ρ is 0 or 1, else 1 − ρ.
 pub fn proposer_reward(valid: Option<Solved>) -> f32 {
     match valid {
         None => -1.0,
@@ -65,7 +65,7 @@ mod tests {
         assert_eq!(
             student_reward(false, true),
             -1.0,
-            "a right answer in the wrong form fails the format"
+            "a correct answer in the wrong form fails the format"
         );
     }
 

@@ -1,4 +1,4 @@
-//! All randomness: streams named by where they are used, so that order of completion and restarts change nothing.
+//! All randomness: random streams named by their use, so that results do not depend on order of completion or restarts.
 
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha12Rng;
@@ -10,13 +10,13 @@ pub fn derive(root: u64, path: &str, item: u64) -> u64 {
     u64::from_le_bytes([hash[0], hash[1], hash[2], hash[3], hash[4], hash[5], hash[6], hash[7]])
 }
 
-/// The stream of random numbers of `item` on `path` below `root`.
+/// The random stream of `item` on `path` below `root`.
 pub fn stream(root: u64, path: &str, item: u64) -> ChaCha12Rng {
     ChaCha12Rng::from_seed(hash(root, path, item))
 }
 
 fn hash(root: u64, path: &str, item: u64) -> [u8; 32] {
-    // The length keeps two different (path, item) from running into the same bytes.
+    // The length ensures that two different (path, item) pairs never hash the same bytes.
     Sha256::new()
         .chain_update(root.to_le_bytes())
         .chain_update((path.len() as u64).to_le_bytes())

@@ -1,7 +1,7 @@
-//! An order of rows in which similar ones stand side by side, so that a matrix shows its blocks.
+//! Orders rows so that similar ones are adjacent and a matrix shows its blocks.
 
-/// The order of the leaves of an average-linkage tree (UPGMA) over `rows`: each a list of values, of which any may be
-/// missing. Rows that share no value are as far apart as can be. Costs the cube of the number of rows.
+/// The leaf order of an average-linkage tree (UPGMA) over `rows`, each a list of values, any of which may be missing.
+/// Rows that share no value have the largest distance. The cost is cubic in the number of rows.
 pub fn cluster_order(rows: &[Vec<Option<f64>>]) -> Vec<usize> {
     let mut clusters: Vec<Vec<usize>> = (0..rows.len()).map(|row| vec![row]).collect();
     let distances: Vec<Vec<f64>> = rows
@@ -28,7 +28,7 @@ pub fn cluster_order(rows: &[Vec<Option<f64>>]) -> Vec<usize> {
         let (one, other, _) = nearest;
         let mut right = clusters.remove(other);
         let left = &mut clusters[one];
-        // Of the four ways to join them, the one that puts the nearest ends together.
+        // Of the four ways to join them, choose the one with the nearest ends adjacent.
         let ends = |left: &[usize], right: &[usize]| match (left.last(), right.first()) {
             (Some(last), Some(first)) => distances[*last][*first],
             _ => 0.0,
@@ -52,7 +52,7 @@ pub fn cluster_order(rows: &[Vec<Option<f64>>]) -> Vec<usize> {
     clusters.into_iter().next().unwrap_or_default()
 }
 
-/// Mean absolute difference over the values that both have; 1, the greatest of shares, where they have none in common.
+/// Mean absolute difference over the values that both have; 1, the maximum for shares, if they have none in common.
 fn distance(one: &[Option<f64>], other: &[Option<f64>]) -> f64 {
     let (mut sum, mut count) = (0.0, 0u32);
     for (a, b) in one.iter().zip(other) {

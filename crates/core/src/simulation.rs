@@ -1,7 +1,8 @@
-//! A run without models, sandbox, database or clock: scripted players of known skill carry out the work that a recipe plans.
+//! A run without models, sandbox, database or clock: scripted players of known skill carry out the work that a recipe
+//! plans.
 //!
-//! It shows what a recipe does with skill that is known, which no real run can: whether ratings order the members, whether
-//! pairing finds balanced matchups, whether evolution replaces the weak.
+//! With known skill it can show what no real run can: whether ratings order the members, whether pairing finds balanced
+//! matchups, whether evolution replaces the weak.
 
 mod driver;
 mod player;

@@ -1,43 +1,44 @@
-//! Problems that a person should look at: those by which a collapse or a trick of the reward shows first.
+//! Problems that a person should look at: those that first show a collapse or reward hacking.
 
 use std::{collections::HashMap, fmt};
 
 use crate::duplicate::fingerprint;
 
-/// What is known of a problem that was attempted.
+/// The data of an attempted problem.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample<'a> {
-    /// Its type: lengths are compared among equals.
+    /// Its type; lengths are compared within a type.
     pub kind: &'a str,
     /// The program.
     pub program: &'a str,
     /// Its cyclomatic complexity.
     pub cyclomatic: Option<f32>,
-    /// Share of the attempts that solved it.
+    /// Share of attempts that solved it.
     pub solve_rate: f32,
-    /// Letters of what the proposer wrote.
+    /// Characters in the proposer's completion.
     pub proposal_letters: u32,
-    /// Letters of the longest answer that solved it.
+    /// Characters in the longest answer that solved it.
     pub answer_letters: Option<u32>,
 }
 
 /// Why a problem is suspicious.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Suspicion {
-    /// So many others are the same in all but names, constants and layout.
+    /// This many other problems are equal except for names, constants and layout.
     NearDuplicate(usize),
-    /// Every attempt solved it, though it is among the most complex fifth: the complexity may be for show.
+    /// Every attempt solved it, though it is among the most complex fifth: its complexity may be superficial.
     ComplexAndMastered,
-    /// No attempt solved it, though it is among the simplest fifth: what is asked may be unclear.
+    /// No attempt solved it, though it is among the simplest fifth: the question may be unclear.
     SimpleAndUnsolved,
-    /// Its proposal is so many times as long as the median.
+    /// Its proposal is this many times as long as the median.
     LongProposal(f32),
-    /// An answer that solved it is so many times as long as the median of such.
+    /// An answer that solved it is this many times as long as the median of such answers.
     LongAnswer(f32),
 }
 
 impl Suspicion {
-    /// How much it counts. A sign that is rare in healthy runs weighs about 1; repetition and length grow with their size.
+    /// Its weight. A sign that is rare in healthy runs weighs about 1; repetition and length weigh more the larger they
+    /// are.
     fn weight(self) -> f32 {
         match self {
             Self::NearDuplicate(others) => (1.0 + others as f32).log2(),
@@ -51,21 +52,20 @@ impl Suspicion {
 impl fmt::Display for Suspicion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NearDuplicate(1) => f.write_str("equal to another in all but names and constants"),
-            Self::NearDuplicate(others) => write!(f, "equal to {others} others in all but names and constants"),
-            Self::ComplexAndMastered => f.write_str("among the most complex, and yet every attempt solved it"),
-            Self::SimpleAndUnsolved => f.write_str("among the simplest, and yet no attempt solved it"),
+            Self::NearDuplicate(1) => f.write_str("equal to another except for names and constants"),
+            Self::NearDuplicate(others) => write!(f, "equal to {others} others except for names and constants"),
+            Self::ComplexAndMastered => f.write_str("among the most complex, yet every attempt solved it"),
+            Self::SimpleAndUnsolved => f.write_str("among the simplest, yet no attempt solved it"),
             Self::LongProposal(times) => write!(f, "its proposal is {times:.1} times as long as the median"),
             Self::LongAnswer(times) => write!(f, "an answer to it is {times:.1} times as long as the median"),
         }
     }
 }
 
-/// How many times the median a length must be to be remarked.
+/// Minimum ratio of a length to the median to be reported.
 const LONG: f32 = 4.0;
 
-/// The samples that have anything suspicious, by their place in `samples`, the most suspicious first; of near duplicates
-/// only the first.
+/// The suspicious samples, by index in `samples`, most suspicious first; of near duplicates only the first.
 pub fn suspicious(samples: &[Sample]) -> Vec<(usize, Vec<Suspicion>)> {
     let prints: Vec<u32> = samples.iter().map(|sample| fingerprint(sample.program)).collect();
     let mut groups: HashMap<u32, (usize, usize)> = HashMap::new();
@@ -74,7 +74,7 @@ pub fn suspicious(samples: &[Sample]) -> Vec<(usize, Vec<Suspicion>)> {
     }
     let complexities = sorted(samples.iter().filter_map(|sample| sample.cyclomatic));
     let quantile = |share: f32| complexities.get((share * (complexities.len().max(1) - 1) as f32).round() as usize);
-    // Where nearly all are equally complex, none is among the most or the least.
+    // If nearly all are equally complex, none are among the most or least complex.
     let (low, high) = match (quantile(0.2), quantile(0.8)) {
         (Some(low), Some(high)) if low < high => (Some(*low), Some(*high)),
         _ => (None, None),

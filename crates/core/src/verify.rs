@@ -1,7 +1,7 @@
-//! What a verifier is asked and what it answers, as plain data: one [`Task`] in, one [`Verdict`] out.
+//! The verifier's interface as plain data: one [`Task`] in, one [`Verdict`] out.
 //!
-//! Both are exactly the lines of JSON that `lyceum-worker verify` reads and writes. Nothing here executes anything; the
-//! work is done by the crate `lyceum-verifier`.
+//! Both are exactly the JSON lines that `lyceum-worker verify` reads and writes. Nothing here executes anything; the
+//! crate `lyceum-verifier` does that.
 
 mod fields;
 mod kind;

@@ -1,13 +1,13 @@
-//! Intervals for a share that was counted.
+//! Confidence intervals for shares.
 
 use serde::{Deserialize, Serialize};
 
-/// Where a share lies, most likely.
+/// The likely range of a share.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
-    /// Lower end, 0 at least.
+    /// Lower end, at least 0.
     pub low: f64,
-    /// Upper end, 1 at most.
+    /// Upper end, at most 1.
     pub high: f64,
 }
 
@@ -15,7 +15,7 @@ impl Interval {
     /// The quantile of the normal distribution for 95 %.
     pub const Z_95: f64 = 1.959_963_984_540_054;
 
-    /// Wilson's score interval for `successes` out of `trials` at the normal quantile `z`; none without trials.
+    /// Wilson's score interval for `successes` out of `trials` at the normal quantile `z`; `None` without trials.
     pub fn wilson(successes: u64, trials: u64, z: f64) -> Option<Self> {
         if trials == 0 {
             return None;

@@ -1,4 +1,4 @@
-//! One item of a step: what a worker is asked to do and what it answers.
+//! One item of a step: a worker's task and its result.
 
 mod benchmark;
 mod compute;
@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::verify::{Task, Verdict};
 
-/// What an item asks for, by kind. Arithmetic depends on nothing else.
+/// The work of an item, by kind. The arithmetic depends on nothing else.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Payload {
@@ -40,14 +40,14 @@ pub enum Payload {
     Verify(VerifyPayload),
     /// Learn.
     Update(UpdatePayload),
-    /// Make an adapter out of others.
+    /// Make an adapter from others.
     Evolve(EvolvePayload),
     /// Measure a version on a slice of a suite.
     Benchmark(BenchmarkPayload),
 }
 
 impl Payload {
-    /// The kind of work that this is.
+    /// Its kind of work.
     pub fn kind(&self) -> WorkKind {
         match self {
             Self::Rollout(_) => WorkKind::Rollout,
@@ -60,7 +60,7 @@ impl Payload {
 }
 
 impl Payload {
-    /// The base model that a worker needs for it; none for the sandbox.
+    /// The base model it requires; `None` for the sandbox.
     pub fn base_model(&self) -> Option<&BaseModel> {
         match self {
             Self::Rollout(payload) => Some(&payload.base_model),
@@ -72,7 +72,7 @@ impl Payload {
     }
 }
 
-/// What an item's worker answered, by kind.
+/// A worker's result for an item, by kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -89,7 +89,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// The kind of work that this answers.
+    /// The kind of work it is a result of.
     pub fn kind(&self) -> WorkKind {
         match self {
             Self::Rollout(_) => WorkKind::Rollout,
@@ -109,9 +109,9 @@ pub struct VerifyPayload {
     pub tasks: Vec<Task>,
 }
 
-/// What the sandbox said.
+/// The sandbox's result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VerifyResult {
-    /// One verdict a task, in the order of the tasks.
+    /// One verdict per task, in the order of the tasks.
     pub verdicts: Vec<Verdict>,
 }

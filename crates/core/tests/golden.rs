@@ -1,7 +1,7 @@
-//! Runs with scripted players, held to the hashes of everything that they planned and wrote.
+//! Runs with scripted players, compared with stored hashes of everything they planned and wrote.
 //!
-//! A change that should leave results alone must leave these files alone. A change of results on purpose renews them, in a
-//! commit that says why: `GOLDEN=renew cargo test -p lyceum-core --test golden`.
+//! A change that should not affect results must leave these files unchanged. A deliberate change of results renews
+//! them, in a commit that says why: `GOLDEN=renew cargo test -p lyceum-core --test golden`.
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -16,11 +16,11 @@ use lyceum_core::{
     work::WorkKey,
 };
 
-/// A recipe whose planned work is kept.
+/// A recipe that records the work it plans.
 struct Watched<'r> {
     recipe: &'r dyn Recipe,
     work: Mutex<BTreeMap<WorkKey, Value>>,
-    /// Whether every plan begins with nothing but the view, as after a crash of the coordinator.
+    /// Whether every plan starts from the view alone, as after a crash of the coordinator.
     forgets: bool,
 }
 
@@ -67,7 +67,7 @@ fn hash(value: &Value) -> String {
     })
 }
 
-/// JSON with its keys in order, whatever the features that serde_json was built with.
+/// JSON with sorted keys, whatever features serde_json was built with.
 fn write_canonical(value: &Value, text: &mut String) {
     match value {
         Value::Object(fields) => {
@@ -94,7 +94,7 @@ fn write_canonical(value: &Value, text: &mut String) {
     }
 }
 
-/// The rows of a step by table. Tables are sets, so the order in which a plan names rows does not count.
+/// The rows of a step by table. Tables are sets, so the order of rows in a plan does not count.
 fn tables(recipe: &dyn Recipe, step: &Step) -> BTreeMap<String, Value> {
     let Value::Object(tables) = serde_json::to_value(&step.records).unwrap() else {
         panic!("records are an object")
@@ -125,7 +125,7 @@ fn tables(recipe: &dyn Recipe, step: &Step) -> BTreeMap<String, Value> {
     tables
 }
 
-/// A line a step: the hash of each table, of the work that was planned, and of what the run remembers afterwards.
+/// One line per step: the hash of each table, of the planned work, and of the run's memory afterwards.
 fn transcript(preset: &str, overrides: &[(&str, Value)], order: Order) -> String {
     transcribe(preset, overrides, order, false)
 }

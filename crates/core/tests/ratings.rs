@@ -1,4 +1,4 @@
-//! Ratings against the `trueskill` package; `fixtures/make_ratings.py` wrote its side.
+//! Compares ratings with the `trueskill` package; `fixtures/make_ratings.py` wrote the expected values.
 
 use lyceum_core::rating::{Rating, TrueSkillConfig};
 use serde::Deserialize;
@@ -9,7 +9,7 @@ struct Fixture {
     every: usize,
     /// Winner and loser.
     matchups: Vec<(usize, usize)>,
-    /// Mu and sigma of every player after every so many matchups.
+    /// Mu and sigma of every player at regular intervals.
     checkpoints: Vec<Vec<(f64, f64)>>,
     /// Two ratings and the probability that the first wins.
     predictions: Vec<(f64, f64, f64, f64, f64)>,

@@ -1,4 +1,5 @@
-//! What PopuLoRA does with skill that is known. `cargo run --release -p lyceum-core --example simulate` is the same at length.
+//! PopuLoRA with players of known skill. `cargo run --release -p lyceum-core --example simulate` does the same at
+//! length.
 
 use lyceum_core::{
     config,
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 
 const MEMBERS: u32 = 5;
 
-/// Skill and mu of the living after `steps`, and the gaps in skill of the pairs that met and of all that could have.
+/// Skill and mu of the living after `steps`, and the skill gaps of the pairs that met and of all possible pairs.
 struct Played {
     living: Vec<(Role, f64, f64)>,
     met: Vec<f64>,
@@ -94,7 +95,7 @@ fn ratings_order_the_players_by_skill_and_pairing_finds_balanced_matchups() {
         let mut of_role: Vec<_> = played.living.iter().filter(|member| member.0 == role).collect();
         of_role.sort_by(|a, b| a.1.total_cmp(&b.1));
         let mus: Vec<f64> = of_role.iter().map(|member| member.2).collect();
-        // Of five, a Spearman correlation of 0.9 is one exchange of neighbours.
+        // Among five, a Spearman correlation of 0.9 is one swap of neighbours.
         let exchanged = mus.windows(2).filter(|pair| pair[0] > pair[1]).count();
         assert!(exchanged <= 1, "{role:?}: {mus:?} do not rise with skill");
     }

@@ -1,4 +1,4 @@
-//! What a step has worked out already.
+//! Cached computations of a step.
 
 use std::{
     any::Any,
@@ -7,24 +7,24 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// Values that a recipe worked out from work that has ended, by the name of what they are. Results never change once they
-/// are in a view, so such a value stays right for the rest of the step, and a plan need not parse and judge again what an
-/// earlier plan of the step did.
+/// Values that a recipe computed from finished work, by name. Results never change once they are in a view, so such a
+/// value is right for the rest of the step, and a plan need not repeat the parsing and grading of earlier plans of the
+/// step.
 ///
-/// The records that were planned with a value are not planned again, so a memo lives only as long as every plan that was
-/// made with it is carried out: whoever drops a plan calls [`StepView::forget`](super::StepView::forget). It is a cache and
-/// nothing else: a clone is empty, and two are always equal.
+/// Records planned with a value are not planned again, so a memo is valid only while every plan made with it is carried
+/// out: a caller that drops a plan must call [`StepView::forget`](super::StepView::forget). It is only a cache: a clone
+/// is empty, and two are always equal.
 #[derive(Default)]
 pub(super) struct Memo(Mutex<HashMap<String, Arc<dyn Any + Send + Sync>>>);
 
 impl Memo {
-    /// The value called `name`, if it is there.
+    /// The value called `name`, if cached.
     pub(super) fn get<T: Any + Send + Sync>(&self, name: &str) -> Option<Arc<T>> {
         let value = self.values().get(name).cloned()?;
         value.downcast().ok()
     }
 
-    /// Keeps a value.
+    /// Caches a value.
     pub(super) fn put<T: Any + Send + Sync>(&self, name: &str, value: Arc<T>) {
         self.values().insert(name.to_owned(), value);
     }

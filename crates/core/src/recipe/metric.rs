@@ -1,4 +1,4 @@
-//! Metrics: what a recipe records of every step, and how it is drawn.
+//! Metrics: what a recipe records in every step, and how it is charted.
 
 mod cost;
 mod learning;
@@ -14,21 +14,21 @@ pub(crate) use learning::{
 
 use super::Side;
 
-/// A metric: recorded for the run and, where it says something of one member, for each member.
+/// A metric, recorded for the run and, where meaningful, for each member.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Metric {
     /// Its name in rows, in the API and on pages.
     pub name: &'static str,
-    /// What it counts in; empty for a plain number.
+    /// Its unit; empty for a plain number.
     pub unit: &'static str,
-    /// What it means, in one sentence.
+    /// Its meaning, in one sentence.
     pub summary: &'static str,
-    /// The charts that it is drawn in.
+    /// The charts that show it.
     pub charts: &'static [&'static Chart],
 }
 
 impl Metric {
-    /// A metric of which nothing but its name is known.
+    /// A metric known only by name.
     pub const fn bare(name: &'static str) -> Self {
         Self {
             name,
@@ -39,16 +39,17 @@ impl Metric {
     }
 }
 
-/// A chart: metrics over steps. Charts are shown in the order in which a recipe's metrics first name them.
+/// A chart of metrics over steps. Charts are shown in the order in which a recipe's metrics first name them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Chart {
-    /// What it shows.
+    /// Its title.
     pub title: &'static str,
-    /// How it is read.
+    /// How to read it.
     pub about: &'static str,
-    /// Whether its metrics are parts of one thing, drawn together for the run alone, rather than one that members have.
+    /// Whether its metrics are parts of a whole, drawn together and only for the run, rather than one metric of each
+    /// member.
     pub has_parts: bool,
-    /// The subject.
+    /// The group it belongs to.
     pub group: &'static ChartGroup,
 }
 
@@ -57,7 +58,7 @@ pub struct Chart {
 pub struct ChartGroup {
     /// The subject.
     pub title: &'static str,
-    /// Whose curves are drawn, where there are members of that side; none for all.
+    /// The side whose members' curves are drawn, if there are any; `None` for all members.
     pub side: Option<Side>,
 }
 
@@ -66,7 +67,7 @@ pub const SOLVING: ChartGroup = ChartGroup {
     title: "Solving",
     side: Some(Side::Solves),
 };
-/// What is proposed.
+/// The quality of proposals.
 pub const PROPOSING: ChartGroup = ChartGroup {
     title: "Proposing",
     side: Some(Side::Proposes),
@@ -76,13 +77,13 @@ pub const LEARNING: ChartGroup = ChartGroup {
     title: "Learning",
     side: None,
 };
-/// What a step takes.
+/// The cost of a step.
 pub const COST: ChartGroup = ChartGroup {
     title: "Cost",
     side: None,
 };
 
-/// A chart of one metric, which members have.
+/// A chart of one metric, also recorded per member.
 pub(crate) const fn chart(group: &'static ChartGroup, title: &'static str, about: &'static str) -> Chart {
     Chart {
         title,
@@ -92,7 +93,7 @@ pub(crate) const fn chart(group: &'static ChartGroup, title: &'static str, about
     }
 }
 
-/// A chart of parts of one thing.
+/// A chart of the parts of a whole.
 pub(crate) const fn parts(group: &'static ChartGroup, title: &'static str, about: &'static str) -> Chart {
     Chart {
         title,
@@ -102,13 +103,13 @@ pub(crate) const fn parts(group: &'static ChartGroup, title: &'static str, about
     }
 }
 
-/// A metric and how its value follows from what a step came to; NaN where there is none.
+/// A metric and the function that computes it from a step's outcome; NaN if there is no value.
 pub(crate) struct Measure<T> {
     pub(crate) metric: Metric,
     pub(crate) value: fn(&T) -> f64,
 }
 
-/// A measure.
+/// Builds a measure.
 pub(crate) const fn measure<T>(
     name: &'static str,
     unit: &'static str,
@@ -127,12 +128,12 @@ pub(crate) const fn measure<T>(
     }
 }
 
-/// The values of `measures`, in their order.
+/// The values of `measures`, in order.
 pub(crate) fn values<T>(measures: &[Measure<T>], of: &T) -> Vec<f64> {
     measures.iter().map(|measure| (measure.value)(of)).collect()
 }
 
-/// The mean; NaN where there is nothing.
+/// The mean; NaN if there are no values.
 pub(crate) fn mean(values: impl Iterator<Item = f64>) -> f64 {
     let (sum, count) = values.fold((0.0, 0_u32), |(sum, count), value| (sum + value, count + 1));
     sum / f64::from(count)

@@ -2,16 +2,16 @@
 
 use super::PlanError;
 
-/// Why a phase has nothing to give.
+/// Why a phase has no value.
 #[derive(Debug)]
 pub enum Pause {
-    /// Its work has not ended, or rows that it wants are not in the view.
+    /// Its work has not ended, or rows it wants are not in the view.
     Waiting,
     /// The recipe cannot go on.
     Failed(PlanError),
 }
 
-/// What a phase came to, once its work has ended.
+/// The value of a phase, once its work has ended.
 pub type Progress<T> = Result<T, Pause>;
 
 impl From<PlanError> for Pause {
@@ -26,8 +26,8 @@ impl From<serde_json::Error> for Pause {
     }
 }
 
-/// Takes every part as far as it gets, and then waits for those that are not done. Parts overlap this way: one is checked
-/// while another is still being generated.
+/// Runs `phase` on every part and collects the values, or waits if some are not done. Parts overlap this way: one is
+/// checked while another is still being generated.
 ///
 /// # Errors
 /// The first failure, or [`Pause::Waiting`].
@@ -44,7 +44,7 @@ pub fn join<P, T>(parts: impl IntoIterator<Item = P>, mut phase: impl FnMut(P) -
     if is_waiting { Err(Pause::Waiting) } else { Ok(done) }
 }
 
-/// The values of two phases that go on side by side.
+/// The values of two phases that run side by side.
 ///
 /// # Errors
 /// The first failure, or [`Pause::Waiting`].

@@ -1,4 +1,4 @@
-//! What a recipe answers.
+//! A recipe's plan.
 
 use super::{Records, RunState, Want};
 use crate::work::{NotAPhase, Payload, Requirements, WorkKey};
@@ -6,47 +6,47 @@ use crate::work::{NotAPhase, Payload, Requirements, WorkKey};
 /// Everything that should exist now.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
-    /// Rows to write at once.
+    /// Rows to write immediately.
     pub records: Records,
-    /// Items that should be there; those that are there already are left alone.
+    /// Items that should exist; existing ones are left alone.
     pub work: Vec<WorkItem>,
-    /// Rows that the recipe must see before it can say more; it is asked again with them in its view.
+    /// Rows that the recipe must see before it can plan further; it is asked again with them in its view.
     pub wants: Vec<Want>,
-    /// What an evaluation came to, once its last step is over; a run leaves it empty.
+    /// The result of an evaluation after its last step; a run leaves it empty.
     pub result: Option<serde_json::Value>,
-    /// What the run remembers after this step, once the step is over.
+    /// The run's memory after this step, once the step is over.
     pub finish: Option<RunState>,
 }
 
 /// One item of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkItem {
-    /// Where it stands; its identity.
+    /// Its place in the run, which is its identity.
     pub key: WorkKey,
-    /// What is asked.
+    /// The work to do.
     pub payload: Payload,
-    /// What a worker must have.
+    /// Requirements a worker must meet.
     pub requirements: Requirements,
 }
 
-/// Why a recipe cannot go on. The run stops with this as its error; nothing of the plan is carried out.
+/// Why a recipe cannot go on. The run stops with this error, and no part of the plan is carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
-    /// The run's memory was written by another release and is not understood.
+    /// The run's memory was written by another release and cannot be read.
     #[error("the run's state cannot be read: {0}")]
     State(#[from] serde_json::Error),
-    /// A result does not fit what was asked.
+    /// A result does not match the request.
     #[error("{key}: {detail}")]
     Result {
         /// The item.
         key: WorkKey,
-        /// What does not fit.
+        /// The mismatch.
         detail: String,
     },
-    /// A phase with a name that is none.
+    /// A phase name is not valid.
     #[error(transparent)]
     Phase(#[from] NotAPhase),
-    /// Anything else, said to a person.
+    /// Any other reason, as text.
     #[error("{0}")]
     Other(String),
 }

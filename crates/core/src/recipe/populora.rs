@@ -1,8 +1,9 @@
-//! PopuLoRA (arXiv 2605.16727): teachers propose problems, the students that they are matched with solve them, ratings follow
-//! from who wins, all adapters learn, and evolution replaces the weakest.
+//! PopuLoRA (arXiv 2605.16727): teachers propose problems, the students matched with them solve them, ratings follow
+//! from the winners, all adapters learn, and evolution replaces the weakest.
 //!
-//! A step: pair → propose → check → solve → grade → rate → update all → every so many steps: evolve. One member in both roles
-//! is the paper's single-agent baseline: the same rewards and estimator, its proposals and attempts in one batch.
+//! A step: pair → propose → check → solve → grade → rate → update all → at intervals: evolve. A single member in both
+//! roles is the paper's single-agent baseline: the same rewards and estimator, with its proposals and attempts in one
+//! batch.
 
 mod cross_play;
 mod evolve;

@@ -1,4 +1,4 @@
-//! Rows that a plan writes: what people look at.
+//! Rows written by a plan, for people to look at.
 
 mod archive;
 mod attempt;
@@ -24,7 +24,7 @@ use uuid::Uuid;
 
 use crate::id::ExecutionId;
 
-/// Rows by table. Each is written once; writing it again changes nothing.
+/// Rows by table. Writing a row again changes nothing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Records {
     /// New populations.
@@ -35,11 +35,11 @@ pub struct Records {
     pub versions: Vec<VersionRecord>,
     /// New problems, valid or not.
     pub problems: Vec<ProblemRecord>,
-    /// How problems fared, once they were attempted.
+    /// Outcomes of problems, once attempted.
     pub outcomes: Vec<ProblemOutcomeRecord>,
     /// New attempts.
     pub attempts: Vec<AttemptRecord>,
-    /// Matchups that were decided.
+    /// Decided matchups.
     pub matchups: Vec<MatchupRecord>,
     /// Ratings after a step.
     pub ratings: Vec<RatingRecord>,
@@ -47,25 +47,25 @@ pub struct Records {
     pub births: Vec<BirthRecord>,
     /// Deaths.
     pub deaths: Vec<DeathRecord>,
-    /// What entered the archive.
+    /// Insertions into the archive.
     pub insertions: Vec<ArchiveInsertionRecord>,
     /// Metrics of a step.
     pub metrics: Vec<MetricRecord>,
-    /// What subjects of an evaluation came to on a suite.
+    /// Results of an evaluation's subjects on a suite.
     #[serde(default)]
     pub benchmark_results: Vec<BenchmarkResultRecord>,
     /// The samples behind them.
     #[serde(default)]
     pub benchmark_samples: Vec<BenchmarkSampleRecord>,
-    /// The run, and its step, that the attempts of an evaluation are written for; none in a run, whose they are its own.
+    /// The run and step that an evaluation's attempts are recorded for; `None` in a run, whose attempts are its own.
     #[serde(default)]
     pub attempts_of: Option<(ExecutionId, u32)>,
 }
 
 impl Records {
-    /// Drops rows that `seen` names already, and names the others in it. A recipe answers everything that should exist each
-    /// time it is asked; this keeps the rows of before from being sent to the database again. `seen` is of one step: a
-    /// rating, an archive insertion and metrics are told apart by what they are of.
+    /// Drops rows already in `seen`, and adds the others to it. A recipe returns everything that should exist each time
+    /// it is asked; this avoids sending earlier rows to the database again. `seen` belongs to one step: ratings,
+    /// archive insertions and metrics are identified by their subject.
     pub fn retain_new(&mut self, seen: &mut HashSet<(&'static str, Uuid)>) {
         self.populations.retain(|row| seen.insert(("population", row.id.0)));
         self.members.retain(|row| seen.insert(("member", row.id.0)));
@@ -82,7 +82,7 @@ impl Records {
             .retain(|row| seen.insert(("metrics", row.member.map_or(Uuid::nil(), |member| member.0))));
     }
 
-    /// Whether there is nothing to write.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -1,4 +1,4 @@
-//! The recipes that a server knows.
+//! The registry of recipes.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -12,7 +12,7 @@ pub struct Registry {
     evaluations: BTreeMap<&'static str, Arc<dyn Planner>>,
 }
 
-/// A name that no recipe has.
+/// No recipe has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no recipe `{name}`{hint}: {known}")]
 pub struct UnknownRecipe {
@@ -22,7 +22,7 @@ pub struct UnknownRecipe {
 }
 
 impl Registry {
-    /// What Lyceum ships.
+    /// Everything that ships with Lyceum.
     pub fn shipped() -> Self {
         Self::default()
             .with(Populora)
@@ -32,13 +32,13 @@ impl Registry {
             .with_evaluation(CrossPlayEvaluation)
     }
 
-    /// The registry with `recipe` in it.
+    /// Adds `recipe`.
     pub fn with(mut self, recipe: impl Recipe + 'static) -> Self {
         self.recipes.insert(recipe.name(), Arc::new(recipe));
         self
     }
 
-    /// The registry with a planner of evaluations in it.
+    /// Adds a planner of evaluations.
     pub fn with_evaluation(mut self, planner: impl Planner + 'static) -> Self {
         self.evaluations.insert(planner.name(), Arc::new(planner));
         self
@@ -47,7 +47,7 @@ impl Registry {
     /// The recipe called `name`.
     ///
     /// # Errors
-    /// A name that no recipe has, with the nearest that one has.
+    /// There is no such recipe; names the most similar one.
     pub fn get(&self, name: &str) -> Result<&Arc<dyn Recipe>, UnknownRecipe> {
         self.recipes.get(name).ok_or_else(|| UnknownRecipe {
             name: name.to_owned(),
@@ -64,7 +64,7 @@ impl Registry {
     /// The planner called `name`, of evaluations or of runs.
     ///
     /// # Errors
-    /// A name that no planner has.
+    /// There is no such planner.
     pub fn planner(&self, name: &str) -> Result<Arc<dyn Planner>, UnknownRecipe> {
         match self.evaluations.get(name) {
             Some(planner) => Ok(Arc::clone(planner)),
@@ -72,12 +72,12 @@ impl Registry {
         }
     }
 
-    /// Whether `name` is that of a planner of evaluations, which no run may have.
+    /// Whether `name` is a planner of evaluations, a name runs cannot use.
     pub fn is_evaluation(&self, name: &str) -> bool {
         self.evaluations.contains_key(name)
     }
 
-    /// The names of the recipes, in order.
+    /// The names of the recipes, sorted.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.recipes.keys().copied()
     }

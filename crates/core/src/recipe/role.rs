@@ -1,14 +1,14 @@
-//! What members play.
+//! Roles of members.
 
 use serde::{Deserialize, Serialize};
 
-/// What a member plays.
+/// The role of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// Proposes to students (PopuLoRA).
     Teacher,
-    /// Solves what teachers propose (PopuLoRA, GASP).
+    /// Solves teachers' problems (PopuLoRA, GASP).
     Student,
     /// Proposes (Absolute Zero, R-Zero).
     Proposer,
@@ -22,15 +22,15 @@ pub enum Role {
     Critic,
 }
 
-/// What a role contributes to a problem.
+/// A role's contribution to a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
     /// Poses it.
     Proposes,
-    /// Answers it. Only answers count in solve rates and in sums over attempts.
+    /// Answers it. Only answers count towards solve rates and sums over attempts.
     Solves,
-    /// Says how it could be answered.
+    /// Plans an answer.
     Plans,
     /// Scores it, or a plan for it.
     Judges,
@@ -61,7 +61,7 @@ impl Role {
         }
     }
 
-    /// What it contributes to a problem.
+    /// Its contribution to a problem.
     pub fn side(self) -> Side {
         match self {
             Self::Teacher | Self::Proposer | Self::Challenger => Side::Proposes,
@@ -76,7 +76,7 @@ impl Side {
     /// Every side.
     pub const ALL: [Self; 4] = [Self::Proposes, Self::Solves, Self::Plans, Self::Judges];
 
-    /// The name of a side whose members take part in it: `proposing`, `solving`, `planning` or `judging`.
+    /// The name of a side as an activity: `proposing`, `solving`, `planning` or `judging`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Proposes => "proposing",

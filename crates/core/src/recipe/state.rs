@@ -1,4 +1,4 @@
-//! What a run remembers between steps.
+//! A run's memory between steps.
 
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::PlanError;
 use crate::{artifact::Digest, config::RunConfig, id::ExecutionId, work::AdapterRef};
 
-/// The small, versioned memory of a run: what a step starts from. It is stored at the start of every step, so a run
+/// The small, versioned memory of a run from which a step starts. It is stored at the start of every step, so a run
 /// resumes after any crash and can be forked at any step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunState {
@@ -15,28 +15,28 @@ pub struct RunState {
     /// Its resolved config.
     #[serde(skip)]
     pub config: Arc<RunConfig>,
-    /// The step that it stands before, from 0.
+    /// The next step, from 0.
     pub step: u32,
-    /// The stage that the step belongs to; a recipe without stages leaves it empty.
+    /// The stage that the step belongs to; empty in recipes without stages.
     #[serde(default)]
     pub stage: String,
     /// Whether the run is over.
     #[serde(default)]
     pub completed: bool,
-    /// Artifacts that `memory` names besides versions, such as embeddings of a buffer: kept for as long as the run is.
+    /// Artifacts that `memory` refers to besides versions, such as embeddings of a buffer; kept as long as the run.
     #[serde(default)]
     pub artifacts: Vec<Digest>,
-    /// The release of `memory`'s form.
+    /// The version of `memory`'s format.
     pub memory_version: u32,
-    /// The recipe's own: members and their versions, problem pool, ratings, archive, schedules.
+    /// Data of the recipe: members and their versions, problem pool, ratings, archive, schedules.
     pub memory: serde_json::Value,
 }
 
 impl RunState {
-    /// The state before step 0 of an execution that remembers `memory`.
+    /// The state before step 0 of an execution, with this `memory`.
     ///
     /// # Errors
-    /// When the memory cannot be written as JSON.
+    /// The memory cannot be serialised as JSON.
     pub fn first<T: Serialize>(run: ExecutionId, config: &RunConfig, memory: &T) -> Result<Self, PlanError> {
         Ok(Self {
             run,
@@ -50,7 +50,7 @@ impl RunState {
         })
     }
 
-    /// The same, keeping the weights of `adapters` for as long as the execution is.
+    /// Keeps the weights of `adapters` as long as the execution.
     pub fn holding(mut self, adapters: impl IntoIterator<Item = AdapterRef>) -> Self {
         self.artifacts
             .extend(adapters.into_iter().map(|adapter| adapter.artifact));
@@ -59,12 +59,12 @@ impl RunState {
         self
     }
 
-    /// The recipe's memory, read as its type.
+    /// The recipe's memory, deserialised.
     pub fn memory<T: serde::de::DeserializeOwned>(&self) -> Result<T, PlanError> {
         Ok(T::deserialize(&self.memory)?)
     }
 
-    /// The state before the next step, remembering `memory`; over when the config's last step was this one.
+    /// The state before the next step, with this `memory`; completed if this was the config's last step.
     pub fn next<T: Serialize>(&self, stage: impl Into<String>, memory: &T) -> Result<Self, PlanError> {
         let step = self.step + 1;
         Ok(Self {

@@ -1,4 +1,4 @@
-//! What a step has so far.
+//! The results of a step so far.
 
 use serde::{Deserialize, Serialize};
 use std::{any::Any, collections::BTreeMap, sync::Arc};
@@ -9,19 +9,19 @@ use crate::{
     work::{Outcome, WorkKey},
 };
 
-/// What a step has so far: its items, and the rows that the recipe asked to see.
+/// The results of a step so far: its items, and the rows that the recipe asked for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StepView {
-    /// Every item that was planned, by place.
+    /// Every planned item, by key.
     pub work: BTreeMap<WorkKey, WorkState>,
-    /// Problems of earlier steps that were wanted.
+    /// Problems of earlier steps that the recipe asked for.
     pub problems: BTreeMap<ProblemId, ProblemRecord>,
-    /// Rows of datasets that were wanted.
+    /// Dataset rows that the recipe asked for.
     pub rows: BTreeMap<(DatasetId, u32), DatasetRow>,
     pub(super) memo: Memo,
 }
 
-/// How far an item is.
+/// The state of an item.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WorkState {
     /// Not ended.
@@ -30,11 +30,11 @@ pub enum WorkState {
     Done(Outcome),
 }
 
-/// A row that a recipe must see before it can plan on. Both kinds never change once written.
+/// A row that a recipe must see before it can plan further. Rows of both kinds never change once written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Want {
-    /// A problem of the run, or of the run that it was forked from.
+    /// A problem of the run, or of the run it was forked from.
     Problem(ProblemId),
     /// A row of a dataset, from 0.
     Row(DatasetId, u32),
@@ -45,8 +45,8 @@ pub enum Want {
 pub struct DatasetRow(pub serde_json::Value);
 
 impl StepView {
-    /// What `make` comes to, worked out once for all plans of the step. It must follow from what never changes once it is in
-    /// the view, and `name` must say what it is.
+    /// The value of `make`, computed once for all plans of the step. It must depend only on data that never changes
+    /// once in the view, and `name` must identify it.
     pub(crate) fn once<T: Any + Send + Sync, E>(
         &self,
         name: &str,
@@ -60,13 +60,13 @@ impl StepView {
         Ok(made)
     }
 
-    /// Drops what earlier plans worked out, so that the next one plans everything again. Whoever does not carry out a plan
-    /// must call this: the records of that plan would be lost otherwise.
+    /// Drops what earlier plans computed, so that the next one plans everything again. A caller that does not carry out
+    /// a plan must call this; otherwise the records of that plan are lost.
     pub fn forget(&self) {
         self.memo.clear();
     }
 
-    /// The result of the item at `key`, if it ended.
+    /// The result of the item at `key`, if it has ended.
     pub fn outcome(&self, key: &WorkKey) -> Option<&Outcome> {
         match self.work.get(key) {
             Some(WorkState::Done(outcome)) => Some(outcome),
@@ -74,7 +74,7 @@ impl StepView {
         }
     }
 
-    /// The result of the rollout at `key`, if it ended.
+    /// The result of the rollout at `key`, if it has ended.
     pub fn rollout(&self, key: &WorkKey) -> Result<Option<&crate::work::RolloutResult>, PlanError> {
         match self.outcome(key) {
             None => Ok(None),
@@ -83,7 +83,7 @@ impl StepView {
         }
     }
 
-    /// The verdicts of the item at `key`, if it ended.
+    /// The verdicts of the item at `key`, if it has ended.
     pub fn verify(&self, key: &WorkKey) -> Result<Option<&crate::work::VerifyResult>, PlanError> {
         match self.outcome(key) {
             None => Ok(None),
@@ -92,7 +92,7 @@ impl StepView {
         }
     }
 
-    /// The result of the update at `key`, if it ended.
+    /// The result of the update at `key`, if it has ended.
     pub fn update(&self, key: &WorkKey) -> Result<Option<&crate::work::UpdateResult>, PlanError> {
         match self.outcome(key) {
             None => Ok(None),
@@ -101,7 +101,7 @@ impl StepView {
         }
     }
 
-    /// The child that the item at `key` made, if it ended.
+    /// The child made by the item at `key`, if it has ended.
     pub fn evolve(&self, key: &WorkKey) -> Result<Option<&crate::work::EvolveResult>, PlanError> {
         match self.outcome(key) {
             None => Ok(None),
@@ -110,7 +110,7 @@ impl StepView {
         }
     }
 
-    /// The samples that the item at `key` drew, if it ended.
+    /// The samples drawn by the item at `key`, if it has ended.
     pub fn benchmark(&self, key: &WorkKey) -> Result<Option<&crate::work::BenchmarkResult>, PlanError> {
         match self.outcome(key) {
             None => Ok(None),
@@ -123,7 +123,7 @@ impl StepView {
 fn unexpected(key: &WorkKey, wanted: &str, got: &Outcome) -> PlanError {
     PlanError::Result {
         key: key.clone(),
-        detail: format!("a result of kind {} where {wanted} was asked", got.kind()),
+        detail: format!("a result of kind {} instead of {wanted}", got.kind()),
     }
 }
 

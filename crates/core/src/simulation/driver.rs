@@ -1,4 +1,4 @@
-//! Carrying out plans in memory.
+//! Carries out plans in memory.
 
 use rand::seq::SliceRandom as _;
 use std::collections::{BTreeMap, HashSet, VecDeque};
@@ -12,24 +12,24 @@ use crate::{
     seed::stream,
 };
 
-/// In which order items that are open at the same time end.
+/// The order in which simultaneously open items end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// All together, and then the recipe is asked: as if items took no time.
+    /// All at once, and then the recipe is asked: as if items took no time.
     #[default]
     Together,
-    /// One after the other in an order drawn from this seed, the recipe being asked after each.
+    /// One by one in an order drawn from this seed; the recipe is asked after each.
     Shuffled(u64),
 }
 
-/// What a step came to.
+/// The outcome of a step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Step {
-    /// All rows that were written, each once, in the order in which a database would have them by identifier.
+    /// All rows written, without repetition, in the order of their identifiers in a database.
     pub records: Records,
-    /// Items that were carried out.
+    /// Number of items carried out.
     pub items: usize,
-    /// Times that the recipe was asked.
+    /// Number of times the recipe was asked.
     pub plans: usize,
 }
 
@@ -44,13 +44,13 @@ pub enum SimulationError {
     Stuck {
         /// The step.
         step: u32,
-        /// How often the recipe was asked.
+        /// Number of times the recipe was asked.
         plans: usize,
     },
     /// The recipe wants a problem that was never written, or a row of a dataset that was not given.
     #[error("{0:?} is not there")]
     Missing(Want),
-    /// The players do not do such work.
+    /// The players cannot do this kind of work.
     #[error("nobody plays {0}")]
     Unplayed(crate::work::WorkKey),
 }
@@ -58,25 +58,25 @@ pub enum SimulationError {
 /// A run of a recipe with scripted players.
 pub struct Simulation<'r> {
     recipe: &'r dyn Recipe,
-    /// What the run remembers before its next step.
+    /// The run's memory before its next step.
     pub state: RunState,
-    /// Who plays.
+    /// The players.
     pub players: Players,
     order: Order,
-    /// Problems that the recipe may want again, oldest first; texts that it never reads are left out.
+    /// Problems that the recipe may ask for again, oldest first, without texts that it never reads.
     problems: BTreeMap<ProblemId, ProblemRecord>,
     kept: VecDeque<ProblemId>,
     datasets: BTreeMap<DatasetId, Vec<DatasetRow>>,
 }
 
-/// Problems that are kept: more than any pool of a simulation holds.
+/// Number of problems kept: more than the pool of any simulation.
 const KEPT: usize = 65_536;
 
 impl<'r> Simulation<'r> {
     /// A run of `config`, which must be resolved.
     ///
     /// # Errors
-    /// What the recipe says.
+    /// Any error of the recipe.
     pub fn new(
         recipe: &'r dyn Recipe,
         config: &RunConfig,
@@ -105,7 +105,7 @@ impl<'r> Simulation<'r> {
     /// Runs one step to its end.
     ///
     /// # Errors
-    /// A recipe that cannot go on, waits for nothing, or wants what is not there.
+    /// The recipe cannot go on, waits for nothing, or wants a row that does not exist.
     pub fn step(&mut self) -> Result<Step, SimulationError> {
         let mut view = StepView::default();
         let mut open: Vec<WorkItem> = Vec::new();
@@ -196,7 +196,7 @@ impl<'r> Simulation<'r> {
     }
 }
 
-/// Adds rows, none of which has been written before.
+/// Adds rows, none of which have been written before.
 fn merge(records: &mut Records, new: Records) {
     records.populations.extend(new.populations);
     records.members.extend(new.members);

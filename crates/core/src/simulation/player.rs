@@ -1,4 +1,4 @@
-//! Players whose skill is known.
+//! Players of known skill.
 
 use rand::Rng;
 use std::collections::BTreeMap;
@@ -15,20 +15,20 @@ use crate::{
     },
 };
 
-/// How well a member does both parts, on one scale: a student of skill s solves a problem of difficulty d with probability
-/// 1 / (1 + exp(d − s)), and a teacher of skill t proposes problems of difficulty t on average.
+/// A member's ability in both roles, on one scale: a student of skill s solves a problem of difficulty d with
+/// probability 1 / (1 + exp(d − s)), and a teacher of skill t proposes problems of difficulty t on average.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Skill(pub f64);
 
-/// Scripted players. They write the compact format, so their runs use prompts of the `seedling` set: a problem's difficulty
-/// stands in its program, where solvers read it.
+/// Scripted players. They write the compact format, so their runs use prompts of the `seedling` set: a problem's
+/// program states its difficulty, where solvers read it.
 #[derive(Clone, Debug)]
 pub struct Players {
-    /// Skill of the founders by the order of their birth; those beyond its end have skill 0.
+    /// Skills of the founders in the order of their birth; any others have skill 0.
     founders: Vec<Skill>,
     /// Share of proposals that are invalid.
     invalid: f64,
-    /// Share of completions that are no sense at all.
+    /// Share of completions that are nonsense.
     babble: f64,
     /// Standard deviation of a child's skill around the mean of its parents'.
     mutation: f64,
@@ -50,17 +50,17 @@ impl Players {
         }
     }
 
-    /// The same players, `share` of whose proposals are invalid.
+    /// Makes `share` of the proposals invalid.
     pub fn with_invalid(self, share: f64) -> Self {
         Self { invalid: share, ..self }
     }
 
-    /// The same players, `share` of whose completions are markers, fragments of code and odd letters in any order.
+    /// Replaces `share` of the completions by markers, fragments of code and odd letters in any order.
     pub fn with_babble(self, share: f64) -> Self {
         Self { babble: share, ..self }
     }
 
-    /// Tells the skill of a version that these players did not make.
+    /// Sets the skill of a version that these players did not make.
     pub fn know(&mut self, version: VersionId, skill: Skill) {
         self.skills.insert(version, skill);
     }
@@ -70,7 +70,7 @@ impl Players {
         self.skills.get(&version).copied().unwrap_or_default()
     }
 
-    /// Carries an item out.
+    /// Carries out an item.
     pub fn perform(&mut self, chunk: u32, payload: &Payload) -> Option<Outcome> {
         Some(match payload {
             Payload::Rollout(payload) => Outcome::Rollout(self.generate(payload)),
@@ -143,7 +143,7 @@ impl Players {
         }
     }
 
-    /// A program that says how hard it is, and is the longer the harder.
+    /// A program that states its difficulty, longer the harder it is.
     fn program(&self, skill: Skill, random: &mut impl Rng) -> String {
         let level = skill.0 + self.spread * normal(random);
         let lines = 1 + (level.max(0.0) * 2.0) as usize + random.random_range(0..3);
@@ -199,7 +199,7 @@ impl Players {
     }
 }
 
-/// What a broken model may write.
+/// The possible output of a broken model.
 fn babble(random: &mut impl Rng) -> String {
     const PARTS: [&str; 18] = [
         "<in>",
@@ -226,7 +226,7 @@ fn babble(random: &mut impl Rng) -> String {
         .collect()
 }
 
-/// The verdicts of a sandbox that believes what the scripted programs say.
+/// The verdicts of a sandbox that trusts the claims of the scripted programs.
 fn verify(payload: &VerifyPayload) -> VerifyResult {
     VerifyResult {
         verdicts: payload.tasks.iter().map(judge).collect(),
@@ -269,7 +269,7 @@ fn judge(task: &Task) -> Verdict {
     }
 }
 
-/// The last level that a prompt speaks of; 0 where it speaks of none.
+/// The last difficulty level in a prompt; 0 if there is none.
 fn difficulty(shown: &str) -> f64 {
     let number = shown.rsplit_once("level ").map_or("", |(_, number)| number);
     let end = number.find(|letter: char| !letter.is_ascii_digit() && letter != '.' && letter != '-');

@@ -1,4 +1,4 @@
-//! A task as a JSON object: which fields belong to which kind, and nothing else accepted.
+//! A task as a JSON object: the fields of each kind, with no others accepted.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ fn not_a_triple(problem: ProblemKind) -> String {
     format!("`type` is `{}`: {valid} are valid here", problem.name())
 }
 
-/// The fields not yet taken, and the names of all that were asked for.
+/// The fields not yet taken, and the names of all fields asked for.
 struct Fields {
     rest: BTreeMap<String, Box<RawValue>>,
     asked: Vec<&'static str>,

@@ -5,20 +5,20 @@ use serde_json::Value;
 use super::python_json::finite_spelling;
 use super::task::Task;
 
-/// A line from which no task could be read.
+/// The line cannot be read as a task.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct LineError {
-    /// The line's id, if at least that could be read.
+    /// The line's id, if at least that can be read.
     pub id: Option<String>,
     /// What is wrong and what would be valid.
     pub reason: String,
 }
 
-/// Reads one line of JSON. Python's `Infinity` is accepted, because EvalPlus's data holds it.
+/// Reads one line of JSON. Python's `Infinity` is accepted, because EvalPlus's data contains it.
 ///
 /// # Errors
-/// When the line is not UTF-8, not JSON, or not a task.
+/// The line is not UTF-8, not JSON, or not a task.
 pub fn read_line(line: &[u8]) -> Result<Task, LineError> {
     let text = std::str::from_utf8(line).map_err(|error| LineError {
         id: None,

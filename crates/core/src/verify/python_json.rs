@@ -1,8 +1,8 @@
-//! Python's `json.dumps` writes infinity as a bare word, which JSON does not have.
+//! Python's `json.dumps` writes infinity as a bare word, which JSON does not allow.
 
-/// The same text with the bare word `Infinity` spelled `1e999`; `None` if it holds none.
+/// The text with the bare word `Infinity` replaced by `1e999`; `None` if there is none.
 ///
-/// Words inside strings are left alone. `NaN` has no such spelling and stays invalid.
+/// Words inside strings are left alone. `NaN` has no JSON spelling and stays invalid.
 pub(crate) fn finite_spelling(text: &str) -> Option<String> {
     const WORD: &str = "Infinity";
     let mut spelled = String::new();

@@ -1,19 +1,19 @@
-//! The question to a verifier.
+//! Tasks for a verifier.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::ProblemKind;
 
-/// A text of JSON kept as it was written, so that numbers of any size survive.
+/// JSON kept as written, so that numbers of any size survive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JsonText(String);
 
 impl JsonText {
-    /// Takes a text that is valid JSON.
+    /// Wraps a text that is valid JSON.
     ///
     /// # Errors
-    /// When it is not.
+    /// The text is not valid JSON.
     pub fn new(text: String) -> Result<Self, serde_json::Error> {
         RawValue::from_string(text).map(|raw| Self(raw.get().to_owned()))
     }
@@ -39,10 +39,10 @@ impl<'de> Deserialize<'de> for JsonText {
     }
 }
 
-/// An input and the output it must give: for code both are Python literals, for a command-line program both are texts.
+/// An input and its required output: Python literals for code, plain texts for a command-line program.
 pub type CodePair = (String, String);
 
-/// A proposed problem: is it well-formed, safe, deterministic, and what is its answer?
+/// A proposed problem: is it well-formed, safe and deterministic, and what is its answer?
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Proposal {
     /// Types `code_i` and `code_o`: a program `f` and one input (its arguments, separated by commas).
@@ -58,9 +58,9 @@ pub enum Proposal {
     Function {
         /// Source with a function `f`.
         program: String,
-        /// Several arguments lists.
+        /// Several argument lists.
         inputs: Vec<String>,
-        /// What the student is told.
+        /// The description for the student.
         message: String,
     },
 }
@@ -77,7 +77,7 @@ pub enum Solution {
         /// A Python literal.
         answer: String,
     },
-    /// Type `code_i`: does `f(answer)` give `output`? Any input that does is right.
+    /// Type `code_i`: does `f(answer)` give `output`? Any input that does is correct.
     Input {
         /// Source with a function `f`.
         program: String,
@@ -95,36 +95,36 @@ pub enum Solution {
     },
 }
 
-/// What a program under test is measured against.
+/// The check for a program under test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Oracle {
-    /// HumanEval's `test` text (it defines `check(candidate)`), or a text of assertions as MBPP has.
+    /// HumanEval's `test` text (it defines `check(candidate)`), or a text of assertions as in MBPP.
     Script {
         /// The text.
         test: String,
-        /// HumanEval's `prompt`; helper functions that it defines are then taken from here and not from the program.
+        /// HumanEval's `prompt`; helper functions defined in it replace the program's.
         prompt: Option<String>,
     },
-    /// EvalPlus: inputs, and a reference program that says what is expected.
+    /// EvalPlus: inputs, and a reference program that computes the expected outputs.
     Reference {
-        /// One list of arguments each: a JSON list, or a JSON string that holds arguments as Python literals.
+        /// Argument lists: each is a JSON list, or a JSON string with arguments as Python literals.
         inputs: Vec<JsonText>,
         /// The reference program.
         reference: String,
         /// Absolute tolerance for floats.
         atol: Tolerance,
-        /// `Mbpp/N` or `HumanEval/N`: selects type restoration and special oracles. Without it, the task's `id` is
-        /// taken if it has this form.
+        /// `Mbpp/N` or `HumanEval/N`: selects type restoration and special oracles. Without it, the task's `id` is used
+        /// if it has this form.
         task_id: Option<String>,
     },
-    /// Texts for standard input and what must be printed; with an `entry_point`, LiveCodeBench's functional form
-    /// (arguments as JSON, one a line; the result as JSON).
+    /// Standard input and the required output; with an `entry_point`, LiveCodeBench's functional form (arguments as
+    /// JSON, one per line; the result as JSON).
     Pairs(Vec<CodePair>),
-    /// LiveCodeBench's fields as they stand in its rows.
+    /// LiveCodeBench's fields as in its rows.
     LiveCodeBench {
         /// `public_test_cases`.
         public: Option<String>,
-        /// `private_test_cases`: JSON, or base64 of zlib of a pickled string of JSON.
+        /// `private_test_cases`: JSON, or base64 of zlib of a pickled JSON string.
         private: Option<String>,
     },
 }
@@ -136,7 +136,7 @@ pub struct Tolerance(f64);
 impl Eq for Tolerance {}
 
 impl Tolerance {
-    /// Takes a finite number that is not negative.
+    /// `None` if `value` is not finite or is negative.
     #[must_use]
     pub fn new(value: f64) -> Option<Self> {
         (value.is_finite() && value >= 0.0).then_some(Self(value))
@@ -156,20 +156,20 @@ pub struct Tests {
     pub program: String,
     /// The function under test; `None` for a program that reads standard input.
     pub entry_point: Option<String>,
-    /// What it is measured against.
+    /// The check.
     pub oracle: Oracle,
 }
 
-/// A mathematical answer beside the right one.
+/// A mathematical answer and the correct one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MathPair {
-    /// The right answer.
+    /// The correct answer.
     pub gold: String,
     /// The answer to judge, or a whole response whose last `\boxed{}` is the answer.
     pub answer: String,
 }
 
-/// What is to be judged.
+/// The thing to judge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Check {
     /// Kind `propose`.
@@ -182,12 +182,12 @@ pub enum Check {
     Math(MathPair),
 }
 
-/// One thing to judge, with the name under which its verdict comes back.
+/// One thing to judge, with an id for its verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
-    /// Chosen by the asker; comes back in the verdict.
+    /// Chosen by the caller; returned in the verdict.
     pub id: String,
-    /// What is to be judged.
+    /// The thing to judge.
     pub check: Check,
 }
 

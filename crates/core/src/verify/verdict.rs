@@ -1,8 +1,8 @@
-//! The answer of a verifier.
+//! Verdicts of a verifier.
 
 use serde::{Deserialize, Serialize};
 
-/// How the execution behind a verdict ended. Whether an answer was right is said by [`Verdict::correct`], not here.
+/// How the execution behind a verdict ended. Whether an answer is correct is in [`Verdict::correct`], not here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
@@ -12,13 +12,13 @@ pub enum Status {
     Malformed,
     /// A program raised, crashed, or broke the protocol of the sandbox.
     Error,
-    /// A program used up its CPU time, or the wall-clock backstop.
+    /// A program used up its CPU time or reached the wall-clock limit.
     Timeout,
     /// A program reached its memory limit.
     Memory,
     /// Two executions of the same program on the same input gave different values.
     Nondeterministic,
-    /// A proposal imports what the papers ban.
+    /// A proposal imports a module banned by the papers.
     Unsafe,
     /// A value is not one of Python's exact built-in types, is too deep, or too large.
     Unserialisable,
@@ -55,29 +55,29 @@ pub struct Complexity {
     pub variables: u32,
 }
 
-/// A test that did not pass.
+/// A failed test.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
     /// Position of the test, from 0.
     pub index: usize,
-    /// How the execution of this test ended; `ok` when it ran and gave a wrong value.
+    /// How the execution of this test ended; `ok` if it ran but gave a wrong value.
     pub status: Status,
-    /// What went wrong, for a person.
+    /// What went wrong, as text.
     pub reason: String,
 }
 
-/// One verdict. Fields that do not belong to the kind of the task are absent.
+/// A verdict. Fields that do not belong to the task's kind are absent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Verdict {
-    /// The task's id; `None` (null) only for an input line from which no id could be read.
+    /// The task's id; `None` (null) only for an input line without a readable id.
     pub id: Option<String>,
     /// How the execution ended.
     pub status: Status,
-    /// Why, for a person; empty when there is nothing to say.
+    /// The reason, as text; empty if there is none.
     pub reason: String,
-    /// Wall-clock time the verdict took, in milliseconds, without waiting for a free slot.
+    /// Wall-clock time of the verdict in milliseconds, without waiting for a free slot.
     pub millis: f64,
     /// `propose`: whether the proposal may be used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -91,7 +91,7 @@ pub struct Verdict {
     /// `propose`: complexity of the program, whenever it could be parsed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub complexity: Option<Complexity>,
-    /// `solve`, `tests`, `math`: whether the answer is right.
+    /// `solve`, `tests`, `math`: whether the answer is correct.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correct: Option<bool>,
     /// `solve` of type `code_f`, and `tests`: how many pairs or tests passed.
@@ -100,13 +100,13 @@ pub struct Verdict {
     /// `solve` of type `code_f`, and `tests`: how many pairs or tests there are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<usize>,
-    /// `tests`: the tests that did not pass, in order.
+    /// `tests`: the failed tests, in order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failures: Option<Vec<Failure>>,
 }
 
 impl Verdict {
-    /// A verdict that says how execution ended and nothing more; the fields of its kind are added by struct update.
+    /// A verdict with only the status of the execution; add the fields of its kind by struct update.
     #[must_use]
     pub fn bare(id: Option<String>, status: Status, reason: impl Into<String>) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Measuring a frozen version.
+//! Measures a frozen version.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,30 +22,30 @@ pub struct BenchmarkPayload {
     /// How to compute.
     #[serde(default)]
     pub compute: Compute,
-    /// The version measured; none is the base alone.
+    /// The version to measure; `None` for the base alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapter: Option<AdapterRef>,
-    /// The style that the rows are put to the model in: a file of `configs/benchmarks/prompts`.
+    /// The prompt style: a file of `configs/benchmarks/prompts`.
     pub prompts: String,
-    /// How tokens are drawn.
+    /// How tokens are sampled.
     pub sampling: Sampling,
-    /// Samples a row.
+    /// Samples per row.
     pub n: u32,
-    /// Seed of the samples: that of a row is derived from it and the row's number.
+    /// Seed of the samples; each row's seed is derived from it and the row's number.
     pub seed: u64,
 }
 
 /// The samples of a slice.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BenchmarkResult {
-    /// The samples, by row and then by number.
+    /// The samples, by row and then by index.
     pub samples: Vec<BenchmarkSample>,
     /// SHA-256 of the prompt style, in hex.
     pub prompts_sha256: String,
-    /// SHA-256 of the model's chat template, in hex, where prompts went through it.
+    /// SHA-256 of the model's chat template, in hex, if it was used for the prompts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chat_template_sha256: Option<String>,
-    /// What it cost.
+    /// Its cost.
     pub usage: RolloutUsage,
 }
 
@@ -54,18 +54,18 @@ pub struct BenchmarkResult {
 pub struct BenchmarkSample {
     /// The row of the suite, from 0.
     pub row: u32,
-    /// Which sample of the row, from 0.
+    /// The index of the sample within the row.
     pub sample: u32,
-    /// What the model wrote.
+    /// The model's output.
     pub text: String,
     /// Why it ended.
     pub finish_reason: FinishReason,
     /// Its length in tokens.
     pub tokens: u32,
-    /// The solution in it.
+    /// The solution extracted from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub solution: Option<String>,
-    /// Why there is none.
+    /// Why there is no solution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

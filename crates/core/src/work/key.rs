@@ -1,4 +1,4 @@
-//! Where an item stands in its run.
+//! The place of an item in its run.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -8,17 +8,17 @@ use std::fmt;
 pub struct WorkKey {
     /// The run's unit of progress, from 0.
     pub step: u32,
-    /// What the step is doing, such as `propose`; chosen by the recipe, at most 63 of `a-z`, `0-9`, `_` and `-`.
+    /// The part of the step, such as `propose`; named by the recipe with at most 63 of `a-z`, `0-9`, `_` and `-`.
     pub phase: String,
-    /// Which repetition of the phase, from 0 (rejection sampling goes in rounds).
+    /// The repetition of the phase, from 0 (rejection sampling goes in rounds).
     pub round: u32,
-    /// Which part of the round, from 0.
+    /// The part of the round, from 0.
     pub chunk: u32,
 }
 
-/// A phase name that would not be safe in a path.
+/// The phase name is not safe in a path.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a phase name: 1 to 63 of `a` to `z`, `0` to `9`, `_` and `-` are")]
+#[error("`{0}` is not a valid phase name: use 1 to 63 of `a` to `z`, `0` to `9`, `_` and `-`")]
 pub struct NotAPhase(String);
 
 impl WorkKey {
@@ -32,17 +32,17 @@ impl WorkKey {
         }
     }
 
-    /// The same place in another round.
+    /// The same key in another round.
     pub fn round(self, round: u32) -> Self {
         Self { round, ..self }
     }
 
-    /// The same place in another chunk.
+    /// The same key in another chunk.
     pub fn chunk(self, chunk: u32) -> Self {
         Self { chunk, ..self }
     }
 
-    /// Refuses a phase whose name could be mistaken for a path.
+    /// Refuses a phase name that could be mistaken for a path.
     pub fn check(&self) -> Result<(), NotAPhase> {
         let letters = self
             .phase

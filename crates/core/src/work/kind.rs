@@ -9,7 +9,7 @@ use std::{fmt, str::FromStr};
 pub enum WorkKind {
     /// Generates with adapters, or embeds text.
     Rollout,
-    /// Judges untrusted Python and answers in the sandbox. Needs no libtorch and no GPU.
+    /// Judges untrusted Python and answers in the sandbox. Needs neither libtorch nor a GPU.
     Verify,
     /// Learns: new adapter versions from scored sequences.
     Update,
@@ -20,7 +20,7 @@ pub enum WorkKind {
 }
 
 impl WorkKind {
-    /// Every kind, in the order in which a step meets them.
+    /// Every kind, in the order of a step.
     pub const ALL: [Self; 5] = [Self::Rollout, Self::Verify, Self::Update, Self::Evolve, Self::Benchmark];
 
     /// The name used in SQL, in the API and on the command line.
@@ -41,9 +41,9 @@ impl fmt::Display for WorkKind {
     }
 }
 
-/// A name that is none of the five.
+/// The name is none of the five.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a kind of work: rollout, verify, update, evolve and benchmark are")]
+#[error("`{0}` is not a kind of work: valid are rollout, verify, update, evolve and benchmark")]
 pub struct UnknownWorkKind(String);
 
 impl FromStr for WorkKind {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{AdapterRef, BaseModel, Compute};
 use crate::artifact::Digest;
 
-/// A batch of prompts for any members of populations over one base, generated together.
+/// A batch of prompts for any members of populations with the same base, generated together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RolloutPayload {
@@ -14,14 +14,14 @@ pub struct RolloutPayload {
     /// How to compute.
     #[serde(default)]
     pub compute: Compute,
-    /// The adapter versions that requests name by index.
+    /// The adapter versions that requests refer to by index.
     pub adapters: Vec<AdapterRef>,
-    /// How tokens are drawn.
+    /// How tokens are sampled.
     pub sampling: Sampling,
-    /// What to generate.
+    /// The prompts to complete.
     #[serde(default)]
     pub requests: Vec<RolloutRequest>,
-    /// What to embed.
+    /// The texts to embed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub embedding: Option<EmbeddingBatch>,
     /// Whether to keep token ids and log-probabilities as an artifact; an update needs them.
@@ -29,24 +29,24 @@ pub struct RolloutPayload {
     pub keep_tokens: bool,
 }
 
-/// How tokens are drawn. Names and defaults are those of the field (vLLM, transformers).
+/// How tokens are sampled. Names and defaults are the usual ones (vLLM, transformers).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sampling {
-    /// Softmax temperature; 0 takes the likeliest token.
+    /// Softmax temperature; 0 always takes the most likely token.
     #[schemars(range(min = 0.0, max = 100.0))]
     pub temperature: f64,
-    /// Keeps the smallest set of tokens whose probability reaches this; 1 keeps all.
+    /// Samples from the smallest set of most likely tokens whose total probability reaches this; 1 keeps all.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub top_p: f64,
-    /// Keeps the likeliest this many tokens; 0 keeps all.
+    /// Samples only from this many most likely tokens; 0 keeps all.
     pub top_k: u32,
-    /// Tokens after which a completion is cut.
+    /// Maximum tokens per completion.
     #[schemars(range(min = 1))]
     pub max_tokens: u32,
-    /// Texts that end a completion; they are not part of it.
+    /// Texts that end a completion and are removed from it.
     pub stop: Vec<String>,
-    /// Token ids that end a completion, besides the model's own end of text.
+    /// Token ids that end a completion, in addition to the model's own end of text.
     pub stop_token_ids: Vec<u32>,
     /// Vocabulary dropout (arXiv 2604.03472, Eq. 3): one mask for the whole batch.
     pub vocabulary_mask: Option<VocabularyMask>,
@@ -66,16 +66,16 @@ impl Default for Sampling {
     }
 }
 
-/// A random mask over the vocabulary, given by what makes it.
+/// A random mask over the vocabulary, given by its seed and rates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VocabularyMask {
     /// Seed of the Bernoulli draws.
     pub seed: u64,
-    /// Probability that a token stays (the paper's α).
+    /// Probability of keeping a token (the paper's α).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub keep_rate: f64,
-    /// Tokens that always stay: those of the format, and the end of text.
+    /// Tokens that are always kept: those of the format, and the end of text.
     #[serde(default)]
     pub protected: Vec<u32>,
 }
@@ -84,27 +84,27 @@ pub struct VocabularyMask {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RolloutRequest {
-    /// Names the request within its item.
+    /// The name of the request within its item.
     pub id: String,
-    /// What the model is shown.
+    /// The prompt.
     pub prompt: Prompt,
-    /// Index into `adapters`; none is the base alone.
+    /// Index into `adapters`; `None` for the base alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapter: Option<u32>,
-    /// Samples to draw.
+    /// Number of samples to draw.
     pub n: u32,
     /// Seed of the samples; sample `i` of the request uses its `i`th stream.
     pub seed: u64,
-    /// A limit of its own, below the batch's.
+    /// Its own token limit, below the batch's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
 }
 
-/// What a model is shown.
+/// The input of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Prompt {
-    /// Text, tokenised as it stands.
+    /// Text, tokenised unchanged.
     Text(String),
     /// A conversation, rendered by the model's chat template.
     Messages(Vec<Message>),
@@ -136,41 +136,41 @@ pub struct Message {
     pub content: String,
 }
 
-/// Texts to embed with the base alone, as mean-pooled, normalised hidden states, and what to compare them with. Vectors stay
-/// in artifacts: a recipe decides by their similarities.
+/// Texts to embed with the base alone, as mean-pooled, normalised hidden states, and embeddings to compare them with.
+/// Vectors stay in artifacts: a recipe only uses their similarities.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EmbeddingBatch {
     /// The texts.
     pub texts: Vec<String>,
-    /// Embeddings of before, each with the rows that count: GASP compares with what was accepted alone.
+    /// Earlier embeddings to compare with, each with the rows to use (GASP compares only with accepted ones).
     #[serde(default)]
     pub against: Vec<(Digest, Vec<u32>)>,
 }
 
-/// How near texts are.
+/// The similarities of embedded texts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Embedded {
-    /// The vectors, a row a text, `[texts, hidden_size]` in fp32.
+    /// The vectors, one row per text, `[texts, hidden_size]` in fp32.
     pub vectors: Digest,
-    /// For each text the largest cosine similarity to any row that it was compared with; none where there was none.
+    /// For each text, the largest cosine similarity to any row it was compared with; `None` if there were none.
     pub nearest: Vec<Option<f32>>,
-    /// For each text its cosine similarities to the texts before it: decisions by index need no more.
+    /// For each text, its cosine similarities to the texts before it, which is all that decisions in index order need.
     pub among: Vec<Vec<f32>>,
 }
 
-/// What was generated.
+/// The result of a rollout.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RolloutResult {
-    /// One entry a request, in the order of the requests.
+    /// One entry per request, in the order of the requests.
     pub generated: Vec<Generated>,
-    /// How near the texts to embed are.
+    /// Similarities of the embedded texts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub embedded: Option<Embedded>,
-    /// Token ids and log-probabilities of everything generated, where they were to be kept.
+    /// Token ids and log-probabilities of everything generated, if they were to be kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<Digest>,
-    /// What it cost.
+    /// Its cost.
     pub usage: RolloutUsage,
 }
 
@@ -192,7 +192,7 @@ pub struct Completion {
     pub finish_reason: FinishReason,
     /// Its length in tokens.
     pub tokens: u32,
-    /// Mean entropy of the unmasked model along it, in nats.
+    /// Mean entropy of the unmasked model over its tokens, in nats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entropy: Option<f32>,
 }
@@ -201,22 +201,22 @@ pub struct Completion {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FinishReason {
-    /// End of text, or a stop.
+    /// End of text, or a stop text.
     Stop,
-    /// The limit of tokens.
+    /// The token limit.
     Length,
 }
 
-/// What a rollout cost.
+/// The cost of a rollout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RolloutUsage {
-    /// Tokens of prompts, each counted once however many samples.
+    /// Tokens of prompts, each counted once whatever the number of samples.
     pub prompt_tokens: u64,
     /// Tokens generated.
     pub completion_tokens: u64,
     /// Wall-clock time, in seconds.
     pub seconds: f64,
-    /// How often a batch was halved because memory ran out; not 0 marks the run not bit-reproducible.
+    /// Number of times a batch was halved because memory ran out; if not 0, the run is not bit-reproducible.
     #[serde(default)]
     pub halvings: u32,
 }

@@ -8,7 +8,7 @@ use crate::{
     id::{MemberId, VersionId, WorkId},
 };
 
-/// One optimisation phase of any members of one population, learned in one batch over the shared base.
+/// One optimisation phase of any members of one population, computed in one batch over the shared base.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UpdatePayload {
@@ -17,18 +17,19 @@ pub struct UpdatePayload {
     /// How to compute.
     #[serde(default)]
     pub compute: Compute,
-    /// The members and what each learns from.
+    /// The members and their sequences.
     pub members: Vec<MemberUpdate>,
     /// The loss.
     pub loss: PolicyLoss,
     /// The optimizer.
     pub optimizer: Optimizer,
-    /// Tokens of one micro-batch at the most; a longer sequence is a micro-batch of its own.
+    /// Maximum tokens per micro-batch; a longer sequence is a micro-batch of its own.
     pub micro_batch_tokens: u32,
-    /// Compute each layer's activations a second time for its backward pass, so that one layer's are held in place of all.
+    /// Recompute each layer's activations in its backward pass, so that only one layer's are in memory at a time.
     #[serde(default = "yes")]
     pub recompute: bool,
-    /// Where an update is cut: compute this piece of the gradient and store it, or sum the pieces and step.
+    /// For an update split into pieces: compute and store this piece of the gradient, or sum the pieces and take the
+    /// step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub piece: Option<Piece>,
 }
@@ -43,14 +44,14 @@ fn yes() -> bool {
 pub struct MemberUpdate {
     /// The member.
     pub member: MemberId,
-    /// Where it starts from.
+    /// The version it starts from.
     pub from: AdapterRef,
-    /// What the new weights will be called.
+    /// The identifier of the new version.
     pub to: VersionId,
-    /// The version that this member is held near to, in place of what the loss names.
+    /// The version this member is kept close to; replaces the loss's reference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kl_reference: Option<AdapterRef>,
-    /// What it learns from, in the order in which it is learned.
+    /// The sequences it learns from, in order.
     pub sequences: Vec<SequenceRef>,
 }
 
@@ -58,13 +59,13 @@ pub struct MemberUpdate {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SequenceRef {
-    /// The rollout that made it.
+    /// The rollout that sampled it.
     pub rollout: WorkId,
     /// The rollout's token artifact.
     pub tokens: Digest,
     /// The request within it.
     pub request: String,
-    /// The sample of the request.
+    /// The index of the sample within the request.
     pub sample: u32,
     /// Its advantage, the same for each of its tokens.
     pub advantage: f32,
@@ -74,24 +75,25 @@ pub struct SequenceRef {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PolicyLoss {
-    /// The ratio is clipped below at 1 − this.
+    /// The ratio is clipped below at 1 − this value.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub clip_low: f64,
-    /// The ratio is clipped above at 1 + this.
+    /// The ratio is clipped above at 1 + this value.
     #[schemars(range(min = 0.0))]
     pub clip_high: f64,
-    /// With a negative advantage the loss is bounded by this times its size; none does not bound it.
+    /// For negative advantages, bounds the loss at this value times the advantage's magnitude; left out, it is
+    /// unbounded.
     pub clip_dual: Option<f64>,
-    /// What the denominator of the ratio is.
+    /// The policy in the denominator of the ratio.
     pub old_policy: OldPolicy,
-    /// How tokens are averaged.
+    /// How the losses of tokens are averaged.
     pub aggregation: LossAggregation,
     /// Weight of the entropy bonus.
     pub entropy: f64,
     /// Weight of the KL divergence to a reference (the k3 estimator).
     #[schemars(range(min = 0.0))]
     pub kl: f64,
-    /// The reference.
+    /// The reference of the KL divergence.
     pub kl_reference: KlReference,
 }
 
@@ -110,37 +112,38 @@ impl Default for PolicyLoss {
     }
 }
 
-/// Whose log-probabilities the ratio is taken to.
+/// The log-probabilities that the ratio is taken to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OldPolicy {
-    /// Those that came with the sequences, so that the ratio also corrects for what the sampler computed differently.
+    /// The sampler's, stored with the sequences; the ratio then also corrects for numerical differences between sampler
+    /// and trainer.
     Sampler,
-    /// The trainer's own before the first step, as verl computes them: the ratio of a first step is 1.
+    /// The trainer's own before the first step, as in verl; the ratio of the first step is then 1.
     Trainer,
 }
 
-/// How the losses of tokens become one.
+/// How the losses of tokens are combined into one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LossAggregation {
     /// The mean over all tokens of a minibatch.
     TokenMean,
-    /// The mean over sequences of each one's mean.
+    /// The mean over sequences of each sequence's mean.
     SequenceMean,
 }
 
-/// What the policy is held near to.
+/// The reference that the policy is kept close to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum KlReference {
-    /// The base without adapter.
+    /// The base without an adapter.
     Base,
-    /// The version that the update starts from.
+    /// The version the update starts from.
     Start,
 }
 
-/// AdamW, and how often it steps.
+/// AdamW, and how often it takes a step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Optimizer {
@@ -153,18 +156,18 @@ pub struct Optimizer {
     /// Decay of the second moment.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub beta2: f64,
-    /// Keeps the denominator from zero.
+    /// Keeps the denominator away from zero.
     pub eps: f64,
     /// Decoupled weight decay.
     #[schemars(range(min = 0.0))]
     pub weight_decay: f64,
-    /// Largest norm of a member's gradient; a larger one is scaled down to it. 0 sets no limit.
+    /// Maximum norm of a member's gradient; larger gradients are scaled down to it. 0 sets no limit.
     #[schemars(range(min = 0.0))]
     pub max_grad_norm: f64,
     /// Passes over the batch.
     #[schemars(range(min = 1))]
     pub epochs: u32,
-    /// Optimizer steps a pass.
+    /// Optimizer steps per pass.
     #[schemars(range(min = 1))]
     pub minibatches: u32,
 }
@@ -184,35 +187,35 @@ impl Default for Optimizer {
     }
 }
 
-/// A part of an update that is spread over items.
+/// A part of an update that is split over several items.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Piece {
-    /// The gradient of the `index`th of `of` even parts of the sequences.
+    /// The gradient of one of several equal parts of the sequences.
     Gradient {
-        /// From 0.
+        /// The index of the part, from 0.
         index: u32,
-        /// How many parts there are.
+        /// The number of parts.
         of: u32,
     },
-    /// Sums the pieces in the order given and steps.
+    /// Sums the pieces in the given order and takes the optimizer step.
     Apply {
-        /// The pieces by index.
+        /// The pieces, by index.
         gradients: Vec<Digest>,
     },
 }
 
-/// What an update made.
+/// The result of an update.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct UpdateResult {
-    /// One entry a member, in the order of the payload; empty for a gradient piece.
+    /// One entry per member, in the order of the payload; empty for a gradient piece.
     pub members: Vec<MemberUpdated>,
     /// The stored gradient, for a gradient piece.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gradient: Option<Digest>,
     /// Wall-clock time, in seconds.
     pub seconds: f64,
-    /// How often a micro-batch was halved because memory ran out; not 0 marks the run not bit-reproducible.
+    /// Number of times a micro-batch was halved because memory ran out; if not 0, the run is not bit-reproducible.
     #[serde(default)]
     pub halvings: u32,
 }
@@ -224,11 +227,11 @@ pub struct MemberUpdated {
     pub member: MemberId,
     /// The new version.
     pub version: AdapterRef,
-    /// How the step went.
+    /// Diagnostics of the step.
     pub diagnostics: MemberDiagnostics,
 }
 
-/// How a member's step went.
+/// Diagnostics of a member's step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MemberDiagnostics {
     /// Policy loss (or cross-entropy) without the entropy and KL terms, mean over optimizer steps.
@@ -239,11 +242,11 @@ pub struct MemberDiagnostics {
     pub entropy: f64,
     /// Share of tokens whose ratio was clipped.
     pub clip_share: f64,
-    /// Mean ratio of the policy to the one that sampled.
+    /// Mean ratio of the policy's probabilities to the sampler's.
     pub ratio: f64,
-    /// Mean absolute difference of the sampler's and the trainer's log-probabilities, in nats.
+    /// Mean absolute difference between the sampler's and the trainer's log-probabilities, in nats.
     pub sampler_mismatch: f64,
-    /// Mean KL divergence to the reference, in nats; 0 where none is asked for.
+    /// Mean KL divergence to the reference, in nats; 0 if there is none.
     pub kl: f64,
     /// Tokens learned from, each counted once.
     pub tokens: u64,

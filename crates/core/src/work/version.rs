@@ -1,4 +1,4 @@
-//! How payloads name models and adapter versions: exactly.
+//! Exact references to models and adapter versions in payloads.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,14 +8,16 @@ use crate::{artifact::Digest, id::VersionId};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BaseModel {
-    /// A folder below the models folder (`seedling`), an absolute folder, or a hub id (`Qwen/Qwen2.5-Coder-7B`).
+    /// A folder in the models folder (`seedling`), an absolute path, or a Hugging Face hub id
+    /// (`Qwen/Qwen2.5-Coder-7B`).
     pub name: String,
-    /// The hub revision (a commit) or the digest of the folder's weights, once resolved; none takes what is there.
+    /// The hub revision (a commit) or the digest of the folder's weights, once resolved; left out, whatever is there is
+    /// used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
 }
 
-/// One adapter version: which, and where its bytes are.
+/// An adapter version and the location of its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdapterRef {
@@ -23,12 +25,12 @@ pub struct AdapterRef {
     pub version: VersionId,
     /// Its PEFT folder in the artifact store.
     pub artifact: Digest,
-    /// Its optimizer state, where it has any.
+    /// Its optimizer state, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub optimizer: Option<Digest>,
 }
 
-/// The shape that all adapters of a population share. Field names are those of PEFT's `adapter_config.json`.
+/// The shape shared by all adapters of a population. Field names are those of PEFT's `adapter_config.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoraShape {
@@ -38,10 +40,11 @@ pub struct LoraShape {
     /// Scale: the update is `lora_alpha / r · B·A`.
     #[schemars(range(min = 0.0))]
     pub lora_alpha: f64,
-    /// Projections with an adapter: any of `q_proj`, `k_proj`, `v_proj`, `o_proj`, `gate_proj`, `up_proj`, `down_proj`.
+    /// Projections that get an adapter: any of `q_proj`, `k_proj`, `v_proj`, `o_proj`, `gate_proj`, `up_proj`,
+    /// `down_proj`.
     #[schemars(length(min = 1))]
     pub target_modules: Vec<String>,
-    /// Scale by `lora_alpha / √r` instead.
+    /// Scale by `lora_alpha / √r` instead of `lora_alpha / r`.
     #[serde(default)]
     pub use_rslora: bool,
 }

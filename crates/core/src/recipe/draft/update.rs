@@ -1,4 +1,4 @@
-//! Asking for updates.
+//! Asks for updates.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::{
     },
 };
 
-/// A sequence that a member sampled, and what it got for it.
+/// A sequence sampled by a member, and its reward.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Sequence {
     pub(crate) source: WorkKey,
@@ -22,18 +22,18 @@ pub(crate) struct Sequence {
     pub(crate) sampled: Sampled,
 }
 
-/// A member and the sequences that it learns from, with an advantage each.
+/// A member and the sequences it learns from, with an advantage each.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Learner {
-    /// A place among the members.
+    /// A position among the members.
     pub(crate) member: usize,
     pub(crate) sequences: Vec<Sequence>,
     pub(crate) advantages: Vec<f32>,
-    /// The version that the member is held near to, in place of what the loss names.
+    /// The version that the member is kept close to; replaces the loss's reference.
     pub(crate) kl_reference: Option<AdapterRef>,
 }
 
-/// How members learn, and how that is cut into items.
+/// How members learn, and how the work is divided into items.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lesson<'a> {
     pub(crate) learning: &'a LearningConfig,
@@ -41,8 +41,8 @@ pub(crate) struct Lesson<'a> {
 }
 
 impl<'a> Draft<'a> {
-    /// The updates of `learners`, once all are there; asks for them. Members without a sequence learn nothing. An item holds
-    /// members of one population, who share a base.
+    /// Asks for the updates of `learners` and returns them once all are there. Members without a sequence do not learn.
+    /// An item has members of one population, which share a base.
     pub(crate) fn update(&mut self, lesson: Lesson<'_>, learners: &[Learner]) -> Progress<Vec<&'a MemberUpdated>> {
         let mut by_population: Vec<(&str, Vec<&Learner>)> = Vec::new();
         for learner in learners.iter().filter(|learner| !learner.sequences.is_empty()) {
@@ -57,7 +57,7 @@ impl<'a> Draft<'a> {
         let updated = join((0..).zip(parts), |(chunk, part)| {
             let result = self.learn(lesson, chunk, part)?;
             if result.members.len() != part.len() {
-                let detail = format!("{} members where {} were to learn", result.members.len(), part.len());
+                let detail = format!("{} members instead of {}", result.members.len(), part.len());
                 return Err(Self::misfit(&self.key("update", chunk), detail).into());
             }
             Ok(&result.members)
@@ -65,11 +65,11 @@ impl<'a> Draft<'a> {
         Ok(updated.into_iter().flatten().collect())
     }
 
-    /// The update of a chunk's members; asks for it, or first for the pieces of its gradient.
+    /// Asks for the update of a chunk's members, or first for the pieces of its gradient.
     fn learn(&mut self, lesson: Lesson<'_>, chunk: u32, learners: &[&Learner]) -> Progress<&'a UpdateResult> {
         let key = self.key("update", chunk);
         if !self.is_asked(&key) {
-            // A piece without a sequence would be a gradient of nothing.
+            // A piece without a sequence would have no gradient.
             let longest = learners.iter().map(|learner| learner.sequences.len()).max();
             let pieces = u32::try_from(longest.unwrap_or(0)).unwrap_or(u32::MAX);
             let pieces = pieces.min(lesson.items.gradient_pieces);
@@ -90,7 +90,7 @@ impl<'a> Draft<'a> {
         self.view.update(&key)?.ok_or(Pause::Waiting)
     }
 
-    /// One piece of the gradient of `update`; asks for it.
+    /// Asks for one piece of the gradient of `update` and returns it.
     fn gradient(&mut self, chunk: u32, piece: Piece, update: &UpdatePayload, place: usize) -> Progress<Digest> {
         let key = self.key("gradient", chunk);
         if !self.is_asked(&key) {
@@ -102,7 +102,7 @@ impl<'a> Draft<'a> {
             self.ask(key.clone(), Payload::Update(payload), Some(population));
         }
         let result = self.view.update(&key)?.ok_or(Pause::Waiting)?;
-        let missing = || Self::misfit(&key, "there is no gradient in its result");
+        let missing = || Self::misfit(&key, "its result has no gradient");
         Ok(result.gradient.ok_or_else(missing)?)
     }
 
@@ -161,11 +161,11 @@ impl<'a> Draft<'a> {
     /// The rollout at `key` and its tokens.
     fn source(&self, key: &WorkKey) -> Result<(WorkId, Digest), PlanError> {
         let tokens = self.view.rollout(key)?.and_then(|result| result.tokens);
-        let tokens = tokens.ok_or_else(|| Self::misfit(key, "its tokens were to be kept, and there are none"))?;
+        let tokens = tokens.ok_or_else(|| Self::misfit(key, "its tokens should have been kept, but there are none"))?;
         Ok((WorkId::of(self.run.run, key), tokens))
     }
 
-    /// Gives members the weights that they learned, and writes the versions.
+    /// Gives members their updated weights, and writes the versions.
     pub(crate) fn adopt(&mut self, updated: &[&MemberUpdated]) {
         for new in updated {
             let run = self.run.run;

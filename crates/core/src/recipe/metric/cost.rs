@@ -1,4 +1,4 @@
-//! Metrics of what a step takes.
+//! Metrics of a step's cost.
 
 use super::{COST, Chart, Measure, measure, parts};
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     work::Outcome,
 };
 
-/// What a step's items took, by phase.
+/// The cost of a step's items, by phase.
 pub(crate) struct Costs {
     pub(crate) prompt_tokens: f64,
     pub(crate) completion_tokens: f64,
@@ -19,7 +19,7 @@ pub(crate) struct Costs {
     halvings: f64,
 }
 
-/// What a step came to, as far as its cost goes.
+/// A step's outcome, as far as cost is concerned.
 pub(crate) trait HasCosts {
     fn costs(&self) -> &Costs;
 }
@@ -39,12 +39,12 @@ impl Costs {
         }
     }
 
-    /// Those of a member: an item is for several, so none has a cost of its own.
+    /// The costs of a member: none, since items are shared by several members.
     pub(crate) fn none() -> Self {
         Self::all(f64::NAN)
     }
 
-    /// Those of the items in `view`.
+    /// The costs of the items in `view`.
     pub(crate) fn of(view: &StepView) -> Self {
         let mut costs = Self::all(0.0);
         for (key, state) in &view.work {
@@ -68,7 +68,7 @@ impl Costs {
                 }
                 Outcome::Update(result) => {
                     costs.update += result.seconds;
-                    // The item that sums pieces of a gradient reports theirs again.
+                    // The item that sums gradient pieces reports their halvings again.
                     if result.gradient.is_none() {
                         costs.halvings += f64::from(result.halvings);
                     }
@@ -82,72 +82,64 @@ impl Costs {
 }
 
 const SECONDS: Chart = parts(&COST, "Seconds by phase", "Workers' time by phase, summed over items.");
-/// Tokens of prompts, of completions, and learned from.
+/// Tokens of prompts and of completions, and tokens learned from.
 pub(crate) const TOKENS: Chart = parts(&COST, "Tokens", "Of this step.");
-const HALVINGS: Chart = parts(&COST, "Halvings", "Times that memory ran out and a batch was halved.");
+const HALVINGS: Chart = parts(
+    &COST,
+    "Halvings",
+    "Number of times a batch was halved because memory ran out.",
+);
 
 pub(crate) const fn prompt_tokens<T: HasCosts>() -> Measure<T> {
     measure(
         "prompt_tokens",
         "tokens",
-        "Tokens of prompts, each counted once however many samples.",
+        "Tokens of prompts, each counted once whatever the number of samples.",
         &[&TOKENS],
         |of| of.costs().prompt_tokens,
     )
 }
 
 pub(crate) const fn propose_seconds<T: HasCosts>() -> Measure<T> {
-    measure(
-        "propose_seconds",
-        "s",
-        "Time of workers on proposals.",
-        &[&SECONDS],
-        |of| of.costs().propose,
-    )
+    measure("propose_seconds", "s", "Worker time on proposals.", &[&SECONDS], |of| {
+        of.costs().propose
+    })
 }
 
 pub(crate) const fn check_seconds<T: HasCosts>() -> Measure<T> {
     measure(
         "check_seconds",
         "s",
-        "Time of the verifier on proposals, over its slots.",
+        "Verifier time on proposals, summed over its slots.",
         &[&SECONDS],
         |of| of.costs().check,
     )
 }
 
 pub(crate) const fn solve_seconds<T: HasCosts>() -> Measure<T> {
-    measure(
-        "solve_seconds",
-        "s",
-        "Time of workers on attempts.",
-        &[&SECONDS],
-        |of| of.costs().solve,
-    )
+    measure("solve_seconds", "s", "Worker time on attempts.", &[&SECONDS], |of| {
+        of.costs().solve
+    })
 }
 
 pub(crate) const fn grade_seconds<T: HasCosts>() -> Measure<T> {
     measure(
         "grade_seconds",
         "s",
-        "Time of the verifier on attempts, over its slots.",
+        "Verifier time on attempts, summed over its slots.",
         &[&SECONDS],
         |of| of.costs().grade,
     )
 }
 
 pub(crate) const fn update_seconds<T: HasCosts>() -> Measure<T> {
-    measure(
-        "update_seconds",
-        "s",
-        "Time of workers on updates.",
-        &[&SECONDS],
-        |of| of.costs().update,
-    )
+    measure("update_seconds", "s", "Worker time on updates.", &[&SECONDS], |of| {
+        of.costs().update
+    })
 }
 
 pub(crate) const fn evolve_seconds<T: HasCosts>() -> Measure<T> {
-    measure("evolve_seconds", "s", "Time of workers on births.", &[&SECONDS], |of| {
+    measure("evolve_seconds", "s", "Worker time on births.", &[&SECONDS], |of| {
         of.costs().evolve
     })
 }
@@ -156,7 +148,7 @@ pub(crate) const fn halvings<T: HasCosts>() -> Measure<T> {
     measure(
         "halvings",
         "",
-        "Times that memory ran out and a batch was halved; not 0 marks the run not bit-reproducible.",
+        "Number of times a batch was halved because memory ran out; if not 0, the run is not bit-reproducible.",
         &[&HALVINGS],
         |of| of.costs().halvings,
     )

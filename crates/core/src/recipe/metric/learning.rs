@@ -3,33 +3,29 @@
 use super::{Chart, LEARNING, Measure, chart, mean, measure, parts};
 use crate::work::MemberUpdated;
 
-/// What a step came to, as far as updates go.
+/// A step's outcome, as far as updates are concerned.
 pub(crate) trait HasUpdates {
-    /// The updates of the members that the metrics are of.
+    /// The updates of the members that the metrics cover.
     fn updated(&self) -> Vec<&MemberUpdated>;
 }
 
 const ENTROPY: Chart = chart(
     &LEARNING,
     "Entropy",
-    "Of the policy over the tokens it learned from, in nats.",
+    "Entropy of the policy over the tokens it learned from, in nats.",
 );
 const POLICY_LOSS: Chart = chart(&LEARNING, "Policy loss", "Near 0 on-policy, whatever is learned.");
 const GRADIENT_NORM: Chart = chart(&LEARNING, "Gradient norm", "Before clipping.");
 const CLIP_SHARE: Chart = chart(&LEARNING, "Clip share", "Tokens whose ratio was clipped.");
-const RATIO: Chart = chart(&LEARNING, "Ratio", "Of the trainer's to the sampler's probabilities.");
+const RATIO: Chart = chart(&LEARNING, "Ratio", "Trainer's to sampler's probabilities.");
 const SAMPLER_MISMATCH: Chart = chart(
     &LEARNING,
     "Sampler mismatch",
-    "Difference of their log-probabilities, in nats.",
+    "Difference between the sampler's and the trainer's log-probabilities, in nats.",
 );
-const KL: Chart = chart(&LEARNING, "KL", "To the reference; 0 where none is asked for.");
-/// Adapters that learned, beside whatever else became of members.
-pub(crate) const UPDATES: Chart = parts(
-    &LEARNING,
-    "Updates and births",
-    "Adapters that learned, and members that were born.",
-);
+const KL: Chart = chart(&LEARNING, "KL", "KL divergence to the reference; 0 if there is none.");
+/// Adapters that learned, and members born.
+pub(crate) const UPDATES: Chart = parts(&LEARNING, "Updates and births", "Adapters updated, and members born.");
 
 fn learned<T: HasUpdates>(of: &T, value: fn(&MemberUpdated) -> f64) -> f64 {
     mean(of.updated().into_iter().map(value))
@@ -75,7 +71,7 @@ pub(crate) const fn ratio<T: HasUpdates>() -> Measure<T> {
     measure(
         "ratio",
         "",
-        "Mean ratio of the learning policy to the one that sampled.",
+        "Mean ratio of the learning policy's probabilities to the sampler's.",
         &[&RATIO],
         |of| learned(of, |new| new.diagnostics.ratio),
     )
@@ -95,14 +91,14 @@ pub(crate) const fn kl<T: HasUpdates>() -> Measure<T> {
     measure(
         "kl",
         "nats",
-        "KL divergence to the reference, where one is asked for.",
+        "KL divergence to the reference, if there is one.",
         &[&KL],
         |of| learned(of, |new| new.diagnostics.kl),
     )
 }
 
 pub(crate) const fn updates<T: HasUpdates>() -> Measure<T> {
-    measure("updates", "", "Adapters that were updated.", &[&UPDATES], |of| {
+    measure("updates", "", "Adapters updated.", &[&UPDATES], |of| {
         of.updated().len() as f64
     })
 }

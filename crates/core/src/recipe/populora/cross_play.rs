@@ -1,4 +1,4 @@
-//! Full cross-evaluation: every teacher's problems in front of every student (PopuLoRA, appendix 13).
+//! Full cross-evaluation: every teacher's problems given to every student (PopuLoRA, appendix 13).
 
 use super::step::Step;
 use crate::recipe::{
@@ -8,8 +8,8 @@ use crate::recipe::{
 };
 
 impl Step<'_> {
-    /// At the steps that are due for it, lets the students that were not matched with a teacher attempt its valid problems, too.
-    /// The attempts are rows like others, so that the matrix fills in; no reward, rating or update comes of them.
+    /// In steps where it is due, also lets the students that were not matched with a teacher attempt its valid
+    /// problems. The attempts are ordinary rows, so the matrix fills in; they affect no reward, rating or update.
     pub(super) fn cross_play(&mut self, judged: &[(Judged, f32)]) -> Progress<()> {
         let every = self.parameters.cross_play_every;
         if every == 0 || !(self.scene.draft.run.step + 1).is_multiple_of(every) {

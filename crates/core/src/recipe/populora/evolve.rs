@@ -1,4 +1,4 @@
-//! Evolution: children take the places of the weakest (PopuLoRA, section 3.3, phase 5).
+//! Evolution: children replace the weakest (PopuLoRA, section 3.3, phase 5).
 
 use super::step::Step;
 use crate::{
@@ -9,8 +9,8 @@ use crate::{
 };
 
 impl Step<'_> {
-    /// Replaces the weakest where the step is due for it, but not at the end of the run, where children would never learn. How
-    /// many were born.
+    /// Replaces the weakest members in steps where it is due, but not at the end of the run, where children would never
+    /// learn. Returns the number of births.
     pub(super) fn evolve(&mut self) -> Progress<usize> {
         let run = self.scene.draft.run;
         let is_last = run.step + 1 >= run.config.steps;
@@ -57,8 +57,8 @@ impl Step<'_> {
         self.scene.draft.members.iter().enumerate().map(standing).collect()
     }
 
-    /// A child in the place of the dead. It is named before it is there, so that names do not depend on which child is there
-    /// first.
+    /// Puts a child in the place of the dead member. It is named before it exists, so names do not depend on which
+    /// child is finished first.
     fn replace(&mut self, chunk: u32, replacement: &Replacement, parents: Vec<AdapterRef>) -> Progress<()> {
         let draft = &mut self.scene.draft;
         let run = draft.run;

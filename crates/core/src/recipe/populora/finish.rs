@@ -1,4 +1,4 @@
-//! What a step leaves behind: the archive, metrics, and what the run remembers.
+//! The end of a step: archive, metrics and the run's memory.
 
 use super::step::Step;
 use crate::{
@@ -11,16 +11,17 @@ use crate::{
     work::MemberUpdated,
 };
 
-/// The lowest objective that a valid problem can have (Eq. 2), from which qd_score counts.
+/// The lowest possible objective of a valid problem (Eq. 2), the zero point of qd_score.
 const LOWEST_OBJECTIVE: f32 = 0.0;
 
-/// Those who played the step, by place: identifier, and rating in each role. Evolution gives some places to others.
+/// The members that played the step, by position: identifier, and rating in each role. Evolution gives some positions
+/// to others.
 pub(super) struct Players {
     members: Vec<(MemberId, Role)>,
     ratings: Vec<(usize, Role, Rating)>,
 }
 
-/// What a step came to.
+/// The outcome of a step.
 pub(super) struct Outcome<'o> {
     pub(super) judged: &'o [(Judged, f32)],
     pub(super) duplicates: &'o [bool],
@@ -47,7 +48,7 @@ impl Step<'_> {
         }
     }
 
-    /// Puts valid problems into the archive; how many entered.
+    /// Puts valid problems into the archive; returns how many entered.
     pub(super) fn illuminate(&mut self, judged: &[(Judged, f32)]) -> usize {
         let insertions = self.memory.experience.illuminate(judged);
         let entered = insertions.len();
@@ -55,7 +56,7 @@ impl Step<'_> {
         entered
     }
 
-    /// Takes the step's problems into the pool; which of them are near duplicates.
+    /// Adds the step's problems to the pool; returns which are near duplicates.
     pub(super) fn remember(&mut self, judged: &[(Judged, f32)]) -> Vec<bool> {
         let run = self.scene.draft.run.run;
         let samples = self.parameters.proposals_per_prompt;

@@ -1,4 +1,4 @@
-//! Who learns from what.
+//! The members that learn, and their batches.
 
 use super::step::Step;
 use crate::{
@@ -7,8 +7,9 @@ use crate::{
 };
 
 impl Step<'_> {
-    /// Every member that learns, with one mixed batch of all types: a teacher's proposals, a student's attempts, a baseline's
-    /// both. Advantages are REINFORCE++-baseline over the member's own batch, so that members stay independent.
+    /// Every member that learns, with one mixed batch of all types: a teacher's proposals, a student's attempts, or
+    /// both for the baseline. Advantages are REINFORCE++-baseline over the member's own batch, so members stay
+    /// independent.
     pub(super) fn learners(&self, judged: &[(Judged, f32)]) -> Vec<Learner> {
         let prompts = judged.iter().map(|(judged, _)| judged.request + 1).max().unwrap_or(0);
         let learns = |role: Role| !self.parameters.frozen.contains(&role);

@@ -1,4 +1,4 @@
-//! What a run of PopuLoRA remembers between steps.
+//! The memory of a PopuLoRA run between steps.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,10 +9,10 @@ use crate::{
     recipe::{Living, Names, code::Experience, founders},
 };
 
-/// What a run of PopuLoRA remembers between steps.
+/// The memory of a PopuLoRA run between steps.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Memory {
-    /// The living, in an order that a child keeps by taking the place of the dead.
+    /// The living members; a child takes the position of the dead one.
     pub(super) members: Vec<Living>,
     pub(super) names: Names,
     pub(super) ratings: Ratings,

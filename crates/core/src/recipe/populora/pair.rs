@@ -1,4 +1,4 @@
-//! Who meets whom, and what is asked of whom (PopuLoRA, section 3.3, phases 1 and 2).
+//! Matchups and their prompts (PopuLoRA, section 3.3, phases 1 and 2).
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::{
     seed::stream,
 };
 
-/// A teacher's meeting with a student: places among the members.
+/// A match of a teacher and a student, as positions among the members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Match {
     pub(super) teacher: usize,
@@ -18,7 +18,7 @@ pub(super) struct Match {
 }
 
 impl Step<'_> {
-    /// The matchups of the step. A member in both roles meets itself.
+    /// The matchups of the step. A member in both roles plays itself.
     pub(super) fn pair(&self) -> Vec<Match> {
         let playing = |role: Role| -> (Vec<usize>, Vec<Rating>) {
             let members = self.scene.draft.members.iter().enumerate();
@@ -37,7 +37,7 @@ impl Step<'_> {
         matches.collect()
     }
 
-    /// Gives the members their first weights and the pool its first problems, in step 0.
+    /// Creates the members' first weights and fills the pool with its first problems, in step 0.
     pub(super) fn begin(&mut self, matches: &[Match]) -> Progress<()> {
         if self.scene.draft.run.step > 0 {
             return Ok(());
@@ -48,8 +48,7 @@ impl Step<'_> {
         both(born, seeded).map(drop)
     }
 
-    /// The prompts of the step, once the problems that they show can be read: those of a matchup follow each other, and types
-    /// take turns.
+    /// The prompts of the step, once the problems they show can be read: grouped by matchup, cycling through the types.
     pub(super) fn asks(&mut self, matches: &[Match]) -> Progress<Arc<Vec<Ask>>> {
         let view = self.scene.draft.view;
         let asks = view.once("asks", || {

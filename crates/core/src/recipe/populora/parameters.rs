@@ -1,4 +1,4 @@
-//! What a config says of a run of PopuLoRA.
+//! Parameters of a PopuLoRA run.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,45 +16,45 @@ use crate::{
     },
 };
 
-/// What a config says of a run of PopuLoRA. The defaults are the paper's, and where it is silent those of Absolute Zero's
-/// code; `docs/DEVIATIONS.md` names the choices.
+/// Parameters of a PopuLoRA run. Defaults are the paper's, and those of Absolute Zero's code where the paper gives
+/// none; `docs/DEVIATIONS.md` lists the choices.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Parameters {
-    /// What models are shown, and how they are read.
+    /// The prompts, and how completions are read.
     pub prompts: PromptConfig,
-    /// What problems are like and where they are kept.
+    /// The problems and where they are kept.
     pub problems: ProblemConfig,
-    /// Prompts for proposals of each teacher in each step, split equally over the types.
+    /// Prompts for proposals per teacher and step, split equally over the types.
     #[schemars(range(min = 1, max = 65536))]
     pub prompts_per_matchup: u32,
-    /// Proposals drawn for each of these prompts. With one, the group's baseline is 0 and the batch alone centres rewards.
+    /// Proposals per prompt. With 1, the group's baseline is 0 and rewards are centred only over the batch.
     #[schemars(range(min = 1, max = 1024))]
     pub proposals_per_prompt: u32,
-    /// Attempts of the matched student at each valid problem.
+    /// Attempts by the matched student at each valid problem.
     #[schemars(range(min = 1, max = 1024))]
     pub samples_per_problem: u32,
-    /// How completions are drawn.
+    /// How completions are sampled.
     pub sampling: SamplingConfig,
     /// How members learn.
     pub learning: LearningConfig,
-    /// What advantages are whitened over, in each member's own batch.
+    /// What advantages are whitened over, within each member's own batch.
     pub whitening: Whitening,
-    /// Roles that play and do not learn, as a control.
+    /// Roles that play but do not learn, as a control.
     pub frozen: Vec<Role>,
-    /// How ratings move.
+    /// How ratings are updated.
     pub rating: TrueSkillConfig,
     /// When and how the population evolves.
     pub evolution: EvolutionConfig,
-    /// Steps between two full cross-evaluations, in which every student attempts every teacher's problems; nothing is learned from
-    /// the attempts at others than the matched teacher's. 0 never.
+    /// Steps between two full cross-evaluations, in which every student attempts every teacher's problems; only
+    /// attempts at the matched teacher's problems are learned from. 0 disables them.
     pub cross_play_every: u32,
-    /// Attempts of each student at each problem of a cross-evaluation.
+    /// Attempts by each student at each problem of a cross-evaluation.
     #[schemars(range(min = 1, max = 1024))]
     pub cross_play_samples: u32,
     /// The map of the problem space.
     pub archive: ArchiveConfig,
-    /// How a step is cut into items of work.
+    /// How a step is divided into work items.
     pub items: ItemConfig,
 }
 
@@ -86,7 +86,7 @@ impl Parameters {
         Ok(Self::deserialize(&config.parameters)?)
     }
 
-    /// The groups that recipes of code problems share.
+    /// The parameter groups shared by recipes of code problems.
     pub(in crate::recipe) fn groups(&self) -> Groups<'_> {
         Groups {
             prompts: &self.prompts,

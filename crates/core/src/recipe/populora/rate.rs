@@ -1,4 +1,4 @@
-//! Who won, and what ratings follow from it (PopuLoRA, appendix 6).
+//! Winners and the ratings that follow (PopuLoRA, appendix 6).
 
 use super::{pair::Match, step::Step};
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
 };
 
 impl Step<'_> {
-    /// Decides every matchup in order, moves the ratings, and writes both.
+    /// Decides every matchup in order, updates the ratings, and writes both.
     pub(super) fn rate(&mut self, matches: &[Match], judged: &[(Judged, f32)]) -> Vec<(usize, usize, Winner)> {
         let run = self.scene.draft.run;
         let each = (self.parameters.prompts_per_matchup * self.parameters.proposals_per_prompt) as usize;
@@ -34,7 +34,7 @@ impl Step<'_> {
                 proposed: proposals.len() as u32,
                 valid: rates.len() as u32,
                 solve_rate: solve_rate.map(|rate| rate as f32),
-                // The normal distribution function is an approximation and may end a little outside.
+                // The approximated normal distribution function can end slightly outside [0, 1].
                 predicted: predicted.clamp(0.0, 1.0) as f32,
                 winner,
             });

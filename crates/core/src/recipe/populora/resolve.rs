@@ -1,4 +1,4 @@
-//! Checking a config, and writing its defaults out.
+//! Checks a config and fills in its defaults.
 
 use super::Parameters;
 use crate::{
@@ -43,7 +43,10 @@ pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
     }
     for (index, role) in parameters.frozen.iter().enumerate() {
         if !matches!(role, Role::Teacher | Role::Student) {
-            let detail = format!("{} plays no part here: teacher and student do", role.name());
+            let detail = format!(
+                "{} is not a role of this recipe: valid are teacher and student",
+                role.name()
+            );
             faults.push(Fault::new(format!("/parameters/frozen/{index}"), detail));
         }
     }
@@ -52,7 +55,7 @@ pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
     Ok(config)
 }
 
-/// Either teachers and students, or one member that is both.
+/// There must be either teachers and students, or one member that is both.
 fn role_faults(config: &RunConfig) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (name, population) in &config.populations {

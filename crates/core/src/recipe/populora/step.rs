@@ -58,8 +58,8 @@ impl<'a> Step<'a> {
         self.next()
     }
 
-    /// Every proposal with its attempts and its reward (Eq. 2), by index. Chunks are checked and solved while others are
-    /// still being proposed.
+    /// Every proposal with its attempts and its reward (Eq. 2), by index. Chunks are checked and solved while others
+    /// are still being proposed.
     fn judged(&mut self, asks: &[Ask]) -> Progress<Arc<Vec<(Judged, f32)>>> {
         let Parameters {
             items,
@@ -84,7 +84,7 @@ impl<'a> Step<'a> {
         })
     }
 
-    /// Updates of all adapters (phase 4), each from its own batch.
+    /// Updates all adapters (phase 4), each from its own batch.
     fn update(&mut self, judged: &[(Judged, f32)]) -> Progress<Vec<&'a MemberUpdated>> {
         let lesson = Lesson {
             learning: &self.parameters.learning,
@@ -94,7 +94,7 @@ impl<'a> Step<'a> {
         self.scene.draft.update(lesson, &learners)
     }
 
-    /// The rating of the member at a place, in a role.
+    /// The rating of a member in a role.
     pub(super) fn rating(&self, place: usize, role: Role) -> Rating {
         let draft = &self.scene.draft;
         let member = draft.members[place].id(draft.run.run);

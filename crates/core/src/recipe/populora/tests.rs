@@ -63,7 +63,7 @@ fn steps(document: &Value, players: Players, order: Order, count: u32) -> Vec<St
     (0..count).map(|_| simulation.step().unwrap()).collect()
 }
 
-/// Rows by table and identifier, as a database would show them.
+/// Rows by table and identifier, as in a database.
 fn sorted(records: &Records) -> Records {
     let mut sorted = records.clone();
     sorted.members.sort_by_key(|row| row.id);
@@ -76,7 +76,7 @@ fn sorted(records: &Records) -> Records {
     sorted.births.sort_by_key(|row| row.child);
     sorted.deaths.sort_by_key(|row| row.member);
     for row in &mut sorted.metrics {
-        // No value is no value: NaN would not equal itself.
+        // NaN means no value, and would not equal itself.
         row.values
             .iter_mut()
             .filter(|value| value.is_nan())
@@ -361,7 +361,7 @@ fn a_seed_that_is_no_problem_has_no_cell_and_is_in_no_pool() {
         if let Outcome::Verify(result) = &mut outcome {
             for (index, verdict) in result.verdicts.iter_mut().enumerate() {
                 match index % 2 {
-                    // A verdict that says that there is an output, and not which.
+                    // A verdict that says there is an output, but not which.
                     0 => verdict.output = None,
                     _ => verdict.valid = Some(false),
                 }
@@ -427,7 +427,7 @@ fn a_gradient_in_pieces_leaves_the_same_rows() {
         let cut = steps(&document, skills(3, 2), order, 5);
         for (one, other) in whole.iter().zip(&cut) {
             assert_eq!(sorted(&one.records), sorted(&other.records));
-            // Three members an update: two updates, each in four pieces and a sum.
+            // Three members per update: two updates, each in four pieces and a sum.
             assert_eq!(other.items, one.items + 2 * 4);
         }
     }

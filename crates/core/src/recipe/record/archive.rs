@@ -1,10 +1,10 @@
-//! What entered the archive.
+//! Insertions into the archive.
 
 use serde::{Deserialize, Serialize};
 
 use crate::id::ProblemId;
 
-/// What an insertion did to its cell. The words are those of pyribs' `AddStatus`.
+/// The effect of an insertion on its cell. Names are those of pyribs' `AddStatus`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InsertionStatus {
@@ -24,15 +24,15 @@ impl InsertionStatus {
     }
 }
 
-/// A problem that entered the archive.
+/// A problem's insertion into the archive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ArchiveInsertionRecord {
     /// The cell.
     pub cell: u32,
     /// The problem, now the cell's elite.
     pub problem: ProblemId,
-    /// What it did.
+    /// Its effect.
     pub status: InsertionStatus,
-    /// By what elites are compared.
+    /// The value by which elites are compared.
     pub objective: f32,
 }

@@ -1,4 +1,4 @@
-//! What was answered.
+//! Attempts.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,27 +15,27 @@ pub struct AttemptRecord {
     pub id: AttemptId,
     /// The problem.
     pub problem: ProblemId,
-    /// Who answered, by which weights.
+    /// The solver and the version of its weights.
     pub solver: (MemberId, VersionId),
-    /// What it played.
+    /// The role it played.
     pub role: Role,
-    /// Which of the samples, from 0.
+    /// The index of the sample.
     pub sample: u32,
-    /// What it answered, unparsed.
+    /// Its response, unparsed.
     pub text: String,
-    /// The answer found in it.
+    /// The extracted answer.
     pub answer: Option<String>,
-    /// Whether the answer has the form that was asked for.
+    /// Whether the answer has the required form.
     pub well_formed: bool,
-    /// What the verifier met.
+    /// How the verifier's execution ended.
     pub status: Status,
-    /// The same, said to a person.
+    /// The status as text.
     pub reason: String,
     /// Whether it solves the problem.
     pub correct: bool,
-    /// What it got.
+    /// Its reward.
     pub reward: f32,
-    /// The parts that the reward was made of, by name.
+    /// The parts of the reward, by name.
     pub reward_parts: serde_json::Value,
     /// Its length in tokens.
     pub tokens: u32,

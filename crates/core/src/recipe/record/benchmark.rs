@@ -1,4 +1,4 @@
-//! What an evaluation came to.
+//! Results of evaluations.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,40 +8,40 @@ use crate::{
     work::{BaseModel, BenchmarkSample},
 };
 
-/// What a subject of an evaluation came to on a suite.
+/// The result of an evaluation's subject on a suite.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BenchmarkResultRecord {
     /// The suite.
     pub suite: String,
-    /// Which subject of the evaluation it is, from 0.
+    /// The index of the subject.
     pub subject: u32,
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its role.
     pub role: SubjectRole,
-    /// The run that it belongs to.
+    /// The run it belongs to.
     pub run: Option<ExecutionId>,
-    /// The member of it.
+    /// The member of the run.
     pub member: Option<MemberId>,
     /// Its exact weights.
     pub version: Option<VersionId>,
-    /// Steps of the run that they have seen.
+    /// Number of the run's steps that the weights have been through.
     pub step: Option<u32>,
     /// The frozen base.
     pub base_model: BaseModel,
-    /// The rows.
+    /// The dataset with the rows.
     pub dataset: DatasetId,
-    /// How it was asked.
+    /// How the model was asked.
     pub protocol: serde_json::Value,
-    /// Samples a row.
+    /// Samples per row.
     pub n: u32,
-    /// Samples and right ones, row by row.
+    /// Counts of samples and of correct ones, by row.
     pub score: Score,
-    /// The same by the tests of the base benchmark alone, where they are counted apart.
+    /// The score by the base benchmark's tests alone, if they are counted separately.
     pub base: Option<Score>,
     /// Tokens generated.
     pub completion_tokens: u64,
-    /// Time that generation took, over all its items, in seconds.
+    /// Time spent on generation, summed over all its items, in seconds.
     pub seconds: f64,
 }
 
@@ -50,12 +50,12 @@ pub struct BenchmarkResultRecord {
 pub struct BenchmarkSampleRecord {
     /// The suite.
     pub suite: String,
-    /// Which subject of the evaluation made it, from 0.
+    /// The index of the subject that made it.
     pub subject: u32,
     /// The task.
     pub task_id: String,
     /// The sample.
     pub sample: BenchmarkSample,
-    /// What its verdict says.
+    /// Its grade.
     pub graded: Graded,
 }

@@ -1,4 +1,4 @@
-//! Who won, and what is believed of whom.
+//! Matchups and ratings.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use crate::{
     recipe::Role,
 };
 
-/// Who won a matchup.
+/// The winner of a matchup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Winner {
@@ -17,24 +17,24 @@ pub enum Winner {
     Student,
 }
 
-/// A teacher's meeting with a student.
+/// A match between a teacher and a student.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MatchupRecord {
     /// The matchup.
     pub id: MatchupId,
-    /// Who proposed.
+    /// The proposer.
     pub teacher: MemberId,
-    /// Who solved.
+    /// The solver.
     pub student: MemberId,
     /// Problems proposed.
     pub proposed: u32,
-    /// Those that were valid.
+    /// How many were valid.
     pub valid: u32,
-    /// Mean solve rate over the valid ones; none where there is none.
+    /// Mean solve rate over the valid problems; `None` if there are none.
     pub solve_rate: Option<f32>,
-    /// Probability of the student's winning, as the ratings before the matchup predict.
+    /// The student's win probability, predicted from the ratings before the matchup.
     pub predicted: f32,
-    /// Who won.
+    /// The winner.
     pub winner: Winner,
 }
 

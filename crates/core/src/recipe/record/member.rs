@@ -1,4 +1,4 @@
-//! Who plays: populations, members and their weights.
+//! Populations, members and their weights.
 
 use serde::{Deserialize, Serialize};
 
@@ -31,21 +31,21 @@ pub struct MemberRecord {
     pub population: PopulationId,
     /// Its name, such as `teacher-2`.
     pub name: String,
-    /// What it plays.
+    /// Its roles.
     pub roles: Vec<Role>,
 }
 
-/// Weights of a member after a birth or an update.
+/// The weights of a member after a birth or an update.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VersionRecord {
     /// The version.
     pub id: VersionId,
     /// The member.
     pub member: MemberId,
-    /// 0 at birth, one more with each update.
+    /// 0 at birth, incremented by each update.
     pub ordinal: u32,
     /// Its PEFT folder.
     pub artifact: Digest,
-    /// Its optimizer state, where it has any.
+    /// Its optimizer state, if it has one.
     pub optimizer: Option<Digest>,
 }

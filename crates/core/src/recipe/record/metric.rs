@@ -1,4 +1,4 @@
-//! What was measured of a step.
+//! Metrics of a step.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,8 +7,8 @@ use crate::id::MemberId;
 /// Metrics of a step, of one member or of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MetricRecord {
-    /// The member; none for the run.
+    /// The member; `None` for the run.
     pub member: Option<MemberId>,
-    /// Values in the order of [`Recipe::metrics`](crate::recipe::Recipe::metrics); NaN where there is none.
+    /// Values in the order of [`Recipe::metrics`](crate::recipe::Recipe::metrics); NaN if there is no value.
     pub values: Vec<f64>,
 }

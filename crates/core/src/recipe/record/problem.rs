@@ -1,4 +1,4 @@
-//! What was proposed, and how it fared.
+//! Proposed problems and their outcomes.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,50 +8,50 @@ use crate::{
     work::WorkKey,
 };
 
-/// What was proposed.
+/// A proposed problem.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProblemRecord {
     /// The problem.
     pub id: ProblemId,
-    /// Its place within its step, from 0.
+    /// Its index within its step.
     pub index: u32,
-    /// Who proposed it, by which weights; none for a seed problem.
+    /// The proposer and the version of its weights; `None` for a seed problem.
     pub proposer: Option<(MemberId, VersionId)>,
-    /// The item of work that it came from; none for a seed problem.
+    /// The work item it came from; `None` for a seed problem.
     pub source: Option<WorkKey>,
-    /// What is asked of a solver.
+    /// The kind of problem.
     pub kind: ProblemKind,
-    /// The prompt that the proposer was shown.
+    /// The prompt given to the proposer.
     pub prompt: String,
-    /// What the proposer answered, unparsed.
+    /// The proposer's response, unparsed.
     pub proposal: String,
     /// Whether it may be attempted.
     pub valid: bool,
-    /// Why it may or may not.
+    /// Why it is or is not valid.
     pub status: Status,
-    /// The same, said to a person.
+    /// The status as text.
     pub reason: String,
-    /// The program, where one was found.
+    /// The program, if one was found.
     pub program: Option<String>,
-    /// What the solver is shown and what stays hidden, by its type: inputs, outputs and message.
+    /// The shown and the hidden values, by type: inputs, outputs and message.
     pub values: serde_json::Value,
     /// The four structural metrics (PopuLoRA, appendix 10): AST depth, cyclomatic complexity, lines, variables.
     pub descriptor: Option<[f32; 4]>,
-    /// The cell of the archive that it falls into.
+    /// Its cell in the archive.
     pub cell: Option<u32>,
-    /// What it came from.
+    /// The problems it is derived from.
     pub parents: Vec<(ProblemId, ParentRelation)>,
 }
 
-/// What an earlier problem is to a later one.
+/// The role of an earlier problem for a later one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ParentRelation {
     /// Shown to the proposer as an example to differ from (Absolute Zero).
     Reference,
-    /// The hard problem that a lemma was made for (GASP).
+    /// The hard problem a lemma was made for (GASP).
     Goalpost,
-    /// The lemma that a lift was made from (GASP).
+    /// The lemma a lift was made from (GASP).
     Lemma,
 }
 
@@ -66,17 +66,17 @@ impl ParentRelation {
     }
 }
 
-/// How a problem fared.
+/// The outcome of a problem.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProblemOutcomeRecord {
     /// The problem.
     pub problem: ProblemId,
-    /// Share of the attempts that solved it; none where it was not attempted.
+    /// Share of attempts that solved it; `None` if there were none.
     pub solve_rate: Option<f32>,
     /// Attempts made.
     pub attempts: u32,
-    /// What its proposer got.
+    /// Its proposer's reward.
     pub reward: f32,
-    /// The parts that the reward was made of, by name.
+    /// The parts of the reward, by name.
     pub reward_parts: serde_json::Value,
 }

@@ -1,4 +1,4 @@
-//! Configs that cannot work, and what a resolved one holds.
+//! Configs that cannot work, and the contents of a resolved one.
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
