@@ -1,10 +1,7 @@
 //! Which metrics a run's page draws together, and in which order. `docs/METRICS.md` says how each is read.
 
-mod catalogue;
-
+use lyceum_core::recipe::{Chart as Drawn, Metric, Side};
 use serde::Serialize;
-
-use self::catalogue::GROUPS;
 
 /// A chart: metrics over steps.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -34,52 +31,40 @@ pub(crate) struct ChartGroup {
     pub(crate) charts: Vec<Chart>,
 }
 
-/// The charts of a run that records `metrics`. What no chart names gets one of its own, so that nothing is left out.
-pub(crate) fn charts_of(metrics: &[String]) -> Vec<ChartGroup> {
-    let mut groups = Vec::new();
-    for (title, side, rows) in GROUPS {
-        let charts: Vec<Chart> = rows
-            .iter()
-            .filter_map(|(title, names, parts, about)| {
-                let known: Vec<String> = names
-                    .iter()
-                    .filter(|name| metrics.iter().any(|one| one == *name))
-                    .map(|name| (*name).to_owned())
-                    .collect();
-                (!known.is_empty()).then(|| Chart {
-                    name: title.to_lowercase().replace(' ', "-"),
-                    title: (*title).to_owned(),
-                    about,
-                    labels: labels(&known),
-                    metrics: known,
-                    parts: *parts,
-                    side,
-                })
-            })
-            .collect();
-        if !charts.is_empty() {
-            groups.push(ChartGroup { title, charts });
+/// The charts of a run that records metrics of these names, as its recipe draws them. A metric that the recipe does not know
+/// gets a chart of its own, so that nothing is left out.
+pub(crate) fn charts_of(names: &[String], known: &[Metric]) -> Vec<ChartGroup> {
+    let recorded: Vec<&Metric> = names
+        .iter()
+        .filter_map(|name| known.iter().find(|metric| metric.name == name))
+        .collect();
+    let mut groups: Vec<ChartGroup> = Vec::new();
+    for drawn in recorded.iter().flat_map(|metric| metric.charts) {
+        let title = drawn.group.title;
+        let group = match groups.iter().position(|group| group.title == title) {
+            Some(place) => &mut groups[place],
+            None => {
+                groups.push(ChartGroup {
+                    title,
+                    charts: Vec::new(),
+                });
+                let last = groups.len() - 1;
+                &mut groups[last]
+            }
+        };
+        if group.charts.iter().all(|chart| chart.title != drawn.title) {
+            let metrics = recorded.iter().filter(|metric| metric.charts.contains(drawn));
+            group
+                .charts
+                .push(Chart::of(drawn, metrics.map(|metric| metric.name.to_owned()).collect()));
         }
     }
-    let named = |metric: &&String| {
-        !groups
+    let drawn = |name: &&String| {
+        recorded
             .iter()
-            .flat_map(|group: &ChartGroup| &group.charts)
-            .any(|chart| chart.metrics.contains(metric))
+            .any(|metric| metric.name == **name && !metric.charts.is_empty())
     };
-    let others: Vec<Chart> = metrics
-        .iter()
-        .filter(named)
-        .map(|metric| Chart {
-            name: metric.clone(),
-            title: metric.replace('_', " "),
-            about: "",
-            labels: labels(std::slice::from_ref(metric)),
-            metrics: vec![metric.clone()],
-            parts: false,
-            side: None,
-        })
-        .collect();
+    let others: Vec<Chart> = names.iter().filter(|name| !drawn(name)).map(Chart::bare).collect();
     if !others.is_empty() {
         groups.push(ChartGroup {
             title: "Other",
@@ -87,6 +72,33 @@ pub(crate) fn charts_of(metrics: &[String]) -> Vec<ChartGroup> {
         });
     }
     groups
+}
+
+impl Chart {
+    fn of(drawn: &Drawn, metrics: Vec<String>) -> Self {
+        Self {
+            name: drawn.title.to_lowercase().replace(' ', "-"),
+            title: drawn.title.to_owned(),
+            about: drawn.about,
+            labels: labels(&metrics),
+            metrics,
+            parts: drawn.has_parts,
+            side: drawn.group.side.map(Side::name),
+        }
+    }
+
+    /// A chart of a metric of which nothing but its name is known.
+    fn bare(metric: &String) -> Self {
+        Self {
+            name: metric.clone(),
+            title: metric.replace('_', " "),
+            about: "",
+            labels: labels(std::slice::from_ref(metric)),
+            metrics: vec![metric.clone()],
+            parts: false,
+            side: None,
+        }
+    }
 }
 
 /// Names of metrics that stand beside each other: without the words that all of them begin or end with, which the chart's title
@@ -130,14 +142,14 @@ fn labels(metrics: &[String]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lyceum_core::recipe::Registry;
+    use lyceum_core::recipe::{ChartGroup as Group, Populora, Recipe as _, Registry};
     use std::collections::HashSet;
 
     #[test]
     fn every_metric_of_every_recipe_is_drawn_and_each_chart_has_its_own_name() {
         for recipe in Registry::shipped().recipes() {
             let metrics: Vec<String> = recipe.metric_names().into_iter().map(str::to_owned).collect();
-            let groups = charts_of(&metrics);
+            let groups = charts_of(&metrics, &recipe.metrics());
             let charts: Vec<&Chart> = groups.iter().flat_map(|group| &group.charts).collect();
             let drawn: HashSet<&String> = charts.iter().flat_map(|chart| &chart.metrics).collect();
             assert_eq!(drawn.len(), metrics.len(), "{}", recipe.name());
@@ -159,8 +171,43 @@ mod tests {
     }
 
     #[test]
+    fn a_recipe_draws_its_own_metric_without_the_server_knowing_it() {
+        const SUBJECT: Group = Group {
+            title: "Diversity",
+            side: Some(Side::Proposes),
+        };
+        const VENDI: Drawn = Drawn {
+            title: "Vendi score",
+            about: "Effective number of distinct problems.",
+            has_parts: false,
+            group: &SUBJECT,
+        };
+        let metric = Metric {
+            charts: &[&VENDI],
+            ..Metric::bare("vendi_score")
+        };
+        let groups = charts_of(&["vendi_score".to_owned()], &[metric]);
+        let chart = Chart {
+            name: "vendi-score".to_owned(),
+            title: "Vendi score".to_owned(),
+            about: "Effective number of distinct problems.",
+            metrics: vec!["vendi_score".to_owned()],
+            labels: vec!["vendi score".to_owned()],
+            parts: false,
+            side: Some("proposing"),
+        };
+        let group = ChartGroup {
+            title: "Diversity",
+            charts: vec![chart],
+        };
+        assert_eq!(groups, [group]);
+    }
+
+    #[test]
     fn a_metric_that_nobody_foresaw_is_drawn_too() {
-        let groups = charts_of(&["solve_rate".to_owned(), "vendi_score".to_owned()]);
+        let known = Populora.metrics();
+        let groups = charts_of(&["solve_rate".to_owned(), "vendi_score".to_owned()], &known);
+        assert_eq!(groups[0].charts[0].title, "Solve rate");
         assert_eq!(groups[1].charts[0].title, "vendi score");
     }
 }

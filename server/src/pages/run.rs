@@ -171,10 +171,11 @@ pub(crate) async fn show_run(
         list::metrics(db, *id, &asked),
         list::members(db, *id, &everyone, &newest)
     )?;
+    let known = api.registry.get(&run.run().recipe).map(|recipe| recipe.metrics());
     view.show(&RunPage {
         layout: view.layout(run.run().name.clone(), Section::Runs),
         now: RunNow::load(db, run.run()).await?,
-        groups: charts_of(&run.detail.metrics),
+        groups: charts_of(&run.detail.metrics, &known.unwrap_or_default()),
         level,
         metrics: metrics.rows,
         members: members.items,

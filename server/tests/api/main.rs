@@ -16,6 +16,7 @@ mod fixtures;
 mod harness;
 mod head;
 mod imports;
+mod judges;
 mod lists;
 mod login;
 mod pages;

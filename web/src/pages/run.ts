@@ -21,7 +21,7 @@ interface ChartSpec {
   metrics: string[];
   labels: string[];
   parts: boolean;
-  side: "proposing" | "solving" | null;
+  side: keyof typeof sides | null;
 }
 
 interface Data {
@@ -60,8 +60,10 @@ interface Line {
 }
 
 const sides = {
-  proposing: ["teacher", "proposer", "challenger", "planner"],
+  proposing: ["teacher", "proposer", "challenger"],
   solving: ["student", "solver"],
+  planning: ["planner"],
+  judging: ["critic"],
 };
 
 /** What a chart draws: parts of one thing, or members and the means of their roles. */

@@ -1,6 +1,6 @@
 //! Attempts, and the sums over them by who proposed and who answered.
 
-use lyceum_core::recipe::AttemptRecord;
+use lyceum_core::recipe::{AttemptRecord, Role, Side};
 use sqlx::{PgConnection, QueryBuilder, types::Json};
 
 use super::Place;
@@ -8,6 +8,11 @@ use crate::{Result, text::storable};
 
 /// Rows of a statement; Postgres takes at most 65,535 parameters.
 const BATCH: usize = 2000;
+
+/// The roles whose attempts are answers: those of planners and critics are rows, and no failed solutions.
+fn solvers() -> Vec<&'static str> {
+    Side::Solves.roles().map(Role::name).collect()
+}
 
 pub(crate) async fn attempts(tx: &mut PgConnection, place: Place, records: &[AttemptRecord]) -> Result<()> {
     for batch in records.chunks(BATCH) {
@@ -35,14 +40,19 @@ pub(crate) async fn attempts(tx: &mut PgConnection, place: Place, records: &[Att
                 .push_bind(record.tokens.cast_signed());
         });
         insert.push(
-            " ON CONFLICT DO NOTHING RETURNING run_id, step, problem_id, member_id, correct),
+            " ON CONFLICT DO NOTHING RETURNING run_id, step, problem_id, member_id, correct, role),
+             solved AS (SELECT * FROM inserted WHERE role = ANY(",
+        );
+        insert.push_bind(solvers());
+        insert.push(
+            ")),
              met AS (INSERT INTO cross_play (run_id, step, teacher_id, student_id, type, attempts, solved)
                  SELECT i.run_id, i.step, p.proposer_id, i.member_id, p.type, count(*), count(*) FILTER (WHERE i.correct)
-                 FROM inserted i JOIN problems p ON p.id = i.problem_id WHERE p.proposer_id IS NOT NULL
+                 FROM solved i JOIN problems p ON p.id = i.problem_id WHERE p.proposer_id IS NOT NULL
                  GROUP BY i.run_id, i.step, p.proposer_id, i.member_id, p.type
                  ON CONFLICT (run_id, step, teacher_id, student_id, type) DO UPDATE
                  SET attempts = cross_play.attempts + excluded.attempts, solved = cross_play.solved + excluded.solved)
-             UPDATE runs SET attempts = attempts + (SELECT count(*) FROM inserted) WHERE id = ",
+             UPDATE runs SET attempts = attempts + (SELECT count(*) FROM solved) WHERE id = ",
         );
         insert.push_bind(place.run.0);
         insert.build().execute(&mut *tx).await?;

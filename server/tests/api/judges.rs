@@ -1,0 +1,72 @@
+//! Attempts of roles that plan or judge, beside those that solve.
+
+use lyceum_core::{
+    id::{AttemptId, VersionId},
+    recipe::{AttemptRecord, Plan, Records, Role},
+    verify::Status,
+};
+use lyceum_store::plan;
+use serde_json::json;
+
+use crate::{
+    fixtures::{Filled, filled},
+    harness::TestServer,
+};
+
+/// Attempts that the run counts, those that the cross-play matrix counts, and rows.
+async fn counted(server: &TestServer, made: &Filled) -> (i64, i64, i64) {
+    sqlx::query_as(
+        "SELECT (SELECT attempts::int8 FROM runs WHERE id = $1),
+             (SELECT sum(attempts)::int8 FROM cross_play WHERE run_id = $1),
+             (SELECT count(*) FROM attempts WHERE run_id = $1)",
+    )
+    .bind(made.run.0)
+    .fetch_one(server.store.pool())
+    .await
+    .expect("sums")
+}
+
+#[actix_web::test]
+async fn a_plan_or_a_score_is_no_failed_solution() {
+    let server = TestServer::start().await;
+    let made = filled(&server, 6).await;
+    assert_eq!(counted(&server, &made).await, (12, 12, 12));
+    let attempt = |(number, role): (u32, Role)| AttemptRecord {
+        id: AttemptId::of(made.work, role.name(), number),
+        problem: made.problems[0],
+        solver: (made.student, VersionId::of(made.student, 0)),
+        role,
+        sample: number,
+        text: "7".to_owned(),
+        answer: Some("7".to_owned()),
+        well_formed: true,
+        status: Status::Ok,
+        reason: String::new(),
+        correct: false,
+        reward: 0.5,
+        reward_parts: json!({"quality": 0.5}),
+        tokens: 3,
+    };
+    let roles = [Role::Critic, Role::Planner, Role::Solver];
+    let plan = Plan {
+        records: Records {
+            attempts: (10..).zip(roles).map(attempt).collect(),
+            ..Records::default()
+        },
+        ..Plan::default()
+    };
+    let mut tx = server.store.pool().begin().await.expect("a transaction");
+    sqlx::query("UPDATE steps SET ended = ended + 1 WHERE execution_id = $1")
+        .bind(made.run.0)
+        .execute(&mut *tx)
+        .await
+        .expect("an end, so that a plan is due");
+    let locked = plan::lock(&mut tx, made.run)
+        .await
+        .expect("a lock")
+        .expect("a run that is due");
+    plan::carry_out(&mut tx, &locked, &plan, 0.001).await.expect("a plan");
+    tx.commit().await.expect("a commit");
+    assert_eq!(counted(&server, &made).await, (13, 13, 15), "of the three, one solves");
+    server.stop().await;
+}
