@@ -65,10 +65,7 @@ async fn missing_cells_are_filled_and_nothing_is_learned_from_it() -> Result<()>
     let matrix = lab.get(&format!("/runs/{run}/cross-play.json")).await?;
     assert_eq!(matrix["missing"], 2, "a permutation leaves two of four cells: {matrix}");
     let page = lab.page(&format!("/runs/{run}/cross-play")).await?;
-    ensure!(
-        page.contains("Plan the missing cells as an evaluation"),
-        "no button: {page}"
-    );
+    ensure!(page.contains("Evaluate the missing pairs"), "no button: {page}");
     let spec = json!({"type": "cross_play", "run": run, "step": 1, "problems": 4, "samples": 2});
     let made = lab
         .post("/api/v1/evaluations", &json!({"spec": spec, "seed": 3}))

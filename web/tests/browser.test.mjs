@@ -282,7 +282,7 @@ scenario("what people say of a run is changed where runs are listed", async () =
   await go("/experiments?name=SEE");
   assert.match(await text("main"), /seeds/);
   await go("/experiments?name=none");
-  assert.match(await text("main"), /No experiment fits these filters/);
+  assert.match(await text("main"), /No experiments match these filters/);
 });
 
 scenario("from the archive to a problem to an attempt", async () => {
@@ -448,7 +448,7 @@ scenario("without script everything is read, curves as tables", async () => {
   await plain.goto(`${lab.base}/runs/${run}`);
   const rows = await plain.$$eval('[data-chart="solve-rate"] tbody tr', (all) => all.filter((row) => row.checkVisibility()).length);
   assert.ok(rows > 0, "the table of a chart is not shown");
-  assert.match(await plain.$eval("main", (main) => main.innerText), /Script is off[^]*curl -X POST .*\/cancel/);
+  assert.match(await plain.$eval("main", (main) => main.innerText), /JavaScript is off[^]*curl -X POST .*\/cancel/);
   for (const path of await everyPage()) {
     await plain.goto(lab.base + path);
     const dead = await plain.$$eval("form[data-action], button[data-action], [data-edit]", (all) => all.filter((one) => one.checkVisibility()).map((one) => one.outerHTML.slice(0, 120)));

@@ -170,8 +170,8 @@ async fn a_run_that_nothing_happened_in_has_every_page() {
     }
     for (page, says) in [
         ("arms-race", "There are no ratings yet"),
-        ("lineage", "Nobody was born yet"),
-        ("problems", "Nothing was proposed yet"),
+        ("lineage", "There are no members yet"),
+        ("problems", "There are no problems yet"),
     ] {
         let text = whole(&writer, &format!("/runs/{run}/{page}")).await;
         assert!(text.contains(says), "{page}: {text}");
@@ -233,7 +233,7 @@ async fn every_page_is_there_whatever_became_of_a_run() {
     let text = whole(&writer, &page(&dead, &format!("/members/{}", dead.teacher))).await;
     assert!(text.contains("culled"), "{text}");
     let text = whole(&writer, &page(&bereft, &format!("/problems/{}", bereft.problems[1]))).await;
-    assert!(text.contains("None was found in the proposal"), "{text}");
+    assert!(text.contains("No program found in the proposal"), "{text}");
     server.stop().await;
 }
 
@@ -288,7 +288,7 @@ async fn what_is_no_longer_kept_is_said_to_be_missing() {
     let text = String::from_utf8_lossy(&gone.body).into_owned();
     assert_eq!(gone.status.as_u16(), 404, "{text}");
     assert!(
-        text.contains("no longer kept") && text.contains("aria-label=\"Ways on\""),
+        text.contains("no longer kept") && text.contains("aria-label=\"Links\""),
         "{text}"
     );
     sqlx::query("UPDATE artifacts SET removed_at = now()")
@@ -314,7 +314,7 @@ async fn what_there_is_not_has_a_page_that_says_so_and_a_way_on() {
         let page = browser.get(address).await;
         let text = String::from_utf8_lossy(&page.body).into_owned();
         assert_eq!(page.status.as_u16(), status, "{address}: {text}");
-        assert!(text.contains("aria-label=\"Ways on\""), "{address}: {text}");
+        assert!(text.contains("aria-label=\"Links\""), "{address}: {text}");
         reader.get(address).await.expect(status).problem();
     };
     for page in documented() {

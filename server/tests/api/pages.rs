@@ -100,7 +100,7 @@ async fn what_is_wrong_with_an_address_is_said_with_its_status() {
     ] {
         let page = browser.get(&path).await.expect(status);
         let text = String::from_utf8_lossy(&page.body).into_owned();
-        assert!(text.contains("aria-label=\"Ways on\""), "{path}: {text}");
+        assert!(text.contains("aria-label=\"Links\""), "{path}: {text}");
         reader.get(&path).await.expect(status).problem();
     }
     server.stop().await;

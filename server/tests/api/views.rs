@@ -103,7 +103,7 @@ async fn a_run_without_a_step_has_every_page() {
         if page.ends_with("sort=hardest") {
             let html = browser(&writer).get(&page).await.expect(200);
             assert!(
-                String::from_utf8_lossy(&html.body).contains("Nothing was proposed yet"),
+                String::from_utf8_lossy(&html.body).contains("There are no problems yet"),
                 "{html:?}"
             );
         }
@@ -244,7 +244,7 @@ async fn hostile_text_is_inert_on_every_page() {
         html.contains("␛[2J⟨U+202E⟩live⟨U+2066⟩⟨U+200B⟩"),
         "it is shown as what it is"
     );
-    assert!(!html.contains('\u{202e}') && html.contains("more letters"));
+    assert!(!html.contains('\u{202e}') && html.contains("more characters"));
 
     let lines = reader
         .get(&format!("/runs/{}/export/problems.jsonl", made.run))

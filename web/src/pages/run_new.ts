@@ -160,7 +160,7 @@ function showMemory(populations: Memory[]): void {
     head.append(element("span", memory.base_model, "muted small"));
     row.append(head);
     if (memory.unknown !== null) {
-      const why = element("td", `Not known: ${memory.unknown}.`, "muted") as HTMLTableCellElement;
+      const why = element("td", `Unknown: ${memory.unknown}.`, "muted") as HTMLTableCellElement;
       why.colSpan = 3;
       row.append(why);
       return row;
