@@ -5,6 +5,7 @@ mod compute;
 mod evolve;
 mod key;
 mod kind;
+mod loss;
 mod requirements;
 mod rollout;
 mod update;
@@ -15,6 +16,7 @@ pub use compute::{Compute, Dtype};
 pub use evolve::{EvolvePayload, EvolveResult};
 pub use key::{NotAPhase, WorkKey};
 pub use kind::{UnknownWorkKind, WorkKind};
+pub use loss::Loss;
 pub use requirements::Requirements;
 pub use rollout::{
     Completion, Embedded, EmbeddingBatch, FinishReason, Generated, Message, Prompt, RolloutPayload, RolloutRequest,

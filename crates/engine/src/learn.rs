@@ -32,7 +32,6 @@ mod update;
 pub use adamw::AdamW;
 pub use clip::clip_gradients;
 pub use head::{HeadGradient, TokenWeights, Weigh, backward_through_head};
-pub use loss::{Loss, TokenLoss, TokenScores};
 pub use optimizer_state::{Moments, OptimizerState};
 pub use piece::GradientPiece;
 pub use sequence::TrainingSequence;

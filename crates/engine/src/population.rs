@@ -151,6 +151,17 @@ impl Population {
         })
     }
 
+    /// A copy in which these members act as the bare base: their B is zero.
+    pub fn without_adapters_of(&self, members: &[usize]) -> Result<Self> {
+        let population = self.duplicate()?;
+        for (_, _, factors) in population.tensors() {
+            for &member in members {
+                let _ = factors.b.f_select(0, member as i64)?.f_zero_()?;
+            }
+        }
+        Ok(population)
+    }
+
     /// Adapter parameters of one member.
     pub fn parameters_per_member(&self) -> i64 {
         self.tensors()

@@ -3,7 +3,7 @@
 use lyceum_core::{
     id::{MatchupId, VersionId, WorkId},
     recipe::{MatchupRecord, MetricRecord, PlanError, RatingRecord, Role, VersionRecord, Winner, WorkItem},
-    work::{Compute, MemberUpdate, Optimizer, Payload, PolicyLoss, Requirements, SequenceRef, UpdatePayload},
+    work::{Compute, Loss, MemberUpdate, Optimizer, Payload, PolicyLoss, Requirements, SequenceRef, UpdatePayload},
 };
 
 use super::leg::Leg;
@@ -44,7 +44,7 @@ impl Leg<'_> {
                 compute: Compute::default(),
                 base_model: population.base_model.clone(),
                 members,
-                loss: PolicyLoss::default(),
+                loss: Loss::PolicyGradient(PolicyLoss::default()),
                 optimizer: Optimizer::default(),
                 micro_batch_tokens: 1024,
                 recompute: true,

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
-use lyceum_core::work::{MemberDiagnostics, Optimizer, PolicyLoss};
+use lyceum_core::work::{Loss, MemberDiagnostics, Optimizer, PolicyLoss};
 use lyceum_engine::learn::{
-    KlReference, Loss, OptimizerState, TrainedTensor, TrainingSequence, Update as Learning, UpdateOptions,
+    KlReference, OptimizerState, TrainedTensor, TrainingSequence, Update as Learning, UpdateOptions,
 };
 use lyceum_engine::peft::{read_population, write_member};
 use lyceum_worker::lines::read_lines;

@@ -8,16 +8,17 @@ use std::time::Instant;
 use futures::{FutureExt as _, future::BoxFuture};
 use lyceum_core::artifact::{ArtifactKind, Digest};
 use lyceum_core::work::{
-    AdapterRef, KlReference as Reference, MemberUpdate, MemberUpdated, Outcome, Payload, Piece, UpdatePayload,
+    AdapterRef, KlReference as Reference, Loss, MemberUpdate, MemberUpdated, Outcome, Payload, Piece, UpdatePayload,
     UpdateResult, WorkKind,
 };
+use lyceum_engine::Population;
 use lyceum_engine::learn::{
-    GradientPiece, KlReference, Loss, OptimizerState, TrainedTensor, TrainingSequence, Update, UpdateOptions, Updated,
+    GradientPiece, KlReference, OptimizerState, TrainedTensor, TrainingSequence, Update, UpdateOptions, Updated,
 };
 use lyceum_engine::peft::{member_files, read_population};
 use lyceum_engine::token_batch::TokenBatch;
 
-use crate::engine::{Engine, Job, Models, OPTIMIZER, Version, disk, fault};
+use crate::engine::{Engine, Job, Loaded, Models, OPTIMIZER, Version, disk, fault};
 use crate::handler::{Context, Handler, HandlerError};
 
 /// Learns on the engine's thread.
@@ -29,9 +30,17 @@ pub struct UpdateHandler {
 struct Inputs {
     payload: UpdatePayload,
     starts: Vec<Version>,
-    references: Option<Vec<Version>>,
+    references: Option<References>,
     batches: HashMap<Digest, TokenBatch>,
     gradients: Vec<Vec<u8>>,
+}
+
+/// The KL references of an update in which at least one member names its own.
+struct References {
+    /// One per member; the version it starts from where it names none.
+    versions: Vec<Version>,
+    /// Indices of the members that name none.
+    unnamed: Vec<usize>,
 }
 
 /// What came of an item, before its artifacts are stored.
@@ -104,13 +113,9 @@ impl Handler for UpdateHandler {
 impl Inputs {
     async fn read(payload: UpdatePayload, context: &Context) -> Result<Self, HandlerError> {
         let mut starts = Vec::new();
-        let mut references = Vec::new();
         let mut batches = HashMap::new();
         for member in &payload.members {
             starts.push(Version::read(context, member.from, true).await?);
-            if let Some(reference) = member.kl_reference {
-                references.push(Version::read(context, reference, false).await?);
-            }
             for sequence in &member.sequences {
                 if let Entry::Vacant(vacant) = batches.entry(sequence.tokens) {
                     let bytes = context.get(sequence.tokens).await?;
@@ -118,17 +123,6 @@ impl Inputs {
                 }
             }
         }
-        let references = match references.len() {
-            0 => None,
-            all if all == payload.members.len() => Some(references),
-            some => {
-                let told = format!(
-                    "{some} of {} members name a `kl_reference`: all have to, or none",
-                    payload.members.len()
-                );
-                return Err(HandlerError::Permanent(told));
-            }
-        };
         let mut gradients = Vec::new();
         if let Some(Piece::Apply { gradients: digests }) = &payload.piece {
             for digest in digests {
@@ -136,9 +130,9 @@ impl Inputs {
             }
         }
         Ok(Self {
+            references: References::read(&payload, context).await?,
             payload,
             starts,
-            references,
             batches,
             gradients,
         })
@@ -160,13 +154,11 @@ impl Inputs {
         let states = self.starts.iter().zip(&folders);
         let states = states.map(|(start, folder)| start.has_optimizer().then(|| folder.clone()));
         let state = OptimizerState::read(&states.collect::<Vec<_>>(), &trained).map_err(fault)?;
-        let versions = self
-            .references
-            .as_ref()
-            .map(|references| loaded.stack(references))
-            .transpose()?;
+        let references = self.references.as_ref();
+        let versions = references.map(|named| named.stack(loaded, &self.payload.loss));
+        let versions = versions.transpose()?;
         let options = UpdateOptions {
-            loss: Loss::PolicyGradient(self.payload.loss.clone()),
+            loss: self.payload.loss.clone(),
             optimizer: self.payload.optimizer.clone(),
             micro_batch_tokens: self.payload.micro_batch_tokens as usize,
             recompute: self.payload.recompute,
@@ -175,10 +167,10 @@ impl Inputs {
         let update = Update {
             model: &loaded.model,
             options: &options,
-            reference: match (&versions, &self.payload.loss.kl_reference) {
-                (Some(versions), _) => KlReference::Versions(versions),
-                (None, Reference::Start) => KlReference::Start,
-                (None, Reference::Base) => KlReference::Base,
+            reference: match &versions {
+                Some(versions) => KlReference::Versions(versions),
+                None if starts_are_references(&self.payload.loss) => KlReference::Start,
+                None => KlReference::Base,
             },
         };
         let sequences = self.payload.members.iter().map(|member| self.sequences(member));
@@ -261,6 +253,40 @@ impl Inputs {
         });
         written.collect()
     }
+}
+
+impl References {
+    /// `None` if no member names a reference, or the loss has no KL term.
+    async fn read(payload: &UpdatePayload, context: &Context) -> Result<Option<Self>, HandlerError> {
+        let is_named = payload.members.iter().any(|member| member.kl_reference.is_some());
+        if !is_named || !payload.loss.needs_reference() {
+            return Ok(None);
+        }
+        let mut versions = Vec::new();
+        let mut unnamed = Vec::new();
+        for (place, member) in payload.members.iter().enumerate() {
+            if member.kl_reference.is_none() {
+                unnamed.push(place);
+            }
+            let reference = member.kl_reference.unwrap_or(member.from);
+            versions.push(Version::read(context, reference, false).await?);
+        }
+        Ok(Some(Self { versions, unnamed }))
+    }
+
+    /// Each member's own reference, or the one that the loss names.
+    fn stack(&self, loaded: &Loaded, loss: &Loss) -> Result<Population, HandlerError> {
+        let stacked = loaded.stack(&self.versions)?;
+        if starts_are_references(loss) {
+            return Ok(stacked);
+        }
+        stacked.without_adapters_of(&self.unnamed).map_err(fault)
+    }
+}
+
+/// Whether the KL reference that the loss names is the start of the update, not the base.
+fn starts_are_references(loss: &Loss) -> bool {
+    matches!(loss, Loss::PolicyGradient(rule) if rule.kl_reference == Reference::Start)
 }
 
 fn piece_bytes(piece: &GradientPiece) -> Result<Vec<u8>, HandlerError> {

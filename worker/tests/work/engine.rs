@@ -7,8 +7,8 @@ use anyhow::{Result, bail, ensure};
 use lyceum_core::artifact::ArtifactKind;
 use lyceum_core::id::{MemberId, VersionId, WorkId};
 use lyceum_core::work::{
-    AdapterRef, BaseModel, Compute, KlReference, MemberUpdate, Optimizer, Outcome, Payload, Piece, PolicyLoss, Prompt,
-    RolloutPayload, RolloutRequest, RolloutResult, Sampling, SequenceRef, UpdatePayload, UpdateResult,
+    AdapterRef, BaseModel, Compute, KlReference, Loss, MemberUpdate, Optimizer, Outcome, Payload, Piece, PolicyLoss,
+    Prompt, RolloutPayload, RolloutRequest, RolloutResult, Sampling, SequenceRef, UpdatePayload, UpdateResult,
 };
 use lyceum_engine::peft::AdapterFiles;
 use lyceum_engine::token_batch::TokenBatch;
@@ -17,11 +17,11 @@ use uuid::Uuid;
 
 use crate::house::{House, Worker};
 
-fn fixtures() -> PathBuf {
+pub(crate) fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/engine/tests/fixtures")
 }
 
-fn adapter_folder(index: usize) -> PathBuf {
+pub(crate) fn adapter_folder(index: usize) -> PathBuf {
     fixtures().join("adapters/qwen2-tied").join(format!("all-{index}"))
 }
 
@@ -40,7 +40,7 @@ fn by_hand(arguments: &[&str]) -> Result<()> {
     Ok(())
 }
 
-async fn adapters(house: &House) -> Result<Vec<AdapterRef>> {
+pub(crate) async fn adapters(house: &House) -> Result<Vec<AdapterRef>> {
     let store = house.artifacts()?;
     let mut adapters = Vec::new();
     for index in 0..2 {
@@ -58,7 +58,7 @@ async fn adapters(house: &House) -> Result<Vec<AdapterRef>> {
     Ok(adapters)
 }
 
-fn rollout(adapters: &[AdapterRef]) -> RolloutPayload {
+pub(crate) fn rollout(adapters: &[AdapterRef]) -> RolloutPayload {
     let request = |id: &str, adapter, ids: &[u32]| RolloutRequest {
         id: id.to_owned(),
         prompt: Prompt::Ids(ids.to_vec()),
@@ -88,7 +88,11 @@ fn rollout(adapters: &[AdapterRef]) -> RolloutPayload {
     }
 }
 
-fn update(adapters: &[AdapterRef], generated: &RolloutResult, piece: Option<Piece>) -> Result<UpdatePayload> {
+pub(crate) fn update(
+    adapters: &[AdapterRef],
+    generated: &RolloutResult,
+    piece: Option<Piece>,
+) -> Result<UpdatePayload> {
     let Some(tokens) = generated.tokens else {
         bail!("tokens were to be kept")
     };
@@ -115,11 +119,11 @@ fn update(adapters: &[AdapterRef], generated: &RolloutResult, piece: Option<Piec
         base_model: rollout(&[]).base_model,
         compute: compute(),
         members: members.collect(),
-        loss: PolicyLoss {
+        loss: Loss::PolicyGradient(PolicyLoss {
             kl: 0.01,
             kl_reference: KlReference::Start,
             ..PolicyLoss::default()
-        },
+        }),
         optimizer: Optimizer {
             learning_rate: 0.01,
             ..Optimizer::default()
@@ -130,7 +134,12 @@ fn update(adapters: &[AdapterRef], generated: &RolloutResult, piece: Option<Piec
     })
 }
 
-async fn updated(house: &House, worker: &mut Worker, phase: &str, payload: UpdatePayload) -> Result<UpdateResult> {
+pub(crate) async fn updated(
+    house: &House,
+    worker: &mut Worker,
+    phase: &str,
+    payload: UpdatePayload,
+) -> Result<UpdateResult> {
     match house.done(worker, phase, Payload::Update(payload)).await? {
         Outcome::Update(result) => Ok(result),
         other => bail!("a result of kind {}", other.kind()),
@@ -138,7 +147,7 @@ async fn updated(house: &House, worker: &mut Worker, phase: &str, payload: Updat
 }
 
 /// Sum of the log-probabilities of a sample under an adapter folder, by the `score` command.
-fn scored(folder: &Path, prompt: &[i64], ids: &[i64]) -> Result<f64> {
+pub(crate) fn scored(folder: &Path, prompt: &[i64], ids: &[i64]) -> Result<f64> {
     let files = tempfile::tempdir()?;
     let [input, output] = ["in.jsonl", "out.jsonl"].map(|name| files.path().join(name).display().to_string());
     let line = json!({ "id": "x", "ids": ([prompt, ids].concat()), "adapter": 0 });

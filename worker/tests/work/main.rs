@@ -7,4 +7,6 @@ mod engine;
 #[cfg(feature = "engine")]
 mod evolve;
 mod house;
+#[cfg(feature = "engine")]
+mod learning;
 mod verify;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AdapterRef, BaseModel, Compute};
+use super::{AdapterRef, BaseModel, Compute, Loss};
 use crate::{
     artifact::Digest,
     id::{MemberId, VersionId, WorkId},
@@ -19,8 +19,8 @@ pub struct UpdatePayload {
     pub compute: Compute,
     /// The members and their sequences.
     pub members: Vec<MemberUpdate>,
-    /// The loss.
-    pub loss: PolicyLoss,
+    /// The loss to minimise.
+    pub loss: Loss,
     /// The optimizer.
     pub optimizer: Optimizer,
     /// Maximum tokens per micro-batch; a longer sequence is a micro-batch of its own.
@@ -48,7 +48,7 @@ pub struct MemberUpdate {
     pub from: AdapterRef,
     /// The identifier of the new version.
     pub to: VersionId,
-    /// The version this member is kept close to; replaces the loss's reference.
+    /// The version this member is kept close to; replaces the loss's reference. It must have the shape of `from`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kl_reference: Option<AdapterRef>,
     /// The sequences it learns from, in order.
@@ -67,7 +67,7 @@ pub struct SequenceRef {
     pub request: String,
     /// The index of the sample within the request.
     pub sample: u32,
-    /// Its advantage, the same for each of its tokens.
+    /// Its advantage, the same for each of its tokens; ignored by the cross-entropy.
     pub advantage: f32,
 }
 

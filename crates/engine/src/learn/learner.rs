@@ -11,7 +11,7 @@ use super::diagnostics::{Sums, TokenRecord};
 use super::head::{HeadGradient, TokenWeights, backward_through_head};
 use super::layers::AdaptedLayers;
 use super::layout::{Layout, Token};
-use super::loss::TokenScores;
+use super::loss::{TokenScores, by_entropy, token_loss};
 use super::norm::rms_norm_backward;
 use super::normaliser::Normaliser;
 use super::piece::GradientPiece;
@@ -117,7 +117,7 @@ impl Learner<'_> {
         let last = Tensor::f_embedding(&hidden, &layout.predicting, -1, false, false)?;
         let rows = hidden.size()[0];
         drop(hidden);
-        let by_entropy = options.loss.by_entropy();
+        let by_entropy = by_entropy(&options.loss);
         let mut weigh = |range: Range<usize>, logprobs: &[f32], entropies: &[f32]| {
             let mut weights = TokenWeights {
                 by_logprob: Vec::with_capacity(range.len()),
@@ -141,12 +141,15 @@ impl Learner<'_> {
                     Some(references) => Some(f64::from(references[at])),
                     None => options.loss.needs_reference().then_some(logprob),
                 };
-                let loss = options.loss.token(TokenScores {
-                    logprob,
-                    old_logprob: old.unwrap_or(logprob),
-                    reference_logprob: reference,
-                    advantage: f64::from(example.advantage),
-                });
+                let loss = token_loss(
+                    &options.loss,
+                    TokenScores {
+                        logprob,
+                        old_logprob: old.unwrap_or(logprob),
+                        reference_logprob: reference,
+                        advantage: f64::from(example.advantage),
+                    },
+                );
                 let weight = normalisers[member].weight(example.completion.len());
                 weights.by_logprob.push((weight * loss.by_logprob) as f32);
                 if let Some(weights) = &mut weights.by_entropy {

@@ -1,122 +1,101 @@
 //! The loss of one token and its derivative, in f64 on the host; work of the size of the vocabulary stays on the
 //! device.
 
-use lyceum_core::work::{OldPolicy, PolicyLoss};
+use lyceum_core::work::Loss;
 
 /// Log-ratios are clamped to this before the exponential, so that one outlier cannot overflow.
 const LARGEST_LOG_RATIO: f64 = 20.0;
 /// The KL estimate of one token is capped at this.
 const LARGEST_KL: f64 = 10.0;
 
-/// The loss to minimise.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Loss {
-    /// The clipped policy gradient with its entropy and KL terms.
-    PolicyGradient(PolicyLoss),
-    /// The mean negative log-likelihood of the tokens.
-    CrossEntropy,
-}
-
 /// The inputs of one token's loss.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TokenScores {
+pub(super) struct TokenScores {
     /// Log-probability under the policy being trained.
-    pub logprob: f64,
+    pub(super) logprob: f64,
     /// Log-probability under the old policy.
-    pub old_logprob: f64,
+    pub(super) old_logprob: f64,
     /// Log-probability under the KL reference policy.
-    pub reference_logprob: Option<f64>,
+    pub(super) reference_logprob: Option<f64>,
     /// The sequence's advantage.
-    pub advantage: f64,
+    pub(super) advantage: f64,
 }
 
 /// One token's contribution to the loss.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TokenLoss {
+pub(super) struct TokenLoss {
     /// The loss without entropy and KL terms.
-    pub loss: f64,
+    pub(super) loss: f64,
     /// Derivative of the loss, including its KL term, with respect to the log-probability.
-    pub by_logprob: f64,
+    pub(super) by_logprob: f64,
     /// Ratio of the policy to the old one.
-    pub ratio: f64,
+    pub(super) ratio: f64,
     /// Whether clipping removed the gradient.
-    pub clipped: bool,
+    pub(super) clipped: bool,
     /// The KL estimate, before its weight.
-    pub kl: f64,
+    pub(super) kl: f64,
 }
 
-impl Loss {
-    /// Whether sequences must carry the sampler's log-probabilities.
-    pub fn needs_logprobs(&self) -> bool {
-        matches!(self, Self::PolicyGradient(loss) if loss.old_policy == OldPolicy::Sampler)
+/// Derivative of the loss with respect to the entropy of a token's distribution, before the token's weight.
+pub(super) fn by_entropy(loss: &Loss) -> f64 {
+    match loss {
+        Loss::PolicyGradient(rule) => -rule.entropy,
+        Loss::CrossEntropy => 0.0,
     }
+}
 
-    /// Whether log-probabilities under a reference are needed.
-    pub fn needs_reference(&self) -> bool {
-        matches!(self, Self::PolicyGradient(loss) if loss.kl != 0.0)
-    }
-
-    /// Derivative of the loss with respect to the entropy of a token's distribution, before the token's weight.
-    pub fn by_entropy(&self) -> f64 {
-        match self {
-            Self::PolicyGradient(loss) => -loss.entropy,
-            Self::CrossEntropy => 0.0,
-        }
-    }
-
-    /// The loss of one token.
-    ///
-    /// With ratio ρ = π/π_old and advantage A: `max(−Aρ, −A·clip(ρ, 1 − clip_low, 1 + clip_high))` (PPO, arXiv
-    /// 1707.06347, Eq. 7, with separate bounds as in DAPO, arXiv 2503.14476, Eq. 8), at most `−A·clip_dual` if A is
-    /// negative (arXiv 1912.09729, Eq. 5); plus the KL estimate `exp(q) − q − 1` with q the log-ratio of the reference
-    /// to the policy.
-    pub fn token(&self, scores: TokenScores) -> TokenLoss {
-        let TokenScores {
-            logprob,
-            old_logprob,
-            reference_logprob,
-            advantage,
-        } = scores;
-        let (log_ratio, inside) = cut(logprob - old_logprob, LARGEST_LOG_RATIO);
-        let ratio = log_ratio.exp();
-        let Self::PolicyGradient(rule) = self else {
-            return TokenLoss {
-                loss: -logprob,
-                by_logprob: -1.0,
-                ratio,
-                clipped: false,
-                kl: 0.0,
-            };
+/// The loss of one token.
+///
+/// With ratio ρ = π/π_old and advantage A: `max(−Aρ, −A·clip(ρ, 1 − clip_low, 1 + clip_high))` (PPO, arXiv
+/// 1707.06347, Eq. 7, with separate bounds as in DAPO, arXiv 2503.14476, Eq. 8), at most `−A·clip_dual` if A is
+/// negative (arXiv 1912.09729, Eq. 5); plus the KL estimate `exp(q) − q − 1` with q the log-ratio of the reference
+/// to the policy.
+pub(super) fn token_loss(loss: &Loss, scores: TokenScores) -> TokenLoss {
+    let TokenScores {
+        logprob,
+        old_logprob,
+        reference_logprob,
+        advantage,
+    } = scores;
+    let (log_ratio, inside) = cut(logprob - old_logprob, LARGEST_LOG_RATIO);
+    let ratio = log_ratio.exp();
+    let Loss::PolicyGradient(rule) = loss else {
+        return TokenLoss {
+            loss: -logprob,
+            by_logprob: -1.0,
+            ratio,
+            clipped: false,
+            kl: 0.0,
         };
-        let plain = -advantage * ratio;
-        let held = -advantage * ratio.clamp(1.0 - rule.clip_low, 1.0 + rule.clip_high);
-        let (mut loss, mut clipped) = (plain.max(held), held > plain);
-        if let Some(bound) = rule.clip_dual.map(|dual| -advantage * dual).filter(|_| advantage < 0.0)
-            && loss > bound
-        {
-            (loss, clipped) = (bound, true);
-        }
-        let mut by_logprob = if clipped || !inside { 0.0 } else { plain };
-        let mut kl = 0.0;
-        if let Some(reference) = reference_logprob {
-            let (q, inside) = cut(reference - logprob, LARGEST_LOG_RATIO);
-            let estimate = q.exp() - q - 1.0;
-            if estimate > LARGEST_KL {
-                kl = LARGEST_KL;
-            } else {
-                kl = estimate;
-                if inside {
-                    by_logprob += rule.kl * (1.0 - q.exp());
-                }
+    };
+    let plain = -advantage * ratio;
+    let held = -advantage * ratio.clamp(1.0 - rule.clip_low, 1.0 + rule.clip_high);
+    let (mut loss, mut clipped) = (plain.max(held), held > plain);
+    if let Some(bound) = rule.clip_dual.map(|dual| -advantage * dual).filter(|_| advantage < 0.0)
+        && loss > bound
+    {
+        (loss, clipped) = (bound, true);
+    }
+    let mut by_logprob = if clipped || !inside { 0.0 } else { plain };
+    let mut kl = 0.0;
+    if let Some(reference) = reference_logprob {
+        let (q, inside) = cut(reference - logprob, LARGEST_LOG_RATIO);
+        let estimate = q.exp() - q - 1.0;
+        if estimate > LARGEST_KL {
+            kl = LARGEST_KL;
+        } else {
+            kl = estimate;
+            if inside {
+                by_logprob += rule.kl * (1.0 - q.exp());
             }
         }
-        TokenLoss {
-            loss,
-            by_logprob,
-            ratio,
-            clipped,
-            kl,
-        }
+    }
+    TokenLoss {
+        loss,
+        by_logprob,
+        ratio,
+        clipped,
+        kl,
     }
 }
 
@@ -131,7 +110,7 @@ mod tests {
     use lyceum_core::work::PolicyLoss;
     use proptest::prelude::*;
 
-    use super::{Loss, TokenScores};
+    use super::{Loss, TokenScores, token_loss};
 
     fn scores(ratio: f64, advantage: f64) -> TokenScores {
         TokenScores {
@@ -145,7 +124,7 @@ mod tests {
     #[test]
     fn each_clip_cuts_off_its_side_only() {
         let loss = Loss::PolicyGradient(PolicyLoss::default());
-        let clipped = |ratio, advantage| loss.token(scores(ratio, advantage)).clipped;
+        let clipped = |ratio, advantage| token_loss(&loss, scores(ratio, advantage)).clipped;
         assert_eq!(
             (clipped(1.3, 1.0), clipped(1.27, 1.0), clipped(0.1, 1.0)),
             (true, false, false)
@@ -155,7 +134,7 @@ mod tests {
             (true, false, false)
         );
         assert!(clipped(3.1, -1.0), "the dual clip bounds large ratios of bad tokens");
-        assert!((loss.token(scores(9.0, -2.0)).loss - 6.0).abs() < 1e-12);
+        assert!((token_loss(&loss, scores(9.0, -2.0)).loss - 6.0).abs() < 1e-12);
     }
 
     #[test]
@@ -171,7 +150,7 @@ mod tests {
             reference_logprob: Some(-1.0),
             advantage: 1.0,
         };
-        let token = loss.token(outlier);
+        let token = token_loss(&loss, outlier);
         assert!(token.loss.is_finite() && token.by_logprob == 0.0 && token.kl == 10.0);
     }
 
@@ -185,15 +164,21 @@ mod tests {
             reference_logprob: Some(-1.0),
             ..scores(1.0, 1.0)
         };
-        let of_reference = loss.token(TokenScores {
-            reference_logprob: Some(f64::NAN),
-            ..known
-        });
+        let of_reference = token_loss(
+            &loss,
+            TokenScores {
+                reference_logprob: Some(f64::NAN),
+                ..known
+            },
+        );
         assert!(of_reference.kl.is_nan() && of_reference.by_logprob.is_nan());
-        let of_old = loss.token(TokenScores {
-            old_logprob: f64::NAN,
-            ..known
-        });
+        let of_old = token_loss(
+            &loss,
+            TokenScores {
+                old_logprob: f64::NAN,
+                ..known
+            },
+        );
         assert!(of_old.by_logprob.is_nan());
     }
 
@@ -205,7 +190,7 @@ mod tests {
             let loss = Loss::PolicyGradient(PolicyLoss { kl: 0.3, ..PolicyLoss::default() });
             let at = |logprob| {
                 let scores = TokenScores { logprob, old_logprob: old, reference_logprob: Some(reference), advantage };
-                let token = loss.token(scores);
+                let token = token_loss(&loss, scores);
                 (token.loss + 0.3 * token.kl, token)
             };
             let h = 1e-6;

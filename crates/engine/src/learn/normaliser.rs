@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 
-use lyceum_core::work::LossAggregation;
+use lyceum_core::work::{Loss, LossAggregation};
 
-use super::loss::Loss;
 use super::sequence::TrainingSequence;
 
 /// How a member's tokens are averaged over a minibatch.

@@ -1,13 +1,12 @@
 //! One update: epochs of minibatches of micro-batches, for all members at once.
 
-use lyceum_core::work::{MemberDiagnostics, OldPolicy, Optimizer, PolicyLoss};
+use lyceum_core::work::{Loss, MemberDiagnostics, OldPolicy, Optimizer, PolicyLoss};
 use tch::Kind;
 
 use super::adamw::AdamW;
 use super::batch::part;
 use super::clip::{check_values, clip_gradients};
 use super::diagnostics::Sums;
-use super::loss::Loss;
 use super::optimizer_state::OptimizerState;
 use super::pass::Pass;
 use super::piece::{GradientPiece, Place};

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use lyceum_core::evolution::CATALOGUE;
-use lyceum_core::work::Optimizer;
+use lyceum_core::work::{Loss, Optimizer};
 use lyceum_engine::evolve::{Birth, Parent, init};
 use lyceum_engine::generate::{GenerationOptions, GenerationRequest, Generator, SamplingParams, StopConditions};
-use lyceum_engine::learn::{KlReference, Loss, OptimizerState, TrainedTensor, TrainingSequence, Update, UpdateOptions};
+use lyceum_engine::learn::{KlReference, OptimizerState, TrainedTensor, TrainingSequence, Update, UpdateOptions};
 use lyceum_engine::peft::{AdapterFiles, read_population};
 use lyceum_engine::score::{ScoreOptions, ScoreRequest, score};
 use lyceum_engine::{Model, Placement, Population};

@@ -1,8 +1,8 @@
 //! The committed batches, what is expected of them, and comparisons.
 
-use lyceum_core::work::{LossAggregation, OldPolicy, Optimizer, PolicyLoss};
+use lyceum_core::work::{Loss, LossAggregation, OldPolicy, Optimizer, PolicyLoss};
 use lyceum_engine::learn::{
-    GradientPiece, KlReference, Loss, OptimizerState, TrainedTensor, TrainingSequence, Update, UpdateOptions, Updated,
+    GradientPiece, KlReference, OptimizerState, TrainedTensor, TrainingSequence, Update, UpdateOptions, Updated,
 };
 use lyceum_engine::weights::Checkpoint;
 use lyceum_engine::{Model, Population, Precision, Result};

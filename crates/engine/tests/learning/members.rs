@@ -1,5 +1,6 @@
 //! Eight members in one batch against eight runs of one.
 
+use lyceum_core::work::{Loss, PolicyLoss};
 use lyceum_engine::Population;
 use lyceum_engine::learn::{KlReference, TrainedTensor, TrainingSequence, Update, UpdateOptions};
 use lyceum_engine::population::{LoraShape, Projection};
@@ -88,6 +89,58 @@ fn members_without_sequences_stay_as_they_are() {
     assert_eq!(member_weights(&updated.population, 3), member_weights(&all, 3));
     assert_eq!((updated.state.steps[3], updated.state.steps[4]), (0, 1));
     assert_ne!(member_weights(&updated.population, 4), member_weights(&all, 4));
+}
+
+/// The KL reference of the first half of the members is a version, of the second half the base.
+#[test]
+fn each_member_of_a_batch_has_its_own_kl_reference() {
+    let model = model("qwen3-wide-heads", Precision::Fp32);
+    let shape = LoraShape::new(4, 8.0, false, Projection::ALL.to_vec()).unwrap();
+    // Fresh members equal the base, so they learn a little first.
+    let fresh_members = Population::initialise(&model.config, shape.clone(), MEMBERS, 3, Device::Cpu).unwrap();
+    let mut options = UpdateOptions {
+        loss: Loss::PolicyGradient(PolicyLoss {
+            kl: 0.5,
+            ..PolicyLoss::default()
+        }),
+        ..UpdateOptions::default()
+    };
+    options.optimizer.learning_rate = 1e-2;
+    options.optimizer.eps = 1e-5;
+    let sequences = sequences(false);
+    let learn = |from: &Population, sequences: &[Vec<TrainingSequence>], reference: KlReference<'_>| {
+        let update = Update {
+            model: &model,
+            options: &options,
+            reference,
+        };
+        update.run(from, &fresh(from), sequences, &mut |_| ()).unwrap()
+    };
+    let all = learn(&fresh_members, &sequences, KlReference::Base).population;
+    let versions = learn(&all, &sequences, KlReference::Base).population;
+
+    let to_base: Vec<usize> = (MEMBERS / 2..MEMBERS).collect();
+    let mixed = versions.without_adapters_of(&to_base).unwrap();
+    let together = learn(&all, &sequences, KlReference::Versions(&mixed));
+    for (member, of_member) in sequences.iter().enumerate() {
+        let alone = Population::stack(shape.clone(), &[all.member(member).unwrap()]).unwrap();
+        let version = Population::stack(shape.clone(), &[versions.member(member).unwrap()]).unwrap();
+        let (own, other) = if to_base.contains(&member) {
+            (KlReference::Base, KlReference::Versions(&version))
+        } else {
+            (KlReference::Versions(&version), KlReference::Base)
+        };
+        let of_member = [of_member.clone()];
+        let separate = learn(&alone, &of_member, own);
+        let largest = difference(
+            &member_weights(&separate.population, 0),
+            &member_weights(&together.population, member),
+        );
+        assert!(largest < 2e-5, "member {member} is off by {largest}");
+        let (kl, of_other) = (together.diagnostics[member].kl, learn(&alone, &of_member, other));
+        assert!((separate.diagnostics[0].kl - kl).abs() < 1e-5 * kl, "{kl}");
+        assert!((of_other.diagnostics[0].kl - kl).abs() > 1e-3 * kl, "{kl}");
+    }
 }
 
 #[test]

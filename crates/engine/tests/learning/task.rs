@@ -1,8 +1,8 @@
 //! Learning to a known optimum: by reinforcement from generated samples, and from what is right.
 
-use lyceum_core::work::{OldPolicy, PolicyLoss};
+use lyceum_core::work::{Loss, OldPolicy, PolicyLoss};
 use lyceum_engine::generate::{GenerationOptions, GenerationRequest, Generator, SamplingParams, StopConditions};
-use lyceum_engine::learn::{KlReference, Loss, TrainingSequence, Update, UpdateOptions};
+use lyceum_engine::learn::{KlReference, TrainingSequence, Update, UpdateOptions};
 use lyceum_engine::population::{LoraShape, Projection};
 use lyceum_engine::{Model, Population, Precision};
 use tch::Device;

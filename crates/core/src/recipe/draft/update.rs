@@ -9,7 +9,8 @@ use crate::{
     id::{VersionId, WorkId},
     recipe::{ItemConfig, LearningConfig, Pause, PlanError, Progress, VersionRecord, join},
     work::{
-        AdapterRef, MemberUpdate, MemberUpdated, Payload, Piece, SequenceRef, UpdatePayload, UpdateResult, WorkKey,
+        AdapterRef, Loss, MemberUpdate, MemberUpdated, Payload, Piece, SequenceRef, UpdatePayload, UpdateResult,
+        WorkKey,
     },
 };
 
@@ -112,7 +113,7 @@ impl<'a> Draft<'a> {
             base_model: population.base_model.clone(),
             compute: self.run.config.compute,
             members: self.member_updates(learners)?,
-            loss: learning.loss.clone(),
+            loss: Loss::PolicyGradient(learning.loss.clone()),
             optimizer: learning.optimizer.clone(),
             micro_batch_tokens: learning.micro_batch_tokens,
             recompute: learning.recompute,
