@@ -4,8 +4,8 @@ use clap::{Parser, Subcommand};
 
 use crate::command::{bench::Bench, held_out::HeldOut, pretrain::Pretrain};
 
-/// Makes the seedling, the small model that Lyceum's demo runs start from, and measures Lyceum's parts. Running Lyceum
-/// needs none of this.
+/// Makes the seedling, the small model that Lyceum's demo runs start from, and benchmarks parts of Lyceum. It is not
+/// needed to run Lyceum.
 #[derive(Debug, Parser)]
 #[command(version, arg_required_else_help = true)]
 pub(crate) struct Cli {

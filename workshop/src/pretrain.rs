@@ -1,10 +1,8 @@
-//! Training all parameters of a small model from nothing, on packed rows.
+//! Training all parameters of a small model from scratch, on packed rows.
 //!
-//! The weights that learn are fp32; with bf16 the products are made with bf16 copies of them, as autocast does. Rows
-//! hold several
-//! samples that do not see each other, and a sample may have continuations that share their beginning and do not see
-//! each other
-//! either, so that one pass over a program serves many questions about it.
+//! The trained weights are fp32; with bf16 the products use bf16 copies of them, like autocast. Rows hold several
+//! samples that do not see each other. A sample may have continuations that share their beginning and do not see each
+//! other either, so one pass over a program serves many questions about it.
 
 mod attention;
 mod batch;

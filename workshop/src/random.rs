@@ -1,4 +1,4 @@
-//! Models with random weights: for benchmarks, and as the start of pretraining.
+//! Models with random weights, for benchmarks and as the start of pretraining.
 
 use lyceum_engine::config::Architecture;
 use lyceum_engine::error::Result;
@@ -6,8 +6,8 @@ use lyceum_engine::model::LayerWeights;
 use lyceum_engine::{Model, ModelConfig, Placement};
 use tch::Tensor;
 
-/// Weights drawn from a normal distribution of deviation 0.02, biases zero, norms one. Draws from libtorch's own
-/// generator, so two calls differ unless that is seeded.
+/// Weights drawn from a normal distribution with deviation 0.02, biases zero, norms one. Uses libtorch's own generator,
+/// so two calls differ unless it is seeded.
 pub fn random_model(config: ModelConfig, placement: Placement) -> Result<Model> {
     let options = (placement.precision.kind(), placement.device);
     let normal = |shape: [i64; 2]| -> Result<Tensor> { Ok(Tensor::f_randn(shape, options)?.f_mul_scalar(0.02)?) };

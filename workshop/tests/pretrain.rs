@@ -108,9 +108,9 @@ fn losses(log: &Path) -> Vec<f64> {
     lines.map(loss).collect()
 }
 
-/// Starts a run and kills it after eight of its steps; whether it was not over before.
+/// Starts a run and kills it after eight steps; returns whether it was still running.
 fn is_killed_at_step_8(folder: &Path, out: &str, work: &str) -> bool {
-    // The log is a pipe: reading its lines tells when to strike.
+    // The log is a pipe: reading its lines shows when to kill the run.
     let log = folder.join(work).join("log.jsonl");
     std::fs::create_dir(folder.join(work)).unwrap();
     assert!(Command::new("mkfifo").arg(&log).status().unwrap().success());
@@ -131,7 +131,7 @@ fn a_killed_run_goes_on_to_the_same_model_and_both_learn() {
     let whole = pretrain(folder, "whole", "work-whole", &[]).output().unwrap();
     assert!(whole.status.success(), "{}", String::from_utf8_lossy(&whole.stderr));
 
-    // A machine that gives the run more time than this test may have it done before it is killed; then it is tried anew.
+    // On a slow test process the run may end before it is killed; then try again.
     let (killed, work) = (0..10)
         .map(|number| (format!("killed-{number}"), format!("work-killed-{number}")))
         .find(|(killed, work)| is_killed_at_step_8(folder, killed, work))

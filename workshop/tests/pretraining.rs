@@ -1,4 +1,4 @@
-//! Training all parameters, against PyTorch's autograd (`fixtures/make_pretraining.py`) and against its own promises.
+//! Training all parameters, compared with PyTorch's autograd (`fixtures/make_pretraining.py`).
 
 #[path = "pretraining/fixtures.rs"]
 mod fixtures;

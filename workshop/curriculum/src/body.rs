@@ -1,4 +1,4 @@
-//! The bodies of programs, one shape per file, and how shapes and sizes follow from the level.
+//! Bodies of programs, one shape per file, and the choice of shape and size by level.
 
 mod accumulate;
 mod branch;
@@ -10,7 +10,7 @@ use crate::program::Level;
 use crate::types::Type;
 use rand::Rng as _;
 
-/// Lines of a body with their depth of indentation below `def`.
+/// Lines of a body, each with its indentation depth below `def`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lines(Vec<(usize, String)>);
 
@@ -19,7 +19,7 @@ impl Lines {
         self.0.push((depth, line.into()));
     }
 
-    /// The text under a `def` line, one space of indentation a level.
+    /// The text below a `def` line, indented by one space per level.
     pub(crate) fn under(&self, definition: &str) -> String {
         let mut text = definition.to_owned();
         for (depth, line) in &self.0 {
@@ -31,7 +31,7 @@ impl Lines {
     }
 }
 
-/// Draws a body of a level that answers a value of `result`; none if the draw needs what is not in scope.
+/// Draws a body of a level that returns a value of type `result`; `None` if the draw needs something not in scope.
 pub(crate) fn draw(grammar: &mut Grammar<'_>, level: Level, result: Type) -> Option<Lines> {
     match level.number() {
         1 => {

@@ -1,4 +1,4 @@
-//! Which programs are learned from, and which are held out.
+//! Selection of training programs and held-out programs.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,44 +10,44 @@ use crate::execute::{Executed, execute};
 use crate::masked::masked_form;
 use crate::program::{Level, Program};
 
-/// The most programs that are drawn at a time.
+/// Maximum number of programs drawn at a time.
 const CHUNK: u64 = 4_096;
 
-/// What a corpus is made from; the same specification gives the same corpus.
+/// Specification of a corpus; the same specification gives the same corpus.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CorpusSpec {
     /// Seed of all programs.
     pub seed: u64,
-    /// Programs to learn from, for each level from 1. Fewer are made of a level that has no more.
+    /// Number of training programs for each level from 1. A level may have fewer if it yields no more.
     pub programs: [usize; 5],
-    /// Inputs of each program.
+    /// Inputs per program.
     pub inputs: usize,
-    /// Of so many masked forms one is held out.
+    /// One masked form in this many is held out.
     pub hold_out_one_in: u64,
-    /// The most programs of one masked form in either part.
+    /// Maximum number of programs per masked form in either part.
     pub programs_per_form: usize,
 }
 
 impl CorpusSpec {
-    /// Whether programs of this masked form are held out. Depends on seed and form alone, so that any program can be
-    /// asked about.
+    /// Whether programs of this masked form are held out. Depends only on seed and form, so it can be asked about any
+    /// program.
     #[must_use]
     pub fn holds_out(&self, form: &str) -> bool {
         seed::derive(self.seed, form, 0).is_multiple_of(self.hold_out_one_in.max(2))
     }
 }
 
-/// Programs with their outputs. No masked form is in both parts, no source twice in one.
+/// Programs with their outputs. No masked form is in both parts, and no source occurs twice in one part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Corpus {
-    /// To learn from.
+    /// Training programs.
     pub training: Vec<Executed>,
-    /// To evaluate on.
+    /// Programs for evaluation.
     pub held_out: Vec<Executed>,
 }
 
-/// What was drawn so far, at any level.
+/// The programs drawn so far, at any level.
 #[derive(Default)]
 struct Seen {
     sources: HashSet<String>,
@@ -55,9 +55,8 @@ struct Seen {
 }
 
 impl Corpus {
-    /// Draws and runs programs until every level has what the specification asks for, or has yielded nothing new for
-    /// long.
-    /// `observe` hears of programs kept so far.
+    /// Draws and runs programs until every level has the number that the specification asks for, or has yielded nothing
+    /// new for a long time. `observe` is called with the number of programs kept so far.
     #[must_use]
     pub fn generate(spec: &CorpusSpec, verifier: &Verifier, observe: &mut dyn FnMut(usize)) -> Self {
         let mut corpus = Self::default();

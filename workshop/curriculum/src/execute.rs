@@ -1,4 +1,4 @@
-//! Running many programs on many inputs in one execution of the verifier.
+//! Runs many programs on many inputs in one execution of the verifier.
 
 use std::fmt::Write as _;
 
@@ -12,29 +12,28 @@ use serde::{Deserialize, Serialize};
 use crate::inputs::arguments;
 use crate::program::{Level, Program};
 
-/// Programs that share an execution.
+/// Programs per execution.
 const PROGRAMS: usize = 64;
 
-/// A program with inputs and the outputs that it has for them.
+/// A program with inputs and its outputs for them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Executed {
     /// The source.
     pub source: String,
     /// Its level.
     pub level: Level,
-    /// Arguments and the value that they give, both spelled compactly; all arguments differ.
+    /// Arguments and the resulting value, both written compactly; all arguments differ.
     pub pairs: Vec<(String, String)>,
 }
 
-/// A program, and the arguments that it is to be run on.
+/// A program and the arguments to run it on.
 struct Call {
     program: Program,
     inputs: Vec<String>,
 }
 
-/// Runs programs on `inputs` random inputs each, and gives those that have a small value for every one of them. The
-/// inputs of a
-/// program depend on its source alone.
+/// Runs programs on `inputs` random inputs each, and returns those that give a small value for every input. A program's
+/// inputs depend on its source only.
 pub fn execute(verifier: &Verifier, programs: Vec<Program>, inputs: usize) -> Vec<Executed> {
     let calls: Vec<Call> = programs
         .into_iter()
@@ -51,7 +50,7 @@ pub fn execute(verifier: &Verifier, programs: Vec<Program>, inputs: usize) -> Ve
         for (batch, verdict) in batches.iter().zip(verdicts) {
             match verdict.output.as_deref().and_then(|output| values(output, batch.len())) {
                 Some(rows) => executed.extend(batch.iter().zip(rows).filter_map(|(call, row)| judged(call, &row))),
-                // One of them took too much; in halves until it stands alone.
+                // One of them used too much: split the batch in halves until it is alone.
                 None if batch.len() > 1 => again.extend(batch.chunks(batch.len().div_ceil(2))),
                 None => {}
             }
@@ -64,7 +63,7 @@ pub fn execute(verifier: &Verifier, programs: Vec<Program>, inputs: usize) -> Ve
 fn draw_inputs(program: &Program, count: usize) -> Vec<String> {
     let mut rng = seed::stream(0, &program.source, 0);
     let mut inputs = Vec::with_capacity(count);
-    // A parameter may have fewer values than inputs are wanted.
+    // A parameter may have fewer values than the number of inputs requested.
     for _ in 0..4 * count {
         let drawn = arguments(&program.parameters, &mut rng);
         if inputs.len() < count && !inputs.contains(&drawn) {
@@ -74,7 +73,7 @@ fn draw_inputs(program: &Program, count: usize) -> Vec<String> {
     inputs
 }
 
-/// One program whose `f` runs all of the batch; a call that raises gives None, which no kept program returns.
+/// One program whose `f` runs the whole batch; a call that raises gives None, which no kept program returns.
 fn task(batch: &[Call]) -> Task {
     let mut program = String::from("def t(g,*a):\n try:\n  return g(*a)\n except Exception:\n  return None\n");
     let mut answer = String::new();
@@ -123,12 +122,12 @@ fn judged(Call { program, inputs }: &Call, values: &[Value]) -> Option<Executed>
     })
 }
 
-/// The value as prompts spell it.
+/// The value in the notation of the prompts.
 fn compact(value: &Value) -> String {
     compact_literal(&value.to_string())
 }
 
-/// Whether a value is short enough to be written by a small model.
+/// Whether a value is short enough for a small model to write.
 fn is_small(value: &Value) -> bool {
     match value {
         Value::Int(number) => number.bits() <= 10,
@@ -139,9 +138,8 @@ fn is_small(value: &Value) -> bool {
     }
 }
 
-/// Whether the program does something, and its outputs cannot be guessed: no more than three of eight are alike, at
-/// least half
-/// of them differ, and they are not just an argument.
+/// Whether the program does something and its outputs cannot be guessed: at most three of eight are equal, at least
+/// half of them differ, and they are not just an argument.
 fn says_something(inputs: &[String], values: &[Value]) -> bool {
     let mut outputs: Vec<String> = values.iter().map(compact).collect();
     if inputs.iter().zip(&outputs).all(|(input, output)| input == output) {

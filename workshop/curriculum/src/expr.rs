@@ -1,8 +1,8 @@
-//! An expression as text that knows how tightly it binds, so that parentheses stand only where they are needed.
+//! An expression as text with its binding strength, so that parentheses are added only where needed.
 
 use std::fmt;
 
-/// How tightly an expression's outermost operator binds, from loosest to tightest.
+/// Binding strength of an expression's outermost operator, from loosest to tightest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Binding {
     Ternary,
@@ -34,7 +34,7 @@ impl Expr {
         Self::new(Binding::Atom, text)
     }
 
-    /// The text, in parentheses if it binds less tightly than its place demands.
+    /// The text, in parentheses if it binds less tightly than `binding`.
     pub(crate) fn at(&self, binding: Binding) -> String {
         if self.binding < binding {
             format!("({})", self.text)
@@ -43,12 +43,12 @@ impl Expr {
         }
     }
 
-    /// The text as the object of a call, a subscript or a method.
+    /// The text as the target of a call, subscript or method.
     pub(crate) fn object(&self) -> String {
         self.at(Binding::Atom)
     }
 
-    /// `left op right` of a left-associative operator.
+    /// `left op right` for a left-associative operator.
     pub(crate) fn binary(binding: Binding, left: &Self, operator: &str, right: &Self) -> Self {
         let tighter = match binding {
             Binding::Sum => Binding::Product,

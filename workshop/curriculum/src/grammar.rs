@@ -14,10 +14,10 @@ use rand_chacha::ChaCha12Rng;
 use crate::expr::Expr;
 use crate::types::Type;
 
-/// How often an expression is drawn anew when the draw needs what is not in scope.
+/// How often an expression is drawn again if the draw needs something not in scope.
 const DRAWS: usize = 8;
 
-/// A name that expressions may use.
+/// A name that expressions can use.
 #[derive(Clone, Debug)]
 pub(crate) struct Variable {
     pub(crate) name: &'static str,
@@ -25,7 +25,7 @@ pub(crate) struct Variable {
     uses: u32,
 }
 
-/// Draws expressions. What was used least is used first, so that programs without unused names are common.
+/// Draws expressions. The least used names are preferred, so programs without unused names are common.
 pub(crate) struct Grammar<'a> {
     pub(crate) rng: &'a mut ChaCha12Rng,
     scope: Vec<Variable>,
@@ -36,12 +36,12 @@ impl<'a> Grammar<'a> {
         Self { rng, scope: Vec::new() }
     }
 
-    /// Brings a name into scope.
+    /// Adds a name to the scope.
     pub(crate) fn bind(&mut self, name: &'static str, of: Type) {
         self.scope.push(Variable { name, of, uses: 0 });
     }
 
-    /// Takes a name out of scope.
+    /// Removes a name from the scope.
     pub(crate) fn unbind(&mut self, name: &str) {
         self.scope.retain(|variable| variable.name != name);
     }
@@ -66,7 +66,7 @@ impl<'a> Grammar<'a> {
         Some(Expr::atom(fitting[chosen].name))
     }
 
-    /// The types of which a variable is in scope.
+    /// The types of the variables in scope.
     pub(crate) fn types_in_scope(&self) -> Vec<Type> {
         Type::ALL
             .into_iter()
@@ -74,8 +74,8 @@ impl<'a> Grammar<'a> {
             .collect()
     }
 
-    /// An expression of a type with about `operators` operators and calls; at least one, so never a bare name. None if
-    /// nothing in scope leads to that type.
+    /// An expression of a type with about `operators` operators and calls; at least one, so never a bare name. `None`
+    /// if nothing in scope leads to that type.
     pub(crate) fn expression(&mut self, of: Type, operators: u32) -> Option<Expr> {
         for _ in 0..DRAWS {
             let drawn = match of {
@@ -92,8 +92,7 @@ impl<'a> Grammar<'a> {
         None
     }
 
-    /// As [`Grammar::expression`], or a bare name; where no operators are left, a name or what one step makes of a
-    /// name.
+    /// Like [`Grammar::expression`], or a bare name; without operators left, a name or a one-step conversion of a name.
     pub(crate) fn operand(&mut self, of: Type, operators: u32) -> Option<Expr> {
         if operators > 0 && self.rng.random_bool(0.75) {
             return self.expression(of, operators);
@@ -101,7 +100,7 @@ impl<'a> Grammar<'a> {
         self.variable(of).or_else(|| self.bridge(of))
     }
 
-    /// A value of a type in one step from a variable of another.
+    /// A value of a type, made in one step from a variable of another type.
     fn bridge(&mut self, of: Type) -> Option<Expr> {
         let (from, ways): (Type, &[(&str, &str)]) = match of {
             Type::Int => self.pick(&[
@@ -136,7 +135,7 @@ impl<'a> Grammar<'a> {
         Some(Expr::atom(format!("{before}{variable}{after}")))
     }
 
-    /// An operand that is not written as `other` is.
+    /// An operand whose text differs from that of `other`.
     pub(crate) fn operand_unlike(&mut self, of: Type, operators: u32, other: &Expr) -> Option<Expr> {
         let drawn = self.operand(of, operators)?;
         (drawn != *other).then_some(drawn)
@@ -149,7 +148,7 @@ impl<'a> Grammar<'a> {
         }
     }
 
-    /// A positive constant, mostly of one digit.
+    /// A positive constant, usually of one digit.
     pub(crate) fn constant(&mut self) -> i64 {
         if self.rng.random_bool(0.85) {
             self.rng.random_range(1..=9)
@@ -158,7 +157,7 @@ impl<'a> Grammar<'a> {
         }
     }
 
-    /// A letter that inputs hold, in quotes.
+    /// A letter that occurs in inputs, in quotes.
     pub(crate) fn letter(&mut self) -> String {
         let letter = self.pick(&crate::inputs::LETTERS);
         format!("'{letter}'")

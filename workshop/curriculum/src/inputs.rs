@@ -6,10 +6,10 @@ use rand_chacha::ChaCha12Rng;
 
 use crate::types::Type;
 
-/// The letters that strings are made of.
+/// The letters used in strings.
 pub(crate) const LETTERS: [char; 6] = ['a', 'b', 'c', 'd', 'e', 'x'];
 
-/// A random literal of a type, spelled compactly. Never empty, so that `x[0]` and `max(s)` have a value.
+/// A random literal of a type, written compactly. Never empty, so that `x[0]` and `max(s)` have a value.
 pub(crate) fn literal(of: Type, rng: &mut ChaCha12Rng) -> String {
     match of {
         Type::Int => {
@@ -49,7 +49,7 @@ pub(crate) fn literal(of: Type, rng: &mut ChaCha12Rng) -> String {
     }
 }
 
-/// Random arguments of these types, with commas between.
+/// Random arguments of these types, separated by commas.
 pub fn arguments(types: &[Type], rng: &mut ChaCha12Rng) -> String {
     let literals: Vec<String> = types.iter().map(|&of| literal(of, rng)).collect();
     literals.join(",")

@@ -1,8 +1,6 @@
-//! The curriculum of the seedling, a small base model: random typed Python programs with a level of difficulty, run by
-//! the
-//! verifier for their true outputs, and written as proposals and solutions of the three problem types; and the
-//! tokenizer for
-//! them. No text from elsewhere is in it.
+//! The curriculum of the seedling, a small base model: random typed Python programs at graded levels of difficulty, run
+//! by the verifier for their true outputs, and written as proposals and solutions of the three problem types; plus a
+//! tokenizer for them. It contains no external text.
 
 mod body;
 pub mod corpus;

@@ -1,8 +1,8 @@
-//! The renamed, constant-masked form of a program: what two programs share that differ in names and constants alone.
+//! The renamed, constant-masked form of a program: it is the same for programs that differ only in names and constants.
 
 use std::collections::HashMap;
 
-/// Names that are part of the language or of what it brings, and so are kept.
+/// Keywords and built-in names, which are kept.
 const KEPT: &[&str] = &[
     "def",
     "f",
@@ -48,7 +48,7 @@ const KEPT: &[&str] = &[
     "values",
 ];
 
-/// A piece of source.
+/// A token of source code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Piece<'a> {
     Name(&'a str),
@@ -56,7 +56,7 @@ enum Piece<'a> {
     Other(&'a str),
 }
 
-/// Cuts source into names, constants and the rest, which keeps its line breaks and indentation.
+/// Splits source into names, constants and the rest, including line breaks and indentation.
 fn pieces(source: &str) -> impl Iterator<Item = Piece<'_>> {
     let mut rest = source;
     std::iter::from_fn(move || {
@@ -91,12 +91,12 @@ pub fn identifiers(source: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The identifiers that a program chose itself.
+/// The identifiers chosen by the program itself.
 pub fn own_names(source: &str) -> impl Iterator<Item = &str> {
     identifiers(source).filter(|name| !KEPT.contains(name))
 }
 
-/// The form: names numbered in order of their first appearance, every constant `0`.
+/// The form: names numbered in order of first appearance, every constant replaced by `0`.
 pub fn masked_form(source: &str) -> String {
     let mut numbers = HashMap::new();
     let mut form = String::with_capacity(source.len());

@@ -1,6 +1,6 @@
 //! The message of a `code_f` problem: what a program does, in a few words.
 
-/// What in a source is told by which word. Of two that begin at the same place, the longer one counts.
+/// Code fragments and the word for each. Of two that begin at the same position, the longer one counts.
 const SIGNS: &[(&str, &str)] = &[
     ("[::-1]", "reverse"),
     (".upper()", "upper"),
@@ -52,11 +52,10 @@ const SIGNS: &[(&str, &str)] = &[
     ("[-1]", "last"),
 ];
 
-/// The most words of a message.
+/// Maximum number of words in a message.
 const LONGEST: usize = 6;
 
-/// Words for what stands in a program's body, in its order, with one space between; `value` if nothing in it has a
-/// word.
+/// Words for the constructs in a program's body, in order, separated by spaces; `value` if there are none.
 #[must_use]
 pub fn message(source: &str) -> String {
     let body = source.split_once('\n').map_or(source, |(_, body)| body);
@@ -92,7 +91,7 @@ pub fn message(source: &str) -> String {
     }
 }
 
-/// Every word that a message may have.
+/// Every word that can occur in a message.
 pub fn vocabulary() -> impl Iterator<Item = &'static str> {
     SIGNS.iter().map(|(_, word)| *word).chain(["value"])
 }

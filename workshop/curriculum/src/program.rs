@@ -13,9 +13,8 @@ use crate::grammar::Grammar;
 use crate::masked::own_names;
 use crate::types::Type;
 
-/// How difficult a program is: 1 is one expression; 2 has a temporary, a branch or a longer expression; 3 a loop that
-/// builds
-/// a result; 4 a branch in the loop; 5 several loops.
+/// Difficulty of a program: 1 is one expression; 2 has a temporary, a branch or a longer expression; 3 a loop that
+/// builds a result; 4 a branch in the loop; 5 several loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]
 pub struct Level(u8);
@@ -30,7 +29,7 @@ impl Level {
         self.0
     }
 
-    /// Longest source in characters: what is longer costs a small model more than it teaches.
+    /// Maximum length of the source in characters: longer programs cost a small model more than they teach.
     #[must_use]
     pub fn longest_source(self) -> usize {
         50 + 30 * usize::from(self.0)
@@ -43,7 +42,7 @@ impl TryFrom<u8> for Level {
     fn try_from(number: u8) -> Result<Self, String> {
         match number {
             1..=5 => Ok(Self(number)),
-            other => Err(format!("{other} is not a level; valid are 1 to 5")),
+            other => Err(format!("{other} is not a level; use 1 to 5")),
         }
     }
 }
@@ -60,10 +59,10 @@ impl fmt::Display for Level {
     }
 }
 
-/// A random program that was not run yet.
+/// A random program that has not been run yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// Python with a function `f`: one space of indentation a level, no other spaces that could be left out.
+    /// Python with a function `f`, indented by one space per level and without optional spaces.
     pub source: String,
     /// The types of its parameters.
     pub parameters: Vec<Type>,
@@ -72,7 +71,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// The program of number `item` below `seed`. Every name of it is used.
+    /// The program with number `item` for `seed`. It uses every one of its names.
     #[must_use]
     pub fn random(seed: u64, level: Level, item: u64) -> Self {
         let mut rng = seed::stream(seed, &format!("program/{level}"), item);
@@ -131,7 +130,7 @@ fn draw(rng: &mut ChaCha12Rng, level: Level) -> Option<Program> {
     })
 }
 
-/// Whether each name is read: it stands in more places than those that bind it.
+/// Whether each name is read: it occurs more often than it is bound.
 fn uses_every_name(source: &str) -> bool {
     let mut places: HashMap<&str, usize> = HashMap::new();
     for name in own_names(source) {
@@ -144,7 +143,7 @@ fn uses_every_name(source: &str) -> bool {
             *loops.entry(name).or_default() += 1;
         }
     }
-    // Each loop that binds a name has to read it, too.
+    // Each loop that binds a name must also read it.
     places
         .iter()
         .all(|(name, &count)| count >= 2 * loops.get(name).copied().unwrap_or(1))

@@ -1,4 +1,4 @@
-//! Programs written as tasks: what is learned from, in the format of `configs/prompts/seedling`.
+//! Programs written as training samples in the format of `configs/prompts/seedling`.
 
 use std::fmt;
 
@@ -10,15 +10,15 @@ use serde::{Deserialize, Serialize};
 use crate::execute::Executed;
 use crate::message::message;
 
-/// Proposing and solving each of the three problem types.
+/// Proposing and solving for each of the three problem types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskKind {
-    /// Write a program and an input whose output is to be found.
+    /// Write a program and an input; the output is to be found.
     ProposeCodeO,
-    /// Write a program and an input that is to be found again from its output.
+    /// Write a program and an input; the input is to be found from its output.
     ProposeCodeI,
-    /// Write inputs and a message about a program that is to be found again.
+    /// Write inputs and a message for a program; the program is to be found.
     ProposeCodeF,
     /// Find the output.
     SolveCodeO,
@@ -39,7 +39,7 @@ impl TaskKind {
         Self::SolveCodeF,
     ];
 
-    /// The name in configs and reports, which is also that of the prompt template.
+    /// The name in configs and reports, and of the prompt template.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -59,12 +59,12 @@ impl fmt::Display for TaskKind {
     }
 }
 
-/// A stretch of text that is tokenized on its own: it begins and ends beside a marker or at an end.
+/// A piece of text that is tokenized separately: markers or the ends of the text delimit it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
     /// The text.
     pub text: String,
-    /// How much the loss counts each of its tokens.
+    /// Weight of each of its tokens in the loss.
     pub weight: f32,
 }
 
@@ -77,47 +77,47 @@ impl Part {
     }
 }
 
-/// A text to learn from: a prefix, and continuations of it that do not see each other.
+/// A training text: a prefix, and continuations of it that do not see each other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// Common to all continuations; the whole text where there are none.
+    /// Shared by all continuations; the whole text if there are none.
     pub prefix: Vec<Part>,
-    /// Continuations. The first part of each counts nothing.
+    /// Continuations. The first part of each has weight 0.
     pub branches: Vec<Vec<Part>>,
 }
 
-/// How much the loss counts the tokens of a sample by what they are.
+/// Weights in the loss for each kind of token.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Weights {
-    /// Answers: outputs, inputs and programs that are to be found.
+    /// Answers: outputs, inputs and programs to be found.
     pub answer: f32,
-    /// Programs in the prompts of tasks to solve.
+    /// Programs in the prompts of solving tasks.
     pub shown_program: f32,
-    /// Proposed programs and the inputs beside them.
+    /// Proposed programs and their inputs.
     pub proposal: f32,
-    /// The inputs that a `code_f` proposal lists: they are random, so there is little to learn.
+    /// The inputs listed in a `code_f` proposal: they are random, so there is little to learn.
     pub listed_inputs: f32,
     /// Reference problems in the prompts of proposals.
     pub reference: f32,
 }
 
-/// How samples are written.
+/// Settings for writing samples.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SampleSpec {
-    /// Inputs of one program whose outputs (or the other way round) are learned side by side.
+    /// Inputs per program whose outputs (or vice versa) are learned side by side.
     pub branches: usize,
-    /// The most references that a proposal's prompt shows.
+    /// Maximum number of references in a proposal's prompt.
     pub references: usize,
-    /// Inputs that a `code_f` proposal lists; the solver sees the first half of them.
+    /// Inputs listed in a `code_f` proposal; the solver sees the first half.
     pub num_inputs: usize,
-    /// The loss's weights.
+    /// Weights in the loss.
     pub weights: Weights,
 }
 
 impl SampleSpec {
-    /// Writes a task about a program. `references` gives other programs where a proposal's prompt shows some.
+    /// Writes a task about a program. `references` supplies other programs for a proposal's prompt.
     pub fn write<'a>(
         &self,
         task: TaskKind,
@@ -160,7 +160,7 @@ impl SampleSpec {
                 }
             }
             TaskKind::SolveCodeF => {
-                // A student sees half of the inputs; sometimes another number, as configs may ask for.
+                // A student sees half of the inputs; sometimes another number, because configs can change it.
                 let half = (self.num_inputs / 2).max(1);
                 let shown = if rng.random_bool(0.75) {
                     half

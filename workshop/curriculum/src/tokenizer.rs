@@ -1,22 +1,21 @@
 //! The seedling's tokenizer as a Hugging Face `tokenizer.json`.
 //!
-//! A unigram model in which every piece costs the same, so that a text is cut into as few pieces as there can be. The
-//! pieces are the
-//! printable characters of ASCII, words of code, and words of messages; any other character is spelled by its bytes.
-//! Digits and
-//! letters of strings always stand alone.
+//! A unigram model in which every piece costs the same, so a text is split into as few pieces as possible. The pieces
+//! are the printable ASCII characters, words of code, and words of messages; any other character is split into its
+//! bytes. Digits and the letters of strings are always single tokens.
 
 use serde_json::{Value, json};
 
 use crate::message;
 
-/// Padding. Never generated, and not seen by the model.
+/// Padding. Never generated and never seen by the model.
 pub const PAD: &str = "<pad>";
 /// The end of a completion.
 pub const EOS: &str = "<eos>";
 const UNKNOWN: &str = "<unk>";
 
-/// The markers of the prompt format. Not special: decoding must keep them, because completions are read by them.
+/// The markers of the prompt format. They are not special tokens: decoding must keep them, because completions are
+/// parsed by them.
 pub const MARKERS: [&str; 11] = [
     "<po>", "<pi>", "<pf>", "<so>", "<si>", "<sf>", "<ref>", "<prog>", "<in>", "<out>", "<msg>",
 ];
@@ -120,11 +119,11 @@ const CODE: &[&str] = &[
     "**",
 ];
 
-/// The score of a piece that a text is cut into; that of one which only stands for something else is far below.
+/// The score of a real piece; placeholder pieces score far lower.
 const PIECE: f64 = -1.0;
 const PLACEHOLDER: f64 = -1000.0;
 
-/// The file's content.
+/// The file's contents.
 #[must_use]
 pub fn tokenizer_json() -> Value {
     let mut vocabulary: Vec<(String, f64)> = [PAD, EOS, UNKNOWN]
@@ -164,7 +163,7 @@ pub fn tokenizer_json() -> Value {
     })
 }
 
-/// What `transformers` wants to know besides.
+/// The contents of `tokenizer_config.json`, for `transformers`.
 #[must_use]
 pub fn tokenizer_config_json(longest: i64) -> Value {
     json!({
@@ -177,7 +176,7 @@ pub fn tokenizer_config_json(longest: i64) -> Value {
     })
 }
 
-/// The bytes of UTF-8 that no piece spells: control characters and all parts of longer characters.
+/// The UTF-8 bytes not covered by any piece: control characters and all bytes of multi-byte characters.
 fn fallback_bytes() -> impl Iterator<Item = u8> {
     (0x00..=0x1F)
         .filter(|&byte| byte != b'\n')

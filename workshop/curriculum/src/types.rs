@@ -1,4 +1,4 @@
-//! The types of values that the programs of the curriculum handle.
+//! Types of values in the programs of the curriculum.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ impl Type {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Int, Self::Str, Self::Ints, Self::Strs, Self::Dict];
 
-    /// The names that parameters of this type have: a name tells its type.
+    /// Names of parameters of this type: a name determines its type.
     pub(crate) fn parameter_names(self) -> &'static [&'static str] {
         match self {
             Self::Int => &["a", "b", "n"],

@@ -1,4 +1,4 @@
-//! Samples are what the prompts of `configs/prompts/seedling` and the answers to them are.
+//! Samples match the prompts of `configs/prompts/seedling` and the expected answers.
 
 use lyceum_core::prompt::{Pair, PromptSet, ProposalText, Reference};
 use lyceum_core::seed;

@@ -128,7 +128,7 @@ fn names_are_used_and_constants_are_not_folded() {
     }
 }
 
-/// Names that are bound, names that are read, and whether an operator has constants on both sides.
+/// Bound names, read names, and whether an operator has constants on both sides.
 #[derive(Default)]
 struct Names {
     bound: BTreeSet<String>,

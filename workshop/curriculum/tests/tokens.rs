@@ -1,4 +1,4 @@
-//! The tokenizer, as its file is read by the library that everyone uses.
+//! Reads the tokenizer's file with the `tokenizers` library.
 
 use lyceum_curriculum::tokenizer::{MARKERS, tokenizer_json};
 use lyceum_curriculum::{Level, Program};

@@ -1,4 +1,4 @@
-//! `lyceum-workshop bench`: measures one part of the product, beside peers or limits in the same run.
+//! `lyceum-workshop bench`: measures one part of the product, together with peers or limits in the same run.
 
 mod evolve;
 mod floor;
@@ -11,7 +11,7 @@ mod verify;
 
 use clap::{Args, Subcommand};
 
-/// Measure a part of the product, with a peer or a limit beside it in the same run.
+/// Measure a part of the product, together with a peer or a limit in the same run.
 #[derive(Debug, Args)]
 pub(crate) struct Bench {
     #[command(subcommand)]

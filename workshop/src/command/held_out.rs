@@ -1,4 +1,4 @@
-//! `lyceum-workshop held-out`: the suite that the seedling can be measured on.
+//! `lyceum-workshop held-out`: a benchmark suite for the seedling.
 
 use std::path::PathBuf;
 
@@ -17,36 +17,37 @@ use rand::Rng as _;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The config of the model that ships with Lyceum.
+/// The config of the model shipped with Lyceum.
 const SHIPPED: &str = include_str!("../../../configs/models/seedling-pretrain.toml");
 
-/// A prompt of so many bytes leaves room for an answer in the seedling's 512 tokens, since no token is shorter than a byte.
+/// A prompt of this many bytes leaves room for an answer in the seedling's 512 tokens, since every token has at least
+/// one byte.
 const PROMPT_BYTES: usize = 400;
 
-/// Write the suite `held-out-seedling`: problems about programs whose form the seedling's training left out.
+/// Write the suite `held-out-seedling`: problems about programs whose form was held out from the seedling's training.
 ///
-/// Each program is asked about in three ways (output, input, program), levels 1 to 5 alike. The same config and number give the
-/// same file.
+/// Each program is used for three problems (find the output, the input, the program), with equal numbers for levels 1
+/// to 5. The same config and number give the same file.
 ///
 ///   lyceum-workshop held-out --out held-out-seedling.jsonl
 ///   lyceum benchmark import held-out-seedling held-out-seedling.jsonl
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct HeldOut {
-    /// Where the rows go.
+    /// Output file.
     #[arg(long, value_name = "FILE.jsonl")]
     out: PathBuf,
-    /// Problems of each type; a multiple of 5, one share for each level.
+    /// Problems of each type; a multiple of 5, divided equally among the levels.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(5..=5000))]
     problems: u32,
-    /// The config that a seedling was made from [default: that of models/seedling].
+    /// The config that the seedling was made from [default: that of models/seedling].
     #[arg(long, value_name = "FILE.toml")]
     config: Option<PathBuf>,
     #[command(flatten)]
     pool: PoolArgs,
 }
 
-/// What of a pretraining config says which programs are held out, and how they are posed.
+/// The parts of a pretraining config that determine which programs are held out and how they are posed.
 #[derive(Deserialize)]
 struct Described {
     seed: u64,
@@ -63,7 +64,7 @@ impl HeldOut {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         ensure!(
             self.problems.is_multiple_of(5),
-            "--problems {} is not a multiple of 5, one share for each level",
+            "--problems {} is not a multiple of 5; the levels get equal shares",
             self.problems
         );
         let text = match &self.config {
@@ -76,7 +77,7 @@ impl HeldOut {
         let programs = held_out(&described.corpus, share, &verifier);
         let rows = rows(&described, &programs, share)?;
         let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
-        // What is written must be what an import reads.
+        // The output must be readable by an import.
         reader::read(suite("held-out-seedling")?, text.as_bytes(), &reader::Window::default())?;
         write_lines(&self.out, &rows)?;
         println!("{} problems about {} programs", rows.len(), programs.len());
@@ -84,9 +85,9 @@ impl HeldOut {
     }
 }
 
-/// Held-out programs of every level, `share` of each that can be asked about, or a few more.
+/// Held-out programs of every level: `share` of each that can be posed as problems, or a few more.
 fn held_out(corpus: &CorpusSpec, share: usize, verifier: &Verifier) -> Vec<Executed> {
-    // Of so many programs one is held out; half as many again, since some are too long to be asked about.
+    // One program in this many is held out; take half as many again, since some are too long to be posed.
     let wanted = share * corpus.hold_out_one_in as usize * 3 / 2;
     let spec = CorpusSpec {
         programs: corpus.programs.map(|all| all.min(wanted)),
@@ -113,7 +114,7 @@ fn rows(described: &Described, programs: &[Executed], share: usize) -> anyhow::R
             }
             ensure!(
                 taken == share,
-                "only {taken} problems of type {} and level {level} came of the corpus: ask for fewer than {share}",
+                "only {taken} problems of type {} and level {level} were found in the corpus: ask for fewer than {share}",
                 problem.name()
             );
         }
@@ -121,7 +122,7 @@ fn rows(described: &Described, programs: &[Executed], share: usize) -> anyhow::R
     Ok(rows)
 }
 
-/// A held-out program as a problem: about one of its pairs, or about as many as a proposal lists.
+/// A held-out program as a problem: about one of its pairs, or as many as a proposal lists.
 fn row(described: &Described, problem: ProblemKind, executed: &Executed, number: usize) -> Value {
     let mut rng = seed::stream(described.seed, &executed.source, 1);
     let start = rng.random_range(0..executed.pairs.len().max(1));
@@ -148,7 +149,7 @@ fn fits(style: &PromptStyle, row: &Value) -> anyhow::Result<bool> {
         row.to_string().as_bytes(),
         &reader::Window::default(),
     );
-    // Such as a program without a message that could be shown.
+    // For example a program whose message cannot be shown.
     let Ok(read) = read else { return Ok(false) };
     let prompts = read.rows.iter().map(|row| style.render(row));
     let prompts = prompts.collect::<Result<Vec<_>, _>>()?;

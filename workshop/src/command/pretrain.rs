@@ -1,4 +1,4 @@
-//! `pretrain`: the seedling from nothing.
+//! `pretrain`: makes the seedling from scratch.
 
 mod batches;
 mod card;
@@ -21,11 +21,12 @@ use lyceum_verifier::Verifier;
 use lyceum_worker::pool::PoolArgs;
 use training::Training;
 
-/// Makes a small base model from nothing: random programs, their true outputs, a tokenizer, training, evaluation, a model card.
+/// Makes a small base model from scratch: random programs, their true outputs, a tokenizer, training, evaluation, a
+/// model card.
 ///
-/// The config says everything that the weights depend on. --work keeps the corpus and checkpoints, so that a run that was killed
-/// goes on with --resume and ends with the same weights; --out becomes a Hugging Face folder. While training goes on, WORK/model
-/// holds the latest checkpoint as such a folder, and `--evaluate WORK/model` measures it.
+/// The config determines the weights completely. --work holds the corpus and checkpoints, so a run that was killed can
+/// continue with --resume and ends with the same weights; --out becomes a Hugging Face folder. During training,
+/// WORK/model holds the latest checkpoint as such a folder, and `--evaluate WORK/model` measures it.
 ///
 ///   lyceum-workshop pretrain --config configs/models/seedling-pretrain.toml
 ///   lyceum-workshop pretrain --config configs/models/seedling-pretrain.toml --resume
@@ -33,7 +34,7 @@ use training::Training;
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Pretrain {
-    /// TOML file with everything that the weights depend on.
+    /// TOML file that determines the weights.
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
     /// Model folder to write.
@@ -42,16 +43,16 @@ pub(crate) struct Pretrain {
     /// Folder for the corpus, checkpoints and the log.
     #[arg(long, value_name = "DIR", default_value = ".lyceum/pretrain")]
     work: PathBuf,
-    /// Go on from the last checkpoint in --work.
+    /// Continue from the last checkpoint in --work.
     #[arg(long)]
     resume: bool,
-    /// Stop after this step and leave a checkpoint; nothing is written to --out.
+    /// Stop after this step with a checkpoint; nothing is written to --out.
     #[arg(long, value_name = "STEP")]
     stop_after: Option<u64>,
-    /// Train nothing: evaluate the model of this folder, and write `evaluation.json` and `README.md` into it.
+    /// Only evaluate the model in this folder, and write `evaluation.json` and `README.md` into it.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["resume", "stop_after", "out"])]
     evaluate: Option<PathBuf>,
-    /// Of the evaluation only held-out problems, N of each level, into `held_out.json`.
+    /// Evaluate only held-out problems, N of each level, and write `held_out.json`.
     #[arg(long, value_name = "N", requires = "evaluate")]
     held_out: Option<usize>,
     /// Answers to each held-out problem, with --held-out.

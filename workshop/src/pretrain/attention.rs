@@ -4,7 +4,7 @@ use lyceum_engine::error::Result;
 use lyceum_engine::model::Attend;
 use tch::Tensor;
 
-/// Each token sees what its row's mask lets it see.
+/// Each token attends to the tokens allowed by its row's mask.
 #[derive(Debug)]
 pub(super) struct MaskedAttention<'a> {
     /// 0 or −∞, `[R, 1, L, L]`.

@@ -7,7 +7,7 @@ use tch::{Kind, Tensor};
 
 use super::sample::PackedSample;
 
-/// Rows that are being filled.
+/// Rows being filled.
 #[derive(Debug)]
 pub struct RowPacker {
     length: usize,
@@ -16,7 +16,7 @@ pub struct RowPacker {
 }
 
 impl RowPacker {
-    /// So many rows of so many tokens.
+    /// The given number of rows, each of `length` tokens.
     pub fn new(rows: usize, length: usize) -> Self {
         Self {
             length,
@@ -25,7 +25,7 @@ impl RowPacker {
         }
     }
 
-    /// Puts a sample into the first row that has room for it; gives it back if none has.
+    /// Puts a sample into the first row that has room for it; returns it if none has.
     pub fn push(&mut self, sample: PackedSample) -> std::result::Result<(), PackedSample> {
         let tokens = sample.tokens();
         match self.used.iter().position(|used| used + tokens <= self.length) {
@@ -49,20 +49,20 @@ impl RowPacker {
     }
 }
 
-/// Rows as tensors: R rows of L places.
+/// Rows as tensors: R rows of L positions.
 #[derive(Debug)]
 pub struct PackedBatch {
-    /// `[R, L]`; 0 where a row is not full.
+    /// `[R, L]`; 0 for padding.
     pub(super) ids: Tensor,
-    /// The place of each token in its own sample, `[R, L]`: continuations all begin where the prefix ends.
+    /// The position of each token in its own sample, `[R, L]`: all continuations begin where the prefix ends.
     pub(super) positions: Tensor,
     /// The largest position, plus one.
     pub(super) longest: i64,
-    /// 0 where the token of a row may see another one of it, −∞ elsewhere: `[R, 1, L, L]`.
+    /// Attention mask `[R, 1, L, L]`: 0 where one token of a row may attend to another, −∞ elsewhere.
     pub(super) mask: Tensor,
-    /// Places (of R · L) that predict a token with a weight, `[C]`.
+    /// Positions (of R · L) that predict a token with a weight, `[C]`.
     pub(super) predicting: Tensor,
-    /// Those tokens, `[C]`.
+    /// The predicted tokens, `[C]`.
     pub(super) targets: Tensor,
     /// Their weights, `[C]`, fp32.
     pub(super) weights: Tensor,
@@ -72,7 +72,7 @@ pub struct PackedBatch {
     pub tokens: usize,
 }
 
-/// Which sample and which continuation a place belongs to; 0 is none, and the prefix.
+/// The sample and continuation that a position belongs to; 0 means no sample, or the prefix.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Owner {
     sample: u32,
@@ -111,7 +111,7 @@ impl PackedBatch {
             tokens += at;
             for (place, owner) in owners.iter().enumerate() {
                 let seen = &mut mask[(start + place) * length..][..length];
-                // What pads a row sees itself, as a softmax over nothing would be NaN.
+                // Padding attends to itself, as a softmax over nothing would be NaN.
                 seen[place] = 0.0;
                 if owner.sample == 0 {
                     continue;

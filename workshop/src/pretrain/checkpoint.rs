@@ -19,7 +19,7 @@ pub(super) fn save(trained: &[TrainedTensor], state: &OptimizerState, folder: &P
     state.write_member(0, folder)
 }
 
-/// Copies the weights of a folder into `trained`, and gives the optimizer's state.
+/// Copies the weights in a folder into `trained` and returns the optimizer's state.
 pub(super) fn restore(trained: &[TrainedTensor], folder: &Path) -> Result<OptimizerState> {
     let path = folder.join(WEIGHTS);
     let file = Checkpoint::from_file(&path)?;

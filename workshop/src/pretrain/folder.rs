@@ -9,9 +9,8 @@ use lyceum_engine::model::Model;
 use lyceum_engine::weights::write_safetensors;
 use tch::Tensor;
 
-/// Writes `model.safetensors`: every tensor under the name that Qwen2 folders have for it, in the given precision. The
-/// same
-/// weights give the same bytes.
+/// Writes `model.safetensors`: every tensor under its name in Qwen2 folders, in the given precision. The same weights
+/// give the same bytes.
 pub fn write_model_folder(model: &Model, precision: Precision, folder: &Path) -> Result<()> {
     let config = &model.config;
     let mut tensors: Vec<(String, Tensor)> = Vec::new();

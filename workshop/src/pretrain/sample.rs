@@ -1,32 +1,31 @@
-//! What is learned from.
+//! Training samples.
 
 use lyceum_engine::error::{EngineError, Result};
 
-/// Token ids, each with the weight that its negative log-likelihood has in the loss.
+/// Token ids, each with the weight of its negative log-likelihood in the loss.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WeightedTokens {
     /// The ids.
     pub ids: Vec<i64>,
-    /// One weight for each, finite and not negative.
+    /// One weight per id, finite and not negative.
     pub weights: Vec<f32>,
 }
 
 impl WeightedTokens {
-    /// Appends ids of one weight.
+    /// Appends ids with the same weight.
     pub fn extend(&mut self, ids: &[i64], weight: f32) {
         self.ids.extend(ids);
         self.weights.resize(self.ids.len(), weight);
     }
 }
 
-/// A beginning, and continuations of it that do not see each other.
+/// A prefix, and continuations of it that do not see each other.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PackedSample {
-    /// The beginning; all of the sample where there are no continuations. At least one token, and the first is not
-    /// learned: nothing
-    /// comes before it.
+    /// The beginning, or the whole sample if there are no continuations. At least one token; the first is not learned,
+    /// because nothing precedes it.
     pub prefix: WeightedTokens,
-    /// The continuations. The first token of each has weight 0, as it is predicted from the prefix that all share.
+    /// The continuations. The first token of each has weight 0, because it is predicted from the shared prefix.
     pub branches: Vec<WeightedTokens>,
 }
 
@@ -36,12 +35,12 @@ impl PackedSample {
         self.prefix.ids.len() + self.branches.iter().map(|branch| branch.ids.len()).sum::<usize>()
     }
 
-    /// Refuses what cannot be learned from.
+    /// Refuses invalid samples.
     pub(super) fn check(&self, vocabulary: i64, longest: i64) -> Result<()> {
         let refuse = |reason: String| Err(EngineError::request("sample", reason));
         let parts = || std::iter::once(&self.prefix).chain(&self.branches);
         if self.prefix.ids.is_empty() {
-            return refuse("the prefix has no tokens; it needs at least one".to_owned());
+            return refuse("the prefix has no tokens; at least one is needed".to_owned());
         }
         if let Some(part) = parts().find(|part| part.ids.len() != part.weights.len()) {
             return refuse(format!("{} weights for {} ids", part.weights.len(), part.ids.len()));
@@ -56,14 +55,14 @@ impl PackedSample {
             .flat_map(|part| &part.weights)
             .find(|&&w| !(w >= 0.0 && w.is_finite()))
         {
-            return refuse(format!("weight {weight} is not finite and at least 0"));
+            return refuse(format!("weight {weight} must be finite and at least 0"));
         }
         if self
             .branches
             .iter()
             .any(|branch| branch.weights.first().is_some_and(|&weight| weight != 0.0))
         {
-            return refuse("the first token of a continuation has a weight; it has to be 0".to_owned());
+            return refuse("the first token of a continuation has a weight; it must be 0".to_owned());
         }
         let deepest = self.branches.iter().map(|branch| branch.ids.len()).max().unwrap_or(0) + self.prefix.ids.len();
         if deepest as i64 > longest {

@@ -1,10 +1,9 @@
-//! The step size over time.
+//! The step-size schedule.
 
 use serde::{Deserialize, Serialize};
 
-/// Linear warm-up, a plateau, and a linear decay to nothing over the last steps (Hu et al. 2024, arXiv 2404.06395,
-/// section 4.1): before
-/// the decay, nothing depends on how many steps there will be.
+/// Linear warm-up, a plateau, and a linear decay to zero over the last steps (Hu et al. 2024, arXiv 2404.06395, section
+/// 4.1). Before the decay, the step size does not depend on the total number of steps.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Schedule {
@@ -17,7 +16,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The step size of step `step` (from 0) of `steps`.
+    /// The step size at step `step` (from 0) of `steps`.
     pub fn at(&self, step: u64, steps: u64) -> f64 {
         let rising = (step + 1) as f64 / self.warmup_steps.max(1) as f64;
         let falling = steps.saturating_sub(step) as f64 / (self.decay_steps + 1) as f64;

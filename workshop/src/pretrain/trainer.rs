@@ -1,4 +1,4 @@
-//! The driver: forward, backward, clip, step.
+//! The trainer: forward, backward, clip, step.
 
 use std::path::Path;
 
@@ -15,9 +15,9 @@ use super::checkpoint;
 use super::weights::{mapped, named};
 use crate::random::random_model;
 
-/// A model all of whose parameters learn, and its optimizer.
+/// A model with all parameters trained, and its optimizer.
 pub struct Pretrainer {
-    /// The weights that learn: fp32, leaves of the gradient.
+    /// The trained weights: fp32, leaves of the autograd graph.
     weights: Model,
     /// Device, and the precision of the products.
     placement: Placement,
@@ -26,7 +26,7 @@ pub struct Pretrainer {
     state: OptimizerState,
 }
 
-/// What came of one step.
+/// The result of one step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StepReport {
     /// The weighted mean negative log-likelihood before the step, in nats.
@@ -36,9 +36,8 @@ pub struct StepReport {
 }
 
 impl Pretrainer {
-    /// Random weights (deviation 0.02, and smaller by √(2 · layers) where a layer writes to the residual stream, as in
-    /// GPT-2)
-    /// and a fresh optimizer. The same seed gives the same weights.
+    /// Random weights (deviation 0.02, divided by √(2 · layers) where a layer writes to the residual stream, as in
+    /// GPT-2) and a fresh optimizer. The same seed gives the same weights.
     pub fn new(config: ModelConfig, placement: Placement, seed: i64) -> Result<Self> {
         tch::manual_seed(seed);
         let model = random_model(config, reference(placement))?;
@@ -51,11 +50,11 @@ impl Pretrainer {
         Self::from_model(&model, placement)
     }
 
-    /// The weights of a model, copied, and a fresh optimizer.
+    /// A copy of a model's weights, and a fresh optimizer.
     pub fn from_model(model: &Model, placement: Placement) -> Result<Self> {
         if model.config.architecture != Architecture::Qwen2 {
             let reason =
-                "only Qwen2 models are trained whole: heads of Qwen3 share norms, which are stored for each head here";
+                "only Qwen2 models can be fully trained: Qwen3's heads share norms, which are stored per head here";
             return Err(EngineError::population(reason));
         }
         let weights = mapped(model, reference(placement), &|tensor| {
@@ -78,12 +77,12 @@ impl Pretrainer {
         })
     }
 
-    /// The weights that learn.
+    /// The trained weights.
     pub fn model(&self) -> &Model {
         &self.weights
     }
 
-    /// The names of the trained tensors: those of the checkpoint, where projections that read the same input are one
+    /// The names of the trained tensors: those of the checkpoint, except that projections with the same input are one
     /// matrix.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.trained.iter().map(|tensor| tensor.name.as_str())
@@ -99,14 +98,13 @@ impl Pretrainer {
         self.state.steps.first().copied().unwrap_or(0)
     }
 
-    /// The weighted mean negative log-likelihood of a batch and its gradient by every trained tensor, `[1, ..]` each,
-    /// in the order of
-    /// their names.
+    /// The weighted mean negative log-likelihood of a batch and its gradient with respect to every trained tensor, `[1,
+    /// ..]` each, in the order of their names.
     pub fn gradients(&self, batch: &PackedBatch) -> Result<(f64, Vec<Tensor>)> {
         if batch.total_weight <= 0.0 {
             return Err(EngineError::request(
                 "batch",
-                "no token has a weight; there is nothing to learn",
+                "no token has a weight, so there is nothing to learn",
             ));
         }
         let loss = tch::with_grad(|| self.loss(batch))?;
@@ -144,8 +142,7 @@ impl Pretrainer {
         let attention = MaskedAttention { mask: &batch.mask };
         let hidden = model.forward(&batch.ids, &rope, None, &attention)?;
         let rows = hidden.f_view([-1, model.config.hidden_size])?;
-        // An embedding look-up: unlike that of `index_select`, its gradient is quick on the CPU and deterministic on a
-        // GPU.
+        // An embedding look-up: unlike `index_select`, its gradient is fast on the CPU and deterministic on a GPU.
         let rows = Tensor::f_embedding(&rows, &batch.predicting, -1, false, false)?;
         let logprobs = model
             .logits(&model.final_norm(&rows)?)?
@@ -161,7 +158,7 @@ impl Pretrainer {
         checkpoint::save(&self.trained, &self.state, folder)
     }
 
-    /// Goes on from what [`Pretrainer::save`] wrote, with the configuration that it was written with.
+    /// Continues from the output of [`Pretrainer::save`], with the same configuration.
     pub fn resume(config: ModelConfig, placement: Placement, folder: &Path) -> Result<Self> {
         let mut trainer = Self::from_model(&random_model(config, reference(placement))?, placement)?;
         trainer.state = checkpoint::restore(&trainer.trained, folder)?;
@@ -169,7 +166,7 @@ impl Pretrainer {
     }
 }
 
-/// Where the weights that learn live: fp32 on the same device.
+/// Placement of the trained weights: fp32 on the same device.
 fn reference(placement: Placement) -> Placement {
     Placement {
         precision: Precision::Fp32,

@@ -5,7 +5,7 @@ use lyceum_engine::error::Result;
 use lyceum_engine::model::{LayerWeights, Model};
 use tch::Tensor;
 
-/// All trained tensors with their names: those of the checkpoint, where projections that read the same input are one
+/// All trained tensors with their names: those of the checkpoint, except that projections with the same input are one
 /// matrix.
 pub(super) fn named(model: &Model) -> Vec<(String, &Tensor)> {
     let mut tensors = vec![("model.embed_tokens.weight".to_owned(), &model.embed_tokens)];
@@ -28,7 +28,7 @@ pub(super) fn named(model: &Model) -> Vec<(String, &Tensor)> {
     tensors
 }
 
-/// The model with every tensor replaced by what `change` makes of it; tied tensors stay one.
+/// The model with `change` applied to every tensor; tied tensors stay tied.
 pub(super) fn mapped(model: &Model, placement: Placement, change: &dyn Fn(&Tensor) -> Result<Tensor>) -> Result<Model> {
     let optional = |tensor: &Option<Tensor>| tensor.as_ref().map(change).transpose();
     let layers = model.layers.iter().map(|layer| {

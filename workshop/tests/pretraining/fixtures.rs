@@ -1,4 +1,4 @@
-//! Samples, and models to train.
+//! Samples and models for the tests.
 
 use std::path::{Path, PathBuf};
 

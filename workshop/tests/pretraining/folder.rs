@@ -1,4 +1,4 @@
-//! The written folder is the model that was trained.
+//! The written folder contains the trained model.
 
 use lyceum_engine::{Model, Placement, Precision};
 use lyceum_workshop::pretrain::{Pretrainer, write_model_folder};

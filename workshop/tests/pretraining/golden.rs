@@ -1,4 +1,4 @@
-//! Loss, gradients and steps are those of PyTorch, however the samples are packed.
+//! Loss, gradients and steps match PyTorch's, however the samples are packed.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What cannot be learned from is refused, by what is wrong with it.
+//! Invalid samples are refused with a specific message.
 
 use lyceum_engine::{Model, Placement};
 use lyceum_workshop::pretrain::{PackedSample, Pretrainer, RowPacker};

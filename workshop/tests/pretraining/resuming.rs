@@ -1,4 +1,4 @@
-//! A run that goes on from a checkpoint ends as one that was never stopped, and learns.
+//! A run resumed from a checkpoint ends like an uninterrupted one, and learns.
 
 use lyceum_engine::{Placement, Precision};
 use lyceum_workshop::pretrain::{Pretrainer, write_model_folder};

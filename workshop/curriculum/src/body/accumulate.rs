@@ -7,13 +7,13 @@ use crate::expr::Expr;
 use crate::grammar::Grammar;
 use crate::types::Type;
 
-/// The head of a loop and the names that it binds.
+/// The head of a loop and the names it binds.
 pub(super) struct Head {
     pub(super) line: String,
     pub(super) binds: Vec<(&'static str, Type)>,
 }
 
-/// Draws what to loop over; `outer` tells that another loop is around this one, whose names are taken.
+/// Draws the head of a loop; `outer` means that another loop encloses this one, so its names are taken.
 pub(super) fn head(grammar: &mut Grammar<'_>, outer: bool) -> Option<Head> {
     let (number, text, index) = if outer { ("u", "e", "j") } else { ("v", "c", "i") };
     let types = grammar.types_in_scope();
@@ -69,7 +69,7 @@ pub(super) fn head(grammar: &mut Grammar<'_>, outer: bool) -> Option<Head> {
     Some(Head { line, binds })
 }
 
-/// What an accumulator starts from.
+/// The initial value of an accumulator.
 pub(super) fn start(grammar: &mut Grammar<'_>, of: Type) -> String {
     match of {
         Type::Int => grammar.pick(&["0", "0", "0", "1"]).to_owned(),
@@ -123,7 +123,7 @@ pub(super) fn change(grammar: &mut Grammar<'_>, into: &str, of: Type, operators:
     })
 }
 
-/// What is answered in the end: mostly the accumulator as it is.
+/// The returned expression: mostly the accumulator itself.
 pub(super) fn finish(grammar: &mut Grammar<'_>, of: Type, plainly: f64) -> Option<String> {
     if grammar.rng.random_bool(plainly) {
         return Some("return r".to_owned());
@@ -221,7 +221,7 @@ pub(super) fn body(grammar: &mut Grammar<'_>, lines: &mut Lines, result: Type) -
     Some(())
 }
 
-/// A loop around `inside`, which writes the lines below its head.
+/// A loop around the lines that `inside` writes.
 pub(super) fn around(
     grammar: &mut Grammar<'_>,
     lines: &mut Lines,

@@ -7,7 +7,7 @@ use crate::expr::{Binding, Expr};
 use crate::types::Type;
 
 impl Grammar<'_> {
-    /// A condition over what is in scope.
+    /// A condition on the variables in scope.
     pub(crate) fn condition(&mut self, operators: u32) -> Option<Expr> {
         let types = self.types_in_scope();
         if types.is_empty() {
@@ -81,7 +81,7 @@ impl Grammar<'_> {
         }
     }
 
-    /// A condition about one variable.
+    /// A condition on one variable.
     pub(crate) fn condition_about(&mut self, name: &'static str, of: Type) -> Option<Expr> {
         let variable = Expr::atom(name);
         match of {

@@ -96,7 +96,7 @@ impl Grammar<'_> {
             "//" => Expr::atom(self.rng.random_range(2..=5).to_string()),
             "*" if self.rng.random_bool(0.7) => Expr::atom(self.rng.random_range(2..=9).to_string()),
             _ if self.rng.random_bool(0.5) => Expr::atom(self.constant().to_string()),
-            // `a+a` says less than `a*2`.
+            // `a+a` would be a roundabout `a*2`.
             _ => self.operand_unlike(Type::Int, left / 2, &first)?,
         };
         Some(Expr::binary(binding, &first, operator, &second))

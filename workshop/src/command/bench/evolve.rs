@@ -1,4 +1,4 @@
-//! `bench evolve`: every operator on adapters of a 7B model, from files to files, beside peft's merge by SVD.
+//! `bench evolve`: every operator on adapters of a 7B model, from files to files, compared with peft's merge by SVD.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,8 +17,9 @@ use super::spent::{self, Spent};
 const PEER: &str = include_str!("evolve_peer.py");
 const TARGETS: [Projection; 4] = [Projection::Q, Projection::K, Projection::V, Projection::O];
 
-/// Makes a child by every operator, adapters of q, k, v and o in and out as PEFT folders, and reports seconds and memory; with
-/// --peer-python, peft's add_weighted_adapter with combination_type `svd` of the same parents beside them.
+/// Makes a child with every operator and reports seconds and memory. Adapters of q, k, v and o are read and written as
+/// PEFT folders. With --peer-python, also runs peft's add_weighted_adapter with combination_type `svd` on the same
+/// parents.
 #[derive(Debug, Args)]
 pub(super) struct BenchEvolve {
     /// Shape of the base: small, qwen2.5-0.5b, qwen2.5-1.5b or qwen2.5-7b.
@@ -27,16 +28,16 @@ pub(super) struct BenchEvolve {
     /// Rank of the adapters.
     #[arg(long, default_value_t = 32)]
     rank: i64,
-    /// Children of each operator; the least time counts.
+    /// Children per operator; the shortest time counts.
     #[arg(long, default_value_t = 3)]
     repeats: usize,
-    /// Where adapters are written, in a folder that is removed at the end [default: the system's place for such files].
+    /// Folder for temporary adapters, which are removed at the end [default: the system's temporary folder].
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
-    /// A Python with torch and peft: runs the peer.
+    /// A Python with torch and peft, for running the peer.
     #[arg(long, value_name = "PYTHON")]
     peer_python: Option<PathBuf>,
-    /// Layers that the peer merges [default: all]; its time grows with them.
+    /// Layers merged by the peer [default: all]; its time is proportional.
     #[arg(long, value_name = "N")]
     peer_layers: Option<usize>,
 }
@@ -102,7 +103,7 @@ impl BenchEvolve {
         Ok(())
     }
 
-    /// A parent as training leaves it: no factor is zero.
+    /// A parent as it is after training: no factor is zero.
     fn parent(&self, config: &ModelConfig, folder: &Path, seed: u64) -> anyhow::Result<PathBuf> {
         let shape = LoraShape::new(self.rank, 2.0 * self.rank as f64, false, TARGETS.to_vec())?;
         let fresh = Parent::from_files("fresh", init(config, &self.shape, shape, seed)?)?;
@@ -136,7 +137,7 @@ impl BenchEvolve {
     }
 }
 
-/// Time from the parents' folders to the child's.
+/// Time from reading the parents' folders to writing the child's.
 fn child(operator: &Operator, parents: &[PathBuf], folder: &Path, seed: u64) -> anyhow::Result<Spent> {
     let spent = spent::timed(Placement::REFERENCE.device, || {
         let opened = parents[..operator.arity]
@@ -151,14 +152,14 @@ fn child(operator: &Operator, parents: &[PathBuf], folder: &Path, seed: u64) -> 
     Ok(spent)
 }
 
-/// Begins the count of peak memory anew, where the kernel lets a process do so (proc(5), `clear_refs`).
+/// Resets the count of peak memory, if the kernel allows it (proc(5), `clear_refs`).
 fn forget_peak_memory() {
     if std::fs::write("/proc/self/clear_refs", "5").is_err() {
         println!("peak memory below includes the making of the parents");
     }
 }
 
-/// The most memory that the process had at once, in bytes.
+/// Peak memory of the process, in bytes.
 fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -15,7 +15,7 @@ torch.set_num_threads(asked["threads"])
 class Attention(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        # The base's weights play no part in a merge of adapters.
+        # The base's weights do not matter when merging adapters.
         for name, (inputs, outputs) in asked["modules"].items():
             linear = torch.nn.utils.skip_init(torch.nn.Linear, inputs, outputs, bias=False, dtype=torch.bfloat16)
             setattr(self, name, linear)

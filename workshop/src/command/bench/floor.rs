@@ -1,5 +1,4 @@
-//! What libtorch's matrix products alone cost, and what the device can do at most: the limits that the product is measured
-//! against.
+//! Limits to compare the product with: the time of libtorch's matrix products alone, and the peak rates of the device.
 
 mod rollout;
 mod update;
@@ -12,7 +11,7 @@ use tch::{Device, Kind, Tensor};
 
 use super::spent::timed;
 
-/// Bytes a second of a large copy on the device, reading and writing counted.
+/// Bytes per second of a large copy on the device, counting reads and writes.
 pub(crate) fn memory_bandwidth(device: Device) -> Result<f64> {
     let numbers = if device.is_cuda() { 1 << 29 } else { 1 << 26 };
     let source = Tensor::f_zeros([numbers], (Kind::Float, device))?;
@@ -24,7 +23,7 @@ pub(crate) fn memory_bandwidth(device: Device) -> Result<f64> {
     Ok(2.0 * 4.0 * numbers as f64 / best)
 }
 
-/// Operations a second of a large square product, a multiplication and an addition counted as two.
+/// Operations per second of a large square product; a multiplication and an addition count as two.
 pub(crate) fn product_rate(device: Device, kind: Kind) -> Result<f64> {
     let width = if device.is_cuda() { 8192 } else { 1024 };
     let matrix = Tensor::f_randn([width, width], (kind, device))?;

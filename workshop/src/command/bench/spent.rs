@@ -1,4 +1,4 @@
-//! Time that computations take.
+//! Timing of computations.
 
 use std::ops::Add;
 use std::time::{Duration, Instant};
@@ -6,30 +6,31 @@ use std::time::{Duration, Instant};
 use lyceum_engine::error::Result;
 use tch::Device;
 
-/// Waits until a device has done what it was given.
+/// Waits until a device has finished its work.
 pub(crate) fn synchronize(device: Device) {
     if let Device::Cuda(index) = device {
         tch::Cuda::synchronize(index as i64);
     }
 }
 
-/// Time that a computation took.
+/// Time taken by a computation.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Spent {
-    /// On the wall.
+    /// Wall-clock time.
     pub(crate) wall: Duration,
-    /// On this process's processors, all threads added up. On a machine that is shared it says more than the wall.
+    /// Processor time of this process, summed over all threads. On a shared machine it is more meaningful than
+    /// wall-clock time.
     pub(crate) cpu: Duration,
 }
 
 impl Spent {
-    /// More than any computation takes: where a search for the least starts.
+    /// More than any computation takes: the initial value when searching for a minimum.
     pub(crate) const MAX: Self = Self {
         wall: Duration::MAX,
         cpu: Duration::MAX,
     };
 
-    /// The lesser of each.
+    /// The minimum of each.
     pub(crate) fn min(self, other: Self) -> Self {
         Self {
             wall: self.wall.min(other.wall),
@@ -49,7 +50,7 @@ impl Add for Spent {
     }
 }
 
-/// Times a computation; the device is waited for before and after.
+/// Times a computation, synchronising the device before and after.
 pub(crate) fn timed(device: Device, compute: impl FnOnce() -> Result<()>) -> Result<Spent> {
     synchronize(device);
     let (start, start_cpu) = (Instant::now(), processor_time());

@@ -1,4 +1,5 @@
-//! `bench update`: learning beside the matrix products alone in libtorch, one member beside all, and transformers with peft beside both.
+//! `bench update`: learning for a population, compared with one member, libtorch's matrix products alone, and
+//! transformers with peft.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -15,7 +16,7 @@ use super::floor::{self, UpdateSize};
 use super::shape;
 use super::spent::{self, Spent};
 
-/// What the peer prints.
+/// The peer's output.
 #[derive(Deserialize)]
 struct Peer {
     wall_seconds: f64,
@@ -24,9 +25,9 @@ struct Peer {
 
 const PEER: &str = include_str!("update_peer.py");
 
-/// Updates adapters of a base with random weights and reports tokens a second: of the population, of one member with as many
-/// sequences, of the matrix products alone in libtorch (each at its own size, and all at the rate of a large one), and, with --peer-python,
-/// of transformers and peft training the members in turn.
+/// Updates adapters of a base with random weights and reports tokens per second: of the population, of one member with
+/// the same number of sequences, of the matrix products alone in libtorch (each at its own size, and all at the rate of
+/// a large one), and, with --peer-python, of transformers and peft training the members in turn.
 #[derive(Debug, Args)]
 pub(super) struct BenchUpdate {
     /// Shape of the base: small (6.6 M parameters), qwen2.5-0.5b, qwen2.5-1.5b or qwen2.5-7b.
@@ -38,22 +39,22 @@ pub(super) struct BenchUpdate {
     /// Rank of the adapters.
     #[arg(long, default_value_t = 32)]
     rank: i64,
-    /// Sequences of an update, over all members.
+    /// Sequences per update, over all members.
     #[arg(long, default_value_t = 256)]
     sequences: usize,
     /// Prompt tokens of each sequence.
     #[arg(long, default_value_t = 64)]
     prompt: usize,
-    /// Tokens to learn of each sequence.
+    /// Learned tokens of each sequence.
     #[arg(long, default_value_t = 64)]
     new: usize,
-    /// Samples of each prompt; their prompt is computed once. The peer computes it for each.
+    /// Samples per prompt, whose computation they share. The peer computes the prompt for each.
     #[arg(long, default_value_t = 1)]
     samples: usize,
-    /// Tokens of a micro-batch, over all members; the peer's are of one member.
+    /// Tokens per micro-batch, over all members; the peer's micro-batches are of one member.
     #[arg(long, default_value_t = 4096)]
     micro_batch_tokens: usize,
-    /// Compute activations a second time for the backward pass. The peer does as well.
+    /// Recompute activations for the backward pass, also in the peer.
     #[arg(long)]
     recompute: bool,
     /// Precision: fp32 or bf16.
@@ -62,10 +63,10 @@ pub(super) struct BenchUpdate {
     /// Device: auto, cpu, cuda or cuda:N.
     #[arg(long, default_value = "auto")]
     device: String,
-    /// Measurements of each; the least counts.
+    /// Measurements of each; the minimum counts.
     #[arg(long, default_value_t = 3)]
     repeats: usize,
-    /// A Python with torch, transformers and peft: runs the peer in both precisions.
+    /// A Python with torch, transformers and peft, for running the peer in both precisions.
     #[arg(long, value_name = "PYTHON")]
     peer_python: Option<PathBuf>,
 }
@@ -149,7 +150,7 @@ impl BenchUpdate {
         )?)
     }
 
-    /// One optimizer step on everyone's sequences.
+    /// One optimizer step on all sequences.
     fn update(&self, model: &Model, population: &Population) -> anyhow::Result<Spent> {
         let members = population.members();
         let id = |seed: usize| (seed * 7919 % model.config.vocab_size as usize) as i64;
@@ -182,8 +183,8 @@ impl BenchUpdate {
         })?)
     }
 
-    /// Multiplications and additions of an update without recomputation and with nothing shared: two for each weight of the
-    /// base forward and two backward, two and four for each of the adapter's, and the output projection for learned tokens.
+    /// Multiplications and additions of an update without recomputation or sharing: two for each weight of the base
+    /// forward and two backward, two and four for each of the adapter's, plus the output projection for learned tokens.
     fn operations(&self, model: &Model, population: &Population) -> f64 {
         let config = &model.config;
         let embeddings = config.vocab_size * config.hidden_size * if config.tie_word_embeddings { 1 } else { 2 };

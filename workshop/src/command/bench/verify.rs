@@ -1,4 +1,4 @@
-//! `lyceum-workshop bench verify`: the verifier beside other ways of running untrusted Python.
+//! `lyceum-workshop bench verify`: the verifier, compared with other ways of running untrusted Python.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,10 +22,10 @@ const PROGRAMS: [&str; 6] = [
      def f(n):\n    stack = Stack()\n    for i in range(n % 20):\n        stack.push(i * i)\n    return stack.items[::-1]",
 ];
 
-/// Executions a second, results a second and latency of the verifier on one core and on all, beside an interpreter for each
-/// program, EvalPlus's checker and a Pebble pool as Absolute-Zero-Reasoner uses it.
+/// Executions per second, results per second and latency of the verifier on one core and on all, compared with one
+/// interpreter per program, EvalPlus's checker and a Pebble pool as Absolute-Zero-Reasoner uses it.
 ///
-/// The last two need an interpreter that has `evalplus` and `pebble` (`--peers-python`); without it they are left out.
+/// The last two need an interpreter with `evalplus` and `pebble` (`--peers-python`); without it they are skipped.
 #[derive(Debug, Args)]
 pub(super) struct BenchVerify {
     /// Executions to measure on one core.
@@ -34,14 +34,15 @@ pub(super) struct BenchVerify {
     /// Interpreter with the packages of the peers.
     #[arg(long, value_name = "PATH")]
     peers_python: Option<PathBuf>,
-    /// A recorded step to judge again: tasks as `lyceum-worker verify --in` takes them. Without it a step is made up.
+    /// A recorded step to judge again: tasks in the format of `lyceum-worker verify --in`. Without it, a synthetic step
+    /// is used.
     #[arg(long, value_name = "TASKS.jsonl")]
     recorded: Option<PathBuf>,
     #[command(flatten)]
     pool: PoolArgs,
 }
 
-/// Runs the same programs through the peers; prints a line each.
+/// Runs the same programs with the peers; prints one line for each.
 const PEERS: &str = include_str!("verify_peers.py");
 
 impl BenchVerify {
@@ -64,7 +65,7 @@ impl BenchVerify {
             "of that, a zygote with its imports",
             one.zygote_start().as_secs_f64() * 1e3
         );
-        // Warm: both zygotes are up before anything is timed.
+        // Warm-up: start both zygotes before timing.
         judged(&one, (0..4).map(proposal))?;
         println!(
             "{:<44} {:>10.1} MiB",
@@ -149,7 +150,7 @@ fn replay(pool: &Verifier, path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Resident memory of the largest process that this one started, in bytes.
+/// Resident memory of the largest child process, in bytes.
 fn largest_child() -> anyhow::Result<u64> {
     let own = std::process::id().to_string();
     let field = |status: &str, name: &str| -> Option<String> {
@@ -158,7 +159,7 @@ fn largest_child() -> anyhow::Result<u64> {
     };
     let mut largest = 0;
     for entry in fs::read_dir("/proc")?.flatten() {
-        // A process may end between the listing and the look.
+        // A process may end between listing and reading.
         let Ok(status) = fs::read_to_string(entry.path().join("status")) else {
             continue;
         };
@@ -174,7 +175,7 @@ fn rate(count: usize, elapsed: Duration) -> f64 {
     count as f64 / elapsed.as_secs_f64()
 }
 
-/// Judges, and refuses to give a time for anything that failed.
+/// Judges tasks; fails if any of them failed, because its time would be meaningless.
 fn judged(pool: &Verifier, tasks: impl Iterator<Item = Task>) -> anyhow::Result<Vec<Verdict>> {
     let verdicts: Vec<_> = pool.judge_all(tasks).collect();
     match verdicts.iter().find(|verdict| verdict.valid == Some(false)) {
@@ -208,7 +209,7 @@ fn abduction(at: usize, inputs: usize) -> Task {
     }
 }
 
-/// As a step of self-play is mixed: a proposal, then eight answers to it, deduction and abduction in turn.
+/// The mix of a self-play step: a proposal, then eight answers to it, alternating deduction and abduction.
 fn step(at: usize) -> Task {
     let group = at / 9;
     let program = PROGRAMS[group % PROGRAMS.len()].to_owned();

@@ -1,4 +1,4 @@
-# Other ways of running untrusted Python, on the programs of the benchmark.
+# Other ways of running untrusted Python, on the same programs as the benchmark.
 
 import json, subprocess, sys, time
 

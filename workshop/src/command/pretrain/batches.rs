@@ -1,4 +1,4 @@
-//! What a step learns from: a function of the config, the corpus and the step's number.
+//! The training batch of each step: determined by the config, the corpus and the step's number.
 
 use lyceum_core::seed;
 use lyceum_curriculum::sample::{Part, Sample, TaskKind};
@@ -13,7 +13,7 @@ use rand_chacha::ChaCha12Rng;
 
 use super::config::{Phase, PretrainConfig, Share};
 
-/// Samples in a row that no row had room for, before a batch counts as full.
+/// Consecutive samples that fit no row before a batch counts as full.
 const MISSES: u32 = 6;
 
 /// Writes, tokenizes and packs samples.
@@ -68,7 +68,7 @@ impl<'a> Batches<'a> {
     fn draw(&self, phase: &Phase, rng: &mut ChaCha12Rng) -> anyhow::Result<Sample> {
         let tasks: Vec<(TaskKind, Share)> = phase.tasks.iter().map(|(&task, &share)| (task, share)).collect();
         let (task, share) = tasks[WeightedIndex::new(tasks.iter().map(|(_, share)| share.share))?.sample(rng)];
-        // Levels that the corpus has no programs of are passed over.
+        // Levels without programs in the corpus are skipped.
         let weights = share.levels.iter().zip(&self.levels).map(
             |(&weight, programs)| {
                 if programs.is_empty() { 0.0 } else { weight }

@@ -1,4 +1,4 @@
-//! The model card: what made the weights, and what they can do.
+//! The model card: how the weights were made and what they can do.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -194,7 +194,7 @@ fn held_out(card: &mut String, evaluation: &Evaluation) -> std::fmt::Result {
     writeln!(card)
 }
 
-/// The levels taken together, each problem counted once. Of the guessers, those that could guess at every level.
+/// All levels together, each problem counted once, with the guessers that could guess at every level.
 fn all_levels(bands: &[Band]) -> Band {
     let problems: usize = bands.iter().map(|band| band.problems).sum();
     let mean = |of: &dyn Fn(&Band) -> f64| {
@@ -223,7 +223,7 @@ fn best_guesser(band: &Band) -> (&str, f64) {
         .unwrap_or(("none", 0.0))
 }
 
-/// Every figure that is not as it is wanted.
+/// Every figure that misses its target.
 fn shortfalls(card: &mut String, evaluation: &Evaluation) -> std::fmt::Result {
     let mut short = Vec::new();
     for row in &evaluation.proposals {

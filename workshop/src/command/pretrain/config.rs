@@ -1,4 +1,4 @@
-//! The file that says everything that the weights depend on.
+//! The config file, which determines the weights.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,11 +12,11 @@ use lyceum_workshop::pretrain::Schedule;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// The file.
+/// The config file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PretrainConfig {
-    /// Seed of the first weights and of what each step learns from.
+    /// Seed of the initial weights and of the training data of each step.
     pub(super) seed: u64,
     /// Steps between checkpoints.
     pub(super) checkpoint_every: u64,
@@ -30,13 +30,13 @@ pub(super) struct PretrainConfig {
     pub(super) evaluation: EvaluationConfig,
 }
 
-/// Where and how to compute.
+/// The device, precision and threads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Compute {
     /// auto, cpu, cuda or cuda:N.
     pub(super) device: String,
-    /// fp32, or bf16: products in bf16 with fp32 weights that learn.
+    /// fp32, or bf16: products in bf16, trained weights in fp32.
     pub(super) precision: String,
     /// Threads of libtorch.
     pub(super) threads: u32,
@@ -50,7 +50,7 @@ impl Compute {
     }
 }
 
-/// The fields of a Qwen2 `config.json` that are chosen.
+/// The configurable fields of a Qwen2 `config.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Architecture {
@@ -71,11 +71,11 @@ pub(super) struct Rows {
     pub(super) tokens: usize,
 }
 
-/// AdamW; the step size is the phase's.
+/// AdamW; each phase sets its own step size.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OptimizerConfig {
-    /// Steps of the warm-up at the very beginning.
+    /// Warm-up steps at the very beginning.
     pub(super) warmup_steps: u64,
     pub(super) beta1: f64,
     pub(super) beta2: f64,
@@ -85,20 +85,20 @@ pub(super) struct OptimizerConfig {
     pub(super) max_grad_norm: f64,
 }
 
-/// Some steps with one mixture of tasks.
+/// A number of steps with one mixture of tasks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Phase {
     pub(super) name: String,
     pub(super) steps: u64,
-    /// The step size, but for the warm-up and the decay.
+    /// The step size outside warm-up and decay.
     pub(super) learning_rate: f64,
-    /// Steps at the end of the phase over which the step size falls to nothing.
+    /// Steps at the end of the phase over which the step size decays to zero.
     pub(super) decay_steps: u64,
     pub(super) tasks: BTreeMap<TaskKind, Share>,
 }
 
-/// How often a task is drawn, and how often with a program of each level.
+/// How often a task is drawn, and how often at each level.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Share {
@@ -106,7 +106,7 @@ pub(super) struct Share {
     pub(super) levels: [f64; 5],
 }
 
-/// How much is measured at the end.
+/// Sizes of the final evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct EvaluationConfig {
@@ -128,7 +128,7 @@ impl PretrainConfig {
         Ok(config)
     }
 
-    /// Steps of all phases.
+    /// Number of steps in all phases.
     pub(super) fn steps(&self) -> u64 {
         self.phases.iter().map(|phase| phase.steps).sum()
     }
@@ -146,7 +146,7 @@ impl PretrainConfig {
         ends.find(|(_, end)| step < *end)
     }
 
-    /// The optimizer of a step; none after the last one.
+    /// The optimizer of a step; `None` after the last one.
     pub(super) fn optimizer_at(&self, step: u64) -> Option<AdamW> {
         let (phase, end) = self.phase_and_end(step)?;
         let OptimizerConfig {
@@ -200,20 +200,17 @@ impl PretrainConfig {
         self.compute.precision()?;
         ensure!(
             self.compute.threads > 0,
-            "`compute.threads` is {}; it has to be positive",
+            "`compute.threads` is {}; it must be positive",
             self.compute.threads
         );
         ensure!(
             self.checkpoint_every > 0,
-            "`checkpoint_every` is 0; it has to be positive"
+            "`checkpoint_every` is 0; it must be positive"
         );
-        ensure!(
-            !self.phases.is_empty(),
-            "`phases` is empty; there has to be at least one"
-        );
+        ensure!(!self.phases.is_empty(), "`phases` is empty; at least one is needed");
         ensure!(
             self.rows.count > 0 && self.rows.tokens as i64 <= self.model.max_position_embeddings,
-            "`rows` is {} of {} tokens; there has to be at least one, of at most `model.max_position_embeddings` ({})",
+            "`rows` is {} of {} tokens; at least one row is needed, of at most `model.max_position_embeddings` ({})",
             self.rows.count,
             self.rows.tokens,
             self.model.max_position_embeddings
@@ -221,7 +218,7 @@ impl PretrainConfig {
         for phase in &self.phases {
             ensure!(
                 phase.steps > 0,
-                "phase `{}` has 0 steps; it has to have at least one",
+                "phase `{}` has 0 steps; at least one is needed",
                 phase.name
             );
             ensure!(
@@ -232,7 +229,7 @@ impl PretrainConfig {
             for (task, Share { share, levels }) in &phase.tasks {
                 ensure!(
                     *share >= 0.0 && levels.iter().all(|&level| level >= 0.0) && levels.iter().sum::<f64>() > 0.0,
-                    "`{task}` of phase `{}`: shares are at least 0, and at least one level has more",
+                    "`{task}` of phase `{}`: shares must be at least 0, and at least one level's above 0",
                     phase.name
                 );
             }

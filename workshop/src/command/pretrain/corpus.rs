@@ -1,4 +1,4 @@
-//! The corpus on disk, so that a resumed run has what the first one had at once.
+//! The corpus on disk, so that a resumed run uses the same one.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write as _};
@@ -16,7 +16,8 @@ struct Stored {
     corpus: Corpus,
 }
 
-/// The corpus of a specification: from `corpus.json` in `work` if that was made from the same one, else anew.
+/// The corpus of a specification: from `corpus.json` in `work` if it was made from the same specification, else
+/// generated.
 pub(super) fn load_or_generate(spec: &CorpusSpec, work: &Path, verifier: &Verifier) -> anyhow::Result<Corpus> {
     let path = work.join("corpus.json");
     if path.exists() {

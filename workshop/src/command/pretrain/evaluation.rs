@@ -1,4 +1,4 @@
-//! Measuring a seedling: what it proposes, and what it solves.
+//! Evaluation of a seedling: its proposals and its solutions.
 
 mod propose;
 mod solve;
@@ -26,7 +26,7 @@ use super::problem::Problem;
 /// The types, in the order of the report.
 const PROBLEMS: [ProblemKind; 3] = [ProblemKind::CodeO, ProblemKind::CodeI, ProblemKind::CodeF];
 
-/// A model with what it is measured against.
+/// A model with the data it is evaluated on.
 pub(super) struct Evaluator<'a> {
     config: &'a PretrainConfig,
     corpus: &'a Corpus,
@@ -37,7 +37,7 @@ pub(super) struct Evaluator<'a> {
     prompts: PromptSet,
 }
 
-/// The text of a completion and why it ended.
+/// The text of a completion and its finish reason.
 type Text = (String, FinishReason);
 
 impl<'a> Evaluator<'a> {
@@ -121,7 +121,7 @@ impl<'a> Evaluator<'a> {
         (layers.sum::<i64>() + embedding + self.model.config.hidden_size) as usize
     }
 
-    /// Verdicts in order; what could not be read keeps its reason.
+    /// Verdicts in order; checks that could not be parsed keep their reason.
     fn judge(&self, checks: impl Iterator<Item = Result<Check, String>>) -> Vec<Result<Verdict, String>> {
         let checks: Vec<_> = checks.collect();
         let readable = checks.iter().filter_map(|check| check.as_ref().ok()).map(|check| Task {

@@ -1,4 +1,4 @@
-//! What an evaluation found, as it stands in `evaluation.json`.
+//! The results of an evaluation, as in `evaluation.json`.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,15 @@ use super::training::Totals;
 /// The whole report.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Evaluation {
-    /// What the model cost.
+    /// The cost of training the model.
     pub(super) training: Option<Totals>,
-    /// Weights in all.
+    /// Total number of weights.
     pub(super) parameters: usize,
-    /// By type, and whether references stood in the prompt.
+    /// By type and by whether the prompt contained references.
     pub(super) proposals: Vec<Proposals>,
     /// By type: answers to the model's own valid proposals.
     pub(super) own: BTreeMap<String, OwnProblems>,
-    /// By type: answers to held-out problems, a band for each level.
+    /// By type: answers to held-out problems, one band for each level.
     pub(super) held_out: BTreeMap<String, Vec<Band>>,
 }
 
@@ -27,19 +27,18 @@ pub(super) struct Proposals {
     pub(super) problem: String,
     pub(super) references: usize,
     pub(super) asked: usize,
-    /// Share that has the format.
+    /// Share with the right format.
     pub(super) well_formed: f64,
-    /// Share that the verifier accepts.
+    /// Share accepted by the verifier.
     pub(super) valid: f64,
-    /// Share of the valid ones that differ from all others of them: by program, and for code_f by inputs and message
-    /// too.
+    /// Share of the valid ones that differ from all others: by program, and for code_f also by inputs and message.
     pub(super) distinct: f64,
-    /// Share of the valid ones that stand in the training programs as they are: by program, and for code_f by inputs.
+    /// Share of the valid ones that occur verbatim in the training programs: by program, and for code_f by inputs.
     pub(super) verbatim: f64,
     /// Means over the valid ones.
     pub(super) ast_depth: f64,
     pub(super) loc: f64,
-    /// How often each fault was met.
+    /// How often each fault occurred.
     pub(super) faults: BTreeMap<String, usize>,
 }
 
@@ -50,7 +49,7 @@ pub(super) struct OwnProblems {
     pub(super) samples: usize,
     /// Mean pass rate.
     pub(super) passed: f64,
-    /// Shares of problems by how many of the answers were right.
+    /// Shares of problems by the number of correct answers.
     pub(super) never: f64,
     pub(super) sometimes: f64,
     pub(super) always: f64,
@@ -61,15 +60,15 @@ pub(super) struct OwnProblems {
 pub(super) struct Band {
     pub(super) level: u8,
     pub(super) problems: usize,
-    /// Share that was right, one answer each.
+    /// Share of correct answers, one per problem.
     pub(super) passed: f64,
-    /// Share of answers in the format.
+    /// Share of answers with the right format.
     pub(super) well_formed: f64,
-    /// What answers that need no understanding get.
+    /// Scores of guessers, which answer without understanding.
     pub(super) guessers: BTreeMap<String, f64>,
 }
 
-/// A share, 0 of nothing.
+/// `part / of`, or 0 if `of` is 0.
 pub(super) fn share(part: usize, of: usize) -> f64 {
     if of == 0 { 0.0 } else { part as f64 / of as f64 }
 }

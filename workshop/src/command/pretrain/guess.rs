@@ -1,4 +1,4 @@
-//! Answers that need no understanding, as a measure of how little a pass rate may mean.
+//! Guessers: baselines that answer without understanding, to compare pass rates with.
 
 use std::collections::HashMap;
 
@@ -6,12 +6,12 @@ use lyceum_curriculum::Executed;
 use lyceum_curriculum::message::message;
 use lyceum_verifier::ProblemKind;
 
-/// Guesses the answer, given the pairs that the solver may see and the problem's program; none where it has no guess.
+/// Guesses the answer from the pairs that the solver may see and the problem's program; `None` if it has no guess.
 pub(super) type Guess<'a> = Box<dyn Fn(&[(String, String)], &Executed) -> Option<String> + 'a>;
 
-/// Guessers that know the training programs.
+/// Guessers based on the training programs.
 pub(super) struct Guessers<'a> {
-    /// The commonest output by how an output begins, which tells its type.
+    /// The commonest output by first character, which indicates the type.
     commonest: HashMap<char, &'a str>,
     by_message: HashMap<String, &'a str>,
 }
@@ -72,11 +72,11 @@ impl<'a> Guessers<'a> {
     }
 }
 
-/// What tells the types of outputs apart.
+/// A character that identifies the type of an output.
 fn kind(output: &str) -> char {
     match output.chars().next() {
         Some(first) if first.is_ascii_digit() || first == '-' => '0',
-        // A list of strings is another type than a list of integers.
+        // A list of strings counts as a different type from a list of integers.
         Some('[') if output.contains(['\'', '"']) => '\'',
         Some('\'' | '"') => 's',
         Some(other) => other,

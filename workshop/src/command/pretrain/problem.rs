@@ -1,12 +1,12 @@
-//! A problem with its answer known, as it is asked and judged.
+//! A problem with a known answer, as posed and judged.
 
 use lyceum_core::prompt::{Pair, PromptError, PromptSet, Rendered};
 use lyceum_verifier::{Check, ProblemKind, Solution};
 
-/// A problem with its answer known.
+/// A problem with a known answer.
 pub(super) struct Problem {
     pub(super) program: String,
-    /// The first is the one asked about, but for code_f, which has them all.
+    /// The first is the one asked about, except for code_f, which uses them all.
     pub(super) pairs: Vec<(String, String)>,
     pub(super) message: String,
 }
@@ -27,7 +27,7 @@ impl Problem {
         }
     }
 
-    /// The pairs that a solver may see in whole or in part.
+    /// The pairs that a solver may see, in whole or in part.
     pub(super) fn shown(&self, problem: ProblemKind) -> &[(String, String)] {
         match problem {
             ProblemKind::CodeI | ProblemKind::CodeO => &self.pairs,

@@ -23,7 +23,7 @@ impl Tally {
         *self.faults.entry("format".to_owned()).or_default() += 1;
     }
 
-    /// Counts a verdict; whether the proposal is valid.
+    /// Counts a verdict; returns whether the proposal is valid.
     pub(super) fn judged(&mut self, verdict: &Verdict, key: String, known: bool) -> bool {
         self.well_formed += 1;
         if verdict.valid != Some(true) {

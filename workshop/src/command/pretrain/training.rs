@@ -1,4 +1,4 @@
-//! The loop over steps, its checkpoints and its log.
+//! The training loop, its checkpoints and its log.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -18,9 +18,9 @@ use serde::{Deserialize, Serialize};
 use super::batches::Batches;
 use super::config::{Architecture, PretrainConfig};
 
-/// Batches that are prepared while a step is computed.
+/// Batches prepared ahead while a step is computed.
 const AHEAD: usize = 2;
-/// Checkpoints that are kept.
+/// Number of checkpoints kept.
 const KEPT: usize = 2;
 
 /// A training run.
@@ -35,26 +35,26 @@ pub(super) struct Training<'a> {
     totals: Totals,
 }
 
-/// What was spent so far.
+/// Cost of training so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Totals {
     pub(super) steps: u64,
     /// Tokens that passed through the layers, without padding.
     pub(super) tokens: u64,
-    /// Wall-clock time of training, without generating the corpus and evaluating.
+    /// Wall-clock time of training, excluding generation of the corpus and evaluation.
     pub(super) seconds: f64,
     /// Mean loss of the last steps.
     pub(super) loss: f64,
 }
 
-/// The file beside a checkpoint.
+/// Metadata stored with a checkpoint.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     config: Fixed,
     totals: Totals,
 }
 
-/// The part of the config that a resumed run cannot change.
+/// The part of the config that must not change when a run is resumed.
 #[derive(PartialEq, Serialize, Deserialize)]
 struct Fixed {
     seed: u64,
@@ -85,11 +85,11 @@ struct Line<'a> {
 }
 
 impl<'a> Training<'a> {
-    /// Random weights; refuses to begin where another run left checkpoints.
+    /// Starts with random weights; refuses to begin if another run left checkpoints.
     pub(super) fn begin(config: &'a PretrainConfig, corpus: &'a Corpus, work: &Path) -> anyhow::Result<Self> {
         if let Some((step, _)) = checkpoints(work)?.last() {
             bail!(
-                "{} holds a checkpoint of step {step}; go on from it with --resume, or name another --work",
+                "{} holds a checkpoint of step {step}; continue it with --resume, or use another --work",
                 work.display()
             );
         }
@@ -107,11 +107,11 @@ impl<'a> Training<'a> {
         })
     }
 
-    /// Goes on from the last checkpoint. Phases that were not reached yet may have changed, and how they end; all else
-    /// must be as it was.
+    /// Continues from the last checkpoint. Phases not reached yet, and the ends of phases, may have changed; everything
+    /// else must be the same.
     pub(super) fn resume(config: &'a PretrainConfig, corpus: &'a Corpus, work: &Path) -> anyhow::Result<Self> {
         let Some((_, folder)) = checkpoints(work)?.pop() else {
-            bail!("{} holds no checkpoint to go on from", work.display());
+            bail!("{} holds no checkpoint to continue from", work.display());
         };
         let (tokenizer, model, placement) = prepare(config, work)?;
         let path = folder.join("state.json");
@@ -119,7 +119,7 @@ impl<'a> Training<'a> {
         let stored: Stored = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
         ensure!(
             stored.config == Fixed::from(config),
-            "{} was written with another `seed`, `model` or `corpus` than the config has",
+            "{} was written with a `seed`, `model` or `corpus` that differs from the config's",
             folder.display()
         );
         let trainer = Pretrainer::resume(model.clone(), placement, &folder)?;
@@ -224,7 +224,7 @@ impl<'a> Training<'a> {
     }
 }
 
-/// Writes tokenizer and configuration, and reads them back as the engine sees them.
+/// Writes tokenizer and configuration, and reads them back as the engine does.
 fn prepare(config: &PretrainConfig, work: &Path) -> anyhow::Result<(Tokenizer, ModelConfig, Placement)> {
     let folder = work.join("model");
     write_texts(config, &folder)?;
@@ -245,7 +245,7 @@ fn write_texts(config: &PretrainConfig, folder: &Path) -> anyhow::Result<()> {
         at.unwrap_or(0) as u32
     };
     let (eos, pad) = (id_of(EOS), id_of(PAD));
-    // Products are quickest where sizes are multiples of 32.
+    // Products are fastest if sizes are multiples of 32.
     let model = config.model_json(vocabulary.next_multiple_of(32), eos, pad);
     let files = [
         ("config.json", model),
@@ -277,7 +277,7 @@ fn write_folder(trainer: &Pretrainer, totals: Totals, config: &PretrainConfig, f
 
 fn save(trainer: &Pretrainer, totals: Totals, config: &PretrainConfig, work: &Path) -> anyhow::Result<()> {
     let folder = work.join("checkpoints").join(format!("{:08}", totals.steps));
-    // Under another name first, so that a checkpoint is there whole or not at all.
+    // Written under a temporary name, so that a checkpoint is always complete.
     let partial = folder.with_extension("partial");
     for stale in [&partial, &folder] {
         if stale.exists() {

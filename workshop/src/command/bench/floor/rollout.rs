@@ -33,12 +33,12 @@ struct Operands {
     low_rank: Vec<(Tensor, Tensor, Tensor)>,
 }
 
-/// Numbers of rows of a layer's products.
+/// Number of rows of a layer's products.
 #[derive(Clone, Copy)]
 struct Rows {
-    /// Of q, k and v.
+    /// For q, k and v.
     attention: i64,
-    /// Of all that comes after the attention.
+    /// For everything after the attention.
     after: i64,
 }
 
@@ -122,7 +122,7 @@ impl Operands {
     }
 }
 
-/// Runs the matrix products of a whole rollout, at the model's precision and on its device, on operands of the right
+/// Runs the matrix products of a whole rollout, in the model's precision and on its device, with operands of the right
 /// sizes.
 pub(crate) fn rollout_products(
     model: &Model,
@@ -136,7 +136,7 @@ pub(crate) fn rollout_products(
     let hidden = Tensor::f_randn([sequences, config.hidden_size], options)?;
     let head = model.lm_head.f_transpose(0, 1)?;
     let prefill = Operands::new(model, population, Rows::all(sequences * prompt))?;
-    // Of a prompt's last layer the last token's output alone is of use.
+    // In a prompt's last layer, only the last token's output is needed.
     let last = Rows {
         attention: sequences * prompt,
         after: sequences,
@@ -150,7 +150,7 @@ pub(crate) fn rollout_products(
         }
         prefill_last.multiply()?;
         let _ = hidden.f_matmul(&head)?;
-        // The last token is drawn, but not fed.
+        // The last token is drawn but not fed to the model.
         for _ in 1..new {
             for _ in 0..config.num_hidden_layers {
                 decode.multiply()?;

@@ -1,4 +1,5 @@
-//! What the matrix products of an update alone cost in libtorch, each at its own size: what learning is measured against.
+//! The time of the matrix products of an update alone in libtorch, each at its own size: a limit to compare learning
+//! with.
 
 use lyceum_engine::config::ModelConfig;
 use lyceum_engine::error::Result;
@@ -9,22 +10,22 @@ use tch::{Device, Kind, Tensor};
 
 use crate::command::bench::spent::{Spent, timed};
 
-/// The sizes of an update: sequences of one length, no two with one prompt.
+/// The sizes of an update: sequences of equal length, each with its own prompt.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UpdateSize {
     /// Over all members.
     pub(crate) sequences: i64,
-    /// Tokens of each that pass through the layers.
+    /// Tokens per sequence that pass through the layers.
     pub(crate) length: i64,
-    /// Tokens of each that are learned.
+    /// Learned tokens per sequence.
     pub(crate) learned: i64,
     /// Tokens of a micro-batch, over all lanes.
     pub(crate) micro_batch_tokens: i64,
 }
 
-/// Runs the matrix products of a whole update, in the lanes that the engine takes, at the model's precision and on its device, on
-/// operands of the right sizes. Base and adapter are one product, as the engine has them where that is quickest; its weights are
-/// taken as given.
+/// Runs the matrix products of a whole update, in the same lanes as the engine, in the model's precision and on its
+/// device, with operands of the right sizes. Base and adapter are one product, as in the engine where that is fastest;
+/// the time to merge them is not included.
 pub(crate) fn update_products(model: &Model, adapter: &LoraShape, size: UpdateSize) -> Result<Spent> {
     let device = model.placement.device;
     let budget = size.micro_batch_tokens.min(size.sequences * size.length);
@@ -45,10 +46,11 @@ pub(crate) fn update_products(model: &Model, adapter: &LoraShape, size: UpdateSi
 /// Operands of a micro-batch's products; only their sizes matter.
 struct Operands {
     layers: i64,
-    /// Of one layer that computes all rows, and of the last, whose rows after its attention are those that predict.
+    /// Of one layer that computes all rows, and of the last, which after its attention computes only the predicting
+    /// rows.
     linear: [[Linear; 4]; 2],
     attention: Attention,
-    /// Hidden states that predict, and the output projection.
+    /// Hidden states of the predicting rows, and the output projection.
     head: (Tensor, Tensor),
 }
 
@@ -57,7 +59,7 @@ struct Linear {
     /// `[out, in]`
     weight: Tensor,
     by_output: Tensor,
-    /// For each adapted projection A `[r, in]`, B `[out, r]`, and where its outputs begin.
+    /// For each adapted projection A `[r, in]`, B `[out, r]`, and the offset of its outputs.
     adapted: Vec<(Tensor, Tensor, i64)>,
 }
 
@@ -142,7 +144,7 @@ impl Linear {
         })
     }
 
-    /// Forward, and backward for the factors and, where it is of use, the input.
+    /// Forward, and backward for the factors and, if needed, the input.
     fn multiply(&self, by_input: bool) -> Result<()> {
         let _ = self.x.f_matmul(&self.weight.f_transpose(0, 1)?)?;
         for (down, up, start) in &self.adapted {

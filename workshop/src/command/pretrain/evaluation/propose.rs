@@ -1,4 +1,4 @@
-//! What a seedling proposes.
+//! Evaluation of a seedling's proposals.
 
 use std::collections::HashSet;
 
@@ -122,7 +122,7 @@ impl Evaluator<'_> {
         Ok((tally.figures(problem, 0, count), valid))
     }
 
-    /// Whether a training program of this source has all of these inputs.
+    /// Whether a training program with this source has all of these inputs.
     fn lists(&self, program: &str, inputs: &[String]) -> bool {
         self.corpus.training.iter().any(|executed| {
             executed.source == program

@@ -1,4 +1,4 @@
-//! What a seedling solves: of its own problems, and of those that its training left out.
+//! Evaluation of a seedling's solutions, on its own problems and on held-out ones.
 
 use std::collections::BTreeMap;
 
@@ -80,7 +80,7 @@ impl Evaluator<'_> {
         Ok(bands)
     }
 
-    /// A held-out program as a problem: about one of its pairs, or about as many as a proposal lists.
+    /// A held-out program as a problem: about one of its pairs, or as many as a proposal lists.
     fn posed(&self, problem: ProblemKind, executed: &Executed) -> Problem {
         let count = match problem {
             ProblemKind::CodeI | ProblemKind::CodeO => 1,
@@ -95,7 +95,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// For each problem and sample: whether the answer is right, and whether it has the format.
+    /// For each problem and sample: whether the answer is right, and whether it has the right format.
     fn solve(
         &self,
         path: &str,
