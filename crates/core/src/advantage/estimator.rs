@@ -1,4 +1,4 @@
-//! How a config says what advantages are.
+//! Advantage settings of a config.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use super::{
     task_relative_reinforce_plus_plus,
 };
 
-/// How a reward becomes an advantage.
+/// The rule that turns a reward into an advantage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Estimator {
@@ -19,26 +19,27 @@ pub enum Estimator {
     ReinforcePlusPlus,
     /// The reward minus the mean of the samples of the same prompt, whitened over the batch.
     ReinforcePlusPlusBaseline,
-    /// The reward, whitened among the sequences of the same task.
+    /// The reward, whitened over the sequences of the same task.
     TaskRelativeReinforcePlusPlus,
 }
 
 impl Estimator {
-    /// Whether it teaches nothing from one sample a prompt.
+    /// Whether it teaches nothing with one sample per prompt.
     pub fn needs_groups(self) -> bool {
         self == Self::GroupRelative
     }
 }
 
-/// How rewards become advantages.
+/// How advantages are computed from rewards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AdvantageConfig {
     /// The estimator.
     pub estimator: Estimator,
-    /// With `group_relative`: divide by the standard deviation of the group's rewards (GRPO), or do not (Dr. GRPO).
+    /// With `group_relative`: whether to divide by the standard deviation of the group's rewards (GRPO) or not (Dr.
+    /// GRPO).
     pub divide_by_std: bool,
-    /// With the other estimators: what the mean and variance are taken over.
+    /// With the other estimators: what mean and variance are taken over.
     pub whitening: Whitening,
 }
 
@@ -53,7 +54,8 @@ impl Default for AdvantageConfig {
 }
 
 impl AdvantageConfig {
-    /// The advantages of a batch in its order; each sequence comes with its task, which only the task-relative estimator reads.
+    /// The advantages of a batch, in order; each sequence comes with its task, used only by the task-relative
+    /// estimator.
     pub fn advantages<T: Copy + Ord>(&self, batch: &[(T, Sampled)]) -> Vec<f32> {
         let sampled = || batch.iter().map(|(_, sampled)| *sampled).collect::<Vec<_>>();
         match self.estimator {

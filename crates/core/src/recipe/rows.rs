@@ -1,4 +1,4 @@
-//! Rows of a dataset as problems: what recipes share that learn from a fixed set (RLVR, the real-data stage of GASP).
+//! Dataset rows as problems, shared by recipes that learn from a fixed set (RLVR, the real-data stage of GASP).
 
 mod answer;
 mod metrics;
@@ -16,15 +16,15 @@ use std::sync::Arc;
 use super::{Draft, Living, PlanError, RunState, StepView};
 use crate::benchmark::PromptStyle;
 
-/// A step being planned whose problems are rows of a dataset.
+/// A step being planned, with rows of a dataset as its problems.
 pub(crate) struct Rows<'a> {
     pub(crate) draft: Draft<'a>,
-    /// How rows are put to the model, and answers read.
+    /// How rows are rendered as prompts, and answers read.
     style: Arc<PromptStyle>,
 }
 
 impl<'a> Rows<'a> {
-    /// A step of these members, who are asked in the prompt style called `style`.
+    /// A step of these members, with the prompt style called `style`.
     pub(crate) fn new(
         run: &'a RunState,
         view: &'a StepView,

@@ -47,7 +47,7 @@ pub enum SimulationError {
         /// Number of times the recipe was asked.
         plans: usize,
     },
-    /// The recipe wants a problem that was never written, or a row of a dataset that was not given.
+    /// The recipe wants a problem that was never written, or a dataset row that was not provided.
     #[error("{0:?} is not there")]
     Missing(Want),
     /// The players cannot do this kind of work.
@@ -95,7 +95,7 @@ impl<'r> Simulation<'r> {
         })
     }
 
-    /// The same run with the rows of a dataset that its config names.
+    /// Provides the rows of a dataset named in the config.
     #[must_use]
     pub fn with_dataset(mut self, id: DatasetId, rows: impl IntoIterator<Item = serde_json::Value>) -> Self {
         self.datasets.insert(id, rows.into_iter().map(DatasetRow).collect());

@@ -1,4 +1,4 @@
-//! Answers to rows: drawn, read and graded.
+//! Answers to rows: samples, reads and grades them.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use crate::{
     work::{Completion, RolloutResult, Sampling, WorkKey},
 };
 
-/// An answer that was graded.
+/// A graded answer.
 #[derive(Clone)]
 pub(crate) struct Answer {
-    /// Who answered: a place among the members.
+    /// The solver: a position among the members.
     pub(crate) member: usize,
-    /// What the sequence is learned by; answers to one question are a group.
+    /// The sequence to learn from; answers to one question form a group.
     pub(crate) sequence: Sequence,
     pub(crate) well_formed: bool,
     pub(crate) correct: bool,
@@ -25,7 +25,7 @@ pub(crate) struct Answer {
 }
 
 impl<'a> Rows<'a> {
-    /// The answers to a chunk of questions, `n` to each.
+    /// The answers to a chunk of questions, `n` per question.
     pub(crate) fn solve(
         &mut self,
         chunk: u32,
@@ -54,7 +54,7 @@ impl<'a> Rows<'a> {
         })
     }
 
-    /// The verdicts on a chunk's answers: 1 where it is right, 0 where it is wrong or has no form to be judged.
+    /// Grades a chunk's answers: 1 if correct, 0 if wrong or not in the required form.
     pub(crate) fn grade(
         &mut self,
         chunk: u32,

@@ -15,11 +15,7 @@ use crate::{
 };
 use std::collections::BTreeMap;
 
-const PASS_RATE: Chart = chart(
-    &SOLVING,
-    "Pass rate",
-    "Share of the answers to the batch that are right.",
-);
+const PASS_RATE: Chart = chart(&SOLVING, "Pass rate", "Share of the batch's answers that are correct.");
 const FORMAT_RATE: Chart = chart(
     &SOLVING,
     "Format rate",
@@ -28,16 +24,16 @@ const FORMAT_RATE: Chart = chart(
 const NO_SIGNAL: Chart = chart(
     &SOLVING,
     "No signal",
-    "Questions whose answers all got the same reward, from which a group estimator learns nothing.",
+    "Questions whose answers all got the same reward; a group estimator learns nothing from them.",
 );
 const LENGTH: Chart = chart(&LEARNING, "Response length", "Mean tokens of an answer.");
 const SAMPLED_ENTROPY: Chart = chart(
     &LEARNING,
     "Sampled entropy",
-    "Mean entropy of the model along its answers, in nats.",
+    "Mean entropy of the model over its answers, in nats.",
 );
 
-/// What a step came to, for the run or for one member.
+/// A step's outcome, for the run or for one member.
 struct Tally<'t> {
     answers: Vec<&'t Answer>,
     updated: Vec<&'t MemberUpdated>,
@@ -51,7 +47,7 @@ pub(crate) fn metrics() -> Vec<Metric> {
 
 fn measures<'t>() -> Vec<Measure<Tally<'t>>> {
     vec![
-        measure("pass_rate", "share", "Answers that are right.", &[&PASS_RATE], |of| {
+        measure("pass_rate", "share", "Answers that are correct.", &[&PASS_RATE], |of| {
             mean(of.answers.iter().map(|answer| share(answer.correct)))
         }),
         measure(
@@ -84,7 +80,7 @@ fn measures<'t>() -> Vec<Measure<Tally<'t>>> {
         measure(
             "sampled_entropy",
             "nats",
-            "Mean entropy of the model along its answers.",
+            "Mean entropy of the model over its answers.",
             &[&SAMPLED_ENTROPY],
             |of| mean(of.answers.iter().filter_map(|answer| answer.entropy).map(f64::from)),
         ),

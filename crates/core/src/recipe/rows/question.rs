@@ -1,4 +1,4 @@
-//! The rows of a step, entered as problems.
+//! Enters a step's rows as problems.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -11,24 +11,24 @@ use crate::{
     work::WorkKey,
 };
 
-/// A row and the problem that it is.
+/// A row and its problem.
 pub(crate) struct Entered {
     pub(super) id: ProblemId,
     pub(super) row: BenchmarkRow,
 }
 
-/// A row in front of a member.
+/// A row given to a member.
 pub(crate) struct Question {
     /// The request's name.
     pub(super) number: u32,
     pub(super) row: Arc<Entered>,
-    /// A place among the members.
+    /// A position among the members.
     pub(super) member: usize,
 }
 
 impl Rows<'_> {
-    /// The rows at `places` of a dataset in front of members, in their order, once they are in the view; writes the problems.
-    /// A row is the same problem whenever it is drawn.
+    /// Gives the rows at `places` of a dataset to members, in order, once they are in the view; writes the problems. A
+    /// row is the same problem each time it is drawn.
     pub(crate) fn questions(&mut self, dataset: DatasetId, places: &[(usize, u32)]) -> Progress<Arc<Vec<Question>>> {
         let view = self.draft.view;
         view.once("questions", || {

@@ -1,4 +1,4 @@
-//! Which rows a step takes.
+//! Chooses the rows of a step.
 
 use rand::{Rng as _, seq::SliceRandom as _};
 use schemars::JsonSchema;
@@ -11,16 +11,16 @@ use crate::seed::stream;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sampler {
-    /// Each independently of the others (GASP, section 3.1), so that a row may come twice in a step.
+    /// Each independently (GASP, section 3.1), so a row may occur twice in a step.
     Uniform,
-    /// In an order that is shuffled anew for each pass, so that every row comes once before any comes twice.
+    /// In an order reshuffled for each pass, so that every row is used once before any is used twice.
     #[default]
     Epochs,
 }
 
 impl Sampler {
-    /// The rows of a step's batch, out of `rows`. `path` names whose batch it is. The same arguments give the same rows, so
-    /// nothing of the draws has to be remembered.
+    /// The rows of a step's batch, out of `rows`. `path` names the batch. The same arguments give the same rows, so no
+    /// state of the draws needs to be kept.
     pub(crate) fn draw(self, rows: Range<u32>, batch: u32, seed: u64, path: &str, step: u32) -> Vec<u32> {
         if rows.is_empty() {
             return Vec::new();
