@@ -1,5 +1,5 @@
 // Bundles src/ and styles/ into the folder named on the command line: files with a hash of their content in the name,
-// each also compressed, and `assets.rs`, the table by which the server embeds them.
+// each also compressed, and `assets.rs`, the table through which the server embeds them.
 //
 //     node build.mjs FOLDER
 import { build } from "esbuild";
@@ -33,7 +33,7 @@ const result = await build({
   logLevel: "warning",
 });
 
-/** Every file that the script at `path` needs before it can run: a page names them, so that a browser gets all at once. */
+/** All files that the script at `path` imports: pages preload them, so a browser fetches them in parallel. */
 const needs = (path, seen = new Set()) => {
   for (const { path: needed, kind } of result.metafile.outputs[path].imports) {
     if (kind !== "import-statement" || seen.has(needed)) continue;
@@ -51,7 +51,7 @@ const files = Object.entries(result.metafile.outputs).map(([path, output]) => {
   const brotli = brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length } });
   writeFileSync(join(out, `${name}.br`), brotli);
   writeFileSync(join(out, `${name}.gz`), gzipSync(bytes, { level: 9 }));
-  // What templates call it: a page's script by its file's name, a style likewise. Shared chunks are named by none.
+  // The name used in templates: the file name of a page's script or style. Shared chunks have none.
   const entry = output.entryPoint && basename(output.entryPoint).replace(/\.ts$/, ".js");
   return { name, entry: entry ?? "", needs: needs(path).map((one) => basename(one)), type: types[kind] ?? "application/octet-stream" };
 });

@@ -1,6 +1,6 @@
-// Buttons that do something: `data-method` and `data-action` say what is sent, `data-body` with which JSON,
-// `data-confirm` what is asked first, `data-to` where the page goes after it (`{id}`: the id of what was made; else it is
-// loaded anew).
+// Action buttons: `data-method` and `data-action` are the request, `data-body` its JSON, `data-confirm` a confirmation
+// question, `data-to` the page to open afterwards (`{id}` is the id of the created resource; without it the page is
+// reloaded).
 import { Problem, send } from "./api";
 import { say } from "./say";
 
@@ -14,7 +14,7 @@ async function act(button: HTMLButtonElement): Promise<void> {
     else location.reload();
   } catch (error) {
     button.disabled = false;
-    say(error instanceof Problem ? error.message : "The server does not answer.", true);
+    say(error instanceof Problem ? error.message : "The server does not respond.", true);
   }
 }
 

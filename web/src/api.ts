@@ -1,4 +1,4 @@
-// Requests to this server, with the session's CSRF token where something is changed.
+// Requests to this server, with the session's CSRF token if they change anything.
 
 export interface FieldFault {
   pointer?: string;
@@ -6,7 +6,7 @@ export interface FieldFault {
   detail: string;
 }
 
-/** What the server said instead of an answer (RFC 9457). */
+/** A problem document (RFC 9457). */
 export class Problem extends Error {
   constructor(
     readonly status: number,
@@ -36,7 +36,7 @@ export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   return (await request("GET", path, undefined, signal)).json();
 }
 
-/** Sends JSON and returns the JSON of the answer, if it has any. */
+/** Sends JSON and returns the JSON of the response, if any. */
 export async function send<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
   const response = await request(method, path, body, signal);
   return response.status === 204 ? (undefined as T) : response.json();

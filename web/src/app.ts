@@ -1,4 +1,4 @@
-// What every page has: the theme, times that age, buttons that act, lines to copy.
+// Shared by all pages: theme, relative times, action buttons, copy buttons.
 import { startActions } from "./actions";
 import { startCopying } from "./copy";
 import { startForms } from "./forms";

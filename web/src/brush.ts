@@ -4,7 +4,7 @@ import type { EChartsType } from "echarts/core";
 /** Pixels below which a drag is a click. */
 const least = 6;
 
-/** Calls `chosen` with both ends, as the x axis has them, after a drag, and without them after a double click. */
+/** Calls `chosen` with both ends in x-axis values after a drag, and without arguments after a double click. */
 export function brush(canvas: HTMLElement, chart: EChartsType, chosen: (ends?: [number, number]) => void): void {
   let start: number | undefined;
   const mark = document.createElement("div");

@@ -1,4 +1,4 @@
-// Charts: Apache ECharts with what every chart of the lab shares. A module that draws something special registers it:
+// Charts: Apache ECharts with shared defaults. A module that needs other chart types registers them:
 // `echarts.use([HeatmapChart, VisualMapComponent])`.
 import type { EChartsCoreOption, EChartsType } from "echarts/core";
 import * as echarts from "echarts/core";
@@ -18,17 +18,17 @@ export { echarts };
 /** A chart on the page. */
 export interface Chart {
   readonly instance: EChartsType;
-  /** Draws it anew: its data or its settings have changed. */
+  /** Redraws after a change of data or settings. */
   redraw(): void;
 }
 
-/** What dragging chose: both ends as the x axis has them; nothing for all of it. */
+/** The range selected by dragging, in x-axis values; nothing for the full range. */
 export type Zoomed = (ends?: [number, number]) => void;
 
 /**
- * Draws a chart into the element `.canvas` of `figure` with the option that `build` gives, and again whenever the theme
- * changes. Dragging over it calls `zoomed`, as does a double click. The canvas keeps the size that the stylesheet gives it,
- * so that nothing on the page moves.
+ * Draws a chart into the element `.canvas` of `figure` with the option from `build`, and again whenever the theme
+ * changes. Dragging over it or double-clicking calls `zoomed`. The stylesheet fixes the canvas size, so the layout does
+ * not shift.
  */
 export function draw(figure: HTMLElement, build: (colours: Palette, width: number) => EChartsCoreOption, zoomed?: Zoomed): Chart {
   const canvas = figure.querySelector<HTMLElement>(".canvas");
@@ -54,13 +54,13 @@ export function draw(figure: HTMLElement, build: (colours: Palette, width: numbe
 
 let isFirst = true;
 
-/** Marks when the page's first chart was there: `web/tests/first-chart.mjs` reads it. */
+/** Marks when the page's first chart was drawn: `web/tests/first-chart.mjs` reads it. */
 function markFirst(): void {
   if (isFirst) performance.mark("lyceum:first-chart");
   isFirst = false;
 }
 
-/** A legend above a chart of this width, and where the chart below it begins. */
+/** A legend above a chart of this width, and the top of the chart below it. */
 export function legendOf(colours: Palette, names: string[], width: number): { legend: Record<string, unknown>; top: number } {
   const item = (name: string) => 32 + name.length * 6.5;
   let [rows, row] = [1, 0];
@@ -81,7 +81,7 @@ export function legendOf(colours: Palette, names: string[], width: number): { le
   return { legend, top: rows * 20 };
 }
 
-/** Calls `first` when the figure comes near to what is seen: charts far down the page cost nothing until then. */
+/** Calls `first` when the figure is about to scroll into view, so charts far down the page cost nothing until then. */
 export function whenNear(figure: HTMLElement, first: () => void): void {
   const observer = new IntersectionObserver(
     (entries) => {
@@ -97,14 +97,14 @@ export function whenNear(figure: HTMLElement, first: () => void): void {
 function framed(option: EChartsCoreOption): EChartsCoreOption {
   const colours = palette();
   return {
-    // What is drawn anew with every step must not be in motion all the time.
+    // Charts are redrawn with every step and would be animating all the time.
     animation: false,
     textStyle: { fontFamily: getComputedStyle(document.body).fontFamily, color: colours.text },
     ...option,
   };
 }
 
-/** An axis as all charts have it. */
+/** The axis shared by all charts. */
 export function axis(colours: Palette, more: Record<string, unknown> = {}): Record<string, unknown> {
   return {
     axisLine: { lineStyle: { color: colours.line } },
@@ -115,7 +115,7 @@ export function axis(colours: Palette, more: Record<string, unknown> = {}): Reco
   };
 }
 
-/** One line of a tooltip: what it is about, and its value. */
+/** One line of a tooltip: label and value. */
 export interface TipLine {
   colour?: string;
   label: string;
@@ -124,8 +124,8 @@ export interface TipLine {
 }
 
 /**
- * A tooltip as an element: the page's policy lets no text that a chart makes have styles in it, and what models wrote
- * can be nothing but text this way.
+ * A tooltip as an element: the Content-Security-Policy forbids inline styles in generated HTML, and this way model
+ * output is always plain text.
  */
 export function tip(title: string, lines: TipLine[]): HTMLElement {
   const box = document.createElement("div");
@@ -148,7 +148,7 @@ export function tip(title: string, lines: TipLine[]): HTMLElement {
   return box;
 }
 
-/** Settings of a tooltip that `tip` fills. */
+/** Options of a tooltip with content from `tip`. */
 export function tooltip(colours: Palette, more: Record<string, unknown>): Record<string, unknown> {
   return {
     confine: true,
@@ -160,7 +160,7 @@ export function tooltip(colours: Palette, more: Record<string, unknown>): Record
   };
 }
 
-/** A number as people read it. */
+/** A number formatted for reading. */
 export function short(value: number | null | undefined): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   const size = Math.abs(value);
@@ -188,7 +188,7 @@ async function save(figure: HTMLElement, instance: EChartsType, kind: string): P
   download(name, kind === "svg" ? "image/svg+xml" : "image/png", [bytes]);
 }
 
-/** Series of points (x, y) as columns beside their common x: `values` where they are drawn otherwise than they are. */
+/** Series of points (x, y) as columns over their common x; `values` replaces drawn values that differ from the data. */
 function csv(figure: HTMLElement, instance: EChartsType): string {
   const option = instance.getOption() as { series?: { name?: string; data?: unknown[]; values?: unknown[] }[] };
   const series = (option.series ?? []).filter((one) => one.name && Array.isArray(one.data));

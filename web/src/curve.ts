@@ -1,8 +1,8 @@
-// Arithmetic on curves: points [step, value] in the order of their steps, null where there is no value.
+// Arithmetic on curves: points [step, value] ordered by step, null for missing values.
 
 export type Point = [number, number | null];
 
-/** Exponential moving average without the bias of its beginning (as TensorBoard smooths); `weight` from 0 to 1. */
+/** Bias-corrected exponential moving average (as in TensorBoard); `weight` from 0 to 1. */
 export function smooth(points: Point[], weight: number): Point[] {
   if (weight <= 0) return points;
   let sum = 0;
@@ -15,7 +15,7 @@ export function smooth(points: Point[], weight: number): Point[] {
   });
 }
 
-/** The mean of `curves` at every step that one of them has a value at. */
+/** The mean of `curves` at every step at which at least one has a value. */
 export function mean(curves: Point[][]): Point[] {
   const sums = new Map<number, [number, number]>();
   for (const curve of curves) {
@@ -28,7 +28,7 @@ export function mean(curves: Point[][]): Point[] {
   return [...sums].sort(([one], [other]) => one - other).map(([step, [sum, count]]) => [step, sum / count]);
 }
 
-/** `count` of `points` at most, evenly, the last one among them. */
+/** At most `count` of `points`, evenly spaced, including the last one. */
 export function evenly<T>(points: T[], count: number): T[] {
   const every = Math.max(1, Math.ceil(points.length / count));
   const skipped = Math.max(0, points.length - 1) % every;

@@ -1,6 +1,6 @@
-// Forms whose fields are sent as JSON: `data-action` says where to, `data-method` how, `data-to` where the page goes then
-// (`{id}` is the id of what was made). A field of `data-type="list"` is split at its commas, `number` is a number, `time` a local time,
-// and an empty field is left out if it says `data-optional`.
+// Forms sent as JSON: `data-action` is the address, `data-method` the method, `data-to` the page to open afterwards
+// (`{id}` is the id of the created resource). Fields with `data-type="list"` are split at commas, `number` is a number,
+// `time` a local time; empty fields with `data-optional` are omitted.
 import { Problem, send } from "./api";
 import { say } from "./say";
 
@@ -28,7 +28,7 @@ function collect(form: HTMLFormElement): Record<string, unknown> {
   return body;
 }
 
-/** Shows faults beside the fields that they are about, and all others in the line at the foot of the page. */
+/** Shows errors next to their fields, and all others in the status line. */
 function showFaults(form: HTMLFormElement, problem: Problem): void {
   const others: string[] = [];
   for (const fault of problem.errors) {
@@ -57,14 +57,14 @@ export interface Made {
   id?: string;
 }
 
-/** Sends `form` and returns what was answered; none where it was refused, which is shown. */
+/** Sends `form` and returns the response; shows an error and returns undefined if it was rejected. */
 export async function submit<T>(form: HTMLFormElement): Promise<T | undefined> {
   const { action = "", method = "POST" } = form.dataset;
   try {
     return await send<T>(method, action, collect(form));
   } catch (error) {
     if (error instanceof Problem) showFaults(form, error);
-    else say("The server does not answer.", true);
+    else say("The server does not respond.", true);
     return undefined;
   }
 }

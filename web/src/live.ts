@@ -1,5 +1,5 @@
-// Events of a run or an evaluation as they happen. While nobody looks at the page the stream is closed; it goes on after the last event
-// that was seen. A burst of events is handed over at once.
+// Live events of a run or an evaluation. The stream is closed while the page is hidden and resumes after the last event
+// seen. Bursts of events are delivered together.
 
 export interface ExecutionEvent {
   number: number;
@@ -9,15 +9,15 @@ export interface ExecutionEvent {
 }
 
 const kinds = ["created", "step_started", "step_finished", "planned", "state", "renamed", "measuring", "not_measured", "measured"];
-/** Milliseconds until a stream is tried again that the server refused: browsers themselves only come back to one that broke off. */
+/** Milliseconds before retrying a stream that the server refused; browsers retry only broken connections. */
 const again = 15_000;
 
 const isOver = (event: ExecutionEvent): boolean =>
   event.kind === "state" && ["completed", "failed", "cancelled"].includes(String(event.data.state));
 
 /**
- * Calls `happened` with new events of `what`, which is `runs/ID` or `evaluations/ID`, after number `last`, at most once each
- * `pause` milliseconds, until it is over or the function that is returned is called.
+ * Calls `happened` with new events of `what` (`runs/ID` or `evaluations/ID`) after number `last`, at most once every
+ * `pause` milliseconds, until it ends or the returned function is called.
  */
 export function watch(what: string, last: number, happened: (events: ExecutionEvent[]) => void, pause = 500): () => void {
   let source: EventSource | undefined;

@@ -1,4 +1,4 @@
-// The link that `lyceum up` prints carries the token behind a #, which browsers do not send to any server.
+// The link that `lyceum up` prints has the token after a #, which browsers do not send to the server.
 const token = location.hash.slice(1);
 const field = document.querySelector<HTMLInputElement>("#token");
 if (token && field) {

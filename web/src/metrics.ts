@@ -1,4 +1,4 @@
-// Metrics of a run, as the page has them: curves by metric and member, made longer as steps end.
+// The page's copy of a run's metrics: curves by metric and member, extended as steps end.
 import { get } from "./api";
 import type { Point } from "./curve";
 
@@ -16,20 +16,20 @@ interface Answer {
   next?: number;
 }
 
-/** Steps are means over 4, 16, … of them: the least level at which `steps` of them are no more than `points`. */
+/** The lowest level of aggregation (means over 4, 16, … steps) at which `steps` give at most `points` points. */
 export function levelFor(steps: number, points: number): number {
   let level = 0;
   while (level < 8 && Math.ceil(steps / 4 ** level) > points) level += 1;
   return level;
 }
 
-/** The run's own curve, beside those of its members. */
+/** The run's own curve, next to those of its members. */
 export const whole = "";
 
 export class Metrics {
   private curves = new Map<string, Map<string, Point[]>>();
   private loaded = new Set<string>();
-  /** The last step that there are values of. */
+  /** The last step with values. */
   last = -1;
 
   constructor(
@@ -37,9 +37,9 @@ export class Metrics {
     readonly level: number,
   ) {}
 
-  /** Takes in `rows`, whose values are those of `names`. */
+  /** Adds `rows`, whose columns are `names`. */
   add(names: string[], rows: MetricRow[]): void {
-    // A chart that is drawn late gets the beginning of its members' curves after steps that have ended meanwhile.
+    // A chart that is drawn late gets the start of its members' curves after newer steps have already arrived.
     const late = new Map<Point[], Set<number>>();
     for (const row of rows) {
       const member = row.member_id ?? whole;
@@ -70,17 +70,17 @@ export class Metrics {
     return points;
   }
 
-  /** Members that have values of `name`. */
+  /** Members with values of `name`. */
   members(name: string): string[] {
     return [...(this.curves.get(name) ?? [])].filter(([id, points]) => id !== whole && points.length > 0).map(([id]) => id);
   }
 
-  /** Gets the members' curves of `names`, once. */
+  /** Loads the members' curves of `names`, once. */
   async loadMembers(names: string[]): Promise<void> {
     await this.load(names, 0, Math.max(0, this.last), (row) => row.member_id !== null);
   }
 
-  /** Gets all curves of `names` from step `from` to step `to`, once. */
+  /** Loads all curves of `names` from step `from` to step `to`, once. */
   async loadRange(names: string[], from: number, to: number): Promise<void> {
     await this.load(names, from, to, () => true);
   }
@@ -101,7 +101,7 @@ export class Metrics {
     }
   }
 
-  /** Gets the steps that have ended since. */
+  /** Loads newly ended steps. */
   async loadNew(): Promise<boolean> {
     const answer = await get<Answer>(`/api/v1/runs/${this.run}/metrics?level=0&from=${this.last + 1}`);
     this.add(answer.metrics, answer.rows);

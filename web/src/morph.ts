@@ -1,11 +1,11 @@
-// Turns what stands on the page into what the server says now, and touches only what differs: focus, scrolling, what was
-// opened and what was typed stay as they are.
+// Updates the document to the server's current version, touching only what differs: focus, scroll position, opened
+// sections and input are kept.
 
 const keyOf = (node: Node): string => (node instanceof Element ? node.id : "");
 
 const alike = (old: Node, now: Node): boolean => old.nodeType === now.nodeType && old.nodeName === now.nodeName;
 
-/** Attributes that belong to whoever looks: a fold stays open. */
+/** Attributes controlled by the user: a fold stays open. */
 const kept = (old: Element, name: string): boolean => name === "open" && old.tagName === "DETAILS";
 
 function copyAttributes(old: Element, now: Element): void {
@@ -17,7 +17,7 @@ function copyAttributes(old: Element, now: Element): void {
   }
 }
 
-/** Rows that came with `now` take the place of all from the number in `data-grows` on; those before it stay. */
+/** Rows in `now` replace all rows from the number in `data-grows` on; earlier ones stay. */
 function grow(old: Element, now: Element): void {
   const headOf = (row: Element) => row.firstElementChild?.textContent ?? "";
   const from = Number(now.getAttribute("data-grows"));
@@ -56,7 +56,7 @@ function morphChildren(old: Element, now: Element): void {
   }
 }
 
-/** Makes `old` what `now` is. A chart's canvas is the chart's own, an output says what was set, and a field that somebody is in is theirs. */
+/** Turns `old` into `now`, except chart canvases, outputs, and the focused field. */
 export function morph(old: Element, now: Element): void {
   if (old.isEqualNode(now) || old.matches(".canvas, output, dialog[open]")) return;
   if (old === document.activeElement && old.matches("input, select, textarea")) return;

@@ -1,13 +1,13 @@
-// What modules of a page tell each other when the page has become newer.
+// Notifies a page's modules of a newer version of the page.
 
 const happened = "lyceum:news";
 
-/** Tells everyone that what stands on `page` is news. */
+/** Announces `page` to all listeners. */
 export function tell(page: Document): void {
   dispatchEvent(new CustomEvent<Document>(happened, { detail: page }));
 }
 
-/** Calls `listener` with each page that brings news. */
+/** Calls `listener` with each newer version of the page. */
 export function onNews(listener: (page: Document) => void): void {
   addEventListener(happened, (event) => listener((event as CustomEvent<Document>).detail));
 }

@@ -1,22 +1,22 @@
-// This page as the server would send it now.
+// Fetches the current version of this page.
 import { morph } from "./morph";
 
 const parsed = (text: string) => new DOMParser().parseFromString(text, "text/html");
 
-/** The page at `address`; none where it is not to be had, or where somebody logged out meanwhile. */
+/** The page at `address`; undefined if it cannot be loaded or the user has logged out. */
 export async function pageAt(address: string, headers: Record<string, string> = {}, signal?: AbortSignal): Promise<Document | undefined> {
   const response = await fetch(address, { headers: { accept: "text/html", ...headers }, signal: signal ?? null });
   if (!response.ok || response.redirected) return undefined;
   return parsed(await response.text());
 }
 
-/** Lines of the page as it was last sent, and the server's name for it. */
+/** Lines of the last response and its ETag. */
 let last: { tag: string; lines: string[] } | undefined;
 
-/** A piece of a page: lines of the last one (the first, and how many), or new text. */
+/** A piece of a page: a range of lines of the last response (first, count), or new text. */
 type Piece = [number, number] | string;
 
-/** This page as it is now, of which only what differs is sent again: RFC 3229, see `server/src/pages/delta.rs`. */
+/** The current page; only differences are transferred (RFC 3229, see `server/src/pages/delta.rs`). */
 export async function newestPage(headers: Record<string, string> = {}): Promise<Document | undefined> {
   const known = last;
   const response = await fetch(location.href, {
@@ -32,7 +32,7 @@ export async function newestPage(headers: Record<string, string> = {}): Promise<
 const together = (pieces: Piece[], lines: string[]): string =>
   pieces.map((piece) => (typeof piece === "string" ? piece : lines.slice(piece[0], piece[0] + piece[1]).join("\n"))).join("\n");
 
-/** Makes what is in the element called `id` what `part` is: a piece of a page that stands alone. */
+/** Replaces the content of the element `id` with `part`, a separately rendered piece of a page. */
 export function takePart(part: Document, id: string): void {
   const old = document.getElementById(id);
   if (!old) return;
@@ -41,7 +41,7 @@ export function takePart(part: Document, id: string): void {
   morph(old, now);
 }
 
-/** Makes the elements called `ids` what they are on `page`. */
+/** Updates the elements `ids` from `page`. */
 export function take(page: Document, ...ids: string[]): void {
   for (const id of ids) {
     const old = document.getElementById(id);

@@ -1,4 +1,4 @@
-// The theme's colours, as charts need them: read from the stylesheet, where they stand once.
+// The theme's colours for charts, read from the stylesheet.
 
 export interface Palette {
   text: string;
@@ -11,13 +11,13 @@ export interface Palette {
   good: string;
   bad: string;
   warn: string;
-  /** Colours of series that have no meaning of their own (Okabe and Ito's, told apart by the colour-blind). */
+  /** Colours for series without a fixed colour (Okabe and Ito's colour-blind-safe palette). */
   series: string[];
 }
 
 const names = ["text", "muted", "line", "surface", "accent", "teacher", "student", "good", "bad", "warn"] as const;
 
-/** The colours of the theme that the page has now. */
+/** The colours of the current theme. */
 export function palette(): Palette {
   const probe = document.createElement("i");
   probe.hidden = true;

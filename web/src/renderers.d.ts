@@ -1,4 +1,4 @@
-// ECharts' renderers one by one: by `echarts/renderers` a bundler takes both wherever one is needed.
+// ECharts' renderers as separate modules: importing `echarts/renderers` would bundle both wherever one is needed.
 declare module "echarts/lib/renderer/installCanvasRenderer.js" {
   import type { CanvasRenderer } from "echarts/renderers";
   export const install: typeof CanvasRenderer;

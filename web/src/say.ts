@@ -1,6 +1,6 @@
 // A line at the foot of the page that screen readers announce.
 
-/** Says `text` to whoever uses the page; `wrong` keeps it until the next. */
+/** Shows `text` to the user; with `wrong` it stays until the next message. */
 export function say(text: string, wrong = false): void {
   const line = document.querySelector<HTMLElement>("#said");
   if (!line) return;

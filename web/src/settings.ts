@@ -1,12 +1,12 @@
-// How the curves of a page are drawn: what its form `#curves` says. Pages without the form draw them as they are.
+// Settings for drawing curves, from the form `#curves`. Pages without the form use the defaults.
 
 export interface Settings {
-  /** Weight of what was before, from 0 to 1. */
+  /** Smoothing weight of earlier values, from 0 to 1. */
   smoothing: number;
   log: boolean;
   /** Whether each member has a line. */
   members: boolean;
-  /** The first and the last step that are shown; all where they are missing. */
+  /** The first and the last step shown; all steps if missing. */
   from: number | undefined;
   to: number | undefined;
 }
@@ -16,7 +16,7 @@ export const settings: Settings = { smoothing: 0, log: false, members: true, fro
 let changed: () => void = () => undefined;
 const field = <T extends HTMLElement>(id: string): T | null => document.querySelector<T>(`#curves #${id}`);
 
-/** Shows the steps `from` to `to`, and says so in the form. */
+/** Shows the steps `from` to `to` and updates the form. */
 export function showRange(from: number | undefined, to: number | undefined): void {
   settings.from = from;
   settings.to = to;
@@ -27,7 +27,7 @@ export function showRange(from: number | undefined, to: number | undefined): voi
   changed();
 }
 
-/** What the form says now. A browser that came back to the page may have filled it in by itself. */
+/** The form's current values. Browsers may restore them when navigating back. */
 function read(): void {
   const step = (id: string) => {
     const text = field<HTMLInputElement>(id)?.value ?? "";
@@ -41,7 +41,7 @@ function read(): void {
   if (shown) shown.value = settings.smoothing.toFixed(2);
 }
 
-/** Reads the form, and calls `listener` whenever it, or `showRange`, has changed what is shown. */
+/** Reads the form and calls `listener` whenever the form or `showRange` changes the settings. */
 export function startSettings(listener: () => void): void {
   changed = listener;
   const form = document.querySelector<HTMLFormElement>("#curves");

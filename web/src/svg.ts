@@ -1,2 +1,2 @@
-// Drawing as SVG, which only saving needs.
+// The SVG renderer, needed only for saving.
 export { install as SVGRenderer } from "echarts/lib/renderer/installSVGRenderer.js";

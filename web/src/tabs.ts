@@ -1,4 +1,4 @@
-// On narrow screens tabs scroll sideways: the one that is open must be seen.
+// On narrow screens tabs scroll sideways; keep the open one visible.
 
 export function startTabs(): void {
   for (const open of document.querySelectorAll<HTMLElement>("nav [aria-current]")) {

@@ -1,11 +1,11 @@
-// Light, dark, or what the system says. The choice is a cookie, so that the server already sends the page in its theme.
+// Light, dark or system theme. The choice is a cookie, so the server renders the page in the right theme.
 
 const order = ["auto", "light", "dark"] as const;
 type Theme = (typeof order)[number];
 
 export const themeChanged = "lyceum:theme";
 
-/** The theme that was chosen. */
+/** The chosen theme. */
 export function theme(): Theme {
   const chosen = document.documentElement.dataset.theme;
   return order.find((one) => one === chosen) ?? "auto";
@@ -17,7 +17,7 @@ function choose(chosen: Theme): void {
   dispatchEvent(new Event(themeChanged));
 }
 
-/** Makes the button in the header go from one theme to the next. */
+/** Makes the header button cycle through the themes. */
 export function startTheme(): void {
   const button = document.querySelector<HTMLButtonElement>("#theme");
   const label = button?.querySelector("span");

@@ -1,4 +1,4 @@
-// Times are sent as "5 min ago" and go on ageing while the page is looked at.
+// Keeps times such as "5 min ago" current.
 
 const units: [number, string][] = [
   [86400, "d"],
@@ -7,7 +7,7 @@ const units: [number, string][] = [
   [1, "s"],
 ];
 
-/** How long ago that was, as the server writes it. */
+/** How long ago, formatted like the server does. */
 export function ago(then: Date, now = Date.now()): string {
   const seconds = Math.max(0, Math.floor((now - then.getTime()) / 1000));
   for (const [size, unit] of units) {
@@ -24,7 +24,7 @@ function refresh(): void {
   }
 }
 
-/** Keeps every `<time data-ago>` of the page right. */
+/** Updates every `<time data-ago>` of the page. */
 export function startTimes(): void {
   refresh();
   setInterval(refresh, 10_000);

@@ -1,6 +1,6 @@
-// Every page there is, by the name of its picture: whatever looks at all pages looks at these.
+// All pages, by the name of their screenshot, for everything that visits all pages.
 
-/** Pages of a lab in which `run` and `second` are runs. */
+/** Pages of a server with the runs `run` and `second`. */
 export async function addresses(lab, run, second) {
   const first = async (path) => (await lab.api("GET", path)).items[0]?.id;
   const member = await first(`/runs/${run}/members`);

@@ -1,5 +1,5 @@
-// The lab in a browser, on a real run of the `demo` preset: what a person does with it, with script and without, by keyboard,
-// and under text that means harm. `npm test` here; script/test runs it after the programs are built.
+// The pages in a browser, with a real run of the `demo` preset: typical use, with and without JavaScript, by keyboard,
+// and with hostile text. Run with `npm test` in `web/`; script/test runs it after building the programs.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -36,7 +36,7 @@ const press = (selector) => Promise.all([page.waitForNavigation(), page.click(se
 
 let saving;
 
-/** What the browser saves of a chart, as text. */
+/** Saves a chart and returns the file as text. */
 async function save(figure, kind) {
   const folder = join(lab.data, "..", "saved");
   mkdirSync(folder, { recursive: true });
@@ -62,12 +62,12 @@ async function save(figure, kind) {
 
 const savedRows = async (figure) => (await save(figure, "csv")).trim().split("\n");
 
-/** Addresses of every page there is. */
+/** Addresses of all pages. */
 const everyPage = async () => (await addresses(lab, run, second)).map(([, path]) => path);
 
-scenario("logging in leads to what to do first", async () => {
+scenario("logging in leads to the first steps", async () => {
   await go("/runs");
-  assert.match(page.url(), /\/login$/, "who is not logged in is asked to");
+  assert.match(page.url(), /\/login$/, "redirects to the login page");
   await page.type("#token", "lyc_guess");
   await press("button[type=submit]");
   assert.match(await text("[role=alert]"), /unknown/);
@@ -76,7 +76,7 @@ scenario("logging in leads to what to do first", async () => {
   assert.match(await text("#view"), /The first run/);
 });
 
-scenario("the form says what is wrong beside the field as it is typed, and then creates the run", async () => {
+scenario("the form shows errors next to fields while typing, and then creates the run", async () => {
   await go("/runs/new?preset=demo");
   const steps = await page.$('[data-path="steps"]');
   await steps.click({ clickCount: 3 });
@@ -104,7 +104,7 @@ scenario("the form says what is wrong beside the field as it is typed, and then 
   assert.equal(await text("h1"), "demo");
 });
 
-scenario("curves move without a reload", async () => {
+scenario("curves update without a reload", async () => {
   await page.evaluate(() => (window.sameDocument = true));
   const table = '[data-chart="entropy"] details';
   const lastStep = () => page.$eval(`${table} tbody tr:last-child th`, (cell) => Number(cell.textContent)).catch(() => -1);
@@ -121,10 +121,10 @@ scenario("curves move without a reload", async () => {
     (selector, before) => Number(document.querySelector(`${selector} tbody tr:last-child th`)?.textContent ?? -1) >= before + 2,
     patience, table, seen,
   );
-  assert.equal(await page.evaluate(() => window.sameDocument), true, "the page was loaded anew");
+  assert.equal(await page.evaluate(() => window.sameDocument), true, "the page was reloaded");
 });
 
-scenario("a chart that is reached after steps have ended has its members' curves from the beginning", async () => {
+scenario("a chart drawn late has its members' curves from the first step", async () => {
   await go(`/runs/${run}`);
   const step = () => text("#step").then(Number);
   const seen = await step();
@@ -135,10 +135,10 @@ scenario("a chart that is reached after steps have ended has its members' curves
   const [, first] = await savedRows('[data-chart="entropy"]');
   const [at, ...values] = first.split(",");
   assert.equal(at, "0", first);
-  assert.ok(values.filter((value) => value !== "").length >= 4, `members have no beginning: ${first}`);
+  assert.ok(values.filter((value) => value !== "").length >= 4, `members lack the first step: ${first}`);
 });
 
-scenario("a view follows the run, and rests while nobody looks", async () => {
+scenario("a view follows the run, and stops while hidden", async () => {
   await go(`/runs/${run}/arms-race`);
   await page.evaluate(() => (window.sameDocument = true));
   await page.waitForSelector("#outcomes [data-drawn]", patience);
@@ -151,13 +151,13 @@ scenario("a view follows the run, and rests while nobody looks", async () => {
   const [seen] = [await rows()];
   await page.waitForFunction((before) => document.querySelectorAll("#outcomes tbody tr").length >= before + 2, patience, seen.length);
   const now = await rows();
-  assert.deepEqual(now, [...now.keys()], "every step has its row, once");
+  assert.deepEqual(now, [...now.keys()], "every step has exactly one row");
   const difference = await page.waitForResponse((answer) => answer.status() === 226, patience);
-  assert.match(difference.url(), /arms-race$/, "only what differs is sent");
-  assert.equal(await page.$eval("#outcomes details", (details) => details.open), true, "what was opened was closed");
-  assert.equal(await page.$eval("#smoothing-value", (output) => output.value), "0.50", "what was set is no longer shown");
-  assert.equal(await page.evaluate(() => window.sameDocument), true, "the page was loaded anew");
-  // The chart has the new steps as well as the table.
+  assert.match(difference.url(), /arms-race$/, "only differences are sent");
+  assert.equal(await page.$eval("#outcomes details", (details) => details.open), true, "the opened section was closed");
+  assert.equal(await page.$eval("#smoothing-value", (output) => output.value), "0.50", "the setting was lost");
+  assert.equal(await page.evaluate(() => window.sameDocument), true, "the page was reloaded");
+  // The chart has the new steps too.
   const drawn = await savedRows("#outcomes");
   assert.ok(drawn.length - 1 >= now.length, drawn.join("\n"));
 
@@ -169,13 +169,13 @@ scenario("a view follows the run, and rests while nobody looks", async () => {
   const asked = [];
   const listen = (request) => asked.push(request.url());
   await look(true);
-  // What was on its way when the tab was left may still come.
+  // Requests already sent when the tab was hidden may still complete.
   await page.waitForNetworkIdle(patience);
   page.on("request", listen);
   const step = async () => (await lab.api("GET", `/runs/${run}`)).step;
   const left = await step();
   while ((await step()) < left + 2) await new Promise((resolve) => setTimeout(resolve, 200));
-  assert.deepEqual(asked, [], "a page that nobody looks at asks for nothing");
+  assert.deepEqual(asked, [], "a hidden page requests nothing");
   const before = (await rows()).length;
   await look(false);
   await page.waitForFunction((length) => document.querySelectorAll("#outcomes tbody tr").length > length, patience, before);
@@ -196,7 +196,7 @@ scenario("a chart is saved as PNG, SVG and CSV", async () => {
   assert.ok(rows.length > 2, rows.join("\n"));
 });
 
-scenario("curves are smoothed, drawn on a log scale and zoomed into, and all of it comes back", async () => {
+scenario("curves can be smoothed, drawn on a log scale and zoomed, and reset", async () => {
   const figure = '[data-chart="entropy"]';
   const picture = () => save(figure, "svg");
   const plain = await picture();
@@ -212,7 +212,7 @@ scenario("curves are smoothed, drawn on a log scale and zoomed into, and all of 
     assert.notEqual(await picture(), plain, `${id} changes nothing`);
     await set(id, back);
   }
-  assert.ok((await savedRows(figure)).length >= values.length, "what is saved are the values, not the drawing");
+  assert.ok((await savedRows(figure)).length >= values.length, "all values are saved, not only those drawn");
   const box = await (await page.$(`${figure} .canvas`)).boundingBox();
   await page.mouse.move(box.x + box.width * 0.4, box.y + box.height / 2);
   await page.mouse.down();
@@ -224,7 +224,7 @@ scenario("curves are smoothed, drawn on a log scale and zoomed into, and all of 
   assert.deepEqual(await page.$$eval("#from, #to", (fields) => fields.map((field) => field.value)), ["", ""]);
 });
 
-scenario("a run pauses and goes on", async () => {
+scenario("a run pauses and resumes", async () => {
   const button = (label) => page.$$eval("button[data-action]", (all, wanted) => all.some((one) => one.textContent === wanted), label);
   await press('button[data-action$="/pause"]');
   assert.equal(await text("#state"), "paused");
@@ -233,7 +233,7 @@ scenario("a run pauses and goes on", async () => {
   assert.equal(await text("#state"), "running");
 });
 
-scenario("a second run stands beside it", async () => {
+scenario("a second run can be compared", async () => {
   const made = await lab.api("POST", "/runs", { preset: "demo", name: "another seed", overrides: { seed: 1, steps: 2 } });
   second = made.id;
   await lab.api("POST", "/experiments", { name: "seeds", description: "Two seeds of one arm." });
@@ -246,15 +246,15 @@ scenario("a second run stands beside it", async () => {
   assert.match(main, /seed/);
 });
 
-scenario("a run is forked before the step that it is at, or any other", async () => {
+scenario("a run can be forked before its current step or an earlier one", async () => {
   await go(`/runs/${run}`);
   await page.click("#fork summary");
   const step = () => text("#step").then(Number);
   const seen = await step();
   await page.waitForFunction((before) => Number(document.querySelector("#step").textContent) >= before + 2, patience, seen);
-  assert.equal(await page.$eval("#fork", (details) => details.open), true, "what was opened was closed");
-  assert.ok((await page.$eval("#fork-step", (field) => Number(field.value))) >= seen + 2, "the step is that of the page as it was loaded");
-  // One that is over is forked before its last step.
+  assert.equal(await page.$eval("#fork", (details) => details.open), true, "the opened section was closed");
+  assert.ok((await page.$eval("#fork-step", (field) => Number(field.value))) >= seen + 2, "the fork step was not updated");
+  // A completed run is forked before its last step.
   await go(`/runs/${second}`);
   await page.click("#fork summary");
   assert.equal(await page.$eval("#fork-step", (field) => field.value), "1");
@@ -265,17 +265,17 @@ scenario("a run is forked before the step that it is at, or any other", async ()
   await lab.api("POST", `/runs/${forked}/cancel`);
 });
 
-scenario("what people say of a run is changed where runs are listed", async () => {
+scenario("a run's tags and note are edited in the list", async () => {
   await go("/runs");
   await page.click(`[data-edit="${second}"]`);
   await page.waitForSelector("#edit[open]", patience);
   assert.equal(await page.$eval("#edit-tags", (field) => field.value), "tagged");
   await page.type("#edit-note", "Ended early.");
   await page.keyboard.press("Escape");
-  assert.equal(await page.$("#edit[open]"), null, "Escape leaves it");
+  assert.equal(await page.$("#edit[open]"), null, "Escape closes it");
   await page.click(`[data-edit="${second}"]`);
   await page.waitForSelector("#edit[open]", patience);
-  assert.equal(await page.$eval("#edit-note", (field) => field.value), "", "what was left was not kept");
+  assert.equal(await page.$eval("#edit-note", (field) => field.value), "", "abandoned input was kept");
   await page.type("#edit-note", "Two steps are enough.");
   await press("#edit .primary");
   assert.match(await text(`#run-${second}`), /tagged\s*Two steps are enough\./);
@@ -294,9 +294,9 @@ scenario("from the archive to a problem to an attempt", async () => {
   assert.match(await text("main"), /attempt/i);
 });
 
-scenario("a run is measured from its page, down to what was written", async () => {
+scenario("a run is measured from its page, down to the samples", async () => {
   await go(`/runs/${second}/benchmarks`);
-  assert.match(await text("main"), /lyceum benchmark import/, "an empty page says what to do");
+  assert.match(await text("main"), /lyceum benchmark import/, "an empty page explains what to do");
   const rows = [0, 1, 2].map((number) => ({
     task_id: `seedling/${number}`, type: "code_f", program: "def f(a):\n return a", message: "gives it back", pairs: [["1", "1"], ["2", "2"], ["3", "3"]], level: 1,
   }));
@@ -311,7 +311,7 @@ scenario("a run is measured from its page, down to what was written", async () =
   await page.evaluate(() => (window.stayed = true));
   await page.waitForSelector('#head .state[data-state="completed"]', patience);
   await page.waitForSelector("#results + .table tbody tr", patience);
-  assert.ok(await page.evaluate(() => window.stayed), "the page follows the evaluation without being loaded anew");
+  assert.ok(await page.evaluate(() => window.stayed), "the page follows the evaluation without a reload");
   await go(`${evaluation}?suite=held-out-seedling&subject=0`);
   assert.equal(await text("#samples + form + article h3"), "seedling/0");
   assert.match(await text("main"), /(passed|failed)/);
@@ -320,7 +320,7 @@ scenario("a run is measured from its page, down to what was written", async () =
   assert.match(await text("table.scores a[href*=samples]"), /±/);
 });
 
-scenario("an adapter that was downloaded is one that the engine loads", async () => {
+scenario("the engine loads a downloaded adapter", async () => {
   const members = (await lab.api("GET", `/runs/${run}/members`)).items;
   await go(`/runs/${run}/members/${members[0].id}`);
   const address = await page.$eval('a[href*="adapter.zip"]', (link) => link.href);
@@ -341,7 +341,7 @@ scenario("an adapter that was downloaded is one that the engine loads", async ()
   assert.equal(JSON.parse(readFileSync(`${folder}.out`, "utf8")).completions.length, 1);
 });
 
-scenario("axe finds nothing to complain of on any page, in light and in dark", async () => {
+scenario("axe finds no violations on any page, in light and dark", async () => {
   for (const theme of ["light", "dark"]) {
     await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: theme }]);
     for (const path of await everyPage()) {
@@ -355,7 +355,7 @@ scenario("axe finds nothing to complain of on any page, in light and in dark", a
   }
 });
 
-scenario("no page is wider than a narrow screen, and none has a fault of its own", async () => {
+scenario("no page is wider than a narrow screen or logs an error", async () => {
   page.faults.length = 0;
   for (const width of [360, 3840]) {
     await page.setViewport({ width, height: 900 });
@@ -369,7 +369,7 @@ scenario("no page is wider than a narrow screen, and none has a fault of its own
   assert.deepEqual(page.faults, []);
 });
 
-scenario("the keyboard reaches everything that can be pressed, from the top of each page to its foot", async () => {
+scenario("the keyboard reaches all controls in order", async () => {
   await lab.api("POST", `/runs/${run}/pause`);
   for (const path of await everyPage()) {
     await go(path);
@@ -389,12 +389,12 @@ scenario("the keyboard reaches everything that can be pressed, from the top of e
         return { wanted: focused?.dataset?.wanted, isShown, html: focused?.outerHTML.slice(0, 120) };
       });
       if (at.wanted === undefined) continue;
-      assert.ok(at.isShown, `${path}: nothing shows that this has the focus: ${at.html}`);
+      assert.ok(at.isShown, `${path}: no visible focus: ${at.html}`);
       const place = Number(at.wanted);
       if (reached.at(-1) !== place) reached.push(place);
     }
-    assert.deepEqual(reached, [...Array(wanted).keys()], `${path}: not everything, or not in the order in which it stands`);
-    // A picture says nothing to who does not see it: each has its table, which opens with a key.
+    assert.deepEqual(reached, [...Array(wanted).keys()], `${path}: controls missed or out of order`);
+    // Every chart has a table for screen readers, which opens with a key.
     const mute = await page.$$eval("figure.chart", (figures) =>
       figures.filter((figure) => figure.querySelector(".canvas") && !figure.querySelector("details.data > summary")).map((figure) => figure.outerHTML.slice(0, 200)),
     );
@@ -408,10 +408,10 @@ scenario("the keyboard reaches everything that can be pressed, from the top of e
   await go("/runs");
   await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
-  assert.equal(await page.evaluate(() => location.hash), "#main", "the first stop skips to the content");
+  assert.equal(await page.evaluate(() => location.hash), "#main", "the first stop is the skip link");
 });
 
-scenario("nothing moves while a page comes up", async () => {
+scenario("no layout shift while a page loads", async () => {
   const watched = await browser.open();
   await watched.evaluateOnNewDocument(() => {
     window.moved = 0;
@@ -424,14 +424,14 @@ scenario("nothing moves while a page comes up", async () => {
       await watched.goto(lab.base + path, { waitUntil: "load" });
       await watched.waitForFunction(() => [...document.querySelectorAll(".canvas")].every((one) => one.dataset.drawn || one.getBoundingClientRect().top > innerHeight + 400), patience);
       const moved = await watched.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(window.moved)))));
-      // 0.1 is where it begins to disturb (web.dev/cls).
-      assert.ok(moved < 0.01, `${path} at ${width} pixels moves by ${moved}`);
+      // Up to 0.1 counts as good (web.dev/cls).
+      assert.ok(moved < 0.01, `${path} at ${width} pixels shifts by ${moved}`);
     }
   }
   await watched.close();
 });
 
-scenario("without script everything is read, curves as tables", async () => {
+scenario("without JavaScript everything is readable, curves as tables", async () => {
   const plain = await browser.open();
   await plain.setJavaScriptEnabled(false);
   await plain.goto(`${lab.base}/login?token=${lab.token}`);
@@ -443,7 +443,7 @@ scenario("without script everything is read, curves as tables", async () => {
       canvases: [...main.querySelectorAll(".canvas")].filter((one) => one.checkVisibility()).length,
     }));
     assert.ok(words > 3, path);
-    assert.equal(canvases, 0, `${path} keeps room for charts that are not drawn`);
+    assert.equal(canvases, 0, `${path} leaves space for charts that are not drawn`);
   }
   await plain.goto(`${lab.base}/runs/${run}`);
   const rows = await plain.$$eval('[data-chart="solve-rate"] tbody tr', (all) => all.filter((row) => row.checkVisibility()).length);
@@ -452,12 +452,12 @@ scenario("without script everything is read, curves as tables", async () => {
   for (const path of await everyPage()) {
     await plain.goto(lab.base + path);
     const dead = await plain.$$eval("form[data-action], button[data-action], [data-edit]", (all) => all.filter((one) => one.checkVisibility()).map((one) => one.outerHTML.slice(0, 120)));
-    assert.deepEqual(dead, [], `${path} offers what only script can do`);
+    assert.deepEqual(dead, [], `${path} offers controls that need JavaScript`);
   }
   assert.deepEqual(plain.faults, []);
 });
 
-scenario("text that means harm stays text", async () => {
+scenario("hostile text stays text", async () => {
   await lab.api("POST", `/runs/${run}/pause`);
   const harm =
     "</script><script>window.harmed = 1</script><img src=x onerror=\"window.harmed = 2\"><svg onload=\"window.harmed = 3\">" +
@@ -488,7 +488,7 @@ scenario("text that means harm stays text", async () => {
     assert.deepEqual(state, { harmed: null, shown: true, inline: 0 }, path);
   }
   assert.deepEqual(page.faults, []);
-  // The policy holds by itself too: what got into a page by some other way would still not run.
+  // The policy works on its own too: injected scripts would still not run.
   const ran = await page.evaluate(() => {
     const script = document.createElement("script");
     script.textContent = "window.harmed = 4";
@@ -502,7 +502,7 @@ scenario("text that means harm stays text", async () => {
   assert.equal(ran, undefined);
 });
 
-scenario("what is not there is said, with a way on", async () => {
+scenario("missing pages say so and offer links", async () => {
   const nothing = "00000000-0000-4000-8000-000000000000";
   for (const [path, status] of [
     ["/nowhere", 404], [`/runs/${nothing}`, 404], ["/runs/not-an-id", 404], ["/runs?state=bogus", 400], ["/runs?cursor=x", 400],
@@ -510,11 +510,11 @@ scenario("what is not there is said, with a way on", async () => {
   ]) {
     const answer = await go(path);
     assert.equal(answer.status(), status, path);
-    assert.ok(await page.$("main nav a"), `${path} leads nowhere`);
+    assert.ok(await page.$("main nav a"), `${path} has no links`);
   }
 });
 
-scenario("logging out ends it", async () => {
+scenario("logging out ends the session", async () => {
   await go("/");
   await press('form[action="/logout"] button');
   assert.match(page.url(), /\/login$/);

@@ -2,7 +2,7 @@
 //
 //     LYCEUM_TOKEN=… node tests/first-chart.mjs http://127.0.0.1:7777/runs/ID [TIMES]
 //
-// Charts mark the moment themselves (`lyceum:first-chart`, web/src/chart.ts). The limit is 1 s.
+// Charts record the moment (`lyceum:first-chart`, web/src/chart.ts). The limit is 1 s.
 import { logIn, missing, startBrowser } from "./lab.mjs";
 
 const limit = 1000;

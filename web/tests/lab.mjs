@@ -1,4 +1,4 @@
-// A Lyceum of its own for the browser tests, and a browser that looks at it.
+// A private Lyceum for the browser tests, and a browser.
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -11,24 +11,24 @@ const target = process.env.CARGO_TARGET_DIR ?? join(repository, "target");
 export const lyceum = process.env.LYCEUM ?? join(target, "debug/lyceum");
 export const workerProgram = process.env.LYCEUM_WORKER ?? join(target, "debug/lyceum-worker");
 
-/** Milliseconds for a page to come, or to do what is waited for, on however slow a machine. */
+/** Timeout in milliseconds for a page to load or an expected change, even on a slow machine. */
 const patience = 120_000;
 
-/** The browser's program; none where there is none. */
+/** The path of the browser, if installed. */
 export function chromium() {
   const named = ["chromium", "chromium-browser", "google-chrome"];
   return named.map((name) => spawnSync("which", [name], { encoding: "utf8" }).stdout.trim()).find((path) => path !== "");
 }
 
-/** Why the tests cannot run here; nothing where they can. `programs`: whether they start a lab of their own. */
+/** Why the tests cannot run here; undefined if they can. `programs`: whether they start their own server. */
 export function missing({ programs = true } = {}) {
-  if (!chromium()) return "no Chromium on the path (script/bootstrap installs it)";
+  if (!chromium()) return "no Chromium on the PATH (script/bootstrap installs it)";
   if (!programs) return undefined;
   const absent = [lyceum, workerProgram].find((path) => !existsSync(path));
   return absent && `${absent} is not built (cargo build -p lyceum-server -p lyceum-worker)`;
 }
 
-/** The API of the lab at `base`: sends JSON, gives back JSON. */
+/** The API of the server at `base`: sends and returns JSON. */
 export function apiOf(base, token) {
   return async (method, path, body) => {
     const response = await fetch(`${base}/api/v1${path}`, {
@@ -41,10 +41,10 @@ export function apiOf(base, token) {
   };
 }
 
-/** Starts `lyceum up` in a folder of its own. */
+/** Starts `lyceum up` in a temporary folder. */
 export async function startLab() {
   const folder = mkdtempSync(join(tmpdir(), "lyceum-browser-"));
-  // Postgres runs as a user of its own and must be able to pass through.
+  // Postgres runs as another user, who must be able to enter this folder.
   chmodSync(folder, 0o711);
   const data = join(folder, "data");
   const child = spawn(lyceum, ["--data", data, "up", "--port", "0", "--worker", workerProgram], {
@@ -75,14 +75,14 @@ export async function startLab() {
   return { base, token, data, api: apiOf(base, token), stop, log: () => said };
 }
 
-/** A browser whose pages keep what went wrong on them in `faults`. */
+/** A browser whose pages record their errors in `faults`. */
 export async function startBrowser() {
   const browser = await puppeteer.launch({
     executablePath: chromium(),
-    // A busy machine is slow.
+    // Machines may be busy.
     timeout: patience,
     protocolTimeout: 2 * patience,
-    // Tests may run as root, where Chromium's own sandbox cannot; the pages are ours.
+    // Tests may run as root, where Chromium's sandbox does not work; the pages are trusted.
     args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
   });
   const open = async () => {
@@ -107,7 +107,7 @@ export async function logIn(page, lab) {
   await Promise.all([page.waitForNavigation(), page.click("button[type=submit]")]);
 }
 
-/** Makes the suite `held-out-seedling` with so many problems of each type, and imports it. */
+/** Generates the suite `held-out-seedling` with this many problems of each type, and imports it. */
 export function importSuite(lab, problems) {
   const file = join(lab.data, "..", "held-out-seedling.jsonl");
   const python = process.env.LYCEUM_PYTHON ?? join(repository, ".venv/bin/python");
@@ -125,7 +125,7 @@ export async function sql(lab, text) {
   const socket = join(lab.data, "postgres/socket");
   const folders = ["", ...spawnSync("sh", ["-c", "ls -d /usr/lib/postgresql/*/bin"], { encoding: "utf8" }).stdout.split("\n")];
   const psql = folders.map((folder) => join(folder, "psql")).find((path) => existsSync(path)) ?? "psql";
-  // Without holding up the event loop: connections that the server closes meanwhile would be taken for open ones.
+  // Must not block the event loop: connections closed by the server meanwhile would be mistaken for open ones.
   const child = spawn(psql, ["-h", socket, "-U", "lyceum", "-d", "lyceum", "-v", "ON_ERROR_STOP=1", "-Atq"], {
     stdio: ["pipe", "ignore", "pipe"],
   });

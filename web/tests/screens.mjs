@@ -1,9 +1,10 @@
-// Pictures of every page, wide, narrow and dark, of the widest ones at 1280 and 3840 pixels too, and the parts of them that the
-// README shows (`FOLDER/tour`):
+// Takes screenshots of every page, wide, narrow and dark, of the widest ones also at 1280 and 3840 pixels, and of the
+// parts shown in the README (`FOLDER/tour`):
 //
 //     node tests/screens.mjs FOLDER [PAGE…]
 //
-// on a lab of its own with a run of 48 steps and a second seed of it, both measured on a benchmark, or on the lab at $LYCEUM_URL with the token in $LYCEUM_TOKEN.
+// from a private server with a 48-step run and a second seed of it, both measured on a benchmark, or from the server at
+// $LYCEUM_URL with the token in $LYCEUM_TOKEN.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { addresses } from "./addresses.mjs";
@@ -17,7 +18,7 @@ if (!folder || lack) {
   process.exit(2);
 }
 
-/** How the pages are looked at: all of them, or those that charts and matrices make wide. */
+/** Viewports and themes; all pages, or only those with wide charts and matrices. */
 const looks = [
   { name: "wide", width: 1440, theme: "light" },
   { name: "dark", width: 1440, theme: "dark" },
@@ -25,10 +26,10 @@ const looks = [
   { name: "laptop", width: 1280, theme: "light", pages: ["overview", "arms-race", "cross-play", "archive", "lineage"] },
   { name: "4k", width: 3840, theme: "light", pages: ["overview", "arms-race", "cross-play", "archive", "lineage"] },
 ];
-/** Pages of a run that goes on. */
+/** Pages captured while a run is in progress. */
 const running = ["now", "overview", "work"];
 
-/** Parts of pages, as the README has them in docs/images. */
+/** Parts of pages for the README, in docs/images. */
 const tour = {
   curves: { page: "overview", part: "section[aria-labelledby=group-1] .grid" },
   lineage: { page: "lineage", part: "#tree", theme: "dark" },
@@ -39,7 +40,7 @@ const tour = {
   benchmarks: { page: "benchmarks", part: "section[aria-labelledby=table]" },
 };
 
-/** Makes two runs of the demo preset that measure themselves, and calls `running` with the first once it is under way. */
+/** Creates two runs of the demo preset with benchmarks, and calls `running` with them once they are in progress. */
 async function makeRuns(lab, running) {
   importSuite(lab, 20);
   await lab.api("POST", "/experiments", { name: "two seeds", description: "Does a population of four learn the same from another seed?" });
@@ -62,12 +63,12 @@ async function makeRuns(lab, running) {
     if (states.every((run) => run.state === "completed")) break;
     await new Promise((resolve) => setTimeout(resolve, 2000));
   }
-  // What they measured at their end.
+  // Wait for the measurements at their end.
   while ((await lab.api("GET", "/evaluations?state=running&limit=1")).items.length > 0) await new Promise((resolve) => setTimeout(resolve, 500));
   return runs;
 }
 
-/** The two runs of a lab that is there which have come furthest. */
+/** The two most advanced runs of an existing server. */
 async function findRuns(lab) {
   const { items } = await lab.api("GET", "/runs?limit=100");
   const longest = items.sort((one, other) => other.step - one.step).map((run) => run.id);
@@ -79,7 +80,7 @@ const lab = base ? { base, token, api: apiOf(base, token), stop: async () => und
 const browser = await startBrowser();
 const page = await browser.open();
 
-/** Takes pictures of `pages` as `look` says, each as tall as the page, so that charts that wait until they are near are drawn. */
+/** Takes screenshots of `pages`, each as tall as the page, so that lazily drawn charts are drawn. */
 async function take({ name: look, width, theme, pages: these }, pages) {
   mkdirSync(join(folder, look), { recursive: true });
   await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: theme }]);
@@ -113,7 +114,7 @@ try {
     if (shown) await shown.screenshot({ path: join(folder, "tour", `${name}.webp`), type: "webp", quality: 80 });
     else console.error(`${path} has no ${part}`);
   }
-  process.stderr.write(`\rThe pictures are in ${folder}                    \n`);
+  process.stderr.write(`\rThe screenshots are in ${folder}                    \n`);
   for (const fault of new Set(page.faults)) console.error(fault);
 } finally {
   await browser.stop();

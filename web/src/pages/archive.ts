@@ -1,4 +1,4 @@
-// The map's time: moving the slider shows the archive as it was, without leaving the page.
+// The slider of the map: shows the archive at an earlier step without leaving the page.
 import { onNews } from "../news";
 import { pageAt, take } from "../page";
 import { say } from "../say";
@@ -9,7 +9,7 @@ const shown = document.querySelector<HTMLOutputElement>("#step-shown");
 let latest: AbortController | undefined;
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-/** Takes the maps of the page at `address` for those of this one. */
+/** Replaces the maps with those of the page at `address`. */
 async function show(address: string): Promise<void> {
   latest?.abort();
   latest = new AbortController();
@@ -23,7 +23,7 @@ function changed(): void {
   if (!form) return;
   const fields = new URLSearchParams(new FormData(form) as unknown as Record<string, string>);
   for (const [name, value] of [...fields]) if (value === "") fields.delete(name);
-  // Who looks at the newest goes on doing so as steps end.
+  // If the newest step is shown, keep showing the newest.
   if (slider?.value === slider?.max) fields.delete("step");
   show(`${location.pathname}?${fields}`).catch((error: Error) => {
     if (error.name !== "AbortError") say("The map could not be loaded.", true);

@@ -1,4 +1,4 @@
-// Draws the charts of a page from the data that it came with: `server/src/pages/figure.rs` says what stands in it.
+// Draws a page's charts from its embedded data, which is defined in `server/src/pages/figure.rs`.
 import { BarChart, CustomChart } from "echarts/charts";
 import { MarkLineComponent } from "echarts/components";
 import type { CustomSeriesRenderItemAPI, CustomSeriesRenderItemParams } from "echarts/types/dist/shared";
@@ -20,7 +20,7 @@ interface Series {
   name: string;
   style: Style;
   colour: Colour;
-  /** Which of the palette's colours `next` is; the next that is free where this is left out. */
+  /** Index into the palette for `next`; the next free colour if omitted. */
   place?: number;
   strength?: number;
   points: [number, number | null][];
@@ -35,17 +35,17 @@ interface Figure {
   range: [number, number] | null;
   level: number | null;
   series: Series[];
-  /** The x from which on the points stand here; all do where there is none. */
+  /** The x of the first point included here; without it all points are. */
   from: number | null;
-  /** Steps that a point stands for. */
+  /** Steps per point. */
   width: number;
 }
 
 const widths: Record<Style, number> = { line: 1.5, faint: 1, bold: 3, dashed: 1.5, stacked: 0 };
-// More names than this make a legend that hides the chart; the tooltip and the table name all.
+// With more names than this the legend would cover the chart; tooltip and table list all names.
 const namesInLegend = 10;
 
-/** The colour of each curve; `next` takes the palette's in turn. */
+/** The colour of each curve; `next` cycles through the palette. */
 function coloured(figure: Figure, colours: Palette): string[] {
   let next = 0;
   return figure.series.map(({ colour, place }) =>
@@ -53,7 +53,7 @@ function coloured(figure: Figure, colours: Palette): string[] {
   );
 }
 
-/** The area between two curves. ECharts has no such series; one item of a custom series draws it whole. */
+/** The area between two curves. ECharts has no such series, so one item of a custom series draws all of it. */
 function band(series: Series, colour: string): Record<string, unknown> {
   const data = series.band ?? [];
   return {
@@ -78,11 +78,11 @@ function band(series: Series, colour: string): Record<string, unknown> {
 }
 
 const isStacked = (figure: Figure): boolean => figure.series[0]?.style === "stacked";
-/** Whether its curves run over steps, which can be smoothed and on a log scale. */
+/** Whether the x axis is steps, so smoothing and a log scale apply. */
 const isOverSteps = (figure: Figure): boolean => !figure.labels && !isStacked(figure);
 const isShown = (x: number): boolean => x >= (settings.from ?? x) && x <= (settings.to ?? x);
 
-/** A part of a whole: bars that touch, one for each step that is shown. */
+/** A part of a whole: touching bars, one per step shown. */
 function part(series: Series, colour: string): Record<string, unknown> {
   return {
     type: "bar",
@@ -145,7 +145,7 @@ function option(figure: Figure, colours: Palette, width: number): Record<string,
   const named = figure.series.filter((series) => series.style !== "faint").map((series) => series.name);
   const hasLegend = named.length > 1 && named.length <= namesInLegend;
   const { legend, top } = legendOf(colours, named, width);
-  // Stacking goes by place, so its x is a list of names; elsewhere steps keep their distances.
+  // Stacking is by index, so its x axis is categorical; otherwise steps keep their distances.
   const names = figure.labels ?? (isStacked(figure) ? stackedPlaces(figure) : undefined);
   const log = settings.log && isOverSteps(figure);
   const curves = figure.series.map((series, index) => {
@@ -190,16 +190,16 @@ const stackedPlaces = (figure: Figure): string[] =>
   (figure.series[0]?.points ?? []).filter(([x]) => isShown(x)).map(([x]) => String(x));
 
 const figures = new Map(island<Figure[]>("figures").map((figure) => [figure.id, figure]));
-/** The figures of the steps that are zoomed into, where they have finer steps than the page came with. */
+/** Figures for the zoomed range, if finer than the page's own. */
 let fine = new Map<string, Figure>();
 const drawn = new Map<string, Chart>();
 const known = (id: string): Figure => fine.get(id) ?? figures.get(id)!;
 
-/** Gets the steps that are zoomed into, where a point of the page stands for several. */
+/** Loads the zoomed steps if the page's points are means over several. */
 async function refine(): Promise<void> {
   const isWhole = settings.from === undefined && settings.to === undefined;
   const isCoarse = [...figures.values()].some((figure) => figure.width > 1);
-  // The address may have asked for some steps only.
+  // The URL may select a range of steps.
   const isPart = /[?&](from|to)=\d/.test(location.search);
   if (((isWhole || !isCoarse) && !isPart) || !document.querySelector("#curves")) {
     fine = new Map();
@@ -213,7 +213,7 @@ async function refine(): Promise<void> {
   fine = new Map(island<Figure[]>("figures", page).map((figure) => [figure.id, figure]));
 }
 
-/** `old` with the points of `news` in the place of those from where it begins. */
+/** `old` with its points replaced by those of `news` from the first of these on. */
 function joined(old: Figure | undefined, news: Figure): Figure {
   const { from } = news;
   if (!old || from === null) return news;
@@ -225,7 +225,7 @@ function joined(old: Figure | undefined, news: Figure): Figure {
   return { ...news, series };
 }
 
-/** What dragging over a chart chose, as steps. */
+/** The range selected by dragging, as steps. */
 function zoomed(id: string, ends?: [number, number]): void {
   const figure = figures.has(id) ? known(id) : undefined;
   if (!ends || !figure) return showRange(undefined, undefined);
@@ -242,7 +242,7 @@ function begin(element: HTMLElement, id: string): void {
 
 const waiting = new WeakSet<Element>();
 
-/** Draws charts that are not drawn yet, once somebody comes near. */
+/** Draws new charts when they are about to scroll into view. */
 function beginAll(): void {
   for (const id of figures.keys()) {
     const element = document.getElementById(id);
@@ -256,7 +256,7 @@ beginAll();
 const redraw = () => drawn.forEach((chart) => chart.redraw());
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-/** Draws with the settings as they are, and then with finer steps where there are some. */
+/** Redraws immediately, and again when finer data has been loaded. */
 function changed(): void {
   redraw();
   clearTimeout(timer);
@@ -270,6 +270,6 @@ onNews((page) => {
   }
   if (fine.size > 0) changed();
   else redraw();
-  // Charts that came with the page are in it only after everyone has heard.
+  // New charts are in the document only after all listeners have run.
   queueMicrotask(beginAll);
 });

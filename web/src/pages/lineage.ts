@@ -1,4 +1,4 @@
-// The tree of births and deaths, saved: the drawing with its colours written out, and its table.
+// Saves the lineage: the drawing with inlined colours, and its table.
 import { csvLine, download } from "../download";
 import { palette } from "../palette";
 import { say } from "../say";
@@ -6,7 +6,7 @@ import { say } from "../say";
 const styles = ["fill", "stroke", "stroke-width", "font-size", "font-family", "text-anchor"];
 const scale = 2;
 
-/** Any colour that CSS knows as one that every program does. */
+/** Converts any CSS colour to a form that all programs understand. */
 function plainColour(): (colour: string) => string {
   const context = document.createElement("canvas").getContext("2d", { willReadFrequently: true })!;
   const known = new Map<string, string>();
@@ -24,7 +24,7 @@ function plainColour(): (colour: string) => string {
   };
 }
 
-/** The drawing as a file that needs no stylesheet. */
+/** The drawing as a standalone file. */
 function alone(svg: SVGSVGElement): string {
   const copy = svg.cloneNode(true) as SVGSVGElement;
   const plain = plainColour();

@@ -1,4 +1,4 @@
-// The overview of a run: its curves, and what goes on in it.
+// The overview of a run: its curves and its progress.
 import { type Chart, type TipLine, axis, draw, legendOf, short, tip, tooltip, whenNear } from "../chart";
 import { type Point, evenly, mean, smooth } from "../curve";
 import { island } from "../island";
@@ -40,13 +40,13 @@ const members = new Map(data.members.map((member) => [member.id, member]));
 const metrics = new Metrics(data.run, data.level);
 metrics.add(data.metrics, data.rows);
 
-/** Points of a curve of the range that somebody zoomed into. */
+/** Points per curve for a zoomed range. */
 const finePoints = 600;
 
-/** The steps that are zoomed into, where they are finer than what the page came with. */
+/** Data for the zoomed range, if finer than the page's own. */
 let fine: { from: number; to: number; metrics: Metrics } | undefined;
 
-/** A curve as finely as it is known for the steps that are shown. */
+/** A curve at the finest resolution available for the steps shown. */
 function curve(metric: string, member: string = whole): Point[] {
   const finer = fine?.metrics.of(metric, member) ?? [];
   return finer.length > 0 ? finer : metrics.of(metric, member);
@@ -66,7 +66,7 @@ const sides = {
   judging: ["critic"],
 };
 
-/** What a chart draws: parts of one thing, or members and the means of their roles. */
+/** The series of a chart: parts of a whole, or members and role means. */
 function lines(spec: ChartSpec, colours: Palette): Line[] {
   if (spec.parts) {
     return spec.metrics.map((metric, index) => ({
@@ -79,7 +79,8 @@ function lines(spec: ChartSpec, colours: Palette): Line[] {
   const metric = spec.metrics[0] ?? "";
   const byRole = new Map<string, Line[]>();
   if (settings.members) {
-    // A teacher's row tells of the attempts at its problems too, so both sides may have the metric; it is one side's.
+    // A teacher's row also covers attempts at its problems, so both sides may have the metric; draw it for one side
+    // only.
     const ids = metrics.members(metric);
     const ofSide = ids.filter((id) => spec.side === null || members.get(id)?.roles.some((role) => sides[spec.side!].includes(role)));
     for (const id of ofSide.length > 0 ? ofSide : ids) {
@@ -137,7 +138,7 @@ function option(spec: ChartSpec, colours: Palette, width: number) {
       name: line.name,
       data: smooth(line.points, settings.smoothing).map(([step, value]) => [step, positive(value)]),
       values: line.points,
-      // A legend draws the symbol even where the line has none.
+      // A legend draws the symbol even if the line has none.
       symbol: line.points.length < 2 ? "circle" : "none",
       symbolSize: 5,
       itemStyle: { color: line.colour },
@@ -154,10 +155,10 @@ function redraw(): void {
   for (const { chart } of drawn.values()) chart.redraw();
 }
 
-/** Metrics of the charts that are drawn. */
+/** Metrics of the charts drawn so far. */
 const shown = (): string[] => [...new Set([...drawn.keys()].flatMap((spec) => spec.metrics))];
 
-/** Gets the steps that are zoomed into, if what is there is coarser than it could be. */
+/** Loads the zoomed steps if finer data exists. */
 async function refine(): Promise<void> {
   const from = Math.max(0, settings.from ?? 0);
   const to = Math.min(settings.to ?? metrics.last, metrics.last);
@@ -173,7 +174,7 @@ async function refine(): Promise<void> {
 
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-/** What the form says has changed. */
+/** Handles a change of the settings. */
 function changed(): void {
   redraw();
   clearTimeout(timer);
@@ -198,7 +199,7 @@ function begin(figure: HTMLElement, spec: ChartSpec, group: ChartSpec[]): void {
   Promise.all([members, fine && refine()]).then(redraw, () => say("The members' curves could not be loaded.", true));
 }
 
-/** Writes a chart's table anew from the curves that it draws. */
+/** Rebuilds a chart's table from its curves. */
 function fillTable(figure: HTMLElement, spec: ChartSpec): void {
   const details = figure.querySelector("details");
   const body = figure.querySelector("tbody");
@@ -233,13 +234,13 @@ for (const group of data.groups) {
 
 startSettings(changed);
 
-/** Puts what is new about the run itself in place: its state, what can be done with it, and how it gets on. */
+/** Updates the run's own information: state, actions and progress. */
 async function refresh(): Promise<void> {
   const page = await pageAt(location.href);
   if (page) take(page, "head", "now");
 }
 
-const complain = () => say("What is new could not be loaded; the page goes on trying.", true);
+const complain = () => say("The update could not be loaded; retrying.", true);
 
 if (data.state === "running" || data.state === "paused") {
   watch(`runs/${data.run}`, data.last_event, (events) => {

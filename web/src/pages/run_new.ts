@@ -1,5 +1,5 @@
-// The form of a run: what was typed is sent for a trial as it changes, and what the server says of it stands beside the
-// fields; in the end the same is sent in earnest.
+// The form for a new run: every change is sent as a dry run, and errors are shown next to the fields; submitting sends
+// the same request for real.
 import { type FieldFault, Problem, send } from "../api";
 import { island } from "../island";
 import { say } from "../say";
@@ -45,13 +45,13 @@ const metas = [...form.querySelectorAll<Field>("[data-meta]")];
 const at = <T extends HTMLElement = HTMLElement>(id: string): T => document.querySelector<T>(`#${id}`)!;
 
 const written = (field: Field): string => (field instanceof HTMLInputElement && field.type === "checkbox" ? String(field.checked) : field.value);
-/** What the page came with, whatever a browser that came back to it has put into the fields. */
+/** The original values, regardless of what the browser restored into the fields. */
 function initial(field: Field): string {
   if (field instanceof HTMLSelectElement) return ([...field.options].find((one) => one.defaultSelected) ?? field.options[0])?.value ?? "";
   return field.type === "checkbox" ? String((field as HTMLInputElement).defaultChecked) : field.defaultValue;
 }
 
-/** What a field says, as the config has it. What is no number or no JSON is sent as text, for the server to say what is wrong. */
+/** A field's value for the config. Invalid numbers and JSON are sent as strings, so the server reports the error. */
 function valueOf(field: Field): unknown {
   const text = written(field);
   switch (field.dataset.kind) {
@@ -171,7 +171,7 @@ function showMemory(populations: Memory[]): void {
   at("memory").replaceChildren(...rows);
 }
 
-/** A size as the server writes it. */
+/** A size, formatted like the server does. */
 function bytes(size: number | null): string {
   if (size === null) return "–";
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
@@ -220,7 +220,7 @@ async function tryOut(): Promise<void> {
       const count = Math.max(1, error.errors.length);
       at("verdict").textContent = `${count} ${count === 1 ? "fault" : "faults"}.`;
     } else {
-      at("verdict").textContent = "The server does not answer.";
+      at("verdict").textContent = "The server does not respond.";
     }
   }
 }
@@ -240,7 +240,7 @@ form.addEventListener("submit", async (event) => {
   } catch (error) {
     button.disabled = false;
     if (error instanceof Problem) showFaults(error.errors, error.message);
-    else say("The server does not answer.", true);
+    else say("The server does not respond.", true);
   }
 });
 

@@ -1,4 +1,4 @@
-// Changing what people say of a run, in the list.
+// Edits a run's name, tags and note in the list.
 import { Problem, get } from "../api";
 import { say } from "../say";
 
@@ -21,7 +21,7 @@ async function edit(id: string): Promise<void> {
     field("note").value = run.note;
     dialog.showModal();
   } catch (error) {
-    say(error instanceof Problem ? error.message : "The server does not answer.", true);
+    say(error instanceof Problem ? error.message : "The server does not respond.", true);
   }
 }
 

@@ -1,4 +1,4 @@
-// Making a token, which is shown once.
+// Creates a token, which is shown once.
 import { submit } from "../forms";
 
 const form = document.querySelector<HTMLFormElement>("#new-token");

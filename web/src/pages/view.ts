@@ -1,16 +1,16 @@
-// Keeps `#view` fresh while somebody looks. Elements of `data-follow` name runs and evaluations, whose events say when there
-// is something new; `data-every` names the seconds after which to look again where none tells. The page itself is asked for,
-// its charts only from the step on that they lack; only what differs is sent, and put in place.
+// Keeps `#view` up to date while the page is visible. `data-follow` names runs and evaluations whose events trigger an
+// update; `data-every` is a polling interval in seconds. An update requests the page itself, with charts only from the
+// first missing step on; only differences are sent and applied.
 import { say } from "../say";
 import { watch } from "../live";
 import { tell } from "../news";
 import { newestPage, take } from "../page";
 
-/** Streams that a page keeps open: a browser has six connections to a server, for all of its tabs. */
+/** Maximum number of open streams: a browser has six connections per server, shared by all tabs. */
 const streams = 3;
-/** Milliseconds between two looks, however fast steps end. */
+/** Minimum milliseconds between two updates. */
 const pause = 2000;
-/** Kinds of events after which a page is another one; each of an evaluation's is told of, since it has few. */
+/** Kinds of run events that trigger an update; all events of an evaluation do, since there are few. */
 const telling = new Set(["step_finished", "state", "renamed", "measuring", "not_measured"]);
 
 const view = document.querySelector<HTMLElement>("#view")!;
@@ -25,7 +25,7 @@ let failed = false;
 async function newest(): Promise<Document | undefined> {
   const from = step();
   const page = await newestPage(from === undefined ? {} : { "lyceum-from-step": from });
-  // Curves that came or went have no beginning here: then everything is needed.
+  // For curves that appeared or disappeared the earlier points are missing, so load everything.
   const isEnough = from === undefined || !page || heads(page) === heads(document);
   return isEnough ? page : newestPage();
 }
@@ -43,11 +43,11 @@ async function refresh(): Promise<void> {
       take(page, "head", "view");
       follow();
     } else if (!failed) {
-      say("This page is not to be had any more, or you are logged out. Load it anew to see which.", true);
+      say("This page no longer exists, or you are logged out. Reload to find out.", true);
     }
     failed = !page;
   } catch {
-    if (!failed) say("The server does not answer; the page goes on trying.", true);
+    if (!failed) say("The server does not respond; retrying.", true);
     failed = true;
   }
   busy = false;
