@@ -119,4 +119,21 @@ mod tests {
             );
         }
     }
+
+    #[test]
+    fn the_docs_say_how_every_metric_is_read() {
+        let docs = include_str!("../../../../docs/METRICS.md");
+        for recipe in Registry::shipped().recipes() {
+            let names = recipe.metric_names();
+            let missing: Vec<_> = names
+                .iter()
+                .filter(|name| !docs.contains(&format!("`{name}`")))
+                .collect();
+            assert!(
+                missing.is_empty(),
+                "docs/METRICS.md lacks {missing:?} of {}",
+                recipe.name()
+            );
+        }
+    }
 }
