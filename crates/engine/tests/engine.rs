@@ -1,4 +1,4 @@
-//! The engine against what transformers and peft compute (`fixtures/make.py`), and against its own promises.
+//! The engine compared with transformers and peft (`fixtures/make.py`).
 
 #[path = "engine/adapters.rs"]
 mod adapters;

@@ -1,4 +1,4 @@
-//! Evolution operators against NumPy (`fixtures/make_evolution.py`), and against their own promises.
+//! Evolution operators compared with NumPy (`fixtures/make_evolution.py`).
 
 #[path = "evolution/bad_input.rs"]
 mod bad_input;

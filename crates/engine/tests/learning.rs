@@ -1,4 +1,4 @@
-//! Learning against PyTorch's autograd (`fixtures/make_learning.py`), and against its own promises.
+//! Learning compared with PyTorch's autograd (`fixtures/make_learning.py`).
 
 #[path = "learning/bad_input.rs"]
 mod bad_input;

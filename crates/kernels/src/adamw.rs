@@ -1,35 +1,35 @@
-//! A step of AdamW (Loshchilov and Hutter 2019, arXiv 1711.05101, Algorithm 2), in the order of operations of PyTorch.
+//! A step of AdamW (Loshchilov and Hutter 2019, arXiv 1711.05101, Algorithm 2), with PyTorch's order of operations.
 
 use multiversion::multiversion;
 
 use crate::share::share;
 
-/// Numbers of a job.
+/// Numbers per job.
 const NUMBERS: usize = 1 << 14;
 
-/// What a step multiplies with; the same for all of a member's numbers.
+/// Coefficients of a step; the same for all of a member's numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step {
     /// Decay of the first moment.
     pub beta1: f32,
     /// Decay of the second moment.
     pub beta2: f32,
-    /// Learning rate over the first moment's bias, `η / (1 − β₁ᵗ)`.
+    /// Learning rate divided by the first moment's bias correction, `η / (1 − β₁ᵗ)`.
     pub rate: f32,
-    /// The second moment's bias as a factor of its root, `1 / √(1 − β₂ᵗ)`.
+    /// Factor for the root of the second moment that corrects its bias, `1 / √(1 − β₂ᵗ)`.
     pub root: f32,
-    /// Keeps the denominator from zero.
+    /// Keeps the denominator away from zero.
     pub eps: f32,
-    /// What is left of a value after its decay, `1 − η λ`.
+    /// Factor of the weight decay, `1 − η λ`.
     pub kept: f32,
 }
 
-/// A member's numbers, and what the step reads and changes of them.
+/// A member's numbers that the step reads and changes.
 #[derive(Debug)]
 pub struct Numbers<'a> {
     /// The gradient.
     pub gradient: &'a [f32],
-    /// The values that are trained.
+    /// The trained values.
     pub values: &'a mut [f32],
     /// First moment.
     pub exp_avg: &'a mut [f32],
@@ -37,7 +37,7 @@ pub struct Numbers<'a> {
     pub exp_avg_sq: &'a mut [f32],
 }
 
-/// Makes the step, in place.
+/// Makes the step in place.
 ///
 /// # Panics
 /// If the slices differ in length.
@@ -103,7 +103,7 @@ mod tests {
                     exp_avg_sq: &mut exp_avg_sq,
                 };
                 step(threads, factors, numbers);
-                // Lines 6 to 12 of the algorithm, with decay before the step as PyTorch has it.
+                // Lines 6 to 12 of the algorithm, with weight decay before the step as in PyTorch.
                 for ([value, m, v], &gradient) in exact.iter_mut().zip(&gradient) {
                     let gradient = f64::from(gradient);
                     *m = beta1 * *m + (1.0 - beta1) * gradient;

@@ -1,5 +1,5 @@
-//! Causal attention around its matrix products: queries, keys and values are rotated and laid out for the products, and weights
-//! are made of scores.
+//! The parts of causal attention around its matrix products: rotating queries and keys, laying out the operands, and
+//! turning scores into weights.
 
 mod layout;
 mod weights;

@@ -1,13 +1,13 @@
-//! The exponential function in a form that compilers turn into vector instructions.
+//! The exponential function in a form that compilers can vectorise.
 
-/// `a · b + c`; rounded once where `FUSED`, which only CPUs with an instruction for it are quick at.
+/// `a · b + c`; rounded once if `FUSED`, which is fast only on CPUs with such an instruction.
 #[inline(always)]
 fn multiply_add<const FUSED: bool>(a: f32, b: f32, c: f32) -> f32 {
     if FUSED { a.mul_add(b, c) } else { a * b + c }
 }
 
-/// `e^x` to within 2 units in the last place from −87 on; below it is at most 1.7e−38, and above 88 what it is at 88. NaN stays
-/// NaN. `FUSED` is for versions of a function that are compiled for CPUs with fused multiplications and additions.
+/// `e^x` to within 2 units in the last place from −87 on; below, at most 1.7e−38; above 88, the value at 88. NaN stays
+/// NaN. Set `FUSED` in versions of a function compiled for CPUs with fused multiply-add.
 #[inline(always)]
 pub(crate) fn exp<const FUSED: bool>(x: f32) -> f32 {
     // With n = round(x / ln 2): e^x = 2^n · e^(x − n ln 2). Adding 1.5 · 2^23 leaves the rounded sum's integer in the low bits.

@@ -5,20 +5,20 @@ use multiversion::{multiversion, target::target_cfg_f};
 use crate::exp::sigmoid;
 use crate::share::{ROWS, share};
 
-/// From rows `[gate | up]` of `2 · width` numbers, rows of `width`.
+/// Computes rows of `width` numbers from rows `[gate | up]` of `2 · width`.
 ///
 /// # Panics
-/// If `out` is not half as long as `gate_up`, or neither is whole rows.
+/// If `out` is not half as long as `gate_up`, or the rows are not whole.
 pub fn gated(threads: usize, width: usize, gate_up: &[f32], out: &mut [f32]) {
     assert!(gate_up.len() == 2 * out.len() && out.len().is_multiple_of(width));
     let jobs = gate_up.chunks(2 * width * ROWS).zip(out.chunks_mut(width * ROWS));
     share(threads, jobs, |(gate_up, out)| forward(width, gate_up, out));
 }
 
-/// Puts in the place of `gate_up` the gradient by it, given the one by the result.
+/// Replaces `gate_up` with its gradient, given that of the result.
 ///
 /// # Panics
-/// If `gradient` is not half as long as `gate_up`, or neither is whole rows.
+/// If `gradient` is not half as long as `gate_up`, or the rows are not whole.
 pub fn gated_backward(threads: usize, width: usize, gate_up: &mut [f32], gradient: &[f32]) {
     assert!(gate_up.len() == 2 * gradient.len() && gradient.len().is_multiple_of(width));
     let jobs = gate_up.chunks_mut(2 * width * ROWS).zip(gradient.chunks(width * ROWS));
@@ -41,7 +41,7 @@ fn forward(width: usize, gate_up: &[f32], out: &mut [f32]) {
     }
 }
 
-/// Of one row. As arguments of a function, the slices are known not to overlap.
+/// For one row. The compiler knows that slices passed as arguments do not overlap.
 #[multiversion(targets = "simd")]
 fn backward(gate: &mut [f32], up: &mut [f32], gradient: &[f32]) {
     const FUSED: bool = target_cfg_f!(target_feature = "fma");

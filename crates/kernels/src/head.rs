@@ -1,4 +1,4 @@
-//! What a loss asks of a row of logits, and the gradient by them.
+//! Log-probability and entropy of a row of logits, and the gradient with respect to the logits.
 
 use multiversion::{multiversion, target::target_cfg_f};
 
@@ -6,10 +6,10 @@ use crate::exp::exp;
 use crate::share::{ROWS, share};
 use crate::sum::{largest, of_pairs};
 
-/// Log-probabilities below have no part in an entropy; −∞ would make it NaN.
+/// Log-probabilities below this are left out of the entropy; −∞ would make it NaN.
 const LEAST: f32 = -87.0;
 
-/// What a row of logits `z` says.
+/// Scores of a row of logits `z`.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Scores {
     /// Log-probability of the row's target.
@@ -20,19 +20,19 @@ pub struct Scores {
     normaliser: f32,
 }
 
-/// Derivatives of the loss by what a row says.
+/// Derivatives of the loss with respect to a row's scores.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Weights {
-    /// By the log-probability of the row's target.
+    /// With respect to the log-probability of the row's target.
     pub by_logprob: f32,
-    /// By the entropy of the row's distribution.
+    /// With respect to the entropy of the row's distribution.
     pub by_entropy: f32,
 }
 
 /// The scores of rows of `width` logits, each with a target below `width`.
 ///
 /// # Panics
-/// If there are not as many rows as targets, or a target is out of range.
+/// If the numbers of rows and targets differ, or a target is out of range.
 pub fn scores(threads: usize, width: usize, logits: &[f32], targets: &[i64]) -> Vec<Scores> {
     assert!(logits.len() == targets.len() * width);
     let mut scores = vec![Scores::default(); targets.len()];
@@ -46,10 +46,10 @@ pub fn scores(threads: usize, width: usize, logits: &[f32], targets: &[i64]) -> 
     scores
 }
 
-/// Puts in the place of the logits the gradient of the loss by them, given their scores.
+/// Replaces the logits with the gradient of the loss with respect to them, given their scores.
 ///
 /// # Panics
-/// If there are not as many rows as targets, scores and weights, or a target is out of range.
+/// If the numbers of rows, targets, scores and weights differ, or a target is out of range.
 pub fn gradient(
     threads: usize,
     width: usize,
@@ -73,7 +73,7 @@ fn forward(width: usize, logits: &[f32], targets: &[i64], scores: &mut [Scores])
         let largest = largest(logits);
         let sum = of_pairs(logits, logits, |z, _| exp::<FUSED>(z - largest));
         let normaliser = largest + sum.ln();
-        // Σ p z, from the largest on, so that no digits are lost where logits are far from 0.
+        // Σ p z, relative to the largest logit, so that no digits are lost if logits are far from 0.
         let mean = of_pairs(logits, logits, |z, _| {
             exp::<FUSED>(z - largest) * (z - largest).max(LEAST)
         }) / sum;

@@ -1,9 +1,9 @@
-//! Arithmetic on fp32 numbers in a CPU's memory: loops that libtorch makes in several passes, with a tensor of its own between any
-//! two, and products of matrices, for which libtorch's library does not use the vector units of every CPU. Each loop is one pass
-//! here, compiled for the vector units of several CPUs, of which the running one is chosen.
+//! Arithmetic on fp32 numbers in CPU memory: loops that libtorch runs in several passes with a temporary tensor between
+//! each, and products of matrices, for which libtorch's library does not use the vector units of every CPU. Here each
+//! loop is one pass, compiled for the vector units of several CPUs; the version is chosen at run time.
 //!
-//! Matrices are slices, row after row, where nothing else is said. Work is shared out over `threads`; results do not depend on
-//! how many there are. The last bits depend on the CPU: on its vector units and the sizes of its caches.
+//! Matrices are row-major slices unless stated otherwise. Work is spread over `threads`; results do not depend on their
+//! number. The last bits depend on the CPU: on its vector units and cache sizes.
 
 pub mod adamw;
 pub mod attention;

@@ -8,7 +8,7 @@ use crate::sum::of_pairs;
 /// `x / √(mean(x²) + eps) · weight` for rows `x` as long as `weight`.
 ///
 /// # Panics
-/// If `x` and `out` are not equally many whole rows.
+/// If `x` and `out` are not equal numbers of whole rows.
 pub fn rms_norm(threads: usize, x: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) {
     let width = weight.len();
     assert!(x.len() == out.len() && x.len().is_multiple_of(width));
@@ -16,10 +16,11 @@ pub fn rms_norm(threads: usize, x: &[f32], weight: &[f32], eps: f32, out: &mut [
     share(threads, jobs, |(x, out)| forward(x, weight, eps, out));
 }
 
-/// The gradient by rows `x` of `x / √(mean(x²) + eps) · weight`, given the one by the result; a row is as long as `weight`.
+/// The gradient with respect to rows `x` of `x / √(mean(x²) + eps) · weight`, given that of the result; a row is as
+/// long as `weight`.
 ///
 /// # Panics
-/// If `gradient`, `x` and `out` are not equally many whole rows.
+/// If `gradient`, `x` and `out` are not equal numbers of whole rows.
 pub fn rms_norm_backward(threads: usize, gradient: &[f32], x: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) {
     let width = weight.len();
     assert!(gradient.len() == x.len() && x.len() == out.len() && x.len().is_multiple_of(width));
@@ -81,7 +82,7 @@ mod tests {
                 let root = (x.iter().map(|x| x * x).sum::<f64>() / width as f64 + 1e-3).sqrt();
                 x.iter().zip(&weight).map(|(x, &weight)| x / root * f64::from(weight)).collect()
             };
-            // The loss that has this gradient.
+            // The loss with this gradient.
             let loss = |row: usize, x: &[f64]| -> f64 {
                 let gradient = &gradient[row * width..][..width];
                 norm(x).iter().zip(gradient).map(|(normed, &gradient)| normed * f64::from(gradient)).sum()

@@ -1,41 +1,41 @@
-//! Products of matrices, by the `gemm` crate.
+//! Products of matrices, computed by the `gemm` crate.
 
 use gemm::Parallelism;
 
 use crate::share::share;
 
-/// Multiplications from which on it is quicker to share them out over threads.
+/// Number of multiplications from which using several threads is faster.
 const WORTH_SHARING: usize = 1 << 20;
 
-/// A matrix of numbers that lie in memory at even steps: whole, a part of a larger one, or transposed.
+/// A matrix of numbers at regular strides in memory: whole, part of a larger one, or transposed.
 #[derive(Debug, Clone, Copy)]
 pub struct Matrix<'a> {
     numbers: &'a [f32],
     shape: Shape,
 }
 
-/// The same, to be written.
+/// A mutable matrix.
 #[derive(Debug)]
 pub struct MatrixMut<'a> {
     numbers: &'a mut [f32],
     shape: Shape,
 }
 
-/// Rows and columns, and the steps from one to the next.
+/// Rows and columns, and their strides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     /// Number of rows.
     pub rows: usize,
     /// Number of columns.
     pub columns: usize,
-    /// Numbers from a row's first to the next row's.
+    /// Distance from the first number of a row to that of the next row.
     pub row_step: usize,
-    /// Numbers from one of a row to its next.
+    /// Distance from a number to the next in its row.
     pub column_step: usize,
 }
 
 impl Shape {
-    /// Numbers from the first to the last, both counted.
+    /// Length from the first to the last number, inclusive.
     pub fn span(&self) -> usize {
         match (self.rows, self.columns) {
             (0, _) | (_, 0) => 0,
@@ -43,7 +43,7 @@ impl Shape {
         }
     }
 
-    /// Whether no two of its numbers are one.
+    /// Whether all of its numbers are at different offsets.
     fn is_apart(&self) -> bool {
         let Self {
             rows,
@@ -59,10 +59,10 @@ impl Shape {
 }
 
 impl<'a> Matrix<'a> {
-    /// The matrix of this shape that begins with the first of `numbers`.
+    /// The matrix of this shape that starts at the first of `numbers`.
     ///
     /// # Panics
-    /// If it ends after them.
+    /// If it extends beyond `numbers`.
     pub fn new(numbers: &'a [f32], shape: Shape) -> Self {
         assert!(
             shape.span() <= numbers.len(),
@@ -74,10 +74,10 @@ impl<'a> Matrix<'a> {
 }
 
 impl<'a> MatrixMut<'a> {
-    /// The matrix of this shape that begins with the first of `numbers`.
+    /// The matrix of this shape that starts at the first of `numbers`.
     ///
     /// # Panics
-    /// If it ends after them, or two of its numbers are one.
+    /// If it extends beyond `numbers`, or two of its entries share an offset.
     pub fn new(numbers: &'a mut [f32], shape: Shape) -> Self {
         assert!(
             shape.span() <= numbers.len(),
@@ -89,7 +89,7 @@ impl<'a> MatrixMut<'a> {
     }
 }
 
-/// Matrices of one shape at even steps.
+/// Matrices of one shape at a regular stride.
 #[derive(Debug, Clone, Copy)]
 pub struct Stack<'a> {
     numbers: &'a [f32],
@@ -98,7 +98,7 @@ pub struct Stack<'a> {
     shape: Shape,
 }
 
-/// The same, to be written.
+/// A mutable stack.
 #[derive(Debug)]
 pub struct StackMut<'a> {
     numbers: &'a mut [f32],
@@ -108,7 +108,7 @@ pub struct StackMut<'a> {
 }
 
 impl<'a> Stack<'a> {
-    /// `count` matrices of this shape, of which the first begins with the first of `numbers` and each other one `step` later.
+    /// `count` matrices of this shape; the first starts at the first of `numbers`, each other one `step` later.
     pub fn new(numbers: &'a [f32], count: usize, step: usize, shape: Shape) -> Self {
         Self {
             numbers,
@@ -124,10 +124,10 @@ impl<'a> Stack<'a> {
 }
 
 impl<'a> StackMut<'a> {
-    /// `count` matrices of this shape, of which the first begins with the first of `numbers` and each other one `step` later.
+    /// `count` matrices of this shape; the first starts at the first of `numbers`, each other one `step` later.
     ///
     /// # Panics
-    /// If one begins before the one before it ends.
+    /// If matrices overlap.
     pub fn new(numbers: &'a mut [f32], count: usize, step: usize, shape: Shape) -> Self {
         assert!(
             count <= 1 || shape.span() <= step,
@@ -148,16 +148,16 @@ impl<'a> StackMut<'a> {
     }
 }
 
-/// What becomes of the numbers that a product is written to.
+/// How a product treats the previous contents of its output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Before {
-    /// The product takes their place.
+    /// The product replaces them.
     Replaced,
     /// The product is added to them.
     Kept,
 }
 
-/// Writes `left · right` to `out`, on so many threads.
+/// Writes `left · right` to `out`, on `threads` threads.
 ///
 /// # Panics
 /// If the shapes do not match.
@@ -175,7 +175,8 @@ pub fn product(threads: usize, left: Matrix<'_>, right: Matrix<'_>, before: Befo
         threads => Parallelism::Rayon(threads),
     };
     let step = |step: usize| step as isize;
-    // SAFETY: each matrix lies within its slice, that of `out` is borrowed mutably and has no number twice, and the sizes match.
+    // SAFETY: each matrix lies within its slice, `out` is borrowed mutably and its entries do not overlap, and the
+    // sizes match.
     unsafe {
         gemm::gemm(
             out.shape.rows,
@@ -201,8 +202,8 @@ pub fn product(threads: usize, left: Matrix<'_>, right: Matrix<'_>, before: Befo
     }
 }
 
-/// Numbers that the products of two stacks on so many threads copy at a time, at the most: blocks of both operands, no deeper than
-/// `gemm` makes them, and no more than a cache holds.
+/// How many numbers the products of two stacks on `threads` threads copy at a time, at most: blocks of both
+/// operands, no deeper than `gemm` makes them, and no more than fit into a cache.
 pub fn room(threads: usize, left: Stack<'_>, right: Stack<'_>) -> usize {
     const BLOCK: usize = 128;
     const DEPTH: usize = 1024;
@@ -213,7 +214,7 @@ pub fn room(threads: usize, left: Stack<'_>, right: Stack<'_>) -> usize {
     each * threads.clamp(1, left.count.max(1))
 }
 
-/// Writes to each matrix of `out` the product of those in its place of `left` and `right`, on so many threads.
+/// Writes the products of corresponding matrices of `left` and `right` to `out`, on `threads` threads.
 ///
 /// # Panics
 /// If shapes do not match, or one stack has fewer matrices than another.
@@ -240,13 +241,13 @@ mod tests {
 
     use super::{Before, Matrix, MatrixMut, Shape, product};
 
-    /// So many numbers, of which no two near one another are alike.
+    /// Numbers of which no two nearby ones are equal.
     fn numbers(count: usize, salt: u32) -> Vec<f32> {
         let number = |at: u32| (at.wrapping_add(salt).wrapping_mul(2_654_435_761) >> 8) as f32 / (1 << 23) as f32 - 1.0;
         (0..count as u32).map(number).collect()
     }
 
-    /// With a margin after each row or, transposed, after each column.
+    /// With a margin after each row or, if transposed, after each column.
     fn shape(rows: usize, columns: usize, margin: usize, transposed: bool) -> Shape {
         if transposed {
             Shape {

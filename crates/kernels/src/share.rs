@@ -1,11 +1,11 @@
-//! Jobs shared out over threads.
+//! Spreads jobs over threads.
 
 use std::sync::{Mutex, PoisonError};
 
-/// Rows of a job, so that a job takes much longer than the sharing.
+/// Rows per job, so that a job takes much longer than its scheduling.
 pub(crate) const ROWS: usize = 64;
 
-/// Runs `work` on every job, on so many threads.
+/// Runs `work` on every job, on `threads` threads.
 pub(crate) fn share<J: Send>(threads: usize, jobs: impl Iterator<Item = J> + Send, work: impl Fn(J) + Sync) {
     let threads = jobs.size_hint().1.map_or(threads, |jobs| jobs.min(threads));
     if threads <= 1 {

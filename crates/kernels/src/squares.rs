@@ -1,10 +1,10 @@
-//! Sums of squares, whose roots are norms.
+//! Sums of squares, for norms.
 
 use multiversion::multiversion;
 
 use crate::share::share;
 
-/// Numbers of a job. The jobs' sums are added in order.
+/// Numbers per job. The jobs' sums are added in order.
 const NUMBERS: usize = 1 << 16;
 
 /// The sum of squares, in f64.

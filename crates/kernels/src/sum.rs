@@ -1,4 +1,4 @@
-//! Sums and maxima in sixteen lanes, an order that vector units can follow. It is the same on every CPU.
+//! Sums and maxima in sixteen lanes. Vector units can follow this order, and it is the same on every CPU.
 
 const LANES: usize = 16;
 
@@ -16,7 +16,7 @@ pub(crate) fn of_pairs(left: &[f32], right: &[f32], term: impl Fn(f32, f32) -> f
     lanes.iter().sum::<f32>() + rest.map(|(&left, &right)| term(left, right)).sum::<f32>()
 }
 
-/// The largest entry; −∞ of none. Entries that are NaN count nothing.
+/// The largest entry; −∞ if there are none. NaN entries are ignored.
 #[inline(always)]
 pub(crate) fn largest(values: &[f32]) -> f32 {
     let mut lanes = [f32::NEG_INFINITY; LANES];

@@ -1,4 +1,4 @@
-//! Who Postgres runs as: this process's user, or, if that is root, an unprivileged one.
+//! The account that Postgres runs as: this process's user or, if that is root, an unprivileged one.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -10,10 +10,10 @@ use nix::unistd::{Gid, Uid, User, chown, geteuid};
 
 use crate::{Error, Result};
 
-/// The account that root falls back to; Postgres packages make it.
+/// The account used if this process is root; Postgres packages create it.
 const UNPRIVILEGED: &str = "postgres";
 
-/// An account and whether running as it means to drop root's.
+/// An account, and whether it differs from this process's root user.
 #[derive(Clone, Debug)]
 pub(crate) struct Account {
     name: String,
@@ -25,8 +25,8 @@ pub(crate) struct Account {
 impl Account {
     /// The account for the cluster in `home`, which may not exist yet.
     ///
-    /// `home` belongs to this process's user and the cluster in it to the account; root keeps the account of a cluster
-    /// that exists.
+    /// `home` belongs to this process's user and the cluster in it to the account; root keeps the account of an
+    /// existing cluster.
     pub(crate) fn for_home(home: &Path) -> Result<Self> {
         let me = geteuid();
         if let Some(owner) = owner(home).filter(|owner| *owner != me) {
@@ -56,8 +56,8 @@ impl Account {
         })
     }
 
-    /// A command run as this account, with an environment that holds nothing of ours: `PGDATA` and its like would
-    /// change what Postgres does.
+    /// A command that runs as this account, with a clean environment: `PGDATA` and similar variables would change what
+    /// Postgres does.
     pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command
@@ -72,7 +72,7 @@ impl Account {
         command
     }
 
-    /// Makes the folder `path` this account's own, closed to everybody else.
+    /// Makes the folder `path`, owned by this account and closed to everybody else.
     pub(crate) fn own_folder(&self, path: &Path) -> Result<()> {
         make_folder(path, 0o700)?;
         if self.drop_root {
@@ -82,12 +82,12 @@ impl Account {
         Ok(())
     }
 
-    /// Makes the folder `path`, which stays with this process's user; the account may pass through it.
+    /// Makes the folder `path`, owned by this process's user; the account may pass through it.
     pub(crate) fn passage(&self, path: &Path) -> Result<()> {
         make_folder(path, if self.drop_root { 0o711 } else { 0o700 })
     }
 
-    /// Checks that this account can enter `folder`; only root's stand-in may be shut out.
+    /// Checks that this account can enter `folder`; only the account used instead of root can lack access.
     pub(crate) fn check_can_enter(&self, folder: &Path) -> Result<()> {
         if !self.drop_root || self.can_enter(folder)? {
             return Ok(());
@@ -105,7 +105,7 @@ impl Account {
         Ok(())
     }
 
-    /// Asks the kernel as this account, so that access control lists count too.
+    /// Asks the kernel as this account, so that access control lists are respected.
     fn can_enter(&self, folder: &Path) -> Result<bool> {
         let status = self.command(Path::new("test")).arg("-x").arg(folder).status();
         Ok(status.map_err(Error::io("run `test -x` on", folder))?.success())
@@ -121,7 +121,7 @@ fn owner(path: &Path) -> Option<Uid> {
     path.metadata().ok().map(|meta| Uid::from_raw(meta.uid()))
 }
 
-/// The name of a user, or its number when it has none.
+/// The name of a user, or its number if it has none.
 fn name_of(uid: Uid) -> String {
     User::from_uid(uid)
         .ok()

@@ -1,4 +1,4 @@
-//! Where the system keeps Postgres and which version it is.
+//! Finds the system's Postgres installations and their versions.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::{Error, Result};
 
-/// The oldest major version of Postgres that Lyceum works with.
+/// The oldest supported major version of Postgres.
 pub const OLDEST_MAJOR: u32 = 15;
 
 /// One installation of the Postgres server.
@@ -28,7 +28,7 @@ impl Binaries {
         newest.check_age()
     }
 
-    /// The installation that can run a cluster made by `cluster_major`, which stands in its `PG_VERSION`.
+    /// The installation that can run a cluster of version `cluster_major`, as given in its `PG_VERSION`.
     pub(crate) fn matching(cluster_major: &str, cluster: &Path) -> Result<Self> {
         let installed = Self::installed();
         if installed.is_empty() {
@@ -47,7 +47,7 @@ impl Binaries {
         })
     }
 
-    /// All installations, newest first. `LYCEUM_POSTGRES_BIN` leaves only the one that it names.
+    /// All installations, newest first. If `LYCEUM_POSTGRES_BIN` is set, only that one.
     pub fn installed() -> Vec<Self> {
         let mut found: Vec<Self> = candidate_folders().into_iter().filter_map(Self::in_folder).collect();
         found.sort_by_key(|binaries| std::cmp::Reverse(binaries.major));
@@ -117,7 +117,7 @@ fn searched() -> String {
     }
 }
 
-/// Debian, Ubuntu and Arch, Red Hat, Postgres' own default, and whatever is on the path.
+/// The folders of Debian, Ubuntu and Arch, of Red Hat, Postgres' own default, and those on the path.
 fn candidate_folders() -> Vec<PathBuf> {
     if let Some(folder) = named_folder() {
         return vec![folder];

@@ -1,4 +1,4 @@
-//! The cluster on disk: found, checked, or made.
+//! Opens a cluster on disk, creating it if necessary.
 
 use std::fs::{self, Permissions};
 use std::io::Write as _;
@@ -12,19 +12,19 @@ use crate::{Error, Result};
 
 /// The database user, superuser of its private cluster.
 pub(crate) const USER: &str = "lyceum";
-/// The database that everything lives in.
+/// The database that holds everything.
 pub(crate) const DATABASE: &str = "lyceum";
 
-/// What a cluster is for.
+/// The durability of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// Survives a power cut.
+    /// Survives a power failure.
     Durable,
     /// Tests: nothing is flushed.
     Volatile,
 }
 
-/// A complete cluster that is not in use by anything known.
+/// A complete cluster that is not known to be in use.
 #[derive(Debug)]
 pub(crate) struct Cluster {
     pub(crate) home: PathBuf,
@@ -34,9 +34,9 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Opens the cluster in `home`, making it first if there is none.
+    /// Opens the cluster in `home`, creating it first if there is none.
     ///
-    /// A cluster is made under another name and renamed when it is whole, so one that was cut short is made anew.
+    /// A cluster is created under a temporary name and renamed when complete, so an interrupted creation starts over.
     pub(crate) fn open(home: &Path, account: Account, durability: Durability) -> Result<Self> {
         account.check_can_enter(home)?;
         let data = data_folder(home);
@@ -114,7 +114,7 @@ impl Cluster {
         written.map_err(Error::io("write", settings))
     }
 
-    /// Single-user mode, so that a cluster with its database is made in one piece.
+    /// Uses single-user mode, so that a cluster is created together with its database.
     fn create_database(&self, folder: &Path) -> Result<()> {
         let program = self.binaries.program("postgres");
         let mut command = self.account.command(&program);
@@ -135,7 +135,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Settings on the command line, where no edit of `postgresql.conf` can open the cluster to anybody else.
+    /// Settings on the command line, which take precedence over `postgresql.conf`: no edit of it can open the cluster
+    /// to others.
     pub(crate) fn server_arguments(&self, socket: &Path) -> Vec<String> {
         let mut settings = vec![
             "listen_addresses=".to_owned(),
@@ -171,7 +172,7 @@ pub(crate) fn data_folder(home: &Path) -> PathBuf {
     home.join("cluster")
 }
 
-/// A list of folders is comma separated, so a folder with a comma in its name needs quotes.
+/// Lists of folders are comma separated, so a folder with a comma in its name needs quotes.
 fn quoted(folder: &Path) -> String {
     format!("\"{}\"", folder.to_string_lossy().replace('"', "\"\""))
 }

@@ -1,4 +1,4 @@
-//! What can be wrong with a private Postgres. Every message ends with its cure.
+//! Errors of a private Postgres. Every message ends with a remedy.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ pub enum Error {
          folder of its binaries in LYCEUM_POSTGRES_BIN, or give an own server as DATABASE_URL"
     )]
     NotInstalled {
-        /// The places looked at.
+        /// The places searched.
         searched: String,
     },
 
@@ -24,7 +24,7 @@ pub enum Error {
     TooOld {
         /// Major version found.
         found: u32,
-        /// Oldest major version that will do.
+        /// Oldest supported major version.
         oldest: u32,
         /// The folder of its binaries.
         folder: PathBuf,
@@ -45,7 +45,7 @@ pub enum Error {
         installed: String,
     },
 
-    /// The folder belongs to somebody else.
+    /// The folder belongs to another user.
     #[error(
         "{} belongs to user {owner}, but this process runs as {me}; run as {owner}, or choose another folder with --data",
         path.display()
@@ -69,7 +69,7 @@ pub enum Error {
     Unreachable {
         /// The account.
         account: String,
-        /// The first folder on the way that it cannot enter.
+        /// The first folder on the path that it cannot enter.
         blocked: PathBuf,
     },
 
@@ -77,7 +77,7 @@ pub enum Error {
     #[error("Postgres refuses to run as root and there is no user `postgres`; make one: `useradd --system postgres`")]
     NoAccount,
 
-    /// initdb looks its own user up and finds nothing.
+    /// initdb looks up its own user and does not find it.
     #[error(
         "user id {uid} has no entry in /etc/passwd, which Postgres needs; add one, run as another user, or give an own \
          server as DATABASE_URL"
@@ -87,7 +87,7 @@ pub enum Error {
         uid: u32,
     },
 
-    /// There is something in the cluster's place that is not a cluster.
+    /// The cluster's folder contains something else.
     #[error("{} is neither empty nor a Postgres cluster (no PG_VERSION in it); move it away", path.display())]
     NotACluster {
         /// The folder.
@@ -118,13 +118,13 @@ pub enum Error {
     Failed {
         /// The program.
         program: &'static str,
-        /// How it ended.
+        /// Its exit status.
         status: String,
-        /// The end of what it said.
+        /// The end of its output.
         output: String,
     },
 
-    /// Postgres does not stop.
+    /// Postgres did not stop.
     #[error("the Postgres with process id {pid} on {} does not stop; stop it with `kill -QUIT {pid}`", path.display())]
     DoesNotStop {
         /// The postmaster.
@@ -136,21 +136,21 @@ pub enum Error {
     /// A file or process could not be handled.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was being done.
+        /// The failed action.
         action: &'static str,
-        /// To what.
+        /// The path.
         path: PathBuf,
-        /// The system's reason.
+        /// The system's error.
         source: std::io::Error,
     },
 
-    /// The thread that watches Postgres is gone.
+    /// The thread that watches Postgres has ended.
     #[error("the thread that watches Postgres ended unexpectedly; start again")]
     Abandoned,
 }
 
 impl Error {
-    /// For `map_err` on the system's errors.
+    /// For `map_err` on I/O errors.
     pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { action, path, source }

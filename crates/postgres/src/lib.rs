@@ -1,10 +1,10 @@
-//! A private Postgres from the system's own binaries.
+//! Runs a private Postgres from the system's own binaries.
 //!
-//! [`PrivatePostgres`] keeps a cluster in a folder, reachable by a unix socket in a folder of mode 0700 and by nothing
-//! else, and restarts it when it dies. Postgres refuses to run as root, so root runs it as the `postgres` account.
+//! [`PrivatePostgres`] keeps a cluster in a folder, reachable only by a unix socket in a folder of mode 0700, and
+//! restarts it when it dies. Postgres refuses to run as root, so root runs it as the `postgres` account.
 //!
-//! [`TestCluster`] is the same for tests: one cluster per machine, without durability, a fresh database for each test,
-//! and nothing left behind.
+//! [`TestCluster`] is a variant for tests: one cluster per machine, without durability, with a fresh database for each
+//! test, and cleaned up afterwards.
 
 mod account;
 mod binaries;
@@ -21,5 +21,5 @@ pub use error::Error;
 pub use private::PrivatePostgres;
 pub use test_cluster::{TestCluster, TestDatabase};
 
-/// The result of everything here.
+/// Results of this crate.
 pub type Result<T> = std::result::Result<T, Error>;

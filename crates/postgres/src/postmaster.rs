@@ -1,4 +1,4 @@
-//! One postmaster process: started, waited for, signalled.
+//! Starts, waits for and signals a postmaster process.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -14,12 +14,12 @@ use crate::process::{own_session, stop_with_parent};
 use crate::{Error, Result};
 
 const POLL: Duration = Duration::from_millis(5);
-/// How long an orphan may take to stop before it is told to leave at once.
+/// How long an orphan may take to stop before an immediate shutdown.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long the backends of a killed postmaster may hold its shared memory.
 const LEFTOVERS: Duration = Duration::from_secs(30);
 
-/// What the first line and the state line of `postmaster.pid` say.
+/// Contents of `postmaster.pid`.
 pub(crate) struct PidFile {
     pub(crate) pid: Pid,
     pub(crate) ready: bool,
@@ -40,14 +40,14 @@ impl PidFile {
         })
     }
 
-    /// Whether the process is a postmaster on `data`: a process id left by a crash may belong to anybody by now.
+    /// Whether the process is a postmaster on `data`: after a crash, its process id may have been reused.
     pub(crate) fn is_alive(&self, data: &Path) -> bool {
         let cwd = fs::read_link(format!("/proc/{}/cwd", self.pid));
         matches!((cwd, data.canonicalize()), (Ok(cwd), Ok(data)) if cwd == data)
     }
 }
 
-/// Stops a postmaster that outlived the process that had started it.
+/// Stops a postmaster that outlived the process that started it.
 pub(crate) fn stop_orphan(data: &Path) -> Result<()> {
     let Some(orphan) = PidFile::read(data).filter(|orphan| orphan.is_alive(data)) else {
         return Ok(());
@@ -72,10 +72,10 @@ pub(crate) fn stop_orphan(data: &Path) -> Result<()> {
     })
 }
 
-/// Starts a postmaster and waits until it takes connections.
+/// Starts a postmaster and waits until it accepts connections.
 ///
-/// `spawned` gets its process id at once, so that it can be signalled while it starts; it returns false to give up.
-/// The calling thread has to live as long as the postmaster, which is told to stop when that thread ends.
+/// `spawned` gets its process id at once, so that it can be signalled while it starts; it returns false to give up. The
+/// calling thread must live as long as the postmaster, which is told to stop when that thread ends.
 pub(crate) fn start(cluster: &Cluster, socket: &Path, spawned: &mut dyn FnMut(&Child) -> bool) -> Result<Child> {
     let data = cluster.data();
     stop_orphan(&data)?;
@@ -121,7 +121,7 @@ fn spawn(cluster: &Cluster, socket: &Path, log: &Path) -> Result<Child> {
     command.spawn().map_err(Error::io("run", program))
 }
 
-/// True when ready, false when the process has ended. Recovery after a crash may take as long as it takes.
+/// Returns true when ready, false if the process has ended. Recovery after a crash has no time limit.
 fn await_ready(child: &mut Child, data: &Path) -> Result<bool> {
     let started = Instant::now();
     let mut told = false;
@@ -140,7 +140,7 @@ fn await_ready(child: &mut Child, data: &Path) -> Result<bool> {
     }
 }
 
-/// Whether Postgres did not start because the processes of a killed one are not gone yet.
+/// Whether Postgres did not start because processes of a killed one still exist.
 fn is_leftover(said: &str) -> bool {
     said.contains("pre-existing shared memory block")
         || said.contains("already exists")

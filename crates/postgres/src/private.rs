@@ -1,4 +1,4 @@
-//! A cluster that runs as long as this process wants it to.
+//! A cluster that runs as long as its owner in this process.
 
 use std::fs::File;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::process::{KeptProcess, Policy, StartError};
 use crate::socket::SocketFolder;
 use crate::{Error, Result};
 
-/// Postgres' "fast" shutdown, and after a while its "immediate" one.
+/// Postgres' "fast" shutdown, then its "immediate" one.
 const POLICY: Policy = Policy {
     name: "Postgres",
     stop: Signal::SIGINT,
@@ -21,7 +21,7 @@ const POLICY: Policy = Policy {
     stop_now: Signal::SIGQUIT,
 };
 
-/// A Postgres of one's own, in a folder, on a unix socket; restarted when it dies, stopped when dropped.
+/// A private Postgres in a folder, on a unix socket; restarted when it dies, stopped when dropped.
 #[derive(Debug)]
 pub struct PrivatePostgres {
     url: String,
@@ -29,12 +29,12 @@ pub struct PrivatePostgres {
 }
 
 impl PrivatePostgres {
-    /// Starts the cluster in `data_dir/postgres`, making it first if there is none.
+    /// Starts the cluster in `data_dir/postgres`, creating it first if there is none.
     ///
-    /// `data_dir` must exist; as root it must be one that the `postgres` account can enter.
+    /// `data_dir` must exist; if this process is root, the `postgres` account must be able to enter it.
     ///
     /// # Errors
-    /// Everything in [`Error`]; nothing half-made stays behind that a second start would trip over.
+    /// Any [`Error`]. A failed start leaves nothing behind that would make a second one fail.
     pub async fn start(data_dir: &Path) -> Result<Self> {
         let home = std::path::absolute(data_dir)
             .map_err(Error::io("resolve", data_dir))?
@@ -44,7 +44,7 @@ impl PrivatePostgres {
             .map_err(|_| Error::Abandoned)?;
         let (lock, cluster, socket) = opened?;
         let url = socket.url(DATABASE);
-        // The lock is the thread's, so that it is held for as long as there may be a postmaster.
+        // The thread holds the lock, so that it is held for as long as there may be a postmaster.
         let start = move |spawned: &mut dyn FnMut(&std::process::Child) -> bool| {
             let _held = &lock;
             postmaster::start(&cluster, socket.path(), spawned)
@@ -56,30 +56,30 @@ impl PrivatePostgres {
         Ok(Self { url, process })
     }
 
-    /// The address of the database of `data_dir` while another process runs it.
+    /// The address of the database of `data_dir`, if another process is running it.
     pub fn running(data_dir: &Path) -> Option<String> {
         let data = crate::cluster::data_folder(&data_dir.join("postgres"));
         let file = PidFile::read(&data).filter(|file| file.ready && file.is_alive(&data))?;
         Some(crate::socket::url(&file.socket?, DATABASE))
     }
 
-    /// The address of the database, the same over restarts.
+    /// The address of the database; it does not change on restarts.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The process id of the postmaster, none while it is being restarted.
+    /// The process id of the postmaster; `None` while it is being restarted.
     pub fn pid(&self) -> Option<u32> {
         self.process.pid()
     }
 
-    /// Stops Postgres: connections are ended, everything is flushed.
+    /// Stops Postgres: closes connections and flushes everything.
     pub async fn stop(self) {
         self.process.stop().await;
     }
 }
 
-/// The folder, locked against a second Lyceum, with a cluster in it.
+/// Opens the folder, locked against a second Lyceum, with its cluster.
 fn open(home: &Path) -> Result<(File, Cluster, SocketFolder)> {
     let account = Account::for_home(home)?;
     if let Some(parent) = home.parent() {

@@ -1,4 +1,4 @@
-//! A child process that is kept running.
+//! Keeps a child process running.
 
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus};
@@ -14,25 +14,25 @@ use tokio::sync::oneshot;
 
 const SHORTEST_BACK_OFF: Duration = Duration::from_millis(100);
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(5);
-/// A process that lived this long has its next death forgiven.
+/// A process that lived this long is restarted without a growing pause.
 const HEALTHY: Duration = Duration::from_secs(60);
 
-/// How a process is called and stopped.
+/// How a process is named and stopped.
 #[derive(Clone, Copy, Debug)]
 pub struct Policy {
-    /// What the log calls it.
+    /// Its name in the log.
     pub name: &'static str,
-    /// What tells it to stop in order.
+    /// Signal for an orderly stop.
     pub stop: Signal,
     /// How long that may take.
     pub patience: Duration,
-    /// What tells it to stop at once.
+    /// Signal for an immediate stop.
     pub stop_now: Signal,
 }
 
-/// A child process that is started again, with growing pauses, whenever it ends; stopped when dropped.
+/// A child process that is restarted, with growing pauses, whenever it ends; stopped when dropped.
 ///
-/// A thread of its own starts it and waits for it, because [`stop_with_parent`] is bound to the thread that spawns.
+/// A dedicated thread starts it and waits for it, because [`stop_with_parent`] is bound to the spawning thread.
 #[derive(Debug)]
 pub struct KeptProcess {
     policy: Policy,
@@ -40,23 +40,23 @@ pub struct KeptProcess {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Why a process is not kept running.
+/// The reason a process is not kept running.
 #[derive(Debug)]
 pub enum StartError<E> {
     /// The first start failed.
     Failed(E),
-    /// The system gave no thread, or the thread ended by itself.
+    /// The thread could not be created, or ended by itself.
     Abandoned,
 }
 
 impl KeptProcess {
-    /// Starts the process with `start` and waits until that has answered.
+    /// Starts the process with `start` and waits until that has returned.
     ///
-    /// `start` shows each process that it spawns to the function that it is given. If that answers false, the process has
-    /// been told to stop, and `start` waits for nothing more of it.
+    /// `start` passes each process it spawns to the given function. If that returns false, the process has been told to
+    /// stop, and `start` must not wait for it to become ready.
     ///
     /// # Errors
-    /// The first answer of `start`, if it is an error. Later ones are logged, and `start` is tried again.
+    /// The first result of `start`, if it is an error. Later errors are logged, and `start` is tried again.
     pub async fn start<E, F>(policy: Policy, start: F) -> Result<Self, StartError<E>>
     where
         E: std::fmt::Display + Send + 'static,
@@ -83,12 +83,12 @@ impl KeptProcess {
         })
     }
 
-    /// Its process id, none while it is being started again.
+    /// Its process id; `None` while it is being restarted.
     pub fn pid(&self) -> Option<u32> {
         self.shared.lock().process.map(|pid| pid.as_raw().cast_unsigned())
     }
 
-    /// Stops the process and waits for its end.
+    /// Stops the process and waits for it to end.
     pub async fn stop(mut self) {
         let end = self.begin_stop();
         let _ = tokio::task::spawn_blocking(end).await;
@@ -101,7 +101,7 @@ impl KeptProcess {
             let Some(thread) = thread else { return };
             if !shared.wait_for_end(policy.patience) {
                 tracing::warn!(
-                    "{} did not stop within {} s and has to leave at once",
+                    "{} did not stop within {} s and is being stopped immediately",
                     policy.name,
                     policy.patience.as_secs()
                 );
@@ -118,13 +118,13 @@ impl Drop for KeptProcess {
     }
 }
 
-/// Keeps Ctrl-C in the terminal from reaching the command, which is stopped in order instead.
+/// Keeps Ctrl-C in the terminal from reaching the command, which gets an orderly stop instead.
 pub fn own_session(command: &mut Command) {
     // SAFETY: setsid is async-signal-safe and touches nothing of the parent's memory.
     unsafe { command.pre_exec(|| nix::unistd::setsid().map(drop).map_err(Into::into)) };
 }
 
-/// Has the command get `signal` when the thread that spawns it, and so this process, is gone, by whatever means.
+/// Makes the command receive `signal` when the thread that spawned it (and so this process) ends for any reason.
 pub fn stop_with_parent(command: &mut Command, signal: Signal) {
     // SAFETY: prctl is async-signal-safe and touches nothing of the parent's memory.
     unsafe { command.pre_exec(move || nix::sys::prctl::set_pdeathsig(signal).map_err(Into::into)) };
@@ -151,7 +151,7 @@ fn keep<E: std::fmt::Display>(
                     return;
                 }
                 let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
-                tracing::warn!("{name} ended unexpectedly ({status}) and is started again");
+                tracing::warn!("{name} ended unexpectedly ({status}) and is being restarted");
             }
             Err(error) => {
                 shared.forget();
@@ -160,7 +160,7 @@ fn keep<E: std::fmt::Display>(
                     return;
                 }
                 if !shared.is_stopping() {
-                    tracing::error!("{name} cannot be started again, retrying in {back_off:?}: {error}");
+                    tracing::error!("{name} cannot be restarted, retrying in {back_off:?}: {error}");
                 }
             }
         }
@@ -174,7 +174,7 @@ fn keep<E: std::fmt::Display>(
     }
 }
 
-/// What the thread and the owner both see.
+/// State shared by the thread and the owner.
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
@@ -183,7 +183,7 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Set once it is to stop, to what tells it so.
+    /// The stop signal, once the process is to stop.
     stopping: Option<Signal>,
     ended: bool,
     process: Option<Pid>,
@@ -194,7 +194,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes note of a new process. One that a stop has come before is told at once, and the answer is false.
+    /// Registers a new process. If it is already to stop, signals it at once and returns false.
     fn watch(&self, child: &Child) -> bool {
         let pid = Pid::from_raw(child.id().cast_signed());
         let mut state = self.lock();
@@ -209,7 +209,8 @@ impl Shared {
         self.lock().process = None;
     }
 
-    /// Under the lock, under which the process id is forgotten before the process is reaped: it is never another's.
+    /// Holds the lock under which a process id is forgotten before the process is reaped, so it is never
+    /// another's.
     fn stop(&self, signal: Signal) {
         let mut state = self.lock();
         state.stopping = Some(signal);
@@ -223,7 +224,7 @@ impl Shared {
         self.lock().stopping.is_some()
     }
 
-    /// Sleeps for `delay`; false if a stop cut it short.
+    /// Sleeps for `delay`; returns false if a stop interrupted it.
     fn pause(&self, delay: Duration) -> bool {
         let waited = self
             .changed
@@ -243,7 +244,7 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// Waits for the end of `child` without reaping it, forgets it, then reaps it.
+    /// Waits for the end of `child` without reaping it, forgets its id, then reaps it.
     fn wait(&self, mut child: Child) -> std::io::Result<ExitStatus> {
         let pid = Pid::from_raw(child.id().cast_signed());
         while waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT) == Err(Errno::EINTR) {}

@@ -1,4 +1,4 @@
-//! The folder of the unix socket: mode 0700, and short, because the system limits a socket's path.
+//! The folder of the unix socket: mode 0700, with a short path, because the system limits a socket's path.
 
 use std::path::{Path, PathBuf};
 
@@ -7,11 +7,11 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use crate::account::Account;
 use crate::{Error, Result};
 
-/// `sun_path` of Linux less the terminating zero.
+/// Size of Linux's `sun_path` minus the terminating zero.
 const LONGEST_PATH: usize = 107;
 const SOCKET_NAME: &str = ".s.PGSQL.5432";
 
-/// Where the socket is. A folder made in the temporary folder goes with this value.
+/// Location of the socket. A folder created in the temporary folder is removed with this value.
 #[derive(Debug)]
 pub(crate) struct SocketFolder {
     path: PathBuf,
@@ -19,7 +19,7 @@ pub(crate) struct SocketFolder {
 }
 
 impl SocketFolder {
-    /// `home/socket`, or a new folder in the temporary folder when that would be too long.
+    /// `home/socket`, or a new folder in the temporary folder if that path would be too long.
     pub(crate) fn make(home: &Path, account: &Account) -> Result<Self> {
         let own = home.join("socket");
         let (path, temporary) = if fits(&own) {
@@ -61,7 +61,7 @@ pub(crate) fn url(folder: &Path, database: &str) -> String {
     format!("postgres://{}@localhost/{database}?host={host}", crate::cluster::USER)
 }
 
-/// Whether a socket in `folder` has a path that the system takes.
+/// Whether the path of a socket in `folder` is short enough for the system.
 pub(crate) fn fits(folder: &Path) -> bool {
     folder.join(SOCKET_NAME).as_os_str().len() <= LONGEST_PATH
 }

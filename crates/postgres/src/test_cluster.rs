@@ -1,6 +1,6 @@
 //! A Postgres for tests.
 //!
-//! The first test process starts it, the others join, and ten seconds after the last one has gone it stops and its
+//! The first test process starts it and the others join. Ten seconds after the last one has ended, it stops and its
 //! folder is deleted. So nextest's process per test does not pay for a cluster each time.
 
 use std::fs::{self, File};
@@ -21,7 +21,8 @@ use crate::{Error, Result, socket};
 
 const POLL: Duration = Duration::from_millis(5);
 
-/// Runs Postgres and stops it when nobody holds the lock any more. Arguments: lock, marker, then Postgres and its own.
+/// Runs Postgres and stops it when nobody holds the lock any more. Arguments: lock, marker, then Postgres and its
+/// arguments.
 const KEEPER: &str = r#"
 exec 9<"$1"; home=$2; shift 2
 "$@" 9<&- & postgres=$!
@@ -30,7 +31,7 @@ while kill -0 $postgres 2>/dev/null && sleep 10; do
 done
 "#;
 
-/// The Postgres that all test processes of this user share.
+/// The Postgres shared by all test processes of this user.
 #[derive(Debug)]
 pub struct TestCluster {
     socket: PathBuf,
@@ -39,10 +40,10 @@ pub struct TestCluster {
 }
 
 impl TestCluster {
-    /// The cluster, started if it is not running.
+    /// The cluster, which is started if it is not running.
     ///
     /// # Errors
-    /// As [`crate::PrivatePostgres::start`].
+    /// Those of [`crate::PrivatePostgres::start`].
     pub async fn shared() -> Result<&'static Self> {
         static SHARED: OnceCell<TestCluster> = OnceCell::const_new();
         let join = || async {
@@ -53,10 +54,10 @@ impl TestCluster {
         SHARED.get_or_try_init(join).await
     }
 
-    /// An empty database of its own for a test; it is dropped with the value.
+    /// A new empty database for a test; dropping the value deletes it.
     ///
     /// # Errors
-    /// [`Error::Failed`] with what `psql` said.
+    /// [`Error::Failed`] with the output of `psql`.
     pub async fn database(&'static self) -> Result<TestDatabase> {
         let name = format!("test_{}", Uuid::new_v4().simple());
         let create = format!("CREATE DATABASE {name}");

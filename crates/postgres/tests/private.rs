@@ -1,4 +1,4 @@
-//! The private Postgres against the real one: first start, crash, and every folder it should refuse.
+//! Tests against a real Postgres: first start, crash, and every folder that must be refused.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,7 +9,7 @@ use lyceum_postgres::{Binaries, Error, PrivatePostgres};
 use sqlx::{Connection as _, PgConnection};
 use tempfile::TempDir;
 
-/// A data folder that the unprivileged account can pass through, as `lyceum up` makes it.
+/// A data folder that the unprivileged account can pass through, like the one `lyceum up` makes.
 fn data_folder() -> TempDir {
     let folder = TempDir::new().unwrap();
     fs::set_permissions(folder.path(), Permissions::from_mode(0o711)).unwrap();
@@ -246,7 +246,7 @@ impl Drop for Orphan {
     }
 }
 
-/// Postgres on the cluster of `folder`, started by nobody that Lyceum knows.
+/// Starts Postgres on the cluster of `folder`, outside of Lyceum.
 fn start_by_hand(folder: &TempDir) -> Orphan {
     use std::os::unix::fs::MetadataExt as _;
     use std::os::unix::process::CommandExt as _;

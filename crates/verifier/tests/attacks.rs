@@ -1,5 +1,5 @@
 //! Attacks on the sandbox, one test each, named for the property that holds. Each runs in every mode that this machine
-//! and user allow, and each is followed by a look at whether the zygote still serves and is unchanged.
+//! and user allow; afterwards the zygote must still serve and be unchanged.
 
 mod support;
 
@@ -20,7 +20,7 @@ def syscall(*arguments):
     return None if result == -1 else "returned %d" % result
 "#;
 
-/// The attack must return None: it had no effect.
+/// The attack must return None, which means it had no effect.
 fn no_effect(body: &str) {
     for mode in modes() {
         let verdict = run(&mode.pool, &program(body));
@@ -35,7 +35,7 @@ fn no_effect(body: &str) {
     }
 }
 
-/// The attack must end in one of these ways, and never be right.
+/// The attack must end in one of these ways and never be judged correct.
 fn ends_in(statuses: &[Status], body: &str) {
     for mode in modes() {
         let verdict = run(&mode.pool, &program(body));

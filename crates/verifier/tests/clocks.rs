@@ -1,10 +1,10 @@
-//! Work is judged by CPU time, however slowly a busy machine gets on with it; the clock ends what waits.
+//! Work is judged by CPU time, however slow a busy machine is; wall-clock time ends programs that wait.
 
 use std::time::Duration;
 
 use lyceum_verifier::{Limits, Oracle, Status, Tests, Verdict, Verifier, VerifierConfig};
 
-/// Of a program with this body, tested by a call that is to give None.
+/// Judges a program with this body, tested by a call that must return None.
 fn judged(limits: Limits, body: &str) -> Verdict {
     let pool = Verifier::start(&VerifierConfig {
         jobs: 1,

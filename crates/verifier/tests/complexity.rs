@@ -1,4 +1,4 @@
-//! Complexity against CPython's own tree, and against the numbers printed in the paper.
+//! Complexity compared with CPython's own tree and with the numbers printed in the paper.
 
 mod support;
 
@@ -52,7 +52,7 @@ fn the_programs_of_the_papers_figure_8_have_the_printed_numbers() {
     }
 }
 
-/// The same metrics by CPython's `ast`, for every program of the data.
+/// The same metrics from CPython's `ast`, for every program of the data.
 const ORACLE: &str = r##"
 import ast, gzip, json, sys
 data = sys.argv[1]

@@ -1,12 +1,13 @@
-//! A machine that offers too little: the self-test sees it, names what is missing, and nothing is served unless told to.
+//! A machine that lacks layers: the self-test detects it and names what is missing, and the pool does not start unless
+//! forced.
 
 use std::collections::BTreeMap;
 
 use lyceum_verifier::{Namespaces, SandboxError, Verifier, VerifierConfig};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch, apply_filter};
 
-/// Runs `test` on a thread for which the kernel has neither namespaces nor Landlock, as in a container on an old kernel.
-/// Filters belong to threads, and the processes that a thread starts inherit them.
+/// Runs `test` on a thread whose kernel has neither namespaces nor Landlock, as in a container on an old kernel.
+/// Filters belong to threads and are inherited by the processes they start.
 fn on_a_poor_machine<T: Send + 'static>(test: impl FnOnce() -> T + Send + 'static) -> T {
     let rules: BTreeMap<_, _> = [libc::SYS_unshare, libc::SYS_landlock_create_ruleset]
         .map(|number| (number, Vec::new()))

@@ -1,4 +1,4 @@
-//! Real data: canonical solutions pass, mutated ones fail, recorded triples are judged by what they say.
+//! Real data: canonical solutions pass, mutated ones fail, recorded triples get the expected verdict.
 
 mod support;
 
@@ -48,7 +48,7 @@ fn humaneval_task(row: &Value, program: String) -> Task {
 }
 
 fn mbpp_task(line: &str, row: &Value, program: String, with_plus: bool) -> Task {
-    /// The inputs as they are written, because they hold integers of any size.
+    /// The inputs as written, because they contain integers of any size.
     #[derive(serde::Deserialize)]
     struct Inputs {
         base_input: Vec<JsonText>,
@@ -81,7 +81,7 @@ fn canonical(row: &Value) -> String {
     text(row, "prompt") + &text(row, "canonical_solution")
 }
 
-/// The same program, but its function returns something else.
+/// The same program with its function returning something else.
 fn mutated(row: &Value) -> String {
     let name = text(row, "entry_point");
     format!(
@@ -157,7 +157,7 @@ fn mbpp_plus_tells_canonical_solutions_from_mutated_ones() {
     assert!(missed.iter().all(|name| BLIND.contains(&name.as_str())), "{missed:?}");
 }
 
-/// Why a recorded triple cannot be right.
+/// The reason a recorded triple cannot be right.
 fn reasons(rows: impl Iterator<Item = (Verdict, Option<Verdict>)>) -> (usize, BTreeMap<String, usize>) {
     let mut solved = 0;
     let mut reasons = BTreeMap::new();

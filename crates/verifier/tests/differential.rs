@@ -1,4 +1,4 @@
-//! The decoder, the literal parser, the repr and the comparison against CPython, on generated values.
+//! The decoder, the literal parser, the repr and the comparison, checked against CPython on generated values.
 
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader};
@@ -9,8 +9,8 @@ use lyceum_verifier::value::decode;
 use lyceum_verifier::{Comparison, Interpreter};
 use proptest::prelude::*;
 
-/// Generates pairs of values; prints for each the encoding, the repr (as hexadecimal, since it may hold surrogates) and what
-/// `==` says of it and its neighbour.
+/// Generates pairs of values; prints for each the encoding, the repr (in hexadecimal, since it may contain surrogates)
+/// and the result of `==` with its partner.
 const GENERATOR: &str = r##"
 import random, sys
 random.seed(int(sys.argv[2]))
@@ -67,7 +67,7 @@ fn bytes(hexadecimal: &str) -> Vec<u8> {
         .collect()
 }
 
-/// CPython's repr in the spelling of this crate, if it has one. Surrogates are escaped in a repr, so it is text.
+/// CPython's repr in this crate's notation, if it has one. Surrogates are escaped in a repr, so it is text.
 fn spelled(repr: &str) -> String {
     repr.replace("Ellipsis", "...")
 }
@@ -99,7 +99,7 @@ fn values_mean_what_they_mean_in_cpython() {
             }
             if value.has_literal() {
                 let read = parse_literal(&ours).unwrap_or_else(|error| panic!("{ours}: {error}"));
-                // Python too loses the sign of a zero when it reads a complex number back.
+                // Python, too, loses the sign of a zero when it reads a complex number back.
                 assert!(Comparison::Strict.equal(&read, &value) || repr.contains('j'), "{ours}");
             }
             values.push(value);
@@ -130,7 +130,7 @@ fn values_mean_what_they_mean_in_cpython() {
     );
 }
 
-/// Texts that CPython reads or refuses.
+/// Texts that CPython accepts or refuses.
 #[test]
 fn literals_are_read_as_by_literal_eval() {
     let texts = [

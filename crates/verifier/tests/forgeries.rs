@@ -1,12 +1,12 @@
-//! Forgeries that win against other graders (Absolute-Zero-Reasoner's executor, EvalPlus's checker, HumanEval's), one test
-//! each, named for the property that holds here.
+//! Forgeries that succeed against other graders (Absolute-Zero-Reasoner's executor, EvalPlus's checker, HumanEval's),
+//! one test each, named for the property that holds here.
 
 mod support;
 
 use lyceum_verifier::{Check, JsonText, Oracle, Solution, Status, Tests, Tolerance, Verdict};
 use support::{assert_alive, modes};
 
-/// Grades in every mode; it must never be right.
+/// Grades in every mode; the verdict must never be correct.
 fn never_right(check: impl Into<Check>) -> Vec<Verdict> {
     let check = check.into();
     let grade = |mode: &'static support::Mode| {
@@ -69,7 +69,7 @@ fn by_script(program: &str) -> Tests {
     }
 }
 
-/// Against both ways in which a program is tested.
+/// Tries both ways of testing a program.
 fn never_passes(program: &str) {
     never_right(by_reference(program));
     never_right(by_script(program));

@@ -1,4 +1,4 @@
-//! Nothing survives a program, and a pool's memory does not grow.
+//! Nothing persists after a program, and a pool's memory does not grow.
 
 mod support;
 
@@ -9,10 +9,10 @@ use std::sync::{Mutex, PoisonError};
 use lyceum_verifier::{Check, Solution, Task, Verifier, VerifierConfig};
 use support::run;
 
-/// One test counts the processes of this one, so no other may start any meanwhile.
+/// One test counts this process's children, so no other test may start any meanwhile.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Resident memory in bytes of every process below this one.
+/// Resident memory in bytes of all processes below this one.
 fn descendants() -> Vec<(u32, u64)> {
     let field = |text: &str, name: &str| -> Option<u64> {
         text.lines()
@@ -34,7 +34,8 @@ fn descendants() -> Vec<(u32, u64)> {
         };
         if field(&status, "PPid:").is_some_and(|parent| below.contains(&parent)) {
             below.insert(u64::from(pid));
-            // `status` is off by what the cores have not yet told of, which on a machine of many is megabytes.
+            // `status` lags behind by counts that the cores have not reported yet, which can be megabytes on a machine
+            // with many cores.
             let exact = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
             let resident = field(&exact, "Rss:").or_else(|| field(&status, "VmRSS:"));
             found.push((pid, resident.unwrap_or(0) << 10));

@@ -1,4 +1,5 @@
-//! LiveCodeBench's rows as they come: tests in JSON and in base64 of zlib of a pickle, functions and standard input.
+//! LiveCodeBench's rows in their original form: tests in JSON and in base64 of zlib of a pickle, functions and standard
+//! input.
 
 mod support;
 
@@ -8,7 +9,7 @@ use lyceum_verifier::{Interpreter, Status, Verdict, read_line};
 use serde_json::{Value, json};
 use support::pool;
 
-/// Packed by CPython as the benchmark's makers do it.
+/// Packed by CPython, as the benchmark's authors do it.
 fn packed(cases: &Value) -> String {
     let source = "import base64, json, pickle, sys, zlib\n\
                   print(base64.b64encode(zlib.compress(pickle.dumps(json.dumps(json.loads(sys.argv[1]))))).decode())";

@@ -1,4 +1,4 @@
-//! Mathematical answers: golds equal themselves in their usual spellings, pairs agree with Math-Verify, nothing hangs.
+//! Mathematical answers: golds equal themselves in their usual notations, pairs agree with Math-Verify, nothing hangs.
 
 mod support;
 
@@ -48,7 +48,7 @@ fn grouped(digits: &str) -> String {
     groups.join(",")
 }
 
-/// Families with a parameter: equal spellings, made so that the answer is known without any library.
+/// Parametric families of equal notations, made so that the answer is known without any library.
 fn equal_pairs() -> Vec<(String, String)> {
     let mut pairs = Vec::new();
     for n in 2..12_i64 {
@@ -141,7 +141,7 @@ fn different_pairs() -> Vec<(String, String)> {
     pairs
 }
 
-/// What Math-Verify says by itself, outside of the sandbox, of pairs that this test wrote.
+/// Math-Verify's own verdict, outside of the sandbox, on pairs written by this test.
 fn said_by_math_verify(pairs: &[(String, String)]) -> Vec<bool> {
     const SOURCE: &str = "import json, sys\n\
         from math_verify import parse, verify\n\
@@ -167,7 +167,7 @@ fn said_by_math_verify(pairs: &[(String, String)]) -> Vec<bool> {
         .collect()
 }
 
-/// The verifier and Math-Verify by itself both say what is known of these pairs.
+/// The verifier and Math-Verify on its own both give the known verdict for these pairs.
 fn all_are(pairs: Vec<(String, String)>, expected: bool) {
     assert!(pairs.len() >= 150);
     let theirs = said_by_math_verify(&pairs);
@@ -233,7 +233,7 @@ fn every_gold_equals_itself_in_its_usual_spellings() {
             format!("So the answer is $\\boxed{{ {gold} }}$."),
             format!(" {gold}\n"),
         ];
-        // The same in the other ways in which it is often written.
+        // The same in other common notations.
         if gold.contains(r"\frac") {
             answers.extend([gold.replace(r"\frac", r"\dfrac"), gold.replace(r"\frac", r"\tfrac")]);
         }

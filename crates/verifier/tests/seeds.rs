@@ -1,4 +1,4 @@
-//! The seed problems that ship with Lyceum: a run begins with them, so each must be valid.
+//! The seed problems shipped with Lyceum: runs start from them, so each must be valid.
 
 mod support;
 

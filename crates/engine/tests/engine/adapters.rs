@@ -1,4 +1,4 @@
-//! Adapter folders: written, read back, and fresh ones.
+//! Writing, reading and initialising adapter folders.
 
 use lyceum_engine::Population;
 use lyceum_engine::peft::{Adapter, read_population, write_member};

@@ -1,4 +1,4 @@
-//! Broken input is refused with a message that names the file, the tensor and what would fit.
+//! Broken input is refused with a message that names the file, the tensor and the expected value.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use safetensors::tensor::{Dtype, TensorView};
 
 use crate::fixtures::{adapter_folder, model_folder, population};
 
-/// A copy of a fixture folder, to be damaged.
+/// A copy of a fixture folder, for damaging.
 fn copy(folder: &Path) -> tempfile::TempDir {
     let target = tempfile::tempdir().unwrap();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -113,7 +113,7 @@ fn a_model_with_nan_in_its_weights() {
     assert_names(&message, &["model.safetensors", "`model.norm.weight`", "NaN"]);
 }
 
-/// Finite as it is stored, infinite in the precision that the model computes in.
+/// Finite as stored, infinite in the model's precision.
 #[test]
 fn a_model_with_a_weight_that_its_precision_cannot_hold() {
     let folder = copy(&model_folder("qwen2-tied"));
@@ -393,7 +393,7 @@ fn scores_of_ids_and_adapters_that_do_not_exist() {
     assert_names(&ask(&[1], Some(1)), &["`second`", "adapter 1", "there are 1"]);
 }
 
-/// Finite weights whose products are not.
+/// Finite weights with infinite products.
 #[test]
 fn scores_that_overflow() {
     use lyceum_engine::score::{ScoreOptions, ScoreRequest, score};

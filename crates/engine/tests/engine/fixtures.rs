@@ -13,7 +13,7 @@ pub(crate) const MODELS: [&str; 4] = [
     "qwen3-wide-heads",
     "qwen3-tied-sharded",
 ];
-/// The models that have an adapter of every kind; the others have `all-0` to `all-2`.
+/// The models with an adapter of every kind; the others have `all-0` to `all-2`.
 pub(crate) const FULL_SET: [&str; 2] = ["qwen2-tied", "qwen3-wide-heads"];
 pub(crate) const STACKED: [&str; 3] = ["all-0", "all-1", "all-2"];
 pub(crate) const OTHERS: [&str; 9] = [

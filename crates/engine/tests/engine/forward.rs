@@ -22,8 +22,7 @@ fn request(ids: &[i64], adapter: Option<usize>) -> ScoreRequest {
     }
 }
 
-/// Scores `rows` (sequence index, adapter index) in one padded batch and compares each with the golden case named for
-/// it.
+/// Scores `rows` (sequence index, adapter index) in one padded batch and compares each with its golden case.
 fn assert_batch(
     model: &Model,
     population: Option<&Population>,
@@ -122,8 +121,8 @@ fn every_set_of_projections_matches_peft() {
     }
 }
 
-/// bf16 keeps eight bits. The engine rounds in other places than transformers does, so each is compared with the fp32
-/// result: the engine may not be further from it than twice what transformers' own bf16 is.
+/// bf16 keeps eight bits. The engine and transformers round in different places, so both are compared with the fp32
+/// result: the engine's error may be at most twice that of transformers' own bf16.
 #[test]
 fn bf16_is_as_near_to_fp32_as_transformers_own() {
     for name in MODELS {
@@ -154,7 +153,7 @@ fn bf16_is_as_near_to_fp32_as_transformers_own() {
     }
 }
 
-/// Weights that are stored in 16 bits are the numbers that they were rounded to.
+/// Weights stored in 16 bits keep their rounded values.
 #[test]
 fn a_checkpoint_of_16_bit_floats_is_its_fp32_copy() {
     let name = "qwen2-untied-sharded";
@@ -206,8 +205,8 @@ fn mean_square(left: &[f32], right: &[f32]) -> f64 {
         / left.len() as f64
 }
 
-/// Eight members in one batch: each result is the one that the member has alone, and a member's result does not move
-/// when another member's adapter and sequences do.
+/// Eight members in one batch: each result equals that of the member alone and does not change with another member's
+/// adapter and sequences.
 #[test]
 fn members_neither_need_nor_disturb_each_other() {
     let name = "qwen3-wide-heads";

@@ -1,4 +1,4 @@
-//! Generation: greedy tokens against transformers and peft, sampling against the distribution it claims, and
+//! Generation: greedy tokens compared with transformers and peft, sampling with the specified distribution, and
 //! independence of the rest of the batch.
 
 #[path = "generation/greedy.rs"]

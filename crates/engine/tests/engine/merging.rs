@@ -1,4 +1,4 @@
-//! Merged models against peft's `merge_and_unload`.
+//! Merged models compared with peft's `merge_and_unload`.
 
 use lyceum_engine::merge::merge;
 use lyceum_engine::score::{ScoreOptions, ScoreRequest, score};

@@ -1,4 +1,4 @@
-//! What the engine writes, loaded by the real peft: run with a Python that has torch, transformers and peft in
+//! Loads the engine's output with the real peft: needs a Python with torch, transformers and peft in
 //! `LYCEUM_PEER_PYTHON`, skipped without.
 
 use std::process::Command;

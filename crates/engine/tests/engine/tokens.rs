@@ -1,4 +1,4 @@
-//! Tokenizer against Hugging Face's.
+//! The tokenizer compared with Hugging Face's.
 
 use lyceum_engine::ModelConfig;
 use lyceum_engine::tokenizer::Tokenizer;

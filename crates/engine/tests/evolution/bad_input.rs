@@ -1,4 +1,4 @@
-//! What cannot be mixed is refused before anything is written.
+//! Parents that cannot be combined are refused before anything is written.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -92,7 +92,7 @@ fn parents_of_different_rank_are_refused() {
     let thin = || Parent::from_files("thin", files.clone()).unwrap();
     let said = refusal("X1", &[], vec![open("all-0"), thin()]);
     assert!(said.contains("`r` is 1; it must be"), "{said}");
-    // At rank 1 the default of M6 would leave nothing.
+    // At rank 1, M6's default would leave no component.
     let said = refusal("M6", &[], vec![thin()]);
     assert!(said.contains("`k` is 2; valid are whole numbers from 0 to 0"), "{said}");
 }
@@ -149,7 +149,7 @@ fn a_full_folder_and_a_child_that_overflows_leave_nothing_behind() {
     assert!(said.contains("not empty"), "{said}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 
-    // Values near the end of fp32, so that going past the second parent overflows.
+    // Values near the maximum of fp32, so that extrapolating past the second parent overflows.
     let mut huge = files();
     let end = huge.weights.len();
     let mut opposite = huge.clone();

@@ -1,4 +1,4 @@
-//! Children from files: replayed, loaded, generating and learning.
+//! Children made from files: replaying, loading, generating and learning.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -200,7 +200,7 @@ fn open(name: &str) -> Parent {
     Parent::open(&adapter(name)).unwrap()
 }
 
-/// The same tensors, each value cut to bf16.
+/// The same tensors, each value truncated to bf16.
 fn to_bf16(weights: &[u8]) -> Vec<u8> {
     let tensors = safetensors::SafeTensors::deserialize(weights).unwrap();
     let cut: Vec<(String, Vec<usize>, Vec<u8>)> = tensors
@@ -243,7 +243,7 @@ fn a_parent_of_another_scaling_contributes_the_same_update() {
     let (quarter, noted) = make(rescaled(alpha / 4.0));
     assert_eq!(nothing, Vec::<String>::new());
     assert!(noted[0].contains("parent 2's scaling"), "{noted:?}");
-    // The child is the second parent alone; a quarter of its scaling is half of either factor.
+    // The child is the second parent alone; a quarter of the scaling halves each factor.
     let values = |files: &AdapterFiles| -> Vec<f32> {
         let tensors = safetensors::SafeTensors::deserialize(&files.weights).unwrap();
         let (_, tensor) = tensors.iter().min_by_key(|(name, _)| name.to_string()).unwrap();

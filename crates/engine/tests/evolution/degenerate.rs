@@ -1,4 +1,4 @@
-//! Zero adapters, parallel parents, lost rank: what the documentation says of them.
+//! Degenerate parents: zero adapters, parallel parents, lost rank.
 
 use lyceum_core::evolution::CATALOGUE;
 use lyceum_engine::evolve::{Module, Svd};

@@ -1,4 +1,4 @@
-//! What stochastic operators do on average, and what they do always.
+//! Statistics and invariants of the stochastic operators.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::modules::{apart, child, module, update, wide};
 
 const VALUES: f64 = 128_000.0;
 
-/// Modules of many values, so that shares are sharp: four standard deviations of a share are below 0.006.
+/// Modules with many values, so that fractions are precise: four standard deviations of a fraction are below 0.006.
 fn large(seed: u64) -> Module {
     module(8, 16_000, 16, seed)
 }
@@ -22,7 +22,7 @@ fn zeros(values: &[f32]) -> f64 {
 fn dare_drops_its_share_and_keeps_the_expectation() {
     for p in [0.0, 0.3, 0.7, 0.95] {
         let made = child("X1", &[("p", p)], vec![large(1), large(2)], 3);
-        // A value is zero where both parents' were dropped.
+        // A value is zero if both parents' values were dropped.
         assert!((zeros(&made.a) / VALUES - p * p).abs() < 0.006, "{p}");
         let mean = |values: &[f32]| values.iter().map(|&value| f64::from(value)).sum::<f64>();
         let parents = Module {
@@ -129,7 +129,7 @@ proptest! {
         let made = child("M3", &[("rho", rho)], vec![parent.clone()], seed);
         let left = singular_values(&made).iter().filter(|&&s| s > 1e-6).count();
         prop_assert_eq!(left, rank - (rho * rank as f64).ceil() as usize);
-        // What is left are values of the parent's.
+        // The remaining values are the parent's.
         let before = singular_values(&parent);
         for s in singular_values(&made).into_iter().filter(|&s| s > 1e-6) {
             prop_assert!(before.iter().any(|other| (other - s).abs() < 1e-4 * before[0]));

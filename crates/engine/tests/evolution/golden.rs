@@ -1,4 +1,4 @@
-//! Every operator against NumPy, given the same draws.
+//! Every operator compared with NumPy, given the same draws.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
@@ -9,7 +9,7 @@ use lyceum_engine::weights::Checkpoint;
 
 use crate::modules::{apart, update, wide};
 
-/// Numbers that NumPy drew.
+/// Numbers drawn by NumPy.
 struct Recorded {
     normals: VecDeque<f32>,
     uniforms: VecDeque<f32>,
@@ -109,7 +109,7 @@ fn every_operator_equals_numpy() {
                 let place = format!("{set} {name} {index}");
                 assert!(apart(&wide(&ours.b), &wide(&expected.b)) < 1e-4, "B of {place}");
                 assert!(apart(&update(&ours), &update(&expected)) < 1e-4, "BA of {place}");
-                // A row of A whose column of B is zero is kept where the paper's split would zero it.
+                // A row of A whose column of B is zero is kept; the paper's split would zero it.
                 for (row, expected) in ours
                     .a
                     .chunks_exact(ours.inputs)
@@ -123,6 +123,6 @@ fn every_operator_equals_numpy() {
             }
         }
     }
-    // M6 cuts more than rank 1 has.
+    // M6 would remove more components than rank 1 has.
     assert_eq!(compared, 16 * 6 - 1);
 }

@@ -1,11 +1,11 @@
-//! Modules to evolve, and operators on them.
+//! Modules for tests, and operators applied to them.
 
 use std::collections::BTreeMap;
 
 use lyceum_core::evolution::operator;
 use lyceum_engine::evolve::{Draws, Kernel, Module, Notes, Seeded};
 
-/// A module with values of the sizes that training leaves.
+/// A module with values of the magnitude found after training.
 pub(crate) fn module(rank: usize, inputs: usize, outputs: usize, seed: u64) -> Module {
     let mut draws = Seeded::new(seed, "module");
     let mut values = |count: usize, scale: f32| {
@@ -23,7 +23,7 @@ pub(crate) fn module(rank: usize, inputs: usize, outputs: usize, seed: u64) -> M
     }
 }
 
-/// The first module of a child by `name` at these parameters, and the notes' number.
+/// The first module of a child by `name` with these parameters, and the number of notes.
 pub(crate) fn child(name: &str, set: &[(&str, f64)], parents: Vec<Module>, seed: u64) -> Module {
     let operator = operator(name).unwrap();
     let set: BTreeMap<String, f64> = set.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
@@ -53,7 +53,7 @@ pub(crate) fn update(module: &Module) -> Vec<f64> {
     update
 }
 
-/// The largest difference, as a share of the largest value of `expected`.
+/// The largest difference, relative to the largest value of `expected`.
 pub(crate) fn apart(ours: &[f64], expected: &[f64]) -> f64 {
     assert_eq!(ours.len(), expected.len());
     let largest = expected

@@ -1,4 +1,4 @@
-//! The SVD by two QR factorisations against libtorch's SVD of the whole update.
+//! The SVD by two QR factorisations, compared with libtorch's SVD of the whole update.
 
 use lyceum_engine::evolve::{Module, Svd};
 use proptest::prelude::*;
@@ -79,7 +79,7 @@ fn it_holds_at_the_widths_of_a_7b_model() {
     let u = Tensor::from_slice(&wide(&svd.u)).reshape([512, 32]);
     let v = Tensor::from_slice(&wide(&svd.vt)).reshape([32, 1536]).tr();
     assert!(skew(&u, 32) < 1e-5 && skew(&v, 32) < 1e-5);
-    // The vectors are the full SVD's, to their sign.
+    // The vectors equal those of the full SVD up to sign.
     let (full_u, _, full_v) = full(&module);
     for (ours, theirs) in [(u, full_u), (v, full_v)] {
         let overlap = (ours * theirs.narrow(1, 0, 32))

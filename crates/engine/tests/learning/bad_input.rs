@@ -1,4 +1,4 @@
-//! What cannot be learned from is refused by name, and what was there stays.
+//! Invalid sequences are refused with their names, and the existing state is unchanged.
 
 use std::fs;
 
@@ -181,7 +181,7 @@ fn pieces_that_are_missing_double_or_of_another_cut_are_named() {
     refused(&[(1, 2), (0, 2)], "piece 1 of 2 was given as piece 0 of 2");
 }
 
-/// Files from before they told their piece's place.
+/// Files from before pieces stored their place.
 #[test]
 fn a_piece_that_does_not_tell_its_place_is_read() {
     let case = case();
@@ -224,7 +224,7 @@ fn the_optimizer_state_survives_its_file_and_a_broken_file_is_named() {
         weights(&go_on(&read).population)
     );
 
-    // A child begins anew while its siblings go on.
+    // A child starts afresh while its siblings continue.
     let mixed = OptimizerState::read(&[None, folders[1].clone(), None], &trained).unwrap();
     assert_eq!(mixed.steps, [0, 1, 0]);
 

@@ -1,4 +1,4 @@
-//! The committed batches, what is expected of them, and comparisons.
+//! The committed batches, their expected results, and comparisons.
 
 use lyceum_core::work::{Loss, LossAggregation, OldPolicy, Optimizer, PolicyLoss};
 use lyceum_engine::learn::{
@@ -31,7 +31,7 @@ struct LossFields {
     old_policy: Option<OldPolicy>,
 }
 
-/// What the KL term is measured to; `versions` are the next member's.
+/// The KL reference; `versions` are the next member's.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Reference {
@@ -158,7 +158,7 @@ pub(crate) fn fresh(population: &Population) -> OptimizerState {
     OptimizerState::new(&TrainedTensor::of_population(population)).unwrap()
 }
 
-/// All values of a piece, or of a population, in order.
+/// All values of a piece or population, in order.
 pub(crate) fn gradient_values(piece: &GradientPiece) -> Vec<f32> {
     piece.tensors().flat_map(|(_, tensor)| floats(tensor)).collect()
 }

@@ -1,4 +1,4 @@
-//! Gradients and AdamW steps against PyTorch's autograd and optimizer, for both families and every loss.
+//! Gradients and AdamW steps compared with PyTorch's autograd and optimizer, for both families and every loss.
 
 use lyceum_engine::learn::TrainedTensor;
 

@@ -1,10 +1,10 @@
-//! How a batch is cut, computed and spread changes nothing; and members never mix.
+//! The way a batch is split, computed and distributed does not change results, and members never mix.
 
 use crate::batch::{Case, fresh, gradient_values, member_weights, weights};
 use crate::fixtures::difference;
 
 const TOLERANCE: f32 = 2e-6;
-/// Base and adapter as one product round otherwise than as three; the largest gradient is 1.
+/// Base and adapter merged into one product round differently from three products; the largest gradient is 1.
 const MERGED_TOLERANCE: f32 = 5e-6;
 
 fn cases() -> [Case; 2] {
@@ -108,7 +108,7 @@ fn pieces_summed_by_index_are_the_whole_to_the_last_bit_each_time() {
         let (one, other) = (apply([0, 1, 2]), apply([2, 0, 1]));
         assert_eq!(weights(&one.population), weights(&other.population));
         assert_eq!(one.diagnostics, other.diagnostics);
-        // AdamW's first step divides by the gradient's own size, which magnifies rounding where that is small.
+        // AdamW's first step divides by the gradient's own magnitude, which magnifies rounding where it is small.
         assert!(difference(&weights(&one.population), &weights(&whole.population)) < 1e-4);
         for (one, whole) in one.diagnostics.iter().zip(&whole.diagnostics) {
             assert!(

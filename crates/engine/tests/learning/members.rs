@@ -1,4 +1,4 @@
-//! Eight members in one batch against eight runs of one.
+//! Eight members in one batch compared with eight runs of one.
 
 use lyceum_core::work::{Loss, PolicyLoss};
 use lyceum_engine::Population;
@@ -12,7 +12,7 @@ use lyceum_engine::Precision;
 
 const MEMBERS: usize = 8;
 
-/// Members that differ, with sequences that differ in number and length.
+/// Different members, with sequences that differ in number and length.
 fn sequences(even: bool) -> Vec<Vec<TrainingSequence>> {
     let sequence = |member: usize, index: usize| {
         let (prompt, completion) = if even {
@@ -91,7 +91,7 @@ fn members_without_sequences_stay_as_they_are() {
     assert_ne!(member_weights(&updated.population, 4), member_weights(&all, 4));
 }
 
-/// The KL reference of the first half of the members is a version, of the second half the base.
+/// The KL reference is a version for the first half of the members and the base for the second half.
 #[test]
 fn each_member_of_a_batch_has_its_own_kl_reference() {
     let model = model("qwen3-wide-heads", Precision::Fp32);

@@ -1,4 +1,4 @@
-//! Peak memory against the formula, and what happens when memory runs out. Both are observed in a child process of their own.
+//! Peak memory compared with the formula, and running out of memory. Both are observed in separate child processes.
 
 use std::fs;
 use std::process::Command;
@@ -19,7 +19,7 @@ const CHILD: &str = "LYCEUM_TEST_CHILD";
 const MEMBERS: usize = 4;
 const RANK: i64 = 16;
 
-/// Runs one test of this binary alone, with an allocator that gives every freed tensor back.
+/// Runs a single test of this binary, with an allocator that returns every freed tensor.
 fn in_child(test: &str, case: usize) {
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture", "--test-threads", "1"])
@@ -37,7 +37,7 @@ fn in_child(test: &str, case: usize) {
     println!("{text}");
 }
 
-/// The case that this process is the child for.
+/// The case that this child process runs.
 fn child() -> Option<usize> {
     std::env::var(CHILD).ok()?.parse().ok()
 }
@@ -89,7 +89,7 @@ fn population(model: &Model) -> Population {
     Population::initialise(&model.config, shape, MEMBERS, 1, Device::Cpu).unwrap()
 }
 
-/// Eight sequences a member of 32 + 33 tokens, in groups that share a prompt.
+/// Eight sequences per member of 32 + 33 tokens, in groups that share a prompt.
 fn sequences(samples: usize) -> Vec<Vec<TrainingSequence>> {
     let sequence = |member: usize, index: usize| TrainingSequence {
         id: format!("{member}-{index}"),
@@ -171,7 +171,7 @@ fn the_peak_is_what_the_formula_says() {
         reference: KlReference::Base,
     };
     let run = |sequences: &[Vec<TrainingSequence>]| drop(update.run(&all, &state, sequences, &mut |_| ()).unwrap());
-    // A small run loads code and fills what libtorch keeps for itself.
+    // A small run first, to load code and fill libtorch's caches.
     run(&sequences.iter().map(|list| list[..1].to_vec()).collect::<Vec<_>>());
     fs::write("/proc/self/clear_refs", "5").unwrap();
     let before = status("VmRSS");
@@ -191,7 +191,7 @@ fn the_peak_is_what_the_formula_says() {
         own_loops: true,
     };
     let memory = shape.peak(&base, &adapter);
-    // The base, the members and their moments were there before.
+    // The base, the members and their moments already existed.
     let predicted = memory.total() - memory.base - memory.adapters / 2 - memory.moments / 2;
     let ratio = measured as f64 / predicted as f64;
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);

@@ -1,4 +1,4 @@
-//! Learning to a known optimum: by reinforcement from generated samples, and from what is right.
+//! Learning known optima: by reinforcement from generated samples, and from correct answers.
 
 use lyceum_core::work::{Loss, OldPolicy, PolicyLoss};
 use lyceum_engine::generate::{GenerationOptions, GenerationRequest, Generator, SamplingParams, StopConditions};
@@ -16,19 +16,19 @@ const PROMPTS: [i64; 2] = [1, 23];
 const VOCABULARY: i64 = 48;
 const STEPS: u64 = 60;
 
-/// The token that a member is to say, whatever it is asked.
+/// The token that a member is to produce for any prompt.
 fn optimum(member: usize) -> i64 {
     5 + 5 * member as i64
 }
 
-/// Strings of two letters, all that there are of the member's own four.
+/// All strings of two letters from the member's own four.
 fn strings(member: usize) -> impl Iterator<Item = Vec<i64>> {
     let letter = move |at: i64| 8 + 5 * member as i64 + at;
     (0..16).map(move |at| vec![letter(at / 4), letter(at % 4)])
 }
 
-/// The base, with a vocabulary that is soon explored, and logits that tell its ids apart the better the larger `scale`, and are the
-/// less explored.
+/// The base with a small vocabulary that is quickly explored. A larger `scale` separates the ids' logits better but
+/// reduces exploration.
 fn base(scale: f64) -> Model {
     let mut model = model("qwen2-tied", Precision::Fp32);
     model.config.vocab_size = VOCABULARY;
@@ -37,7 +37,7 @@ fn base(scale: f64) -> Model {
     model
 }
 
-/// Samples of the prompts of each member, as long as these are.
+/// Samples for each member's prompts.
 fn sample<P: Iterator<Item = Vec<i64>>>(
     model: &Model,
     population: &Population,
@@ -85,7 +85,7 @@ fn sample<P: Iterator<Item = Vec<i64>>>(
     sequences
 }
 
-/// Share of the sequences that are the optimum.
+/// Share of optimal sequences.
 fn success(member: usize, sequences: &[TrainingSequence]) -> f32 {
     let right = sequences
         .iter()
@@ -93,7 +93,7 @@ fn success(member: usize, sequences: &[TrainingSequence]) -> f32 {
     right.count() as f32 / sequences.len() as f32
 }
 
-/// Reward 1 for the optimum and 0 for anything else, relative to the mean of the prompt's samples, by their deviation.
+/// Reward 1 for the optimum and 0 otherwise, normalised by the mean and deviation over the prompt's samples.
 fn set_advantages(member: usize, samples: &mut [TrainingSequence]) {
     let mean = success(member, samples);
     let deviation = (mean * (1.0 - mean)).sqrt() + 0.01;
@@ -117,7 +117,7 @@ fn eight_members_reach_eight_different_optima_in_one_run() {
     let mut options = UpdateOptions {
         loss: Loss::PolicyGradient(PolicyLoss {
             old_policy: OldPolicy::Trainer,
-            // Without it, some begin by forgetting a token that they have not yet drawn.
+            // Without this, some members start by forgetting a token that they have not yet drawn.
             entropy: 0.02,
             ..PolicyLoss::default()
         }),

@@ -1,17 +1,17 @@
-//! Between rows of tokens and matrices by sequence and head.
+//! Converts between rows of tokens and matrices by sequence and head.
 
 use multiversion::multiversion;
 
 use crate::share::share;
 
-/// Heads of an attention and the sequences it is for, padded to one length.
+/// Sizes of an attention over sequences padded to one length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     /// Padded sequences.
     pub sequences: usize,
-    /// Tokens of each.
+    /// Tokens per sequence.
     pub length: usize,
-    /// Query heads, a multiple of `kv_heads`; those that share a key head stand one after the other.
+    /// Query heads, a multiple of `kv_heads`; heads that share a key head are consecutive.
     pub heads: usize,
     /// Key and value heads.
     pub kv_heads: usize,
@@ -30,26 +30,26 @@ impl Shape {
         self.heads * self.head_dim
     }
 
-    /// Numbers of one sequence's matrices `[heads, length, head_dim]`.
+    /// Size of one sequence's matrices `[heads, length, head_dim]`.
     fn matrices(&self, heads: usize) -> usize {
         heads * self.length * self.head_dim
     }
 
-    /// The row that stands at a place of a sequence.
+    /// The row at a position of a sequence.
     fn row(&self, gather: Option<&[i64]>, sequence: usize, place: usize) -> usize {
         let at = sequence * self.length + place;
         gather.map_or(at, |gather| gather[at] as usize)
     }
 
-    /// Where the vector of a row's place begins among `[sequences, heads, length, head_dim]`.
+    /// Offset of the vector of a row's position in `[sequences, heads, length, head_dim]`.
     fn place(&self, scatter: Option<&[i64]>, row: usize) -> usize {
         let at = scatter.map_or(row, |scatter| scatter[row] as usize);
         at / self.length * self.matrices(self.heads) + at % self.length * self.head_dim
     }
 }
 
-/// Tables of the rotary position embedding (Su et al. 2021) for places from 0 on, `[length or more, head_dim]`; sines are
-/// negative in the first half.
+/// Tables of the rotary position embedding (Su et al. 2021) for positions from 0, `[length or more, head_dim]`; sines
+/// are negative in the first half.
 #[derive(Debug, Clone, Copy)]
 pub struct Rotation<'a> {
     /// Cosines.
@@ -76,7 +76,7 @@ pub struct Heads<'a> {
     pub value: &'a mut [f32],
 }
 
-/// Gradients by [`Heads`].
+/// Gradients with respect to [`Heads`].
 #[derive(Debug, Clone, Copy)]
 pub struct Gradients<'a> {
     /// `[sequences, heads, length, head_dim]`
@@ -87,11 +87,11 @@ pub struct Gradients<'a> {
     pub value: &'a [f32],
 }
 
-/// Splits rows of the joint projection `[rows, joint]` into heads. `gather` has the row at each place of the padded sequences;
-/// without it these are the rows in order.
+/// Splits rows of the joint projection `[rows, joint]` into heads. `gather` gives the row at each position of the
+/// padded sequences; without it the rows are in order.
 ///
 /// # Panics
-/// If a slice is shorter than `shape` says.
+/// If a slice is shorter than `shape` requires.
 pub fn split(
     threads: usize,
     shape: Shape,
@@ -121,11 +121,11 @@ pub fn split(
     });
 }
 
-/// The gradient by rows of the joint projection, given those by the heads: added to what is in `joint`, where `gather` may have a
-/// row at several places; put in its place without.
+/// The gradient with respect to rows of the joint projection, given that of the heads. With `gather`, which may use a
+/// row at several positions, it is added to `joint`; without, it replaces the contents.
 ///
 /// # Panics
-/// If a slice is shorter than `shape` says.
+/// If a slice is shorter than `shape` requires.
 pub fn split_backward(
     shape: Shape,
     gradients: Gradients<'_>,
@@ -161,11 +161,11 @@ pub fn split_backward(
     }
 }
 
-/// Joins attended values `[sequences, heads, length, head_dim]` to rows `[rows, heads · head_dim]`. `scatter` has each row's
-/// place among the padded sequences; without it these are the rows in order.
+/// Joins attended values `[sequences, heads, length, head_dim]` into rows `[rows, heads · head_dim]`. `scatter` gives
+/// each row's position in the padded sequences; without it the rows are in order.
 ///
 /// # Panics
-/// If a slice is shorter than `shape` and the number of rows say.
+/// If a slice is shorter than `shape` and the number of rows require.
 pub fn join(shape: Shape, attended: &[f32], scatter: Option<&[i64]>, rows: &mut [f32]) {
     let Shape { length, head_dim, .. } = shape;
     for (row, out) in rows.chunks_exact_mut(shape.query()).enumerate() {
@@ -176,11 +176,11 @@ pub fn join(shape: Shape, attended: &[f32], scatter: Option<&[i64]>, rows: &mut 
     }
 }
 
-/// The gradient by the attended values, given the one by the rows: added to what is in `attended`, where `scatter` may join
-/// several rows of a place; put in its place without.
+/// The gradient with respect to the attended values, given that of the rows. With `scatter`, which may join several
+/// rows at a position, it is added to `attended`; without, it replaces the contents.
 ///
 /// # Panics
-/// If a slice is shorter than `shape` and the number of rows say.
+/// If a slice is shorter than `shape` and the number of rows require.
 pub fn join_backward(shape: Shape, rows: &[f32], scatter: Option<&[i64]>, attended: &mut [f32]) {
     let Shape { length, head_dim, .. } = shape;
     for (row, from) in rows.chunks_exact(shape.query()).enumerate() {
@@ -195,7 +195,7 @@ pub fn join_backward(shape: Shape, rows: &[f32], scatter: Option<&[i64]>, attend
     }
 }
 
-/// `x · cos + swapped(x) · sin` of each head of `row`, where the halves are swapped; the heads of `out` begin `matrix` apart.
+/// `x · cos + swapped(x) · sin` of each head of `row`, with the halves swapped; the heads of `out` are `matrix` apart.
 #[multiversion(targets = "simd")]
 fn rotate(row: &[f32], head_dim: usize, (cos, sin): (&[f32], &[f32]), out: &mut [f32], matrix: usize) {
     let half = head_dim / 2;
@@ -210,7 +210,7 @@ fn rotate(row: &[f32], head_dim: usize, (cos, sin): (&[f32], &[f32]), out: &mut 
     }
 }
 
-/// Adds to each head of `row` the gradient by it, given those by the rotated ones, which begin `matrix` apart.
+/// Adds to each head of `row` its gradient, given those of the rotated heads, which are `matrix` apart.
 #[multiversion(targets = "simd")]
 fn rotate_back(gradient: &[f32], matrix: usize, (cos, sin): (&[f32], &[f32]), head_dim: usize, row: &mut [f32]) {
     let half = head_dim / 2;
@@ -243,7 +243,7 @@ mod tests {
         )
     }
 
-    /// So many numbers, of which no two near one another are alike.
+    /// Numbers of which no two nearby ones are equal.
     fn numbers(count: usize, salt: u32) -> Vec<f32> {
         let number = |at: u32| (at.wrapping_add(salt).wrapping_mul(2_654_435_761) >> 8) as f32 / (1 << 23) as f32 - 1.0;
         (0..count as u32).map(number).collect()
@@ -295,7 +295,7 @@ mod tests {
             }
             let (by_query, by_key, by_value) = (numbers(count, 4), numbers(keys, 5), numbers(keys, 6));
             let gradients = Gradients { query: &by_query, key: &by_key, value: &by_value };
-            // What is put in its place does not depend on what was there.
+            // Replaced contents must not depend on the previous ones.
             let mut by_joint = vec![if gathered { 0.0 } else { 9.0 }; joint.len()];
             split_backward(shape, gradients, given, rotation, &mut by_joint);
             let (there, back) = (dot(&query, &by_query) + dot(&key, &by_key) + dot(&value, &by_value), dot(&joint, &by_joint));

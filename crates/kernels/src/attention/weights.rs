@@ -1,4 +1,4 @@
-//! Weights of causal attention, and the gradient through them.
+//! Weights of causal attention, and their gradient.
 
 use multiversion::{multiversion, target::target_cfg_f};
 
@@ -6,11 +6,11 @@ use crate::exp::exp;
 use crate::share::share;
 use crate::sum::{largest, of_pairs};
 
-/// Puts weights in the place of scores `[.., length, length]`: the softmax of `scale · score` over a token's own place and those
-/// before it, zero after it.
+/// Replaces scores `[.., length, length]` with weights: the softmax of `scale · score` over each token's own position
+/// and those before it, zero after it.
 ///
 /// # Panics
-/// If `scores` are no whole number of matrices.
+/// If `scores` is not a whole number of matrices.
 pub fn weights(threads: usize, length: usize, scale: f32, scores: &mut [f32]) {
     assert!(scores.len().is_multiple_of(length * length));
     share(threads, scores.chunks_mut(length * length), |scores| {
@@ -18,10 +18,10 @@ pub fn weights(threads: usize, length: usize, scale: f32, scores: &mut [f32]) {
     });
 }
 
-/// Puts in the place of the gradient by the weights the one by the scores.
+/// Replaces the gradient with respect to the weights with that of the scores.
 ///
 /// # Panics
-/// If `weights` and `gradient` are not equally many matrices `[length, length]`.
+/// If `weights` and `gradient` are not equal numbers of matrices `[length, length]`.
 pub fn weights_backward(threads: usize, length: usize, scale: f32, weights: &[f32], gradient: &mut [f32]) {
     assert!(weights.len() == gradient.len() && weights.len().is_multiple_of(length * length));
     let jobs = weights
@@ -40,7 +40,7 @@ fn forward(length: usize, scale: f32, scores: &mut [f32]) {
     const FUSED: bool = target_cfg_f!(target_feature = "fma");
     for (place, row) in scores.chunks_exact_mut(length).enumerate() {
         let largest = largest(&row[..=place]);
-        // Whole vectors, as far as the row goes: one that ends within is slower than what it leaves out.
+        // Round up to whole vectors within the row: a partial vector costs more than it saves.
         let whole = (place + 1).next_multiple_of(VECTOR).min(length);
         let mut vectors = row[..whole].chunks_exact_mut(VECTOR);
         for vector in &mut vectors {

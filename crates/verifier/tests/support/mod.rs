@@ -1,4 +1,4 @@
-//! Pools for tests: one for each way in which a sandbox can come up on this machine.
+//! Pools for tests: one for each mode that the sandbox can run in on this machine.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lyceum_verifier::{Limits, Namespaces, Solution, Status, Verdict, Verifier, VerifierConfig};
 
-/// A pool and how it came up.
+/// A pool and its mode.
 pub(crate) struct Mode {
     pub(crate) name: &'static str,
     pub(crate) pool: Verifier,
@@ -26,17 +26,17 @@ pub(crate) fn config(namespaces: Namespaces) -> VerifierConfig {
     }
 }
 
-/// A pool of the machine's best mode, with the usual limits.
+/// A pool in the machine's best mode, with the usual limits.
 pub(crate) fn pool() -> &'static Verifier {
     static POOL: OnceLock<Verifier> = OnceLock::new();
     POOL.get_or_init(|| Verifier::start(&VerifierConfig::default()).expect("a sandbox"))
 }
 
-/// Starts a pool from a thread that has become another user. Credentials belong to threads in Linux, and the threads
-/// and processes that this one starts inherit them.
+/// Starts a pool from a thread that has switched to another user. In Linux, credentials belong to threads and are
+/// inherited by the threads and processes they start.
 fn as_nobody(namespaces: Namespaces) -> Verifier {
     let thread = std::thread::spawn(move || {
-        // SAFETY: the calls take no pointer; the raw calls change this thread alone.
+        // SAFETY: the calls take no pointer; the raw calls change only this thread.
         unsafe {
             assert_eq!(libc::syscall(libc::SYS_setgroups, 0, 0), 0);
             assert_eq!(libc::syscall(libc::SYS_setresgid, 65534, 65534, 65534), 0);
@@ -48,7 +48,7 @@ fn as_nobody(namespaces: Namespaces) -> Verifier {
     thread.join().expect("the pool's first thread")
 }
 
-/// Root or not, with namespaces or without. A test run by an ordinary user has two of the four.
+/// All combinations of root or not, with or without namespaces. An ordinary user can run two of the four.
 pub(crate) fn modes() -> &'static [Mode] {
     static MODES: OnceLock<Vec<Mode>> = OnceLock::new();
     MODES.get_or_init(|| {
@@ -102,7 +102,7 @@ pub(crate) fn run(pool: &Verifier, program: &str) -> Verdict {
     )
 }
 
-/// The zygote still serves, and nothing of an earlier program is in its children.
+/// Checks that the zygote still serves, and that no trace of an earlier program is in its children.
 pub(crate) fn assert_alive(mode: &Mode) {
     let probe = "import builtins, json, sys\ndef f(x):\n    return None if sorted([2, 1]) == [1, 2] and json.dumps(1) == '1' \
                  and not hasattr(builtins, 'planted') and 'planted' not in sys.modules else 'changed'";
@@ -116,7 +116,7 @@ pub(crate) fn assert_alive(mode: &Mode) {
     );
 }
 
-/// The folder of real data beside the project, if it is there.
+/// The folder of real data beside the project, if it exists.
 pub(crate) fn data() -> Option<PathBuf> {
     let data = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     if data.is_dir() {

@@ -1,4 +1,4 @@
-//! Greedy tokens against transformers and peft.
+//! Greedy tokens compared with transformers and peft.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! A sample depends on its request and seed alone: not on what else is in the batch, nor on how it is computed.
+//! A sample depends only on its request and seed: not on the rest of the batch, nor on how it is computed.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What cannot be served says why.
+//! Invalid requests are refused with a reason.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Memory that runs out, and what is told on the way.
+//! Running out of memory, and the events reported on the way.
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn running_out_of_memory_halves_the_batch_and_changes_no_result() {
         .collect();
     let plenty = generate(&model, Some(&stacked), &requests, &slots(8));
     assert!(plenty.halved.is_empty());
-    // Two layers, keys and values, two heads of eight, 64 positions, four bytes: what one slot takes.
+    // The size of one slot: two layers, keys and values, two heads of eight, 64 positions, four bytes.
     let slot = 2 * 2 * 2 * 8 * 64 * 4;
     let tight = GenerationOptions {
         cache_bytes: Some(2 * slot),
@@ -25,7 +25,7 @@ fn running_out_of_memory_halves_the_batch_and_changes_no_result() {
         population: Some(&stacked),
         tokenizer: None,
     };
-    // In one lane, and in two, which halve their parts when they find that they have to.
+    // In one lane, and in two, which halve their slots when they run out of memory.
     let threads_before = tch::get_num_threads();
     for (threads, times) in [(1, 2), (2, 4)] {
         tch::set_num_threads(threads);

@@ -1,11 +1,11 @@
-//! What is drawn against the distribution that is claimed, and the log-probabilities that come with it.
+//! Sampled tokens compared with the specified distribution, and their log-probabilities.
 
 use lyceum_engine::{Placement, Precision};
 use tch::Kind;
 
 use super::*;
 
-/// The log-probabilities that come with a completion are those that scoring the whole sequence gives.
+/// The log-probabilities of a completion equal those from scoring the whole sequence.
 #[test]
 fn reported_logprobs_are_those_of_the_unmasked_model() {
     let name = "qwen2-tied";
@@ -61,9 +61,9 @@ fn reported_logprobs_are_those_of_the_unmasked_model() {
     }
 }
 
-/// First tokens of many samples against the distribution, computed here from the logits: chi-square over all ids that
-/// are expected at least five times. The bound is the 0.999999 quantile (Wilson-Hilferty); seeds are fixed, so the test
-/// does not flicker.
+/// First tokens of many samples compared with the distribution, computed here from the logits: chi-square over all ids
+/// expected at least five times. The bound is the 0.999999 quantile (Wilson-Hilferty); seeds are fixed, so the test is
+/// deterministic.
 #[test]
 fn sampled_tokens_follow_the_processed_distribution() {
     let name = "qwen2-tied";
@@ -201,7 +201,7 @@ fn a_vocabulary_mask_follows_seed_and_rate_and_spares_what_is_protected() {
     assert!((0..50).all(|seed| !mask(seed, 0.9)[0] && !mask(seed, 0.9)[77]));
 }
 
-/// Where dividing by the temperature would overflow, and where it leaves nothing of the logits.
+/// Temperatures so small that dividing by them would overflow, and so large that nothing is left of the logits.
 #[test]
 fn the_lowest_temperature_is_greedy_and_the_highest_uniform() {
     let model = model("qwen2-tied");
@@ -230,7 +230,7 @@ fn the_lowest_temperature_is_greedy_and_the_highest_uniform() {
     }
 }
 
-/// Decoding through the cache in bf16 says of its tokens what scoring the whole sequence in bf16 says.
+/// In bf16, decoding through the cache gives the same log-probabilities as scoring the whole sequence.
 #[test]
 fn bf16_reports_the_logprobs_of_bf16() {
     let (name, bf16) = ("qwen2-tied", Placement::new("cpu", Precision::Bf16).unwrap());

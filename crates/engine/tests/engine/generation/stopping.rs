@@ -1,4 +1,4 @@
-//! What ends a completion.
+//! Conditions that end a completion.
 
 use super::*;
 
