@@ -15,7 +15,7 @@ use sqlx::PgPool;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::problem::Problem;
+use crate::api_error::ApiError;
 
 /// Sequences that the engine has in flight, at most.
 const SLOTS: u64 = 256;
@@ -77,7 +77,7 @@ impl Estimate {
         config: &RunConfig,
         preset: Option<&str>,
         from: Option<ExecutionId>,
-    ) -> Result<Self, Problem> {
+    ) -> Result<Self, ApiError> {
         let like = like(db, &config.recipe, preset, from).await?;
         let pace = match &like {
             Some(run) => list::pace(db, ExecutionId(run.id)).await?.median_seconds,
@@ -92,7 +92,7 @@ impl Estimate {
                 .collect()
         });
         Ok(Self {
-            memory: memory.await.map_err(|error| Problem::internal(&error))?,
+            memory: memory.await.map_err(|error| ApiError::internal(&error))?,
             step_seconds: pace,
             seconds: pace.map(|seconds| seconds * f64::from(config.steps)),
             like: like.as_ref().map(|run| run.id),
@@ -186,7 +186,7 @@ async fn like(
     recipe: &str,
     preset: Option<&str>,
     from: Option<ExecutionId>,
-) -> Result<Option<Run>, Problem> {
+) -> Result<Option<Run>, ApiError> {
     if let Some(id) = from {
         return Ok(Some(list::run(db, id).await?.run));
     }

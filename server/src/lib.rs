@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod api;
+mod api_error;
 mod benchmark;
 pub mod cli;
 mod client;
@@ -15,7 +16,6 @@ mod events;
 pub mod log;
 pub mod openapi;
 mod pages;
-mod problem;
 pub mod serve;
 pub mod settings;
 pub mod supervise;

@@ -20,7 +20,7 @@ use crate::api::routes;
                        pages with a cursor; errors are problem documents (RFC 9457).",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
-    components(schemas(crate::problem::Problem)),
+    components(schemas(crate::api_error::ApiError)),
     modifiers(&Common),
     tags(
         (name = "runs", description = "One execution of a recipe with one config and one seed, and what came of it."),

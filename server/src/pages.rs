@@ -58,7 +58,7 @@ mod workers;
 
 pub(crate) use assets::show_asset;
 pub(crate) use delta::Versions;
-pub(crate) use errors::show_problems;
+pub(crate) use errors::show_errors;
 pub(crate) use layout::{Assets, theme_of};
 pub(crate) use suffix::take_suffix;
 

@@ -4,7 +4,7 @@ use actix_web::{FromRequest, HttpMessage as _, HttpRequest, dev::Payload};
 use lyceum_store::token::Token;
 use std::future::{Ready, ready};
 
-use crate::problem::Problem;
+use crate::api_error::ApiError;
 
 /// Who asks, as the guard found it.
 #[derive(Clone, Debug)]
@@ -16,11 +16,11 @@ pub struct Caller {
 }
 
 impl FromRequest for Caller {
-    type Error = Problem;
-    type Future = Ready<Result<Self, Problem>>;
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let caller = request.extensions().get::<Self>().cloned();
-        ready(caller.ok_or_else(|| Problem::unauthorized("send a token as `Authorization: Bearer …`")))
+        ready(caller.ok_or_else(|| ApiError::unauthorized("send a token as `Authorization: Bearer …`")))
     }
 }

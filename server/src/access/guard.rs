@@ -16,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 use std::net::{IpAddr, Ipv4Addr};
 
 use super::{Caller, csrf, login::SESSION_COOKIE, requirement::Requirement};
-use crate::{api::Api, problem::Problem};
+use crate::{api::Api, api_error::ApiError};
 
 /// Pages and files that are there before anybody has logged in.
 const OPEN: [&str; 3] = ["/login", "/docs", "/assets"];
@@ -28,17 +28,17 @@ pub(crate) async fn guard<B: MessageBody>(
 ) -> Result<ServiceResponse<EitherBody<B>>, Error> {
     match admit(&request).await {
         Ok(()) => Ok(next.call(request).await?.map_into_left_body()),
-        Err(problem) => {
-            let refusal = to_login(&request, &problem).unwrap_or_else(|| problem.error_response());
+        Err(error) => {
+            let refusal = to_login(&request, &error).unwrap_or_else(|| error.error_response());
             Ok(request.into_response(refusal).map_into_right_body())
         }
     }
 }
 
-async fn admit(request: &ServiceRequest) -> Result<(), Problem> {
+async fn admit(request: &ServiceRequest) -> Result<(), ApiError> {
     let api = request
         .app_data::<web::Data<Api>>()
-        .ok_or_else(|| Problem::internal(&"the guard was given no API"))?;
+        .ok_or_else(|| ApiError::internal(&"the guard was given no API"))?;
     let pattern = request.match_pattern();
     let needed = pattern
         .as_deref()
@@ -55,7 +55,7 @@ async fn admit(request: &ServiceRequest) -> Result<(), Problem> {
         && caller.token.scope < scope
     {
         let has = caller.token.scope;
-        return Err(Problem::forbidden(format!(
+        return Err(ApiError::forbidden(format!(
             "this needs the scope {scope}, and the token `{}` has {has}",
             caller.token.name
         )));
@@ -65,7 +65,7 @@ async fn admit(request: &ServiceRequest) -> Result<(), Problem> {
         && request.path() != "/logout"
         && !shows_csrf(request.headers(), csrf)
     {
-        return Err(Problem::csrf());
+        return Err(ApiError::csrf());
     }
     if !request.query_string().is_empty()
         && pattern.is_some_and(|pattern| api.requirements.is_without_query(request.method(), &pattern))
@@ -76,7 +76,7 @@ async fn admit(request: &ServiceRequest) -> Result<(), Problem> {
             .next()
             .unwrap_or_default()
             .to_owned();
-        return Err(Problem::invalid_query(vec![(
+        return Err(ApiError::invalid_query(vec![(
             name,
             "this address takes no parameters".to_owned(),
         )]));
@@ -85,7 +85,7 @@ async fn admit(request: &ServiceRequest) -> Result<(), Problem> {
     Ok(())
 }
 
-async fn identify(request: &ServiceRequest, api: &Api) -> Result<Caller, Problem> {
+async fn identify(request: &ServiceRequest, api: &Api) -> Result<Caller, ApiError> {
     if let Some(authorization) = request.headers().get(header::AUTHORIZATION) {
         let bearer = authorization.to_str().ok().and_then(|value| value.split_once(' '));
         let token = match bearer {
@@ -112,16 +112,16 @@ async fn identify(request: &ServiceRequest, api: &Api) -> Result<Caller, Problem
             None => Err(refuse(api, address(request), "the session is over; log in again")),
         };
     }
-    Err(Problem::unauthorized("send a token as `Authorization: Bearer …`"))
+    Err(ApiError::unauthorized("send a token as `Authorization: Bearer …`"))
 }
 
-/// What somebody hears who showed something wrong.
-pub(super) fn refuse(api: &Api, address: IpAddr, detail: &str) -> Problem {
+/// Counts a wrong token or session, and refuses it.
+pub(super) fn refuse(api: &Api, address: IpAddr, detail: &str) -> ApiError {
     metrics::counter!("lyceum_failed_logins_total").increment(1);
     tracing::warn!(client.address = %address, "refused: {detail}");
     match api.failed_logins.note(address) {
-        Ok(()) => Problem::unauthorized(detail),
-        Err(wait) => Problem::too_many_failures(wait),
+        Ok(()) => ApiError::unauthorized(detail),
+        Err(wait) => ApiError::too_many_failures(wait),
     }
 }
 
@@ -145,7 +145,7 @@ pub(super) fn same(one: &[u8], other: &[u8]) -> bool {
 }
 
 /// A browser that asks for a page is sent to the login form.
-fn to_login(request: &ServiceRequest, problem: &Problem) -> Option<HttpResponse> {
+fn to_login(request: &ServiceRequest, error: &ApiError) -> Option<HttpResponse> {
     let accept = request
         .headers()
         .get(header::ACCEPT)
@@ -153,7 +153,7 @@ fn to_login(request: &ServiceRequest, problem: &Problem) -> Option<HttpResponse>
     let wants_page = request.method() == Method::GET
         && !request.path().starts_with("/api/")
         && accept.is_some_and(|accept| accept.contains("text/html"))
-        && problem.status() == 401;
+        && error.status() == 401;
     wants_page.then(|| {
         HttpResponse::SeeOther()
             .insert_header((header::LOCATION, "/login"))

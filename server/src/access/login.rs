@@ -15,8 +15,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use super::{Caller, csrf, guard, new_secret};
 use crate::{
     api::Api,
+    api_error::ApiError,
     pages::{Assets, theme_of},
-    problem::Problem,
 };
 
 /// The cookie of a session.
@@ -92,9 +92,9 @@ pub(crate) async fn logout(
     api: web::Data<Api>,
     caller: Caller,
     form: web::Form<LogoutForm>,
-) -> Result<HttpResponse, Problem> {
+) -> Result<HttpResponse, ApiError> {
     if !caller.csrf.is_some_and(|csrf| csrf::shows(&form.csrf_token, &csrf)) {
-        return Err(Problem::csrf());
+        return Err(ApiError::csrf());
     }
     if let Some(cookie) = request.cookie(SESSION_COOKIE) {
         session::close(api.store.pool(), cookie.value()).await?;
@@ -114,11 +114,11 @@ async fn log_in(request: &HttpRequest, api: &Api, secret: &str) -> HttpResponse 
             .insert_header((header::LOCATION, HOME))
             .insert_header((header::CACHE_CONTROL, "no-store"))
             .finish(),
-        Err(problem) => page(request, Some(problem.detail()), problem.status()),
+        Err(error) => page(request, Some(error.detail()), error.status()),
     }
 }
 
-async fn open_session(request: &HttpRequest, api: &Api, secret: &str) -> Result<Cookie<'static>, Problem> {
+async fn open_session(request: &HttpRequest, api: &Api, secret: &str) -> Result<Cookie<'static>, ApiError> {
     let Some(token) = token::authenticate(api.store.pool(), secret).await? else {
         let address = request
             .peer_addr()
@@ -163,6 +163,6 @@ fn page(request: &HttpRequest, error: Option<&str>, status: actix_web::http::Sta
             .content_type("text/html; charset=utf-8")
             .insert_header((header::CACHE_CONTROL, "no-store"))
             .body(html),
-        Err(error) => actix_web::ResponseError::error_response(&Problem::internal(&error)),
+        Err(error) => actix_web::ResponseError::error_response(&ApiError::internal(&error)),
     }
 }

@@ -11,7 +11,7 @@ use actix_web::{
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-use crate::problem::Problem;
+use crate::api_error::ApiError;
 
 /// An answer.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ impl<T: Serialize> Responder for Answer<T> {
     fn respond_to(self, request: &HttpRequest) -> HttpResponse {
         let body = match serde_json::to_vec(&self.body) {
             Ok(body) => body,
-            Err(error) => return Problem::internal(&error).error_response(),
+            Err(error) => return ApiError::internal(&error).error_response(),
         };
         let mut response = HttpResponse::build(self.status);
         for header in self.headers {
@@ -103,13 +103,13 @@ fn names(request: &HttpRequest, header: HeaderName, etag: &str) -> bool {
 }
 
 /// Refuses to go on when the request names a state (`If-Match`) that `seen` no longer is.
-pub(crate) fn check_if_match(request: &HttpRequest, seen: &impl Serialize) -> Result<(), Problem> {
+pub(crate) fn check_if_match(request: &HttpRequest, seen: &impl Serialize) -> Result<(), ApiError> {
     if !request.headers().contains_key(IF_MATCH) {
         return Ok(());
     }
-    let body = serde_json::to_vec(seen).map_err(|error| Problem::internal(&error))?;
+    let body = serde_json::to_vec(seen).map_err(|error| ApiError::internal(&error))?;
     match names(request, IF_MATCH, &etag_of(&body)) {
         true => Ok(()),
-        false => Err(Problem::changed()),
+        false => Err(ApiError::changed()),
     }
 }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::{Api, answer::Answer, document, query::Query};
-use crate::problem::Problem;
+use crate::api_error::ApiError;
 
 /// What an artifact holds.
 #[derive(Debug, Deserialize, JsonSchema, IntoParams)]
@@ -44,7 +44,7 @@ pub(crate) struct WrittenArtifact {
     security(("token" = ["read"]))
 )]
 #[get("/artifacts/{digest}")]
-pub(crate) async fn read_artifact(api: web::Data<Api>, digest: web::Path<String>) -> Result<HttpResponse, Problem> {
+pub(crate) async fn read_artifact(api: web::Data<Api>, digest: web::Path<String>) -> Result<HttpResponse, ApiError> {
     let digest = named(&digest)?;
     let bytes = api.artifacts.get(digest).await?;
     Ok(HttpResponse::Ok()
@@ -69,12 +69,12 @@ pub(crate) async fn write_artifact(
     digest: web::Path<String>,
     query: Query<WriteArtifactQuery>,
     payload: web::Payload,
-) -> Result<Answer<WrittenArtifact>, Problem> {
+) -> Result<Answer<WrittenArtifact>, ApiError> {
     let wanted = named(&digest)?;
     let body = document::read(&request, payload.into_inner(), api.settings.artifact_limit).await?;
     let found = Digest::of(&body);
     if found != wanted {
-        return Err(Problem::unprocessable(format!(
+        return Err(ApiError::unprocessable(format!(
             "the bytes hash to {found}, not to {wanted}; send them again"
         )));
     }
@@ -83,8 +83,8 @@ pub(crate) async fn write_artifact(
     Ok(Answer::with(StatusCode::CREATED, WrittenArtifact { digest, bytes }))
 }
 
-fn named(digest: &str) -> Result<Digest, Problem> {
+fn named(digest: &str) -> Result<Digest, ApiError> {
     digest
         .parse()
-        .map_err(|error: lyceum_core::artifact::NotADigest| Problem::not_found(error.to_string()))
+        .map_err(|error: lyceum_core::artifact::NotADigest| ApiError::not_found(error.to_string()))
 }

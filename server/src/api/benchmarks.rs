@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::{Api, answer::Answer, query::Query};
-use crate::problem::Problem;
+use crate::api_error::ApiError;
 
 /// A suite of benchmarks.
 #[derive(Debug, Serialize, ToSchema)]
@@ -66,7 +66,7 @@ pub(crate) struct Leaderboard {
     security(("token" = ["read"]))
 )]
 #[get("/benchmarks")]
-pub(crate) async fn list_benchmarks(api: web::Data<Api>) -> Result<Answer<BenchmarkSuites>, Problem> {
+pub(crate) async fn list_benchmarks(api: web::Data<Api>) -> Result<Answer<BenchmarkSuites>, ApiError> {
     let mut db = api
         .store
         .pool()
@@ -104,8 +104,8 @@ pub(crate) async fn show_leaderboard(
     api: web::Data<Api>,
     name: web::Path<String>,
     query: Query<LeaderboardQuery>,
-) -> Result<Answer<Leaderboard>, Problem> {
-    let suite = benchmark::suite(&name).map_err(|unknown| Problem::not_found(unknown.to_string()))?;
+) -> Result<Answer<Leaderboard>, ApiError> {
+    let suite = benchmark::suite(&name).map_err(|unknown| ApiError::not_found(unknown.to_string()))?;
     let limit = query.0.limit.unwrap_or(super::page::DEFAULT_LIMIT);
     let items = list::leaderboard(api.store.pool(), &suite.name, limit).await?;
     Ok(Answer::ok(Leaderboard { items }))

@@ -24,7 +24,7 @@ use super::{
     document::{check_length, check_type},
     query::Query,
 };
-use crate::problem::Problem;
+use crate::api_error::ApiError;
 
 /// Imports at once: each keeps a connection to the database for as long as its rows come in.
 static AT_ONCE: Semaphore = Semaphore::const_new(2);
@@ -73,13 +73,13 @@ pub(crate) async fn import_dataset(
     api: web::Data<Api>,
     query: Query<ImportDatasetQuery>,
     mut payload: web::Payload,
-) -> Result<Answer<Dataset>, Problem> {
+) -> Result<Answer<Dataset>, ApiError> {
     let asked = query.0;
     check_type(&request, "application/x-ndjson")?;
     let limit = api.settings.import_limit;
     check_length(&request, limit)?;
     let mut rows = Rows::new(&asked)?;
-    let _permit = AT_ONCE.acquire().await.map_err(|error| Problem::internal(&error))?;
+    let _permit = AT_ONCE.acquire().await.map_err(|error| ApiError::internal(&error))?;
     let mut tx = api.store.pool().begin().await?;
     let new = NewDataset {
         name: &asked.name,
@@ -93,10 +93,10 @@ pub(crate) async fn import_dataset(
     let mut read = 0;
     let mut line = BytesMut::new();
     while let Some(chunk) = payload.next().await {
-        let chunk = chunk.map_err(|error| Problem::malformed(format!("the body broke off: {error}")))?;
+        let chunk = chunk.map_err(|error| ApiError::malformed(format!("the body broke off: {error}")))?;
         read += chunk.len();
         if read > limit {
-            return Err(Problem::too_large(limit));
+            return Err(ApiError::too_large(limit));
         }
         let mut rest = &chunk[..];
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
@@ -135,13 +135,13 @@ struct Rows {
 }
 
 impl Rows {
-    fn new(asked: &ImportDatasetQuery) -> Result<Self, Problem> {
+    fn new(asked: &ImportDatasetQuery) -> Result<Self, ApiError> {
         let suite_name = asked
             .suite
             .as_ref()
             .filter(|_| matches!(asked.purpose, DatasetPurpose::Benchmark));
         if let Some(Err(unknown)) = suite_name.map(|name| suite(name)) {
-            return Err(Problem::invalid_query(vec![("suite".to_owned(), unknown.to_string())]));
+            return Err(ApiError::invalid_query(vec![("suite".to_owned(), unknown.to_string())]));
         }
         Ok(Self {
             is_benchmark: suite_name.is_some(),
@@ -189,15 +189,15 @@ impl Rows {
     }
 
     /// The rows that have come together.
-    fn full(&mut self) -> Result<Vec<Value>, Problem> {
+    fn full(&mut self) -> Result<Vec<Value>, ApiError> {
         self.end_of_faults()?;
         self.bytes = 0;
         Ok(std::mem::take(&mut self.rows))
     }
 
-    fn end(self) -> Result<(), Problem> {
+    fn end(self) -> Result<(), ApiError> {
         match self.count {
-            0 => Err(Problem::invalid(vec![Fault::new(
+            0 => Err(ApiError::invalid(vec![Fault::new(
                 "/rows",
                 "there is no row: one a line is wanted",
             )])),
@@ -205,10 +205,10 @@ impl Rows {
         }
     }
 
-    fn end_of_faults(&self) -> Result<(), Problem> {
+    fn end_of_faults(&self) -> Result<(), ApiError> {
         match self.faults.is_empty() {
             true => Ok(()),
-            false => Err(Problem::invalid(self.faults.clone())),
+            false => Err(ApiError::invalid(self.faults.clone())),
         }
     }
 
@@ -216,9 +216,9 @@ impl Rows {
         format!("line {}: {detail}", self.line)
     }
 
-    fn refuse(&self, detail: String) -> Problem {
+    fn refuse(&self, detail: String) -> ApiError {
         let detail = format!("line {}: {detail}", self.line + 1);
-        Problem::invalid(vec![Fault::new(format!("/rows/{}", self.count), detail)])
+        ApiError::invalid(vec![Fault::new(format!("/rows/{}", self.count), detail)])
     }
 }
 

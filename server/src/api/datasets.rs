@@ -21,7 +21,7 @@ use super::{
     page::{Listing, Order, Page},
     query::Query,
 };
-use crate::problem::Problem;
+use crate::api_error::ApiError;
 
 /// What a dataset is for.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, ToSchema)]
@@ -138,7 +138,7 @@ pub(crate) async fn create_dataset(
     api: web::Data<Api>,
     key: IdempotencyKey,
     sent: Document<CreateDataset>,
-) -> Result<Answer<Value>, Problem> {
+) -> Result<Answer<Value>, ApiError> {
     check(&sent.value)?;
     let mut creation = match key.begin(api.store.pool(), sent.fingerprint).await? {
         Begun::New(creation) => creation,
@@ -159,7 +159,7 @@ pub(crate) async fn create_dataset(
 }
 
 /// Rows that are measured with must have the form that they are asked and graded by: that of `lyceum benchmark import`.
-fn check(request: &CreateDataset) -> Result<(), Problem> {
+fn check(request: &CreateDataset) -> Result<(), ApiError> {
     let (DatasetPurpose::Benchmark, Some(name)) = (request.purpose, &request.suite) else {
         return Ok(());
     };
@@ -182,7 +182,7 @@ fn check(request: &CreateDataset) -> Result<(), Problem> {
     if faults.is_empty() {
         Ok(())
     } else {
-        Err(Problem::invalid(faults))
+        Err(ApiError::invalid(faults))
     }
 }
 
@@ -198,7 +198,7 @@ pub(crate) async fn list_datasets(
     request: HttpRequest,
     api: web::Data<Api>,
     query: Query<ListDatasetsQuery>,
-) -> Result<Answer<Page<Dataset>>, Problem> {
+) -> Result<Answer<Page<Dataset>>, ApiError> {
     let query = query.0;
     let listing = Listing::new("datasets", query.limit, query.cursor.as_deref(), query.order)?;
     let page = dataset::list(api.store.pool(), query.purpose.map(Purpose::from), listing.window()).await?;
@@ -216,7 +216,7 @@ pub(crate) async fn list_datasets(
 pub(crate) async fn show_dataset(
     api: web::Data<Api>,
     id: web::Path<DatasetId>,
-) -> Result<Answer<DatasetDetail>, Problem> {
+) -> Result<Answer<DatasetDetail>, ApiError> {
     let db = api.store.pool();
     Ok(Answer::ok(DatasetDetail {
         dataset: dataset::show(db, *id).await?,
@@ -237,7 +237,7 @@ pub(crate) async fn list_dataset_rows(
     api: web::Data<Api>,
     id: web::Path<DatasetId>,
     query: Query<ListRowsQuery>,
-) -> Result<Answer<Page<DatasetRow>>, Problem> {
+) -> Result<Answer<Page<DatasetRow>>, ApiError> {
     let listing = Listing::new("rows", query.0.limit, query.0.cursor.as_deref(), Some(Order::Oldest))?;
     dataset::show(api.store.pool(), *id).await?;
     Ok(listing.answer(&request, dataset::rows(api.store.pool(), *id, listing.window()).await?))
@@ -251,7 +251,7 @@ pub(crate) async fn list_dataset_rows(
     security(("token" = ["write"]))
 )]
 #[delete("/datasets/{id}")]
-pub(crate) async fn delete_dataset(api: web::Data<Api>, id: web::Path<DatasetId>) -> Result<HttpResponse, Problem> {
+pub(crate) async fn delete_dataset(api: web::Data<Api>, id: web::Path<DatasetId>) -> Result<HttpResponse, ApiError> {
     dataset::remove(api.store.pool(), *id).await?;
     Ok(HttpResponse::NoContent().finish())
 }

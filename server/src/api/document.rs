@@ -17,7 +17,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::{Api, Settings};
-use crate::problem::Problem;
+use crate::api_error::ApiError;
 
 /// A body that can be sent.
 pub(crate) trait Sent: DeserializeOwned + JsonSchema + 'static {
@@ -37,8 +37,8 @@ pub(crate) struct Document<T> {
 }
 
 impl<T: Sent> FromRequest for Document<T> {
-    type Error = Problem;
-    type Future = LocalBoxFuture<'static, Result<Self, Problem>>;
+    type Error = ApiError;
+    type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let request = request.clone();
@@ -46,7 +46,7 @@ impl<T: Sent> FromRequest for Document<T> {
         Box::pin(async move {
             let api = request
                 .app_data::<web::Data<Api>>()
-                .ok_or_else(|| Problem::internal(&"no API"))?;
+                .ok_or_else(|| ApiError::internal(&"no API"))?;
             let bytes = read(&request, payload, T::limit(&api.settings)).await?;
             check_type(&request, "application/json")?;
             let value = parse(&bytes)?;
@@ -65,21 +65,21 @@ impl<T: Sent> FromRequest for Document<T> {
 }
 
 /// Refuses a body of another type.
-pub(super) fn check_type(request: &HttpRequest, wanted: &'static str) -> Result<(), Problem> {
+pub(super) fn check_type(request: &HttpRequest, wanted: &'static str) -> Result<(), ApiError> {
     let sent = request.headers().get(CONTENT_TYPE);
     let sent = sent.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     match sent.split(';').next().map(str::trim) == Some(wanted) {
         true => Ok(()),
-        false => Err(Problem::unsupported_type(wanted)),
+        false => Err(ApiError::unsupported_type(wanted)),
     }
 }
 
 /// Refuses a body that is announced to be longer than `limit`.
-pub(super) fn check_length(request: &HttpRequest, limit: usize) -> Result<(), Problem> {
+pub(super) fn check_length(request: &HttpRequest, limit: usize) -> Result<(), ApiError> {
     let announced = request.headers().get(CONTENT_LENGTH);
     let announced = announced.and_then(|length| length.to_str().ok()?.parse().ok());
     match announced.is_some_and(|length: usize| length > limit) {
-        true => Err(Problem::too_large(limit)),
+        true => Err(ApiError::too_large(limit)),
         false => Ok(()),
     }
 }
@@ -88,27 +88,27 @@ pub(super) fn check_length(request: &HttpRequest, limit: usize) -> Result<(), Pr
 ///
 /// # Errors
 /// As soon as there are more than `limit`.
-pub(super) async fn read(request: &HttpRequest, mut payload: Payload, limit: usize) -> Result<Bytes, Problem> {
+pub(super) async fn read(request: &HttpRequest, mut payload: Payload, limit: usize) -> Result<Bytes, ApiError> {
     check_length(request, limit)?;
     let mut bytes = BytesMut::new();
     while let Some(chunk) = payload.next().await {
-        let chunk = chunk.map_err(|error| Problem::malformed(format!("the body broke off: {error}")))?;
+        let chunk = chunk.map_err(|error| ApiError::malformed(format!("the body broke off: {error}")))?;
         if bytes.len() + chunk.len() > limit {
-            return Err(Problem::too_large(limit));
+            return Err(ApiError::too_large(limit));
         }
         bytes.extend_from_slice(&chunk);
     }
     Ok(bytes.freeze())
 }
 
-fn parse<T: Sent>(bytes: &[u8]) -> Result<T, Problem> {
-    let document: Value = serde_json::from_slice(bytes).map_err(|error| Problem::malformed(error.to_string()))?;
+fn parse<T: Sent>(bytes: &[u8]) -> Result<T, ApiError> {
+    let document: Value = serde_json::from_slice(bytes).map_err(|error| ApiError::malformed(error.to_string()))?;
     let mut faults = diagnose(&document, &schema_of::<T>());
     find_nul(&document, &mut String::new(), &mut faults);
     if !faults.is_empty() {
-        return Err(Problem::invalid(faults));
+        return Err(ApiError::invalid(faults));
     }
-    serde_json::from_value(document).map_err(|error| Problem::invalid(vec![Fault::new("", error.to_string())]))
+    serde_json::from_value(document).map_err(|error| ApiError::invalid(vec![Fault::new("", error.to_string())]))
 }
 
 /// Postgres stores every character but this.

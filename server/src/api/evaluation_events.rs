@@ -9,7 +9,7 @@ use super::{
     event_stream::{Events, WatchQuery, watch},
     query::Query,
 };
-use crate::problem::Problem;
+use crate::api_error::ApiError;
 
 /// Watch the events of an evaluation.
 ///
@@ -39,7 +39,7 @@ pub(crate) async fn watch_evaluation(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
     query: Query<WatchQuery>,
-) -> Result<HttpResponse, Problem> {
+) -> Result<HttpResponse, ApiError> {
     let evaluation = list::evaluation(api.store.pool(), *id).await?;
     watch(&request, &api, *id, (&evaluation.state, evaluation.last_event), query.0).await
 }

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{Api, query::Query};
-use crate::problem::Problem;
+use crate::api_error::ApiError;
 
 /// A format of other tools.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, ToSchema)]
@@ -60,7 +60,7 @@ pub(crate) async fn export_evaluation(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
     query: Query<ExportQuery>,
-) -> Result<HttpResponse, Problem> {
+) -> Result<HttpResponse, ApiError> {
     let db = api.store.pool();
     list::evaluation(db, *id).await?;
     let query = query.0;
@@ -77,10 +77,10 @@ pub(crate) async fn export_evaluation(
         ExportFormat::LmEvalResults => lm_eval_results(&result)?,
         ExportFormat::LmEvalSamples => {
             let dataset = result.dataset_id.map(DatasetId);
-            let dataset = dataset.ok_or_else(|| Problem::not_found("the rows of this result were deleted"))?;
+            let dataset = dataset.ok_or_else(|| ApiError::not_found("the rows of this result were deleted"))?;
             let rows = dataset::slice(db, dataset, 0, result.rows.cast_unsigned()).await?;
             let rows: Result<Vec<BenchmarkRow>, _> = rows.into_iter().map(serde_json::from_value).collect();
-            lm_eval_samples(&rows.map_err(|error| Problem::internal(&error))?, &samples)
+            lm_eval_samples(&rows.map_err(|error| ApiError::internal(&error))?, &samples)
         }
     };
     let content_type = match format {
@@ -90,7 +90,7 @@ pub(crate) async fn export_evaluation(
     Ok(HttpResponse::Ok().content_type(content_type).body(text))
 }
 
-async fn find(api: &Api, id: ExecutionId, suite: Option<&str>, subject: u32) -> Result<BenchmarkResult, Problem> {
+async fn find(api: &Api, id: ExecutionId, suite: Option<&str>, subject: u32) -> Result<BenchmarkResult, ApiError> {
     let first = list::Window {
         limit: 1,
         after: None,
@@ -105,7 +105,7 @@ async fn find(api: &Api, id: ExecutionId, suite: Option<&str>, subject: u32) -> 
     let found = list::benchmark_results(api.store.pool(), &filter, &first).await?;
     found.items.into_iter().next().ok_or_else(|| {
         let suite = suite.map(|name| format!(" on `{name}`")).unwrap_or_default();
-        Problem::not_found(format!("evaluation {id} has no result of subject {subject}{suite}"))
+        ApiError::not_found(format!("evaluation {id} has no result of subject {subject}{suite}"))
     })
 }
 
@@ -113,8 +113,8 @@ fn lines(values: impl Iterator<Item = serde_json::Value>) -> String {
     values.map(|value| format!("{value}\n")).collect()
 }
 
-fn lm_eval_results(result: &BenchmarkResult) -> Result<String, Problem> {
-    let suite = benchmark::suite(&result.suite).map_err(|unknown| Problem::not_found(unknown.to_string()))?;
+fn lm_eval_results(result: &BenchmarkResult) -> Result<String, ApiError> {
+    let suite = benchmark::suite(&result.suite).map_err(|unknown| ApiError::not_found(unknown.to_string()))?;
     let number = |name: &str| result.protocol[name].as_f64();
     let protocol = benchmark::Protocol {
         prompts: result.protocol["prompts"].as_str().unwrap_or_default().to_owned(),
@@ -140,7 +140,7 @@ fn lm_eval_results(result: &BenchmarkResult) -> Result<String, Problem> {
         date: result.created_at.timestamp_millis() as f64 / 1e3,
     };
     serde_json::to_string_pretty(&lm_eval::results(&measured, &result.score()))
-        .map_err(|error| Problem::internal(&error))
+        .map_err(|error| ApiError::internal(&error))
 }
 
 fn lm_eval_samples(rows: &[BenchmarkRow], samples: &[BenchmarkSample]) -> String {

@@ -16,7 +16,7 @@ use super::{
     page::{Listing, Order, Page},
     query::Query,
 };
-use crate::problem::Problem;
+use crate::api_error::ApiError;
 
 /// A result with its pass@k curves.
 #[derive(Debug, Serialize, ToSchema)]
@@ -119,7 +119,7 @@ pub(crate) async fn list_evaluation_results(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
     query: Query<ListResultsQuery>,
-) -> Result<Answer<Page<ResultWithCurve>>, Problem> {
+) -> Result<Answer<Page<ResultWithCurve>>, ApiError> {
     list::evaluation(api.store.pool(), *id).await?;
     let filter = BenchmarkFilter {
         evaluation: Some(*id),
@@ -141,7 +141,7 @@ pub(crate) async fn list_run_results(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
     query: Query<ListResultsQuery>,
-) -> Result<Answer<Page<ResultWithCurve>>, Problem> {
+) -> Result<Answer<Page<ResultWithCurve>>, ApiError> {
     list::run(api.store.pool(), *id).await?;
     let filter = BenchmarkFilter {
         run: Some(*id),
@@ -155,7 +155,7 @@ async fn results(
     api: &Api,
     filter: BenchmarkFilter,
     query: ListResultsQuery,
-) -> Result<Answer<Page<ResultWithCurve>>, Problem> {
+) -> Result<Answer<Page<ResultWithCurve>>, ApiError> {
     let listing = Listing::new("results", query.limit, query.cursor.as_deref(), query.order)?;
     let filter = BenchmarkFilter {
         suite: query.suite,
@@ -185,7 +185,7 @@ pub(crate) async fn list_samples(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
     query: Query<ListSamplesQuery>,
-) -> Result<Answer<Page<BenchmarkSample>>, Problem> {
+) -> Result<Answer<Page<BenchmarkSample>>, ApiError> {
     let query = query.0;
     let listing = Listing::new("samples", query.limit, query.cursor.as_deref(), query.order)?;
     list::evaluation(api.store.pool(), *id).await?;

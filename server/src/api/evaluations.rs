@@ -22,7 +22,7 @@ use super::{
     query::Query,
     runs::RunState,
 };
-use crate::{benchmark, cross_play, log::TraceId, problem::Problem};
+use crate::{api_error::ApiError, benchmark, cross_play, log::TraceId};
 
 /// An evaluation to be created.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
@@ -78,17 +78,17 @@ pub(crate) async fn create_evaluation(
     key: IdempotencyKey,
     trace: TraceId,
     sent: Document<CreateEvaluation>,
-) -> Result<Answer<Value>, Problem> {
+) -> Result<Answer<Value>, ApiError> {
     let request = &sent.value;
     let name = planner(&request.spec);
     let Ok(recipe) = api.registry.planner(&format!("evaluation/{name}")) else {
         let detail = format!("this server cannot plan evaluations of type `{name}` yet");
-        return Err(Problem::invalid(vec![Fault::new("/spec/type", detail)]));
+        return Err(ApiError::invalid(vec![Fault::new("/spec/type", detail)]));
     };
     let run = run_of(&request.spec);
     if let Some(run) = run {
         let found = list::run(api.store.pool(), run).await;
-        found.map_err(|error| Problem::invalid(vec![Fault::new("/spec/run", error.to_string())]))?;
+        found.map_err(|error| ApiError::invalid(vec![Fault::new("/spec/run", error.to_string())]))?;
     }
     let config = configured(&api, recipe.as_ref(), request).await?;
     let mut creation = match key.begin(api.store.pool(), sent.fingerprint).await? {
@@ -98,7 +98,7 @@ pub(crate) async fn create_evaluation(
     let id = ExecutionId(Uuid::now_v7());
     let state = recipe
         .begin(id, &config)
-        .map_err(|error| Problem::unprocessable(error.to_string()))?;
+        .map_err(|error| ApiError::unprocessable(error.to_string()))?;
     let new = NewEvaluation {
         spec: &request.spec,
         run,
@@ -114,7 +114,7 @@ pub(crate) async fn create_evaluation(
 }
 
 /// The resolved config of an evaluation.
-async fn configured(api: &Api, recipe: &dyn Planner, request: &CreateEvaluation) -> Result<RunConfig, Problem> {
+async fn configured(api: &Api, recipe: &dyn Planner, request: &CreateEvaluation) -> Result<RunConfig, ApiError> {
     if matches!(request.spec, EvaluationSpec::Benchmark { .. }) {
         let mut db = api.store.pool().acquire().await.map_err(StoreError::from)?;
         let parameters = benchmark::prepare(&mut db, &request.spec, "/spec").await?;
@@ -132,7 +132,7 @@ async fn configured(api: &Api, recipe: &dyn Planner, request: &CreateEvaluation)
         .await?;
         return Ok(config);
     }
-    let spec = serde_json::to_value(&request.spec).map_err(|error| Problem::internal(&error))?;
+    let spec = serde_json::to_value(&request.spec).map_err(|error| ApiError::internal(&error))?;
     let mut config = RunConfig {
         recipe: recipe.name().to_owned(),
         seed: request.seed,
@@ -177,7 +177,7 @@ pub(crate) async fn list_evaluations(
     request: HttpRequest,
     api: web::Data<Api>,
     query: Query<ListEvaluationsQuery>,
-) -> Result<Answer<Page<Evaluation>>, Problem> {
+) -> Result<Answer<Page<Evaluation>>, ApiError> {
     let query = query.0;
     let listing = Listing::new("evaluations", query.limit, query.cursor.as_deref(), query.order)?;
     let filter = EvaluationFilter {
@@ -202,7 +202,7 @@ pub(crate) async fn list_evaluations(
 pub(crate) async fn show_evaluation(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
-) -> Result<Answer<Evaluation>, Problem> {
+) -> Result<Answer<Evaluation>, ApiError> {
     Ok(Answer::ok(list::evaluation(api.store.pool(), *id).await?))
 }
 
@@ -217,7 +217,7 @@ pub(crate) async fn show_evaluation(
 pub(crate) async fn cancel_evaluation(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
-) -> Result<Answer<Evaluation>, Problem> {
+) -> Result<Answer<Evaluation>, ApiError> {
     let db = api.store.pool();
     list::evaluation(db, *id).await?;
     execution::cancel(db, *id).await?;

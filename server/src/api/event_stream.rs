@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep_until};
 use utoipa::{IntoParams, ToSchema};
 
 use super::{Api, answer::Answer};
-use crate::problem::Problem;
+use crate::api_error::ApiError;
 
 /// Events of an answer in JSON, at most.
 const BATCH: i64 = 1000;
@@ -48,7 +48,7 @@ pub(super) async fn watch(
     id: ExecutionId,
     (state, last_event): (&str, i64),
     query: WatchQuery,
-) -> Result<HttpResponse, Problem> {
+) -> Result<HttpResponse, ApiError> {
     let after = match last_event_id(request)? {
         Some(last) => last,
         None => query.after.unwrap_or(0),
@@ -75,13 +75,13 @@ pub(super) async fn watch(
         .streaming(lines(events, api.settings.keep_alive)))
 }
 
-fn last_event_id(request: &HttpRequest) -> Result<Option<i64>, Problem> {
+fn last_event_id(request: &HttpRequest) -> Result<Option<i64>, ApiError> {
     let Some(value) = request.headers().get("last-event-id") else {
         return Ok(None);
     };
     match value.to_str().ok().and_then(|text| text.parse().ok()) {
         Some(last) if last >= 0 => Ok(Some(last)),
-        _ => Err(Problem::invalid_header(
+        _ => Err(ApiError::invalid_header(
             "last-event-id",
             "the number of an event is valid",
         )),

@@ -16,7 +16,7 @@ use super::{
     page::{Listing, Order, Page},
     query::Query,
 };
-use crate::problem::Problem;
+use crate::api_error::ApiError;
 
 /// An experiment to be created.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
@@ -92,7 +92,7 @@ pub(crate) async fn create_experiment(
     api: web::Data<Api>,
     key: IdempotencyKey,
     sent: Document<CreateExperiment>,
-) -> Result<Answer<Value>, Problem> {
+) -> Result<Answer<Value>, ApiError> {
     let mut creation = match key.begin(api.store.pool(), sent.fingerprint).await? {
         Begun::New(creation) => creation,
         Begun::Answered(answer) => return Ok(answer),
@@ -120,7 +120,7 @@ pub(crate) async fn list_experiments(
     request: HttpRequest,
     api: web::Data<Api>,
     query: Query<ListExperimentsQuery>,
-) -> Result<Answer<Page<Experiment>>, Problem> {
+) -> Result<Answer<Page<Experiment>>, ApiError> {
     let query = query.0;
     let listing = Listing::new("experiments", query.limit, query.cursor.as_deref(), query.order)?;
     let filter = ExperimentFilter {
@@ -144,7 +144,7 @@ pub(crate) async fn list_experiments(
 pub(crate) async fn show_experiment(
     api: web::Data<Api>,
     id: web::Path<ExperimentId>,
-) -> Result<Answer<Experiment>, Problem> {
+) -> Result<Answer<Experiment>, ApiError> {
     Ok(Answer::ok(experiment::show(api.store.pool(), *id).await?))
 }
 
@@ -162,7 +162,7 @@ pub(crate) async fn update_experiment(
     api: web::Data<Api>,
     id: web::Path<ExperimentId>,
     sent: Document<UpdateExperiment>,
-) -> Result<Answer<Experiment>, Problem> {
+) -> Result<Answer<Experiment>, ApiError> {
     let db = api.store.pool();
     check_if_match(&request, &experiment::show(db, *id).await?)?;
     let changes = ExperimentChanges {
@@ -184,7 +184,7 @@ pub(crate) async fn update_experiment(
 pub(crate) async fn delete_experiment(
     api: web::Data<Api>,
     id: web::Path<ExperimentId>,
-) -> Result<HttpResponse, Problem> {
+) -> Result<HttpResponse, ApiError> {
     experiment::remove(api.store.pool(), *id).await?;
     Ok(HttpResponse::NoContent().finish())
 }

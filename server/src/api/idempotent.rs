@@ -9,7 +9,7 @@ use std::future::{Ready, ready};
 use uuid::Uuid;
 
 use super::answer::Answer;
-use crate::{access::Caller, problem::Problem};
+use crate::{access::Caller, api_error::ApiError};
 
 /// The header of `draft-ietf-httpapi-idempotency-key-header-07`.
 const HEADER: &str = "idempotency-key";
@@ -25,8 +25,8 @@ pub(crate) struct IdempotencyKey {
 }
 
 impl FromRequest for IdempotencyKey {
-    type Error = Problem;
-    type Future = Ready<Result<Self, Problem>>;
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let caller = Caller::from_request(request, payload).into_inner();
@@ -39,13 +39,13 @@ impl FromRequest for IdempotencyKey {
     }
 }
 
-fn key(request: &HttpRequest) -> Result<Option<String>, Problem> {
+fn key(request: &HttpRequest) -> Result<Option<String>, ApiError> {
     let Some(value) = request.headers().get(HEADER) else {
         return Ok(None);
     };
     match value.to_str() {
         Ok(key) if (1..=255).contains(&key.len()) => Ok(Some(key.to_owned())),
-        _ => Err(Problem::invalid_header(
+        _ => Err(ApiError::invalid_header(
             HEADER,
             "1 to 255 printable ASCII characters are valid, such as a new UUID",
         )),
@@ -68,7 +68,7 @@ pub(crate) enum Begun {
 
 impl IdempotencyKey {
     /// Begins a creation that the request `fingerprint` asks for.
-    pub(crate) async fn begin(self, db: &PgPool, fingerprint: [u8; 32]) -> Result<Begun, Problem> {
+    pub(crate) async fn begin(self, db: &PgPool, fingerprint: [u8; 32]) -> Result<Begun, ApiError> {
         let Some(name) = &self.key else {
             let tx = db.begin().await?;
             return Ok(Begun::New(Creation {
@@ -87,10 +87,10 @@ impl IdempotencyKey {
                 let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
                 Ok(Begun::Answered(Answer::with(status, response).header(REPLAYED, "true")))
             }
-            Known::Other => Err(Problem::unprocessable(
+            Known::Other => Err(ApiError::unprocessable(
                 "this Idempotency-Key was used for another request; use a new one",
             )),
-            Known::Running => Err(Problem::conflict(
+            Known::Running => Err(ApiError::conflict(
                 "a request with this Idempotency-Key is under way; wait for it",
             )),
         }
@@ -99,8 +99,8 @@ impl IdempotencyKey {
 
 impl Creation {
     /// Keeps the answer with what was made, and makes both visible.
-    pub(crate) async fn finish(mut self, body: &impl Serialize, location: &str) -> Result<Answer<Value>, Problem> {
-        let response = serde_json::to_value(body).map_err(|error| Problem::internal(&error))?;
+    pub(crate) async fn finish(mut self, body: &impl Serialize, location: &str) -> Result<Answer<Value>, ApiError> {
+        let response = serde_json::to_value(body).map_err(|error| ApiError::internal(&error))?;
         if let Some(key) = &self.key.key {
             let status = StatusCode::CREATED.as_u16();
             idempotency::keep(&mut self.tx, self.key.token, key, &self.fingerprint, status, &response).await?;

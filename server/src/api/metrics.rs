@@ -7,7 +7,7 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use std::sync::OnceLock;
 
 use super::Api;
-use crate::problem::Problem;
+use crate::api_error::ApiError;
 
 /// Bounds of buckets for durations, in seconds.
 const SECONDS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
@@ -58,9 +58,9 @@ fn describe() {
     security(("token" = ["read"]))
 )]
 #[get("/metrics")]
-pub(crate) async fn metrics(api: web::Data<Api>) -> Result<HttpResponse, Problem> {
+pub(crate) async fn metrics(api: web::Data<Api>) -> Result<HttpResponse, ApiError> {
     let Some(handle) = install() else {
-        return Err(Problem::unavailable("metrics are not recorded"));
+        return Err(ApiError::unavailable("metrics are not recorded"));
     };
     let db = api.store.pool();
     let states = ["ready", "running"];

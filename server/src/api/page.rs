@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::answer::Answer;
-use crate::problem::Problem;
+use crate::api_error::ApiError;
 
 /// Rows of a page where the request does not say.
 pub(crate) const DEFAULT_LIMIT: u32 = 50;
@@ -66,7 +66,7 @@ impl Listing {
         limit: Option<u32>,
         cursor: Option<&str>,
         order: Option<Order>,
-    ) -> Result<Self, Problem> {
+    ) -> Result<Self, ApiError> {
         let order = order.unwrap_or_default();
         let name = format!("{name}.{}", order.name());
         let window = Window {
@@ -110,8 +110,8 @@ fn write_cursor(list: &str, key: Key) -> String {
     URL_SAFE_NO_PAD.encode(serde_json::to_vec(&key).unwrap_or_default())
 }
 
-fn read_cursor(list: &str, cursor: &str) -> Result<Key, Problem> {
-    let wrong = |detail: &str| Problem::invalid_query(vec![("cursor".to_owned(), detail.to_owned())]);
+fn read_cursor(list: &str, cursor: &str) -> Result<Key, ApiError> {
+    let wrong = |detail: &str| ApiError::invalid_query(vec![("cursor".to_owned(), detail.to_owned())]);
     let bytes = URL_SAFE_NO_PAD
         .decode(cursor)
         .map_err(|_| wrong("this is no cursor; take `next` of a page"))?;

@@ -5,7 +5,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{Api, answer::Answer, preset::Preset};
-use crate::problem::Problem;
+use crate::api_error::ApiError;
 
 /// All presets.
 #[derive(Debug, Serialize, ToSchema)]
@@ -21,8 +21,8 @@ pub(crate) struct AllPresets {
     security(("token" = ["read"]))
 )]
 #[get("/presets")]
-pub(crate) async fn list_presets(api: web::Data<Api>) -> Result<Answer<AllPresets>, Problem> {
-    let items = api.presets.all().map_err(|error| Problem::internal(&error))?;
+pub(crate) async fn list_presets(api: web::Data<Api>) -> Result<Answer<AllPresets>, ApiError> {
+    let items = api.presets.all().map_err(|error| ApiError::internal(&error))?;
     Ok(Answer::ok(AllPresets { items }))
 }
 
@@ -34,6 +34,6 @@ pub(crate) async fn list_presets(api: web::Data<Api>) -> Result<Answer<AllPreset
     security(("token" = ["read"]))
 )]
 #[get("/presets/{name}")]
-pub(crate) async fn show_preset(api: web::Data<Api>, name: web::Path<String>) -> Result<Answer<Preset>, Problem> {
-    Ok(Answer::ok(api.presets.get(&name).map_err(Problem::not_found)?))
+pub(crate) async fn show_preset(api: web::Data<Api>, name: web::Path<String>) -> Result<Answer<Preset>, ApiError> {
+    Ok(Answer::ok(api.presets.get(&name).map_err(ApiError::not_found)?))
 }

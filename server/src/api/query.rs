@@ -10,15 +10,15 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::future::{Ready, ready};
 
-use crate::problem::Problem;
+use crate::api_error::ApiError;
 
 /// Parameters that are valid.
 #[derive(Debug)]
 pub(crate) struct Query<T>(pub(crate) T);
 
 impl<T: DeserializeOwned + JsonSchema> FromRequest for Query<T> {
-    type Error = Problem;
-    type Future = Ready<Result<Self, Problem>>;
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         ready(parse(request.query_string()).map(Self))
@@ -26,7 +26,7 @@ impl<T: DeserializeOwned + JsonSchema> FromRequest for Query<T> {
 }
 
 /// Reads `query`, the part of an address behind its `?`.
-pub(crate) fn parse<T: DeserializeOwned + JsonSchema>(query: &str) -> Result<T, Problem> {
+pub(crate) fn parse<T: DeserializeOwned + JsonSchema>(query: &str) -> Result<T, ApiError> {
     let schema = schema_of::<T>();
     let mut given = Map::new();
     let mut faults = Vec::new();
@@ -64,7 +64,7 @@ pub(crate) fn parse<T: DeserializeOwned + JsonSchema>(query: &str) -> Result<T, 
                 .replace("this field", "this parameter"),
         )
     };
-    Err(Problem::invalid_query(faults.into_iter().map(named).collect()))
+    Err(ApiError::invalid_query(faults.into_iter().map(named).collect()))
 }
 
 fn form_urlencoded(query: &str) -> Vec<(String, String)> {

@@ -18,7 +18,7 @@ use super::{
     document::{Document, Sent},
     runs::find_experiment,
 };
-use crate::problem::Problem;
+use crate::api_error::ApiError;
 
 /// What to change about a run.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
@@ -57,7 +57,7 @@ async fn change(
     api: &Api,
     id: ExecutionId,
     act: impl AsyncFnOnce(&mut PgConnection) -> Result<(), StoreError>,
-) -> Result<RunDetail, Problem> {
+) -> Result<RunDetail, ApiError> {
     let mut tx = api.store.pool().begin().await.map_err(StoreError::from)?;
     execution::lock(&mut tx, id).await?;
     check_if_match(request, &list::run(&mut *tx, id).await?)?;
@@ -74,7 +74,7 @@ async fn steer(
     id: ExecutionId,
     done: &str,
     act: impl AsyncFnOnce(&mut PgConnection) -> Result<(), StoreError>,
-) -> Result<Answer<RunDetail>, Problem> {
+) -> Result<Answer<RunDetail>, ApiError> {
     let run = change(request, api, id, act).await?;
     tracing::info!(run.id = %id, "{done} run {id}");
     Ok(Answer::accepted(run))
@@ -94,7 +94,7 @@ pub(crate) async fn update_run(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
     sent: Document<UpdateRun>,
-) -> Result<Answer<RunDetail>, Problem> {
+) -> Result<Answer<RunDetail>, ApiError> {
     let changes = RunChanges {
         name: sent.value.name.as_deref(),
         note: sent.value.note.as_deref(),
@@ -118,7 +118,7 @@ pub(crate) async fn update_run(
     security(("token" = ["write"]))
 )]
 #[delete("/runs/{id}")]
-pub(crate) async fn delete_run(api: web::Data<Api>, id: web::Path<ExecutionId>) -> Result<HttpResponse, Problem> {
+pub(crate) async fn delete_run(api: web::Data<Api>, id: web::Path<ExecutionId>) -> Result<HttpResponse, ApiError> {
     execution::remove_run(api.store.pool(), *id).await?;
     tracing::info!(run.id = %id, "deleted run {id}");
     Ok(HttpResponse::NoContent().finish())
@@ -136,7 +136,7 @@ pub(crate) async fn pause_run(
     request: HttpRequest,
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
-) -> Result<Answer<RunDetail>, Problem> {
+) -> Result<Answer<RunDetail>, ApiError> {
     steer(&request, &api, *id, "paused", async |db| {
         execution::pause(db, *id).await
     })
@@ -155,7 +155,7 @@ pub(crate) async fn resume_run(
     request: HttpRequest,
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
-) -> Result<Answer<RunDetail>, Problem> {
+) -> Result<Answer<RunDetail>, ApiError> {
     steer(&request, &api, *id, "resumed", async |db| {
         execution::resume(db, *id).await
     })
@@ -174,7 +174,7 @@ pub(crate) async fn cancel_run(
     request: HttpRequest,
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
-) -> Result<Answer<RunDetail>, Problem> {
+) -> Result<Answer<RunDetail>, ApiError> {
     steer(&request, &api, *id, "cancelled", async |db| {
         execution::cancel(db, *id).await
     })

@@ -13,7 +13,7 @@ use super::{
     page::{Listing, Order, Page},
     query::Query,
 };
-use crate::problem::Problem;
+use crate::api_error::ApiError;
 
 /// The map at which step.
 #[derive(Debug, Deserialize, JsonSchema, IntoParams)]
@@ -68,7 +68,7 @@ pub(crate) async fn show_archive(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
     query: Query<ArchiveQuery>,
-) -> Result<Answer<Archive>, Problem> {
+) -> Result<Answer<Archive>, ApiError> {
     list::run(api.store.pool(), *id).await?;
     let cells = list::archive_at(api.store.pool(), *id, query.0.step).await?;
     Ok(Answer::ok(Archive {
@@ -91,7 +91,7 @@ pub(crate) async fn list_insertions(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
     query: Query<ListInsertionsQuery>,
-) -> Result<Answer<Page<Insertion>>, Problem> {
+) -> Result<Answer<Page<Insertion>>, ApiError> {
     let query = query.0;
     let listing = Listing::new("insertions", query.limit, query.cursor.as_deref(), query.order)?;
     list::run(api.store.pool(), *id).await?;

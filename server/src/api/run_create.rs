@@ -25,7 +25,7 @@ use super::{
     query::Query,
     runs::find_experiment,
 };
-use crate::{estimate::Estimate, log::TraceId, problem::Problem};
+use crate::{api_error::ApiError, estimate::Estimate, log::TraceId};
 
 /// A run to be created: from a preset or a config, one of the two.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
@@ -99,21 +99,21 @@ pub(crate) async fn create_run(
     key: IdempotencyKey,
     trace: TraceId,
     sent: Document<CreateRun>,
-) -> Result<Answer<Value>, Problem> {
+) -> Result<Answer<Value>, ApiError> {
     let request = &sent.value;
     let config = configured(&api, request)?;
     let recipe = api
         .registry
         .get(&config.recipe)
-        .map_err(|unknown| Problem::unprocessable(unknown.to_string()))?;
+        .map_err(|unknown| ApiError::unprocessable(unknown.to_string()))?;
     if query.0.dry_run == Some(true) {
         let estimate = Estimate::of(api.store.pool(), &config, request.preset.as_deref(), None).await?;
         let resolved = ResolvedRun {
-            config: serde_json::to_value(&config).map_err(|error| Problem::internal(&error))?,
+            config: serde_json::to_value(&config).map_err(|error| ApiError::internal(&error))?,
             metrics: recipe.metric_names(),
             estimate,
         };
-        let body = serde_json::to_value(resolved).map_err(|error| Problem::internal(&error))?;
+        let body = serde_json::to_value(resolved).map_err(|error| ApiError::internal(&error))?;
         return Ok(Answer::ok(body));
     }
     let experiment = find_experiment(api.store.pool(), request.experiment.as_deref()).await?;
@@ -124,7 +124,7 @@ pub(crate) async fn create_run(
     let id = ExecutionId(Uuid::now_v7());
     let state = recipe
         .begin(id, &config)
-        .map_err(|error| Problem::unprocessable(error.to_string()))?;
+        .map_err(|error| ApiError::unprocessable(error.to_string()))?;
     let new = NewRun {
         name: request
             .name
@@ -149,16 +149,16 @@ pub(crate) async fn create_run(
 }
 
 /// The resolved config of a request.
-fn configured(api: &Api, request: &CreateRun) -> Result<RunConfig, Problem> {
+fn configured(api: &Api, request: &CreateRun) -> Result<RunConfig, ApiError> {
     let mut document = match (&request.preset, &request.config) {
         (Some(_), Some(_)) => {
-            return Err(Problem::invalid(vec![Fault::new(
+            return Err(ApiError::invalid(vec![Fault::new(
                 "/config",
                 "a preset is named too; send one of the two",
             )]));
         }
         (None, None) => {
-            return Err(Problem::invalid(vec![Fault::new(
+            return Err(ApiError::invalid(vec![Fault::new(
                 "",
                 "send a `preset` by name or a `config`",
             )]));
@@ -166,7 +166,7 @@ fn configured(api: &Api, request: &CreateRun) -> Result<RunConfig, Problem> {
         (Some(name), None) => {
             api.presets
                 .get(name)
-                .map_err(|unknown| Problem::invalid(vec![Fault::new("/preset", unknown)]))?
+                .map_err(|unknown| ApiError::invalid(vec![Fault::new("/preset", unknown)]))?
                 .config
         }
         (None, Some(config)) => Value::Object(config.clone()),
@@ -177,7 +177,7 @@ fn configured(api: &Api, request: &CreateRun) -> Result<RunConfig, Problem> {
 }
 
 /// Faults of a config, said at the place of the request that they come from.
-pub(super) fn placed(faults: Faults, overrides: &BTreeMap<String, Value>, preset: Option<&str>) -> Problem {
+pub(super) fn placed(faults: Faults, overrides: &BTreeMap<String, Value>, preset: Option<&str>) -> ApiError {
     let place = |fault: Fault| {
         let dotted = fault.pointer.trim_start_matches('/').replace('/', ".");
         let overridden = overrides
@@ -189,5 +189,5 @@ pub(super) fn placed(faults: Faults, overrides: &BTreeMap<String, Value>, preset
             (None, None) => Fault::new(format!("/config{}", fault.pointer), fault.detail),
         }
     };
-    Problem::invalid(faults.0.into_iter().map(place).collect())
+    ApiError::invalid(faults.0.into_iter().map(place).collect())
 }

@@ -9,7 +9,7 @@ use super::{
     event_stream::{Events, WatchQuery, watch},
     query::Query,
 };
-use crate::problem::Problem;
+use crate::api_error::ApiError;
 
 /// Watch the events of a run.
 ///
@@ -39,7 +39,7 @@ pub(crate) async fn watch_run(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
     query: Query<WatchQuery>,
-) -> Result<HttpResponse, Problem> {
+) -> Result<HttpResponse, ApiError> {
     let run = list::run(api.store.pool(), *id).await?.run;
     watch(&request, &api, *id, (&run.state, run.last_event), query.0).await
 }

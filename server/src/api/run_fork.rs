@@ -24,7 +24,7 @@ use super::{
     idempotent::{Begun, IdempotencyKey},
     run_create::placed,
 };
-use crate::{log::TraceId, problem::Problem};
+use crate::{api_error::ApiError, log::TraceId};
 
 /// Where to branch a run off, and what to change.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
@@ -64,7 +64,7 @@ pub(crate) async fn fork_run(
     key: IdempotencyKey,
     trace: TraceId,
     sent: Document<ForkRun>,
-) -> Result<Answer<Value>, Problem> {
+) -> Result<Answer<Value>, ApiError> {
     let db = api.store.pool();
     let fork = &sent.value;
     let origin = list::run(db, *id).await?;
@@ -73,18 +73,18 @@ pub(crate) async fn fork_run(
     let config = resolve(&document, &api.registry).map_err(|faults| placed(faults, &fork.overrides, None))?;
     if config.recipe != origin.run.recipe {
         let detail = format!("a branch goes on with the recipe of its run, {}", origin.run.recipe);
-        return Err(Problem::invalid(vec![Fault::new("/overrides/recipe", detail)]));
+        return Err(ApiError::invalid(vec![Fault::new("/overrides/recipe", detail)]));
     }
     let recipe = api
         .registry
         .get(&config.recipe)
-        .map_err(|unknown| Problem::unprocessable(unknown.to_string()))?;
+        .map_err(|unknown| ApiError::unprocessable(unknown.to_string()))?;
     if fork.step >= config.steps {
         let detail = format!(
             "{} leaves nothing to do: the config has {} steps",
             fork.step, config.steps
         );
-        return Err(Problem::invalid(vec![Fault::new("/step", detail)]));
+        return Err(ApiError::invalid(vec![Fault::new("/step", detail)]));
     }
     let state = execution::state_at(db, *id, fork.step).await?;
     let mut creation = match key.begin(db, sent.fingerprint).await? {

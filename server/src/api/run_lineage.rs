@@ -13,7 +13,7 @@ use super::{
     page::{Listing, Order, Page},
     query::Query,
 };
-use crate::problem::Problem;
+use crate::api_error::ApiError;
 
 /// Which births.
 #[derive(Debug, Deserialize, JsonSchema, IntoParams)]
@@ -44,7 +44,7 @@ pub(crate) async fn list_births(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
     query: Query<ListBirthsQuery>,
-) -> Result<Answer<Page<Birth>>, Problem> {
+) -> Result<Answer<Page<Birth>>, ApiError> {
     let listing = Listing::new("births", query.0.limit, query.0.cursor.as_deref(), query.0.order)?;
     list::run(api.store.pool(), *id).await?;
     Ok(listing.answer(&request, list::births(api.store.pool(), *id, listing.window()).await?))

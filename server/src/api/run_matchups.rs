@@ -14,7 +14,7 @@ use super::{
     page::{Listing, Order, Page},
     query::Query,
 };
-use crate::problem::Problem;
+use crate::api_error::ApiError;
 
 /// Which matchups.
 #[derive(Debug, Deserialize, JsonSchema, IntoParams)]
@@ -53,7 +53,7 @@ pub(crate) async fn list_matchups(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
     query: Query<ListMatchupsQuery>,
-) -> Result<Answer<Page<Matchup>>, Problem> {
+) -> Result<Answer<Page<Matchup>>, ApiError> {
     let query = query.0;
     let listing = Listing::new("matchups", query.limit, query.cursor.as_deref(), query.order)?;
     let filter = MatchupFilter {

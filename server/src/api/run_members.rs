@@ -16,7 +16,7 @@ use super::{
     page::{Listing, Order, Page},
     query::Query,
 };
-use crate::problem::Problem;
+use crate::api_error::ApiError;
 
 /// Which members.
 #[derive(Debug, Deserialize, JsonSchema, IntoParams)]
@@ -52,7 +52,7 @@ pub(crate) async fn list_members(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
     query: Query<ListMembersQuery>,
-) -> Result<Answer<Page<Member>>, Problem> {
+) -> Result<Answer<Page<Member>>, ApiError> {
     let query = query.0;
     let listing = Listing::new("members", query.limit, query.cursor.as_deref(), query.order)?;
     let filter = MemberFilter {
@@ -77,7 +77,7 @@ pub(crate) async fn list_members(
 pub(crate) async fn show_member(
     api: web::Data<Api>,
     place: web::Path<(ExecutionId, MemberId)>,
-) -> Result<Answer<Member>, Problem> {
+) -> Result<Answer<Member>, ApiError> {
     let (id, member) = place.into_inner();
     Ok(Answer::ok(list::member(api.store.pool(), id, member).await?))
 }

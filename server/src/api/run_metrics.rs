@@ -12,7 +12,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::{Api, answer::Answer, query::Query};
-use crate::problem::Problem;
+use crate::api_error::ApiError;
 
 /// Rows of an answer, at most: more than any step has.
 const ROWS: u32 = 20_000;
@@ -68,7 +68,7 @@ pub(crate) async fn show_metrics(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
     query: Query<ShowMetricsQuery>,
-) -> Result<Answer<Metrics>, Problem> {
+) -> Result<Answer<Metrics>, ApiError> {
     let query = query.0;
     let run = list::run(api.store.pool(), *id).await?;
     let wanted = query
@@ -112,7 +112,7 @@ pub(crate) fn level_for(steps: u32, points: u32) -> u8 {
         .unwrap_or(8)
 }
 
-fn places(names: &str, known: &[String]) -> Result<Vec<usize>, Problem> {
+fn places(names: &str, known: &[String]) -> Result<Vec<usize>, ApiError> {
     let mut faults = Vec::new();
     let mut places = Vec::new();
     for name in names.split(',').map(str::trim) {
@@ -131,7 +131,7 @@ fn places(names: &str, known: &[String]) -> Result<Vec<usize>, Problem> {
     if faults.is_empty() {
         Ok(places)
     } else {
-        Err(Problem::invalid_query(faults))
+        Err(ApiError::invalid_query(faults))
     }
 }
 

@@ -14,7 +14,7 @@ use super::{
     page::{Listing, Order, Page},
     query::Query,
 };
-use crate::problem::Problem;
+use crate::api_error::ApiError;
 
 /// By what a list of problems is sorted, besides age.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, ToSchema)]
@@ -125,7 +125,7 @@ pub(crate) async fn list_problems(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
     query: Query<ListProblemsQuery>,
-) -> Result<Answer<Page<list::Problem>>, Problem> {
+) -> Result<Answer<Page<list::Problem>>, ApiError> {
     let query = query.0;
     let (name, sort) = match query.sort {
         None => ("problems", ProblemSort::Age),
@@ -134,7 +134,7 @@ pub(crate) async fn list_problems(
     };
     if query.sort.is_some() && query.order.is_some() {
         let detail = "with `sort` the order is given; leave one of the two out";
-        return Err(Problem::invalid_query(vec![("order".to_owned(), detail.to_owned())]));
+        return Err(ApiError::invalid_query(vec![("order".to_owned(), detail.to_owned())]));
     }
     let listing = Listing::new(name, query.limit, query.cursor.as_deref(), query.order)?;
     let filter = ProblemFilter {
@@ -166,7 +166,7 @@ pub(crate) async fn list_problems(
 pub(crate) async fn show_problem(
     api: web::Data<Api>,
     place: web::Path<(ExecutionId, ProblemId)>,
-) -> Result<Answer<ProblemDetail>, Problem> {
+) -> Result<Answer<ProblemDetail>, ApiError> {
     let (run, id) = place.into_inner();
     let db = api.store.pool();
     let problem = list::problem(db, run, id).await?;
@@ -199,7 +199,7 @@ pub(crate) async fn list_attempts(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
     query: Query<ListAttemptsQuery>,
-) -> Result<Answer<Page<Attempt>>, Problem> {
+) -> Result<Answer<Page<Attempt>>, ApiError> {
     let query = query.0;
     let listing = Listing::new("attempts", query.limit, query.cursor.as_deref(), query.order)?;
     let filter = AttemptFilter {

@@ -13,7 +13,7 @@ use super::{
     page::{Listing, Order, Page},
     query::Query,
 };
-use crate::problem::Problem;
+use crate::api_error::ApiError;
 
 /// Which steps.
 #[derive(Debug, Deserialize, JsonSchema, IntoParams)]
@@ -44,7 +44,7 @@ pub(crate) async fn list_steps(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
     query: Query<ListStepsQuery>,
-) -> Result<Answer<Page<Step>>, Problem> {
+) -> Result<Answer<Page<Step>>, ApiError> {
     let listing = Listing::new("steps", query.0.limit, query.0.cursor.as_deref(), query.0.order)?;
     list::run(api.store.pool(), *id).await?;
     Ok(listing.answer(&request, list::steps(api.store.pool(), *id, listing.window()).await?))
@@ -61,7 +61,7 @@ pub(crate) async fn list_steps(
 pub(crate) async fn show_step(
     api: web::Data<Api>,
     place: web::Path<(ExecutionId, u32)>,
-) -> Result<Answer<Step>, Problem> {
+) -> Result<Answer<Step>, ApiError> {
     let (id, step) = place.into_inner();
     Ok(Answer::ok(list::step(api.store.pool(), id, step).await?))
 }

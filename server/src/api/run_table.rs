@@ -9,7 +9,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::{Api, answer::Answer, query::Query};
-use crate::{benchmark::measured, problem::Problem};
+use crate::{api_error::ApiError, benchmark::measured};
 
 /// How a table is written.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, ToSchema)]
@@ -56,7 +56,7 @@ pub(crate) async fn show_table(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
     query: Query<TableQuery>,
-) -> Result<HttpResponse, Problem> {
+) -> Result<HttpResponse, ApiError> {
     let query = query.0;
     let db = api.store.pool();
     list::run(db, *id).await?;
@@ -122,14 +122,14 @@ pub(crate) async fn show_solved(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
     query: Query<SolvedQuery>,
-) -> Result<Answer<SolvedBySteps>, Problem> {
+) -> Result<Answer<SolvedBySteps>, ApiError> {
     let db = api.store.pool();
     list::run(db, *id).await?;
     let suite = match &query.0.suite {
         Some(name) => {
             let known = benchmark::suite(name);
             let known =
-                known.map_err(|unknown| Problem::invalid_query(vec![("suite".to_owned(), unknown.to_string())]))?;
+                known.map_err(|unknown| ApiError::invalid_query(vec![("suite".to_owned(), unknown.to_string())]))?;
             known.name.clone()
         }
         None => {

@@ -19,7 +19,7 @@ use super::{
     page::{Listing, Order, Page},
     query::Query,
 };
-use crate::problem::Problem;
+use crate::api_error::ApiError;
 use lyceum_core::fault::Fault;
 
 /// What a run is doing.
@@ -80,13 +80,13 @@ pub(crate) struct ListRunsQuery {
 }
 
 /// The experiment that a request names by name or id.
-pub(super) async fn find_experiment(db: &PgPool, name: Option<&str>) -> Result<Option<ExperimentId>, Problem> {
+pub(super) async fn find_experiment(db: &PgPool, name: Option<&str>) -> Result<Option<ExperimentId>, ApiError> {
     let Some(name) = name else { return Ok(None) };
     match experiment::find(db, name).await? {
         Some(id) => Ok(Some(id)),
         None => {
             let detail = format!("there is no experiment `{name}`; POST /api/v1/experiments makes one");
-            Err(Problem::invalid(vec![Fault::new("/experiment", detail)]))
+            Err(ApiError::invalid(vec![Fault::new("/experiment", detail)]))
         }
     }
 }
@@ -103,7 +103,7 @@ pub(crate) async fn list_runs(
     request: HttpRequest,
     api: web::Data<Api>,
     query: Query<ListRunsQuery>,
-) -> Result<Answer<Page<Run>>, Problem> {
+) -> Result<Answer<Page<Run>>, ApiError> {
     let query = query.0;
     let listing = Listing::new("runs", query.limit, query.cursor.as_deref(), query.order)?;
     let filter = RunFilter {
@@ -125,6 +125,6 @@ pub(crate) async fn list_runs(
     security(("token" = ["read"]))
 )]
 #[get("/runs/{id}")]
-pub(crate) async fn show_run(api: web::Data<Api>, id: web::Path<ExecutionId>) -> Result<Answer<RunDetail>, Problem> {
+pub(crate) async fn show_run(api: web::Data<Api>, id: web::Path<ExecutionId>) -> Result<Answer<RunDetail>, ApiError> {
     Ok(Answer::ok(list::run(api.store.pool(), *id).await?))
 }

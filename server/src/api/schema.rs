@@ -8,7 +8,7 @@ use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{Api, answer::Answer, query::Query};
-use crate::problem::Problem;
+use crate::api_error::ApiError;
 
 /// For which recipe.
 #[derive(Debug, Deserialize, JsonSchema, IntoParams)]
@@ -64,9 +64,9 @@ pub(crate) async fn list_recipes(api: web::Data<Api>) -> Answer<Recipes> {
 pub(crate) async fn show_run_config_schema(
     api: web::Data<Api>,
     query: Query<RunConfigSchemaQuery>,
-) -> Result<Answer<Value>, Problem> {
+) -> Result<Answer<Value>, ApiError> {
     let recipe = query.0.recipe.as_deref().map(|name| api.registry.get(name)).transpose();
-    let recipe = recipe.map_err(|unknown| Problem::invalid_query(vec![("recipe".to_owned(), unknown.to_string())]))?;
+    let recipe = recipe.map_err(|unknown| ApiError::invalid_query(vec![("recipe".to_owned(), unknown.to_string())]))?;
     Ok(Answer::ok(run_schema(recipe.map(AsRef::as_ref))))
 }
 
@@ -77,7 +77,7 @@ pub(crate) async fn show_run_config_schema(
     security()
 )]
 #[get("/openapi.json")]
-pub(crate) async fn show_openapi(api: web::Data<Api>) -> Result<Answer<Value>, Problem> {
-    let document = serde_json::to_value(&*api.document).map_err(|error| Problem::internal(&error))?;
+pub(crate) async fn show_openapi(api: web::Data<Api>) -> Result<Answer<Value>, ApiError> {
+    let document = serde_json::to_value(&*api.document).map_err(|error| ApiError::internal(&error))?;
     Ok(Answer::ok(document))
 }

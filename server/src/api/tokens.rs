@@ -13,7 +13,7 @@ use super::{
     answer::Answer,
     document::{Document, Sent},
 };
-use crate::{access::new_secret, problem::Problem, token::PREFIX};
+use crate::{access::new_secret, api_error::ApiError, token::PREFIX};
 
 /// What a token allows.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, ToSchema)]
@@ -83,7 +83,7 @@ pub(crate) struct Tokens {
 pub(crate) async fn create_token(
     api: web::Data<Api>,
     sent: Document<CreateToken>,
-) -> Result<Answer<CreatedToken>, Problem> {
+) -> Result<Answer<CreatedToken>, ApiError> {
     let request = sent.value;
     let secret = new_secret(PREFIX);
     let mut connection = api.store.pool().acquire().await?;
@@ -101,7 +101,7 @@ pub(crate) async fn create_token(
     security(("token" = ["admin"]))
 )]
 #[get("/tokens")]
-pub(crate) async fn list_tokens(api: web::Data<Api>) -> Result<Answer<Tokens>, Problem> {
+pub(crate) async fn list_tokens(api: web::Data<Api>) -> Result<Answer<Tokens>, ApiError> {
     let items = token::list(api.store.pool()).await?;
     Ok(Answer::ok(Tokens { items }))
 }
@@ -114,7 +114,7 @@ pub(crate) async fn list_tokens(api: web::Data<Api>) -> Result<Answer<Tokens>, P
     security(("token" = ["admin"]))
 )]
 #[delete("/tokens/{id}")]
-pub(crate) async fn revoke_token(api: web::Data<Api>, id: web::Path<Uuid>) -> Result<HttpResponse, Problem> {
+pub(crate) async fn revoke_token(api: web::Data<Api>, id: web::Path<Uuid>) -> Result<HttpResponse, ApiError> {
     token::revoke(api.store.pool(), *id).await?;
     tracing::info!(token.id = %id, "revoked a token");
     Ok(HttpResponse::NoContent().finish())

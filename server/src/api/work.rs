@@ -20,7 +20,7 @@ use super::{
     page::{Listing, Order, Page},
     query::Query,
 };
-use crate::problem::Problem;
+use crate::api_error::ApiError;
 
 /// How far an item is.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, ToSchema)]
@@ -95,12 +95,12 @@ pub(crate) async fn list_work(
     request: HttpRequest,
     api: web::Data<Api>,
     query: Query<ListWorkQuery>,
-) -> Result<Answer<Page<WorkItem>>, Problem> {
+) -> Result<Answer<Page<WorkItem>>, ApiError> {
     let query = query.0;
     let listing = Listing::new("work", query.limit, query.cursor.as_deref(), query.order)?;
     if query.run.is_some() && query.evaluation.is_some() {
         let detail = "a run is named too; leave one of the two out";
-        return Err(Problem::invalid_query(vec![(
+        return Err(ApiError::invalid_query(vec![(
             "evaluation".to_owned(),
             detail.to_owned(),
         )]));
@@ -123,7 +123,7 @@ pub(crate) async fn list_work(
     security(("token" = ["read"]))
 )]
 #[get("/work/{id}")]
-pub(crate) async fn show_work(api: web::Data<Api>, id: web::Path<WorkId>) -> Result<Answer<WorkDetail>, Problem> {
+pub(crate) async fn show_work(api: web::Data<Api>, id: web::Path<WorkId>) -> Result<Answer<WorkDetail>, ApiError> {
     Ok(Answer::ok(list::work_item(api.store.pool(), *id).await?))
 }
 
@@ -135,7 +135,7 @@ pub(crate) async fn show_work(api: web::Data<Api>, id: web::Path<WorkId>) -> Res
     security(("token" = ["write"]))
 )]
 #[post("/work/{id}/retry")]
-pub(crate) async fn retry_work(api: web::Data<Api>, id: web::Path<WorkId>) -> Result<Answer<WorkDetail>, Problem> {
+pub(crate) async fn retry_work(api: web::Data<Api>, id: web::Path<WorkId>) -> Result<Answer<WorkDetail>, ApiError> {
     work::retry(api.store.pool(), *id).await?;
     tracing::info!(work.id = %id, "gave work {id} a fresh set of tries");
     Ok(Answer::accepted(list::work_item(api.store.pool(), *id).await?))

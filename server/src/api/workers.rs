@@ -13,7 +13,7 @@ use super::{
     page::{Listing, Order, Page},
     query::Query,
 };
-use crate::problem::Problem;
+use crate::api_error::ApiError;
 
 /// What a worker is doing.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, ToSchema)]
@@ -76,7 +76,7 @@ pub(crate) async fn list_workers(
     request: HttpRequest,
     api: web::Data<Api>,
     query: Query<ListWorkersQuery>,
-) -> Result<Answer<Page<Worker>>, Problem> {
+) -> Result<Answer<Page<Worker>>, ApiError> {
     let query = query.0;
     let listing = Listing::new("workers", query.limit, query.cursor.as_deref(), query.order)?;
     let filter = WorkerFilter {
@@ -97,6 +97,6 @@ pub(crate) async fn list_workers(
     security(("token" = ["read"]))
 )]
 #[get("/workers/{id}")]
-pub(crate) async fn show_worker(api: web::Data<Api>, id: web::Path<WorkerId>) -> Result<Answer<Worker>, Problem> {
+pub(crate) async fn show_worker(api: web::Data<Api>, id: web::Path<WorkerId>) -> Result<Answer<Worker>, ApiError> {
     Ok(Answer::ok(list::worker(api.store.pool(), *id).await?))
 }

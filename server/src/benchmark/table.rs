@@ -8,7 +8,7 @@ use lyceum_store::list::{self, BenchmarkResult};
 use serde_json::Value;
 use sqlx::PgPool;
 
-use crate::problem::Problem;
+use crate::api_error::ApiError;
 
 /// A table, and the results of the run itself that it was made of.
 #[derive(Clone, Debug)]
@@ -28,12 +28,12 @@ pub(crate) async fn measured(
     run: ExecutionId,
     step: Option<u32>,
     baseline: Option<ExecutionId>,
-) -> Result<Measured, Problem> {
+) -> Result<Measured, ApiError> {
     let mut beside = Vec::new();
     let mut scores = Vec::new();
     if let Some(baseline) = baseline {
         let found = list::run(db, baseline).await;
-        let found = found.map_err(|error| Problem::invalid_query(vec![("baseline".to_owned(), error.to_string())]))?;
+        let found = found.map_err(|error| ApiError::invalid_query(vec![("baseline".to_owned(), error.to_string())]))?;
         beside = list::population_results(db, baseline, None).await?;
         beside.retain(|result| result.role != "base");
         scores.extend(beside.iter().map(|result| {

@@ -1,4 +1,4 @@
-//! What is the same for all operations: how to say who one is, and the problems that each may answer.
+//! What all operations share: authentication, and the errors that each may answer with.
 
 use actix_web::http::Method;
 use utoipa::{
@@ -10,7 +10,7 @@ use utoipa::{
     },
 };
 
-/// Says how to say who one is.
+/// Describes the ways to authenticate.
 pub(super) struct Common;
 
 impl Modify for Common {
@@ -28,18 +28,15 @@ impl Modify for Common {
     }
 }
 
-/// Adds to every operation what follows from the rest of it.
+/// Adds to every operation the errors that its parameters, body and security imply.
 pub(super) fn complete(document: &mut OpenApi) {
     for item in document.paths.paths.values_mut() {
         for operation in methods_mut(item) {
-            let mut problems = vec![];
+            let mut errors = vec![];
             let needs_token = operation.security.as_ref().is_none_or(|ways| !ways.is_empty());
             if needs_token {
-                problems.extend([
-                    ("401", "No token, or one that does not count"),
-                    ("403", "The token does not allow this"),
-                ]);
-                problems.push(("429", "Too many wrong tokens"));
+                errors.extend([("401", "No valid token"), ("403", "The token does not allow this")]);
+                errors.push(("429", "Too many wrong tokens"));
                 allow_session(operation);
             }
             let parameters = operation.parameters.iter().flatten();
@@ -50,36 +47,36 @@ pub(super) fn complete(document: &mut OpenApi) {
                 })
                 .collect();
             if places.contains(&&ParameterIn::Path) {
-                problems.push(("404", "There is no such thing"));
+                errors.push(("404", "Not found"));
             }
             if places
                 .iter()
                 .any(|place| matches!(place, ParameterIn::Query | ParameterIn::Header))
             {
-                problems.push(("400", "A parameter is not valid"));
+                errors.push(("400", "A parameter is not valid"));
             }
             if operation.request_body.is_some() {
-                problems.extend([("400", "The body is not JSON"), ("413", "The body is too large")]);
-                problems.extend([("415", "The body is of another type"), ("422", "The body is not valid")]);
+                errors.extend([("400", "The body is not JSON"), ("413", "The body is too large")]);
+                errors.extend([("415", "Unsupported media type"), ("422", "The body is not valid")]);
             }
             if needs_token && !places.is_empty() || operation.request_body.is_some() {
-                problems.push(("409", "The state does not allow this"));
+                errors.push(("409", "The state does not allow this"));
             }
-            problems.push(("503", "Not available now"));
-            for (status, description) in problems {
+            errors.push(("503", "Not available now"));
+            for (status, description) in errors {
                 if !operation.responses.responses.contains_key(status) {
                     operation
                         .responses
                         .responses
-                        .insert(status.to_owned(), problem(description));
+                        .insert(status.to_owned(), error(description));
                 }
             }
         }
     }
 }
 
-fn problem(description: &str) -> RefOr<utoipa::openapi::Response> {
-    let content = Content::new(Some(RefOr::Ref(Ref::from_schema_name("Problem"))));
+fn error(description: &str) -> RefOr<utoipa::openapi::Response> {
+    let content = Content::new(Some(RefOr::Ref(Ref::from_schema_name("ApiError"))));
     ResponseBuilder::new()
         .description(description)
         .content("application/problem+json", content)

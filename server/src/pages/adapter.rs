@@ -15,7 +15,7 @@ use super::{
     filters::Filters,
     stream::{FileWriter, file_body},
 };
-use crate::{api::Api, problem::Problem};
+use crate::{api::Api, api_error::ApiError};
 
 /// Which weights.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -32,17 +32,17 @@ pub(crate) async fn download_adapter(
     api: web::Data<Api>,
     place: web::Path<(ExecutionId, MemberId)>,
     filters: Filters<AdapterFilter>,
-) -> Result<HttpResponse, Problem> {
+) -> Result<HttpResponse, ApiError> {
     let (run, id) = place.into_inner();
     let member = list::member(api.store.pool(), run, id).await?;
     let version = list::version(api.store.pool(), run, id, filters.0.version).await?;
     let digest = version
         .artifact
         .parse()
-        .map_err(|error: lyceum_core::artifact::NotADigest| Problem::internal(&error))?;
+        .map_err(|error: lyceum_core::artifact::NotADigest| ApiError::internal(&error))?;
     let gone = || {
         let (name, ordinal) = (&member.name, version.ordinal);
-        Problem::not_found(format!(
+        ApiError::not_found(format!(
             "the weights of version {ordinal} of {name} are no longer kept; the member's page names those that are"
         ))
     };

@@ -19,7 +19,7 @@ use super::{
     scale::{POINTS, stride},
     view::View,
 };
-use crate::{api::Api, problem::Problem};
+use crate::{api::Api, api_error::ApiError};
 
 /// Which map.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -146,7 +146,7 @@ pub(crate) async fn show_archive(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
     filters: Filters<ArchiveFilter>,
-) -> Result<HttpResponse, Problem> {
+) -> Result<HttpResponse, ApiError> {
     let db = api.store.pool();
     let asked = filters.0;
     let tile = asked.tile.as_deref().map(tile_of).transpose()?;
@@ -201,13 +201,13 @@ pub(crate) async fn show_archive(
     })
 }
 
-fn tile_of(text: &str) -> Result<(usize, usize), Problem> {
+fn tile_of(text: &str) -> Result<(usize, usize), ApiError> {
     let places = text
         .split_once(',')
         .and_then(|(x, y)| Some((x.parse().ok()?, y.parse().ok()?)));
     places.ok_or_else(|| {
         let detail = format!("`{text}` is no tile; a tile is two places from 0 on, such as 3,5");
-        Problem::invalid_query(vec![("tile".to_owned(), detail)])
+        ApiError::invalid_query(vec![("tile".to_owned(), detail)])
     })
 }
 
@@ -223,7 +223,7 @@ async fn map(
     axes: (Axis, Axis),
     colour: Colouring,
     size: u32,
-) -> Result<Map, Problem> {
+) -> Result<Map, ApiError> {
     let cells = list::map_at(api.store.pool(), ExecutionId(run.id), step).await?;
     let now = step.map_or(run.step, u32::cast_signed);
     Ok(Map {

@@ -17,7 +17,7 @@ use super::{
     steps::Steps,
     view::View,
 };
-use crate::{api::Api, problem::Problem};
+use crate::{api::Api, api_error::ApiError};
 
 #[derive(Template, Serialize)]
 #[template(path = "run/arms_race.html")]
@@ -55,7 +55,7 @@ pub(crate) async fn show_arms_race(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
     steps: Filters<Steps>,
-) -> Result<HttpResponse, Problem> {
+) -> Result<HttpResponse, ApiError> {
     let db = api.store.pool();
     let run = RunFrame::load(db, *id, Tab::ArmsRace).await?;
     let stretch = steps.0.of_run(run.run().step, POINTS)?;

@@ -7,7 +7,7 @@ use actix_web::{
     web,
 };
 
-use crate::problem::Problem;
+use crate::api_error::ApiError;
 
 /// A file.
 struct Asset {
@@ -41,9 +41,9 @@ pub(super) fn needs_of(entry: &str) -> Vec<String> {
 
 /// A file by its name.
 #[get("/assets/{name}")]
-pub(crate) async fn show_asset(request: HttpRequest, name: web::Path<String>) -> Result<HttpResponse, Problem> {
+pub(crate) async fn show_asset(request: HttpRequest, name: web::Path<String>) -> Result<HttpResponse, ApiError> {
     let Some(asset) = ASSETS.iter().find(|asset| asset.name == name.as_str()) else {
-        return Err(Problem::not_found(format!(
+        return Err(ApiError::not_found(format!(
             "there is no file {name}; a page of an older release may have named it: load that page anew"
         )));
     };

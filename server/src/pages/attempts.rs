@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     api::{Api, Listing, Order},
-    problem::Problem,
+    api_error::ApiError,
 };
 
 /// Which attempts.
@@ -87,7 +87,11 @@ impl AttemptsPage {
 }
 
 /// Which problem of its step each of `attempts` is at.
-pub(super) async fn places(db: &PgPool, run: ExecutionId, attempts: &[Attempt]) -> Result<HashMap<Uuid, i32>, Problem> {
+pub(super) async fn places(
+    db: &PgPool,
+    run: ExecutionId,
+    attempts: &[Attempt],
+) -> Result<HashMap<Uuid, i32>, ApiError> {
     let mut ids: Vec<Uuid> = attempts.iter().map(|attempt| attempt.problem_id).collect();
     ids.sort_unstable();
     ids.dedup();
@@ -102,7 +106,7 @@ pub(crate) async fn show_attempts(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
     filters: Filters<AttemptsFilter>,
-) -> Result<HttpResponse, Problem> {
+) -> Result<HttpResponse, ApiError> {
     let asked = filters.0;
     let listing = Listing::new("attempts", None, asked.cursor.as_deref(), asked.order)?;
     let run = RunFrame::load(api.store.pool(), *id, Tab::CrossPlay).await?;

@@ -26,7 +26,7 @@ use super::{
     layout::{Layout, Section},
     view::View,
 };
-use crate::{api::Api, problem::Problem};
+use crate::{api::Api, api_error::ApiError};
 
 /// Runs of a comparison, at most.
 pub(super) const RUNS: usize = 12;
@@ -72,7 +72,7 @@ pub(super) struct Compared {
 
 impl Compared {
     /// Reads the curves of a run, each point of which stands for 4^`level` steps.
-    async fn read(db: &PgPool, (detail, label, level): (RunDetail, String, u8)) -> Result<Self, Problem> {
+    async fn read(db: &PgPool, (detail, label, level): (RunDetail, String, u8)) -> Result<Self, ApiError> {
         let id = ExecutionId(detail.run.id);
         let query = MetricsQuery {
             run_alone: true,
@@ -231,7 +231,7 @@ pub(crate) async fn show_compare(
     view: View,
     api: web::Data<Api>,
     filters: Filters<CompareFilter>,
-) -> Result<HttpResponse, Problem> {
+) -> Result<HttpResponse, ApiError> {
     let db = api.store.pool();
     let asked = filters.0;
     let ids = ids(asked.runs.as_deref().unwrap_or_default())?;
@@ -306,8 +306,8 @@ fn levels(details: &[RunDetail], by_arm: bool) -> Vec<u8> {
         .collect()
 }
 
-fn ids(text: &str) -> Result<Vec<ExecutionId>, Problem> {
-    let wrong = |detail: String| Problem::invalid_query(vec![("runs".to_owned(), detail)]);
+fn ids(text: &str) -> Result<Vec<ExecutionId>, ApiError> {
+    let wrong = |detail: String| ApiError::invalid_query(vec![("runs".to_owned(), detail)]);
     let mut ids = Vec::new();
     for id in text.split(',').map(str::trim).filter(|id| !id.is_empty()) {
         let id = id
@@ -336,7 +336,7 @@ fn known(compared: &[Compared]) -> Vec<String> {
     known
 }
 
-fn metrics(asked: Option<&str>, known: &[String], is_empty: bool) -> Result<Vec<String>, Problem> {
+fn metrics(asked: Option<&str>, known: &[String], is_empty: bool) -> Result<Vec<String>, ApiError> {
     let Some(asked) = asked else {
         let usual = METRICS.iter().filter(|name| known.iter().any(|one| one == *name));
         return Ok(usual.map(|name| (*name).to_owned()).collect());
@@ -356,7 +356,7 @@ fn metrics(asked: Option<&str>, known: &[String], is_empty: bool) -> Result<Vec<
             "{} metrics are too many for one page; {DRAWN} can be drawn at once",
             names.len()
         );
-        return Err(Problem::invalid_query(vec![("metrics".to_owned(), detail)]));
+        return Err(ApiError::invalid_query(vec![("metrics".to_owned(), detail)]));
     }
     Ok(names)
 }

@@ -24,7 +24,7 @@ use super::{
     scale::MEMBERS,
     view::View,
 };
-use crate::{api::Api, problem::Problem};
+use crate::{api::Api, api_error::ApiError};
 
 /// Teachers, and students, of a matrix at most: those with the most attempts.
 const SIDE: usize = 40;
@@ -140,13 +140,13 @@ pub(crate) async fn show_cross_play(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
     filters: Filters<MatrixFilter>,
-) -> Result<HttpResponse, Problem> {
+) -> Result<HttpResponse, ApiError> {
     let db = api.store.pool();
     let asked = filters.0;
     let from = asked.from.unwrap_or(0);
     if asked.to.is_some_and(|to| to < from) {
         let detail = "the last step must not be before the first, `from`";
-        return Err(Problem::invalid_query(vec![("to".to_owned(), detail.to_owned())]));
+        return Err(ApiError::invalid_query(vec![("to".to_owned(), detail.to_owned())]));
     }
     let run = RunFrame::load(db, *id, Tab::CrossPlay).await?;
     let members = list::family(db, *id, None, MEMBERS).await?;

@@ -1,4 +1,4 @@
-//! What a browser is shown where there is no page: what is wrong, and a way on.
+//! The error page that browsers see.
 
 use actix_web::{
     Error, HttpMessage as _, HttpResponse,
@@ -13,12 +13,12 @@ use super::{
     layout::{Assets, accepts, theme_of},
     view::wants_json,
 };
-use crate::{access::Caller, log::TraceId, problem::Problem};
+use crate::{access::Caller, api_error::ApiError, log::TraceId};
 
 #[derive(Template)]
 #[template(path = "error.html")]
 struct ErrorPage<'a> {
-    problem: &'a Problem,
+    error: &'a ApiError,
     /// The page without its parameters, where those may be at fault.
     bare: Option<String>,
     trace: Option<String>,
@@ -27,8 +27,8 @@ struct ErrorPage<'a> {
     assets: Assets,
 }
 
-/// Shows a problem as a page to a browser that asked for one.
-pub(crate) async fn show_problems<B: MessageBody>(
+/// Shows an error as a page to a browser that asked for one.
+pub(crate) async fn show_errors<B: MessageBody>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<EitherBody<B>>, Error> {
@@ -43,15 +43,15 @@ pub(crate) async fn show_problems<B: MessageBody>(
     let shown = response
         .response()
         .error()
-        .and_then(|error| error.as_error::<Problem>())
-        .and_then(|problem| page(&response, problem));
+        .and_then(|error| error.as_error::<ApiError>())
+        .and_then(|error| page(&response, error));
     match shown {
         Some(page) => Ok(response.into_response(page).map_into_right_body()),
         None => Ok(response.map_into_left_body()),
     }
 }
 
-fn page<B>(response: &ServiceResponse<B>, problem: &Problem) -> Option<HttpResponse> {
+fn page<B>(response: &ServiceResponse<B>, error: &ApiError) -> Option<HttpResponse> {
     let request = response.request();
     // Reading cookies writes to the request's extensions, so nothing may be borrowed from them then.
     let theme = theme_of(request);
@@ -61,7 +61,7 @@ fn page<B>(response: &ServiceResponse<B>, problem: &Problem) -> Option<HttpRespo
         .map(|trace| trace.as_str().to_owned());
     let known = request.extensions().get::<Caller>().is_some();
     let page = ErrorPage {
-        problem,
+        error,
         bare: (!request.query_string().is_empty()).then(|| request.path().to_owned()),
         trace,
         known,
@@ -70,7 +70,7 @@ fn page<B>(response: &ServiceResponse<B>, problem: &Problem) -> Option<HttpRespo
     };
     let html = page.render().ok()?;
     Some(
-        HttpResponse::build(problem.status())
+        HttpResponse::build(error.status())
             .content_type("text/html; charset=utf-8")
             .insert_header((header::CACHE_CONTROL, "no-store"))
             .body(html),

@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     api::{Api, Listing, Order},
-    problem::Problem,
+    api_error::ApiError,
 };
 
 /// Results that are shown: subjects times suites. The API lists all.
@@ -171,14 +171,14 @@ pub(crate) async fn show_one_evaluation(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
     filters: Filters<SamplesFilter>,
-) -> Result<HttpResponse, Problem> {
+) -> Result<HttpResponse, ApiError> {
     let asked = filters.0;
     let db = api.store.pool();
     let order = asked.order.or(Some(Order::Oldest));
     let listing = Listing::new("samples", Some(SAMPLES), asked.cursor.as_deref(), order)?;
     let evaluation = list::evaluation(db, *id).await?;
     let line = EvaluationLine::of(db, vec![evaluation]).await?.into_iter().next();
-    let line = line.ok_or_else(|| Problem::not_found(format!("there is no evaluation {id}")))?;
+    let line = line.ok_or_else(|| ApiError::not_found(format!("there is no evaluation {id}")))?;
     let all = BenchmarkFilter {
         evaluation: Some(*id),
         ..BenchmarkFilter::default()
@@ -215,7 +215,7 @@ async fn with_questions(
     db: &PgPool,
     results: &[BenchmarkResult],
     samples: Vec<BenchmarkSample>,
-) -> Result<Vec<SampleLine>, Problem> {
+) -> Result<Vec<SampleLine>, ApiError> {
     let suites: BTreeSet<&str> = samples.iter().map(|sample| sample.suite.as_str()).collect();
     let mut questions: HashMap<(String, i32), String> = HashMap::new();
     for suite in suites {

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     api::{Api, Listing, Order, RunState},
-    problem::Problem,
+    api_error::ApiError,
 };
 
 /// Names of subjects that a list shows.
@@ -97,7 +97,7 @@ pub(super) struct EvaluationLine {
 
 impl EvaluationLine {
     /// `evaluations` with how far each is.
-    pub(super) async fn of(db: &PgPool, evaluations: Vec<Evaluation>) -> Result<Vec<Self>, Problem> {
+    pub(super) async fn of(db: &PgPool, evaluations: Vec<Evaluation>) -> Result<Vec<Self>, ApiError> {
         let ids: Vec<Uuid> = evaluations.iter().map(|evaluation| evaluation.id).collect();
         let progress = list::evaluation_progress(db, &ids).await?;
         let mut progress: HashMap<Uuid, EvaluationProgress> = progress.into_iter().map(|one| (one.id, one)).collect();
@@ -210,7 +210,7 @@ pub(crate) async fn show_evaluations(
     view: View,
     api: web::Data<Api>,
     filters: Filters<EvaluationsFilter>,
-) -> Result<HttpResponse, Problem> {
+) -> Result<HttpResponse, ApiError> {
     let asked = filters.0;
     let db = api.store.pool();
     let listing = Listing::new("evaluations", None, asked.cursor.as_deref(), asked.order)?;

@@ -14,7 +14,7 @@ use super::{
     layout::{Layout, Section},
     view::View,
 };
-use crate::{api::Api, problem::Problem};
+use crate::{api::Api, api_error::ApiError};
 
 /// Runs that the page shows; the list of runs has all.
 const RUNS: u32 = 300;
@@ -52,7 +52,7 @@ pub(crate) async fn show_one_experiment(
     view: View,
     api: web::Data<Api>,
     id: web::Path<ExperimentId>,
-) -> Result<HttpResponse, Problem> {
+) -> Result<HttpResponse, ApiError> {
     let db = api.store.pool();
     let experiment = experiment::show(db, *id).await?;
     let filter = RunFilter {

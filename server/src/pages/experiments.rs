@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     api::{Api, Listing, Order},
-    problem::Problem,
+    api_error::ApiError,
 };
 
 /// Which experiments.
@@ -64,7 +64,7 @@ pub(crate) async fn show_experiments(
     view: View,
     api: web::Data<Api>,
     filters: Filters<ExperimentsFilter>,
-) -> Result<HttpResponse, Problem> {
+) -> Result<HttpResponse, ApiError> {
     let asked = filters.0;
     let listing = Listing::new("experiments", None, asked.cursor.as_deref(), asked.order)?;
     let db = api.store.pool();

@@ -23,7 +23,7 @@ use super::{
     stream::{FileWriter, file_body},
     view::View,
 };
-use crate::{api::Api, problem::Problem};
+use crate::{api::Api, api_error::ApiError};
 
 /// Exports at once: each reads with a connection of its own.
 static AT_ONCE: Semaphore = Semaphore::const_new(4);
@@ -53,9 +53,9 @@ impl Format {
         }
     }
 
-    fn of(name: &str) -> Result<Self, Problem> {
+    fn of(name: &str) -> Result<Self, ApiError> {
         let found = Self::ALL.into_iter().find(|format| format.name() == name);
-        found.ok_or_else(|| Problem::not_found(format!("there is no export as `{name}`; there are parquet and jsonl")))
+        found.ok_or_else(|| ApiError::not_found(format!("there is no export as `{name}`; there are parquet and jsonl")))
     }
 }
 
@@ -86,7 +86,7 @@ pub(crate) async fn show_export(
     view: View,
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
-) -> Result<HttpResponse, Problem> {
+) -> Result<HttpResponse, ApiError> {
     let run = RunFrame::load(api.store.pool(), *id, Tab::Problems).await?;
     let kept = run.run();
     let rows = |table: Table| match table {
@@ -114,11 +114,11 @@ pub(crate) async fn show_export(
 pub(crate) async fn export_table(
     api: web::Data<Api>,
     place: web::Path<(ExecutionId, String, String)>,
-) -> Result<HttpResponse, Problem> {
+) -> Result<HttpResponse, ApiError> {
     let (id, table, format) = place.into_inner();
     let run = lyceum_store::list::run(api.store.pool(), id).await?;
     let table = Table::ALL.into_iter().find(|one| one.name() == table).ok_or_else(|| {
-        Problem::not_found(format!(
+        ApiError::not_found(format!(
             "there is no table `{table}` to export; there are {}",
             Table::ALL.map(Table::name).join(", ")
         ))
@@ -141,7 +141,7 @@ pub(crate) async fn export_table(
 pub(crate) async fn export_run(
     api: web::Data<Api>,
     place: web::Path<(ExecutionId, String)>,
-) -> Result<HttpResponse, Problem> {
+) -> Result<HttpResponse, ApiError> {
     let (id, format) = place.into_inner();
     let run = lyceum_store::list::run(api.store.pool(), id).await?;
     let format = Format::of(&format)?;

@@ -5,15 +5,15 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use std::future::{Ready, ready};
 
-use crate::{api::query, problem::Problem};
+use crate::{api::query, api_error::ApiError};
 
 /// Parameters of a page's address. A form sends every field that it has, so a field left empty is one left out.
 #[derive(Debug)]
 pub(crate) struct Filters<T>(pub(crate) T);
 
 impl<T: DeserializeOwned + JsonSchema> FromRequest for Filters<T> {
-    type Error = Problem;
-    type Future = Ready<Result<Self, Problem>>;
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         ready(query::parse(&without_empty(request.query_string())).map(Self))

@@ -17,7 +17,7 @@ use super::{
     run_now::{eta, rate},
     view::View,
 };
-use crate::{api::Api, problem::Problem};
+use crate::{api::Api, api_error::ApiError};
 
 /// Runs that are shown of those that are running, and of the last ones.
 const RUNS: u32 = 8;
@@ -33,7 +33,7 @@ struct Running {
 }
 
 impl Running {
-    async fn load(db: &PgPool, run: Run) -> Result<Self, Problem> {
+    async fn load(db: &PgPool, run: Run) -> Result<Self, ApiError> {
         let id = ExecutionId(run.id);
         let (pace, stalled_since) = futures::try_join!(list::pace(db, id), list::stalled_since(db, id))?;
         Ok(Self {
@@ -59,7 +59,7 @@ struct Now {
 }
 
 impl Now {
-    async fn load(db: &PgPool) -> Result<Self, Problem> {
+    async fn load(db: &PgPool) -> Result<Self, ApiError> {
         let newest = |limit| Window {
             limit,
             after: None,
@@ -103,7 +103,7 @@ struct HomePage {
 
 /// What is going on.
 #[get("/")]
-pub(crate) async fn show_home(view: View, api: web::Data<Api>) -> Result<HttpResponse, Problem> {
+pub(crate) async fn show_home(view: View, api: web::Data<Api>) -> Result<HttpResponse, ApiError> {
     view.show(&HomePage {
         layout: view.layout("Now", Section::Home),
         now: Now::load(api.store.pool()).await?,

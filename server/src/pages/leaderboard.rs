@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     api::{Api, Listing},
-    problem::Problem,
+    api_error::ApiError,
 };
 
 /// Rows of a benchmark's table, at most.
@@ -104,7 +104,7 @@ pub(crate) async fn show_leaderboard(
     view: View,
     api: web::Data<Api>,
     filters: Filters<LeaderboardFilter>,
-) -> Result<HttpResponse, Problem> {
+) -> Result<HttpResponse, ApiError> {
     let asked = filters.0;
     let role = asked.role.unwrap_or(Role::Student);
     let listing = Listing::new(

@@ -23,7 +23,7 @@ use super::{
     steps::Steps,
     view::View,
 };
-use crate::{api::Api, problem::Problem};
+use crate::{api::Api, api_error::ApiError};
 
 /// Bands of the solve rate between none and all.
 const BANDS: u32 = 4;
@@ -80,7 +80,7 @@ pub(crate) async fn show_learnability(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
     steps: Filters<Steps>,
-) -> Result<HttpResponse, Problem> {
+) -> Result<HttpResponse, ApiError> {
     let db = api.store.pool();
     let run = RunFrame::load(db, *id, Tab::Learnability).await?;
     let stretch = steps.0.of_run(run.run().step, BARS)?;
@@ -102,7 +102,7 @@ pub(crate) async fn show_learnability(
     // Programs may be long, and all of them are read.
     let suspects = tokio::task::spawn_blocking(move || suspects(candidates, &names))
         .await
-        .map_err(|error| Problem::internal(&error))?;
+        .map_err(|error| ApiError::internal(&error))?;
     let drift = |id: &str, title: &str, y: &str, range: Option<[f64; 2]>, metrics: &[&str]| Figure {
         id: id.to_owned(),
         title: title.to_owned(),

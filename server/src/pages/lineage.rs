@@ -18,7 +18,7 @@ use super::{
     run_frame::RunFrame,
     view::View,
 };
-use crate::{api::Api, problem::Problem};
+use crate::{api::Api, api_error::ApiError};
 
 /// Members that are drawn, at most.
 const DRAWN: u32 = 1000;
@@ -69,7 +69,7 @@ pub(crate) async fn show_lineage(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
     filters: Filters<LineageFilter>,
-) -> Result<HttpResponse, Problem> {
+) -> Result<HttpResponse, ApiError> {
     let run = RunFrame::load(api.store.pool(), *id, Tab::Lineage).await?;
     let metric = match filters.0.colour.as_deref() {
         None | Some("rating") => None,
@@ -94,14 +94,14 @@ pub(crate) async fn show_lineage(
 }
 
 /// Where `name` stands among the metrics of a run.
-pub(super) fn place_of(parameter: &str, name: &str, metrics: &[String]) -> Result<usize, Problem> {
+pub(super) fn place_of(parameter: &str, name: &str, metrics: &[String]) -> Result<usize, ApiError> {
     metrics.iter().position(|metric| metric == name).ok_or_else(|| {
         let near = nearest(name, metrics.iter().map(String::as_str));
         let hint = near.map_or_else(
             || format!("valid are {}", metrics.join(", ")),
             |near| format!("did you mean `{near}`?"),
         );
-        Problem::invalid_query(vec![(
+        ApiError::invalid_query(vec![(
             parameter.to_owned(),
             format!("there is no metric `{name}`; {hint}"),
         )])

@@ -24,7 +24,7 @@ use super::{
     steps::Steps,
     view::View,
 };
-use crate::{api::Api, problem::Problem};
+use crate::{api::Api, api_error::ApiError};
 
 /// Rows of each list; the whole lists are a link away.
 const ROWS: u32 = 20;
@@ -77,7 +77,7 @@ pub(crate) async fn show_member(
     api: web::Data<Api>,
     place: web::Path<(ExecutionId, MemberId)>,
     steps: Filters<Steps>,
-) -> Result<HttpResponse, Problem> {
+) -> Result<HttpResponse, ApiError> {
     let (id, member_id) = place.into_inner();
     let db = api.store.pool();
     let run = RunFrame::load(db, id, Tab::Population).await?;
@@ -128,7 +128,7 @@ pub(crate) async fn show_member(
 }
 
 /// The newest matchups in either role.
-async fn matchups(api: &Api, run: ExecutionId, member: MemberId, window: &Window) -> Result<Vec<Matchup>, Problem> {
+async fn matchups(api: &Api, run: ExecutionId, member: MemberId, window: &Window) -> Result<Vec<Matchup>, ApiError> {
     let filters = [
         MatchupFilter {
             teacher: Some(member),

@@ -18,7 +18,7 @@ use super::{
     sparkline,
     view::View,
 };
-use crate::{api::Api, problem::Problem};
+use crate::{api::Api, api_error::ApiError};
 
 /// Points of a sparkline.
 const HISTORY: u32 = 60;
@@ -90,7 +90,7 @@ pub(crate) async fn show_population(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
     filters: Filters<PopulationFilter>,
-) -> Result<HttpResponse, Problem> {
+) -> Result<HttpResponse, ApiError> {
     let db = api.store.pool();
     let alive_only = filters.0.alive != Some(false);
     let run = RunFrame::load(db, *id, Tab::Population).await?;

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     api::{self, Api, Listing},
-    problem::Problem,
+    api_error::ApiError,
 };
 
 /// Letters of the name of a part of a reward, at most.
@@ -160,7 +160,7 @@ pub(crate) async fn show_problem(
     api: web::Data<Api>,
     place: web::Path<(ExecutionId, ProblemId)>,
     filters: Filters<BiographyFilter>,
-) -> Result<HttpResponse, Problem> {
+) -> Result<HttpResponse, ApiError> {
     let (id, problem_id) = place.into_inner();
     let db = api.store.pool();
     let cursor = filters.0.cursor.as_deref();
@@ -202,7 +202,7 @@ async fn relatives(
     run: ExecutionId,
     problem: ProblemId,
     relations: &[ProblemParent],
-) -> Result<(Vec<Relative>, Vec<Relative>), Problem> {
+) -> Result<(Vec<Relative>, Vec<Relative>), ApiError> {
     let of = |before: bool| {
         let other = move |relation: &ProblemParent| match before {
             true => (relation.problem_id == problem.0).then_some(relation.parent_id),

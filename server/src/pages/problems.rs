@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     api::{Api, Listing, Order},
-    problem::Problem,
+    api_error::ApiError,
 };
 
 /// A row as both pages show it.
@@ -139,7 +139,7 @@ pub(crate) async fn show_run_problems(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
     filters: Filters<ProblemsFilter>,
-) -> Result<HttpResponse, Problem> {
+) -> Result<HttpResponse, ApiError> {
     let db = api.store.pool();
     let asked = filters.0;
     let (listing, sort) = asked.listing()?;
@@ -176,11 +176,11 @@ pub(crate) async fn show_all_problems(
     view: View,
     api: web::Data<Api>,
     filters: Filters<ProblemsFilter>,
-) -> Result<HttpResponse, Problem> {
+) -> Result<HttpResponse, ApiError> {
     let asked = filters.0;
     if matches!(asked.sort, Some(Sort::Hardest | Sort::Easiest)) {
         let detail = "over all runs problems are sorted by age; a run's own page sorts by solve rate";
-        return Err(Problem::invalid_query(vec![("sort".to_owned(), detail.to_owned())]));
+        return Err(ApiError::invalid_query(vec![("sort".to_owned(), detail.to_owned())]));
     }
     let order = (asked.sort == Some(Sort::Oldest)).then_some(Order::Oldest);
     let listing = Listing::new("problems.all", None, asked.cursor.as_deref(), order)?;

@@ -16,7 +16,7 @@ use super::{
     problems::{Choice, types},
     view::View,
 };
-use crate::{api::Api, problem::Problem};
+use crate::{api::Api, api_error::ApiError};
 
 /// Problems of each side, at most.
 const ROWS: u32 = 24;
@@ -91,7 +91,7 @@ pub(crate) async fn show_problems_beside(
     view: View,
     api: web::Data<Api>,
     filters: Filters<BesideFilter>,
-) -> Result<HttpResponse, Problem> {
+) -> Result<HttpResponse, ApiError> {
     let db = api.store.pool();
     let asked = filters.0;
     let recent = Window {

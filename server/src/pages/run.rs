@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     api::{Api, level_for},
-    problem::Problem,
+    api_error::ApiError,
 };
 
 /// Steps or buckets that a curve comes with; the script gets finer ones when somebody zooms in.
@@ -142,7 +142,7 @@ pub(crate) async fn show_run(
     view: View,
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
-) -> Result<HttpResponse, Problem> {
+) -> Result<HttpResponse, ApiError> {
     let db = api.store.pool();
     let run = match RunFrame::load(db, *id, Tab::Overview).await {
         // Work is of runs and of evaluations, and links to both as runs.

@@ -29,8 +29,8 @@ use super::{
 };
 use crate::{
     api::Api,
+    api_error::ApiError,
     benchmark::{Measured, measured},
-    problem::Problem,
 };
 
 /// Evaluations that are named; the list has all.
@@ -136,7 +136,7 @@ pub(crate) async fn show_run_benchmarks(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
     filters: Filters<TableFilter>,
-) -> Result<HttpResponse, Problem> {
+) -> Result<HttpResponse, ApiError> {
     let db = api.store.pool();
     let asked = filters.0;
     let run = RunFrame::load(db, *id, Tab::Benchmarks).await?;
@@ -197,7 +197,7 @@ pub(crate) async fn show_run_benchmarks(
 }
 
 /// Suites whose rows were imported, and how many rows.
-async fn imported(api: &Api) -> Result<Vec<(&'static Suite, i32)>, Problem> {
+async fn imported(api: &Api) -> Result<Vec<(&'static Suite, i32)>, ApiError> {
     let mut db = api.store.pool().acquire().await.map_err(StoreError::from)?;
     let mut imported = Vec::new();
     for suite in shipped_suites() {

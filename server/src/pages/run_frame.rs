@@ -6,7 +6,7 @@ use serde::Serialize;
 use sqlx::PgPool;
 
 use super::layout::{Link, Tab, tabs};
-use crate::problem::Problem;
+use crate::api_error::ApiError;
 
 /// A run as `run/frame.html` shows it. In the page's JSON it is the run.
 #[derive(Clone, Debug, Serialize)]
@@ -23,7 +23,7 @@ impl RunFrame {
     ///
     /// # Errors
     /// 404 where there is no such run.
-    pub(crate) async fn load(db: &PgPool, id: ExecutionId, open: Tab) -> Result<Self, Problem> {
+    pub(crate) async fn load(db: &PgPool, id: ExecutionId, open: Tab) -> Result<Self, ApiError> {
         let detail = list::run(db, id).await?;
         Ok(Self {
             tabs: tabs(detail.run.id, open),

@@ -25,8 +25,8 @@ use super::{
 };
 use crate::{
     api::{Api, Preset},
+    api_error::ApiError,
     estimate::Estimate,
-    problem::Problem,
 };
 
 /// What the form begins with.
@@ -133,14 +133,14 @@ pub(crate) async fn show_new_run(
     view: View,
     api: web::Data<Api>,
     filters: Filters<NewRunFilter>,
-) -> Result<HttpResponse, Problem> {
+) -> Result<HttpResponse, ApiError> {
     let db = api.store.pool();
     let presets = api
         .presets
         .all()
-        .map_err(|error| Problem::unprocessable(error.to_string()))?;
+        .map_err(|error| ApiError::unprocessable(error.to_string()))?;
     let asked = filters.0;
-    let wrong = |detail: String| Problem::invalid_query(vec![("preset".to_owned(), detail)]);
+    let wrong = |detail: String| ApiError::invalid_query(vec![("preset".to_owned(), detail)]);
     let (preset, name, document) = match (asked.from, asked.preset) {
         (Some(from), _) => {
             let run = list::run(db, ExecutionId(from)).await?;
@@ -153,18 +153,18 @@ pub(crate) async fn show_new_run(
         (None, None) => {
             let first = presets.iter().find(|preset| preset.name == "demo").or(presets.first());
             let first = first
-                .ok_or_else(|| Problem::not_found("this server has no presets; POST /api/v1/runs takes a config"))?;
+                .ok_or_else(|| ApiError::not_found("this server has no presets; POST /api/v1/runs takes a config"))?;
             (Some(first.name.clone()), first.name.clone(), first.config.clone())
         }
     };
-    let config = resolve(&document, &api.registry).map_err(|faults| Problem::invalid(faults.0))?;
+    let config = resolve(&document, &api.registry).map_err(|faults| ApiError::invalid(faults.0))?;
     let recipe = api
         .registry
         .get(&config.recipe)
-        .map_err(|unknown| Problem::unprocessable(unknown.to_string()))?;
+        .map_err(|unknown| ApiError::unprocessable(unknown.to_string()))?;
     let schema = run_schema(Some(recipe.as_ref()));
     let estimate = Estimate::of(db, &config, preset.as_deref(), asked.from.map(ExecutionId)).await?;
-    let config = serde_json::to_value(&config).map_err(|error| Problem::internal(&error))?;
+    let config = serde_json::to_value(&config).map_err(|error| ApiError::internal(&error))?;
     let newest = Window {
         limit: 100,
         after: None,

@@ -14,7 +14,7 @@ use super::{
     run_frame::RunFrame,
     view::View,
 };
-use crate::{api::Api, problem::Problem};
+use crate::{api::Api, api_error::ApiError};
 
 /// Steps that are listed with their times.
 const LAST_STEPS: u32 = 6;
@@ -36,7 +36,7 @@ pub(crate) struct RunNow {
 
 impl RunNow {
     /// Reads it.
-    pub(crate) async fn load(db: &PgPool, run: &Run) -> Result<Self, Problem> {
+    pub(crate) async fn load(db: &PgPool, run: &Run) -> Result<Self, ApiError> {
         let id = ExecutionId(run.id);
         let newest = Window {
             limit: LAST_STEPS,
@@ -108,7 +108,7 @@ pub(crate) async fn show_run_now(
     view: View,
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
-) -> Result<HttpResponse, Problem> {
+) -> Result<HttpResponse, ApiError> {
     let db = api.store.pool();
     let run = RunFrame::load(db, *id, Tab::Overview).await?;
     let now = RunNow::load(db, run.run()).await?;

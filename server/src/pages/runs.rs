@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     api::{Api, Listing, Order, RunState},
-    problem::Problem,
+    api_error::ApiError,
 };
 
 /// By what the list is sorted.
@@ -141,7 +141,7 @@ pub(crate) async fn show_runs(
     view: View,
     api: web::Data<Api>,
     filters: Filters<RunsFilter>,
-) -> Result<HttpResponse, Problem> {
+) -> Result<HttpResponse, ApiError> {
     let asked = filters.0;
     let sort = asked.sort.unwrap_or_default();
     let listing = Listing::new(sort.list(), asked.limit, asked.cursor.as_deref(), asked.order)?;

@@ -12,7 +12,7 @@ use super::{
     layout::{Layout, Section},
     view::View,
 };
-use crate::{api::Api, problem::Problem};
+use crate::{api::Api, api_error::ApiError};
 
 #[derive(Template, Serialize)]
 #[template(path = "settings.html")]
@@ -41,7 +41,7 @@ impl SettingsPage {
 
 /// The settings.
 #[get("/settings")]
-pub(crate) async fn show_settings(view: View, api: web::Data<Api>) -> Result<HttpResponse, Problem> {
+pub(crate) async fn show_settings(view: View, api: web::Data<Api>) -> Result<HttpResponse, ApiError> {
     let db = api.store.pool();
     let own = view.caller.token.clone();
     let tokens = match own.scope {

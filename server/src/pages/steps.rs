@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::scale::stride;
-use crate::problem::Problem;
+use crate::api_error::ApiError;
 
 /// The first and the last step that are shown; all where they are left out.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
@@ -25,11 +25,11 @@ impl Steps {
     ///
     /// # Errors
     /// 400 where the last step is before the first.
-    pub(crate) fn of_run(self, step: i32, points: u32) -> Result<Stretch, Problem> {
+    pub(crate) fn of_run(self, step: i32, points: u32) -> Result<Stretch, ApiError> {
         let from = self.from.unwrap_or(0);
         if self.to.is_some_and(|to| to < from) {
             let detail = "the last step must not be before the first, `from`";
-            return Err(Problem::invalid_query(vec![("to".to_owned(), detail.to_owned())]));
+            return Err(ApiError::invalid_query(vec![("to".to_owned(), detail.to_owned())]));
         }
         let all = Stretch::whole(stride(self.length(step), points));
         Ok(Stretch {

@@ -22,7 +22,7 @@ use super::{
 use crate::{
     access::Caller,
     api::{Answer, Api},
-    problem::Problem,
+    api_error::ApiError,
 };
 
 /// The step from which on a page's charts are wanted: who follows a run has the points before it.
@@ -43,8 +43,8 @@ pub(crate) struct View {
 }
 
 impl FromRequest for View {
-    type Error = Problem;
-    type Future = Ready<Result<Self, Problem>>;
+    type Error = ApiError;
+    type Future = Ready<Result<Self, ApiError>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let caller = Caller::from_request(request, payload).into_inner();
@@ -70,11 +70,11 @@ impl View {
     }
 
     /// The page, in the form that was asked for.
-    pub(crate) fn show<P: Template + Serialize>(&self, page: &P) -> Result<HttpResponse, Problem> {
+    pub(crate) fn show<P: Template + Serialize>(&self, page: &P) -> Result<HttpResponse, ApiError> {
         let mut response = if self.as_json {
             Answer::ok(page).respond_to(&self.request)
         } else {
-            let html = page.render().map_err(|error| Problem::internal(&error))?;
+            let html = page.render().map_err(|error| ApiError::internal(&error))?;
             self.html(html)
         };
         let headers = response.headers_mut();

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     api::{Api, Listing, Order, WorkState},
-    problem::Problem,
+    api_error::ApiError,
 };
 
 /// Which items.
@@ -94,7 +94,7 @@ pub(crate) async fn show_queue(
     view: View,
     api: web::Data<Api>,
     filters: Filters<ItemsFilter>,
-) -> Result<HttpResponse, Problem> {
+) -> Result<HttpResponse, ApiError> {
     let asked = filters.0;
     let listing = Listing::new("work", None, asked.cursor.as_deref(), asked.order)?;
     let filter = WorkFilter {

@@ -11,7 +11,7 @@ use super::{
     layout::{Layout, Section},
     view::View,
 };
-use crate::{api::Api, problem::Problem};
+use crate::{api::Api, api_error::ApiError};
 
 /// Characters of a payload or a result that the page shows; the JSON has all of it.
 const SHOWN: usize = 20_000;
@@ -83,7 +83,7 @@ pub(crate) async fn show_work_item(
     view: View,
     api: web::Data<Api>,
     id: web::Path<WorkId>,
-) -> Result<HttpResponse, Problem> {
+) -> Result<HttpResponse, ApiError> {
     let work = list::work_item(api.store.pool(), *id).await?;
     let item = &work.item;
     let title = format!("{} {} of step {}", item.phase, item.chunk, item.step);

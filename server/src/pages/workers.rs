@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     api::{Api, Listing, Order},
-    problem::Problem,
+    api_error::ApiError,
 };
 
 /// Which workers.
@@ -89,7 +89,7 @@ pub(crate) async fn show_all_workers(
     view: View,
     api: web::Data<Api>,
     filters: Filters<WorkersFilter>,
-) -> Result<HttpResponse, Problem> {
+) -> Result<HttpResponse, ApiError> {
     let asked = filters.0;
     let listing = Listing::new("workers", None, asked.cursor.as_deref(), asked.order)?;
     let filter = WorkerFilter {

@@ -29,7 +29,7 @@ use crate::{
     events::EventHub,
     log::log_request,
     openapi::document,
-    pages::{self, show_problems, take_suffix},
+    pages::{self, show_errors, take_suffix},
 };
 
 /// How long requests under way may take once the server is told to stop.
@@ -99,7 +99,7 @@ impl Server {
                 .service(web::redirect("/docs", "/docs/"))
                 .service(swagger)
                 .default_service(web::to(nothing_here))
-                .wrap(from_fn(show_problems))
+                .wrap(from_fn(show_errors))
                 .wrap(from_fn(guard))
                 .wrap(from_fn(say_json_is_private))
                 .wrap(from_fn(leave_as_it_is))

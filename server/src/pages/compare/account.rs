@@ -5,7 +5,7 @@ use lyceum_store::list::{self, RunDetail};
 use serde::Serialize;
 use sqlx::PgPool;
 
-use crate::problem::Problem;
+use crate::api_error::ApiError;
 
 /// Sums over a run's steps.
 const SUMMED: [&str; 5] = [
@@ -39,7 +39,7 @@ pub(crate) struct Account {
 
 impl Account {
     /// The account of `run`.
-    pub(crate) async fn of(db: &PgPool, run: &RunDetail) -> Result<Self, Problem> {
+    pub(crate) async fn of(db: &PgPool, run: &RunDetail) -> Result<Self, ApiError> {
         let id = ExecutionId(run.run.id);
         let adapters = list::living_members(db, id).await?;
         let places = SUMMED.map(|name| run.metrics.iter().position(|metric| metric == name));

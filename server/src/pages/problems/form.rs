@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::super::population::Link;
 use crate::{
     api::{Listing, Order},
-    problem::Problem,
+    api_error::ApiError,
 };
 
 /// By what a run's problems are sorted, besides age.
@@ -80,7 +80,7 @@ impl ProblemsFilter {
         }
     }
 
-    pub(super) fn listing(&self) -> Result<(Listing, ProblemSort), Problem> {
+    pub(super) fn listing(&self) -> Result<(Listing, ProblemSort), ApiError> {
         let (name, sort, order) = match self.sort {
             None | Some(Sort::Newest) => ("problems", ProblemSort::Age, None),
             Some(Sort::Oldest) => ("problems", ProblemSort::Age, Some(Order::Oldest)),

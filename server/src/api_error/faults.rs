@@ -1,12 +1,12 @@
-//! Every fault of a request at once.
+//! Errors that list every fault of a request.
 
 use actix_web::http::StatusCode;
 use lyceum_core::fault::{Fault, Faults};
 
-use super::{FieldFault, Problem};
+use super::{ApiError, FieldFault};
 
-impl Problem {
-    /// Faults of the body.
+impl ApiError {
+    /// 422: the body has these faults.
     pub(crate) fn invalid(faults: Vec<Fault>) -> Self {
         let errors = faults.into_iter().map(|fault| FieldFault {
             pointer: Some(fault.pointer),
@@ -21,12 +21,12 @@ impl Problem {
         )
     }
 
-    /// Faults of the query: each with the parameter's name.
+    /// 400: the query has these faults, each with the parameter's name.
     pub(crate) fn invalid_query(faults: Vec<(String, String)>) -> Self {
         Self::invalid_parameters("The query is not valid", faults)
     }
 
-    /// A fault of a header.
+    /// 400: a header is not valid.
     pub(crate) fn invalid_header(name: &str, detail: impl Into<String>) -> Self {
         Self::invalid_parameters("A header is not valid", vec![(name.to_owned(), detail.into())])
     }
@@ -44,7 +44,7 @@ impl Problem {
         let detail = match errors.as_slice() {
             [only] => match only.pointer.as_deref().or(only.parameter.as_deref()) {
                 None | Some("") => only.detail.clone(),
-                Some(place) => format!("{place}: {}", only.detail),
+                Some(field) => format!("{field}: {}", only.detail),
             },
             all => format!("{} faults were found", all.len()),
         };
@@ -55,7 +55,7 @@ impl Problem {
     }
 }
 
-impl From<Faults> for Problem {
+impl From<Faults> for ApiError {
     fn from(faults: Faults) -> Self {
         Self::invalid(faults.0)
     }

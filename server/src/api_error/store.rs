@@ -1,12 +1,12 @@
-//! What failures of stored things mean to a caller.
+//! How errors of the store and the database are reported.
 
 use actix_web::http::StatusCode;
 use lyceum_store::StoreError;
 use std::{error::Error, io};
 
-use super::Problem;
+use super::ApiError;
 
-impl From<StoreError> for Problem {
+impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match &error {
             StoreError::NotFound { .. } => Self::not_found(error.to_string()),
@@ -25,7 +25,7 @@ impl From<StoreError> for Problem {
     }
 }
 
-impl From<crate::benchmark::Unprepared> for Problem {
+impl From<crate::benchmark::Unprepared> for ApiError {
     fn from(error: crate::benchmark::Unprepared) -> Self {
         match error {
             crate::benchmark::Unprepared::Faults(faults) => faults.into(),
@@ -34,13 +34,13 @@ impl From<crate::benchmark::Unprepared> for Problem {
     }
 }
 
-impl From<sqlx::Error> for Problem {
+impl From<sqlx::Error> for ApiError {
     fn from(error: sqlx::Error) -> Self {
         Self::database(&error)
     }
 }
 
-impl Problem {
+impl ApiError {
     fn database(error: &sqlx::Error) -> Self {
         match error {
             sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => {

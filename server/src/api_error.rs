@@ -1,7 +1,7 @@
-//! What a request hears when it cannot be answered: `application/problem+json` (RFC 9457) with every fault at once.
+//! Errors of requests, sent as `application/problem+json` (RFC 9457) with every fault at once.
 //!
-//! What went wrong inside is said to the log, not to the caller: [`Problem::internal`] logs it where the request's trace
-//! id is known, and the answer names that id in `x-trace-id`.
+//! Internal errors go to the log, not to the caller: [`ApiError::internal`] logs the cause under the request's trace id,
+//! which the response names in `x-trace-id`.
 
 mod faults;
 mod store;
@@ -19,29 +19,29 @@ use std::{fmt, time::Duration};
 /// One fault of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub(crate) struct FieldFault {
-    /// Where in the body: a JSON pointer (RFC 6901); empty for the whole body.
+    /// The field of the body, as a JSON pointer (RFC 6901); empty for the whole body.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "/populations/main/lora/r")]
     pub pointer: Option<String>,
-    /// Which parameter of the query, or which header.
+    /// The query parameter or header.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parameter: Option<String>,
-    /// What is wrong and what would be valid.
+    /// What is wrong, and what would be valid.
     pub detail: String,
 }
 
-/// A problem (RFC 9457).
+/// An error response: a problem document (RFC 9457).
 #[derive(Clone, Debug, Serialize, utoipa::ToSchema)]
-pub struct Problem {
-    /// Which problem it is, for programs: `urn:lyceum:problem:` and a name that does not change.
+pub struct ApiError {
+    /// The type of error, for programs: `urn:lyceum:problem:` and a name that does not change.
     #[serde(rename = "type")]
     #[schema(example = "urn:lyceum:problem:invalid")]
     kind: String,
-    /// The same for all problems of this type.
+    /// A summary; the same for all errors of this type.
     title: &'static str,
     /// The HTTP status.
     status: u16,
-    /// What is wrong here, for a person.
+    /// What is wrong with this request, for a person.
     detail: String,
     /// Every fault of the request.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -50,7 +50,7 @@ pub struct Problem {
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
-impl Problem {
+impl ApiError {
     fn new(status: StatusCode, kind: &str, title: &'static str, detail: impl Into<String>) -> Self {
         Self {
             kind: format!("urn:lyceum:problem:{kind}"),
@@ -69,35 +69,35 @@ impl Problem {
         self
     }
 
-    /// The body is no JSON.
+    /// 400: the body is not JSON.
     pub(crate) fn malformed(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "malformed", "The body is not JSON", detail)
     }
 
-    /// Nothing has this address.
+    /// 404: nothing has this address or id.
     pub(crate) fn not_found(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::NOT_FOUND, "not-found", "There is no such thing", detail)
+        Self::new(StatusCode::NOT_FOUND, "not-found", "Not found", detail)
     }
 
-    /// The address has other methods.
+    /// 405: the address has other methods.
     pub(crate) fn method_not_allowed(method: &str, allowed: &str) -> Self {
-        let detail = format!("{method} is not possible here; {allowed} is");
+        let detail = format!("{method} is not allowed here; use {allowed}");
         Self::new(
             StatusCode::METHOD_NOT_ALLOWED,
             "method-not-allowed",
-            "Not a method of this address",
+            "Method not allowed",
             detail,
         )
         .header(ALLOW, allowed)
     }
 
-    /// Who asks did not say who they are, or not rightly.
+    /// 401: the request has no valid token or session.
     pub(crate) fn unauthorized(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "A token is needed", detail)
             .header(WWW_AUTHENTICATE, "Bearer realm=\"lyceum\"")
     }
 
-    /// Who asks may not.
+    /// 403: the caller is known, and may not do this.
     pub(crate) fn forbidden(detail: impl Into<String>) -> Self {
         Self::new(
             StatusCode::FORBIDDEN,
@@ -107,9 +107,9 @@ impl Problem {
         )
     }
 
-    /// A browser's session did not show its own CSRF token.
+    /// 403: a browser's session did not send its CSRF token.
     pub(crate) fn csrf() -> Self {
-        let detail = "a session must send its CSRF token in the header x-csrf-token; GET /api/v1/session says it";
+        let detail = "a session must send its CSRF token in the header x-csrf-token; GET /api/v1/session gives it";
         Self::new(
             StatusCode::FORBIDDEN,
             "csrf",
@@ -118,7 +118,7 @@ impl Problem {
         )
     }
 
-    /// Too many wrong tokens.
+    /// 429: too many wrong tokens came from this address.
     pub(crate) fn too_many_failures(wait: Duration) -> Self {
         let seconds = wait.as_secs() + 1;
         let detail = format!("too many wrong tokens came from this address; try again in {seconds} s");
@@ -131,9 +131,9 @@ impl Problem {
         .header(RETRY_AFTER, seconds.to_string())
     }
 
-    /// The body is larger than `limit` bytes.
+    /// 413: the body is larger than `limit` bytes.
     pub(crate) fn too_large(limit: usize) -> Self {
-        let detail = format!("the body may have {limit} bytes at most");
+        let detail = format!("the body may have at most {limit} bytes");
         Self::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "too-large",
@@ -142,18 +142,18 @@ impl Problem {
         )
     }
 
-    /// The body is of another type than `wanted`.
+    /// 415: the body's media type is not `wanted`.
     pub(crate) fn unsupported_type(wanted: &str) -> Self {
         let detail = format!("the body must be sent as {wanted}");
         Self::new(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "unsupported-type",
-            "The body is of another type",
+            "Unsupported media type",
             detail,
         )
     }
 
-    /// The thing is not in a state for this.
+    /// 409: the resource's state does not allow this.
     pub(crate) fn conflict(detail: impl Into<String>) -> Self {
         Self::new(
             StatusCode::CONFLICT,
@@ -163,13 +163,18 @@ impl Problem {
         )
     }
 
-    /// The thing has changed since the caller saw it.
+    /// 412: the resource has changed since the caller read it.
     pub(crate) fn changed() -> Self {
-        let detail = "it has changed since it had the ETag of If-Match; get it again";
-        Self::new(StatusCode::PRECONDITION_FAILED, "changed", "It has changed", detail)
+        let detail = "it has changed since it had the ETag in If-Match; read it again";
+        Self::new(
+            StatusCode::PRECONDITION_FAILED,
+            "changed",
+            "The resource has changed",
+            detail,
+        )
     }
 
-    /// What the request asks for is understood, and cannot be done.
+    /// 422: the request is valid, and cannot be carried out.
     pub(crate) fn unprocessable(detail: impl Into<String>) -> Self {
         Self::new(
             StatusCode::UNPROCESSABLE_ENTITY,
@@ -179,7 +184,7 @@ impl Problem {
         )
     }
 
-    /// The service cannot answer now, and may later.
+    /// 503: the service cannot answer now; the caller may try again.
     pub(crate) fn unavailable(detail: impl Into<String>) -> Self {
         Self::new(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -190,22 +195,17 @@ impl Problem {
         .header(RETRY_AFTER, "2")
     }
 
-    /// Something failed that the caller cannot mend. What, is logged.
+    /// 500: the cause is logged, and not told to the caller.
     pub(crate) fn internal(error: &dyn fmt::Display) -> Self {
         tracing::error!(%error, "a request failed");
-        let detail = "something failed; the server's log says what, under the trace id of this answer";
-        Self::new(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "internal",
-            "Something failed",
-            detail,
-        )
+        let detail = "an internal error; the server's log has the cause under this response's trace id";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "Internal error", detail)
     }
 
-    /// No space is left for what was sent.
+    /// 507: no space is left to store what was sent.
     pub(crate) fn no_space() -> Self {
-        let detail = "no space is left where artifacts are kept";
-        Self::new(StatusCode::INSUFFICIENT_STORAGE, "no-space", "No space is left", detail)
+        let detail = "no space is left in the artifact store";
+        Self::new(StatusCode::INSUFFICIENT_STORAGE, "no-space", "Out of space", detail)
     }
 
     /// The HTTP status.
@@ -213,7 +213,7 @@ impl Problem {
         StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 
-    /// What all problems of this type have in common, for a person.
+    /// The summary of errors of this type.
     pub(crate) fn title(&self) -> &str {
         self.title
     }
@@ -223,19 +223,19 @@ impl Problem {
         &self.errors
     }
 
-    /// The problem, for a person.
+    /// What is wrong, for a person.
     pub(crate) fn detail(&self) -> &str {
         &self.detail
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.title, self.detail)
     }
 }
 
-impl ResponseError for Problem {
+impl ResponseError for ApiError {
     fn status_code(&self) -> StatusCode {
         self.status()
     }
