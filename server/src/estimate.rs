@@ -5,8 +5,8 @@ mod base;
 
 use lyceum_core::{
     config::{PopulationConfig, RunConfig},
+    footprint::{BaseShape, GenerationFootprint, GenerationShape, UpdateFootprint, UpdateShape},
     id::ExecutionId,
-    memory::{BaseShape, GenerationMemory, GenerationShape, UpdateMemory, UpdateShape},
     work::Dtype,
 };
 use lyceum_store::list::{self, Order, Run, RunFilter, Window};
@@ -39,7 +39,7 @@ pub(crate) struct Estimate {
     pub(crate) like_name: Option<String>,
 }
 
-/// Memory at the peaks of an update and of generation of a population, in bytes, by what it is for (`lyceum_core::memory`).
+/// Memory at the peaks of an update and of generation of a population, in bytes, by what it is for (`lyceum_core::footprint`).
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub(crate) struct MemoryEstimate {
     /// The population.
@@ -112,17 +112,17 @@ impl MemoryEstimate {
             Ok((peak, generation)) => ((Some(peak), generation), None),
             Err(unknown) => ((None, None), Some(unknown)),
         };
-        let part = |of: fn(&UpdateMemory) -> u64| peak.as_ref().map(of);
+        let part = |of: fn(&UpdateFootprint) -> u64| peak.as_ref().map(of);
         Self {
             population: name.to_owned(),
             base_model: population.base_model.name.clone(),
-            bytes: part(UpdateMemory::total),
+            bytes: part(UpdateFootprint::total),
             base: part(|peak| peak.base),
             adapters: part(|peak| peak.adapters),
             moments: part(|peak| peak.moments),
             gradient: part(|peak| peak.gradient),
             activations: part(|peak| peak.activations + peak.transient),
-            generation: generation.as_ref().map(GenerationMemory::total),
+            generation: generation.as_ref().map(GenerationFootprint::total),
             cache: generation.map(|peak| peak.cache),
             unknown,
         }

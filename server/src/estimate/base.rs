@@ -1,6 +1,6 @@
 //! The sizes of base models that this machine knows.
 
-use lyceum_core::memory::BaseShape;
+use lyceum_core::footprint::BaseShape;
 use std::{
     env,
     fs::File,

@@ -14,8 +14,8 @@ pub(crate) use update::{Learner, Lesson, Sequence};
 use super::{DatasetRow, Pause, Plan, PlanError, Progress, RunState, StepView, Want, WorkItem};
 use crate::{
     config::PopulationConfig,
+    footprint::{BaseShape, UpdateShape},
     id::{DatasetId, ProblemId},
-    memory::{BaseShape, UpdateShape},
     seed::derive,
     verify::{Task, Verdict},
     work::{

@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 
-use lyceum_core::memory::ROWS_TO_MERGE;
+use lyceum_core::footprint::ROWS_TO_MERGE;
 use tch::{Device, Kind, Tensor};
 
 use super::rows::MemberRows;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use lyceum_core::memory::{BaseShape, UpdateShape};
+use lyceum_core::footprint::{BaseShape, UpdateShape};
 use lyceum_engine::config::Architecture;
 use lyceum_engine::learn::{KlReference, TrainingSequence, Update, UpdateOptions};
 use lyceum_engine::model::LayerWeights;

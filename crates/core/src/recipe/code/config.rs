@@ -153,7 +153,7 @@ impl Groups<'_> {
             ));
         }
         for population in config.populations.values() {
-            let Some(context) = crate::memory::context_length(&population.base_model.name) else {
+            let Some(context) = crate::footprint::context_length(&population.base_model.name) else {
                 continue;
             };
             for (name, sampling) in [("propose", &self.sampling.propose), ("solve", &self.sampling.solve)] {

@@ -9,8 +9,8 @@ use super::Populora;
 use crate::{
     config::{self, RunConfig},
     fault::Faults,
+    footprint::{BaseShape, UpdateShape},
     id::{ExecutionId, ProblemId},
-    memory::{BaseShape, UpdateShape},
     recipe::{Planner as _, Recipe as _, Records, Registry, Role, StepView, Winner, WorkItem, WorkState},
     reward::{Solved, teacher_reward},
     simulation::{Order, Players, Simulation, Skill, Step},

@@ -79,6 +79,22 @@ impl BaseShape {
     }
 }
 
+/// The context length (`max_position_embeddings`) of well-known models, by their name in a config; `None` for others,
+/// whose limit the worker reads from their `config.json`.
+pub fn context_length(name: &str) -> Option<u32> {
+    let model = name.rsplit('/').next().unwrap_or(name);
+    let known = [
+        ("seedling", 512),
+        ("Qwen2.5-Math", 4096),
+        ("Qwen2.5", 32768),
+        ("Qwen3", 32768),
+    ];
+    known
+        .iter()
+        .find(|(stem, _)| model.starts_with(stem))
+        .map(|(_, positions)| *positions)
+}
+
 #[cfg(test)]
 mod tests {
     use super::BaseShape;

@@ -1,6 +1,6 @@
 //! Peak memory of generation.
 
-use super::{BaseShape, told};
+use super::{BaseShape, saturating};
 use crate::work::LoraShape;
 
 /// The size of a generation batch.
@@ -18,7 +18,7 @@ pub struct GenerationShape {
 
 /// Bytes at the peak of generation, by purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GenerationMemory {
+pub struct GenerationFootprint {
     /// The base's weights.
     pub base: u64,
     /// Weights of the members, and a copy arranged for the products.
@@ -29,7 +29,7 @@ pub struct GenerationMemory {
     pub logits: u64,
 }
 
-impl GenerationMemory {
+impl GenerationFootprint {
     /// The sum of all parts.
     pub fn total(&self) -> u64 {
         let parts = [self.base, self.adapters, self.cache, self.logits];
@@ -42,15 +42,15 @@ impl GenerationShape {
     /// width of all key heads; logits are held in fp32 four times (raw, log-probabilities, probabilities and cumulative
     /// sums), which is `16·S·vocabulary`. Not counted are prompts while they pass through the layers, which is over
     /// when the cache is full, and cache capacity allocated ahead of need, at most half of it.
-    pub fn peak(&self, base: &BaseShape, adapter: &LoraShape) -> GenerationMemory {
+    pub fn peak(&self, base: &BaseShape, adapter: &LoraShape) -> GenerationFootprint {
         let [members, slots, length, bytes] = [self.members, self.slots, self.length, self.bytes].map(u128::from);
         let [layers, vocabulary] = [base.num_hidden_layers, base.vocab_size].map(u128::from);
         let (_, key) = base.attention_widths();
-        GenerationMemory {
-            base: told(bytes * base.weights()),
-            adapters: told((4 + bytes) * members * base.adapter_weights(adapter)),
-            cache: told(2 * bytes * layers * slots * length * key),
-            logits: told(16 * slots * vocabulary),
+        GenerationFootprint {
+            base: saturating(bytes * base.weights()),
+            adapters: saturating((4 + bytes) * members * base.adapter_weights(adapter)),
+            cache: saturating(2 * bytes * layers * slots * length * key),
+            logits: saturating(16 * slots * vocabulary),
         }
     }
 }
@@ -58,16 +58,11 @@ impl GenerationShape {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::footprint::fixtures::{attention_only, qwen_7b};
 
     #[test]
     fn the_cache_of_a_7b_base_takes_56_kib_a_token() {
-        let base = BaseShape::of_name("Qwen/Qwen2.5-7B").unwrap();
-        let adapter = LoraShape {
-            r: 32,
-            lora_alpha: 64.0,
-            target_modules: vec!["q_proj".to_owned()],
-            use_rslora: false,
-        };
+        let (base, adapter) = (qwen_7b(), attention_only());
         let shape = |slots, length| GenerationShape {
             members: 8,
             slots,

@@ -1,0 +1,21 @@
+//! The peak device memory of an update (in one lane) and of generation, so that a server can tell what fits before a worker
+//! tries.
+//!
+//! [`UpdateShape::peak`] and [`GenerationShape::peak`] have the formulas.
+
+mod base;
+#[cfg(test)]
+mod fixtures;
+mod generation;
+mod models;
+mod update;
+
+pub use base::{BaseShape, LARGEST_SIZE};
+pub use generation::{GenerationFootprint, GenerationShape};
+pub use models::context_length;
+pub use update::{LOGITS, ROWS_TO_MERGE, UpdateFootprint, UpdateShape};
+
+/// Saturates at `u64::MAX`.
+fn saturating(count: u128) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
+}
