@@ -14,9 +14,9 @@ use lyceum_core::{
     work::BaseModel,
 };
 use lyceum_store::{
-    StoreError, dataset,
-    execution::{self, NewEvaluation},
-    subject::{self, Weights},
+    StoreError, datasets,
+    evaluations::{self, NewEvaluation},
+    versions::weights::{self, Weights},
 };
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -82,7 +82,7 @@ pub(crate) async fn prepare(
         }
     }
     let mut weights: Vec<Measurable> = Vec::new();
-    match subject::of_versions(&mut *db, versions).await {
+    match weights::of_versions(&mut *db, versions).await {
         Ok(found) => weights.extend(found.into_iter().map(|weights| Measurable {
             step: weights.made_in + 1,
             weights,
@@ -93,7 +93,7 @@ pub(crate) async fn prepare(
         Err(error) => return Err(error.into()),
     }
     if let Some(run) = run {
-        let members = subject::of_run(&mut *db, *run, *step).await?;
+        let members = weights::of_run(&mut *db, *run, *step).await?;
         if members.is_empty() {
             let when = step.map_or_else(|| "now".to_owned(), |step| format!("when {step} steps were done"));
             faults.push(Fault::new(
@@ -137,7 +137,7 @@ async fn slice(
         Ok(suite) => suite,
         Err(unknown) => return Ok(Err(unknown.to_string())),
     };
-    let Some(dataset) = dataset::newest_of_suite(db, &suite.name).await? else {
+    let Some(dataset) = datasets::newest_of_suite(db, &suite.name).await? else {
         return Ok(Err(format!(
             "no rows of `{}` were imported yet: lyceum benchmark import {} FILE",
             suite.name, suite.name
@@ -256,5 +256,5 @@ async fn begin(
         state: &state,
         trace_id: None,
     };
-    Ok(execution::begin_evaluation(tx, &new).await?)
+    Ok(evaluations::begin(tx, &new).await?)
 }

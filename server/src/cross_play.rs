@@ -9,8 +9,9 @@ use lyceum_core::{
 };
 use lyceum_store::{
     Store, StoreError,
-    list::{self, CrossPlayFilter},
-    subject::{self, Weights},
+    cross_play::{self, CrossPlayFilter},
+    runs,
+    versions::weights::{self, Weights},
 };
 use sqlx::PgPool;
 use std::{
@@ -45,7 +46,7 @@ pub(crate) async fn prepare(
             "only evaluations of type `cross_play` are prepared here",
         ));
     };
-    let detail = list::run(store.pool(), *run).await?;
+    let detail = runs::find(store.pool(), *run).await?;
     let of_run: RunConfig =
         serde_json::from_value(detail.config).map_err(|error| one("/spec/run", error.to_string()))?;
     let crosses = |recipe: &Arc<dyn Recipe>| recipe.capabilities().crosses;
@@ -63,7 +64,7 @@ pub(crate) async fn prepare(
     }
     let members = members(store, *run, *step, cells).await?;
     let pairs = pairs(store.pool(), *run, *step, cells, &members).await?;
-    let posed = list::problems_to_play(store.pool(), *run, &teachers_of(&pairs), *step, *problems).await?;
+    let posed = cross_play::problems_to_play(store.pool(), *run, &teachers_of(&pairs), *step, *problems).await?;
     let mut by_teacher: BTreeMap<MemberId, Vec<ProblemId>> = BTreeMap::new();
     for (teacher, problem) in posed {
         by_teacher.entry(teacher).or_default().push(problem);
@@ -152,10 +153,10 @@ async fn members(
 ) -> Result<BTreeMap<MemberId, Weights>, Unprepared> {
     let mut db = store.pool().acquire().await.map_err(StoreError::from)?;
     let weights = match cells {
-        [] => subject::of_run(&mut db, run, Some(step)).await?,
+        [] => weights::of_run(&mut db, run, Some(step)).await?,
         cells => {
             let named: Vec<MemberId> = cells.iter().flat_map(|cell| [cell.teacher, cell.student]).collect();
-            subject::of_members(&mut db, run, step, &named).await?
+            weights::of_members(&mut db, run, step, &named).await?
         }
     };
     Ok(weights.into_iter().map(|weights| (weights.member, weights)).collect())
@@ -208,7 +209,7 @@ async fn pairs(
         to: Some(step.saturating_sub(1)),
         ..CrossPlayFilter::default()
     };
-    let met = list::cross_play(db, run, &before).await?;
+    let met = cross_play::pairs(db, run, &before).await?;
     let met: HashSet<(MemberId, MemberId)> = met
         .iter()
         .map(|pair| (MemberId(pair.teacher_id), MemberId(pair.student_id)))

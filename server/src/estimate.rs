@@ -9,7 +9,11 @@ use lyceum_core::{
     id::ExecutionId,
     work::Dtype,
 };
-use lyceum_store::list::{self, Order, Run, RunFilter, Window};
+use lyceum_store::{
+    executions,
+    page::{Order, Window},
+    runs::{self, Run, RunFilter, RunSort},
+};
 use serde::Serialize;
 use sqlx::PgPool;
 use utoipa::ToSchema;
@@ -80,7 +84,7 @@ impl Estimate {
     ) -> Result<Self, ApiError> {
         let like = like(db, &config.recipe, preset, from).await?;
         let pace = match &like {
-            Some(run) => list::pace(db, ExecutionId(run.id)).await?.median_seconds,
+            Some(run) => executions::pace(db, ExecutionId(run.id)).await?.median_seconds,
             None => None,
         };
         let like = like.filter(|_| pace.is_some());
@@ -188,7 +192,7 @@ async fn like(
     from: Option<ExecutionId>,
 ) -> Result<Option<Run>, ApiError> {
     if let Some(id) = from {
-        return Ok(Some(list::run(db, id).await?.run));
+        return Ok(Some(runs::find(db, id).await?.run));
     }
     let filter = RunFilter {
         recipe: Some(recipe.to_owned()),
@@ -199,7 +203,7 @@ async fn like(
         after: None,
         order: Order::Newest,
     };
-    let runs = list::runs(db, &filter, &newest).await?.items;
+    let runs = runs::page(db, &filter, RunSort::Age, &newest).await?.items;
     let is_like = |run: &Run| run.preset.as_deref() == preset && run.step > 0;
     Ok(runs.into_iter().find(is_like))
 }

@@ -1,10 +1,10 @@
 //! Tokens as the command line makes them: straight in the database, so that an operator can always get in.
 
 use chrono::{DateTime, Utc};
-use lyceum_store::token::{self, Token};
+use lyceum_store::tokens::{self, Token};
 use sqlx::PgPool;
 
-pub use lyceum_store::token::Scope;
+pub use lyceum_store::tokens::Scope;
 
 use crate::{access::new_secret, settings::Secret};
 
@@ -23,7 +23,7 @@ pub async fn create(
 ) -> lyceum_store::Result<(Secret, Token)> {
     let secret = new_secret(PREFIX);
     let mut connection = database.acquire().await?;
-    let token = token::create(&mut connection, name, scope, expires_at, &secret).await?;
+    let token = tokens::create(&mut connection, name, scope, expires_at, &secret).await?;
     Ok((Secret::from(secret), token))
 }
 
@@ -32,5 +32,5 @@ pub async fn create(
 /// # Errors
 /// What the database says.
 pub async fn is_valid(database: &PgPool, token: &Secret) -> lyceum_store::Result<bool> {
-    Ok(token::authenticate(database, token.expose()).await?.is_some())
+    Ok(tokens::authenticate(database, token.expose()).await?.is_some())
 }

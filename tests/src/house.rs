@@ -9,8 +9,8 @@ use lyceum_core::{
 use lyceum_postgres::{TestCluster, TestDatabase};
 use lyceum_store::{
     Store,
-    dataset::{self, NewDataset, Purpose},
-    execution::{NewRun, begin_run},
+    datasets::{self, NewDataset, Purpose},
+    runs::{self, NewRun},
 };
 use nix::{
     sys::signal::{Signal, kill},
@@ -156,7 +156,7 @@ impl House {
             revision: None,
             rows,
         };
-        let dataset = dataset::create(&mut tx, &new).await?;
+        let dataset = datasets::create(&mut tx, &new).await?;
         tx.commit().await?;
         Ok(DatasetId(dataset.id))
     }
@@ -180,7 +180,7 @@ impl House {
             trace_id: None,
             forked_from: None,
         };
-        begin_run(&mut tx, &new).await?;
+        runs::begin(&mut tx, &new).await?;
         tx.commit().await?;
         Ok(state.run)
     }

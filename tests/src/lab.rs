@@ -7,7 +7,7 @@ use lyceum_server::{
     serve::{Server, Serving},
     token,
 };
-use lyceum_store::{artifact::ArtifactStore, token::Scope};
+use lyceum_store::{artifact::ArtifactStore, tokens::Scope};
 use serde_json::Value;
 use std::net::{Ipv4Addr, SocketAddr};
 use tokio::{

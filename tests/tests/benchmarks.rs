@@ -21,9 +21,8 @@ use lyceum_server::coordinator::{Coordinator, Pace};
 use lyceum_store::{
     Store,
     artifact::ArtifactStore,
-    dataset::{self, NewDataset, Purpose},
-    execution::{NewEvaluation, begin_evaluation},
-    list,
+    datasets::{self, NewDataset, Purpose},
+    evaluations::{self, NewEvaluation},
 };
 use lyceum_system_tests::{house::House, lab::Lab};
 use lyceum_verifier::{Verifier, VerifierConfig};
@@ -41,7 +40,7 @@ struct Scripted(Store);
 
 impl Scripted {
     async fn answer(&self, payload: BenchmarkPayload) -> Result<Outcome, HandlerError> {
-        let rows = dataset::slice(self.0.pool(), payload.dataset, payload.first, payload.rows).await?;
+        let rows = datasets::slice(self.0.pool(), payload.dataset, payload.first, payload.rows).await?;
         let samples = (payload.first..).zip(rows).map(|(number, row)| {
             let row: BenchmarkRow =
                 serde_json::from_value(row).map_err(|error| HandlerError::Permanent(error.to_string()))?;
@@ -102,7 +101,7 @@ async fn imported(house: &House, name: &str, file: &Path) -> Result<(DatasetId, 
         rows: &rows,
     };
     let mut tx = house.pool().begin().await?;
-    let made = dataset::create(&mut tx, &new).await?;
+    let made = datasets::create(&mut tx, &new).await?;
     tx.commit().await?;
     Ok((DatasetId(made.id), rows.len() as u32))
 }
@@ -144,7 +143,7 @@ async fn begin(house: &House, suites: Vec<SuiteSlice>) -> Result<ExecutionId> {
         trace_id: None,
     };
     let mut tx = house.pool().begin().await?;
-    begin_evaluation(&mut tx, &new).await?;
+    evaluations::begin(&mut tx, &new).await?;
     tx.commit().await?;
     Ok(id)
 }
@@ -195,7 +194,7 @@ async fn canonical_solutions_are_all_right_and_empty_ones_all_wrong() -> Result<
     let runtime = Runtime::start(&of_worker, artifacts, handlers, Settings::default()).await?;
     let give_up = std::time::Instant::now() + std::time::Duration::from_secs(1200);
     let evaluation = loop {
-        let evaluation = list::evaluation(house.pool(), id).await?;
+        let evaluation = evaluations::find(house.pool(), id).await?;
         match evaluation.state.as_str() {
             "completed" => break evaluation,
             "failed" => bail!("{}", evaluation.error.unwrap_or_default()),
@@ -266,7 +265,7 @@ async fn scheduled(suites: &[&str]) -> Result<(House, ExecutionId)> {
             rows: &[row],
         };
         let mut tx = house.pool().begin().await?;
-        dataset::create(&mut tx, &new).await?;
+        datasets::create(&mut tx, &new).await?;
         tx.commit().await?;
     }
     let document = json!({

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use lyceum_core::id::ExecutionId;
 use lyceum_postgres::PrivatePostgres;
-use lyceum_store::{execution, queue};
+use lyceum_store::{executions, queue};
 use lyceum_system_tests::house::{House, WorkerArguments, until};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -277,7 +277,7 @@ async fn a_cancelled_item_makes_room_and_stays_cancelled() -> Result<()> {
     )?;
     let run = house.begin(1, "script", 1, json!({ "items": ["wait 600000"] })).await?;
     house.until_entries(1).await?;
-    execution::cancel(house.pool(), run).await?;
+    executions::cancel(house.pool(), run).await?;
     let next = house.begin(2, "script", 1, json!({ "items": ["ok"] })).await?;
     house.until_completed(next).await?;
     assert_eq!(work(&house, run).await?[0].0, "cancelled");

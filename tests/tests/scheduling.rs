@@ -3,8 +3,9 @@
 use anyhow::Result;
 use lyceum_core::{config::RunConfig, id::ExecutionId};
 use lyceum_store::{
-    StoreError, execution,
+    StoreError, executions,
     queue::{self, Lane},
+    runs,
     work::{Slot, claim, claim_next},
 };
 use lyceum_system_tests::house::{House, WorkerArguments, registry, until};
@@ -155,9 +156,9 @@ async fn a_paused_run_begins_nothing_until_it_is_resumed() -> Result<()> {
     let house = House::new().await?;
     let _server = house.server(SERVER)?;
     let run = house.begin(1, "script", 1, json!({ "items": ["ok"] })).await?;
-    execution::pause(house.pool(), run).await?;
+    executions::pause(house.pool(), run).await?;
     assert!(matches!(
-        execution::pause(house.pool(), run).await,
+        executions::pause(house.pool(), run).await,
         Err(StoreError::Conflict { .. })
     ));
     let _worker = house.worker(WORKER, &WorkerArguments::default())?;
@@ -167,7 +168,7 @@ async fn a_paused_run_begins_nothing_until_it_is_resumed() -> Result<()> {
         house.diary("begin").await?.iter().map(|(_, times)| times).sum::<i64>(),
         2
     );
-    execution::resume(house.pool(), run).await?;
+    executions::resume(house.pool(), run).await?;
     house.until_completed(run).await?;
     Ok(())
 }
@@ -190,7 +191,7 @@ async fn a_failed_run_goes_on_when_it_is_resumed() -> Result<()> {
     sqlx::query("UPDATE work SET max_attempts = 2")
         .execute(house.pool())
         .await?;
-    execution::resume(house.pool(), run).await?;
+    executions::resume(house.pool(), run).await?;
     house.until_completed(run).await?;
     Ok(())
 }
@@ -204,14 +205,14 @@ async fn a_fork_goes_on_from_its_step_with_members_of_its_own() -> Result<()> {
     house.until_completed(run).await?;
 
     let id = ExecutionId(Uuid::from_u128(2));
-    let state = execution::state_at(house.pool(), run, 2).await?;
+    let state = runs::state_at(house.pool(), run, 2).await?;
     let config = RunConfig {
         steps: 5,
         ..(*state.config).clone()
     };
     let mut tx = house.pool().begin().await?;
     let registry = registry();
-    let fork = execution::Fork {
+    let fork = runs::Fork {
         id,
         from: run,
         step: 2,
@@ -221,7 +222,7 @@ async fn a_fork_goes_on_from_its_step_with_members_of_its_own() -> Result<()> {
         metrics: &registry.get("relay")?.metric_names(),
         trace_id: None,
     };
-    execution::fork_run(&mut tx, &fork).await?;
+    runs::fork(&mut tx, &fork).await?;
     tx.commit().await?;
     house.until_completed(id).await?;
 
@@ -255,7 +256,7 @@ async fn a_fork_goes_on_from_its_step_with_members_of_its_own() -> Result<()> {
     .fetch_one(house.pool())
     .await?;
     assert_eq!((first["step"].as_u64(), from), (Some(2), 2));
-    let missing = execution::state_at(house.pool(), run, 9).await;
+    let missing = runs::state_at(house.pool(), run, 9).await;
     assert!(
         matches!(missing, Err(StoreError::NoSuchStep { first: 0, last: 3, .. })),
         "{missing:?}"

@@ -13,7 +13,7 @@ use lyceum_store::{
     artifact::ArtifactStore,
     queue::Lane,
     work::Slot,
-    worker::{Doing, NewWorker, register, seen},
+    workers::{Doing, NewWorker, register, seen},
 };
 use std::{collections::HashMap, sync::Arc};
 use tokio::{sync::Semaphore, time::MissedTickBehavior};

@@ -4,27 +4,41 @@
 //! structs. Queries are checked by tests against the real Postgres rather than at build time, so that building needs
 //! no database.
 
+pub mod archive;
 pub mod artifact;
-pub mod dataset;
+pub mod attempts;
+pub mod benchmarks;
+pub mod births;
+pub mod cross_play;
+pub mod datasets;
 pub mod error;
+pub mod evaluations;
 pub mod event;
-pub mod execution;
-pub mod experiment;
+pub mod executions;
+pub mod experiments;
 pub mod export;
+pub mod gauges;
 pub mod idempotency;
-pub mod list;
-pub mod metric;
+pub mod matchups;
+pub mod members;
+pub mod metrics;
+pub mod page;
 pub mod plan;
+pub mod problems;
 pub mod queue;
-mod records;
-pub mod session;
-pub mod subject;
+pub mod ratings;
+pub mod runs;
+mod seed;
+pub mod sessions;
+pub mod steps;
 mod text;
-pub mod token;
+pub mod tokens;
+pub mod versions;
 pub mod work;
-pub mod worker;
+pub mod workers;
 
 pub use error::{Result, StoreError};
+pub use seed::Seed;
 
 use sqlx::{
     PgPool,

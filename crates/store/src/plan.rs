@@ -2,6 +2,7 @@
 
 mod carry_out;
 mod due;
+mod records;
 mod view;
 
 pub use carry_out::{Carried, carry_out};

@@ -1,13 +1,17 @@
-//! The work table: claims, results, failures, and what is swept up behind the dead.
+//! Items of work: claimed, ended, failed, and swept up behind lost workers.
 
+mod backlog;
 mod claim;
 mod end;
 mod fail;
 mod lease;
+mod page;
 mod sweep;
 
+pub use backlog::{Backlog, backlog};
 pub use claim::{Claim, Slot, any_ready, claim, claim_next};
 pub use end::end;
 pub use fail::{Failure, FailureKind, fail, release, retry};
 pub use lease::{Held, Progress, renew};
+pub use page::{WorkDetail, WorkFilter, WorkItem, find, page};
 pub use sweep::{Sweeper, Swept};

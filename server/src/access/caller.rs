@@ -1,7 +1,7 @@
 //! Who asks.
 
 use actix_web::{FromRequest, HttpMessage as _, HttpRequest, dev::Payload};
-use lyceum_store::token::Token;
+use lyceum_store::tokens::Token;
 use std::future::{Ready, ready};
 
 use crate::api_error::ApiError;

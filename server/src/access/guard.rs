@@ -11,7 +11,7 @@ use actix_web::{
     middleware::Next,
     web,
 };
-use lyceum_store::{session, token};
+use lyceum_store::{sessions, tokens};
 use sha2::{Digest as _, Sha256};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -90,7 +90,7 @@ async fn identify(request: &ServiceRequest, api: &Api) -> Result<Caller, ApiErro
         let bearer = authorization.to_str().ok().and_then(|value| value.split_once(' '));
         let token = match bearer {
             Some((scheme, secret)) if scheme.eq_ignore_ascii_case("bearer") => {
-                token::authenticate(api.store.pool(), secret.trim()).await?
+                tokens::authenticate(api.store.pool(), secret.trim()).await?
             }
             _ => None,
         };
@@ -104,7 +104,7 @@ async fn identify(request: &ServiceRequest, api: &Api) -> Result<Caller, ApiErro
         };
     }
     if let Some(cookie) = request.cookie(SESSION_COOKIE) {
-        return match session::find(api.store.pool(), cookie.value()).await? {
+        return match sessions::find(api.store.pool(), cookie.value()).await? {
             Some(session) => Ok(Caller {
                 token: session.token,
                 csrf: Some(session.csrf),

@@ -8,7 +8,7 @@ use actix_web::{
     post, web,
 };
 use askama::Template;
-use lyceum_store::{session, token};
+use lyceum_store::{sessions, tokens};
 use serde::Deserialize;
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -97,7 +97,7 @@ pub(crate) async fn logout(
         return Err(ApiError::csrf());
     }
     if let Some(cookie) = request.cookie(SESSION_COOKIE) {
-        session::close(api.store.pool(), cookie.value()).await?;
+        sessions::close(api.store.pool(), cookie.value()).await?;
     }
     let mut gone = session_cookie(&api, String::new());
     gone.make_removal();
@@ -119,7 +119,7 @@ async fn log_in(request: &HttpRequest, api: &Api, secret: &str) -> HttpResponse 
 }
 
 async fn open_session(request: &HttpRequest, api: &Api, secret: &str) -> Result<Cookie<'static>, ApiError> {
-    let Some(token) = token::authenticate(api.store.pool(), secret).await? else {
+    let Some(token) = tokens::authenticate(api.store.pool(), secret).await? else {
         let address = request
             .peer_addr()
             .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |address| address.ip());
@@ -130,7 +130,7 @@ async fn open_session(request: &HttpRequest, api: &Api, secret: &str) -> Result<
         ));
     };
     let (session, csrf) = (new_secret(""), new_secret(""));
-    session::open(api.store.pool(), &token, &session, &csrf, api.settings.session_lifetime).await?;
+    sessions::open(api.store.pool(), &token, &session, &csrf, api.settings.session_lifetime).await?;
     tracing::info!(token.id = %token.id, "logged in with the token `{}`", token.name);
     Ok(session_cookie(api, session))
 }

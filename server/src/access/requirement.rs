@@ -2,7 +2,7 @@
 //! enforced cannot differ.
 
 use actix_web::http::Method;
-use lyceum_store::token::Scope;
+use lyceum_store::tokens::Scope;
 use std::collections::HashMap;
 use utoipa::openapi::{
     OpenApi, RefOr,

@@ -3,8 +3,8 @@
 use actix_web::{get, web};
 use lyceum_core::benchmark::{self, Suite};
 use lyceum_store::{
-    dataset::{self, Dataset},
-    list::{self, BenchmarkResult},
+    benchmarks::{self, BenchmarkResult},
+    datasets::{self, Dataset},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -75,7 +75,7 @@ pub(crate) async fn list_benchmarks(api: web::Data<Api>) -> Result<Answer<Benchm
         .map_err(lyceum_store::StoreError::from)?;
     let mut items = Vec::new();
     for suite in benchmark::shipped_suites() {
-        items.push(described(suite, dataset::newest_of_suite(&mut db, &suite.name).await?));
+        items.push(described(suite, datasets::newest_of_suite(&mut db, &suite.name).await?));
     }
     Ok(Answer::ok(BenchmarkSuites { items }))
 }
@@ -107,6 +107,6 @@ pub(crate) async fn show_leaderboard(
 ) -> Result<Answer<Leaderboard>, ApiError> {
     let suite = benchmark::suite(&name).map_err(|unknown| ApiError::not_found(unknown.to_string()))?;
     let limit = query.0.limit.unwrap_or(super::page::DEFAULT_LIMIT);
-    let items = list::leaderboard(api.store.pool(), &suite.name, limit).await?;
+    let items = benchmarks::leaderboard(api.store.pool(), &suite.name, limit).await?;
     Ok(Answer::ok(Leaderboard { items }))
 }

@@ -9,7 +9,7 @@ use lyceum_core::{
     benchmark::{BenchmarkRow, reader::LONGEST_LINE, suite},
     fault::Fault,
 };
-use lyceum_store::dataset::{Dataset, Import, NewDataset};
+use lyceum_store::datasets::{Dataset, Import, NewDataset};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};

@@ -6,7 +6,7 @@ use lyceum_core::{
     fault::Fault,
     id::DatasetId,
 };
-use lyceum_store::dataset::{self, Dataset, DatasetRow, NewDataset, Overlap, Purpose};
+use lyceum_store::datasets::{self, Dataset, DatasetRow, NewDataset, Overlap, Purpose};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -154,7 +154,7 @@ pub(crate) async fn create_dataset(
         revision: request.revision.as_deref(),
         rows: &rows,
     };
-    let made = dataset::create(&mut creation.tx, &new).await?;
+    let made = datasets::create(&mut creation.tx, &new).await?;
     creation.finish(&made, &format!("/api/v1/datasets/{}", made.id)).await
 }
 
@@ -201,7 +201,7 @@ pub(crate) async fn list_datasets(
 ) -> Result<Answer<Page<Dataset>>, ApiError> {
     let query = query.0;
     let listing = Listing::new("datasets", query.limit, query.cursor.as_deref(), query.order)?;
-    let page = dataset::list(api.store.pool(), query.purpose.map(Purpose::from), listing.window()).await?;
+    let page = datasets::page(api.store.pool(), query.purpose.map(Purpose::from), listing.window()).await?;
     Ok(listing.answer(&request, page))
 }
 
@@ -219,8 +219,8 @@ pub(crate) async fn show_dataset(
 ) -> Result<Answer<DatasetDetail>, ApiError> {
     let db = api.store.pool();
     Ok(Answer::ok(DatasetDetail {
-        dataset: dataset::show(db, *id).await?,
-        overlaps: dataset::overlaps(db, *id).await?,
+        dataset: datasets::find(db, *id).await?,
+        overlaps: datasets::overlaps(db, *id).await?,
     }))
 }
 
@@ -239,8 +239,8 @@ pub(crate) async fn list_dataset_rows(
     query: Query<ListRowsQuery>,
 ) -> Result<Answer<Page<DatasetRow>>, ApiError> {
     let listing = Listing::new("rows", query.0.limit, query.0.cursor.as_deref(), Some(Order::Oldest))?;
-    dataset::show(api.store.pool(), *id).await?;
-    Ok(listing.answer(&request, dataset::rows(api.store.pool(), *id, listing.window()).await?))
+    datasets::find(api.store.pool(), *id).await?;
+    Ok(listing.answer(&request, datasets::rows(api.store.pool(), *id, listing.window()).await?))
 }
 
 /// Delete a dataset.
@@ -252,6 +252,6 @@ pub(crate) async fn list_dataset_rows(
 )]
 #[delete("/datasets/{id}")]
 pub(crate) async fn delete_dataset(api: web::Data<Api>, id: web::Path<DatasetId>) -> Result<HttpResponse, ApiError> {
-    dataset::remove(api.store.pool(), *id).await?;
+    datasets::remove(api.store.pool(), *id).await?;
     Ok(HttpResponse::NoContent().finish())
 }

@@ -2,7 +2,7 @@
 
 use actix_web::{HttpRequest, HttpResponse, get, web};
 use lyceum_core::id::ExecutionId;
-use lyceum_store::list;
+use lyceum_store::evaluations;
 
 use super::{
     Api,
@@ -40,6 +40,6 @@ pub(crate) async fn watch_evaluation(
     id: web::Path<ExecutionId>,
     query: Query<WatchQuery>,
 ) -> Result<HttpResponse, ApiError> {
-    let evaluation = list::evaluation(api.store.pool(), *id).await?;
+    let evaluation = evaluations::find(api.store.pool(), *id).await?;
     watch(&request, &api, *id, (&evaluation.state, evaluation.last_event), query.0).await
 }

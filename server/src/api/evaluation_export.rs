@@ -6,8 +6,8 @@ use lyceum_core::{
     id::{DatasetId, ExecutionId},
 };
 use lyceum_store::{
-    dataset,
-    list::{self, BenchmarkFilter, BenchmarkResult, BenchmarkSample},
+    benchmarks::{self, BenchmarkFilter, BenchmarkResult, BenchmarkSample},
+    datasets, evaluations, page,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -62,11 +62,11 @@ pub(crate) async fn export_evaluation(
     query: Query<ExportQuery>,
 ) -> Result<HttpResponse, ApiError> {
     let db = api.store.pool();
-    list::evaluation(db, *id).await?;
+    evaluations::find(db, *id).await?;
     let query = query.0;
     let subject = query.subject.unwrap_or(0);
     let result = find(&api, *id, query.suite.as_deref(), subject).await?;
-    let samples = list::samples_of_subject(db, *id, &result.suite, subject).await?;
+    let samples = benchmarks::samples_of_subject(db, *id, &result.suite, subject).await?;
     let format = query.format.unwrap_or_default();
     let text = match format {
         ExportFormat::Evalplus => lines(
@@ -78,7 +78,7 @@ pub(crate) async fn export_evaluation(
         ExportFormat::LmEvalSamples => {
             let dataset = result.dataset_id.map(DatasetId);
             let dataset = dataset.ok_or_else(|| ApiError::not_found("the rows of this result were deleted"))?;
-            let rows = dataset::slice(db, dataset, 0, result.rows.cast_unsigned()).await?;
+            let rows = datasets::slice(db, dataset, 0, result.rows.cast_unsigned()).await?;
             let rows: Result<Vec<BenchmarkRow>, _> = rows.into_iter().map(serde_json::from_value).collect();
             lm_eval_samples(&rows.map_err(|error| ApiError::internal(&error))?, &samples)
         }
@@ -91,10 +91,10 @@ pub(crate) async fn export_evaluation(
 }
 
 async fn find(api: &Api, id: ExecutionId, suite: Option<&str>, subject: u32) -> Result<BenchmarkResult, ApiError> {
-    let first = list::Window {
+    let first = page::Window {
         limit: 1,
         after: None,
-        order: list::Order::Oldest,
+        order: page::Order::Oldest,
     };
     let filter = BenchmarkFilter {
         evaluation: Some(id),
@@ -102,7 +102,7 @@ async fn find(api: &Api, id: ExecutionId, suite: Option<&str>, subject: u32) -> 
         subject: Some(subject),
         ..BenchmarkFilter::default()
     };
-    let found = list::benchmark_results(api.store.pool(), &filter, &first).await?;
+    let found = benchmarks::results(api.store.pool(), &filter, &first).await?;
     found.items.into_iter().next().ok_or_else(|| {
         let suite = suite.map(|name| format!(" on `{name}`")).unwrap_or_default();
         ApiError::not_found(format!("evaluation {id} has no result of subject {subject}{suite}"))

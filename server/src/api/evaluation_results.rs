@@ -5,7 +5,10 @@ use lyceum_core::{
     benchmark::{CurvePoint, Spread},
     id::ExecutionId,
 };
-use lyceum_store::list::{self, BenchmarkFilter, BenchmarkResult, BenchmarkSample, Repeat, SampleFilter};
+use lyceum_store::{
+    benchmarks::{self, BenchmarkFilter, BenchmarkResult, BenchmarkSample, Repeat, SampleFilter},
+    evaluations, page, runs,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -120,7 +123,7 @@ pub(crate) async fn list_evaluation_results(
     id: web::Path<ExecutionId>,
     query: Query<ListResultsQuery>,
 ) -> Result<Answer<Page<ResultWithCurve>>, ApiError> {
-    list::evaluation(api.store.pool(), *id).await?;
+    evaluations::find(api.store.pool(), *id).await?;
     let filter = BenchmarkFilter {
         evaluation: Some(*id),
         ..BenchmarkFilter::default()
@@ -142,7 +145,7 @@ pub(crate) async fn list_run_results(
     id: web::Path<ExecutionId>,
     query: Query<ListResultsQuery>,
 ) -> Result<Answer<Page<ResultWithCurve>>, ApiError> {
-    list::run(api.store.pool(), *id).await?;
+    runs::find(api.store.pool(), *id).await?;
     let filter = BenchmarkFilter {
         run: Some(*id),
         ..BenchmarkFilter::default()
@@ -161,11 +164,11 @@ async fn results(
         suite: query.suite,
         ..filter
     };
-    let page = list::benchmark_results(api.store.pool(), &filter, listing.window()).await?;
+    let page = benchmarks::results(api.store.pool(), &filter, listing.window()).await?;
     let evaluations: Vec<_> = page.items.iter().map(|result| result.evaluation_id).collect();
-    let repeats = list::repeats(api.store.pool(), &evaluations).await?;
+    let repeats = benchmarks::repeats(api.store.pool(), &evaluations).await?;
     let with_curve = |result| ResultWithCurve::new(result, &repeats);
-    let page = list::Page {
+    let page = page::Page {
         items: page.items.into_iter().map(with_curve).collect(),
         next: page.next,
     };
@@ -188,13 +191,13 @@ pub(crate) async fn list_samples(
 ) -> Result<Answer<Page<BenchmarkSample>>, ApiError> {
     let query = query.0;
     let listing = Listing::new("samples", query.limit, query.cursor.as_deref(), query.order)?;
-    list::evaluation(api.store.pool(), *id).await?;
+    evaluations::find(api.store.pool(), *id).await?;
     let filter = SampleFilter {
         suite: query.suite,
         subject: query.subject,
         task_id: query.task,
         correct: query.correct,
     };
-    let page = list::benchmark_samples(api.store.pool(), *id, &filter, listing.window()).await?;
+    let page = benchmarks::samples(api.store.pool(), *id, &filter, listing.window()).await?;
     Ok(listing.answer(&request, page))
 }

@@ -4,8 +4,9 @@ use actix_web::{HttpRequest, get, post, web};
 use lyceum_core::{config::RunConfig, evaluation::EvaluationSpec, fault::Fault, id::ExecutionId, recipe::Planner};
 use lyceum_store::{
     StoreError,
-    execution::{self, NewEvaluation, State},
-    list::{self, Evaluation, EvaluationFilter},
+    evaluations::{self, Evaluation, EvaluationFilter, NewEvaluation},
+    executions::{self, State},
+    runs,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -87,7 +88,7 @@ pub(crate) async fn create_evaluation(
     };
     let run = run_of(&request.spec);
     if let Some(run) = run {
-        let found = list::run(api.store.pool(), run).await;
+        let found = runs::find(api.store.pool(), run).await;
         found.map_err(|error| ApiError::invalid(vec![Fault::new("/spec/run", error.to_string())]))?;
     }
     let config = configured(&api, recipe.as_ref(), request).await?;
@@ -106,8 +107,8 @@ pub(crate) async fn create_evaluation(
         state: &state,
         trace_id: Some(trace.as_str()),
     };
-    execution::begin_evaluation(&mut creation.tx, &new).await?;
-    let made = list::evaluation(&mut *creation.tx, id).await?;
+    evaluations::begin(&mut creation.tx, &new).await?;
+    let made = evaluations::find(&mut *creation.tx, id).await?;
     let answer = creation.finish(&made, &format!("/api/v1/evaluations/{id}")).await?;
     tracing::info!(evaluation.id = %id, "created evaluation {id} of type {name}");
     Ok(answer)
@@ -187,7 +188,7 @@ pub(crate) async fn list_evaluations(
     };
     Ok(listing.answer(
         &request,
-        list::evaluations(api.store.pool(), &filter, listing.window()).await?,
+        evaluations::page(api.store.pool(), &filter, listing.window()).await?,
     ))
 }
 
@@ -203,7 +204,7 @@ pub(crate) async fn show_evaluation(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
 ) -> Result<Answer<Evaluation>, ApiError> {
-    Ok(Answer::ok(list::evaluation(api.store.pool(), *id).await?))
+    Ok(Answer::ok(evaluations::find(api.store.pool(), *id).await?))
 }
 
 /// End an evaluation that is not over.
@@ -219,8 +220,8 @@ pub(crate) async fn cancel_evaluation(
     id: web::Path<ExecutionId>,
 ) -> Result<Answer<Evaluation>, ApiError> {
     let db = api.store.pool();
-    list::evaluation(db, *id).await?;
-    execution::cancel(db, *id).await?;
+    evaluations::find(db, *id).await?;
+    executions::cancel(db, *id).await?;
     tracing::info!(evaluation.id = %id, "cancelled evaluation {id}");
-    Ok(Answer::accepted(list::evaluation(db, *id).await?))
+    Ok(Answer::accepted(evaluations::find(db, *id).await?))
 }

@@ -9,7 +9,7 @@ use futures::{Stream, StreamExt as _, stream};
 use lyceum_core::id::ExecutionId;
 use lyceum_store::{
     event::{self, Event},
-    execution::State,
+    executions::State,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,7 @@
 
 use actix_web::{HttpRequest, HttpResponse, delete, get, patch, post, web};
 use lyceum_core::id::ExperimentId;
-use lyceum_store::experiment::{self, Experiment, ExperimentChanges, ExperimentFilter, NewExperiment};
+use lyceum_store::experiments::{self, Experiment, ExperimentChanges, ExperimentFilter, NewExperiment};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -102,7 +102,7 @@ pub(crate) async fn create_experiment(
         description: &sent.value.description,
         tags: &sent.value.tags,
     };
-    let made = experiment::create(&mut creation.tx, &new).await?;
+    let made = experiments::create(&mut creation.tx, &new).await?;
     creation
         .finish(&made, &format!("/api/v1/experiments/{}", made.id))
         .await
@@ -129,7 +129,7 @@ pub(crate) async fn list_experiments(
     };
     Ok(listing.answer(
         &request,
-        experiment::list(api.store.pool(), &filter, listing.window()).await?,
+        experiments::page(api.store.pool(), &filter, listing.window()).await?,
     ))
 }
 
@@ -145,7 +145,7 @@ pub(crate) async fn show_experiment(
     api: web::Data<Api>,
     id: web::Path<ExperimentId>,
 ) -> Result<Answer<Experiment>, ApiError> {
-    Ok(Answer::ok(experiment::show(api.store.pool(), *id).await?))
+    Ok(Answer::ok(experiments::find(api.store.pool(), *id).await?))
 }
 
 /// Change an experiment.
@@ -164,13 +164,13 @@ pub(crate) async fn update_experiment(
     sent: Document<UpdateExperiment>,
 ) -> Result<Answer<Experiment>, ApiError> {
     let db = api.store.pool();
-    check_if_match(&request, &experiment::show(db, *id).await?)?;
+    check_if_match(&request, &experiments::find(db, *id).await?)?;
     let changes = ExperimentChanges {
         name: sent.value.name.as_deref(),
         description: sent.value.description.as_deref(),
         tags: sent.value.tags.as_deref(),
     };
-    Ok(Answer::ok(experiment::update(db, *id, &changes).await?))
+    Ok(Answer::ok(experiments::update(db, *id, &changes).await?))
 }
 
 /// Delete an experiment that has no runs.
@@ -185,6 +185,6 @@ pub(crate) async fn delete_experiment(
     api: web::Data<Api>,
     id: web::Path<ExperimentId>,
 ) -> Result<HttpResponse, ApiError> {
-    experiment::remove(api.store.pool(), *id).await?;
+    experiments::remove(api.store.pool(), *id).await?;
     Ok(HttpResponse::NoContent().finish())
 }

@@ -2,7 +2,7 @@
 
 use ::metrics::{describe_counter, describe_gauge, describe_histogram, gauge};
 use actix_web::{HttpResponse, get, web};
-use lyceum_store::metric::{self, Count};
+use lyceum_store::gauges::{self, Count};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use std::sync::OnceLock;
 
@@ -72,21 +72,21 @@ pub(crate) async fn metrics(api: web::Data<Api>) -> Result<HttpResponse, ApiErro
     for state in ["idle", "busy", "draining"] {
         gauge!("lyceum_workers", "state" => state).set(0.0);
     }
-    for state in lyceum_store::execution::State::ALL {
+    for state in lyceum_store::executions::State::ALL {
         for kind in ["run", "evaluation"] {
             gauge!("lyceum_executions", "kind" => kind, "state" => state.name()).set(0.0);
         }
     }
-    for Count { kind, state, count } in metric::open_work(db).await? {
+    for Count { kind, state, count } in gauges::open_work(db).await? {
         gauge!("lyceum_work_items", "kind" => kind, "state" => state).set(count as f64);
     }
-    for Count { kind, state, count } in metric::executions(db).await? {
+    for Count { kind, state, count } in gauges::executions(db).await? {
         gauge!("lyceum_executions", "kind" => kind, "state" => state).set(count as f64);
     }
-    for Count { state, count, .. } in metric::workers(db).await? {
+    for Count { state, count, .. } in gauges::workers(db).await? {
         gauge!("lyceum_workers", "state" => state).set(count as f64);
     }
-    gauge!("lyceum_work_oldest_ready_seconds").set(metric::oldest_ready_seconds(db).await?.unwrap_or(0.0));
+    gauge!("lyceum_work_oldest_ready_seconds").set(gauges::oldest_ready_seconds(db).await?.unwrap_or(0.0));
     gauge!("lyceum_database_connections").set(f64::from(db.size()));
     gauge!("lyceum_event_streams").set(api.events.streams() as f64);
     Ok(HttpResponse::Ok()

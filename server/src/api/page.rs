@@ -2,7 +2,7 @@
 
 use actix_web::{HttpRequest, http::header::LINK};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use lyceum_store::list::{self, Key, Window};
+use lyceum_store::page::{self, Key, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -33,7 +33,7 @@ impl Order {
     }
 }
 
-impl From<Order> for list::Order {
+impl From<Order> for page::Order {
     fn from(order: Order) -> Self {
         match order {
             Order::Newest => Self::Newest,
@@ -83,7 +83,7 @@ impl Listing {
     }
 
     /// `page` with the cursor of the next.
-    pub(crate) fn page<T>(&self, page: list::Page<T>) -> Page<T> {
+    pub(crate) fn page<T>(&self, page: page::Page<T>) -> Page<T> {
         Page {
             items: page.items,
             next: page.next.map(|key| write_cursor(&self.name, key)),
@@ -91,7 +91,7 @@ impl Listing {
     }
 
     /// The answer that gives `page` and says where the next is.
-    pub(crate) fn answer<T>(&self, request: &HttpRequest, page: list::Page<T>) -> Answer<Page<T>> {
+    pub(crate) fn answer<T>(&self, request: &HttpRequest, page: page::Page<T>) -> Answer<Page<T>> {
         let page = self.page(page);
         let link = page.next.as_deref().map(|cursor| link(request, cursor));
         let answer = Answer::ok(page);

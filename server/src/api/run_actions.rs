@@ -3,9 +3,8 @@
 use actix_web::{HttpRequest, HttpResponse, delete, patch, post, web};
 use lyceum_core::id::ExecutionId;
 use lyceum_store::{
-    StoreError,
-    execution::{self, RunChanges},
-    list::{self, RunDetail},
+    StoreError, executions,
+    runs::{self, RunChanges, RunDetail},
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -59,10 +58,10 @@ async fn change(
     act: impl AsyncFnOnce(&mut PgConnection) -> Result<(), StoreError>,
 ) -> Result<RunDetail, ApiError> {
     let mut tx = api.store.pool().begin().await.map_err(StoreError::from)?;
-    execution::lock(&mut tx, id).await?;
-    check_if_match(request, &list::run(&mut *tx, id).await?)?;
+    executions::lock(&mut tx, id).await?;
+    check_if_match(request, &runs::find(&mut *tx, id).await?)?;
     act(&mut tx).await?;
-    let run = list::run(&mut *tx, id).await?;
+    let run = runs::find(&mut *tx, id).await?;
     tx.commit().await.map_err(StoreError::from)?;
     Ok(run)
 }
@@ -103,10 +102,7 @@ pub(crate) async fn update_run(
         priority: sent.value.priority,
         max_concurrent: sent.value.max_concurrent,
     };
-    let run = change(&request, &api, *id, async |db| {
-        execution::update_run(db, *id, &changes).await
-    })
-    .await?;
+    let run = change(&request, &api, *id, async |db| runs::update(db, *id, &changes).await).await?;
     Ok(Answer::ok(run))
 }
 
@@ -119,7 +115,7 @@ pub(crate) async fn update_run(
 )]
 #[delete("/runs/{id}")]
 pub(crate) async fn delete_run(api: web::Data<Api>, id: web::Path<ExecutionId>) -> Result<HttpResponse, ApiError> {
-    execution::remove_run(api.store.pool(), *id).await?;
+    runs::remove(api.store.pool(), *id).await?;
     tracing::info!(run.id = %id, "deleted run {id}");
     Ok(HttpResponse::NoContent().finish())
 }
@@ -138,7 +134,7 @@ pub(crate) async fn pause_run(
     id: web::Path<ExecutionId>,
 ) -> Result<Answer<RunDetail>, ApiError> {
     steer(&request, &api, *id, "paused", async |db| {
-        execution::pause(db, *id).await
+        executions::pause(db, *id).await
     })
     .await
 }
@@ -157,7 +153,7 @@ pub(crate) async fn resume_run(
     id: web::Path<ExecutionId>,
 ) -> Result<Answer<RunDetail>, ApiError> {
     steer(&request, &api, *id, "resumed", async |db| {
-        execution::resume(db, *id).await
+        executions::resume(db, *id).await
     })
     .await
 }
@@ -176,7 +172,7 @@ pub(crate) async fn cancel_run(
     id: web::Path<ExecutionId>,
 ) -> Result<Answer<RunDetail>, ApiError> {
     steer(&request, &api, *id, "cancelled", async |db| {
-        execution::cancel(db, *id).await
+        executions::cancel(db, *id).await
     })
     .await
 }

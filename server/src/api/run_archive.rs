@@ -2,7 +2,10 @@
 
 use actix_web::{HttpRequest, get, web};
 use lyceum_core::id::ExecutionId;
-use lyceum_store::list::{self, Cell, Insertion};
+use lyceum_store::{
+    archive::{self, Cell, Insertion},
+    runs,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -69,8 +72,8 @@ pub(crate) async fn show_archive(
     id: web::Path<ExecutionId>,
     query: Query<ArchiveQuery>,
 ) -> Result<Answer<Archive>, ApiError> {
-    list::run(api.store.pool(), *id).await?;
-    let cells = list::archive_at(api.store.pool(), *id, query.0.step).await?;
+    runs::find(api.store.pool(), *id).await?;
+    let cells = archive::cells_at(api.store.pool(), *id, query.0.step).await?;
     Ok(Answer::ok(Archive {
         step: query.0.step,
         qd_score: cells.iter().map(|cell| f64::from(cell.objective)).sum(),
@@ -94,9 +97,9 @@ pub(crate) async fn list_insertions(
 ) -> Result<Answer<Page<Insertion>>, ApiError> {
     let query = query.0;
     let listing = Listing::new("insertions", query.limit, query.cursor.as_deref(), query.order)?;
-    list::run(api.store.pool(), *id).await?;
+    runs::find(api.store.pool(), *id).await?;
     Ok(listing.answer(
         &request,
-        list::insertions(api.store.pool(), *id, query.cell, listing.window()).await?,
+        archive::insertions(api.store.pool(), *id, query.cell, listing.window()).await?,
     ))
 }

@@ -6,10 +6,7 @@ use lyceum_core::{
     fault::{Fault, Faults},
     id::ExecutionId,
 };
-use lyceum_store::{
-    execution::{self, NewRun},
-    list::{self, RunDetail},
-};
+use lyceum_store::runs::{self, NewRun, RunDetail};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -141,8 +138,8 @@ pub(crate) async fn create_run(
         trace_id: Some(trace.as_str()),
         forked_from: None,
     };
-    execution::begin_run(&mut creation.tx, &new).await?;
-    let run = list::run(&mut *creation.tx, id).await?;
+    runs::begin(&mut creation.tx, &new).await?;
+    let run = runs::find(&mut *creation.tx, id).await?;
     let answer = creation.finish(&run, &format!("/api/v1/runs/{id}")).await?;
     tracing::info!(run.id = %id, recipe = config.recipe, "created run {id}");
     Ok(answer)

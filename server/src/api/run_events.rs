@@ -2,7 +2,7 @@
 
 use actix_web::{HttpRequest, HttpResponse, get, web};
 use lyceum_core::id::ExecutionId;
-use lyceum_store::list;
+use lyceum_store::runs;
 
 use super::{
     Api,
@@ -40,6 +40,6 @@ pub(crate) async fn watch_run(
     id: web::Path<ExecutionId>,
     query: Query<WatchQuery>,
 ) -> Result<HttpResponse, ApiError> {
-    let run = list::run(api.store.pool(), *id).await?.run;
+    let run = runs::find(api.store.pool(), *id).await?.run;
     watch(&request, &api, *id, (&run.state, run.last_event), query.0).await
 }

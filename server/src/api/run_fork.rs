@@ -6,10 +6,7 @@ use lyceum_core::{
     fault::Fault,
     id::ExecutionId,
 };
-use lyceum_store::{
-    execution::{self, Fork},
-    list::{self, RunDetail},
-};
+use lyceum_store::runs::{self, Fork, RunDetail};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -67,7 +64,7 @@ pub(crate) async fn fork_run(
 ) -> Result<Answer<Value>, ApiError> {
     let db = api.store.pool();
     let fork = &sent.value;
-    let origin = list::run(db, *id).await?;
+    let origin = runs::find(db, *id).await?;
     let mut document = origin.config.clone();
     apply_overrides(&mut document, &fork.overrides)?;
     let config = resolve(&document, &api.registry).map_err(|faults| placed(faults, &fork.overrides, None))?;
@@ -86,7 +83,7 @@ pub(crate) async fn fork_run(
         );
         return Err(ApiError::invalid(vec![Fault::new("/step", detail)]));
     }
-    let state = execution::state_at(db, *id, fork.step).await?;
+    let state = runs::state_at(db, *id, fork.step).await?;
     let mut creation = match key.begin(db, sent.fingerprint).await? {
         Begun::New(creation) => creation,
         Begun::Answered(answer) => return Ok(answer),
@@ -106,8 +103,8 @@ pub(crate) async fn fork_run(
         metrics: &recipe.metric_names(),
         trace_id: Some(trace.as_str()),
     };
-    execution::fork_run(&mut creation.tx, &fork).await?;
-    let run = list::run(&mut *creation.tx, new).await?;
+    runs::fork(&mut creation.tx, &fork).await?;
+    let run = runs::find(&mut *creation.tx, new).await?;
     let answer = creation.finish(&run, &format!("/api/v1/runs/{new}")).await?;
     tracing::info!(run.id = %new, run.forked_from = %id, "forked run {id} at step {} into {new}", fork.step);
     Ok(answer)

@@ -2,7 +2,10 @@
 
 use actix_web::{HttpRequest, get, web};
 use lyceum_core::id::ExecutionId;
-use lyceum_store::list::{self, Birth};
+use lyceum_store::{
+    births::{self, Birth},
+    runs,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -46,6 +49,6 @@ pub(crate) async fn list_births(
     query: Query<ListBirthsQuery>,
 ) -> Result<Answer<Page<Birth>>, ApiError> {
     let listing = Listing::new("births", query.0.limit, query.0.cursor.as_deref(), query.0.order)?;
-    list::run(api.store.pool(), *id).await?;
-    Ok(listing.answer(&request, list::births(api.store.pool(), *id, listing.window()).await?))
+    runs::find(api.store.pool(), *id).await?;
+    Ok(listing.answer(&request, births::page(api.store.pool(), *id, listing.window()).await?))
 }

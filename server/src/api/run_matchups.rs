@@ -2,7 +2,10 @@
 
 use actix_web::{HttpRequest, get, web};
 use lyceum_core::id::{ExecutionId, MemberId};
-use lyceum_store::list::{self, Matchup, MatchupFilter};
+use lyceum_store::{
+    matchups::{self, Matchup, MatchupFilter},
+    runs,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -61,9 +64,9 @@ pub(crate) async fn list_matchups(
         student: query.student.map(MemberId),
         step: query.step,
     };
-    list::run(api.store.pool(), *id).await?;
+    runs::find(api.store.pool(), *id).await?;
     Ok(listing.answer(
         &request,
-        list::matchups(api.store.pool(), *id, &filter, listing.window()).await?,
+        matchups::page(api.store.pool(), *id, &filter, listing.window()).await?,
     ))
 }

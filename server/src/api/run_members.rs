@@ -5,7 +5,10 @@ use lyceum_core::{
     id::{ExecutionId, MemberId},
     recipe::Role,
 };
-use lyceum_store::list::{self, Member, MemberFilter};
+use lyceum_store::{
+    members::{self, Member, MemberFilter},
+    runs,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -59,10 +62,10 @@ pub(crate) async fn list_members(
         alive: query.alive,
         role: query.role.map(Role::name),
     };
-    list::run(api.store.pool(), *id).await?;
+    runs::find(api.store.pool(), *id).await?;
     Ok(listing.answer(
         &request,
-        list::members(api.store.pool(), *id, &filter, listing.window()).await?,
+        members::page(api.store.pool(), *id, &filter, listing.window()).await?,
     ))
 }
 
@@ -79,5 +82,5 @@ pub(crate) async fn show_member(
     place: web::Path<(ExecutionId, MemberId)>,
 ) -> Result<Answer<Member>, ApiError> {
     let (id, member) = place.into_inner();
-    Ok(Answer::ok(list::member(api.store.pool(), id, member).await?))
+    Ok(Answer::ok(members::find(api.store.pool(), id, member).await?))
 }

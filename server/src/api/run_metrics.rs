@@ -5,7 +5,10 @@ use lyceum_core::{
     fault::nearest,
     id::{ExecutionId, MemberId},
 };
-use lyceum_store::list::{self, MetricRow, MetricsQuery};
+use lyceum_store::{
+    metrics::{self, MetricRow, MetricsQuery},
+    runs,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -70,7 +73,7 @@ pub(crate) async fn show_metrics(
     query: Query<ShowMetricsQuery>,
 ) -> Result<Answer<Metrics>, ApiError> {
     let query = query.0;
-    let run = list::run(api.store.pool(), *id).await?;
+    let run = runs::find(api.store.pool(), *id).await?;
     let wanted = query
         .metrics
         .as_deref()
@@ -89,7 +92,7 @@ pub(crate) async fn show_metrics(
         level,
         limit: ROWS,
     };
-    let found = list::metrics(api.store.pool(), *id, &asked).await?;
+    let found = metrics::rows(api.store.pool(), *id, &asked).await?;
     let (metrics, rows) = match wanted {
         None => (run.metrics, found.rows),
         Some(places) => {

@@ -2,7 +2,12 @@
 
 use actix_web::{HttpRequest, get, web};
 use lyceum_core::id::{ExecutionId, MemberId, ProblemId};
-use lyceum_store::list::{self, Attempt, AttemptFilter, ProblemFilter, ProblemParent, ProblemSort, Window};
+use lyceum_store::{
+    attempts::{self, Attempt, AttemptFilter},
+    page::{self, Window},
+    problems::{self, ProblemFilter, ProblemParent, ProblemSort},
+    runs,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -104,7 +109,7 @@ pub(crate) struct ListAttemptsQuery {
 pub(crate) struct ProblemDetail {
     /// The problem.
     #[serde(flatten)]
-    problem: list::Problem,
+    problem: problems::Problem,
     /// What it came from and what came from it.
     relations: Vec<ProblemParent>,
     /// The first hundred attempts at it; `GET /runs/{id}/attempts?problem=` has all.
@@ -116,7 +121,7 @@ pub(crate) struct ProblemDetail {
 #[utoipa::path(
     tag = "runs",
     params(("id" = Uuid, Path, description = "The run"), ListProblemsQuery),
-    responses((status = 200, description = "A page of problems", body = Page<list::Problem>)),
+    responses((status = 200, description = "A page of problems", body = Page<problems::Problem>)),
     security(("token" = ["read"]))
 )]
 #[get("/runs/{id}/problems")]
@@ -125,7 +130,7 @@ pub(crate) async fn list_problems(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
     query: Query<ListProblemsQuery>,
-) -> Result<Answer<Page<list::Problem>>, ApiError> {
+) -> Result<Answer<Page<problems::Problem>>, ApiError> {
     let query = query.0;
     let (name, sort) = match query.sort {
         None => ("problems", ProblemSort::Age),
@@ -150,8 +155,8 @@ pub(crate) async fn list_problems(
         full: query.full == Some(true),
         ..ProblemFilter::default()
     };
-    list::run(api.store.pool(), *id).await?;
-    let page = list::problems(api.store.pool(), *id, &filter, sort, listing.window()).await?;
+    runs::find(api.store.pool(), *id).await?;
+    let page = problems::page(api.store.pool(), *id, &filter, sort, listing.window()).await?;
     Ok(listing.answer(&request, page))
 }
 
@@ -169,7 +174,7 @@ pub(crate) async fn show_problem(
 ) -> Result<Answer<ProblemDetail>, ApiError> {
     let (run, id) = place.into_inner();
     let db = api.store.pool();
-    let problem = list::problem(db, run, id).await?;
+    let problem = problems::find(db, run, id).await?;
     let filter = AttemptFilter {
         problem: Some(id),
         ..AttemptFilter::default()
@@ -177,12 +182,12 @@ pub(crate) async fn show_problem(
     let first = Window {
         limit: 100,
         after: None,
-        order: list::Order::Oldest,
+        order: page::Order::Oldest,
     };
     Ok(Answer::ok(ProblemDetail {
         problem,
-        relations: list::problem_parents(db, id).await?,
-        attempts: list::attempts(db, run, &filter, &first).await?.items,
+        relations: problems::parents(db, id).await?,
+        attempts: attempts::page(db, run, &filter, &first).await?.items,
     }))
 }
 
@@ -208,9 +213,9 @@ pub(crate) async fn list_attempts(
         correct: query.correct,
         ..AttemptFilter::default()
     };
-    list::run(api.store.pool(), *id).await?;
+    runs::find(api.store.pool(), *id).await?;
     Ok(listing.answer(
         &request,
-        list::attempts(api.store.pool(), *id, &filter, listing.window()).await?,
+        attempts::page(api.store.pool(), *id, &filter, listing.window()).await?,
     ))
 }

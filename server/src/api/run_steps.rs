@@ -2,7 +2,10 @@
 
 use actix_web::{HttpRequest, get, web};
 use lyceum_core::id::ExecutionId;
-use lyceum_store::list::{self, Step};
+use lyceum_store::{
+    runs,
+    steps::{self, Step},
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -46,8 +49,8 @@ pub(crate) async fn list_steps(
     query: Query<ListStepsQuery>,
 ) -> Result<Answer<Page<Step>>, ApiError> {
     let listing = Listing::new("steps", query.0.limit, query.0.cursor.as_deref(), query.0.order)?;
-    list::run(api.store.pool(), *id).await?;
-    Ok(listing.answer(&request, list::steps(api.store.pool(), *id, listing.window()).await?))
+    runs::find(api.store.pool(), *id).await?;
+    Ok(listing.answer(&request, steps::page(api.store.pool(), *id, listing.window()).await?))
 }
 
 /// Show a step of a run.
@@ -63,5 +66,5 @@ pub(crate) async fn show_step(
     place: web::Path<(ExecutionId, u32)>,
 ) -> Result<Answer<Step>, ApiError> {
     let (id, step) = place.into_inner();
-    Ok(Answer::ok(list::step(api.store.pool(), id, step).await?))
+    Ok(Answer::ok(steps::find(api.store.pool(), id, step).await?))
 }

@@ -2,7 +2,10 @@
 
 use actix_web::{HttpResponse, get, web};
 use lyceum_core::{benchmark, id::ExecutionId};
-use lyceum_store::list::{self, BenchmarkResult};
+use lyceum_store::{
+    benchmarks::{self, BenchmarkResult},
+    runs,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -59,7 +62,7 @@ pub(crate) async fn show_table(
 ) -> Result<HttpResponse, ApiError> {
     let query = query.0;
     let db = api.store.pool();
-    list::run(db, *id).await?;
+    runs::find(db, *id).await?;
     let table = measured(db, *id, query.step, query.baseline.map(ExecutionId))
         .await?
         .table;
@@ -124,7 +127,7 @@ pub(crate) async fn show_solved(
     query: Query<SolvedQuery>,
 ) -> Result<Answer<SolvedBySteps>, ApiError> {
     let db = api.store.pool();
-    list::run(db, *id).await?;
+    runs::find(db, *id).await?;
     let suite = match &query.0.suite {
         Some(name) => {
             let known = benchmark::suite(name);
@@ -133,11 +136,11 @@ pub(crate) async fn show_solved(
             known.name.clone()
         }
         None => {
-            let first = list::population_results(db, *id, None).await?.into_iter().next();
+            let first = benchmarks::population_results(db, *id, None).await?.into_iter().next();
             first.map(|result| result.suite).unwrap_or_default()
         }
     };
-    let results = list::results_by_step(db, *id, &suite).await?;
+    let results = benchmarks::results_by_step(db, *id, &suite).await?;
     let rows = results.iter().map(|result| result.correct.len()).max().unwrap_or(0);
     let mut first_solved = vec![None; rows];
     let mut steps = Vec::new();

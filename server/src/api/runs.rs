@@ -3,9 +3,9 @@
 use actix_web::{HttpRequest, get, web};
 use lyceum_core::id::{ExecutionId, ExperimentId};
 use lyceum_store::{
-    execution::State,
-    experiment,
-    list::{self, Run, RunDetail, RunFilter},
+    executions::State,
+    experiments,
+    runs::{self, Run, RunDetail, RunFilter, RunSort},
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -82,7 +82,7 @@ pub(crate) struct ListRunsQuery {
 /// The experiment that a request names by name or id.
 pub(super) async fn find_experiment(db: &PgPool, name: Option<&str>) -> Result<Option<ExperimentId>, ApiError> {
     let Some(name) = name else { return Ok(None) };
-    match experiment::find(db, name).await? {
+    match experiments::named(db, name).await? {
         Some(id) => Ok(Some(id)),
         None => {
             let detail = format!("there is no experiment `{name}`; POST /api/v1/experiments makes one");
@@ -114,7 +114,10 @@ pub(crate) async fn list_runs(
         tag: query.tag,
         name: query.name,
     };
-    Ok(listing.answer(&request, list::runs(api.store.pool(), &filter, listing.window()).await?))
+    Ok(listing.answer(
+        &request,
+        runs::page(api.store.pool(), &filter, RunSort::Age, listing.window()).await?,
+    ))
 }
 
 /// Show a run.
@@ -126,5 +129,5 @@ pub(crate) async fn list_runs(
 )]
 #[get("/runs/{id}")]
 pub(crate) async fn show_run(api: web::Data<Api>, id: web::Path<ExecutionId>) -> Result<Answer<RunDetail>, ApiError> {
-    Ok(Answer::ok(list::run(api.store.pool(), *id).await?))
+    Ok(Answer::ok(runs::find(api.store.pool(), *id).await?))
 }

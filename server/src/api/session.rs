@@ -1,7 +1,7 @@
 //! Who the caller is.
 
 use actix_web::get;
-use lyceum_store::token::Token;
+use lyceum_store::tokens::Token;
 use serde::Serialize;
 use utoipa::ToSchema;
 

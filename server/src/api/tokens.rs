@@ -2,7 +2,7 @@
 
 use actix_web::{HttpResponse, delete, get, post, web};
 use chrono::{DateTime, Utc};
-use lyceum_store::token::{self, Scope, Token};
+use lyceum_store::tokens::{self, Scope, Token};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -13,7 +13,7 @@ use super::{
     answer::Answer,
     document::{Document, Sent},
 };
-use crate::{access::new_secret, api_error::ApiError, token::PREFIX};
+use crate::{access::new_secret, api_error::ApiError, tokens::PREFIX};
 
 /// What a token allows.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, ToSchema)]
@@ -88,7 +88,7 @@ pub(crate) async fn create_token(
     let secret = new_secret(PREFIX);
     let mut connection = api.store.pool().acquire().await?;
     let scope = Scope::from(request.scope);
-    let kept = token::create(&mut connection, &request.name, scope, request.expires_at, &secret).await?;
+    let kept = tokens::create(&mut connection, &request.name, scope, request.expires_at, &secret).await?;
     tracing::info!(token.id = %kept.id, "made a token of scope {scope}");
     let location = format!("/api/v1/tokens/{}", kept.id);
     Ok(Answer::created(CreatedToken { kept, token: secret }, &location))
@@ -102,7 +102,7 @@ pub(crate) async fn create_token(
 )]
 #[get("/tokens")]
 pub(crate) async fn list_tokens(api: web::Data<Api>) -> Result<Answer<Tokens>, ApiError> {
-    let items = token::list(api.store.pool()).await?;
+    let items = tokens::list(api.store.pool()).await?;
     Ok(Answer::ok(Tokens { items }))
 }
 
@@ -115,7 +115,7 @@ pub(crate) async fn list_tokens(api: web::Data<Api>) -> Result<Answer<Tokens>, A
 )]
 #[delete("/tokens/{id}")]
 pub(crate) async fn revoke_token(api: web::Data<Api>, id: web::Path<Uuid>) -> Result<HttpResponse, ApiError> {
-    token::revoke(api.store.pool(), *id).await?;
+    tokens::revoke(api.store.pool(), *id).await?;
     tracing::info!(token.id = %id, "revoked a token");
     Ok(HttpResponse::NoContent().finish())
 }

@@ -5,10 +5,7 @@ use lyceum_core::{
     id::{ExecutionId, WorkId, WorkerId},
     work::WorkKind,
 };
-use lyceum_store::{
-    list::{self, WorkDetail, WorkFilter, WorkItem},
-    work,
-};
+use lyceum_store::work::{self, WorkDetail, WorkFilter, WorkItem};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -112,7 +109,7 @@ pub(crate) async fn list_work(
         kind: query.kind,
         worker: query.worker.map(WorkerId),
     };
-    Ok(listing.answer(&request, list::work(api.store.pool(), &filter, listing.window()).await?))
+    Ok(listing.answer(&request, work::page(api.store.pool(), &filter, listing.window()).await?))
 }
 
 /// Show an item with its payload, its result and what went wrong with it.
@@ -124,7 +121,7 @@ pub(crate) async fn list_work(
 )]
 #[get("/work/{id}")]
 pub(crate) async fn show_work(api: web::Data<Api>, id: web::Path<WorkId>) -> Result<Answer<WorkDetail>, ApiError> {
-    Ok(Answer::ok(list::work_item(api.store.pool(), *id).await?))
+    Ok(Answer::ok(work::find(api.store.pool(), *id).await?))
 }
 
 /// Give a failed item a fresh set of tries, and let its failed run go on.
@@ -138,5 +135,5 @@ pub(crate) async fn show_work(api: web::Data<Api>, id: web::Path<WorkId>) -> Res
 pub(crate) async fn retry_work(api: web::Data<Api>, id: web::Path<WorkId>) -> Result<Answer<WorkDetail>, ApiError> {
     work::retry(api.store.pool(), *id).await?;
     tracing::info!(work.id = %id, "gave work {id} a fresh set of tries");
-    Ok(Answer::accepted(list::work_item(api.store.pool(), *id).await?))
+    Ok(Answer::accepted(work::find(api.store.pool(), *id).await?))
 }

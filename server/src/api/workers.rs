@@ -2,7 +2,7 @@
 
 use actix_web::{HttpRequest, get, web};
 use lyceum_core::id::WorkerId;
-use lyceum_store::list::{self, Worker, WorkerFilter};
+use lyceum_store::workers::{self, Worker, WorkerFilter};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -85,7 +85,7 @@ pub(crate) async fn list_workers(
     };
     Ok(listing.answer(
         &request,
-        list::workers(api.store.pool(), &filter, listing.window()).await?,
+        workers::page(api.store.pool(), &filter, listing.window()).await?,
     ))
 }
 
@@ -98,5 +98,5 @@ pub(crate) async fn list_workers(
 )]
 #[get("/workers/{id}")]
 pub(crate) async fn show_worker(api: web::Data<Api>, id: web::Path<WorkerId>) -> Result<Answer<Worker>, ApiError> {
-    Ok(Answer::ok(list::worker(api.store.pool(), *id).await?))
+    Ok(Answer::ok(workers::find(api.store.pool(), *id).await?))
 }

@@ -4,7 +4,10 @@ use lyceum_core::{
     benchmark::{Cell, Subject, SubjectRole, Table, suite},
     id::ExecutionId,
 };
-use lyceum_store::list::{self, BenchmarkResult};
+use lyceum_store::{
+    benchmarks::{self, BenchmarkResult},
+    runs,
+};
 use serde_json::Value;
 use sqlx::PgPool;
 
@@ -32,16 +35,16 @@ pub(crate) async fn measured(
     let mut beside = Vec::new();
     let mut scores = Vec::new();
     if let Some(baseline) = baseline {
-        let found = list::run(db, baseline).await;
+        let found = runs::find(db, baseline).await;
         let found = found.map_err(|error| ApiError::invalid_query(vec![("baseline".to_owned(), error.to_string())]))?;
-        beside = list::population_results(db, baseline, None).await?;
+        beside = benchmarks::population_results(db, baseline, None).await?;
         beside.retain(|result| result.role != "base");
         scores.extend(beside.iter().map(|result| {
             let name = format!("{}: {}", found.run.name, result.name);
             score(result, name, SubjectRole::Baseline)
         }));
     }
-    let results = list::population_results(db, run, step).await?;
+    let results = benchmarks::population_results(db, run, step).await?;
     scores.extend(results.iter().map(|result| {
         let role = SubjectRole::of(std::slice::from_ref(&result.role));
         score(result, result.name.clone(), role)

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use chrono::Utc;
 use clap::{Args, Subcommand};
 use lyceum_postgres::PrivatePostgres;
-use lyceum_store::Store;
-use lyceum_store::token::{self, Scope};
+use lyceum_store::tokens::Scope;
+use lyceum_store::{Store, tokens};
 use uuid::Uuid;
 
 use super::output::line;
@@ -92,7 +92,7 @@ async fn act(action: Action, store: Store) -> anyhow::Result<ExitCode> {
                 "{:36}  {:5}  {:16}  {:16}  NAME",
                 "ID", "SCOPE", "LAST USED", "ENDS"
             ))?;
-            for token in token::list(store.pool()).await? {
+            for token in tokens::list(store.pool()).await? {
                 let minute = |time: chrono::DateTime<Utc>| time.format("%Y-%m-%d %H:%M").to_string();
                 let used = token.last_used_at.map_or_else(|| "never".to_owned(), minute);
                 let ends = match (token.revoked_at, token.expires_at) {
@@ -109,7 +109,7 @@ async fn act(action: Action, store: Store) -> anyhow::Result<ExitCode> {
             }
         }
         Action::Revoke { id } => {
-            token::revoke(store.pool(), id).await?;
+            tokens::revoke(store.pool(), id).await?;
             eprintln!("Revoked {id}.");
         }
     }

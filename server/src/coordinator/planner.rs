@@ -5,7 +5,7 @@ use lyceum_core::{
     recipe::{BenchmarkEvaluation, Plan, PlanError, Planner as _, Registry, RunState, StepView, Want, WorkState},
 };
 use lyceum_store::{
-    Store, StoreError, event, execution,
+    Store, StoreError, event, executions,
     plan::{Carried, Locked, ViewCache, carry_out, lock, wanted},
 };
 use sqlx::{Connection as _, PgConnection};
@@ -74,7 +74,7 @@ impl Planner {
                 Err(fault) => {
                     self.forget(id);
                     tracing::error!(execution.id = %id, error = %fault, "cannot plan execution {id}");
-                    if let Err(error) = execution::fail(self.store.pool(), id, &fault.to_string()).await {
+                    if let Err(error) = executions::fail(self.store.pool(), id, &fault.to_string()).await {
                         tracing::warn!(execution.id = %id, %error, "cannot note the failure of execution {id}");
                     }
                     return;

@@ -6,7 +6,7 @@ use actix_web::{
     web,
 };
 use lyceum_core::id::{ExecutionId, MemberId};
-use lyceum_store::{StoreError, list};
+use lyceum_store::{StoreError, members, versions};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::io::{self, Write as _};
@@ -34,8 +34,8 @@ pub(crate) async fn download_adapter(
     filters: Filters<AdapterFilter>,
 ) -> Result<HttpResponse, ApiError> {
     let (run, id) = place.into_inner();
-    let member = list::member(api.store.pool(), run, id).await?;
-    let version = list::version(api.store.pool(), run, id, filters.0.version).await?;
+    let member = members::find(api.store.pool(), run, id).await?;
+    let version = versions::find(api.store.pool(), run, id, filters.0.version).await?;
     let digest = version
         .artifact
         .parse()

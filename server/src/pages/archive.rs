@@ -5,7 +5,11 @@ mod grid;
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::{archive::ArchiveConfig, id::ExecutionId};
-use lyceum_store::list::{self, Growth, MapCell};
+use lyceum_store::{
+    archive::{self, Growth, MapCell},
+    page,
+    runs::{self, RunSort},
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -74,7 +78,7 @@ struct ArchivePage {
     #[serde(skip)]
     beside: Option<Uuid>,
     #[serde(skip)]
-    others: Vec<list::Run>,
+    others: Vec<runs::Run>,
     #[serde(skip)]
     differ: bool,
     #[serde(skip)]
@@ -161,7 +165,7 @@ pub(crate) async fn show_archive(
     let mut maps = vec![map(&api, &run.detail.run, asked.step, axes, colour, config.cells).await?];
     let mut differ = false;
     if let Some(beside) = asked.beside {
-        let other = list::run(db, ExecutionId(beside)).await?;
+        let other = runs::find(db, ExecutionId(beside)).await?;
         let others = config_of(&other.config);
         differ = others != config;
         maps.push(map(&api, &other.run, asked.step, axes, colour, others.cells).await?);
@@ -176,13 +180,15 @@ pub(crate) async fn show_archive(
     }
     let open = tile.map(|tile| opened(&maps, tile, axes)).unwrap_or_default();
     let stride = stride(run.run().step, POINTS);
-    let growth = list::growth(db, *id, stride).await?;
-    let recent = list::Window {
+    let growth = archive::growth(db, *id, stride).await?;
+    let recent = page::Window {
         limit: 50,
         after: None,
-        order: list::Order::Newest,
+        order: page::Order::Newest,
     };
-    let others = list::runs(db, &list::RunFilter::default(), &recent).await?.items;
+    let others = runs::page(db, &runs::RunFilter::default(), RunSort::Age, &recent)
+        .await?
+        .items;
     view.show(&ArchivePage {
         layout: view.layout(format!("Archive · {}", run.run().name), Section::Runs),
         x,
@@ -218,13 +224,13 @@ fn config_of(config: &serde_json::Value) -> ArchiveConfig {
 
 async fn map(
     api: &Api,
-    run: &list::Run,
+    run: &runs::Run,
     step: Option<u32>,
     axes: (Axis, Axis),
     colour: Colouring,
     size: u32,
 ) -> Result<Map, ApiError> {
-    let cells = list::map_at(api.store.pool(), ExecutionId(run.id), step).await?;
+    let cells = archive::map_at(api.store.pool(), ExecutionId(run.id), step).await?;
     let now = step.map_or(run.step, u32::cast_signed);
     Ok(Map {
         run_id: run.id,

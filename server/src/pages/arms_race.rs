@@ -3,7 +3,11 @@
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::id::ExecutionId;
-use lyceum_store::list::{self, MatchupOutcomes, MemberName, RatingPoint};
+use lyceum_store::{
+    matchups::{self, MatchupOutcomes},
+    members::{self, MemberName},
+    ratings::{self, RatingPoint},
+};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use uuid::Uuid;
@@ -59,9 +63,9 @@ pub(crate) async fn show_arms_race(
     let db = api.store.pool();
     let run = RunFrame::load(db, *id, Tab::ArmsRace).await?;
     let stretch = steps.0.of_run(run.run().step, POINTS)?;
-    let members = list::member_names(db, *id, MEMBERS).await?;
-    let ratings = list::rating_history(db, *id, None, stretch).await?;
-    let outcomes = list::matchup_outcomes(db, *id, stretch).await?;
+    let members = members::names(db, *id, MEMBERS).await?;
+    let ratings = ratings::history(db, *id, None, stretch).await?;
+    let outcomes = matchups::outcomes(db, *id, stretch).await?;
     let mut figures: Vec<Figure> = roles(&ratings)
         .into_iter()
         .map(|role| ratings_of(&role, &members, &ratings))

@@ -3,7 +3,10 @@
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::id::{ExecutionId, MemberId, ProblemId};
-use lyceum_store::list::{self, Attempt, AttemptFilter};
+use lyceum_store::{
+    attempts::{self, Attempt, AttemptFilter},
+    members, problems,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
@@ -95,7 +98,7 @@ pub(super) async fn places(
     let mut ids: Vec<Uuid> = attempts.iter().map(|attempt| attempt.problem_id).collect();
     ids.sort_unstable();
     ids.dedup();
-    let problems = list::problems_by_id(db, run, &ids).await?;
+    let problems = problems::by_ids(db, run, &ids).await?;
     Ok(problems.iter().map(|problem| (problem.id, problem.index)).collect())
 }
 
@@ -119,10 +122,10 @@ pub(crate) async fn show_attempts(
         to: asked.to,
         correct: asked.correct,
     };
-    let page = listing.page(list::attempts(api.store.pool(), *id, &filter, listing.window()).await?);
+    let page = listing.page(attempts::page(api.store.pool(), *id, &filter, listing.window()).await?);
     view.show(&AttemptsPage {
         layout: view.layout(format!("Attempts · {}", run.run().name), Section::Runs),
-        names: names(list::member_names(api.store.pool(), *id, MEMBERS).await?),
+        names: names(members::names(api.store.pool(), *id, MEMBERS).await?),
         next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
         first_page: asked.cursor.as_ref().map(|_| view.with_cursor(None)),
         places: places(api.store.pool(), *id, &page.items).await?,

@@ -9,7 +9,11 @@ use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use lyceum_core::id::ExecutionId;
-use lyceum_store::list::{self, MetricRow, MetricsQuery, Order, Run, RunDetail, RunFilter, Window};
+use lyceum_store::{
+    metrics::{self, MetricRow, MetricsQuery},
+    page::{Order, Window},
+    runs::{self, Run, RunDetail, RunFilter, RunSort},
+};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -80,14 +84,14 @@ impl Compared {
             limit: 4 * POINTS,
             ..MetricsQuery::default()
         };
-        let rows = list::metrics(db, id, &query).await?.rows;
+        let rows = metrics::rows(db, id, &query).await?.rows;
         let newest = if level > 0 {
             let query = MetricsQuery {
                 from: detail.run.step.max(0).cast_unsigned().saturating_sub(NEWEST),
                 level: 0,
                 ..query
             };
-            list::metrics(db, id, &query).await?.rows
+            metrics::rows(db, id, &query).await?.rows
         } else {
             Vec::new()
         };
@@ -236,7 +240,7 @@ pub(crate) async fn show_compare(
     let asked = filters.0;
     let ids = ids(asked.runs.as_deref().unwrap_or_default())?;
     let by_arm = asked.arms != Some(false);
-    let details = stream::iter(&ids).map(|id| list::run(db, *id));
+    let details = stream::iter(&ids).map(|id| runs::find(db, *id));
     let details: Vec<RunDetail> = details.buffered(AT_ONCE).try_collect().await?;
     let labels = labels(details.iter().map(|detail| &detail.run));
     let levels = levels(&details, by_arm);
@@ -252,7 +256,9 @@ pub(crate) async fn show_compare(
         after: None,
         order: Order::Newest,
     };
-    let others = list::runs(db, &RunFilter::default(), &recent).await?.items;
+    let others = runs::page(db, &RunFilter::default(), RunSort::Age, &recent)
+        .await?
+        .items;
     let configs: Vec<&serde_json::Value> = compared.iter().map(|run| &run.detail.config).collect();
     let finals = known.iter().map(|metric| Finals {
         metric: metric.clone(),

@@ -8,7 +8,10 @@ use lyceum_core::{
     id::{ExecutionId, MemberId},
     seriation::cluster_order,
 };
-use lyceum_store::list::{self, CrossPlay, CrossPlayFilter, Relative};
+use lyceum_store::{
+    cross_play::{self, CrossPlay, CrossPlayFilter},
+    members::{self, Relative},
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{collections::HashMap, ops::RangeInclusive};
@@ -149,7 +152,7 @@ pub(crate) async fn show_cross_play(
         return Err(ApiError::invalid_query(vec![("to".to_owned(), detail.to_owned())]));
     }
     let run = RunFrame::load(db, *id, Tab::CrossPlay).await?;
-    let members = list::family(db, *id, None, MEMBERS).await?;
+    let members = members::family(db, *id, None, MEMBERS).await?;
     let last = asked.to.unwrap_or_else(|| run.last_step().cast_unsigned());
     let width = (last.saturating_sub(from) + 1).div_ceil(WINDOWS).max(1);
     let filter = CrossPlayFilter {
@@ -158,7 +161,7 @@ pub(crate) async fn show_cross_play(
         problem_type: asked.problem_type.clone(),
         width: Some(width),
     };
-    let windows = list::cross_play(db, *id, &filter).await?;
+    let windows = cross_play::pairs(db, *id, &filter).await?;
     let pairs = over_windows(&windows);
     let order = asked.order.unwrap_or_default();
     let names: HashMap<Uuid, String> = members.iter().map(|member| (member.id, member.name.clone())).collect();
@@ -189,7 +192,7 @@ pub(crate) async fn show_cross_play(
         order,
         from,
         to: asked.to,
-        types: list::attempted_types(db, *id).await?,
+        types: cross_play::types(db, *id).await?,
         missing: cells.iter().flatten().filter(|cell| cell.is_none()).count(),
         plan: (can_plan && step > 0).then(|| {
             let cells: Vec<Pairing> = never_met(&teachers, &students, &cells).take(PLANNED).collect();

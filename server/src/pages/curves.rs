@@ -1,6 +1,6 @@
 //! Metrics of a run as curves.
 
-use lyceum_store::list::MetricRow;
+use lyceum_store::metrics::MetricRow;
 
 use super::{figure::Series, format::words};
 

@@ -7,8 +7,9 @@ use lyceum_core::{
     id::{DatasetId, ExecutionId},
 };
 use lyceum_store::{
-    dataset,
-    list::{self, BenchmarkFilter, BenchmarkResult, BenchmarkSample, SampleFilter, Window},
+    benchmarks::{self, BenchmarkFilter, BenchmarkResult, BenchmarkSample, SampleFilter},
+    datasets, evaluations,
+    page::{self, Window},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -176,7 +177,7 @@ pub(crate) async fn show_one_evaluation(
     let db = api.store.pool();
     let order = asked.order.or(Some(Order::Oldest));
     let listing = Listing::new("samples", Some(SAMPLES), asked.cursor.as_deref(), order)?;
-    let evaluation = list::evaluation(db, *id).await?;
+    let evaluation = evaluations::find(db, *id).await?;
     let line = EvaluationLine::of(db, vec![evaluation]).await?.into_iter().next();
     let line = line.ok_or_else(|| ApiError::not_found(format!("there is no evaluation {id}")))?;
     let all = BenchmarkFilter {
@@ -186,16 +187,16 @@ pub(crate) async fn show_one_evaluation(
     let first = Window {
         limit: RESULTS,
         after: None,
-        order: list::Order::Oldest,
+        order: page::Order::Oldest,
     };
-    let results = list::benchmark_results(db, &all, &first).await?;
+    let results = benchmarks::results(db, &all, &first).await?;
     let filter = SampleFilter {
         suite: asked.suite.clone(),
         subject: asked.subject,
         task_id: asked.task.clone(),
         correct: asked.correct,
     };
-    let page = listing.page(list::benchmark_samples(db, *id, &filter, listing.window()).await?);
+    let page = listing.page(benchmarks::samples(db, *id, &filter, listing.window()).await?);
     view.show(&EvaluationPage {
         layout: view.layout(format!("Evaluation {}", super::format::id(&id.0)), Section::Evaluations),
         items: with_questions(db, &results.items, page.items).await?,
@@ -225,7 +226,7 @@ async fn with_questions(
         };
         let of_suite = samples.iter().filter(|sample| sample.suite == suite);
         let places: Vec<i32> = of_suite.map(|sample| sample.row).collect();
-        let found = dataset::questions(db, DatasetId(dataset), &places).await?;
+        let found = datasets::questions(db, DatasetId(dataset), &places).await?;
         questions.extend(
             found
                 .into_iter()

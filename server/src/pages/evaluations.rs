@@ -4,8 +4,8 @@ use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::{benchmark::suite, id::ExecutionId};
 use lyceum_store::{
-    execution::State,
-    list::{self, Evaluation, EvaluationFilter, EvaluationProgress},
+    evaluations::{self, Evaluation, EvaluationFilter, EvaluationProgress},
+    executions::State,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -99,7 +99,7 @@ impl EvaluationLine {
     /// `evaluations` with how far each is.
     pub(super) async fn of(db: &PgPool, evaluations: Vec<Evaluation>) -> Result<Vec<Self>, ApiError> {
         let ids: Vec<Uuid> = evaluations.iter().map(|evaluation| evaluation.id).collect();
-        let progress = list::evaluation_progress(db, &ids).await?;
+        let progress = evaluations::progress(db, &ids).await?;
         let mut progress: HashMap<Uuid, EvaluationProgress> = progress.into_iter().map(|one| (one.id, one)).collect();
         let line = |evaluation: Evaluation| {
             let progress = progress.remove(&evaluation.id);
@@ -219,7 +219,7 @@ pub(crate) async fn show_evaluations(
         state: asked.state.map(State::from),
         kind: asked.kind.map(EvaluationType::name),
     };
-    let page = listing.page(list::evaluations(db, &filter, listing.window()).await?);
+    let page = listing.page(evaluations::page(db, &filter, listing.window()).await?);
     view.show(&EvaluationsPage {
         layout: view.layout("Evaluations", Section::Evaluations),
         next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),

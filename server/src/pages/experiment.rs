@@ -4,8 +4,9 @@ use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::id::ExperimentId;
 use lyceum_store::{
-    experiment::{self, Experiment},
-    list::{self, Order, Run, RunFilter, Window},
+    experiments::{self, Experiment},
+    page::{Order, Window},
+    runs::{self, Run, RunFilter, RunSort},
 };
 use serde::Serialize;
 
@@ -54,7 +55,7 @@ pub(crate) async fn show_one_experiment(
     id: web::Path<ExperimentId>,
 ) -> Result<HttpResponse, ApiError> {
     let db = api.store.pool();
-    let experiment = experiment::show(db, *id).await?;
+    let experiment = experiments::find(db, *id).await?;
     let filter = RunFilter {
         experiment: Some(*id),
         ..RunFilter::default()
@@ -64,7 +65,7 @@ pub(crate) async fn show_one_experiment(
         after: None,
         order: Order::Oldest,
     };
-    let page = list::runs(db, &filter, &first).await?;
+    let page = runs::page(db, &filter, RunSort::Age, &first).await?;
     let mut arms: Vec<Arm> = Vec::new();
     for run in page.items {
         match arms.iter_mut().find(|arm| arm.arm == run.arm) {

@@ -2,7 +2,7 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_store::experiment::{self, Experiment, ExperimentFilter};
+use lyceum_store::experiments::{self, Experiment, ExperimentFilter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -72,9 +72,9 @@ pub(crate) async fn show_experiments(
         name: asked.name,
         tag: asked.tag,
     };
-    let page = listing.page(experiment::list(db, &filter, listing.window()).await?);
+    let page = listing.page(experiments::page(db, &filter, listing.window()).await?);
     let ids: Vec<_> = page.items.iter().map(|experiment| experiment.id).collect();
-    let counts = experiment::run_counts(db, &ids).await?;
+    let counts = experiments::run_counts(db, &ids).await?;
     let counted = page.items.into_iter().map(|experiment| {
         let found = counts.iter().find(|(id, ..)| *id == experiment.id);
         let (runs, open_runs) = found.map_or((0, 0), |(_, runs, open)| (*runs, *open));

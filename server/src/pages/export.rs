@@ -9,7 +9,7 @@ use askama::Template;
 use lyceum_core::id::ExecutionId;
 use lyceum_store::{
     export::{Batch, Batches, Field, Table},
-    list::RunDetail,
+    runs::RunDetail,
 };
 use serde::Serialize;
 use sqlx::PgPool;
@@ -116,7 +116,7 @@ pub(crate) async fn export_table(
     place: web::Path<(ExecutionId, String, String)>,
 ) -> Result<HttpResponse, ApiError> {
     let (id, table, format) = place.into_inner();
-    let run = lyceum_store::list::run(api.store.pool(), id).await?;
+    let run = lyceum_store::runs::find(api.store.pool(), id).await?;
     let table = Table::ALL.into_iter().find(|one| one.name() == table).ok_or_else(|| {
         ApiError::not_found(format!(
             "there is no table `{table}` to export; there are {}",
@@ -143,7 +143,7 @@ pub(crate) async fn export_run(
     place: web::Path<(ExecutionId, String)>,
 ) -> Result<HttpResponse, ApiError> {
     let (id, format) = place.into_inner();
-    let run = lyceum_store::list::run(api.store.pool(), id).await?;
+    let run = lyceum_store::runs::find(api.store.pool(), id).await?;
     let format = Format::of(&format)?;
     let folder = file_name(&run.run.name);
     let disposition = format!("attachment; filename=\"{folder}-{}.zip\"", format.name());

@@ -6,8 +6,11 @@ use chrono::{DateTime, Utc};
 use futures::future::try_join_all;
 use lyceum_core::id::ExecutionId;
 use lyceum_store::{
-    execution::State,
-    list::{self, Backlog, Order, Pace, Run, RunFilter, Window, Worker, WorkerFilter},
+    executions::{self, Pace, State},
+    page::{Order, Window},
+    runs::{self, Run, RunFilter, RunSort},
+    work::{self, Backlog},
+    workers::{self, Worker, WorkerFilter},
 };
 use serde::Serialize;
 use sqlx::PgPool;
@@ -35,7 +38,7 @@ struct Running {
 impl Running {
     async fn load(db: &PgPool, run: Run) -> Result<Self, ApiError> {
         let id = ExecutionId(run.id);
-        let (pace, stalled_since) = futures::try_join!(list::pace(db, id), list::stalled_since(db, id))?;
+        let (pace, stalled_since) = futures::try_join!(executions::pace(db, id), executions::stalled_since(db, id))?;
         Ok(Self {
             eta_seconds: eta(&run, &pace).filter(|_| stalled_since.is_none()),
             run,
@@ -78,10 +81,10 @@ impl Now {
         };
         let (few, more) = (newest(RUNS), newest(50));
         let (running, recent, workers, backlog) = futures::try_join!(
-            list::runs(db, &is_running, &few),
-            list::runs(db, &any, &few),
-            list::workers(db, &alive, &more),
-            list::backlog(db),
+            runs::page(db, &is_running, RunSort::Age, &few),
+            runs::page(db, &any, RunSort::Age, &few),
+            workers::page(db, &alive, &more),
+            work::backlog(db),
         )?;
         Ok(Self {
             running: try_join_all(running.items.into_iter().map(|run| Running::load(db, run))).await?,

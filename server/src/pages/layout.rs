@@ -1,7 +1,7 @@
 //! What every page has around it.
 
 use actix_web::{HttpRequest, http::header::ACCEPT};
-use lyceum_store::token::Scope;
+use lyceum_store::tokens::Scope;
 use uuid::Uuid;
 
 use super::{

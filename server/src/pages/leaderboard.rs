@@ -3,7 +3,11 @@
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::{id::ExecutionId, recipe::Role};
-use lyceum_store::list::{self, BenchmarkResult, Run, Standing, StandingFilter};
+use lyceum_store::{
+    benchmarks::{self, BenchmarkResult},
+    ratings::{self, Standing, StandingFilter},
+    runs::{self, Run},
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -119,15 +123,15 @@ pub(crate) async fn show_leaderboard(
         alive: asked.alive,
         recipe: asked.recipe,
     };
-    let page = listing.page(list::standings(api.store.pool(), &filter, listing.window()).await?);
+    let page = listing.page(ratings::standings(api.store.pool(), &filter, listing.window()).await?);
     let run = match asked.run {
-        Some(id) => Some(list::run(api.store.pool(), ExecutionId(id)).await?.run),
+        Some(id) => Some(runs::find(api.store.pool(), ExecutionId(id)).await?.run),
         None => None,
     };
-    let mut suites = list::measured_suites(api.store.pool()).await?;
+    let mut suites = benchmarks::measured_suites(api.store.pool()).await?;
     let suite = asked.suite.or_else(|| suites.first().cloned());
     let measured = match &suite {
-        Some(suite) => list::leaderboard(api.store.pool(), suite, MEASURED).await?,
+        Some(suite) => benchmarks::leaderboard(api.store.pool(), suite, MEASURED).await?,
         None => Vec::new(),
     };
     // A filter that is on is seen to be, though nothing is known by its name.
@@ -145,7 +149,7 @@ pub(crate) async fn show_leaderboard(
         filter,
         recipes,
         run,
-        runs: list::run_names(api.store.pool(), &ids).await?.into_iter().collect(),
+        runs: runs::names(api.store.pool(), &ids).await?.into_iter().collect(),
         next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
         first_page: asked.cursor.as_ref().map(|_| view.with_cursor(None)),
         items: page.items,

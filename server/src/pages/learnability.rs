@@ -6,7 +6,11 @@ use lyceum_core::{
     id::ExecutionId,
     suspicion::{Sample, suspicious},
 };
-use lyceum_store::list::{self, Candidate, MetricsQuery, SolveBand};
+use lyceum_store::{
+    members,
+    metrics::{self, MetricsQuery},
+    problems::{self, Candidate, SolveBand},
+};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use uuid::Uuid;
@@ -85,7 +89,7 @@ pub(crate) async fn show_learnability(
     let run = RunFrame::load(db, *id, Tab::Learnability).await?;
     let stretch = steps.0.of_run(run.run().step, BARS)?;
     let width = stretch.width;
-    let bands = list::solve_bands(db, *id, stretch, BANDS).await?;
+    let bands = problems::solve_bands(db, *id, stretch, BANDS).await?;
     let level = level_for(steps.0.length(run.run().step), POINTS);
     let query = MetricsQuery {
         run_alone: true,
@@ -95,9 +99,9 @@ pub(crate) async fn show_learnability(
         limit: 4 * POINTS,
         ..MetricsQuery::default()
     };
-    let rows = list::metrics(db, *id, &query).await?.rows;
-    let candidates = list::candidates(db, *id, LOOKED_AT).await?;
-    let names = names(list::member_names(db, *id, MEMBERS).await?);
+    let rows = metrics::rows(db, *id, &query).await?.rows;
+    let candidates = problems::candidates(db, *id, LOOKED_AT).await?;
+    let names = names(members::names(db, *id, MEMBERS).await?);
     let looked_at = candidates.len();
     // Programs may be long, and all of them are read.
     let suspects = tokio::task::spawn_blocking(move || suspects(candidates, &names))

@@ -5,7 +5,7 @@ mod tree;
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::{fault::nearest, id::ExecutionId};
-use lyceum_store::list::{self, Relative};
+use lyceum_store::members::{self, Relative};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -75,7 +75,7 @@ pub(crate) async fn show_lineage(
         None | Some("rating") => None,
         Some(name) => Some(place_of("colour", name, &run.detail.metrics)?),
     };
-    let mut members = list::family(api.store.pool(), *id, metric, DRAWN).await?;
+    let mut members = members::family(api.store.pool(), *id, metric, DRAWN).await?;
     if metric.is_none() {
         for member in &mut members {
             member.metric = member.ratings.0.first().map(|rating| rating.mu);

@@ -3,9 +3,15 @@
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::id::{ExecutionId, MemberId};
-use lyceum_store::list::{
-    self, Attempt, AttemptFilter, BenchmarkFilter, BenchmarkResult, Matchup, MatchupFilter, Member, ProblemFilter,
-    ProblemSort, RatingPoint, Relative, Version, Window,
+use lyceum_store::{
+    attempts::{self, Attempt, AttemptFilter},
+    benchmarks::{self, BenchmarkFilter, BenchmarkResult},
+    matchups::{self, Matchup, MatchupFilter},
+    members::{self, Member, Relative},
+    page::{self, Window},
+    problems::{self, ProblemFilter, ProblemSort},
+    ratings::{self, RatingPoint},
+    versions::{self, Version},
 };
 use serde::Serialize;
 use std::collections::HashMap;
@@ -44,7 +50,7 @@ struct MemberPage {
     versions: Vec<Version>,
     ratings: Vec<RatingPoint>,
     matchups: Vec<Matchup>,
-    problems: Vec<list::Problem>,
+    problems: Vec<problems::Problem>,
     attempts: Vec<Attempt>,
     benchmarks: Vec<BenchmarkResult>,
     #[serde(skip)]
@@ -81,16 +87,16 @@ pub(crate) async fn show_member(
     let (id, member_id) = place.into_inner();
     let db = api.store.pool();
     let run = RunFrame::load(db, id, Tab::Population).await?;
-    let member = list::member(db, id, member_id).await?;
-    let names = names(list::member_names(db, id, MEMBERS).await?);
-    let own = list::relative(db, id, member_id).await?;
+    let member = members::find(db, id, member_id).await?;
+    let names = names(members::names(db, id, MEMBERS).await?);
+    let own = members::relative(db, id, member_id).await?;
     let window = Window {
         limit: ROWS,
         after: None,
-        order: list::Order::Newest,
+        order: page::Order::Newest,
     };
     let stretch = steps.0.of_run(run.run().step, POINTS)?;
-    let ratings = list::rating_history(db, id, Some(&[member_id]), stretch).await?;
+    let ratings = ratings::history(db, id, Some(&[member_id]), stretch).await?;
     let proposed = ProblemFilter {
         proposer: Some(member_id),
         ..ProblemFilter::default()
@@ -103,18 +109,18 @@ pub(crate) async fn show_member(
         member: Some(member_id),
         ..BenchmarkFilter::default()
     };
-    let attempts = list::attempts(db, id, &answered, &window).await?.items;
+    let attempts = attempts::page(db, id, &answered, &window).await?.items;
     view.show(&MemberPage {
         layout: view.layout(format!("{} · {}", member.name, run.run().name), Section::Runs),
         operator: own.as_ref().and_then(|own| own.operator.clone()),
         parents: own.as_ref().map(|own| parents(own, &names)).unwrap_or_default(),
-        children: list::children(db, id, member_id, CHILDREN).await?,
-        versions: list::versions(db, id, member_id, ROWS).await?,
+        children: members::children(db, id, member_id, CHILDREN).await?,
+        versions: versions::newest(db, id, member_id, ROWS).await?,
         matchups: matchups(&api, id, member_id, &window).await?,
-        problems: list::problems(db, id, &proposed, ProblemSort::Age, &window)
+        problems: problems::page(db, id, &proposed, ProblemSort::Age, &window)
             .await?
             .items,
-        benchmarks: list::benchmark_results(db, &measured, &window).await?.items,
+        benchmarks: benchmarks::results(db, &measured, &window).await?.items,
         places: places(db, id, &attempts).await?,
         attempts,
         steps: steps.0,
@@ -141,7 +147,7 @@ async fn matchups(api: &Api, run: ExecutionId, member: MemberId, window: &Window
     ];
     let mut all = Vec::new();
     for filter in &filters {
-        all.extend(list::matchups(api.store.pool(), run, filter, window).await?.items);
+        all.extend(matchups::page(api.store.pool(), run, filter, window).await?.items);
     }
     all.sort_by_key(|matchup| std::cmp::Reverse(matchup.seq));
     all.dedup_by_key(|matchup| matchup.id);

@@ -1,7 +1,7 @@
 //! pass@k over k, a chart a suite.
 
 use lyceum_core::benchmark::{CurvePoint, SubjectRole};
-use lyceum_store::list::BenchmarkResult;
+use lyceum_store::benchmarks::BenchmarkResult;
 use serde::Serialize;
 use std::collections::BTreeSet;
 

@@ -3,7 +3,12 @@
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::id::{ExecutionId, MemberId};
-use lyceum_store::list::{self, MemberName, RatingPoint, Relative, Wins};
+use lyceum_store::{
+    matchups::{self, Wins},
+    members::{self, MemberName, Relative},
+    ratings::{self, RatingPoint},
+    steps,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -95,21 +100,21 @@ pub(crate) async fn show_population(
     let alive_only = filters.0.alive != Some(false);
     let run = RunFrame::load(db, *id, Tab::Population).await?;
     let members = match alive_only {
-        true => list::living(db, *id, MEMBERS).await?,
-        false => list::family(db, *id, None, MEMBERS).await?,
+        true => members::living(db, *id, MEMBERS).await?,
+        false => members::family(db, *id, None, MEMBERS).await?,
     };
-    let (living, died) = list::lives(db, *id).await?;
+    let (living, died) = members::lives(db, *id).await?;
     let shown: Vec<MemberId> = members.iter().map(|member| MemberId(member.id)).collect();
-    let history = list::rating_history(
+    let history = ratings::history(
         db,
         *id,
         Some(&shown),
-        list::Stretch::whole(stride(run.run().step, HISTORY)),
+        steps::Stretch::whole(stride(run.run().step, HISTORY)),
     )
     .await?;
     let known = Known {
-        names: names(list::member_names(db, *id, MEMBERS).await?),
-        wins: list::wins(db, *id)
+        names: names(members::names(db, *id, MEMBERS).await?),
+        wins: matchups::wins(db, *id)
             .await?
             .into_iter()
             .map(|wins| (wins.id, wins))

@@ -3,7 +3,11 @@
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::id::{ExecutionId, ProblemId};
-use lyceum_store::list::{self, Attempt, AttemptFilter, ProblemParent};
+use lyceum_store::{
+    attempts::{self, Attempt, AttemptFilter},
+    members,
+    problems::{self, ProblemParent},
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -43,7 +47,7 @@ struct ProblemPage {
     #[serde(skip)]
     layout: Layout,
     run: RunFrame,
-    problem: list::Problem,
+    problem: problems::Problem,
     relations: Vec<ProblemParent>,
     attempts: Vec<Attempt>,
     next: Option<String>,
@@ -65,7 +69,7 @@ struct Relative {
     id: Uuid,
     relation: String,
     /// None where it belongs to another run, or is gone.
-    problem: Option<list::Problem>,
+    problem: Option<problems::Problem>,
 }
 
 impl Relative {
@@ -166,13 +170,13 @@ pub(crate) async fn show_problem(
     let cursor = filters.0.cursor.as_deref();
     let listing = Listing::new("attempts", None, cursor, Some(api::Order::Oldest))?;
     let run = RunFrame::load(db, id, Tab::Problems).await?;
-    let problem = list::problem(db, id, problem_id).await?;
-    let relations = list::problem_parents(db, problem_id).await?;
+    let problem = problems::find(db, id, problem_id).await?;
+    let relations = problems::parents(db, problem_id).await?;
     let filter = AttemptFilter {
         problem: Some(problem_id),
         ..AttemptFilter::default()
     };
-    let page = listing.page(list::attempts(db, id, &filter, listing.window()).await?);
+    let page = listing.page(attempts::page(db, id, &filter, listing.window()).await?);
     let (before, after) = relatives(&api, id, problem_id, &relations).await?;
     view.show(&ProblemPage {
         layout: view.layout(
@@ -184,7 +188,7 @@ pub(crate) async fn show_problem(
             ),
             Section::Runs,
         ),
-        names: names(list::member_names(db, id, MEMBERS).await?),
+        names: names(members::names(db, id, MEMBERS).await?),
         before,
         after,
         next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
@@ -215,8 +219,8 @@ async fn relatives(
     };
     let (before, after) = (of(true), of(false));
     let ids: Vec<Uuid> = before.iter().chain(&after).map(|(id, _)| *id).collect();
-    let found = list::problems_by_id(api.store.pool(), run, &ids).await?;
-    let found: HashMap<Uuid, list::Problem> = found.into_iter().map(|problem| (problem.id, problem)).collect();
+    let found = problems::by_ids(api.store.pool(), run, &ids).await?;
+    let found: HashMap<Uuid, problems::Problem> = found.into_iter().map(|problem| (problem.id, problem)).collect();
     let relative = |(id, relation): (Uuid, String)| Relative {
         id,
         relation,

@@ -5,7 +5,10 @@ mod form;
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::id::ExecutionId;
-use lyceum_store::list::{self, FoundProblem};
+use lyceum_store::{
+    members,
+    problems::{self, FoundProblem},
+};
 use serde::Serialize;
 use std::collections::HashMap;
 use uuid::Uuid;
@@ -29,7 +32,7 @@ use crate::{
 
 /// A row as both pages show it.
 pub(crate) struct Shown<'a> {
-    pub(crate) problem: &'a list::Problem,
+    pub(crate) problem: &'a problems::Problem,
     pub(crate) run_id: Uuid,
     pub(crate) run: Option<&'a str>,
     pub(crate) proposer: Option<String>,
@@ -74,7 +77,7 @@ struct RunProblemsPage {
     #[serde(skip)]
     layout: Layout,
     run: RunFrame,
-    items: Vec<list::Problem>,
+    items: Vec<problems::Problem>,
     next: Option<String>,
     #[serde(skip)]
     form: Form,
@@ -144,8 +147,8 @@ pub(crate) async fn show_run_problems(
     let asked = filters.0;
     let (listing, sort) = asked.listing()?;
     let run = RunFrame::load(db, *id, Tab::Problems).await?;
-    let page = listing.page(list::problems(db, *id, &asked.for_store(), sort, listing.window()).await?);
-    let family = list::member_names(db, *id, MEMBERS).await?;
+    let page = listing.page(problems::page(db, *id, &asked.for_store(), sort, listing.window()).await?);
+    let family = members::names(db, *id, MEMBERS).await?;
     let proposers = family
         .iter()
         .filter(|member| member.roles.iter().any(|role| proposes(role)))
@@ -184,7 +187,7 @@ pub(crate) async fn show_all_problems(
     }
     let order = (asked.sort == Some(Sort::Oldest)).then_some(Order::Oldest);
     let listing = Listing::new("problems.all", None, asked.cursor.as_deref(), order)?;
-    let found = list::problems_of_all_runs(api.store.pool(), &asked.for_store(), listing.window()).await?;
+    let found = problems::page_of_all_runs(api.store.pool(), &asked.for_store(), listing.window()).await?;
     let page = listing.page(found);
     view.show(&ProblemsPage {
         layout: view.layout("Problems", Section::Problems),

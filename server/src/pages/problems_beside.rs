@@ -3,7 +3,11 @@
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::id::ExecutionId;
-use lyceum_store::list::{self, Order, ProblemFilter, ProblemSort, Run, RunFilter, Window};
+use lyceum_store::{
+    page::{Order, Window},
+    problems::{self, ProblemFilter, ProblemSort},
+    runs::{self, Run, RunFilter, RunSort},
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -39,7 +43,7 @@ pub(crate) struct BesideFilter {
 #[derive(Serialize)]
 struct Side {
     run: Run,
-    problems: Vec<list::Problem>,
+    problems: Vec<problems::Problem>,
     /// Whether the step has more of them.
     more: bool,
 }
@@ -50,7 +54,7 @@ impl Side {
         format!("/runs/{}/problems?step={step}&sort=oldest", self.run.id)
     }
 
-    fn program(&self, problem: &list::Problem) -> Option<Excerpt> {
+    fn program(&self, problem: &problems::Problem) -> Option<Excerpt> {
         Some(excerpt(problem.program.as_deref()?, SHOWN_IN_LIST))
     }
 }
@@ -99,10 +103,12 @@ pub(crate) async fn show_problems_beside(
         after: None,
         order: Order::Newest,
     };
-    let mut runs = list::runs(db, &RunFilter::default(), &recent).await?.items;
+    let mut runs = runs::page(db, &RunFilter::default(), RunSort::Age, &recent)
+        .await?
+        .items;
     let mut shown = Vec::new();
     for id in [asked.left, asked.right].into_iter().flatten() {
-        shown.push(list::run(db, ExecutionId(id)).await?.run);
+        shown.push(runs::find(db, ExecutionId(id)).await?.run);
     }
     // One that is older than those must be there to be chosen.
     for run in &shown {
@@ -125,7 +131,7 @@ pub(crate) async fn show_problems_beside(
     };
     let mut sides = Vec::new();
     for run in shown {
-        let page = list::problems(db, ExecutionId(run.id), &filter, ProblemSort::Age, &window).await?;
+        let page = problems::page(db, ExecutionId(run.id), &filter, ProblemSort::Age, &window).await?;
         let more = page.next.is_some();
         sides.push(Side {
             problems: page.items,

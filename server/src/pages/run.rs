@@ -3,7 +3,12 @@
 use actix_web::{HttpResponse, get, http::header, web};
 use askama::Template;
 use lyceum_core::id::ExecutionId;
-use lyceum_store::list::{self, Member, MemberFilter, MetricRow, MetricsQuery, Order, Window};
+use lyceum_store::{
+    evaluations,
+    members::{self, Member, MemberFilter},
+    metrics::{self, MetricRow, MetricsQuery},
+    page::{Order, Window},
+};
 use serde::Serialize;
 use serde_json::json;
 
@@ -146,7 +151,7 @@ pub(crate) async fn show_run(
     let db = api.store.pool();
     let run = match RunFrame::load(db, *id, Tab::Overview).await {
         // Work is of runs and of evaluations, and links to both as runs.
-        Err(_) if list::evaluation(db, *id).await.is_ok() => {
+        Err(_) if evaluations::find(db, *id).await.is_ok() => {
             let there = (header::LOCATION, format!("/evaluations/{id}"));
             return Ok(HttpResponse::SeeOther().insert_header(there).finish());
         }
@@ -168,8 +173,8 @@ pub(crate) async fn show_run(
         },
     );
     let (metrics, members) = futures::try_join!(
-        list::metrics(db, *id, &asked),
-        list::members(db, *id, &everyone, &newest)
+        metrics::rows(db, *id, &asked),
+        members::page(db, *id, &everyone, &newest)
     )?;
     let known = api.registry.get(&run.run().recipe).map(|recipe| recipe.metrics());
     view.show(&RunPage {

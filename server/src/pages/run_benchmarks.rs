@@ -7,8 +7,11 @@ use lyceum_core::{
     id::ExecutionId,
 };
 use lyceum_store::{
-    StoreError, dataset,
-    list::{self, EvaluationFilter, MeasuredRun, ScoreAtStep, Window},
+    StoreError,
+    benchmarks::{self, MeasuredRun, ScoreAtStep},
+    datasets,
+    evaluations::{self, EvaluationFilter},
+    page::{self, Window},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -141,7 +144,7 @@ pub(crate) async fn show_run_benchmarks(
     let asked = filters.0;
     let run = RunFrame::load(db, *id, Tab::Benchmarks).await?;
     let Measured { table, results } = measured(db, *id, asked.step, asked.baseline.map(ExecutionId)).await?;
-    let scores = list::scores_by_step(db, *id).await?;
+    let scores = benchmarks::scores_by_step(db, *id).await?;
     let steps: BTreeSet<i32> = scores.iter().filter_map(|score| score.step).collect();
     let pass_at_k = pass_at_k::curves(&results);
     let mut figures = score_curves::figures(&scores);
@@ -154,9 +157,9 @@ pub(crate) async fn show_run_benchmarks(
     let newest = Window {
         limit: EVALUATIONS,
         after: None,
-        order: list::Order::Newest,
+        order: page::Order::Newest,
     };
-    let evaluations = list::evaluations(db, &of_run, &newest).await?.items;
+    let evaluations = evaluations::page(db, &of_run, &newest).await?.items;
     let imported = imported(&api).await?;
     let names: Vec<&str> = imported.iter().map(|(suite, _)| suite.name.as_str()).collect();
     let plan = |suites: &[&str]| {
@@ -167,7 +170,7 @@ pub(crate) async fn show_run_benchmarks(
         json!({ "spec": spec }).to_string()
     };
     let lines = lines(&table, *id, &results);
-    let mut baselines = list::measured_runs(db, BASELINES).await?;
+    let mut baselines = benchmarks::measured_runs(db, BASELINES).await?;
     baselines.retain(|other| other.id != id.0 || asked.baseline == Some(other.id));
     view.show(&RunBenchmarksPage {
         layout: view.layout(format!("Benchmarks · {}", run.run().name), Section::Runs),
@@ -201,7 +204,7 @@ async fn imported(api: &Api) -> Result<Vec<(&'static Suite, i32)>, ApiError> {
     let mut db = api.store.pool().acquire().await.map_err(StoreError::from)?;
     let mut imported = Vec::new();
     for suite in shipped_suites() {
-        if let Some(dataset) = dataset::newest_of_suite(&mut db, &suite.name).await? {
+        if let Some(dataset) = datasets::newest_of_suite(&mut db, &suite.name).await? {
             imported.push((suite, dataset.rows));
         }
     }

@@ -1,7 +1,7 @@
 //! What every page of a run has above it: its name, its state and the tabs.
 
 use lyceum_core::id::ExecutionId;
-use lyceum_store::list::{self, Run, RunDetail};
+use lyceum_store::runs::{self, Run, RunDetail};
 use serde::Serialize;
 use sqlx::PgPool;
 
@@ -24,7 +24,7 @@ impl RunFrame {
     /// # Errors
     /// 404 where there is no such run.
     pub(crate) async fn load(db: &PgPool, id: ExecutionId, open: Tab) -> Result<Self, ApiError> {
-        let detail = list::run(db, id).await?;
+        let detail = runs::find(db, id).await?;
         Ok(Self {
             tabs: tabs(detail.run.id, open),
             detail,

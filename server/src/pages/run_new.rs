@@ -7,8 +7,9 @@ use lyceum_core::{
     id::ExecutionId,
 };
 use lyceum_store::{
-    experiment::{self, ExperimentFilter},
-    list::{self, Order, Window},
+    experiments::{self, ExperimentFilter},
+    page::{Order, Window},
+    runs,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -143,7 +144,7 @@ pub(crate) async fn show_new_run(
     let wrong = |detail: String| ApiError::invalid_query(vec![("preset".to_owned(), detail)]);
     let (preset, name, document) = match (asked.from, asked.preset) {
         (Some(from), _) => {
-            let run = list::run(db, ExecutionId(from)).await?;
+            let run = runs::find(db, ExecutionId(from)).await?;
             (None, format!("{} again", run.run.name), run.config)
         }
         (None, Some(name)) => {
@@ -170,7 +171,9 @@ pub(crate) async fn show_new_run(
         after: None,
         order: Order::Newest,
     };
-    let experiments = experiment::list(db, &ExperimentFilter::default(), &newest).await?.items;
+    let experiments = experiments::page(db, &ExperimentFilter::default(), &newest)
+        .await?
+        .items;
     let connection = view.request().connection_info().clone();
     view.show(&NewRunPage {
         layout: view.layout("New run", Section::Runs),

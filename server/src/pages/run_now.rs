@@ -4,7 +4,12 @@ use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use chrono::{DateTime, Utc};
 use lyceum_core::id::ExecutionId;
-use lyceum_store::list::{self, Order, Pace, PhaseProgress, Run, Step, Window};
+use lyceum_store::{
+    executions::{self, Pace},
+    page::{Order, Window},
+    runs::Run,
+    steps::{self, PhaseProgress, Step},
+};
 use serde::Serialize;
 use sqlx::PgPool;
 
@@ -44,10 +49,10 @@ impl RunNow {
             order: Order::Newest,
         };
         let (phases, pace, stalled_since, last_steps) = futures::try_join!(
-            list::phases(db, id, run.step),
-            list::pace(db, id),
-            list::stalled_since(db, id),
-            list::steps(db, id, &newest),
+            steps::phases(db, id, run.step),
+            executions::pace(db, id),
+            executions::stalled_since(db, id),
+            steps::page(db, id, &newest),
         )?;
         Ok(Self {
             phases,

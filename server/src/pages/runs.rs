@@ -4,9 +4,9 @@ use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::id::ExperimentId;
 use lyceum_store::{
-    execution::State,
-    experiment,
-    list::{self, Run, RunFilter, RunSort},
+    executions::State,
+    experiments,
+    runs::{self, Run, RunFilter, RunSort},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -154,10 +154,10 @@ pub(crate) async fn show_runs(
         name: asked.name,
     };
     let experiment = match filter.experiment {
-        Some(id) => Some(experiment::show(api.store.pool(), id).await?.name),
+        Some(id) => Some(experiments::find(api.store.pool(), id).await?.name),
         None => None,
     };
-    let page = listing.page(list::runs_by(api.store.pool(), &filter, sort.into(), listing.window()).await?);
+    let page = listing.page(runs::page(api.store.pool(), &filter, sort.into(), listing.window()).await?);
     let recipes = recipes(&api.registry, filter.recipe.as_deref());
     view.show(&RunsPage {
         layout: view.layout("Runs", Section::Runs),

@@ -1,7 +1,7 @@
 //! Scores of a run over its steps, a chart a suite.
 
 use lyceum_core::benchmark::{Spread, SubjectRole};
-use lyceum_store::list::ScoreAtStep;
+use lyceum_store::benchmarks::ScoreAtStep;
 use std::collections::BTreeSet;
 use uuid::Uuid;
 

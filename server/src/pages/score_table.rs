@@ -4,7 +4,7 @@ use lyceum_core::{
     benchmark::{Average, Spread, Summary, Table, TableRow},
     id::ExecutionId,
 };
-use lyceum_store::list::BenchmarkResult;
+use lyceum_store::benchmarks::BenchmarkResult;
 
 /// A row.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_store::{
     artifact::{self, Usage},
-    token::{self, Scope, Token},
+    tokens::{self, Scope, Token},
 };
 use serde::Serialize;
 
@@ -45,7 +45,7 @@ pub(crate) async fn show_settings(view: View, api: web::Data<Api>) -> Result<Htt
     let db = api.store.pool();
     let own = view.caller.token.clone();
     let tokens = match own.scope {
-        Scope::Admin => Some(token::list(db).await?),
+        Scope::Admin => Some(tokens::list(db).await?),
         Scope::Read | Scope::Write => None,
     };
     let size = |limit: usize| i64::try_from(limit).unwrap_or(i64::MAX);

@@ -1,6 +1,6 @@
 //! Which steps of a run a page shows.
 
-use lyceum_store::list::Stretch;
+use lyceum_store::steps::Stretch;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -6,7 +6,7 @@ use lyceum_core::{
     id::{ExecutionId, WorkerId},
     work::WorkKind,
 };
-use lyceum_store::list::{self, Backlog, WorkFilter, WorkItem};
+use lyceum_store::work::{self, Backlog, WorkFilter, WorkItem};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -105,7 +105,7 @@ pub(crate) async fn show_queue(
         worker: asked.worker.map(WorkerId),
     };
     let db = api.store.pool();
-    let (backlog, page) = futures::try_join!(list::backlog(db), list::work(db, &filter, listing.window()))?;
+    let (backlog, page) = futures::try_join!(work::backlog(db), work::page(db, &filter, listing.window()))?;
     let page = listing.page(page);
     view.show(&WorkPage {
         layout: view.layout("Work", Section::Work),

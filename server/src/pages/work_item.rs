@@ -3,7 +3,7 @@
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::id::WorkId;
-use lyceum_store::list::{self, WorkDetail};
+use lyceum_store::work::{self, WorkDetail};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -84,7 +84,7 @@ pub(crate) async fn show_work_item(
     api: web::Data<Api>,
     id: web::Path<WorkId>,
 ) -> Result<HttpResponse, ApiError> {
-    let work = list::work_item(api.store.pool(), *id).await?;
+    let work = work::find(api.store.pool(), *id).await?;
     let item = &work.item;
     let title = format!("{} {} of step {}", item.phase, item.chunk, item.step);
     view.show(&WorkItemPage {

@@ -2,7 +2,7 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_store::list::{self, Throughput, Worker, WorkerFilter};
+use lyceum_store::workers::{self, Throughput, Worker, WorkerFilter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -97,9 +97,9 @@ pub(crate) async fn show_all_workers(
         ..WorkerFilter::default()
     };
     let db = api.store.pool();
-    let page = listing.page(list::workers(db, &filter, listing.window()).await?);
+    let page = listing.page(workers::page(db, &filter, listing.window()).await?);
     let alive = page.items.iter().filter(|worker| worker.stopped_at.is_none());
-    let throughput = list::throughput(db, &alive.map(|worker| worker.id).collect::<Vec<_>>()).await?;
+    let throughput = workers::throughput(db, &alive.map(|worker| worker.id).collect::<Vec<_>>()).await?;
     view.show(&WorkersPage {
         layout: view.layout("Workers", Section::Workers),
         alive: asked.alive,

@@ -1,6 +1,6 @@
 //! Tokens, limits and what every answer carries.
 
-use lyceum_store::token::{self, Scope};
+use lyceum_store::tokens::{self, Scope};
 use serde_json::json;
 use std::num::NonZeroU32;
 
@@ -22,7 +22,7 @@ async fn a_token_is_shown_once_kept_as_a_hash_and_worth_nothing_once_revoked() {
         .fetch_one(server.store.pool())
         .await
         .expect("a row");
-    assert_eq!(kept, token::hash(&secret));
+    assert_eq!(kept, tokens::hash(&secret));
 
     let script = server.anonymous().with("authorization", format!("Bearer {secret}"));
     script.get("/api/v1/runs").await.expect(200);

@@ -1,6 +1,6 @@
 //! Typical answers are kept, so that a change of them is seen.
 
-use lyceum_store::token::Scope;
+use lyceum_store::tokens::Scope;
 use serde_json::{Map, Value, json};
 use std::{env, fs, path::Path};
 

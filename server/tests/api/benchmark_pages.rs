@@ -1,7 +1,7 @@
 //! Pages of benchmarks and evaluations.
 
 use lyceum_core::id::ExecutionId;
-use lyceum_store::token::Scope;
+use lyceum_store::tokens::Scope;
 use serde_json::json;
 
 use crate::{

@@ -7,7 +7,7 @@ use lyceum_core::{
     verify::Status,
     work::{BenchmarkSample, FinishReason},
 };
-use lyceum_store::{plan, token::Scope};
+use lyceum_store::{plan, tokens::Scope};
 use serde_json::{Value, json};
 
 use crate::{

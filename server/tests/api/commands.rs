@@ -1,6 +1,6 @@
 //! The commands that talk to the API or to its database.
 
-use lyceum_store::token::Scope;
+use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
 use std::{
     fs,

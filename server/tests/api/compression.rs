@@ -1,7 +1,7 @@
 //! Which answers are compressed, and that nothing is given away by it.
 
 use actix_web::http::Method;
-use lyceum_store::token::Scope;
+use lyceum_store::tokens::Scope;
 
 use crate::{
     fixtures::filled,

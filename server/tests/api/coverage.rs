@@ -2,7 +2,7 @@
 
 use actix_web::http::Method;
 use lyceum_server::openapi::document;
-use lyceum_store::token::Scope;
+use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
 
 use crate::{

@@ -1,7 +1,7 @@
 //! Creations that are asked for twice.
 
 use futures::future::join_all;
-use lyceum_store::token::Scope;
+use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
 
 use crate::harness::{TestServer, config};

@@ -3,9 +3,9 @@
 
 use lyceum_core::id::WorkerId;
 use lyceum_store::{
-    token::Scope,
+    tokens::Scope,
     work::{self, Failure, FailureKind, Slot},
-    worker::{self, NewWorker},
+    workers::{self, NewWorker},
 };
 use serde_json::json;
 use std::{fs, path::Path, time::Duration};
@@ -253,7 +253,7 @@ async fn failed(server: &TestServer) -> Filled {
         memory_bytes: 1 << 30,
         versions: json!({}),
     };
-    worker::register(db, &new).await.expect("a worker");
+    workers::register(db, &new).await.expect("a worker");
     let slot = Slot {
         worker: id,
         kinds: kinds.to_vec(),

@@ -1,6 +1,6 @@
 //! Exports and downloads: whole, in both forms, and as the folders that other tools load.
 
-use lyceum_store::token::Scope;
+use lyceum_store::tokens::Scope;
 use parquet::{
     file::reader::{FileReader as _, SerializedFileReader},
     record::{Field, Row},

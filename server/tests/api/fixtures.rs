@@ -11,7 +11,7 @@ use lyceum_core::{
     verify::{ProblemKind, Status},
     work::{BaseModel, LoraShape, Payload, Requirements, VerifyPayload, WorkKey},
 };
-use lyceum_store::{plan, token::Scope};
+use lyceum_store::{plan, tokens::Scope};
 use serde_json::json;
 
 use crate::harness::{TestServer, config};

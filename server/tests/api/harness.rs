@@ -12,7 +12,7 @@ use lyceum_server::{
     serve::{Server, Serving},
     token,
 };
-use lyceum_store::{Store, artifact::ArtifactStore, token::Scope};
+use lyceum_store::{Store, artifact::ArtifactStore, tokens::Scope};
 use serde_json::{Value, json};
 use std::{fs, net::SocketAddr, time::Duration};
 use tempfile::TempDir;

@@ -1,7 +1,7 @@
 //! `HEAD` is answered as `GET` is, without the body.
 
 use actix_web::http::Method;
-use lyceum_store::token::Scope;
+use lyceum_store::tokens::Scope;
 
 use crate::{fixtures::filled, harness::TestServer};
 

@@ -1,7 +1,7 @@
 //! Rows of benchmarks, as one document and line by line.
 
 use actix_web::http::Method;
-use lyceum_store::token::Scope;
+use lyceum_store::tokens::Scope;
 use serde_json::json;
 
 use crate::{

@@ -1,7 +1,7 @@
 //! Lists: pages, filters and what follows from them.
 
 use futures::future::join_all;
-use lyceum_store::token::Scope;
+use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 

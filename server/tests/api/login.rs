@@ -1,6 +1,6 @@
 //! Browsers.
 
-use lyceum_store::token::Scope;
+use lyceum_store::tokens::Scope;
 use serde_json::json;
 
 use crate::harness::{Actor, TestServer};

@@ -1,6 +1,6 @@
 //! Pages: each one there is, as HTML and as JSON, with little, much or nothing to show.
 
-use lyceum_store::token::Scope;
+use lyceum_store::tokens::Scope;
 use serde_json::json;
 
 use crate::{

@@ -3,7 +3,7 @@
 use lyceum_core::artifact::{ArtifactKind, Digest};
 use lyceum_store::StoreError;
 use lyceum_store::artifact::{ArtifactStore, RemoteArtifacts};
-use lyceum_store::token::Scope;
+use lyceum_store::tokens::Scope;
 
 use crate::harness::TestServer;
 

@@ -1,6 +1,6 @@
 //! Runs, from creation to deletion.
 
-use lyceum_store::token::Scope;
+use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
 
 use crate::harness::{Actor, TestServer, config};

@@ -1,6 +1,6 @@
 //! Requests that nobody would think of, made by Schemathesis from the description: none may be answered with a 5xx.
 
-use lyceum_store::token::Scope;
+use lyceum_store::tokens::Scope;
 use std::{env, path::PathBuf, process::Stdio};
 use tokio::process::Command;
 

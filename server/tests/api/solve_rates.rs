@@ -7,10 +7,11 @@ use lyceum_core::{
     work::WorkKey,
 };
 use lyceum_store::{
-    execution::remove_run,
-    list::{self, SolveBand, Stretch},
     plan,
-    token::Scope,
+    problems::{self, SolveBand},
+    runs,
+    steps::Stretch,
+    tokens::Scope,
 };
 use proptest::{
     collection::vec,
@@ -136,7 +137,7 @@ async fn counted(db: &PgPool, run: ExecutionId) -> Vec<SolveBand> {
 }
 
 async fn kept(db: &PgPool, run: ExecutionId) -> Vec<SolveBand> {
-    list::solve_bands(db, run, Stretch::whole(1), BANDS)
+    problems::solve_bands(db, run, Stretch::whole(1), BANDS)
         .await
         .expect("bands")
 }
@@ -170,7 +171,7 @@ async fn what_is_kept_is_what_counting_says() {
             .await
             .expect("gone");
         assert_eq!(kept(db, fork).await, counted(db, fork).await, "{branch:?}");
-        remove_run(db, fork).await.expect("removed");
+        runs::remove(db, fork).await.expect("removed");
         assert_eq!(kept(db, fork).await, []);
     }
     assert!(problems > 100, "{problems} problems with a verdict were compared");

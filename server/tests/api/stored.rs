@@ -3,9 +3,9 @@
 use actix_web::http::Method;
 use lyceum_core::{artifact::Digest, id::WorkerId, work::WorkKind};
 use lyceum_store::{
-    token::Scope,
+    tokens::Scope,
     work::{self, Failure, FailureKind, Slot},
-    worker::{self, NewWorker},
+    workers::{self, NewWorker},
 };
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -255,7 +255,7 @@ async fn work_shows_its_errors_and_is_retried() {
         memory_bytes: 1 << 30,
         versions: json!({"lyceum": "0.1.0"}),
     };
-    worker::register(server.store.pool(), &new).await.expect("a worker");
+    workers::register(server.store.pool(), &new).await.expect("a worker");
     let slot = Slot {
         worker: id,
         kinds: vec![WorkKind::Verify],

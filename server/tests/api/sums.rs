@@ -1,8 +1,15 @@
 //! Sums that are kept, and what views read of them.
 
 use lyceum_core::id::ExecutionId;
-use lyceum_store::list::{
-    self, AttemptFilter, CrossPlayFilter, Order, ProblemFilter, ProblemSort, StandingFilter, Stretch, Window,
+use lyceum_store::{
+    archive,
+    attempts::{self, AttemptFilter},
+    cross_play::{self, CrossPlayFilter},
+    matchups, members, metrics,
+    page::{Order, Window},
+    problems::{self, ProblemFilter, ProblemSort},
+    ratings::{self, StandingFilter},
+    steps::{self, Stretch},
 };
 
 use crate::{fixtures::filled, harness::TestServer};
@@ -12,7 +19,7 @@ async fn sums_are_kept_with_the_rows_that_they_are_over() {
     let server = TestServer::start().await;
     let made = filled(&server, 6).await;
     let db = server.store.pool();
-    let all = list::cross_play(db, made.run, &CrossPlayFilter::default())
+    let all = cross_play::pairs(db, made.run, &CrossPlayFilter::default())
         .await
         .expect("pairs");
     assert_eq!((all.len(), all[0].attempts, all[0].solved), (1, 12, 6));
@@ -23,18 +30,18 @@ async fn sums_are_kept_with_the_rows_that_they_are_over() {
         ..CrossPlayFilter::default()
     };
     assert_eq!(
-        list::cross_play(db, made.run, &code_i).await.expect("pairs")[0].attempts,
+        cross_play::pairs(db, made.run, &code_i).await.expect("pairs")[0].attempts,
         4
     );
     assert_eq!(
-        list::attempted_types(db, made.run).await.expect("types"),
+        cross_play::types(db, made.run).await.expect("types"),
         ["code_i", "code_o"]
     );
     let later = CrossPlayFilter {
         from: 1,
         ..CrossPlayFilter::default()
     };
-    assert_eq!(list::cross_play(db, made.run, &later).await.expect("pairs"), []);
+    assert_eq!(cross_play::pairs(db, made.run, &later).await.expect("pairs"), []);
 
     let window = Window {
         limit: 10,
@@ -45,7 +52,7 @@ async fn sums_are_kept_with_the_rows_that_they_are_over() {
         role: Some("teacher"),
         ..StandingFilter::default()
     };
-    let standings = list::standings(db, &filter, &window).await.expect("standings").items;
+    let standings = ratings::standings(db, &filter, &window).await.expect("standings").items;
     assert_eq!((standings.len(), standings[0].lower_bound), (1, 1.0), "25 − 3 × 8");
     assert_eq!(standings[0].base_model.as_deref(), Some("seedling"));
     server.stop().await;
@@ -57,7 +64,7 @@ async fn views_read_what_was_written() {
     let made = filled(&server, 6).await;
     let db = server.store.pool();
     let run: ExecutionId = made.run;
-    let family = list::family(db, run, Some(0), 10).await.expect("a family");
+    let family = members::family(db, run, Some(0), 10).await.expect("a family");
     assert_eq!(family.len(), 2);
     assert_eq!((family[0].metric, family[1].metric), (Some(0.25), None));
     sqlx::query("UPDATE members SET died_step = 0, cause_of_death = 'culled' WHERE id = $1")
@@ -65,8 +72,8 @@ async fn views_read_what_was_written() {
         .execute(db)
         .await
         .expect("a death");
-    assert_eq!(list::lives(db, run).await.expect("lives"), (1, 1));
-    let living = list::living(db, run, 10).await.expect("who lives");
+    assert_eq!(members::lives(db, run).await.expect("lives"), (1, 1));
+    let living = members::living(db, run, 10).await.expect("who lives");
     assert_eq!(
         living.iter().map(|member| member.id).collect::<Vec<_>>(),
         [made.student.0]
@@ -76,53 +83,53 @@ async fn views_read_what_was_written() {
         .execute(db)
         .await
         .expect("a life");
-    let wins = list::wins(db, run).await.expect("wins");
+    let wins = matchups::wins(db, run).await.expect("wins");
     let won = |id| {
         wins.iter()
             .find(|wins| wins.id == id)
             .map(|wins| (wins.matchups, wins.wins))
     };
     assert_eq!((won(made.teacher.0), won(made.student.0)), (Some((1, 0)), Some((1, 1))));
-    let own = list::relative(db, run, made.teacher).await.expect("a member");
+    let own = members::relative(db, run, made.teacher).await.expect("a member");
     assert_eq!(own.map(|own| own.id), Some(made.teacher.0));
     assert_eq!(family[1].parents.0[0].member_id, made.teacher.0);
     assert_eq!(
-        list::children(db, run, made.teacher, 10).await.expect("children").len(),
+        members::children(db, run, made.teacher, 10)
+            .await
+            .expect("children")
+            .len(),
         1
     );
     assert_eq!(
-        list::rating_history(db, run, None, Stretch::whole(5))
+        ratings::history(db, run, None, Stretch::whole(5))
             .await
             .expect("ratings")
             .len(),
         1
     );
     assert_eq!(
-        list::rating_history(db, run, Some(&[made.student]), Stretch::whole(1))
+        ratings::history(db, run, Some(&[made.student]), Stretch::whole(1))
             .await
             .expect("ratings"),
         []
     );
-    let outcomes = list::matchup_outcomes(db, run, Stretch::whole(4))
-        .await
-        .expect("outcomes");
+    let outcomes = matchups::outcomes(db, run, Stretch::whole(4)).await.expect("outcomes");
     assert_eq!(
         (outcomes[0].matchups, outcomes[0].teacher_wins, outcomes[0].predicted),
         (1, 0, 0.25)
     );
     // Solve rates of the three valid ones: 0, 1/3 and 2/3.
-    let bands = list::solve_bands(db, run, Stretch::whole(1), 4).await.expect("bands");
+    let bands = problems::solve_bands(db, run, Stretch::whole(1), 4)
+        .await
+        .expect("bands");
     let bands: Vec<(i32, i64)> = bands.iter().map(|band| (band.band, band.problems)).collect();
     assert_eq!(bands, [(0, 1), (2, 1), (3, 1)]);
-    assert_eq!(list::candidates(db, run, 10).await.expect("candidates").len(), 3);
-    assert_eq!(list::map_at(db, run, None).await.expect("a map").len(), 4);
-    assert_eq!(list::growth(db, run, 1).await.expect("growth")[0].new, 4);
-    assert_eq!(
-        list::metric_sums(db, run, &[1, 0]).await.expect("sums"),
-        [None, Some(0.5)]
-    );
-    assert_eq!(list::living_members(db, run).await.expect("members"), 2);
-    assert_eq!(list::step_seconds(db, run).await.expect("seconds"), Vec::<f64>::new());
+    assert_eq!(problems::candidates(db, run, 10).await.expect("candidates").len(), 3);
+    assert_eq!(archive::map_at(db, run, None).await.expect("a map").len(), 4);
+    assert_eq!(archive::growth(db, run, 1).await.expect("growth")[0].new, 4);
+    assert_eq!(metrics::sums(db, run, &[1, 0]).await.expect("sums"), [None, Some(0.5)]);
+    assert_eq!(members::lives(db, run).await.expect("members").0, 2);
+    assert_eq!(steps::seconds(db, run).await.expect("seconds"), Vec::<f64>::new());
     server.stop().await;
 }
 
@@ -158,7 +165,7 @@ async fn what_is_rare_is_found_far_down_a_list() {
         complexity: [(None, None), (None, None), (Some(39.0), None), (None, None)],
         ..ProblemFilter::default()
     };
-    let first = list::problems_of_all_runs(db, &long, &window).await.expect("a page");
+    let first = problems::page_of_all_runs(db, &long, &window).await.expect("a page");
     assert_eq!(
         first.items.iter().map(|found| found.problem.index).collect::<Vec<_>>(),
         [1]
@@ -167,9 +174,9 @@ async fn what_is_rare_is_found_far_down_a_list() {
         after: first.next,
         ..window
     };
-    let last = list::problems_of_all_runs(db, &long, &second).await.expect("a page");
+    let last = problems::page_of_all_runs(db, &long, &second).await.expect("a page");
     assert_eq!((last.items[0].problem.index, last.next), (0, None));
-    let none = list::problems(db, later.run, &long, ProblemSort::Age, &window)
+    let none = problems::page(db, later.run, &long, ProblemSort::Age, &window)
         .await
         .expect("a page");
     assert_eq!((none.items.len(), none.next), (0, None));
@@ -178,14 +185,14 @@ async fn what_is_rare_is_found_far_down_a_list() {
         valid: Some(false),
         ..ProblemFilter::default()
     };
-    let found = list::problems_of_all_runs(db, &words, &window).await.expect("a page");
+    let found = problems::page_of_all_runs(db, &words, &window).await.expect("a page");
     assert_eq!(found.items[0].run_id, made.run.0);
 
     let of_teacher = AttemptFilter {
         proposer: Some(later.teacher),
         ..AttemptFilter::default()
     };
-    let found = list::attempts(db, later.run, &of_teacher, &window)
+    let found = attempts::page(db, later.run, &of_teacher, &window)
         .await
         .expect("a page");
     assert_eq!(
@@ -204,7 +211,7 @@ async fn what_is_rare_is_found_far_down_a_list() {
             to,
             ..AttemptFilter::default()
         };
-        let found = list::attempts(db, later.run, &filter, &window)
+        let found = attempts::page(db, later.run, &filter, &window)
             .await
             .expect("a page")
             .items;
@@ -259,7 +266,7 @@ async fn attempts_that_an_evaluation_wrote_later_are_found_by_their_step() {
             member,
             ..AttemptFilter::default()
         };
-        let found = list::attempts(db, made.run, &filter, &window)
+        let found = attempts::page(db, made.run, &filter, &window)
             .await
             .expect("a page")
             .items;

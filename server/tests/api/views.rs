@@ -1,6 +1,6 @@
 //! The views of a population: on a run with something in it, on one without, and with hostile text.
 
-use lyceum_store::token::Scope;
+use lyceum_store::tokens::Scope;
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use serde_json::{Value, json};
 use uuid::Uuid;

@@ -9,7 +9,7 @@ use lyceum_core::work::{
     BenchmarkPayload, BenchmarkResult, BenchmarkSample, Completion, Outcome, Payload, Prompt, RolloutPayload,
     RolloutRequest, WorkKind,
 };
-use lyceum_store::{Store, dataset};
+use lyceum_store::{Store, datasets};
 
 use super::rollout::rolled_out;
 use crate::engine::{Engine, Version};
@@ -63,7 +63,7 @@ impl BenchmarkHandler {
     }
 
     async fn rows(&self, payload: &BenchmarkPayload) -> Result<Vec<BenchmarkRow>, HandlerError> {
-        let values = dataset::slice(self.store.pool(), payload.dataset, payload.first, payload.rows).await?;
+        let values = datasets::slice(self.store.pool(), payload.dataset, payload.first, payload.rows).await?;
         if values.len() != payload.rows as usize {
             return Err(permanent(format!(
                 "dataset {} has {} rows from row {} on, and {} were asked for",

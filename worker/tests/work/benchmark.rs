@@ -16,10 +16,13 @@ use lyceum_core::recipe::{
 };
 use lyceum_core::work::{AdapterRef, BaseModel, Compute, LoraShape};
 use lyceum_engine::peft::AdapterFiles;
-use lyceum_store::dataset::{self, NewDataset, Purpose};
-use lyceum_store::execution::{NewEvaluation, begin_evaluation};
+use lyceum_store::evaluations::NewEvaluation;
 use lyceum_store::plan::{ViewCache, carry_out, lock, wanted};
 use lyceum_store::work::Sweeper;
+use lyceum_store::{
+    datasets::{self, NewDataset, Purpose},
+    evaluations,
+};
 use uuid::Uuid;
 
 use crate::house::{House, RUN};
@@ -62,7 +65,7 @@ async fn rows(house: &House) -> Result<DatasetId> {
         rows: &rows,
     };
     let mut tx = house.store.pool().begin().await?;
-    let made = dataset::create(&mut tx, &new).await?;
+    let made = datasets::create(&mut tx, &new).await?;
     tx.commit().await?;
     Ok(DatasetId(made.id))
 }
@@ -168,7 +171,7 @@ async fn begin(house: &House, id: u128, dataset: DatasetId, member: (MemberId, A
         state: &state,
         trace_id: None,
     };
-    begin_evaluation(&mut tx, &new).await?;
+    evaluations::begin(&mut tx, &new).await?;
     tx.commit().await?;
     Ok(id)
 }

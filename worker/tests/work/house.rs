@@ -12,11 +12,11 @@ use lyceum_core::id::ExecutionId;
 use lyceum_core::recipe::{Plan, RunState, WorkItem};
 use lyceum_core::work::{Outcome, Payload, Requirements, WorkKey};
 use lyceum_postgres::{TestCluster, TestDatabase};
-use lyceum_store::Store;
 #[cfg(feature = "engine")]
 use lyceum_store::artifact::ArtifactStore;
-use lyceum_store::execution::{NewRun, begin_run};
 use lyceum_store::plan::{carry_out, lock};
+use lyceum_store::runs::NewRun;
+use lyceum_store::{Store, runs};
 use tempfile::TempDir;
 use uuid::Uuid;
 
@@ -83,7 +83,7 @@ impl House {
             forked_from: None,
         };
         let mut tx = store.pool().begin().await?;
-        begin_run(&mut tx, &new).await?;
+        runs::begin(&mut tx, &new).await?;
         tx.commit().await?;
         Ok(Self {
             store,

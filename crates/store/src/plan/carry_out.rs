@@ -7,14 +7,14 @@ use lyceum_core::{
 use sqlx::PgConnection;
 use std::collections::HashMap;
 
-use super::Locked;
+use super::{Locked, records};
 use crate::{
     Result,
     artifact::release_step,
-    event,
-    execution::{self, State, open_step},
+    attempts, benchmarks, event,
+    executions::{self, State, open_step},
     queue::{self, Lane},
-    records::{self, Place},
+    steps::StepRef,
     text::json_text,
 };
 
@@ -36,7 +36,7 @@ pub async fn carry_out(tx: &mut PgConnection, locked: &Locked, plan: &Plan, seco
     if locked.is_run && !plan.records.is_empty() {
         records::write(
             tx,
-            Place {
+            StepRef {
                 run: state.run,
                 step: state.step,
             },
@@ -45,13 +45,13 @@ pub async fn carry_out(tx: &mut PgConnection, locked: &Locked, plan: &Plan, seco
         .await?;
     }
     if !locked.is_run {
-        let results = records::benchmark::results(tx, state.run, &plan.records.benchmark_results).await?;
-        records::benchmark::samples(tx, state.run, &plan.records.benchmark_samples).await?;
+        let results = benchmarks::write_results(tx, state.run, &plan.records.benchmark_results).await?;
+        benchmarks::write_samples(tx, state.run, &plan.records.benchmark_samples).await?;
         if results > 0 {
             event::append(tx, state.run, "measured", &serde_json::json!({ "results": results })).await?;
         }
         if let Some((run, step)) = plan.records.attempts_of {
-            records::attempts(tx, Place { run, step }, &plan.records.attempts).await?;
+            attempts::write(tx, StepRef { run, step }, &plan.records.attempts).await?;
         }
     }
     if let Some(result) = &plan.result {
@@ -140,7 +140,7 @@ async fn finish_step(tx: &mut PgConnection, state: &RunState, next: &RunState) -
     )
     .await?;
     if next.completed {
-        execution::stop(tx, state.run, State::Completed, None).await?;
+        executions::stop(tx, state.run, State::Completed, None).await?;
     } else {
         event::wake_coordinator(&mut *tx, state.run).await?;
     }

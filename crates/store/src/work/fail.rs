@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::Claim;
 use crate::{
     Result, StoreError, event,
-    execution::{self, State},
+    executions::{self, State},
     queue::{Lane, issue, issue_later},
 };
 
@@ -109,7 +109,7 @@ pub(super) async fn fail_in(tx: &mut PgConnection, id: WorkId, fence: i64, failu
             "{kind} {place} failed after {attempts} of {max_attempts} tries: {}",
             failure.message
         );
-        execution::stop(tx, execution, State::Failed, Some(&error)).await?;
+        executions::stop(tx, execution, State::Failed, Some(&error)).await?;
     }
     Ok(again)
 }
@@ -162,7 +162,7 @@ pub async fn retry(db: &PgPool, id: WorkId) -> Result<()> {
         .execute(&mut *tx)
         .await?;
     let execution = ExecutionId(execution);
-    execution::restart(&mut tx, execution).await?;
+    executions::restart(&mut tx, execution).await?;
     if let Ok(kind) = kind.parse() {
         issue(&mut *tx, Lane::of(kind), 1).await?;
     }

@@ -1,7 +1,7 @@
 //! Cells of an archive as tiles: those whose elites are alike in two of the four descriptors share one.
 
 use lyceum_core::archive::ArchiveConfig;
-use lyceum_store::list::MapCell;
+use lyceum_store::archive::MapCell;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! What a run cost, by adapter: the ground on which arms are compared (PopuLoRA, appendix 7).
 
 use lyceum_core::{compute::compute_account, id::ExecutionId};
-use lyceum_store::list::{self, RunDetail};
+use lyceum_store::{members, metrics, runs::RunDetail, steps};
 use serde::Serialize;
 use sqlx::PgPool;
 
@@ -41,16 +41,16 @@ impl Account {
     /// The account of `run`.
     pub(crate) async fn of(db: &PgPool, run: &RunDetail) -> Result<Self, ApiError> {
         let id = ExecutionId(run.run.id);
-        let adapters = list::living_members(db, id).await?;
+        let (adapters, _) = members::lives(db, id).await?;
         let places = SUMMED.map(|name| run.metrics.iter().position(|metric| metric == name));
         let known: Vec<usize> = places.iter().flatten().copied().collect();
-        let mut sums = list::metric_sums(db, id, &known).await?.into_iter();
+        let mut sums = metrics::sums(db, id, &known).await?.into_iter();
         let by_adapter = places.map(|place| {
             let sum = place.and_then(|_| sums.next().flatten())?;
             (adapters > 0).then(|| sum / adapters as f64)
         });
         let [attempts, proposals, completion_tokens, learned_tokens, updates] = by_adapter;
-        let seconds = list::step_seconds(db, id).await?;
+        let seconds = steps::seconds(db, id).await?;
         let steps = u32::try_from(run.run.steps).unwrap_or_default();
         let account = compute_account(&seconds, u32::try_from(adapters).unwrap_or_default(), steps);
         Ok(Self {

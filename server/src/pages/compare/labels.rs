@@ -1,6 +1,6 @@
 //! What runs are called beside each other, where names alone may be the same.
 
-use lyceum_store::list::Run;
+use lyceum_store::runs::Run;
 
 use super::super::format;
 

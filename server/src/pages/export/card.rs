@@ -1,7 +1,7 @@
 //! The card of an exported run, in the form that Hugging Face's hub reads.
 
 use askama::Template;
-use lyceum_store::{export::Table, list::RunDetail};
+use lyceum_store::{export::Table, runs::RunDetail};
 
 #[derive(Template)]
 #[template(path = "dataset_card.md", escape = "none")]

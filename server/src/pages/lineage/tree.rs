@@ -1,7 +1,7 @@
 //! Where everything of the drawing goes: steps from left to right, a lane for each place in the population, which a child
 //! takes over from the member that it replaces.
 
-use lyceum_store::list::Relative;
+use lyceum_store::members::Relative;
 use std::collections::HashMap;
 use uuid::Uuid;
 
@@ -180,7 +180,7 @@ fn title(member: &Relative, names: &HashMap<Uuid, &str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lyceum_store::list::Parent;
+    use lyceum_store::births::Parent;
     use sqlx::types::Json;
 
     fn member(id: u128, born: i32, replaces: Option<u128>, parents: &[u128]) -> Relative {

@@ -1,7 +1,7 @@
 //! What lists of problems are filtered by, and the form that asks for it.
 
 use lyceum_core::id::MemberId;
-use lyceum_store::list::{ProblemFilter, ProblemSort};
+use lyceum_store::problems::{ProblemFilter, ProblemSort};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use uuid::Uuid;

@@ -1,0 +1,34 @@
+//! Cells that are taken.
+
+use lyceum_core::id::ExecutionId;
+use serde::Serialize;
+use sqlx::{FromRow, PgPool};
+use uuid::Uuid;
+
+use crate::Result;
+
+/// A cell that is taken.
+#[derive(Clone, Debug, FromRow, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Cell {
+    /// The cell.
+    pub cell: i32,
+    /// Its elite.
+    pub problem_id: Uuid,
+    /// The step at which the elite came in.
+    pub step: i32,
+    /// By what elites are compared.
+    pub objective: f32,
+}
+
+/// The map of `run` after `step`, or as it is: each taken cell with its elite, in the order of the cells.
+pub async fn cells_at(db: &PgPool, run: ExecutionId, step: Option<u32>) -> Result<Vec<Cell>> {
+    Ok(sqlx::query_as(
+        "SELECT DISTINCT ON (cell) cell, problem_id, step, objective FROM archive_insertions
+         WHERE run_id = $1 AND ($2::bigint IS NULL OR step <= $2) ORDER BY cell, seq DESC",
+    )
+    .bind(run.0)
+    .bind(step.map(i64::from))
+    .fetch_all(db)
+    .await?)
+}

@@ -1,0 +1,10 @@
+//! Attempts: answers of members to problems.
+
+mod page;
+mod row;
+mod span;
+mod write;
+
+pub use page::{AttemptFilter, page};
+pub use row::Attempt;
+pub(crate) use write::write;

@@ -1,0 +1,96 @@
+//! Lists of attempts.
+
+use lyceum_core::id::{ExecutionId, MemberId, ProblemId};
+use sqlx::{PgPool, Postgres, QueryBuilder};
+
+use super::{Attempt, row::COLUMNS, span::Span};
+use crate::{
+    Result,
+    page::{Page, Window, and, by_seq, limited, order_by_seq},
+};
+
+/// Which attempts.
+#[derive(Clone, Debug, Default)]
+pub struct AttemptFilter {
+    /// At this problem.
+    pub problem: Option<ProblemId>,
+    /// By this member.
+    pub member: Option<MemberId>,
+    /// At problems of this proposer.
+    pub proposer: Option<MemberId>,
+    /// At problems of this type.
+    pub problem_type: Option<String>,
+    /// From this step on.
+    pub from: Option<u32>,
+    /// Up to this step.
+    pub to: Option<u32>,
+    /// Those that solve their problem, or those that do not.
+    pub correct: Option<bool>,
+}
+
+/// How many attempts are walked past, in the list's order, before it begins at the problems instead.
+const STRETCH: i64 = 2000;
+
+/// Attempts of `run` that fit `filter`.
+pub async fn page(db: &PgPool, run: ExecutionId, filter: &AttemptFilter, window: &Window) -> Result<Page<Attempt>> {
+    let Some(span) = Span::of(db, run, filter).await? else {
+        return Ok(Page {
+            items: Vec::new(),
+            next: None,
+        });
+    };
+    let narrow = |query: &mut QueryBuilder<Postgres>| {
+        query.push("attempts.run_id = ").push_bind(run.0);
+        and(query, "attempts.problem_id = ", filter.problem.map(|id| id.0));
+        and(query, "attempts.member_id = ", filter.member.map(|id| id.0));
+        and(query, "attempts.correct = ", filter.correct);
+        and(query, "attempts.step >= ", filter.from.map(u32::cast_signed));
+        and(query, "attempts.step <= ", filter.to.map(u32::cast_signed));
+    };
+    if filter.proposer.is_none() && filter.problem_type.is_none() {
+        let mut query = QueryBuilder::new(format!("SELECT {COLUMNS} FROM attempts WHERE "));
+        narrow(&mut query);
+        span.bound(&mut query, "attempts.seq");
+        return by_seq(db, query, "seq", window).await;
+    }
+    let of_problem = |query: &mut QueryBuilder<Postgres>| {
+        and(query, "p.proposer_id = ", filter.proposer.map(|id| id.0));
+        and(query, "p.type = ", filter.problem_type.clone());
+    };
+    // A teacher has a good part of the attempts while it lives, and a page is soon full; what is rarer is found by its
+    // problems, which are few then. Each attempt's problem is looked up by itself, since a page needs few of the stretch.
+    let mut stretch = QueryBuilder::new(format!("SELECT {COLUMNS} FROM (SELECT * FROM attempts WHERE "));
+    narrow(&mut stretch);
+    span.bound(&mut stretch, "attempts.seq");
+    order_by_seq(&mut stretch, "seq", window);
+    stretch
+        .push(" LIMIT ")
+        .push_bind(STRETCH)
+        .push(") attempts WHERE (SELECT true");
+    of_problem(&mut stretch);
+    stretch.push(" FROM problems p WHERE p.id = attempts.problem_id)");
+    order_by_seq(&mut stretch, "seq", window);
+    let page = limited(db, stretch, window).await?;
+    if page.next.is_some() {
+        return Ok(page);
+    }
+    // Those attempts lie all over the table, so their numbers are read from indices alone, and then the rows of a page.
+    let mut indexed = QueryBuilder::new(format!(
+        "SELECT {COLUMNS} FROM (SELECT met.seq FROM problems p JOIN attempts met ON met.problem_id = p.id WHERE true"
+    ));
+    of_problem(&mut indexed);
+    if filter.proposer.is_none() {
+        and(&mut indexed, "p.run_id = ", Some(run.0));
+    }
+    if let Some(member) = filter.member {
+        indexed
+            .push(" AND met.seq IN (SELECT seq FROM attempts WHERE member_id = ")
+            .push_bind(member.0)
+            .push(")");
+    }
+    span.bound(&mut indexed, "met.seq");
+    order_by_seq(&mut indexed, "met.seq", window);
+    indexed.push(" OFFSET 0) found JOIN attempts USING (seq) WHERE ");
+    narrow(&mut indexed);
+    by_seq(db, indexed, "seq", window).await
+}

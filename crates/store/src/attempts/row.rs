@@ -1,0 +1,58 @@
+//! An attempt's row.
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use sqlx::FromRow;
+use uuid::Uuid;
+
+use crate::page::keyed_by_seq;
+
+/// One answer of one member to a problem.
+#[derive(Clone, Debug, FromRow, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Attempt {
+    /// The attempt.
+    pub id: Uuid,
+    #[serde(skip)]
+    #[doc(hidden)]
+    pub seq: i64,
+    /// The step.
+    pub step: i32,
+    /// The problem.
+    pub problem_id: Uuid,
+    /// Who answered.
+    pub member_id: Uuid,
+    /// By which weights.
+    pub version_id: Uuid,
+    /// What it played.
+    pub role: String,
+    /// Which of the samples, from 0.
+    pub sample: i32,
+    /// What it answered, unparsed.
+    pub text: String,
+    /// The answer found in it.
+    pub answer: Option<String>,
+    /// Whether the answer has the form that was asked for.
+    pub well_formed: bool,
+    /// What the verifier met.
+    pub status: String,
+    /// The same, said to a person.
+    pub reason: String,
+    /// Whether it solves the problem.
+    pub correct: bool,
+    /// What it got.
+    pub reward: f32,
+    /// The parts that the reward was made of, by name.
+    #[cfg_attr(feature = "schema", schema(value_type = Object))]
+    pub reward_parts: serde_json::Value,
+    /// Its length in tokens.
+    pub tokens: i32,
+    /// When it was written down.
+    pub created_at: DateTime<Utc>,
+}
+
+keyed_by_seq!(Attempt);
+
+pub(super) const COLUMNS: &str =
+    "id, seq, step, problem_id, member_id, version_id, role, sample, text, answer, well_formed, status,
+    reason, correct, reward, reward_parts, tokens, created_at";

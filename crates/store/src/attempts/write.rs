@@ -1,0 +1,61 @@
+//! Attempts, and the sums over them by who proposed and who answered.
+
+use lyceum_core::recipe::{AttemptRecord, Role, Side};
+use sqlx::{PgConnection, QueryBuilder, types::Json};
+
+use crate::{Result, steps::StepRef, text::storable};
+
+/// Rows of a statement; Postgres takes at most 65,535 parameters.
+const BATCH: usize = 2000;
+
+/// The roles whose attempts are answers. Those of planners and critics are rows, but not failed solutions.
+fn solvers() -> Vec<&'static str> {
+    Side::Solves.roles().map(Role::name).collect()
+}
+
+/// Writes attempts, counts the answers among them on the run and adds them to cross-play.
+pub(crate) async fn write(tx: &mut PgConnection, at: StepRef, records: &[AttemptRecord]) -> Result<()> {
+    for batch in records.chunks(BATCH) {
+        let mut insert = QueryBuilder::new(
+            "WITH inserted AS (INSERT INTO attempts (id, run_id, step, problem_id, member_id, version_id, role, sample,
+             text, answer, well_formed, status, reason, correct, reward, reward_parts, tokens) ",
+        );
+        insert.push_values(batch, |mut row, record| {
+            row.push_bind(record.id.0)
+                .push_bind(at.run.0)
+                .push_bind(at.number())
+                .push_bind(record.problem.0)
+                .push_bind(record.solver.0.0)
+                .push_bind(record.solver.1.0)
+                .push_bind(record.role.name())
+                .push_bind(record.sample.cast_signed())
+                .push_bind(storable(&record.text))
+                .push_bind(record.answer.as_deref().map(storable))
+                .push_bind(record.well_formed)
+                .push_bind(record.status.name())
+                .push_bind(storable(&record.reason))
+                .push_bind(record.correct)
+                .push_bind(record.reward)
+                .push_bind(Json(&record.reward_parts))
+                .push_bind(record.tokens.cast_signed());
+        });
+        insert.push(
+            " ON CONFLICT DO NOTHING RETURNING run_id, step, problem_id, member_id, correct, role),
+             solved AS (SELECT * FROM inserted WHERE role = ANY(",
+        );
+        insert.push_bind(solvers());
+        insert.push(
+            ")),
+             met AS (INSERT INTO cross_play (run_id, step, teacher_id, student_id, type, attempts, solved)
+                 SELECT i.run_id, i.step, p.proposer_id, i.member_id, p.type, count(*), count(*) FILTER (WHERE i.correct)
+                 FROM solved i JOIN problems p ON p.id = i.problem_id WHERE p.proposer_id IS NOT NULL
+                 GROUP BY i.run_id, i.step, p.proposer_id, i.member_id, p.type
+                 ON CONFLICT (run_id, step, teacher_id, student_id, type) DO UPDATE
+                 SET attempts = cross_play.attempts + excluded.attempts, solved = cross_play.solved + excluded.solved)
+             UPDATE runs SET attempts = attempts + (SELECT count(*) FROM solved) WHERE id = ",
+        );
+        insert.push_bind(at.run.0);
+        insert.build().execute(&mut *tx).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,13 @@
+//! Results of benchmarks, and the samples behind them.
+
+mod results;
+mod samples;
+mod scores;
+mod write;
+
+pub use results::{
+    BenchmarkFilter, BenchmarkResult, leaderboard, measured_suites, population_results, results, results_by_step,
+};
+pub use samples::{BenchmarkSample, Repeat, SampleFilter, repeats, samples, samples_of_subject};
+pub use scores::{MeasuredRun, ScoreAtStep, measured_runs, scores_by_step};
+pub(crate) use write::{write_results, write_samples};

@@ -1,0 +1,186 @@
+//! Results of benchmarks.
+
+use chrono::{DateTime, Utc};
+use lyceum_core::{
+    benchmark::Score,
+    id::{ExecutionId, MemberId},
+};
+use serde::Serialize;
+use sqlx::{FromRow, PgPool, QueryBuilder};
+use uuid::Uuid;
+
+use crate::{
+    Result,
+    page::{Page, Window, and, by_seq, keyed_by_seq},
+};
+
+/// What one subject came to on one suite.
+#[derive(Clone, Debug, FromRow, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct BenchmarkResult {
+    /// The result.
+    pub id: Uuid,
+    #[serde(skip)]
+    #[doc(hidden)]
+    pub seq: i64,
+    /// The evaluation that measured it.
+    pub evaluation_id: Uuid,
+    /// The suite.
+    pub suite: String,
+    /// Which subject of the evaluation it is, from 0.
+    pub subject: i32,
+    /// The subject's name.
+    pub name: String,
+    /// `base`, `baseline`, `student`, `teacher` or `member`.
+    #[cfg_attr(feature = "schema", schema(example = "student"))]
+    pub role: String,
+    /// The run that the subject belongs to.
+    pub run_id: Option<Uuid>,
+    /// The member of that run.
+    pub member_id: Option<Uuid>,
+    /// Its exact weights.
+    pub version_id: Option<Uuid>,
+    /// Steps of the run that they have seen; none for the base.
+    pub step: Option<i32>,
+    /// The frozen base.
+    pub base_model: String,
+    /// The imported rows; none once they were deleted.
+    pub dataset_id: Option<Uuid>,
+    /// How it was asked: prompt style and its hash, hash of the chat template, decoding, tokens at most, samples, seed.
+    #[cfg_attr(feature = "schema", schema(value_type = Object))]
+    pub protocol: serde_json::Value,
+    /// Samples a row.
+    pub n: i32,
+    /// Rows measured.
+    pub rows: i32,
+    /// Samples by row.
+    #[serde(skip)]
+    #[cfg_attr(feature = "schema", schema(ignore))]
+    pub samples: Vec<i32>,
+    /// Right ones by row.
+    #[serde(skip)]
+    #[cfg_attr(feature = "schema", schema(ignore))]
+    pub correct: Vec<i32>,
+    /// Right ones by row, by the tests of the base benchmark alone (EvalPlus).
+    #[serde(skip)]
+    #[cfg_attr(feature = "schema", schema(ignore))]
+    pub base_correct: Option<Vec<i32>>,
+    /// Mean pass@1 over the rows, from 0 to 1.
+    pub pass_at_1: f64,
+    /// Its standard error over the rows.
+    pub standard_error: f64,
+    /// Tokens generated.
+    pub completion_tokens: i64,
+    /// Time that generation took, over all its items.
+    pub seconds: f64,
+    /// When it was measured.
+    pub created_at: DateTime<Utc>,
+}
+
+impl BenchmarkResult {
+    /// The counts that pass@k is made of.
+    pub fn score(&self) -> Score {
+        Score {
+            samples: unsigned(&self.samples),
+            correct: unsigned(&self.correct),
+        }
+    }
+
+    /// Those by the tests of the base benchmark alone, where they are counted apart.
+    pub fn base_score(&self) -> Option<Score> {
+        self.base_correct.as_deref().map(|correct| Score {
+            samples: unsigned(&self.samples),
+            correct: unsigned(correct),
+        })
+    }
+}
+
+fn unsigned(counts: &[i32]) -> Vec<u32> {
+    counts.iter().map(|count| count.cast_unsigned()).collect()
+}
+
+/// Which results.
+#[derive(Clone, Debug, Default)]
+pub struct BenchmarkFilter {
+    /// Of this run's members and base.
+    pub run: Option<ExecutionId>,
+    /// Of this evaluation.
+    pub evaluation: Option<ExecutionId>,
+    /// On this suite.
+    pub suite: Option<String>,
+    /// Of this member.
+    pub member: Option<MemberId>,
+    /// Of weights that have seen so many steps.
+    pub step: Option<u32>,
+    /// Of this subject of its evaluation.
+    pub subject: Option<u32>,
+}
+
+keyed_by_seq!(BenchmarkResult);
+
+const RESULTS: &str = "SELECT id, seq, evaluation_id, suite, subject, name, role, run_id, member_id, version_id, step, base_model,
+    dataset_id, protocol, n, rows, samples, correct, base_correct, pass_at_1, standard_error, completion_tokens, seconds,
+    created_at FROM benchmark_results";
+
+/// Results that fit `filter`.
+pub async fn results(db: &PgPool, filter: &BenchmarkFilter, window: &Window) -> Result<Page<BenchmarkResult>> {
+    let mut query = QueryBuilder::new(RESULTS);
+    query.push(" WHERE true");
+    and(&mut query, "run_id = ", filter.run.map(|id| id.0));
+    and(&mut query, "evaluation_id = ", filter.evaluation.map(|id| id.0));
+    and(&mut query, "suite = ", filter.suite.clone());
+    and(&mut query, "member_id = ", filter.member.map(|id| id.0));
+    and(&mut query, "step = ", filter.step.map(u32::cast_signed));
+    and(&mut query, "subject = ", filter.subject.map(u32::cast_signed));
+    by_seq(db, query, "seq", window).await
+}
+
+/// The best results on a suite across all runs, the best first; of each member and each base the best one. Results on fewer
+/// rows than the most that the suite was measured on stand behind the others: a few rows are easily all solved.
+pub async fn leaderboard(db: &PgPool, suite: &str, limit: u32) -> Result<Vec<BenchmarkResult>> {
+    let mut query =
+        QueryBuilder::new("SELECT * FROM (SELECT DISTINCT ON (coalesce(member_id::text, base_model)) * FROM (");
+    query.push(RESULTS).push(" WHERE suite = ").push_bind(suite);
+    query.push(
+        ") each ORDER BY coalesce(member_id::text, base_model), rows DESC, pass_at_1 DESC, seq) best
+         ORDER BY rows < max(rows) OVER (), pass_at_1 DESC, seq LIMIT ",
+    );
+    query.push_bind(i64::from(limit));
+    Ok(query.build_query_as().fetch_all(db).await?)
+}
+
+/// Suites that anything was measured on.
+pub async fn measured_suites(db: &PgPool) -> Result<Vec<String>> {
+    Ok(
+        sqlx::query_scalar("SELECT DISTINCT suite FROM benchmark_results ORDER BY suite")
+            .fetch_all(db)
+            .await?,
+    )
+}
+
+/// The results of a run's population at a step, or at the newest step that was measured, and those of its base: of each subject
+/// and suite the newest.
+pub async fn population_results(db: &PgPool, run: ExecutionId, step: Option<u32>) -> Result<Vec<BenchmarkResult>> {
+    let mut query =
+        QueryBuilder::new("SELECT * FROM (SELECT DISTINCT ON (suite, coalesce(member_id::text, base_model)) * FROM (");
+    query.push(RESULTS).push(" WHERE run_id = ").push_bind(run.0);
+    query.push(") each WHERE role = 'base' OR step = coalesce(");
+    query.push_bind(step.map(u32::cast_signed));
+    query
+        .push(", (SELECT max(step) FROM benchmark_results WHERE run_id = ")
+        .push_bind(run.0);
+    query.push(")) ORDER BY suite, coalesce(member_id::text, base_model), seq DESC) newest ORDER BY subject, seq");
+    Ok(query.build_query_as().fetch_all(db).await?)
+}
+
+/// All results of a run's members on a suite, in the order of their steps.
+pub async fn results_by_step(db: &PgPool, run: ExecutionId, suite: &str) -> Result<Vec<BenchmarkResult>> {
+    let mut query = QueryBuilder::new(RESULTS);
+    query
+        .push(" WHERE run_id = ")
+        .push_bind(run.0)
+        .push(" AND suite = ")
+        .push_bind(suite);
+    query.push(" AND step IS NOT NULL ORDER BY step, seq");
+    Ok(query.build_query_as().fetch_all(db).await?)
+}

@@ -1,0 +1,122 @@
+//! Samples of benchmarks.
+
+use lyceum_core::id::ExecutionId;
+use serde::Serialize;
+use sqlx::{FromRow, PgPool, QueryBuilder};
+use uuid::Uuid;
+
+use crate::{
+    Result,
+    page::{Page, Window, and, by_seq, keyed_by_seq},
+};
+
+/// A sample of a benchmark.
+#[derive(Clone, Debug, FromRow, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct BenchmarkSample {
+    #[serde(skip)]
+    #[doc(hidden)]
+    pub seq: i64,
+    /// The suite.
+    pub suite: String,
+    /// Which subject of the evaluation made it, from 0.
+    pub subject: i32,
+    /// The row of the suite, from 0.
+    pub row: i32,
+    /// Which sample of the row, from 0.
+    pub sample: i32,
+    /// The task.
+    pub task_id: String,
+    /// What the model wrote.
+    pub text: String,
+    /// The solution that was found in it.
+    pub solution: Option<String>,
+    /// `stop` or `length`.
+    pub finish_reason: String,
+    /// Its length in tokens.
+    pub tokens: i32,
+    /// How its execution ended.
+    pub status: String,
+    /// Why it is not right.
+    pub reason: String,
+    /// Whether it is right.
+    pub correct: bool,
+    /// Whether it is right by the tests of the base benchmark alone.
+    pub base_correct: Option<bool>,
+}
+
+/// Which samples.
+#[derive(Clone, Debug, Default)]
+pub struct SampleFilter {
+    /// Of this suite.
+    pub suite: Option<String>,
+    /// Of this subject.
+    pub subject: Option<u32>,
+    /// Of this task.
+    pub task_id: Option<String>,
+    /// Right or wrong ones.
+    pub correct: Option<bool>,
+}
+
+keyed_by_seq!(BenchmarkSample);
+
+/// Samples of an evaluation that fit `filter`.
+pub async fn samples(
+    db: &PgPool,
+    evaluation: ExecutionId,
+    filter: &SampleFilter,
+    window: &Window,
+) -> Result<Page<BenchmarkSample>> {
+    let mut query = QueryBuilder::new(
+        "SELECT seq, suite, subject, row, sample, task_id, text, solution, finish_reason, tokens, status, reason, correct,
+             base_correct FROM benchmark_samples WHERE evaluation_id = ",
+    );
+    query.push_bind(evaluation.0);
+    and(&mut query, "suite = ", filter.suite.clone());
+    and(&mut query, "subject = ", filter.subject.map(u32::cast_signed));
+    and(&mut query, "task_id = ", filter.task_id.clone());
+    and(&mut query, "correct = ", filter.correct);
+    by_seq(db, query, "seq", window).await
+}
+
+/// The samples of one subject on one suite, by row and sample.
+pub async fn samples_of_subject(
+    db: &PgPool,
+    evaluation: ExecutionId,
+    suite: &str,
+    subject: u32,
+) -> Result<Vec<BenchmarkSample>> {
+    Ok(sqlx::query_as(
+        "SELECT seq, suite, subject, row, sample, task_id, text, solution, finish_reason, tokens, status, reason, correct,
+             base_correct FROM benchmark_samples WHERE evaluation_id = $1 AND suite = $2 AND subject = $3 ORDER BY row, sample",
+    )
+    .bind(evaluation.0)
+    .bind(suite)
+    .bind(subject.cast_signed())
+    .fetch_all(db)
+    .await?)
+}
+
+/// Right ones of each repeat: of sample 0 of every row, of sample 1, and so on.
+#[derive(Clone, Debug, FromRow)]
+pub struct Repeat {
+    /// The evaluation.
+    pub evaluation_id: Uuid,
+    /// The suite.
+    pub suite: String,
+    /// The subject.
+    pub subject: i32,
+    /// Share of the rows that are right, from 0 to 1.
+    pub share: f64,
+}
+
+/// The repeats of everything that these evaluations measured.
+pub async fn repeats(db: &PgPool, evaluations: &[Uuid]) -> Result<Vec<Repeat>> {
+    Ok(sqlx::query_as(
+        "SELECT evaluation_id, suite, subject, avg(correct::int)::float8 AS share FROM benchmark_samples
+         WHERE evaluation_id = ANY($1) GROUP BY evaluation_id, suite, subject, sample ORDER BY sample",
+    )
+    .bind(evaluations)
+    .fetch_all(db)
+    .await?)
+}

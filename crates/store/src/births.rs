@@ -1,0 +1,7 @@
+//! Births: who was born of whom.
+
+mod page;
+mod write;
+
+pub use page::{Birth, Parent, page};
+pub(crate) use write::write;

@@ -1,0 +1,71 @@
+//! Births of a run, from which its family tree is drawn.
+
+use lyceum_core::id::ExecutionId;
+use serde::{Deserialize, Serialize};
+use sqlx::{FromRow, PgPool, QueryBuilder, types::Json};
+use uuid::Uuid;
+
+use crate::{
+    Result,
+    page::{Page, Window, by_seq, keyed_by_seq},
+    seed::Seed,
+};
+
+/// A birth.
+#[derive(Clone, Debug, FromRow, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Birth {
+    #[serde(skip)]
+    #[doc(hidden)]
+    pub seq: i64,
+    /// The child.
+    pub child_id: Uuid,
+    /// Its name.
+    pub child: String,
+    /// The step.
+    pub step: i32,
+    /// `init`, or an operator of the catalogue.
+    pub operator: String,
+    /// All values of the operator's parameters.
+    #[cfg_attr(feature = "schema", schema(value_type = Object))]
+    pub parameters: serde_json::Value,
+    /// The seed of its draws.
+    #[sqlx(try_from = "String")]
+    #[cfg_attr(feature = "schema", schema(value_type = u64))]
+    pub seed: Seed,
+    /// Whose place the child takes.
+    pub replaces_id: Option<Uuid>,
+    /// What the operator met.
+    pub notes: Vec<String>,
+    /// The parents, in the operator's order.
+    #[cfg_attr(feature = "schema", schema(value_type = Vec<Parent>))]
+    pub parents: Json<Vec<Parent>>,
+}
+
+/// A parent's weights at a birth.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Parent {
+    /// The member.
+    pub member_id: Uuid,
+    /// The weights.
+    pub version_id: Uuid,
+    /// Their ordinal.
+    pub ordinal: i32,
+}
+
+keyed_by_seq!(Birth);
+
+/// Births of `run`.
+pub async fn page(db: &PgPool, run: ExecutionId, window: &Window) -> Result<Page<Birth>> {
+    let mut query = QueryBuilder::new(
+        "SELECT m.seq, b.child_id, m.name AS child, b.step, b.operator, b.parameters, b.seed::text AS seed,
+             b.replaces_id, b.notes,
+             (SELECT coalesce(json_agg(json_build_object('member_id', v.member_id, 'version_id', v.id, 'ordinal',
+                  v.ordinal) ORDER BY p.position), '[]')
+              FROM birth_parents p JOIN adapter_versions v ON v.id = p.version_id WHERE p.child_id = b.child_id) AS parents
+         FROM births b JOIN members m ON m.id = b.child_id WHERE m.run_id = ",
+    );
+    query.push_bind(run.0);
+    by_seq(db, query, "m.seq", window).await
+}

@@ -1,0 +1,95 @@
+//! Who solves whose problems: sums that are kept as attempts are written.
+
+use lyceum_core::id::{ExecutionId, MemberId, ProblemId};
+use serde::Serialize;
+use sqlx::{FromRow, PgPool, QueryBuilder};
+use uuid::Uuid;
+
+use crate::{Result, page::and};
+
+/// Attempts of a student at a teacher's problems.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow, Serialize)]
+pub struct CrossPlay {
+    /// The window of steps, from 0; 0 where there is but one.
+    pub window: i32,
+    /// Who proposed.
+    pub teacher_id: Uuid,
+    /// Who answered.
+    pub student_id: Uuid,
+    /// Attempts made.
+    pub attempts: i64,
+    /// Those that solved their problem.
+    pub solved: i64,
+}
+
+/// Which attempts.
+#[derive(Clone, Debug, Default)]
+pub struct CrossPlayFilter {
+    /// From this step on.
+    pub from: u32,
+    /// Up to this step.
+    pub to: Option<u32>,
+    /// At problems of this type.
+    pub problem_type: Option<String>,
+    /// Steps of a window; none for one window over all steps.
+    pub width: Option<u32>,
+}
+
+/// Every pair of `run` that met, by window, teacher and student.
+pub async fn pairs(db: &PgPool, run: ExecutionId, filter: &CrossPlayFilter) -> Result<Vec<CrossPlay>> {
+    let mut query = QueryBuilder::new("SELECT (CASE WHEN ");
+    query.push_bind(filter.width.map(u32::cast_signed));
+    query.push("::int IS NULL THEN 0 ELSE (step - ");
+    query.push_bind(filter.from.cast_signed());
+    query
+        .push("::int) / ")
+        .push_bind(filter.width.unwrap_or(1).max(1).cast_signed());
+    query.push(
+        "::int END)::int AS window, teacher_id, student_id, sum(attempts)::bigint AS attempts, sum(solved)::bigint AS solved
+         FROM cross_play WHERE run_id = ",
+    );
+    query.push_bind(run.0);
+    query.push(" AND step >= ").push_bind(filter.from.cast_signed());
+    and(&mut query, "step <= ", filter.to.map(u32::cast_signed));
+    and(&mut query, "type = ", filter.problem_type.clone());
+    query.push(" GROUP BY 1, 2, 3 ORDER BY 1, 2, 3");
+    Ok(query.build_query_as().fetch_all(db).await?)
+}
+
+/// Types of the problems of `run` that were attempted.
+pub async fn types(db: &PgPool, run: ExecutionId) -> Result<Vec<String>> {
+    Ok(
+        sqlx::query_scalar("SELECT DISTINCT type FROM cross_play WHERE run_id = $1 ORDER BY type")
+            .bind(run.0)
+            .fetch_all(db)
+            .await?,
+    )
+}
+
+/// The newest valid problems of each of these teachers that were proposed before `step`, `limit` of each at most: teacher and
+/// problem, the oldest of a teacher first.
+pub async fn problems_to_play(
+    db: &PgPool,
+    run: ExecutionId,
+    teachers: &[MemberId],
+    step: u32,
+    limit: u32,
+) -> Result<Vec<(MemberId, ProblemId)>> {
+    let ids: Vec<Uuid> = teachers.iter().map(|teacher| teacher.0).collect();
+    let rows: Vec<(Uuid, Uuid)> = sqlx::query_as(
+        "SELECT t.id, p.id FROM unnest($2::uuid[]) t(id) CROSS JOIN LATERAL (
+             SELECT id, seq FROM problems WHERE proposer_id = t.id AND run_id = $1 AND valid AND step < $3
+                 AND type IN ('code_i', 'code_o', 'code_f')
+             ORDER BY seq DESC LIMIT $4) p ORDER BY t.id, p.seq",
+    )
+    .bind(run.0)
+    .bind(&ids)
+    .bind(step.cast_signed())
+    .bind(i64::from(limit))
+    .fetch_all(db)
+    .await?;
+    Ok(rows
+        .into_iter()
+        .map(|(teacher, problem)| (MemberId(teacher), ProblemId(problem)))
+        .collect())
+}

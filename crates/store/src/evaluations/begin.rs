@@ -1,0 +1,48 @@
+//! Creating an evaluation.
+
+use lyceum_core::{config::RunConfig, evaluation::EvaluationSpec, id::ExecutionId, recipe::RunState};
+use sqlx::{PgConnection, types::Json};
+
+use crate::{
+    Result, event,
+    executions::{self, NewExecution},
+};
+
+/// What a new evaluation is made of.
+#[derive(Clone, Debug)]
+pub struct NewEvaluation<'a> {
+    /// What it measures.
+    pub spec: &'a EvaluationSpec,
+    /// The run that it looks at, where it is one.
+    pub run: Option<ExecutionId>,
+    /// The resolved config of its plan.
+    pub config: &'a RunConfig,
+    /// What its plan starts from.
+    pub state: &'a RunState,
+    /// Follows the request into the work.
+    pub trace_id: Option<&'a str>,
+}
+
+/// Writes an evaluation; it begins as soon as the transaction is through.
+pub async fn begin(tx: &mut PgConnection, new: &NewEvaluation<'_>) -> Result<()> {
+    let id = new.state.run;
+    executions::insert(
+        tx,
+        &NewExecution {
+            kind: "evaluation",
+            config: new.config,
+            state: new.state,
+            metrics: &[],
+            trace_id: new.trace_id,
+        },
+    )
+    .await?;
+    sqlx::query("INSERT INTO evaluations (id, run_id, spec) VALUES ($1, $2, $3)")
+        .bind(id.0)
+        .bind(new.run.map(|run| run.0))
+        .bind(Json(new.spec))
+        .execute(&mut *tx)
+        .await?;
+    event::append(tx, id, "created", &serde_json::json!({ "spec": new.spec })).await?;
+    event::wake_coordinator(&mut *tx, id).await
+}

@@ -1,0 +1,115 @@
+//! Evaluations.
+
+use chrono::{DateTime, Utc};
+use lyceum_core::id::ExecutionId;
+use serde::Serialize;
+use sqlx::{FromRow, PgExecutor, PgPool, QueryBuilder};
+use uuid::Uuid;
+
+use crate::{
+    Result, StoreError,
+    executions::State,
+    page::{Page, Window, and, by_seq, keyed_by_seq},
+};
+
+/// An evaluation.
+#[derive(Clone, Debug, FromRow, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Evaluation {
+    /// The evaluation.
+    pub id: Uuid,
+    #[serde(skip)]
+    #[doc(hidden)]
+    pub seq: i64,
+    /// The run that it looks at, where it is one.
+    pub run_id: Option<Uuid>,
+    /// What it measures.
+    #[cfg_attr(feature = "schema", schema(value_type = Object))]
+    pub spec: serde_json::Value,
+    /// What it came to, once it is completed.
+    #[cfg_attr(feature = "schema", schema(value_type = Option<Object>))]
+    pub result: Option<serde_json::Value>,
+    /// `running`, `paused`, `completed`, `failed` or `cancelled`.
+    #[cfg_attr(feature = "schema", schema(example = "completed"))]
+    pub state: String,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// The step that it is at, from 0.
+    pub step: i32,
+    /// Steps in all.
+    pub steps: i32,
+    /// When it was created.
+    pub created_at: DateTime<Utc>,
+    /// When it last changed.
+    pub updated_at: DateTime<Utc>,
+    /// When it ended.
+    pub finished_at: Option<DateTime<Utc>>,
+    /// The number of its last event.
+    pub last_event: i64,
+}
+
+/// Which evaluations.
+#[derive(Clone, Debug, Default)]
+pub struct EvaluationFilter {
+    /// Of this run.
+    pub run: Option<ExecutionId>,
+    /// In this state.
+    pub state: Option<State>,
+    /// Of this type, as the spec names it.
+    pub kind: Option<&'static str>,
+}
+
+/// How far an evaluation is, and what it was resolved to.
+#[derive(Clone, Debug, FromRow)]
+pub struct EvaluationProgress {
+    /// The evaluation.
+    pub id: Uuid,
+    /// The name of the run that it looks at.
+    pub run: Option<String>,
+    /// Items of the step that it is at.
+    pub items: i32,
+    /// Those that have ended.
+    pub ended: i32,
+    /// Names of those that are measured.
+    pub subjects: Vec<String>,
+}
+
+keyed_by_seq!(Evaluation);
+
+const SELECT: &str = "SELECT e.id, e.seq, v.run_id, v.spec, v.result, e.state, e.error, e.step, e.steps, e.created_at,
+    e.updated_at, e.finished_at, e.last_event FROM executions e JOIN evaluations v ON v.id = e.id WHERE e.kind = 'evaluation'";
+
+/// Evaluations that fit `filter`.
+pub async fn page(db: &PgPool, filter: &EvaluationFilter, window: &Window) -> Result<Page<Evaluation>> {
+    let mut query = QueryBuilder::new(SELECT);
+    and(&mut query, "v.run_id = ", filter.run.map(|id| id.0));
+    and(&mut query, "e.state = ", filter.state.map(State::name));
+    and(&mut query, "v.spec ->> 'type' = ", filter.kind);
+    by_seq(db, query, "e.seq", window).await
+}
+
+/// How far these evaluations are, in no order.
+pub async fn progress(db: &PgPool, ids: &[Uuid]) -> Result<Vec<EvaluationProgress>> {
+    Ok(sqlx::query_as(
+        "SELECT e.id, r.name AS run, coalesce(s.total, 0) AS items, coalesce(s.ended, 0) AS ended,
+             ARRAY(SELECT subject ->> 'name' FROM jsonb_path_query(e.config, '$.parameters.subjects[*]') subject
+                   WHERE subject ->> 'name' IS NOT NULL) AS subjects
+         FROM executions e JOIN evaluations v USING (id) LEFT JOIN runs r ON r.id = v.run_id
+         LEFT JOIN steps s ON s.execution_id = e.id AND s.step = e.step
+         WHERE e.id = ANY($1)",
+    )
+    .bind(ids)
+    .fetch_all(db)
+    .await?)
+}
+
+/// One evaluation.
+///
+/// # Errors
+/// [`StoreError::NotFound`].
+pub async fn find(db: impl PgExecutor<'_>, id: ExecutionId) -> Result<Evaluation> {
+    let mut query = QueryBuilder::new(SELECT);
+    query.push(" AND e.id = ").push_bind(id.0);
+    let evaluation = query.build_query_as().fetch_optional(db).await?;
+    evaluation.ok_or_else(|| StoreError::not_found("evaluation", id))
+}

@@ -1,0 +1,10 @@
+//! What runs and evaluations have in common: they begin, pause, resume, fail and end alike.
+
+mod begin;
+mod pace;
+mod state;
+
+pub(crate) use begin::{NewExecution, insert, open_step};
+pub use pace::{Pace, pace, stalled_since};
+pub use state::{State, UnknownState, cancel, fail, lock, pause, resume};
+pub(crate) use state::{restart, stop};

@@ -1,0 +1,65 @@
+//! Matchups of a run.
+
+use lyceum_core::id::{ExecutionId, MemberId};
+use serde::Serialize;
+use sqlx::{FromRow, PgPool, QueryBuilder};
+use uuid::Uuid;
+
+use crate::{
+    Result,
+    page::{Page, Window, and, by_seq, keyed_by_seq},
+};
+
+/// A teacher's meeting with a student.
+#[derive(Clone, Debug, FromRow, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Matchup {
+    /// The matchup.
+    pub id: Uuid,
+    #[serde(skip)]
+    #[doc(hidden)]
+    pub seq: i64,
+    /// The step.
+    pub step: i32,
+    /// Who proposed.
+    pub teacher_id: Uuid,
+    /// Who solved.
+    pub student_id: Uuid,
+    /// Problems proposed.
+    pub proposed: i32,
+    /// Those that were valid.
+    pub valid: i32,
+    /// Mean solve rate over the valid ones; none where there is none.
+    pub solve_rate: Option<f32>,
+    /// Probability of the student's winning, as the ratings before predicted it.
+    pub predicted: f32,
+    /// `teacher` or `student`.
+    #[cfg_attr(feature = "schema", schema(example = "student"))]
+    pub winner: String,
+}
+
+/// Which matchups.
+#[derive(Clone, Debug, Default)]
+pub struct MatchupFilter {
+    /// Of this teacher.
+    pub teacher: Option<MemberId>,
+    /// Of this student.
+    pub student: Option<MemberId>,
+    /// Of this step.
+    pub step: Option<u32>,
+}
+
+keyed_by_seq!(Matchup);
+
+/// Matchups of `run` that fit `filter`.
+pub async fn page(db: &PgPool, run: ExecutionId, filter: &MatchupFilter, window: &Window) -> Result<Page<Matchup>> {
+    let mut query = QueryBuilder::new(
+        "SELECT id, seq, step, teacher_id, student_id, proposed, valid, solve_rate, predicted, winner
+         FROM matchups WHERE run_id = ",
+    );
+    query.push_bind(run.0);
+    and(&mut query, "teacher_id = ", filter.teacher.map(|id| id.0));
+    and(&mut query, "student_id = ", filter.student.map(|id| id.0));
+    and(&mut query, "step = ", filter.step.map(u32::cast_signed));
+    by_seq(db, query, "seq", window).await
+}

@@ -1,0 +1,9 @@
+//! Members of populations, and how they are related.
+
+mod family;
+mod page;
+mod write;
+
+pub use family::{MemberName, Relative, children, family, lives, living, names, relative};
+pub use page::{LatestVersion, Member, MemberFilter, find, page};
+pub(crate) use write::{write, write_deaths, write_populations};

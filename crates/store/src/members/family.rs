@@ -1,0 +1,141 @@
+//! The members of a run as a family: births, deaths, parents and where each stands.
+
+use lyceum_core::id::{ExecutionId, MemberId};
+use serde::Serialize;
+use sqlx::{FromRow, PgPool, QueryBuilder, types::Json};
+use uuid::Uuid;
+
+use crate::{Result, births::Parent, ratings::Rating};
+
+/// A member with its birth.
+#[derive(Clone, Debug, FromRow, Serialize)]
+pub struct Relative {
+    /// The member.
+    pub id: Uuid,
+    /// Its name within the run.
+    pub name: String,
+    /// What it plays.
+    pub roles: Vec<String>,
+    /// The step of its birth.
+    pub born_step: i32,
+    /// The step of its death.
+    pub died_step: Option<i32>,
+    /// Why it died.
+    pub cause_of_death: Option<String>,
+    /// `init`, or an operator of the catalogue; none where the birth was not written down.
+    pub operator: Option<String>,
+    /// Whose place it took.
+    pub replaces_id: Option<Uuid>,
+    /// Its parents, in the operator's order.
+    pub parents: Json<Vec<Parent>>,
+    /// Its newest rating in each role.
+    pub ratings: Json<Vec<Rating>>,
+    /// Ordinal of its newest weights.
+    pub ordinal: Option<i32>,
+    /// The asked metric's newest value; none where it never had one.
+    pub metric: Option<f64>,
+}
+
+/// What a member is called.
+#[derive(Clone, Debug, PartialEq, Eq, FromRow, Serialize)]
+pub struct MemberName {
+    /// The member.
+    pub id: Uuid,
+    /// Its name within the run.
+    pub name: String,
+    /// What it plays.
+    pub roles: Vec<String>,
+}
+
+/// Names of the members of `run` in the order of their births, at most `limit`.
+pub async fn names(db: &PgPool, run: ExecutionId, limit: u32) -> Result<Vec<MemberName>> {
+    Ok(
+        sqlx::query_as("SELECT id, name, roles FROM members WHERE run_id = $1 ORDER BY seq LIMIT $2")
+            .bind(run.0)
+            .bind(i64::from(limit))
+            .fetch_all(db)
+            .await?,
+    )
+}
+
+/// How many members of `run` live, and how many died.
+pub async fn lives(db: &PgPool, run: ExecutionId) -> Result<(i64, i64)> {
+    Ok(sqlx::query_as(
+        "SELECT count(*) FILTER (WHERE died_step IS NULL), count(died_step) FROM members WHERE run_id = $1",
+    )
+    .bind(run.0)
+    .fetch_one(db)
+    .await?)
+}
+
+/// Members of `run` that live, in the order of their births, at most `limit`.
+pub async fn living(db: &PgPool, run: ExecutionId, limit: u32) -> Result<Vec<Relative>> {
+    relatives(db, run, Of::Living, None, limit).await
+}
+
+/// Members of `run` in the order of their births, at most `limit`, each with the newest value of its `metric`th metric
+/// (from 0).
+pub async fn family(db: &PgPool, run: ExecutionId, metric: Option<usize>, limit: u32) -> Result<Vec<Relative>> {
+    relatives(db, run, Of::All, metric, limit).await
+}
+
+/// One of them; none where `run` has no such member.
+pub async fn relative(db: &PgPool, run: ExecutionId, member: MemberId) -> Result<Option<Relative>> {
+    Ok(relatives(db, run, Of::Member(member), None, 1).await?.pop())
+}
+
+/// The children of `member`.
+pub async fn children(db: &PgPool, run: ExecutionId, member: MemberId, limit: u32) -> Result<Vec<Relative>> {
+    relatives(db, run, Of::Parent(member), None, limit).await
+}
+
+/// Which members.
+enum Of {
+    All,
+    Living,
+    Member(MemberId),
+    Parent(MemberId),
+}
+
+async fn relatives(db: &PgPool, run: ExecutionId, of: Of, metric: Option<usize>, limit: u32) -> Result<Vec<Relative>> {
+    let mut query = QueryBuilder::new(
+        "SELECT m.id, m.name, m.roles, m.born_step, m.died_step, m.cause_of_death, b.operator, b.replaces_id,
+             (SELECT coalesce(json_agg(json_build_object('member_id', v.member_id, 'version_id', v.id, 'ordinal', v.ordinal)
+                  ORDER BY p.position), '[]')
+              FROM birth_parents p JOIN adapter_versions v ON v.id = p.version_id WHERE p.child_id = m.id) AS parents,
+             (SELECT coalesce(json_agg(json_build_object('role', role, 'step', step, 'mu', mu, 'sigma', sigma) ORDER BY role),
+                  '[]') FROM standings WHERE member_id = m.id) AS ratings,
+             (SELECT max(ordinal) FROM adapter_versions WHERE member_id = m.id) AS ordinal, ",
+    );
+    match metric {
+        None => {
+            query.push("NULL::float8");
+        }
+        Some(place) => {
+            let place = i32::try_from(place).unwrap_or(i32::MAX - 1) + 1;
+            query.push("(SELECT \"values\"[").push_bind(place);
+            query.push("] FROM metrics WHERE run_id = m.run_id AND member_id = m.id AND \"values\"[");
+            query.push_bind(place).push("] <> 'NaN' ORDER BY step DESC LIMIT 1)");
+        }
+    }
+    query.push(" AS metric FROM members m LEFT JOIN births b ON b.child_id = m.id WHERE m.run_id = ");
+    query.push_bind(run.0);
+    match of {
+        Of::All => {}
+        Of::Living => {
+            query.push(" AND m.died_step IS NULL");
+        }
+        Of::Member(member) => {
+            query.push(" AND m.id = ").push_bind(member.0);
+        }
+        Of::Parent(parent) => {
+            query.push(
+                " AND m.id IN (SELECT p.child_id FROM birth_parents p JOIN adapter_versions v ON v.id = p.version_id
+                 WHERE v.member_id = ",
+            );
+            query.push_bind(parent.0).push(")");
+        }
+    }
+    query.push(" ORDER BY m.seq LIMIT ").push_bind(i64::from(limit));
+    Ok(query.build_query_as().fetch_all(db).await?)
+}

@@ -1,0 +1,7 @@
+//! Metrics of runs and members.
+
+mod read;
+mod write;
+
+pub use read::{MetricRow, MetricRows, MetricsQuery, rows, sums};
+pub(crate) use write::write;

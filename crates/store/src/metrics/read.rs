@@ -1,0 +1,120 @@
+//! Metrics of a run: every step, or downsampled for a chart.
+
+use lyceum_core::id::{ExecutionId, MemberId};
+use serde::Serialize;
+use sqlx::{FromRow, PgPool, QueryBuilder};
+use uuid::Uuid;
+
+use crate::Result;
+
+/// Which metrics.
+#[derive(Clone, Debug, Default)]
+pub struct MetricsQuery {
+    /// From this step on.
+    pub from: u32,
+    /// Up to this step.
+    pub to: Option<u32>,
+    /// Of one member; none for all and the run.
+    pub member: Option<MemberId>,
+    /// Of the run alone, without its members.
+    pub run_alone: bool,
+    /// 0 for every step; level n has mean, minimum and maximum over 4^n steps.
+    pub level: u8,
+    /// Rows, at most.
+    pub limit: u32,
+}
+
+/// The values of one step or bucket, of one member or of the run.
+#[derive(Clone, Debug, FromRow, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct MetricRow {
+    /// The (first) step.
+    pub step: i32,
+    /// How many steps it stands for.
+    pub width: i32,
+    /// The member; none for the run.
+    pub member_id: Option<Uuid>,
+    /// Values, or their means, in the order of the run's metrics; null where there is none.
+    #[cfg_attr(feature = "schema", schema(value_type = Vec<Option<f64>>))]
+    pub mean: Vec<f64>,
+    /// Least values; only where the row stands for several steps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<Vec<Option<f64>>>))]
+    pub min: Option<Vec<f64>>,
+    /// Greatest values; only where the row stands for several steps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<Vec<Option<f64>>>))]
+    pub max: Option<Vec<f64>>,
+}
+
+/// Rows in the order of their steps.
+#[derive(Clone, Debug)]
+pub struct MetricRows {
+    /// The rows.
+    pub rows: Vec<MetricRow>,
+    /// The step from which to go on; none at the end.
+    pub next: Option<u32>,
+}
+
+/// What is written when a bucket is complete, and single steps behind the last complete one.
+const ROWS: &str = "
+SELECT step, width, member_id, mean, min, max FROM (
+    SELECT bucket * $6 AS step, $6 AS width, member_id, mean, min, max FROM metric_levels
+    WHERE run_id = $1 AND level = $7 AND $7 > 0 AND bucket * $6::bigint BETWEEN $2 AND $3
+    UNION ALL
+    SELECT step, 1 AS width, member_id, \"values\" AS mean, NULL AS min, NULL AS max FROM metrics
+    WHERE run_id = $1 AND step BETWEEN $2 AND $3 AND ($7 = 0 OR step >= $6::bigint * coalesce(
+        (SELECT max(bucket) + 1 FROM metric_levels WHERE run_id = $1 AND level = $7), 0))
+) every
+WHERE ($4::uuid IS NULL OR member_id = $4) AND (NOT $5 OR member_id IS NULL)
+ORDER BY step, member_id NULLS FIRST LIMIT $8";
+
+/// Metrics of `run`.
+pub async fn rows(db: &PgPool, run: ExecutionId, query: &MetricsQuery) -> Result<MetricRows> {
+    let width = 4i32.pow(u32::from(query.level));
+    let mut rows: Vec<MetricRow> = sqlx::query_as(ROWS)
+        .bind(run.0)
+        .bind(i64::from(query.from))
+        .bind(query.to.map_or(i64::from(i32::MAX), i64::from))
+        .bind(query.member.map(|id| id.0))
+        .bind(query.run_alone)
+        .bind(width)
+        .bind(i16::from(query.level))
+        .bind(i64::from(query.limit) + 1)
+        .fetch_all(db)
+        .await?;
+    // A page ends between steps: the step that it would cut in two begins the next.
+    let next = if rows.len() > query.limit as usize {
+        rows.pop().map(|row| row.step)
+    } else {
+        None
+    };
+    if let Some(next) = next
+        && rows.first().is_some_and(|first| first.step < next)
+    {
+        rows.retain(|row| row.step < next);
+    }
+    Ok(MetricRows {
+        rows,
+        next: next.map(i32::cast_unsigned),
+    })
+}
+
+/// Sums over all steps of the run's own values of the metrics at `places` (from 0), in their order; a value that is
+/// missing (NaN) does not count, and a metric that never had one is none.
+pub async fn sums(db: &PgPool, run: ExecutionId, places: &[usize]) -> Result<Vec<Option<f64>>> {
+    if places.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut query = QueryBuilder::new("SELECT ARRAY[");
+    let mut sums = query.separated(", ");
+    for place in places {
+        let place = i32::try_from(*place).unwrap_or(i32::MAX - 1) + 1;
+        sums.push("sum(nullif(\"values\"[")
+            .push_bind_unseparated(place)
+            .push_unseparated("], 'NaN'))");
+    }
+    query.push("]::float8[] FROM metrics WHERE run_id = ").push_bind(run.0);
+    query.push(" AND member_id IS NULL");
+    Ok(query.build_query_scalar().fetch_one(db).await?)
+}

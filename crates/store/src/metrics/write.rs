@@ -1,0 +1,61 @@
+//! Metrics, and their downsampled levels for charts.
+
+use lyceum_core::recipe::MetricRecord;
+use sqlx::{PgConnection, QueryBuilder};
+
+use crate::{Result, steps::StepRef};
+
+/// Steps of a bucket at level 1; each level above holds this many buckets of the one below.
+const FACTOR: u32 = 4;
+/// The coarsest level: a bucket of 65,536 steps.
+const LEVELS: u32 = 8;
+
+/// Writes metrics, and closes the levels whose bucket ends with this step.
+pub(crate) async fn write(tx: &mut PgConnection, at: StepRef, records: &[MetricRecord]) -> Result<()> {
+    if records.is_empty() {
+        return Ok(());
+    }
+    let mut insert = QueryBuilder::new("INSERT INTO metrics (run_id, step, member_id, \"values\") ");
+    insert.push_values(records, |mut row, record| {
+        row.push_bind(at.run.0)
+            .push_bind(at.number())
+            .push_bind(record.member.map(|member| member.0))
+            .push_bind(&record.values);
+    });
+    insert.push(" ON CONFLICT DO NOTHING");
+    insert.build().execute(&mut *tx).await?;
+    for level in 1..=LEVELS {
+        let width = FACTOR.pow(level);
+        if !(at.step + 1).is_multiple_of(width) {
+            break;
+        }
+        downsample(tx, at, level, width).await?;
+    }
+    Ok(())
+}
+
+/// Closes the bucket of `width` steps that ends with this step. A member that was not there for all of it has a bucket
+/// over what there is; a metric without a value (NaN) does not count.
+async fn downsample(tx: &mut PgConnection, at: StepRef, level: u32, width: u32) -> Result<()> {
+    sqlx::query(
+        "INSERT INTO metric_levels (run_id, level, bucket, member_id, mean, min, max)
+         SELECT $1, $2, $3, member_id, array_agg(mean ORDER BY i), array_agg(min ORDER BY i), array_agg(max ORDER BY i)
+         FROM (
+             SELECT member_id, i, coalesce(avg(v) FILTER (WHERE v <> 'NaN'), 'NaN') AS mean,
+                 coalesce(min(v) FILTER (WHERE v <> 'NaN'), 'NaN') AS min,
+                 coalesce(max(v) FILTER (WHERE v <> 'NaN'), 'NaN') AS max
+             FROM metrics, unnest(\"values\") WITH ORDINALITY AS u (v, i)
+             WHERE run_id = $1 AND step BETWEEN $4 AND $5
+             GROUP BY member_id, i
+         ) each GROUP BY member_id
+         ON CONFLICT DO NOTHING",
+    )
+    .bind(at.run.0)
+    .bind(i16::try_from(level).unwrap_or(i16::MAX))
+    .bind((at.step / width).cast_signed())
+    .bind((at.step + 1 - width).cast_signed())
+    .bind(at.number())
+    .execute(tx)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,34 @@
+//! Conditions that are only there when they are asked for.
+
+use sqlx::{Encode, Postgres, QueryBuilder, Type};
+
+/// Adds ` AND <condition><value>` where there is a value.
+pub(crate) fn and<'q, T>(query: &mut QueryBuilder<Postgres>, condition: &str, value: Option<T>)
+where
+    T: 'q + Encode<'q, Postgres> + Type<Postgres>,
+{
+    if let Some(value) = value {
+        query.push(format_args!(" AND {condition}")).push_bind(value);
+    }
+}
+
+/// The pattern of what begins with `text`.
+pub(crate) fn prefix(text: &str) -> String {
+    let mut pattern = text
+        .to_lowercase()
+        .replace('\\', "\\\\")
+        .replace('%', "\\%")
+        .replace('_', "\\_");
+    pattern.push('%');
+    pattern
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_pattern_would_read_as_more_is_taken_literally() {
+        assert_eq!(prefix("50%_A\\"), "50\\%\\_a\\\\%");
+    }
+}

@@ -1,0 +1,24 @@
+//! The records of a plan. Every statement writes a whole batch, and writing a batch again changes nothing.
+
+use lyceum_core::recipe::Records;
+use sqlx::PgConnection;
+
+use crate::{
+    Result, archive, attempts, births, matchups, members, metrics, problems, ratings, steps::StepRef, versions,
+};
+
+/// Writes all records, in the order in which they refer to one another.
+pub(super) async fn write(tx: &mut PgConnection, at: StepRef, records: &Records) -> Result<()> {
+    members::write_populations(tx, at, &records.populations).await?;
+    members::write(tx, at, &records.members).await?;
+    versions::write(tx, at, &records.versions).await?;
+    births::write(tx, at, &records.births).await?;
+    members::write_deaths(tx, at, &records.deaths).await?;
+    problems::write(tx, at, &records.problems).await?;
+    attempts::write(tx, at, &records.attempts).await?;
+    problems::write_outcomes(tx, &records.outcomes).await?;
+    matchups::write(tx, at, &records.matchups).await?;
+    ratings::write(tx, at, &records.ratings).await?;
+    archive::write(tx, at, &records.insertions).await?;
+    metrics::write(tx, at, &records.metrics).await
+}

@@ -1,0 +1,12 @@
+//! Problems.
+
+mod learnability;
+mod page;
+mod row;
+mod search;
+mod write;
+
+pub use learnability::{Candidate, SolveBand, candidates, solve_bands};
+pub use page::{FoundProblem, ProblemFilter, ProblemSort, page, page_of_all_runs};
+pub use row::{Problem, ProblemParent, by_ids, find, parents};
+pub(crate) use write::{write, write_outcomes};

@@ -1,0 +1,113 @@
+//! Lists of problems.
+
+use lyceum_core::id::{ExecutionId, MemberId};
+use serde::Serialize;
+use sqlx::{FromRow, PgPool};
+use uuid::Uuid;
+
+use super::{
+    Problem,
+    row::{BRIEF, FULL, LEFT_OUT},
+    search::Search,
+};
+use crate::{
+    Result,
+    page::{Key, Keyed, Page, Window},
+};
+
+/// Which problems.
+#[derive(Clone, Debug, Default)]
+pub struct ProblemFilter {
+    /// Of this step.
+    pub step: Option<u32>,
+    /// Of this type.
+    pub problem_type: Option<String>,
+    /// Those that are valid, or those that are not.
+    pub valid: Option<bool>,
+    /// Those at which the verifier met this.
+    pub status: Option<String>,
+    /// By this proposer.
+    pub proposer: Option<MemberId>,
+    /// In this cell of the archive.
+    pub cell: Option<u32>,
+    /// Solved by at least this share of the attempts.
+    pub solve_rate_min: Option<f32>,
+    /// Solved by at most this share of the attempts.
+    pub solve_rate_max: Option<f32>,
+    /// With these words in program or reason.
+    pub text: Option<String>,
+    /// Whose AST depth, cyclomatic complexity, lines and variables are at least and at most this.
+    pub complexity: [(Option<f32>, Option<f32>); 4],
+    /// With prompt, proposal, values and parts of the reward.
+    pub full: bool,
+}
+
+/// By what a list of problems is sorted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProblemSort {
+    /// By age; the window says which way.
+    #[default]
+    Age,
+    /// Least solved first.
+    Hardest,
+    /// Most solved first.
+    Easiest,
+}
+
+/// Problems of `run` that fit `filter`.
+pub async fn page(
+    db: &PgPool,
+    run: ExecutionId,
+    filter: &ProblemFilter,
+    sort: ProblemSort,
+    window: &Window,
+) -> Result<Page<Problem>> {
+    let search = Search {
+        run: Some(run),
+        filter,
+        sort,
+        window,
+        columns: format!("{BRIEF}, {}", if filter.full { FULL } else { LEFT_OUT }),
+        join: "",
+    };
+    search.page(db).await
+}
+
+/// A problem of any run.
+#[derive(Clone, Debug, FromRow, Serialize)]
+pub struct FoundProblem {
+    /// The run.
+    pub run_id: Uuid,
+    /// The run's name.
+    pub run: String,
+    /// The problem.
+    #[sqlx(flatten)]
+    #[serde(flatten)]
+    pub problem: Problem,
+}
+
+impl Keyed for FoundProblem {
+    fn key(&self) -> Key {
+        Key {
+            value: None,
+            seq: self.problem.seq,
+        }
+    }
+}
+
+/// Problems of all runs that fit `filter`, by age, in brief.
+pub async fn page_of_all_runs(db: &PgPool, filter: &ProblemFilter, window: &Window) -> Result<Page<FoundProblem>> {
+    let brief: Vec<String> = BRIEF
+        .split(',')
+        .map(|column| format!("problems.{}", column.trim()))
+        .collect();
+    let search = Search {
+        run: None,
+        filter,
+        sort: ProblemSort::Age,
+        window,
+        columns: format!("problems.run_id, r.name AS run, {}, {LEFT_OUT}", brief.join(", ")),
+        join: "JOIN runs r ON r.id = problems.run_id",
+    };
+    search.page(db).await
+}

@@ -1,0 +1,48 @@
+//! Ratings over steps.
+
+use lyceum_core::id::{ExecutionId, MemberId};
+use serde::Serialize;
+use sqlx::{FromRow, PgPool};
+use uuid::Uuid;
+
+use crate::{Result, steps::Stretch};
+
+/// A member's rating after a step.
+#[derive(Clone, Debug, PartialEq, FromRow, Serialize)]
+pub struct RatingPoint {
+    /// The step.
+    pub step: i32,
+    /// The member.
+    pub member_id: Uuid,
+    /// The role.
+    pub role: String,
+    /// Mean (TrueSkill).
+    pub mu: f64,
+    /// Standard deviation.
+    pub sigma: f64,
+}
+
+/// Ratings of the members of `run`, or of some of them, at every so manyth step of `steps` and at the last one.
+pub async fn history(
+    db: &PgPool,
+    run: ExecutionId,
+    members: Option<&[MemberId]>,
+    steps: Stretch,
+) -> Result<Vec<RatingPoint>> {
+    let [from, to, stride] = steps.binds();
+    let members = members.map(|members| members.iter().map(|id| id.0).collect::<Vec<Uuid>>());
+    Ok(sqlx::query_as(
+        "SELECT step, member_id, role, mu, sigma FROM ratings
+         WHERE run_id = $1 AND ($2::uuid[] IS NULL OR member_id = ANY($2))
+             AND step BETWEEN $4 AND $5
+             AND (step % $3 = 0 OR step = (SELECT max(step) FROM ratings WHERE run_id = $1))
+         ORDER BY step, member_id, role",
+    )
+    .bind(run.0)
+    .bind(members)
+    .bind(stride)
+    .bind(from)
+    .bind(to)
+    .fetch_all(db)
+    .await?)
+}

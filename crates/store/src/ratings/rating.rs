@@ -1,0 +1,17 @@
+//! A rating.
+
+use serde::{Deserialize, Serialize};
+
+/// A rating (TrueSkill).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Rating {
+    /// The role.
+    pub role: String,
+    /// After which step.
+    pub step: i32,
+    /// Mean.
+    pub mu: f64,
+    /// Standard deviation.
+    pub sigma: f64,
+}

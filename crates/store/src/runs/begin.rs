@@ -1,0 +1,90 @@
+//! Creating a run.
+
+use lyceum_core::{
+    config::RunConfig,
+    id::{ExecutionId, ExperimentId},
+    recipe::RunState,
+};
+use sha2::{Digest as _, Sha256};
+use sqlx::PgConnection;
+
+use crate::{
+    Result, StoreError, event,
+    executions::{self, NewExecution},
+};
+
+/// What a new run is made of.
+#[derive(Clone, Debug)]
+pub struct NewRun<'a> {
+    /// What people call it.
+    pub name: &'a str,
+    /// The experiment that it belongs to.
+    pub experiment: Option<ExperimentId>,
+    /// The preset that its config came from.
+    pub preset: Option<&'a str>,
+    /// Labels.
+    pub tags: &'a [String],
+    /// Anything.
+    pub note: &'a str,
+    /// The resolved config.
+    pub config: &'a RunConfig,
+    /// What it remembers before its first step.
+    pub state: &'a RunState,
+    /// The recipe's metrics, in order.
+    pub metrics: &'a [&'static str],
+    /// Follows the request into the work.
+    pub trace_id: Option<&'a str>,
+    /// The run that it branches off from, and at which step.
+    pub forked_from: Option<(ExecutionId, u32)>,
+}
+
+/// Writes a run; it begins as soon as the transaction is through.
+pub async fn begin(tx: &mut PgConnection, new: &NewRun<'_>) -> Result<()> {
+    let id = new.state.run;
+    executions::insert(
+        tx,
+        &NewExecution {
+            kind: "run",
+            config: new.config,
+            state: new.state,
+            metrics: new.metrics,
+            trace_id: new.trace_id,
+        },
+    )
+    .await?;
+    sqlx::query(
+        "INSERT INTO runs (id, experiment_id, name, arm, seed, preset, tags, note, forked_from, forked_at_step)
+         VALUES ($1, $2, $3, $4, $5::text::numeric, $6, $7, $8, $9, $10)",
+    )
+    .bind(id.0)
+    .bind(new.experiment.map(|experiment| experiment.0))
+    .bind(new.name)
+    .bind(arm(new.config)?)
+    .bind(new.config.seed.to_string())
+    .bind(new.preset)
+    .bind(new.tags)
+    .bind(new.note)
+    .bind(new.forked_from.map(|(run, _)| run.0))
+    .bind(new.forked_from.map(|(_, step)| step.cast_signed()))
+    .execute(&mut *tx)
+    .await?;
+    event::append(tx, id, "created", &serde_json::json!({ "name": new.name })).await?;
+    event::wake_coordinator(&mut *tx, id).await
+}
+
+/// The arm of a run: the hash of its config without the seed.
+fn arm(config: &RunConfig) -> Result<String> {
+    let seedless = RunConfig {
+        seed: 0,
+        ..config.clone()
+    };
+    let mut seedless = serde_json::to_value(&seedless).map_err(StoreError::json("config"))?;
+    // The order in which a user wrote parameters makes no other arm.
+    seedless.sort_all_objects();
+    let bytes = seedless.to_string();
+    Ok(Sha256::digest(bytes)
+        .iter()
+        .take(8)
+        .map(|byte| format!("{byte:02x}"))
+        .collect())
+}

@@ -1,0 +1,46 @@
+//! The phases of a step.
+
+use lyceum_core::id::ExecutionId;
+use serde::Serialize;
+use sqlx::{FromRow, PgPool};
+
+use crate::Result;
+
+/// One phase of a step.
+#[derive(Clone, Debug, FromRow, Serialize)]
+pub struct PhaseProgress {
+    /// What the step is doing in it.
+    pub phase: String,
+    /// The kind of work.
+    pub kind: String,
+    /// Items planned so far.
+    pub total: i64,
+    /// Those that wait for a worker.
+    pub ready: i64,
+    /// Those that a worker has.
+    pub running: i64,
+    /// Those with a result.
+    pub done: i64,
+    /// Those whose tries are spent.
+    pub failed: i64,
+    /// Tries beyond the first, of all items.
+    pub retries: i64,
+    /// Time that workers spent on those that ended, in seconds.
+    pub seconds: f64,
+}
+
+/// The phases of a step, in the order in which they began.
+pub async fn phases(db: &PgPool, execution: ExecutionId, step: i32) -> Result<Vec<PhaseProgress>> {
+    Ok(sqlx::query_as(
+        "SELECT phase, kind, count(*) AS total, count(*) FILTER (WHERE state = 'ready') AS ready,
+             count(*) FILTER (WHERE state = 'running') AS running, count(*) FILTER (WHERE state = 'done') AS done,
+             count(*) FILTER (WHERE state = 'failed') AS failed,
+             coalesce(sum(greatest(attempts - 1, 0)), 0)::bigint AS retries,
+             coalesce(sum(extract(epoch FROM finished_at - started_at)), 0)::double precision AS seconds
+         FROM work WHERE execution_id = $1 AND step = $2 GROUP BY phase, kind ORDER BY min(seq)",
+    )
+    .bind(execution.0)
+    .bind(step)
+    .fetch_all(db)
+    .await?)
+}

@@ -1,0 +1,62 @@
+//! Versions of a member's weights.
+
+use chrono::{DateTime, Utc};
+use lyceum_core::id::{ExecutionId, MemberId};
+use serde::Serialize;
+use sqlx::{FromRow, PgPool};
+use uuid::Uuid;
+
+use crate::{Result, StoreError};
+
+/// Weights of a member.
+#[derive(Clone, Debug, FromRow, Serialize)]
+pub struct Version {
+    /// The version.
+    pub id: Uuid,
+    /// 0 at birth, one more with each update.
+    pub ordinal: i32,
+    /// The step that made it.
+    pub step: i32,
+    /// Digest of its PEFT folder.
+    pub artifact: String,
+    /// The folder's size in bytes.
+    pub bytes: i64,
+    /// Whether the folder was removed since.
+    pub removed: bool,
+    /// When it was made.
+    pub created_at: DateTime<Utc>,
+}
+
+const SELECT: &str =
+    "SELECT v.id, v.ordinal, v.step, v.artifact, a.bytes, a.removed_at IS NOT NULL AS removed, v.created_at
+    FROM adapter_versions v JOIN artifacts a ON a.digest = v.artifact WHERE v.run_id = $1 AND v.member_id = $2";
+
+/// The newest `limit` versions of `member`, newest first.
+pub async fn newest(db: &PgPool, run: ExecutionId, member: MemberId, limit: u32) -> Result<Vec<Version>> {
+    Ok(sqlx::query_as(sqlx::AssertSqlSafe(format!(
+        "{SELECT} ORDER BY v.ordinal DESC LIMIT $3"
+    )))
+    .bind(run.0)
+    .bind(member.0)
+    .bind(i64::from(limit))
+    .fetch_all(db)
+    .await?)
+}
+
+/// One version of `member`, or its newest.
+///
+/// # Errors
+/// [`StoreError::NotFound`].
+pub async fn find(db: &PgPool, run: ExecutionId, member: MemberId, ordinal: Option<u32>) -> Result<Version> {
+    let statement = format!("{SELECT} AND ($3::int IS NULL OR v.ordinal = $3) ORDER BY v.ordinal DESC LIMIT 1");
+    let version = sqlx::query_as(sqlx::AssertSqlSafe(statement))
+        .bind(run.0)
+        .bind(member.0)
+        .bind(ordinal.map(u32::cast_signed))
+        .fetch_optional(db)
+        .await?;
+    version.ok_or_else(|| match ordinal {
+        Some(ordinal) => StoreError::not_found("version of this member with ordinal", ordinal),
+        None => StoreError::not_found("version of the member", member),
+    })
+}

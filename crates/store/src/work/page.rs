@@ -1,0 +1,137 @@
+//! Work of all runs and evaluations.
+
+use chrono::{DateTime, Utc};
+use lyceum_core::{
+    id::{ExecutionId, WorkId, WorkerId},
+    work::WorkKind,
+};
+use serde::Serialize;
+use sqlx::{FromRow, PgPool, QueryBuilder};
+use uuid::Uuid;
+
+use crate::{
+    Result, StoreError,
+    page::{Page, Window, and, by_seq, keyed_by_seq},
+};
+
+/// An item as a list shows it.
+#[derive(Clone, Debug, FromRow, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct WorkItem {
+    /// The item: a hash of its run and place.
+    pub id: Uuid,
+    #[serde(skip)]
+    #[doc(hidden)]
+    pub seq: i64,
+    /// The run or evaluation that it belongs to.
+    pub execution_id: Uuid,
+    /// The step.
+    pub step: i32,
+    /// What the step is doing.
+    pub phase: String,
+    /// Which repetition of the phase.
+    pub round: i32,
+    /// Which part of the round.
+    pub chunk: i32,
+    /// `rollout`, `verify`, `update`, `evolve` or `benchmark`.
+    #[cfg_attr(feature = "schema", schema(example = "verify"))]
+    pub kind: String,
+    /// The base model that a worker must have.
+    pub base_model: Option<String>,
+    /// Memory of the device that it needs at its peak, in bytes.
+    pub memory_bytes: i64,
+    /// `ready`, `running`, `done`, `failed` or `cancelled`.
+    #[cfg_attr(feature = "schema", schema(example = "ready"))]
+    pub state: String,
+    /// Tries so far.
+    pub attempts: i32,
+    /// Tries at most.
+    pub max_attempts: i32,
+    /// Who has it, or had it last.
+    pub worker_id: Option<Uuid>,
+    /// That worker's name.
+    pub worker: Option<String>,
+    /// From 0 to 1, where it can be told.
+    pub progress: Option<f32>,
+    /// What is being done.
+    pub progress_note: Option<String>,
+    /// When something last happened.
+    pub progress_at: Option<DateTime<Utc>>,
+    /// Since when nothing has happened to an item that runs, once that is a minute.
+    pub stalled_since: Option<DateTime<Utc>>,
+    /// Not before this.
+    pub run_at: DateTime<Utc>,
+    /// What went wrong, a try each: `attempt`, `at`, `worker`, `kind` (`error`, `panic`, `lost`, `payload`), `message`.
+    #[cfg_attr(feature = "schema", schema(value_type = Vec<Object>))]
+    pub errors: serde_json::Value,
+    /// When it was planned.
+    pub created_at: DateTime<Utc>,
+    /// When its last try began.
+    pub started_at: Option<DateTime<Utc>>,
+    /// When it ended.
+    pub finished_at: Option<DateTime<Utc>>,
+}
+
+/// An item in full.
+#[derive(Clone, Debug, FromRow, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct WorkDetail {
+    /// What a list shows of it.
+    #[sqlx(flatten)]
+    #[serde(flatten)]
+    pub item: WorkItem,
+    /// What is asked.
+    #[cfg_attr(feature = "schema", schema(value_type = Object))]
+    pub payload: serde_json::Value,
+    /// What was answered.
+    #[cfg_attr(feature = "schema", schema(value_type = Option<Object>))]
+    pub result: Option<serde_json::Value>,
+}
+
+/// Which items.
+#[derive(Clone, Debug, Default)]
+pub struct WorkFilter {
+    /// Of this run or evaluation.
+    pub execution: Option<ExecutionId>,
+    /// Of this step.
+    pub step: Option<u32>,
+    /// In this state.
+    pub state: Option<&'static str>,
+    /// Of this kind.
+    pub kind: Option<WorkKind>,
+    /// That this worker has or had last.
+    pub worker: Option<WorkerId>,
+}
+
+keyed_by_seq!(WorkItem);
+
+const COLUMNS: &str = "w.id, w.seq, w.execution_id, w.step, w.phase, w.round, w.chunk, w.kind, w.base_model,
+    w.memory_bytes, w.state, w.attempts, w.max_attempts, w.worker_id, k.name AS worker, w.progress, w.progress_note,
+    w.progress_at, CASE WHEN w.state = 'running' AND w.progress_at < now() - interval '1 minute' THEN w.progress_at END
+    AS stalled_since, w.run_at, w.errors, w.created_at, w.started_at, w.finished_at";
+
+/// Items that fit `filter`.
+pub async fn page(db: &PgPool, filter: &WorkFilter, window: &Window) -> Result<Page<WorkItem>> {
+    let mut query = QueryBuilder::new(format!(
+        "SELECT {COLUMNS} FROM work w LEFT JOIN workers k ON k.id = w.worker_id WHERE true"
+    ));
+    and(&mut query, "w.execution_id = ", filter.execution.map(|id| id.0));
+    and(&mut query, "w.step = ", filter.step.map(u32::cast_signed));
+    and(&mut query, "w.state = ", filter.state);
+    and(&mut query, "w.kind = ", filter.kind.map(WorkKind::name));
+    and(&mut query, "w.worker_id = ", filter.worker.map(|id| id.0));
+    by_seq(db, query, "w.seq", window).await
+}
+
+/// One item.
+///
+/// # Errors
+/// [`StoreError::NotFound`].
+pub async fn find(db: &PgPool, id: WorkId) -> Result<WorkDetail> {
+    let mut query = QueryBuilder::new(format!(
+        "SELECT {COLUMNS}, w.payload, w.result FROM work w LEFT JOIN workers k ON k.id = w.worker_id WHERE w.id = "
+    ));
+    query.push_bind(id.0);
+    let item = query.build_query_as().fetch_optional(db).await?;
+    item.ok_or_else(|| StoreError::not_found("work", id))
+}

@@ -1,0 +1,9 @@
+//! Workers: processes that take work.
+
+mod page;
+mod presence;
+mod throughput;
+
+pub use page::{Worker, WorkerFilter, find, page};
+pub use presence::{Doing, NewWorker, register, seen};
+pub use throughput::{Throughput, throughput};

@@ -1,0 +1,82 @@
+//! Workers, those that have left included.
+
+use chrono::{DateTime, Utc};
+use lyceum_core::id::WorkerId;
+use serde::Serialize;
+use sqlx::{FromRow, PgPool, QueryBuilder};
+use uuid::Uuid;
+
+use crate::{
+    Result, StoreError,
+    page::{Page, Window, and, by_seq, keyed_by_seq},
+};
+
+/// A worker.
+#[derive(Clone, Debug, FromRow, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Worker {
+    /// The worker: new with every start.
+    pub id: Uuid,
+    #[serde(skip)]
+    #[doc(hidden)]
+    pub seq: i64,
+    /// What people call it.
+    pub name: String,
+    /// The machine.
+    pub host: String,
+    /// `cpu`, or the GPU's name.
+    pub device: String,
+    /// What it serves.
+    pub kinds: Vec<String>,
+    /// The base models that it can load; empty can load any.
+    pub base_models: Vec<String>,
+    /// Those that it has loaded.
+    pub loaded_models: Vec<String>,
+    /// Memory of its device, in bytes.
+    pub memory_bytes: i64,
+    /// Release, libtorch, Python and the like.
+    #[cfg_attr(feature = "schema", schema(value_type = Object))]
+    pub versions: serde_json::Value,
+    /// `idle`, `busy`, `draining`, `stopped` or `lost`.
+    #[cfg_attr(feature = "schema", schema(example = "idle"))]
+    pub state: String,
+    /// When it started.
+    pub started_at: DateTime<Utc>,
+    /// When it was last heard of.
+    pub last_seen: DateTime<Utc>,
+    /// When it left, or was given up.
+    pub stopped_at: Option<DateTime<Utc>>,
+}
+
+/// Which workers.
+#[derive(Clone, Debug, Default)]
+pub struct WorkerFilter {
+    /// In this state.
+    pub state: Option<&'static str>,
+    /// That are there, or that are not.
+    pub alive: Option<bool>,
+}
+
+keyed_by_seq!(Worker);
+
+const SELECT: &str = "SELECT id, seq, name, host, device, kinds, base_models, loaded_models, memory_bytes, versions,
+    state, started_at, last_seen, stopped_at FROM workers WHERE ";
+
+/// Workers that fit `filter`.
+pub async fn page(db: &PgPool, filter: &WorkerFilter, window: &Window) -> Result<Page<Worker>> {
+    let mut query = QueryBuilder::new(format!("{SELECT} true"));
+    and(&mut query, "state = ", filter.state);
+    and(&mut query, "(stopped_at IS NULL) = ", filter.alive);
+    by_seq(db, query, "seq", window).await
+}
+
+/// One worker.
+///
+/// # Errors
+/// [`StoreError::NotFound`].
+pub async fn find(db: &PgPool, id: WorkerId) -> Result<Worker> {
+    let mut query = QueryBuilder::new(format!("{SELECT} id = "));
+    query.push_bind(id.0);
+    let worker = query.build_query_as().fetch_optional(db).await?;
+    worker.ok_or_else(|| StoreError::not_found("worker", id))
+}

@@ -1,0 +1,32 @@
+//! What workers got done of late.
+
+use serde::Serialize;
+use sqlx::{FromRow, PgPool};
+use uuid::Uuid;
+
+use crate::Result;
+
+/// What a worker did in the last ten minutes.
+#[derive(Clone, Debug, FromRow, Serialize)]
+pub struct Throughput {
+    /// The worker.
+    pub worker_id: Uuid,
+    /// Items that it ended, 1000 at most.
+    pub items: i64,
+    /// Time that it spent on them, in seconds, summed over its slots.
+    pub seconds: f64,
+}
+
+/// What each of `workers` did in the last ten minutes.
+pub async fn throughput(db: &PgPool, workers: &[Uuid]) -> Result<Vec<Throughput>> {
+    Ok(sqlx::query_as(
+        "SELECT asked.id AS worker_id, count(*) AS items,
+             coalesce(sum(extract(epoch FROM last.finished_at - last.started_at)), 0)::double precision AS seconds
+         FROM unnest($1::uuid[]) AS asked (id) JOIN LATERAL (
+             SELECT started_at, finished_at FROM work WHERE worker_id = asked.id ORDER BY seq DESC LIMIT 1000
+         ) last ON last.finished_at > now() - interval '10 minutes' GROUP BY asked.id",
+    )
+    .bind(workers)
+    .fetch_all(db)
+    .await?)
+}
