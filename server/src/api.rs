@@ -47,7 +47,7 @@ pub(crate) use path::{malformed_path, nothing_here};
 pub(crate) use preset::{Preset, Presets};
 pub(crate) use run_metrics::level_for;
 pub(crate) use runs::RunState;
-pub use settings::Settings;
+pub use settings::ApiSettings;
 pub(crate) use work::WorkState;
 
 use lyceum_core::recipe::Registry;
@@ -67,7 +67,7 @@ pub(crate) struct Api {
     pub(crate) artifacts: ArtifactStore,
     pub(crate) registry: Registry,
     pub(crate) presets: Presets,
-    pub(crate) settings: Settings,
+    pub(crate) settings: ApiSettings,
     pub(crate) events: EventHub,
     /// Pages that browsers follow.
     pub(crate) versions: std::sync::Arc<Versions>,

@@ -19,8 +19,8 @@ pub(crate) struct Client {
     token: Secret,
 }
 
-/// An event of a stream.
-pub(crate) struct Sent {
+/// An event that the server sent.
+pub(crate) struct ServerEvent {
     /// Its number.
     pub(crate) number: i64,
     /// What happened.
@@ -116,7 +116,7 @@ impl Client {
         &self,
         path: &str,
         after: i64,
-        mut each: impl FnMut(Sent) -> anyhow::Result<()>,
+        mut each: impl FnMut(ServerEvent) -> anyhow::Result<()>,
     ) -> anyhow::Result<bool> {
         let request = self.agent.get(format!("{}{path}?after={after}", self.base));
         let request = request
@@ -138,7 +138,7 @@ impl Client {
                 kind = name.to_owned();
             } else if let Some(data) = line.strip_prefix("data: ") {
                 let data: Value = serde_json::from_str(data).context("the server sent an event that is not JSON")?;
-                each(Sent {
+                each(ServerEvent {
                     number,
                     kind: kind.clone(),
                     data: data["data"].clone(),

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, ensure};
 use lyceum_core::recipe::Registry;
 use lyceum_server::{
-    api::Settings,
+    api::ApiSettings,
     serve::{Server, Serving},
     token,
 };
@@ -31,10 +31,10 @@ impl Lab {
             store: house.store.clone(),
             artifacts: ArtifactStore::folder(&house.artifacts(), house.pool().clone())?,
             registry: Registry::shipped(),
-            settings: Settings {
+            settings: ApiSettings {
                 threads: Some(1),
                 coordinate: None,
-                ..Settings::default()
+                ..ApiSettings::default()
             },
         };
         let (address, serving) = server.listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;

@@ -29,7 +29,7 @@ use lyceum_verifier::{Verifier, VerifierConfig};
 use lyceum_worker::{
     handler::{Context, Handler, HandlerError},
     handlers::VerifyHandler,
-    runtime::{Runtime, Settings},
+    runtime::{Runtime, RuntimeSettings},
 };
 use serde_json::json;
 use std::{path::Path, sync::Arc};
@@ -191,7 +191,7 @@ async fn canonical_solutions_are_all_right_and_empty_ones_all_wrong() -> Result<
         Arc::new(VerifyHandler::new(verifier, jobs)),
     ];
     let artifacts = ArtifactStore::folder(&house.artifacts(), of_worker.pool().clone())?;
-    let runtime = Runtime::start(&of_worker, artifacts, handlers, Settings::default()).await?;
+    let runtime = Runtime::start(&of_worker, artifacts, handlers, RuntimeSettings::default()).await?;
     let give_up = std::time::Instant::now() + std::time::Duration::from_secs(1200);
     let evaluation = loop {
         let evaluation = evaluations::find(house.pool(), id).await?;

@@ -5,7 +5,7 @@ mod item;
 mod lane;
 mod settings;
 
-pub use settings::Settings;
+pub use settings::RuntimeSettings;
 
 use lyceum_core::work::WorkKind;
 use lyceum_store::{
@@ -26,7 +26,7 @@ struct Shared {
     /// Shared with no handler, nor with what handlers use.
     store: Store,
     artifacts: ArtifactStore,
-    settings: Settings,
+    settings: RuntimeSettings,
     handlers: HashMap<WorkKind, Arc<dyn Handler>>,
     /// Where handlers run. One that blocks its thread, against the rules, holds up neither renewals nor their connections.
     handler_threads: tokio::runtime::Handle,
@@ -77,7 +77,7 @@ impl Runtime {
         store: &Store,
         artifacts: ArtifactStore,
         handlers: Vec<Arc<dyn Handler>>,
-        settings: Settings,
+        settings: RuntimeSettings,
     ) -> Result<Self, StartError> {
         let handler_threads = tokio::runtime::Builder::new_multi_thread()
             .thread_name("handler")

@@ -22,7 +22,7 @@ use clap::Parser;
 use lyceum_core::recipe::Registry;
 use lyceum_postgres::PrivatePostgres;
 use lyceum_server::{
-    api::Settings,
+    api::ApiSettings,
     serve::Server,
     token::{self, Scope},
 };
@@ -171,9 +171,9 @@ async fn measure_all(options: &Options, folder: &Path, store: &Store) -> anyhow:
         artifacts: ArtifactStore::folder(&folder.join("artifacts"), store.pool().clone())?,
         store: store.clone(),
         registry: Registry::shipped(),
-        settings: Settings {
+        settings: ApiSettings {
             coordinate: None,
-            ..Settings::default()
+            ..ApiSettings::default()
         },
     };
     let (address, serving) = server.listen(SocketAddr::from(([127, 0, 0, 1], 0)))?;

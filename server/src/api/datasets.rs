@@ -14,9 +14,9 @@ use std::collections::HashMap;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{
-    Api, Settings,
+    Api, ApiSettings,
     answer::Answer,
-    document::{Document, Sent},
+    document::{Document, RequestBody},
     idempotent::{Begun, IdempotencyKey},
     page::{Listing, Order, Page},
     query::Query,
@@ -77,8 +77,8 @@ pub(crate) struct CreateDataset {
     rows: Vec<Map<String, Value>>,
 }
 
-impl Sent for CreateDataset {
-    fn limit(settings: &Settings) -> usize {
+impl RequestBody for CreateDataset {
+    fn limit(settings: &ApiSettings) -> usize {
         settings.dataset_limit
     }
 }

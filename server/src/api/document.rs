@@ -16,13 +16,13 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::{Api, Settings};
+use super::{Api, ApiSettings};
 use crate::api_error::ApiError;
 
-/// A body that can be sent.
-pub(crate) trait Sent: DeserializeOwned + JsonSchema + 'static {
+/// A JSON body that a request can carry.
+pub(crate) trait RequestBody: DeserializeOwned + JsonSchema + 'static {
     /// Bytes of it, at most.
-    fn limit(settings: &Settings) -> usize {
+    fn limit(settings: &ApiSettings) -> usize {
         settings.body_limit
     }
 }
@@ -36,7 +36,7 @@ pub(crate) struct Document<T> {
     pub(crate) fingerprint: [u8; 32],
 }
 
-impl<T: Sent> FromRequest for Document<T> {
+impl<T: RequestBody> FromRequest for Document<T> {
     type Error = ApiError;
     type Future = LocalBoxFuture<'static, Result<Self, ApiError>>;
 
@@ -101,7 +101,7 @@ pub(super) async fn read(request: &HttpRequest, mut payload: Payload, limit: usi
     Ok(bytes.freeze())
 }
 
-fn parse<T: Sent>(bytes: &[u8]) -> Result<T, ApiError> {
+fn parse<T: RequestBody>(bytes: &[u8]) -> Result<T, ApiError> {
     let document: Value = serde_json::from_slice(bytes).map_err(|error| ApiError::malformed(error.to_string()))?;
     let mut faults = diagnose(&document, &schema_of::<T>());
     find_nul(&document, &mut String::new(), &mut faults);

@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::{
     Api,
     answer::Answer,
-    document::{Document, Sent},
+    document::{Document, RequestBody},
     idempotent::{Begun, IdempotencyKey},
     page::{Listing, Order, Page},
     query::Query,
@@ -42,7 +42,7 @@ pub(crate) struct CreateEvaluation {
     priority: i16,
 }
 
-impl Sent for CreateEvaluation {}
+impl RequestBody for CreateEvaluation {}
 
 /// Which evaluations.
 #[derive(Debug, Deserialize, JsonSchema, IntoParams)]

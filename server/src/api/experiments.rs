@@ -11,7 +11,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::{
     Api,
     answer::{Answer, check_if_match},
-    document::{Document, Sent},
+    document::{Document, RequestBody},
     idempotent::{Begun, IdempotencyKey},
     page::{Listing, Order, Page},
     query::Query,
@@ -76,8 +76,8 @@ pub(crate) struct ListExperimentsQuery {
     order: Option<Order>,
 }
 
-impl Sent for CreateExperiment {}
-impl Sent for UpdateExperiment {}
+impl RequestBody for CreateExperiment {}
+impl RequestBody for UpdateExperiment {}
 
 /// Create an experiment.
 #[utoipa::path(

@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 use super::{
     Api,
     answer::{Answer, check_if_match},
-    document::{Document, Sent},
+    document::{Document, RequestBody},
     runs::find_experiment,
 };
 use crate::api_error::ApiError;
@@ -47,7 +47,7 @@ pub(crate) struct UpdateRun {
     max_concurrent: Option<u32>,
 }
 
-impl Sent for UpdateRun {}
+impl RequestBody for UpdateRun {}
 
 /// Does `act` to a run that is still what the request says it is (`If-Match`), and answers what became of it. Nobody else
 /// changes its state between the look and the act.

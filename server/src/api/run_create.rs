@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::{
     Api,
     answer::Answer,
-    document::{Document, Sent},
+    document::{Document, RequestBody},
     idempotent::{Begun, IdempotencyKey},
     query::Query,
     runs::find_experiment,
@@ -76,7 +76,7 @@ pub(crate) struct ResolvedRun {
     estimate: Estimate,
 }
 
-impl Sent for CreateRun {}
+impl RequestBody for CreateRun {}
 
 /// Create a run, which begins at once.
 #[utoipa::path(

@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::{
     Api,
     answer::Answer,
-    document::{Document, Sent},
+    document::{Document, RequestBody},
     idempotent::{Begun, IdempotencyKey},
     run_create::placed,
 };
@@ -41,7 +41,7 @@ pub(crate) struct ForkRun {
     overrides: BTreeMap<String, Value>,
 }
 
-impl Sent for ForkRun {}
+impl RequestBody for ForkRun {}
 
 /// Branch a run off at a step, under its own config or a changed one.
 #[utoipa::path(

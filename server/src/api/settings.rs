@@ -6,7 +6,7 @@ use crate::coordinator::Pace;
 
 /// What the server allows, and what it does besides answering.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct ApiSettings {
     /// Bytes of a JSON body, at most.
     pub body_limit: usize,
     /// Bytes of a dataset that is sent as one document, at most. It is held in memory while it is written.
@@ -33,7 +33,7 @@ pub struct Settings {
     pub coordinate: Option<Pace>,
 }
 
-impl Default for Settings {
+impl Default for ApiSettings {
     fn default() -> Self {
         Self {
             body_limit: 1 << 20,

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::{
     Api,
     answer::Answer,
-    document::{Document, Sent},
+    document::{Document, RequestBody},
 };
 use crate::{access::new_secret, api_error::ApiError, tokens::PREFIX};
 
@@ -52,7 +52,7 @@ pub(crate) struct CreateToken {
     expires_at: Option<DateTime<Utc>>,
 }
 
-impl Sent for CreateToken {}
+impl RequestBody for CreateToken {}
 
 /// A token, shown this once.
 #[derive(Debug, Serialize, ToSchema)]

@@ -38,9 +38,9 @@ pub(crate) struct PopulationFilter {
     alive: Option<bool>,
 }
 
-/// A member in a role.
+/// A member on the leaderboard of a role.
 #[derive(Debug, Serialize)]
-struct Place {
+struct Ranked {
     id: Uuid,
     name: String,
     mu: Option<f64>,
@@ -70,7 +70,7 @@ pub(super) struct Link {
 #[derive(Debug, Serialize)]
 struct Leaderboard {
     role: String,
-    places: Vec<Place>,
+    places: Vec<Ranked>,
 }
 
 #[derive(Template, Serialize)]
@@ -192,19 +192,19 @@ impl Known {
                 .map_or_else(String::new, |curve| sparkline::points(curve, ends))
         };
         let playing = self.members.iter().filter(|member| member.roles.contains(&role));
-        let mut places: Vec<Place> = playing
+        let mut places: Vec<Ranked> = playing
             .map(|member| self.place(member, &role, drawn(&member.id)))
             .collect();
-        let bound = |place: &Place| place.lower_bound.unwrap_or(f64::NEG_INFINITY);
+        let bound = |place: &Ranked| place.lower_bound.unwrap_or(f64::NEG_INFINITY);
         places.sort_by(|one, other| bound(other).total_cmp(&bound(one)));
         places.truncate(ROWS);
         Leaderboard { role, places }
     }
 
-    fn place(&self, member: &Relative, role: &str, sparkline: String) -> Place {
+    fn place(&self, member: &Relative, role: &str, sparkline: String) -> Ranked {
         let rating = member.ratings.0.iter().find(|rating| rating.role == role);
         let wins = self.wins.get(&member.id);
-        Place {
+        Ranked {
             id: member.id,
             name: member.name.clone(),
             mu: rating.map(|rating| rating.mu),

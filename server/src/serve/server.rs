@@ -24,7 +24,7 @@ use crate::{
         FailedLogins, Requirements, answer_head, compress, guard, harden, leave_as_it_is, login_form, login_post,
         logout, say_json_is_private,
     },
-    api::{Api, Presets, Settings, install_metrics, malformed_path, nothing_here, routes},
+    api::{Api, ApiSettings, Presets, install_metrics, malformed_path, nothing_here, routes},
     coordinator::Coordinator,
     events::EventHub,
     log::log_request,
@@ -44,7 +44,7 @@ pub struct Server {
     /// The recipes that runs can have.
     pub registry: Registry,
     /// What is allowed.
-    pub settings: Settings,
+    pub settings: ApiSettings,
 }
 
 /// A server that is running.

@@ -53,14 +53,14 @@ pub struct Server {
 
 impl Server {
     /// What the API allows on this server.
-    pub fn api(&self) -> api::Settings {
-        api::Settings {
+    pub fn api(&self) -> api::ApiSettings {
+        api::ApiSettings {
             presets: self.presets.clone(),
             secure_cookies: self
                 .public_url
                 .as_deref()
                 .is_some_and(|url| url.starts_with("https://")),
-            ..api::Settings::default()
+            ..api::ApiSettings::default()
         }
     }
 

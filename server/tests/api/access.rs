@@ -86,7 +86,7 @@ async fn when_a_token_was_used_is_noted_once_a_minute() {
 
 #[actix_web::test]
 async fn too_many_wrong_tokens_are_told_to_wait_and_a_right_one_is_not() {
-    let server = TestServer::with(|settings| lyceum_server::api::Settings {
+    let server = TestServer::with(|settings| lyceum_server::api::ApiSettings {
         failed_logins_per_minute: NonZeroU32::new(5).expect("five"),
         ..settings
     })

@@ -11,7 +11,7 @@ use crate::harness::{Actor, TestServer};
 
 /// An event as it is sent.
 #[derive(Debug, PartialEq)]
-struct Sent {
+struct Received {
     id: i64,
     kind: String,
     data: Value,
@@ -40,7 +40,7 @@ impl Watching {
     }
 
     /// The next event; none at the end.
-    async fn next(&mut self) -> Option<Sent> {
+    async fn next(&mut self) -> Option<Received> {
         loop {
             while let Some((block, rest)) = self.text.split_once("\n\n") {
                 let (block, rest) = (block.to_owned(), rest.to_owned());
@@ -57,7 +57,7 @@ impl Watching {
                             id.parse().expect("a number"),
                             serde_json::from_str(&data).expect("JSON"),
                         );
-                        return Some(Sent { id, kind, data });
+                        return Some(Received { id, kind, data });
                     }
                     _ => self.comments += usize::from(block.starts_with(':')),
                 }
@@ -67,7 +67,7 @@ impl Watching {
         }
     }
 
-    async fn rest(mut self) -> Vec<Sent> {
+    async fn rest(mut self) -> Vec<Received> {
         let mut all = Vec::new();
         while let Some(sent) = self.next().await {
             all.push(sent);
@@ -207,7 +207,7 @@ async fn a_quiet_stream_shows_that_it_is_alive() {
 
 #[actix_web::test]
 async fn an_event_whose_notification_was_lost_is_found() {
-    let server = TestServer::with(|settings| lyceum_server::api::Settings {
+    let server = TestServer::with(|settings| lyceum_server::api::ApiSettings {
         look_for_events: std::time::Duration::from_millis(20),
         ..settings
     })

@@ -8,7 +8,7 @@ use awc::{Client, ClientResponse, Connector};
 use lyceum_core::recipe::{BenchmarkEvaluation, Registry};
 use lyceum_postgres::{TestCluster, TestDatabase};
 use lyceum_server::{
-    api::Settings,
+    api::ApiSettings,
     serve::{Server, Serving},
     token,
 };
@@ -40,7 +40,7 @@ impl TestServer {
         Self::with(|settings| settings).await
     }
 
-    pub(crate) async fn with(change: impl FnOnce(Settings) -> Settings) -> Self {
+    pub(crate) async fn with(change: impl FnOnce(ApiSettings) -> ApiSettings) -> Self {
         let database = TestCluster::shared()
             .await
             .expect("a Postgres")
@@ -56,7 +56,7 @@ impl TestServer {
         fs::create_dir(&presets).expect("a folder");
         let small = format!("# A small run.\n{}", toml::to_string(&config()).expect("TOML"));
         fs::write(presets.join("small.toml"), small).expect("a preset");
-        let settings = Settings {
+        let settings = ApiSettings {
             body_limit: BODY_LIMIT,
             dataset_limit: BODY_LIMIT,
             import_limit: 4 * BODY_LIMIT,
@@ -66,7 +66,7 @@ impl TestServer {
             threads: Some(1),
             keep_alive: Duration::from_millis(50),
             coordinate: None,
-            ..Settings::default()
+            ..ApiSettings::default()
         };
         let server = Server {
             store: store.clone(),

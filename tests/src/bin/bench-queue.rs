@@ -12,7 +12,7 @@ use lyceum_store::{Store, artifact::ArtifactStore};
 use lyceum_system_tests::house::{House, WorkerArguments, registry, until};
 use lyceum_worker::{
     handler::{Context, Handler, HandlerError},
-    runtime::{Runtime, Settings},
+    runtime::{Runtime, RuntimeSettings},
 };
 use serde_json::json;
 use std::{
@@ -62,9 +62,9 @@ async fn main() -> Result<()> {
 
     let nothing = Arc::new(Nothing::default());
     let handlers: Vec<Arc<dyn Handler>> = vec![Arc::clone(&nothing) as Arc<dyn Handler>];
-    let settings = Settings {
+    let settings = RuntimeSettings {
         engine_slots: SLOTS,
-        ..Settings::default()
+        ..RuntimeSettings::default()
     };
     let store = Store::connect_worker(postgres.url(), 12).await?;
     let worker = Runtime::start(&store, artifacts.clone(), handlers.clone(), settings).await?;
@@ -105,9 +105,9 @@ async fn main() -> Result<()> {
         Ok((planned == i64::try_from(ITEMS)?).then_some(()))
     })
     .await?;
-    let settings = Settings {
+    let settings = RuntimeSettings {
         engine_slots: SLOTS,
-        ..Settings::default()
+        ..RuntimeSettings::default()
     };
     let started = Instant::now();
     let worker = Runtime::start(&store, artifacts, handlers, settings).await?;
@@ -125,7 +125,7 @@ async fn main() -> Result<()> {
 async fn recovery(house: &House) -> Result<()> {
     let program = std::env::current_exe()?.with_file_name("scripted-worker");
     let program = program.to_string_lossy();
-    let defaults = Settings::default();
+    let defaults = RuntimeSettings::default();
     let slow = WorkerArguments {
         pause: Duration::from_secs(600),
         lease: defaults.lease,

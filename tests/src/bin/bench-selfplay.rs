@@ -11,7 +11,7 @@ use lyceum_system_tests::{
     handlers,
     house::{House, registry, until},
 };
-use lyceum_worker::runtime::{Runtime, Settings};
+use lyceum_worker::runtime::{Runtime, RuntimeSettings};
 use serde_json::json;
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ async fn main() -> Result<()> {
     let of_worker = house.store.apart();
     let artifacts = ArtifactStore::folder(&house.artifacts(), of_worker.pool().clone())?;
     let handlers = handlers::all(Duration::ZERO, of_worker.pool());
-    let worker = Runtime::start(&of_worker, artifacts, handlers, Settings::default()).await?;
+    let worker = Runtime::start(&of_worker, artifacts, handlers, RuntimeSettings::default()).await?;
     let document = json!({
         "recipe": "populora", "seed": 1, "steps": STEPS,
         "populations": {"main": {

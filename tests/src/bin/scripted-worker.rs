@@ -3,7 +3,7 @@
 use clap::Parser;
 use lyceum_store::{Store, artifact::ArtifactStore};
 use lyceum_system_tests::{handlers, product};
-use lyceum_worker::runtime::{Runtime, Settings};
+use lyceum_worker::runtime::{Runtime, RuntimeSettings};
 use std::{path::PathBuf, time::Duration};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -44,8 +44,8 @@ async fn main() -> anyhow::Result<()> {
         Some(folder) => tokio::task::spawn_blocking(move || product::handlers(&folder)).await??,
         None => handlers::all(Duration::from_millis(arguments.pause_millis), store.pool()),
     };
-    let defaults = Settings::default();
-    let settings = Settings {
+    let defaults = RuntimeSettings::default();
+    let settings = RuntimeSettings {
         name: arguments.name.unwrap_or(defaults.name),
         lease: Duration::from_millis(arguments.lease_millis),
         heartbeat: Duration::from_millis(arguments.heartbeat_millis),
@@ -53,7 +53,7 @@ async fn main() -> anyhow::Result<()> {
         engine_slots: arguments.slots,
         base_models: (!arguments.model.is_empty()).then_some(arguments.model),
         drain_time: Duration::from_secs(1),
-        ..Settings::default()
+        ..RuntimeSettings::default()
     };
     let runtime = Runtime::start(&store, artifacts, handlers, settings).await?;
     signal(SignalKind::terminate())?.recv().await;

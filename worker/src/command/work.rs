@@ -20,7 +20,7 @@ use lyceum_worker::handlers::VerifyHandler;
 #[cfg(feature = "engine")]
 use lyceum_worker::handlers::{BenchmarkHandler, EvolveHandler, RolloutHandler, UpdateHandler};
 use lyceum_worker::pool::PoolArgs;
-use lyceum_worker::runtime::{Runtime, Settings};
+use lyceum_worker::runtime::{Runtime, RuntimeSettings};
 use tokio::signal::unix::{SignalKind, signal};
 
 #[cfg(feature = "engine")]
@@ -121,8 +121,8 @@ impl Work {
             _ => bail!("say where artifacts are: --artifacts PLACE, or --server URL with --token"),
         };
         let jobs = self.pool.config().jobs;
-        let defaults = self.described(Settings::default())?;
-        let settings = Settings {
+        let defaults = self.described(RuntimeSettings::default())?;
+        let settings = RuntimeSettings {
             name: self.name.clone().unwrap_or(defaults.name.clone()),
             verifier_slots: jobs,
             lease: Duration::from_secs(self.lease_seconds),
@@ -148,7 +148,7 @@ impl Work {
 
     /// The settings with what is known of the device.
     #[cfg(feature = "engine")]
-    fn described(&self, settings: Settings) -> anyhow::Result<Settings> {
+    fn described(&self, settings: RuntimeSettings) -> anyhow::Result<RuntimeSettings> {
         if !self.uses_engine() {
             return Ok(settings);
         }
@@ -159,7 +159,7 @@ impl Work {
             false => Device::cpu(),
         };
         let memory_bytes = self.device_memory_gib.or(device.memory_bytes);
-        Ok(Settings {
+        Ok(RuntimeSettings {
             device: device.name,
             memory_bytes: memory_bytes.unwrap_or(settings.memory_bytes),
             ..settings
@@ -167,7 +167,7 @@ impl Work {
     }
 
     #[cfg(not(feature = "engine"))]
-    fn described(&self, settings: Settings) -> anyhow::Result<Settings> {
+    fn described(&self, settings: RuntimeSettings) -> anyhow::Result<RuntimeSettings> {
         Ok(settings)
     }
 

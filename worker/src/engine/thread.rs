@@ -12,15 +12,16 @@ use super::{Models, ModelsFolder};
 use crate::handler::{Context, HandlerError};
 use crate::heap;
 
-/// After so long without an order, memory is better with others.
+/// After so long without a call, freed memory goes back to the system.
 const IDLE: Duration = Duration::from_secs(5);
 
-type Order = Box<dyn FnOnce(&mut Models) + Send>;
+/// Work for the thread.
+type Call = Box<dyn FnOnce(&mut Models) + Send>;
 
 /// The engine's thread. It ends when the last handle is dropped.
 #[derive(Clone)]
 pub struct Engine {
-    orders: Sender<Order>,
+    calls: Sender<Call>,
     loaded: Arc<Mutex<Vec<String>>>,
 }
 
@@ -36,23 +37,23 @@ impl Engine {
     /// # Errors
     /// When the system gives no thread.
     pub fn start(folder: ModelsFolder, device: &str) -> std::io::Result<Self> {
-        let (orders, received) = channel::<Order>();
+        let (calls, received) = channel::<Call>();
         let loaded = Arc::new(Mutex::new(Vec::new()));
         let device = device.to_owned();
         let names = Arc::clone(&loaded);
         std::thread::Builder::new().name("engine".to_owned()).spawn(move || {
             let mut models = Models::new(folder, device);
-            while let Some(order) = next(&received) {
-                if catch_unwind(AssertUnwindSafe(|| order(&mut models))).is_err() {
+            while let Some(call) = next(&received) {
+                if catch_unwind(AssertUnwindSafe(|| call(&mut models))).is_err() {
                     models.clear();
                 }
                 *names.lock().unwrap_or_else(PoisonError::into_inner) = models.names();
             }
         })?;
-        Ok(Self { orders, loaded })
+        Ok(Self { calls, loaded })
     }
 
-    /// Runs `work` on the thread, after what was ordered before it. Work whose item is cancelled before its turn is left out.
+    /// Runs `work` on the thread, after earlier calls. Work whose item is cancelled before its turn is skipped.
     ///
     /// # Errors
     /// What the work says; or that it panicked.
@@ -63,7 +64,7 @@ impl Engine {
     {
         let (reply, answer) = oneshot::channel();
         let job = Job(context.clone());
-        let order: Order = Box::new(move |models| {
+        let call: Call = Box::new(move |models| {
             if job.0.is_cancelled() {
                 return;
             }
@@ -75,7 +76,7 @@ impl Engine {
             }
         });
         let gone = || HandlerError::Transient("the engine panicked over this item; its log says where".to_owned());
-        self.orders.send(order).map_err(|_| gone())?;
+        self.calls.send(call).map_err(|_| gone())?;
         answer.await.map_err(|_| gone())?
     }
 
@@ -95,13 +96,13 @@ impl Job {
     }
 }
 
-/// The next order; hands memory back to the system where none comes for a while.
-fn next(orders: &Receiver<Order>) -> Option<Order> {
-    match orders.recv_timeout(IDLE) {
-        Ok(order) => Some(order),
+/// The next call. Freed memory goes back to the system when none comes for a while.
+fn next(calls: &Receiver<Call>) -> Option<Call> {
+    match calls.recv_timeout(IDLE) {
+        Ok(call) => Some(call),
         Err(RecvTimeoutError::Timeout) => {
             heap::release();
-            orders.recv().ok()
+            calls.recv().ok()
         }
         Err(RecvTimeoutError::Disconnected) => None,
     }

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 /// What a worker is told.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct RuntimeSettings {
     /// New with every start, so that nobody is mistaken for a predecessor.
     pub id: WorkerId,
     /// What people call it.
@@ -34,7 +34,7 @@ pub struct Settings {
     pub versions: serde_json::Value,
 }
 
-impl Default for Settings {
+impl Default for RuntimeSettings {
     fn default() -> Self {
         let id = WorkerId(Uuid::now_v7());
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -55,7 +55,7 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl RuntimeSettings {
     pub(super) fn slots(&self, lane: Lane) -> usize {
         match lane {
             Lane::Verifier => self.verifier_slots,

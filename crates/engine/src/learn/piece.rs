@@ -25,12 +25,12 @@ pub struct GradientPiece {
     /// How often micro-batches were halved because memory ran out.
     pub halvings: u32,
     /// `None` if the file does not say: older files have no places.
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<PieceIndex>,
 }
 
 /// Index and total number of pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct PieceIndex {
     /// From 0.
     pub(super) index: usize,
     pub(super) of: usize,
@@ -63,7 +63,7 @@ impl GradientPiece {
             ));
         }
         for (at, piece) in pieces.iter().enumerate() {
-            let Some(Place { index, of }) = piece.place else {
+            let Some(PieceIndex { index, of }) = piece.place else {
                 continue;
             };
             if (index, of) != (at, count) {
@@ -110,7 +110,7 @@ impl GradientPiece {
         let shape = [self.sums.len() as i64, Sums::WIDTH as i64];
         tensors.push((SUMS.to_owned(), Tensor::f_from_slice(&sums)?.f_view(shape)?));
         tensors.push((HALVINGS.to_owned(), Tensor::f_from_slice(&[i64::from(self.halvings)])?));
-        if let Some(Place { index, of }) = self.place {
+        if let Some(PieceIndex { index, of }) = self.place {
             let place = [index as i64, of as i64];
             tensors.push((PLACE.to_owned(), Tensor::f_from_slice(&place)?));
         }
@@ -152,7 +152,7 @@ impl GradientPiece {
                     )
                 })
             };
-            Some(Place {
+            Some(PieceIndex {
                 index: number(0)?,
                 of: number(1)?,
             })

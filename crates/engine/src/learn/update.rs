@@ -9,7 +9,7 @@ use super::clip::{check_values, clip_gradients};
 use super::diagnostics::Sums;
 use super::optimizer_state::OptimizerState;
 use super::pass::Pass;
-use super::piece::{GradientPiece, Place};
+use super::piece::{GradientPiece, PieceIndex};
 use super::sequence::TrainingSequence;
 use super::trained::TrainedTensor;
 use crate::error::{EngineError, Result};
@@ -176,7 +176,7 @@ impl Update<'_> {
         let work: Vec<_> = cut.filter(|(_, range)| !range.is_empty()).collect();
         let gradient = Pass::new(self, population, sequences, 1, progress).gradient(population, &work, &whole, true)?;
         Ok(GradientPiece {
-            place: Some(Place { index, of }),
+            place: Some(PieceIndex { index, of }),
             ..gradient
         })
     }

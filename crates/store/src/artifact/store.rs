@@ -10,10 +10,10 @@ use crate::{Result, StoreError};
 
 /// Artifacts in a folder or an object store with a row each, or those of a server.
 #[derive(Clone, Debug)]
-pub struct ArtifactStore(Place);
+pub struct ArtifactStore(Backend);
 
 #[derive(Clone, Debug)]
-enum Place {
+enum Backend {
     Objects {
         objects: Arc<dyn ObjectStore>,
         pool: PgPool,
@@ -64,12 +64,12 @@ impl ArtifactStore {
 
     /// Artifacts in any object store.
     pub fn new(objects: Arc<dyn ObjectStore>, pool: PgPool) -> Self {
-        Self(Place::Objects { objects, pool })
+        Self(Backend::Objects { objects, pool })
     }
 
     /// Artifacts of a server, which keeps their rows.
     pub fn remote(server: RemoteArtifacts) -> Self {
-        Self(Place::Server(server))
+        Self(Backend::Server(server))
     }
 
     /// Writes `bytes` and returns their name. Writing what is there already is harmless.
@@ -79,7 +79,7 @@ impl ArtifactStore {
     pub async fn put(&self, kind: ArtifactKind, bytes: Vec<u8>) -> Result<Digest> {
         let digest = Digest::of(&bytes);
         match &self.0 {
-            Place::Objects { objects, pool } => {
+            Backend::Objects { objects, pool } => {
                 // The row comes first and is young, so that a collection which runs beside this leaves the bytes alone;
                 // whoever names an artifact does so after this returns.
                 sqlx::query(
@@ -93,7 +93,7 @@ impl ArtifactStore {
                 .await?;
                 objects.put(&place(digest), PutPayload::from(bytes)).await?;
             }
-            Place::Server(server) => {
+            Backend::Server(server) => {
                 let server = server.clone();
                 blocking(move || server.put(kind, digest, &bytes)).await?;
             }
@@ -107,12 +107,12 @@ impl ArtifactStore {
     /// [`StoreError::NotFound`], or [`StoreError::Damaged`] when they are not what they were.
     pub async fn get(&self, digest: Digest) -> Result<Vec<u8>> {
         let bytes = match &self.0 {
-            Place::Objects { objects, .. } => match objects.get(&place(digest)).await {
+            Backend::Objects { objects, .. } => match objects.get(&place(digest)).await {
                 Ok(object) => Some(object.bytes().await?.into()),
                 Err(object_store::Error::NotFound { .. }) => None,
                 Err(error) => return Err(error.into()),
             },
-            Place::Server(server) => {
+            Backend::Server(server) => {
                 let server = server.clone();
                 blocking(move || server.get(digest)).await?
             }
@@ -129,8 +129,8 @@ impl ArtifactStore {
     /// What can be collected: the objects and their rows. A server collects its own.
     pub(super) fn objects(&self) -> Option<(&Arc<dyn ObjectStore>, &PgPool)> {
         match &self.0 {
-            Place::Objects { objects, pool } => Some((objects, pool)),
-            Place::Server(_) => None,
+            Backend::Objects { objects, pool } => Some((objects, pool)),
+            Backend::Server(_) => None,
         }
     }
 }

@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::client::{Client, Sent};
+use crate::client::{Client, ServerEvent};
 use crate::command::output::{line, reader_has_gone};
 
 /// Shows a run's progress until it ends, over restarts of the server.
@@ -58,7 +58,7 @@ pub(super) fn follow(client: &Client, id: Uuid) -> anyhow::Result<ExitCode> {
     })
 }
 
-fn show(client: &Client, id: Uuid, bar: &ProgressBar, event: &Sent) -> anyhow::Result<()> {
+fn show(client: &Client, id: Uuid, bar: &ProgressBar, event: &ServerEvent) -> anyhow::Result<()> {
     match event.kind.as_str() {
         "step_finished" => {
             let step = event.data["step"].as_u64().unwrap_or(0);
