@@ -4,9 +4,8 @@ mod diagnose;
 mod overrides;
 mod schema;
 
-pub use diagnose::diagnose;
 pub use overrides::apply_overrides;
-pub use schema::{run_schema, schema_of};
+pub use schema::{Schema, schema_of};
 
 use serde::{Deserialize, Serialize};
 
@@ -168,12 +167,16 @@ pub fn resolve(document: &serde_json::Value, registry: &Registry) -> Result<RunC
         Some(Ok(recipe)) => Some(recipe),
         Some(Err(unknown)) => {
             let mut faults = vec![Fault::new("/recipe", unknown.to_string())];
-            faults.extend(diagnose(document, &run_schema(None)));
+            faults.extend(Schema::of::<RunConfig>().diagnose(document));
             return Err(Faults(faults));
         }
         None => None,
     };
-    let mut faults = diagnose(document, &run_schema(recipe.map(AsRef::as_ref)));
+    let schema = match recipe.and_then(|recipe| registry.config_schema(recipe.name()).ok()) {
+        Some(schema) => schema,
+        None => Schema::of::<RunConfig>(),
+    };
+    let mut faults = schema.diagnose(document);
     if let Some(populations) = document.get("populations").and_then(|all| all.as_object()) {
         for name in populations.keys().filter(|name| !is_name(name)) {
             faults.push(Fault::new(

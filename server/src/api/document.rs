@@ -8,7 +8,7 @@ use actix_web::{
 };
 use futures::{StreamExt as _, future::LocalBoxFuture};
 use lyceum_core::{
-    config::{diagnose, pointer_token, schema_of},
+    config::{Schema, pointer_token},
     fault::Fault,
 };
 use schemars::JsonSchema;
@@ -103,7 +103,7 @@ pub(super) async fn read(request: &HttpRequest, mut payload: Payload, limit: usi
 
 fn parse<T: RequestBody>(bytes: &[u8]) -> Result<T, ApiError> {
     let document: Value = serde_json::from_slice(bytes).map_err(|error| ApiError::malformed(error.to_string()))?;
-    let mut faults = diagnose(&document, &schema_of::<T>());
+    let mut faults = Schema::of::<T>().diagnose(&document);
     find_nul(&document, &mut String::new(), &mut faults);
     if !faults.is_empty() {
         return Err(ApiError::invalid(faults));

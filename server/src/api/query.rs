@@ -1,10 +1,7 @@
 //! Parameters of the address: every one known, every fault at once.
 
 use actix_web::{FromRequest, HttpRequest, dev::Payload};
-use lyceum_core::{
-    config::{diagnose, schema_of},
-    fault::Fault,
-};
+use lyceum_core::{config::Schema, fault::Fault};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -16,7 +13,7 @@ use crate::api_error::ApiError;
 #[derive(Debug)]
 pub(crate) struct Query<T>(pub(crate) T);
 
-impl<T: DeserializeOwned + JsonSchema> FromRequest for Query<T> {
+impl<T: DeserializeOwned + JsonSchema + 'static> FromRequest for Query<T> {
     type Error = ApiError;
     type Future = Ready<Result<Self, ApiError>>;
 
@@ -26,24 +23,21 @@ impl<T: DeserializeOwned + JsonSchema> FromRequest for Query<T> {
 }
 
 /// Reads `query`, the part of an address behind its `?`.
-pub(crate) fn parse<T: DeserializeOwned + JsonSchema>(query: &str) -> Result<T, ApiError> {
-    let schema = schema_of::<T>();
+pub(crate) fn parse<T: DeserializeOwned + JsonSchema + 'static>(query: &str) -> Result<T, ApiError> {
+    let schema = Schema::of::<T>();
     let mut given = Map::new();
     let mut faults = Vec::new();
     for (name, text) in form_urlencoded(query) {
         if text.contains('\0') {
-            faults.push(Fault::new(
-                format!("/{name}"),
-                "the character U+0000 is no part of any value",
-            ));
+            faults.push(Fault::new(format!("/{name}"), "the character U+0000 is not allowed"));
         }
-        let value = typed(&text, &schema["properties"][&name]);
+        let value = typed(&text, &schema.document()["properties"][&name]);
         if given.insert(name.clone(), value).is_some() {
             faults.push(Fault::new(format!("/{name}"), "this parameter is given twice"));
         }
     }
     let document = Value::Object(given);
-    faults.extend(diagnose(&document, &schema));
+    faults.extend(schema.diagnose(&document));
     if faults.is_empty() {
         match T::deserialize(document) {
             Ok(value) => return Ok(value),

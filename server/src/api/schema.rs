@@ -1,7 +1,7 @@
 //! What configs look like, and the description of this API.
 
 use actix_web::{get, web};
-use lyceum_core::config::run_schema;
+use lyceum_core::config::{RunConfig, Schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -65,9 +65,14 @@ pub(crate) async fn show_run_config_schema(
     api: web::Data<Api>,
     query: Query<RunConfigSchemaQuery>,
 ) -> Result<Answer<Value>, ApiError> {
-    let recipe = query.0.recipe.as_deref().map(|name| api.registry.get(name)).transpose();
-    let recipe = recipe.map_err(|unknown| ApiError::invalid_query(vec![("recipe".to_owned(), unknown.to_string())]))?;
-    Ok(Answer::ok(run_schema(recipe.map(AsRef::as_ref))))
+    let schema = match query.0.recipe.as_deref() {
+        Some(name) => api
+            .registry
+            .config_schema(name)
+            .map_err(|unknown| ApiError::invalid_query(vec![("recipe".to_owned(), unknown.to_string())]))?,
+        None => Schema::of::<RunConfig>(),
+    };
+    Ok(Answer::ok(schema.document().clone()))
 }
 
 /// Show this description of the API.

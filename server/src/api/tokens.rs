@@ -13,7 +13,7 @@ use super::{
     answer::Answer,
     document::{Document, RequestBody},
 };
-use crate::{access::new_secret, api_error::ApiError, tokens::PREFIX};
+use crate::{access::new_secret, api_error::ApiError, token::PREFIX};
 
 /// What a token allows.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, ToSchema)]

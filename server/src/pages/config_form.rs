@@ -192,21 +192,15 @@ fn range(schema: &Value) -> Option<String> {
 mod tests {
     use super::*;
     use crate::api::Presets;
-    use lyceum_core::{
-        config::{resolve, run_schema},
-        recipe::Registry,
-    };
+    use lyceum_core::{config::resolve, recipe::Registry};
 
     #[test]
     fn every_preset_has_a_form_that_opens_and_closes_and_names_each_field_once() {
         let registry = Registry::shipped();
         for preset in Presets::new(None).all().unwrap() {
             let config = resolve(&preset.config, &registry).unwrap();
-            let recipe = registry.get(&config.recipe).unwrap();
-            let lines = lines_of(
-                &run_schema(Some(recipe.as_ref())),
-                &serde_json::to_value(&config).unwrap(),
-            );
+            let schema = registry.config_schema(&config.recipe).unwrap();
+            let lines = lines_of(schema.document(), &serde_json::to_value(&config).unwrap());
             let mut open = 0_i32;
             let mut paths = Vec::new();
             for line in &lines {

@@ -11,7 +11,7 @@ use crate::{api::query, api_error::ApiError};
 #[derive(Debug)]
 pub(crate) struct Filters<T>(pub(crate) T);
 
-impl<T: DeserializeOwned + JsonSchema> FromRequest for Filters<T> {
+impl<T: DeserializeOwned + JsonSchema + 'static> FromRequest for Filters<T> {
     type Error = ApiError;
     type Future = Ready<Result<Self, ApiError>>;
 

@@ -2,10 +2,7 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::{
-    config::{resolve, run_schema},
-    id::ExecutionId,
-};
+use lyceum_core::{config::resolve, id::ExecutionId};
 use lyceum_store::{
     experiments::{self, ExperimentFilter},
     page::{Order, Window},
@@ -163,7 +160,10 @@ pub(crate) async fn show_new_run(
         .registry
         .get(&config.recipe)
         .map_err(|unknown| ApiError::unprocessable(unknown.to_string()))?;
-    let schema = run_schema(Some(recipe.as_ref()));
+    let schema = api
+        .registry
+        .config_schema(recipe.name())
+        .map_err(|unknown| ApiError::unprocessable(unknown.to_string()))?;
     let estimate = Estimate::of(db, &config, preset.as_deref(), asked.from.map(ExecutionId)).await?;
     let config = serde_json::to_value(&config).map_err(|error| ApiError::internal(&error))?;
     let newest = Window {
@@ -183,7 +183,7 @@ pub(crate) async fn show_new_run(
         name,
         recipe: recipe.name().to_owned(),
         recipe_about: recipe.summary(),
-        lines: lines_of(&schema, &config),
+        lines: lines_of(schema.document(), &config),
         config,
         experiments: experiments.into_iter().map(|experiment| experiment.name).collect(),
         estimate,

@@ -6,18 +6,8 @@ use serde_json::Value;
 use super::pointer_token;
 use crate::fault::{Fault, nearest};
 
-/// Every violation of `schema` in `document`, in document order.
-pub fn diagnose(document: &Value, schema: &Value) -> Vec<Fault> {
-    match jsonschema::validator_for(schema) {
-        Ok(validator) => validator
-            .iter_errors(document)
-            .flat_map(|error| faults(&error, schema))
-            .collect(),
-        Err(error) => vec![Fault::new("", format!("the schema itself is invalid: {error}"))],
-    }
-}
-
-fn faults(error: &ValidationError<'_>, schema: &Value) -> Vec<Fault> {
+/// The faults in `error`: one for each unknown field, else one.
+pub(super) fn faults(error: &ValidationError<'_>, schema: &Value) -> Vec<Fault> {
     let place = error.instance_path().to_string();
     match error.kind() {
         ValidationErrorKind::AdditionalProperties { unexpected } => {
@@ -120,7 +110,7 @@ fn shorten_text(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::config::Schema;
     use serde_json::json;
 
     #[test]
@@ -128,7 +118,7 @@ mod tests {
         let choice = json!({"oneOf": [{"const": "teacher"}, {"const": "student"}]});
         let optional = json!({"anyOf": [choice.clone(), {"type": "null"}]});
         for schema in [choice, optional] {
-            let faults = diagnose(&json!("teecher"), &schema);
+            let faults = Schema::new(schema).diagnose(&json!("teecher"));
             assert_eq!(faults.len(), 1);
             assert_eq!(
                 faults[0].detail,
@@ -136,6 +126,10 @@ mod tests {
             );
         }
         let mixed = json!({"anyOf": [{"const": "all"}, {"type": "integer"}]});
-        assert!(!diagnose(&json!("al"), &mixed)[0].detail.contains("not one of all"));
+        assert!(
+            !Schema::new(mixed).diagnose(&json!("al"))[0]
+                .detail
+                .contains("not one of all")
+        );
     }
 }

@@ -1,15 +1,24 @@
 //! The registry of recipes.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, OnceLock},
+};
 
 use super::{Azr, BenchmarkEvaluation, CrossPlayEvaluation, Planner, Populora, Recipe, Rlvr};
-use crate::fault::nearest;
+use crate::{config::Schema, fault::nearest};
 
 /// Recipes, and the planners of evaluations, by name.
 #[derive(Clone, Default)]
 pub struct Registry {
-    recipes: BTreeMap<&'static str, Arc<dyn Recipe>>,
+    recipes: BTreeMap<&'static str, Entry>,
     evaluations: BTreeMap<&'static str, Arc<dyn Planner>>,
+}
+
+#[derive(Clone)]
+struct Entry {
+    recipe: Arc<dyn Recipe>,
+    config_schema: Arc<OnceLock<Schema>>,
 }
 
 /// No recipe has this name.
@@ -34,7 +43,11 @@ impl Registry {
 
     /// Adds `recipe`.
     pub fn with(mut self, recipe: impl Recipe + 'static) -> Self {
-        self.recipes.insert(recipe.name(), Arc::new(recipe));
+        let entry = Entry {
+            recipe: Arc::new(recipe),
+            config_schema: Arc::default(),
+        };
+        self.recipes.insert(entry.recipe.name(), entry);
         self
     }
 
@@ -49,6 +62,21 @@ impl Registry {
     /// # Errors
     /// There is no such recipe; names the most similar one.
     pub fn get(&self, name: &str) -> Result<&Arc<dyn Recipe>, UnknownRecipe> {
+        self.entry(name).map(|entry| &entry.recipe)
+    }
+
+    /// The schema of the configs of runs of the recipe called `name`.
+    ///
+    /// # Errors
+    /// As [`Registry::get`].
+    pub fn config_schema(&self, name: &str) -> Result<&Schema, UnknownRecipe> {
+        let entry = self.entry(name)?;
+        Ok(entry
+            .config_schema
+            .get_or_init(|| Schema::of_runs(entry.recipe.as_ref())))
+    }
+
+    fn entry(&self, name: &str) -> Result<&Entry, UnknownRecipe> {
         self.recipes.get(name).ok_or_else(|| UnknownRecipe {
             name: name.to_owned(),
             hint: nearest(name, self.names())
@@ -84,7 +112,7 @@ impl Registry {
 
     /// The recipes, by name.
     pub fn recipes(&self) -> impl Iterator<Item = &Arc<dyn Recipe>> {
-        self.recipes.values()
+        self.recipes.values().map(|entry| &entry.recipe)
     }
 }
 
