@@ -37,6 +37,22 @@ pub enum EngineError {
         /// What was found and what was expected.
         problem: String,
     },
+    /// A model is not on this machine, and the hub that may have it does not answer.
+    #[error(
+        "`{name}` is not in {}, and {endpoint} cannot be reached ({problem}); connect this machine to it, or copy the \
+         model's folder here and name that",
+        cache.display()
+    )]
+    Unreachable {
+        /// The model's id on the hub.
+        name: String,
+        /// The hub's address.
+        endpoint: String,
+        /// Where fetched models are kept.
+        cache: PathBuf,
+        /// What happened.
+        problem: String,
+    },
     /// An adapter or a population does not fit the model or the other members.
     #[error("{0}")]
     Population(String),

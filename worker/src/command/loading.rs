@@ -9,8 +9,8 @@ use lyceum_engine::{Model, Placement, Population, Precision};
 /// A base, its adapters, and where to compute.
 #[derive(Debug, Args)]
 pub(crate) struct ModelArgs {
-    /// Hugging Face folder of the base (or, in a build with the `hub` feature, a hub id such as Qwen/Qwen2.5-0.5B).
-    #[arg(long, value_name = "DIR")]
+    /// The base: a folder as Hugging Face stores it, or an id on its hub such as Qwen/Qwen2.5-0.5B.
+    #[arg(long, value_name = "MODEL")]
     model: String,
     /// PEFT folder of an adapter; may be repeated. All of them share rank, scaling and projections.
     #[arg(long = "adapter", value_name = "DIR")]

@@ -7,8 +7,8 @@ use clap::Args;
 /// Writes a model folder that computes what base and adapter compute together, as peft's `merge_and_unload` does.
 #[derive(Debug, Args)]
 pub(crate) struct Merge {
-    /// Hugging Face folder of the base (or, in a build with the `hub` feature, a hub id such as Qwen/Qwen2.5-0.5B).
-    #[arg(long, value_name = "DIR")]
+    /// The base: a folder as Hugging Face stores it, or an id on its hub such as Qwen/Qwen2.5-0.5B.
+    #[arg(long, value_name = "MODEL")]
     model: String,
     /// PEFT folder of the adapter.
     #[arg(long, value_name = "DIR")]

@@ -35,7 +35,7 @@ impl ModelsFolder {
     /// The folder of a model: one of this folder, an absolute one, or one of the hub's cache.
     ///
     /// # Errors
-    /// A name that no folder has.
+    /// A name that no folder has, nor the hub, and [`EngineError::Unreachable`] where the hub does not answer.
     pub fn locate(&self, name: &str) -> Result<PathBuf, EngineError> {
         let path = Path::new(name);
         let stays_inside = path.components().all(|part| matches!(part, Component::Normal(_)));
@@ -43,11 +43,15 @@ impl ModelsFolder {
         if stays_inside && inside.is_dir() {
             return lyceum_engine::hub::model_folder(&inside.to_string_lossy());
         }
-        lyceum_engine::hub::model_folder(name).map_err(|error| {
-            EngineError::Population(format!(
+        if !lyceum_engine::hub::is_here(name) {
+            tracing::info!(base_model = %name, "fetching base model {name} from the hub");
+        }
+        lyceum_engine::hub::model_folder(name).map_err(|error| match error {
+            EngineError::Unreachable { .. } => error,
+            _ => EngineError::Population(format!(
                 "base model `{name}`: there is no folder {}; {error}",
                 inside.display()
-            ))
+            )),
         })
     }
 }

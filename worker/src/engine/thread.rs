@@ -110,7 +110,7 @@ fn next(calls: &Receiver<Call>) -> Option<Call> {
 
 /// What the engine refused. Memory may be there the next time, and a file whole; all else stays as it is.
 pub(crate) fn fault(error: EngineError) -> HandlerError {
-    if error.is_out_of_memory() || matches!(error, EngineError::Io { .. }) {
+    if error.is_out_of_memory() || matches!(error, EngineError::Io { .. } | EngineError::Unreachable { .. }) {
         HandlerError::Transient(error.to_string())
     } else {
         HandlerError::Permanent(error.to_string())
