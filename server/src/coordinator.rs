@@ -4,6 +4,7 @@
 mod dispatch;
 mod housekeeping;
 mod planner;
+mod step_log;
 
 use lyceum_core::recipe::Registry;
 use lyceum_store::{Store, artifact::ArtifactStore};

@@ -18,5 +18,6 @@ pub mod openapi;
 mod pages;
 pub mod serve;
 pub mod settings;
+mod step_figures;
 pub mod supervise;
 pub mod token;

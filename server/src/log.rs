@@ -1,7 +1,9 @@
-//! What the server says about requests: see `docs/LOGGING.md`.
+//! What the server logs: see `docs/LOGGING.md`.
 
 mod request;
+mod terminal;
 mod trace;
 
 pub(crate) use request::log_request;
+pub(crate) use terminal::{PROGRESS, start_brief};
 pub use trace::TraceId;

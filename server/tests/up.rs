@@ -50,6 +50,38 @@ fn the_first_start_makes_a_token_and_later_ones_keep_it() {
 }
 
 #[test]
+fn a_terminal_shows_the_link_and_then_no_request() {
+    let machine = Machine::new();
+    let worker = machine.worker("0.1.0");
+    let mut up = machine.up_in_terminal(&["--worker", &worker]);
+    up.worker_started();
+    assert!(up.get("/readyz").starts_with("HTTP/1.1 200"));
+    let said = up.said.join("\n") + &up.stop(Signal::SIGTERM);
+    let token = fs::read_to_string(machine.data().join("admin-token")).unwrap();
+    for part in [
+        &format!("/login#{}", token.trim()),
+        machine.data().to_str().unwrap(),
+        "Ctrl-C",
+        "--log info",
+        "log warn",
+    ] {
+        assert!(said.contains(part), "no `{part}` in: {said}");
+    }
+    assert!(!said.contains("answered"), "{said}");
+}
+
+#[test]
+fn a_terminal_shows_everything_if_asked_to() {
+    let machine = Machine::new();
+    let worker = machine.worker("0.1.0");
+    let mut up = machine.up_in_terminal(&["--worker", &worker, "--log", "info"]);
+    up.worker_started();
+    assert!(up.get("/readyz").starts_with("HTTP/1.1 200"));
+    let said = up.said.join("\n") + &up.stop(Signal::SIGTERM);
+    assert!(said.contains("answered") && said.contains("log info"), "{said}");
+}
+
+#[test]
 fn a_worker_that_dies_is_started_again_and_stopped_in_the_end() {
     let machine = Machine::new();
     let worker = machine.worker("0.1.0");

@@ -1,11 +1,15 @@
 //! The recipes of self-play over the real queue and database, with scripted players for engine and verifier.
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use lyceum_core::{id::ExecutionId, seed::stream};
-use lyceum_system_tests::house::{House, WorkerArguments};
+use lyceum_server::coordinator::{Coordinator, Pace};
+use lyceum_store::artifact::ArtifactStore;
+use lyceum_system_tests::house::{House, WorkerArguments, registry};
 use rand::Rng as _;
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::{io, time::Duration};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 const SERVER: &str = env!("CARGO_BIN_EXE_scripted-server");
 const WORKER: &str = env!("CARGO_BIN_EXE_scripted-worker");
@@ -45,6 +49,55 @@ fn populora(gradient_pieces: u32) -> Value {
         "items": {"propose": 6, "solve": 3, "update": 2, "gradient_pieces": gradient_pieces},
     });
     document("populora", members, own)
+}
+
+/// Hands on what is logged, a line at a time.
+#[derive(Clone)]
+struct Lines(UnboundedSender<String>);
+
+impl io::Write for Lines {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let _ = self.0.send(String::from_utf8_lossy(line).into_owned());
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// On one thread, so that all that the coordinator logs comes to the log that is set there.
+#[tokio::test(flavor = "current_thread")]
+async fn every_step_of_a_run_is_a_line_in_the_log() -> Result<()> {
+    let (sender, mut lines) = unbounded_channel();
+    let lines_of = Lines(sender);
+    let _log = tracing_subscriber::fmt()
+        .with_ansi(false)
+        .with_writer(move || lines_of.clone())
+        .set_default();
+    let house = House::new().await?;
+    let artifacts = ArtifactStore::folder(&house.artifacts(), house.pool().clone())?;
+    let coordinator = Coordinator::start(house.store.clone(), artifacts, registry(), Pace::default());
+    let _worker = house.worker(WORKER, &WorkerArguments::default())?;
+    house.begin_document(RUN, &populora(1)).await?;
+    for part in [
+        "step 1 of 4: ",
+        "step 2 of 4: ",
+        "step 3 of 4: ",
+        "step 4 of 4: ",
+        "completed",
+    ] {
+        let line = loop {
+            let line = lines.recv().await.context("the log has ended")?;
+            if line.contains("lyceum::progress") {
+                break line;
+            }
+        };
+        assert!(line.contains(part), "{line}");
+        assert!(part == "completed" || line.contains("problems valid"), "{line}");
+    }
+    coordinator.stop().await;
+    Ok(())
 }
 
 async fn count(house: &House, table: &str) -> Result<i64> {

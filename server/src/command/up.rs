@@ -1,6 +1,8 @@
 //! `lyceum up`.
 
-use std::io::IsTerminal as _;
+mod greeting;
+
+use std::io::{IsTerminal as _, stderr, stdout};
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -19,13 +21,19 @@ use crate::settings::{
 };
 use crate::supervise::{DataFolder, Stop, demo, worker};
 use crate::token::Scope;
-use crate::{database, token};
+use crate::{database, log, token};
+use greeting::Greeting;
+
+/// What the worker logs to a terminal that is to stay readable.
+const BRIEF: (&str, &str) = ("LYCEUM_LOG", "warn");
 
 /// Run everything on this machine: a private Postgres, the server and one worker
 ///
 /// The first start makes the data folder, writes an admin token to its file admin-token and prints a link that logs in
 /// with it. Ctrl-C or SIGTERM stops everything in order; a second one stops it at once. What was under way goes on at
 /// the next start.
+///
+/// A terminal shows warnings and one line a step; --log info shows everything. A file or pipe gets everything as it is.
 #[derive(Args, Debug)]
 pub(crate) struct Up {
     #[command(flatten)]
@@ -48,6 +56,10 @@ struct Prepared {
     worker: Option<PathBuf>,
     listener: TcpListener,
     demo: bool,
+    /// The variables by which the worker logs as this process does.
+    worker_log: Vec<(&'static str, String)>,
+    /// Whether a terminal is kept to what people want to read.
+    brief: bool,
 }
 
 /// Everything that runs, in the order of its start; it is stopped from the end.
@@ -56,7 +68,7 @@ struct Everything {
     postgres: Option<PrivatePostgres>,
     serving: Serving,
     worker: Option<KeptProcess>,
-    address: String,
+    greeting: Greeting,
 }
 
 impl Up {
@@ -65,7 +77,14 @@ impl Up {
         let server = self.server.resolve(&sources.file)?;
         let database = self.database.resolve(&sources.file)?;
         let worker = self.worker.resolve(&sources.file)?;
-        sources.log.start();
+        let brief = sources.log.is_unset() && stdout().is_terminal() && stderr().is_terminal();
+        let worker_log = if brief {
+            log::start_brief();
+            vec![(BRIEF.0, BRIEF.1.to_owned())]
+        } else {
+            sources.log.start();
+            sources.log.environment()
+        };
         crate::supervise::data_folder::check(&sources.data)?;
         if self.demo {
             demo::check(server.presets.clone())?;
@@ -82,6 +101,8 @@ impl Up {
             worker,
             listener,
             demo: self.demo,
+            worker_log,
+            brief,
         };
         super::runtime()?.block_on(up(prepared))
     }
@@ -93,6 +114,7 @@ async fn up(prepared: Prepared) -> anyhow::Result<ExitCode> {
         database::check(url).await?;
     }
     let folder = DataFolder::open(&prepared.data)?;
+    let brief = prepared.brief;
     let started = tokio::select! {
         started = start(prepared, folder) => started?,
         () = stop.asked() => return Ok(ExitCode::SUCCESS),
@@ -102,9 +124,13 @@ async fn up(prepared: Prepared) -> anyhow::Result<ExitCode> {
         postgres,
         mut serving,
         worker,
-        address,
+        greeting,
     } = started;
-    println!("Lyceum is ready at {address}");
+    if brief {
+        greeting.print_banner();
+    } else {
+        greeting.print_lines(stdout().is_terminal());
+    }
     let outcome = tokio::select! {
         ended = serving.ended() => ended.context("the server ended").map(|()| ExitCode::FAILURE),
         () = stop.asked() => Ok(ExitCode::SUCCESS),
@@ -130,12 +156,12 @@ async fn up(prepared: Prepared) -> anyhow::Result<ExitCode> {
 /// Starts everything in the data folder, which is left as it was found if that fails on a new one.
 async fn start(prepared: Prepared, folder: DataFolder) -> anyhow::Result<Everything> {
     match start_in(&prepared, &folder).await {
-        Ok((postgres, serving, worker, address)) => Ok(Everything {
+        Ok((postgres, serving, worker, greeting)) => Ok(Everything {
             folder,
             postgres,
             serving,
             worker,
-            address,
+            greeting,
         }),
         Err(error) => {
             folder.abandon();
@@ -147,7 +173,7 @@ async fn start(prepared: Prepared, folder: DataFolder) -> anyhow::Result<Everyth
 async fn start_in(
     prepared: &Prepared,
     folder: &DataFolder,
-) -> anyhow::Result<(Option<PrivatePostgres>, Serving, Option<KeptProcess>, String)> {
+) -> anyhow::Result<(Option<PrivatePostgres>, Serving, Option<KeptProcess>, Greeting)> {
     let (postgres, url) = match &prepared.database.url {
         Some(url) => (None, url.clone()),
         None => {
@@ -166,7 +192,7 @@ async fn start_in(
         .context("cannot hand the port to the server")?;
     let local = format!("http://{}", listener.local_addr().context("the port is gone")?);
     let address = prepared.server.public_url.clone().unwrap_or_else(|| local.clone());
-    let token = admin_token(folder, store.pool(), &address).await?;
+    let (token, is_new) = admin_token(folder, store.pool()).await?;
     let serving = serve::Server {
         store,
         artifacts,
@@ -177,7 +203,7 @@ async fn start_in(
 
     let worker = match prepared.worker.clone() {
         Some(program) => {
-            let environment = vec![
+            let mut environment = vec![
                 ("DATABASE_URL", url.expose().to_owned()),
                 ("LYCEUM_ARTIFACTS", artifact_place.to_string()),
                 ("LYCEUM_SERVER", local.clone()),
@@ -186,34 +212,34 @@ async fn start_in(
                 ("GOMP_SPINCOUNT", "0".to_owned()),
                 ("OMP_WAIT_POLICY", "passive".to_owned()),
             ];
+            environment.extend(prepared.worker_log.clone());
             Some(worker::keep(program, environment).await?)
         }
         None => None,
     };
     if prepared.demo {
-        demo::begin(local.clone(), token, folder.path()).await?;
+        demo::begin(local.clone(), token.clone(), folder.path()).await?;
     }
     folder.announce(&local)?;
-    Ok((postgres, serving, worker, address))
+    let greeting = Greeting {
+        address,
+        data: folder.path().to_owned(),
+        token,
+        is_new,
+    };
+    Ok((postgres, serving, worker, greeting))
 }
 
-/// The admin token of the data folder, made anew when there is none or the database no longer knows it.
-///
-/// The link that logs in with it is printed when it is new, and to a terminal; a log is no place for it.
-async fn admin_token(folder: &DataFolder, pool: &PgPool, address: &str) -> anyhow::Result<Secret> {
+/// The admin token of the data folder, and whether it is new: it is made when there is none or the database no longer
+/// knows it.
+async fn admin_token(folder: &DataFolder, pool: &PgPool) -> anyhow::Result<(Secret, bool)> {
     let kept = folder.admin_token()?.map(Secret::from);
-    let (token, new) = match kept {
-        Some(kept) if token::is_valid(pool, &kept).await? => (kept, false),
+    match kept {
+        Some(kept) if token::is_valid(pool, &kept).await? => Ok((kept, false)),
         _ => {
             let (token, _) = token::create(pool, "admin of the data folder", Scope::Admin, None).await?;
             folder.keep_admin_token(token.expose())?;
-            (token, true)
+            Ok((token, true))
         }
-    };
-    let file = crate::supervise::data_folder::admin_token_file(folder.path());
-    if new || std::io::stdout().is_terminal() {
-        println!("Log in with {address}/login#{}", token.expose());
     }
-    println!("The admin token is in {}", file.display());
-    Ok(token)
 }

@@ -16,7 +16,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use super::step_log::log_step;
 use crate::benchmark::{Unprepared, begin_scheduled};
+use crate::log::PROGRESS;
 
 /// The longest pause between two plans of one step.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
@@ -61,7 +63,7 @@ impl Planner {
                 Ok(None) => return,
                 Ok(Some(carried)) if carried.completed => {
                     self.forget(id);
-                    tracing::info!(execution.id = %id, "execution {id} completed");
+                    tracing::info!(target: PROGRESS, { execution.id = %id }, "execution {id} completed");
                     return;
                 }
                 Ok(Some(carried)) if carried.finished => {}
@@ -131,6 +133,9 @@ impl Planner {
             seconds = started.elapsed().as_secs_f64(),
             "planned",
         );
+        if carried.finished && locked.is_run {
+            log_step(self.store.pool(), id, locked.state.step).await;
+        }
         Ok(Some(carried))
     }
 

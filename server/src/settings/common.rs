@@ -31,7 +31,8 @@ pub struct CommonArgs {
     #[serde(skip)]
     config: Option<PathBuf>,
 
-    /// What to log: a level, or levels by module such as `info,sqlx=debug` [default: info, and the warnings of libraries]
+    /// What to log: a level, or levels by module such as `info,sqlx=debug` [default: info, and the warnings of libraries;
+    /// `lyceum up` in a terminal: warnings, and one line a step]
     #[arg(long, global = true, env = "LYCEUM_LOG", value_name = "FILTER")]
     log: Option<String>,
 
@@ -65,8 +66,8 @@ pub struct Sources {
 /// What is logged and how.
 #[derive(Clone, Debug)]
 pub struct Log {
-    filter: String,
-    format: LogFormat,
+    filter: Option<String>,
+    format: Option<LogFormat>,
 }
 
 /// Why the sources of settings cannot be read.
@@ -120,12 +121,14 @@ impl Sources {
         };
         let data = data.ok_or(SourcesError::NoHome)?;
         let stored: CommonArgs = file.group()?;
-        let filter = given.log.or(stored.log).unwrap_or_else(|| QUIET.to_owned());
-        EnvFilter::try_new(&filter).map_err(|source| SourcesError::LogFilter {
-            filter: filter.clone(),
-            source,
-        })?;
-        let format = given.log_format.or(stored.log_format).unwrap_or_default();
+        let filter = given.log.or(stored.log);
+        if let Some(filter) = &filter {
+            EnvFilter::try_new(filter).map_err(|source| SourcesError::LogFilter {
+                filter: filter.clone(),
+                source,
+            })?;
+        }
+        let format = given.log_format.or(stored.log_format);
         Ok(Self {
             data,
             file,
@@ -135,13 +138,26 @@ impl Sources {
 }
 
 impl Log {
+    /// Whether neither what is logged nor how was set.
+    pub fn is_unset(&self) -> bool {
+        self.filter.is_none() && self.format.is_none()
+    }
+
+    /// The variables by which a worker logs as was set here.
+    pub fn environment(&self) -> Vec<(&'static str, String)> {
+        let filter = self.filter.clone().map(|filter| ("LYCEUM_LOG", filter));
+        let format = self.format.and_then(|format| format.to_possible_value());
+        let format = format.map(|format| ("LYCEUM_LOG_FORMAT", format.get_name().to_owned()));
+        filter.into_iter().chain(format).collect()
+    }
+
     /// Logs to standard error from here on.
     pub fn start(&self) {
-        let filter = EnvFilter::new(&self.filter);
+        let filter = EnvFilter::new(self.filter.as_deref().unwrap_or(QUIET));
         let lines = tracing_subscriber::fmt()
             .with_env_filter(filter)
             .with_writer(std::io::stderr);
-        let started = match self.format {
+        let started = match self.format.unwrap_or_default() {
             LogFormat::Text => lines.with_ansi(std::io::stderr().is_terminal()).try_init(),
             LogFormat::Json => lines.json().flatten_event(true).try_init(),
         };

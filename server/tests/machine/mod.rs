@@ -2,14 +2,18 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::fs::{self, Permissions};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use lyceum_postgres::{TestCluster, TestDatabase};
+use nix::errno::Errno;
+use nix::pty::openpty;
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use tempfile::TempDir;
@@ -50,10 +54,11 @@ impl Machine {
         path.to_str().unwrap().to_owned()
     }
 
-    /// A worker of some release that says when it starts and when it is told to stop.
+    /// A worker of some release that says what it logs, when it starts and when it is told to stop.
     pub(crate) fn worker(&self, version: &str) -> String {
         let script = "if [ \"$1\" = --version ]; then echo lyceum-worker VERSION; exit; fi\n\
                       trap 'echo worker $$ drained; exit 0' TERM\n\
+                      echo log ${LYCEUM_LOG-unset}\n\
                       echo worker $$ started\n\
                       while :; do sleep 0.05; done";
         self.program("lyceum-worker", &script.replace("VERSION", version))
@@ -85,15 +90,22 @@ impl Machine {
     pub(crate) fn up(&self, arguments: &[&str]) -> Up {
         let mut command = self.lyceum(arguments);
         let mut child = command.args(["--port", "0"]).stdout(Stdio::piped()).spawn().unwrap();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        let mut up = Up {
-            child,
-            output,
-            said: Vec::new(),
-            heard: 0,
-        };
-        while !up.read_line().starts_with("Lyceum is ready at ") {}
-        up
+        let output = OwnedFd::from(child.stdout.take().unwrap());
+        Up::ready(child, output)
+    }
+
+    /// The same in a terminal of its own.
+    pub(crate) fn up_in_terminal(&self, arguments: &[&str]) -> Up {
+        let terminal = openpty(None, None).unwrap();
+        let mut command = self.lyceum(arguments);
+        command
+            .args(["--port", "0"])
+            .stdout(terminal.slave.try_clone().unwrap())
+            .stderr(terminal.slave);
+        let child = command.spawn().unwrap();
+        // The command holds the terminal's other end, without whose close its output has no end.
+        drop(command);
+        Up::ready(child, terminal.master)
     }
 
     /// `lyceum up`, refused with one line that holds all of `parts`; returns the line.
@@ -122,7 +134,7 @@ impl Machine {
 /// A running `lyceum up`, told to stop at the end.
 pub(crate) struct Up {
     child: Child,
-    output: BufReader<ChildStdout>,
+    output: BufReader<File>,
     /// The lines that it has said.
     pub(crate) said: Vec<String>,
     /// How many of them `worker_started` has gone through.
@@ -130,6 +142,18 @@ pub(crate) struct Up {
 }
 
 impl Up {
+    /// Waits until it says that it is ready.
+    fn ready(child: Child, output: OwnedFd) -> Self {
+        let mut up = Self {
+            child,
+            output: BufReader::new(output.into()),
+            said: Vec::new(),
+            heard: 0,
+        };
+        while !up.read_line().starts_with("Lyceum is ready at ") {}
+        up
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -185,16 +209,24 @@ impl Up {
     /// What it says until nobody is left who could say something.
     pub(crate) fn rest(&mut self) -> String {
         let mut said = String::new();
-        self.output.read_to_string(&mut said).unwrap();
+        while self.read(&mut said) != 0 {}
         said
     }
 
     fn read_line(&mut self) -> &str {
         let mut line = String::new();
-        let read = self.output.read_line(&mut line).unwrap();
-        assert_ne!(read, 0, "it ended after saying {:?}", self.said);
-        self.said.push(line.trim_end().to_owned());
+        assert_ne!(self.read(&mut line), 0, "it ended after saying {:?}", self.said);
+        self.said.push(line.trim().to_owned());
         &self.said[self.said.len() - 1]
+    }
+
+    /// Appends the next line to `said`, and returns its bytes; 0 at the end.
+    fn read(&mut self, said: &mut String) -> usize {
+        match self.output.read_line(said) {
+            // A terminal whose other end is closed.
+            Err(error) if error.raw_os_error() == Some(Errno::EIO as i32) => 0,
+            read => read.unwrap(),
+        }
     }
 }
 

@@ -91,13 +91,15 @@ pub(crate) struct Work {
 impl Work {
     /// Works until told to stop.
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        tracing_subscriber::fmt()
-            .with_ansi(std::io::stderr().is_terminal())
+        let lines = tracing_subscriber::fmt()
             .with_env_filter(
                 tracing_subscriber::EnvFilter::try_from_env("LYCEUM_LOG").unwrap_or_else(|_| "info".into()),
             )
-            .with_writer(std::io::stderr)
-            .init();
+            .with_writer(std::io::stderr);
+        match std::env::var("LYCEUM_LOG_FORMAT").as_deref() {
+            Ok("json") => lines.json().flatten_event(true).init(),
+            _ => lines.with_ansi(std::io::stderr().is_terminal()).init(),
+        }
         self.check_kinds()?;
         let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         threads.block_on(self.work())

@@ -3,13 +3,14 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 use uuid::Uuid;
 
 use crate::client::{Client, ServerEvent};
 use crate::command::output::{line, reader_has_gone};
+use crate::step_figures::step_figures;
 
 /// Shows a run's progress until it ends, over restarts of the server.
 pub(super) fn follow(client: &Client, id: Uuid) -> anyhow::Result<ExitCode> {
@@ -73,7 +74,7 @@ fn show(client: &Client, id: Uuid, bar: &ProgressBar, event: &ServerEvent) -> an
     Ok(())
 }
 
-/// What a step came to, of those metrics that its recipe has.
+/// The figures of a step.
 fn told(client: &Client, id: Uuid, step: u64) -> anyhow::Result<String> {
     let metrics = client.get(&format!(
         "/api/v1/runs/{id}/metrics?run_alone=true&from={step}&to={step}"
@@ -83,29 +84,16 @@ fn told(client: &Client, id: Uuid, step: u64) -> anyhow::Result<String> {
         let place = names.iter().position(|known| known == name)?;
         metrics["rows"][0]["mean"][place].as_f64()
     };
-    let percent = |name: &str| value(name).map(|share| format!("{:.0} %", 100.0 * share));
-    let count = |name: &str| value(name).filter(|count| *count > 0.0);
-    let mut parts = Vec::new();
-    if let (Some(valid), Some(proposals)) = (value("valid_problems"), value("proposals")) {
-        parts.push(format!("{valid} of {proposals} problems valid"));
-    }
-    parts.extend(percent("solve_rate").map(|share| format!("{share} of attempts right")));
-    if let (Some(teacher), Some(student)) = (value("teacher_mu"), value("student_mu")) {
-        parts.push(format!("ratings: teachers {teacher:.1}, students {student:.1}"));
-    }
-    parts.extend(value("coverage").map(|share| format!("coverage {:.2} %", 100.0 * share)));
-    parts.extend(count("births").map(|born| format!("{born} born")));
     let row = client.get(&format!("/api/v1/runs/{id}/steps/{step}"))?;
-    parts.extend(seconds(&row).map(|seconds| format!("{seconds:.1} s")));
-    Ok(if parts.is_empty() {
+    let figures = step_figures(value, took(&row));
+    Ok(if figures.is_empty() {
         String::new()
     } else {
-        format!(": {}", parts.join(", "))
+        format!(": {figures}")
     })
 }
 
-fn seconds(step: &Value) -> Option<f64> {
+fn took(step: &Value) -> Option<TimeDelta> {
     let at = |field: &str| step[field].as_str()?.parse::<DateTime<Utc>>().ok();
-    let took = at("finished_at")? - at("started_at")?;
-    Some(took.num_milliseconds() as f64 / 1000.0)
+    Some(at("finished_at")? - at("started_at")?)
 }
