@@ -1,9 +1,9 @@
-//! The figures of a step that people follow, as one line.
+//! The main figures of a step, on one line.
 
 use chrono::TimeDelta;
 
-/// The figures of a step, as far as its recipe has them, and how long it took, with commas between. `value` gives a metric
-/// of the run by its name.
+/// The main figures of a step that its recipe has, and how long it took, separated by commas. `value` looks up a metric of
+/// the run by name.
 pub(crate) fn step_figures(value: impl Fn(&str) -> Option<f64>, took: Option<TimeDelta>) -> String {
     let mut parts = Vec::new();
     if let (Some(valid), Some(proposals)) = (value("valid_problems"), value("proposals")) {

@@ -24,7 +24,7 @@ use crate::token::Scope;
 use crate::{database, log, token};
 use greeting::Greeting;
 
-/// What the worker logs to a terminal that is to stay readable.
+/// Keeps the worker quiet in a terminal.
 const BRIEF: (&str, &str) = ("LYCEUM_LOG", "warn");
 
 /// Run everything on this machine: a private Postgres, the server and one worker
@@ -33,7 +33,7 @@ const BRIEF: (&str, &str) = ("LYCEUM_LOG", "warn");
 /// with it. Ctrl-C or SIGTERM stops everything in order; a second one stops it at once. What was under way goes on at
 /// the next start.
 ///
-/// A terminal shows warnings and one line a step; --log info shows everything. A file or pipe gets everything as it is.
+/// A terminal shows warnings and one line per step; --log info shows everything. A file or pipe gets everything as it is.
 #[derive(Args, Debug)]
 pub(crate) struct Up {
     #[command(flatten)]
@@ -56,9 +56,9 @@ struct Prepared {
     worker: Option<PathBuf>,
     listener: TcpListener,
     demo: bool,
-    /// The variables by which the worker logs as this process does.
+    /// Environment variables that make the worker log like this process.
     worker_log: Vec<(&'static str, String)>,
-    /// Whether a terminal is kept to what people want to read.
+    /// Whether to print the banner and the short log of a terminal.
     brief: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The log as somebody at a terminal wants it: progress and trouble, on short lines.
+//! The short log for a terminal: progress, warnings and errors.
 
 use std::{fmt, io};
 
@@ -13,10 +13,10 @@ use tracing_subscriber::{
     registry::LookupSpan,
 };
 
-/// The target of events that tell how runs get on.
+/// The target of events about the progress of runs.
 pub(crate) const PROGRESS: &str = "lyceum::progress";
 
-/// What is shown: progress, warnings and errors.
+/// Progress, warnings and errors.
 const FILTER: &str = "warn,lyceum::progress=info";
 
 /// Logs progress and trouble to standard error from here on.
@@ -31,7 +31,7 @@ pub(crate) fn start_brief() {
     }
 }
 
-/// Writes the time and the message; of what went wrong, also its level and its fields.
+/// Writes time and message, and for warnings and errors the level and the fields.
 struct Brief;
 
 impl<S, N> FormatEvent<S, N> for Brief

@@ -32,7 +32,7 @@ pub struct CommonArgs {
     config: Option<PathBuf>,
 
     /// What to log: a level, or levels by module such as `info,sqlx=debug` [default: info, and the warnings of libraries;
-    /// `lyceum up` in a terminal: warnings, and one line a step]
+    /// `lyceum up` in a terminal: warnings, and one line per step]
     #[arg(long, global = true, env = "LYCEUM_LOG", value_name = "FILTER")]
     log: Option<String>,
 
@@ -138,12 +138,12 @@ impl Sources {
 }
 
 impl Log {
-    /// Whether neither what is logged nor how was set.
+    /// Whether neither filter nor format was set.
     pub fn is_unset(&self) -> bool {
         self.filter.is_none() && self.format.is_none()
     }
 
-    /// The variables by which a worker logs as was set here.
+    /// Environment variables that make a worker log as was set here.
     pub fn environment(&self) -> Vec<(&'static str, String)> {
         let filter = self.filter.clone().map(|filter| ("LYCEUM_LOG", filter));
         let format = self.format.and_then(|format| format.to_possible_value());

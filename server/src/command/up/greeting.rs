@@ -1,36 +1,36 @@
-//! What `lyceum up` says once everything runs.
+//! What `lyceum up` prints when everything is running.
 
 use std::path::PathBuf;
 
 use crate::settings::Secret;
 use crate::supervise::data_folder::admin_token_file;
 
-/// How to get in, and where things are.
+/// How to log in, and where the data is.
 pub(super) struct Greeting {
-    /// Where people find the server.
+    /// The address of the server, as people see it.
     pub(super) address: String,
     /// The data folder.
     pub(super) data: PathBuf,
     /// The admin token of the data folder.
     pub(super) token: Secret,
-    /// Whether the token was made by this start.
+    /// Whether this start made the token.
     pub(super) is_new: bool,
 }
 
 impl Greeting {
-    /// For a terminal in which it stays in sight.
+    /// For a terminal, where little follows.
     pub(super) fn print_banner(&self) {
         println!();
         println!("  Lyceum is ready at {}", self.address);
         println!();
-        println!("  Log in with    {}", self.login_link());
-        println!("  Data is in     {}", self.data.display());
-        println!("  Stop with      Ctrl-C; what is under way goes on at the next start");
-        println!("  Below follow   one line a step, and warnings; --log info shows everything");
+        println!("  Log in   {}", self.login_link());
+        println!("  Data     {}", self.data.display());
+        println!("  Stop     Ctrl-C; runs go on at the next start");
+        println!("  Log      one line per step, and warnings; everything with --log info");
         println!();
     }
 
-    /// For a log, which is no place for the link unless it is new or a person is reading.
+    /// For a log. It gets the link only if the token is new or a person is reading.
     pub(super) fn print_lines(&self, is_read: bool) {
         if self.is_new || is_read {
             println!("Log in with {}", self.login_link());
