@@ -7,7 +7,7 @@ mod planner;
 mod step_log;
 
 use lyceum_core::recipe::Registry;
-use lyceum_store::{Store, artifact::ArtifactStore};
+use lyceum_store::{Store, artifact::ArtifactStore, event, listener::Listener};
 use std::{sync::Arc, time::Duration};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -42,12 +42,19 @@ pub struct Coordinator {
 }
 
 impl Coordinator {
-    /// Starts to coordinate, planning with the recipes of `registry`.
-    pub fn start(store: Store, artifacts: ArtifactStore, registry: Registry, pace: Pace) -> Self {
+    /// Starts to coordinate, planning with the recipes of `registry`. It is told of what is due once `listener` is started.
+    pub fn start(
+        store: Store,
+        artifacts: ArtifactStore,
+        registry: Registry,
+        pace: Pace,
+        listener: &mut Listener,
+    ) -> Self {
+        let words = event::to_be_planned(listener);
         let stop = CancellationToken::new();
         let tasks = TaskTracker::new();
         let planner = Arc::new(Planner::new(store.clone(), registry));
-        tasks.spawn(dispatch::run(store.clone(), planner, pace.look, stop.clone()));
+        tasks.spawn(dispatch::run(store.clone(), planner, words, pace.look, stop.clone()));
         tasks.spawn(housekeeping::run(store, artifacts, pace, stop.clone()));
         tasks.close();
         Self { stop, tasks }

@@ -1,15 +1,13 @@
-//! News of runs for those who watch: one LISTEN connection a server, and each event read once for all who watch its run.
+//! News of runs for those who watch: each event is read once for all who watch its run.
 
 use futures::{Stream, stream};
 use lyceum_core::id::ExecutionId;
 use lyceum_store::{
     Result,
-    event::{self, EVENT_CHANNEL, Event},
+    event::{self, Event},
+    listener::{Word, Words},
 };
-use sqlx::{
-    PgPool,
-    postgres::{PgListener, PgNotification},
-};
+use sqlx::PgPool;
 use std::{
     collections::{HashMap, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -54,21 +52,11 @@ impl EventHub {
         self.lock().values().map(|watched| watched.out.receiver_count()).sum()
     }
 
-    /// Listens until told to stop, and looks every `look` for what a notification was lost of.
-    pub(crate) async fn run(self, look: Duration, stop: CancellationToken) {
-        let mut listener = None;
+    /// Sends what `words` tell of until told to stop, and looks every `look` for what a lost word would have told.
+    pub(crate) async fn run(self, mut words: Words<ExecutionId>, look: Duration, stop: CancellationToken) {
         let mut ticks = interval(look);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            if listener.is_none() {
-                listener = listen(&self.pool).await;
-            }
-            let news = async {
-                match &mut listener {
-                    Some(listener) => listener.try_recv().await,
-                    None => std::future::pending().await,
-                }
-            };
             let outcome = tokio::select! {
                 () = stop.cancelled() => {
                     // Without a sender every stream ends.
@@ -76,27 +64,14 @@ impl EventHub {
                     return;
                 }
                 _ = ticks.tick() => self.look().await,
-                news = news => match news {
-                    Ok(Some(news)) => self.heard(&news).await,
-                    // The connection broke; what was said meanwhile was not heard.
-                    Ok(None) => self.look().await,
-                    Err(error) => {
-                        tracing::warn!(%error, "no longer hearing of events; looking for them instead");
-                        listener = None;
-                        Ok(())
-                    }
+                Some(word) = words.recv() => match word {
+                    Word::Said(execution) => self.send(execution).await,
+                    Word::Missed => self.look().await,
                 },
             };
             if let Err(error) = outcome {
                 tracing::warn!(%error, "events could not be read; trying again");
             }
-        }
-    }
-
-    async fn heard(&self, news: &PgNotification) -> Result<()> {
-        match news.payload().parse() {
-            Ok(execution) => self.send(execution).await,
-            Err(_) => Ok(()),
         }
     }
 
@@ -173,19 +148,6 @@ impl EventHub {
     fn lock(&self) -> MutexGuard<'_, HashMap<ExecutionId, Watched>> {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-async fn listen(pool: &PgPool) -> Option<PgListener> {
-    let listener = async {
-        let mut listener = PgListener::connect_with(pool).await?;
-        listener.ignore_pool_close_event(true);
-        listener.listen(EVENT_CHANNEL).await?;
-        Ok::<_, sqlx::Error>(listener)
-    };
-    listener
-        .await
-        .inspect_err(|error| tracing::warn!(%error, "cannot listen for events; looking for them instead"))
-        .ok()
 }
 
 /// One who watches.

@@ -23,6 +23,7 @@ use lyceum_store::{
     artifact::ArtifactStore,
     datasets::{self, NewDataset, Purpose},
     evaluations::{self, NewEvaluation},
+    listener::Listener,
 };
 use lyceum_system_tests::{house::House, lab::Lab};
 use lyceum_verifier::{Verifier, VerifierConfig};
@@ -176,12 +177,15 @@ async fn canonical_solutions_are_all_right_and_empty_ones_all_wrong() -> Result<
     }
     let id = begin(&house, slices).await?;
     let artifacts = ArtifactStore::folder(&house.artifacts(), house.pool().clone())?;
+    let mut listener = Listener::new(house.pool());
     let coordinator = Coordinator::start(
         house.store.clone(),
         artifacts.clone(),
         Registry::shipped(),
         Pace::default(),
+        &mut listener,
     );
+    let _listening = listener.start();
     let verifier = tokio::task::spawn_blocking(|| Verifier::start(&VerifierConfig::default())).await??;
     let jobs = verifier.jobs();
     // What handlers open ends with the runtime, and the house goes on after it.

@@ -3,7 +3,11 @@
 use anyhow::Result;
 use lyceum_core::id::ExecutionId;
 use lyceum_postgres::PrivatePostgres;
-use lyceum_store::{executions, queue};
+use lyceum_store::{
+    executions,
+    listener::{Listener, Word},
+    queue::{self, Lane},
+};
 use lyceum_system_tests::house::{House, WorkerArguments, until};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -20,6 +24,19 @@ async fn work(house: &House, run: ExecutionId) -> Result<Vec<(String, i32, Value
     )
 }
 
+/// A run whose items are planned and have no tickets, with nobody at work.
+async fn planned(house: &House, items: &[&str]) -> Result<ExecutionId> {
+    let server = house.server(SERVER)?;
+    let run = house.begin(1, "script", 1, json!({ "items": items })).await?;
+    until("the items are planned", || async {
+        Ok((work(house, run).await?.len() == items.len()).then_some(()))
+    })
+    .await?;
+    server.stop()?;
+    sqlx::query("DELETE FROM apalis.jobs").execute(house.pool()).await?;
+    Ok(run)
+}
+
 async fn tried_again(house: &House) -> Result<Vec<String>> {
     let again =
         "SELECT concat_ws(' ', phase, chunk, 'try', attempts, errors) FROM work WHERE errors <> '[]' ORDER BY seq";
@@ -27,9 +44,41 @@ async fn tried_again(house: &House) -> Result<Vec<String>> {
 }
 
 /// A poll interval that re-arms its timer without polling it sleeps for good: here nothing but the tick can wake a worker,
-/// since the heartbeat is far away and a delayed ticket is not notified.
+/// since the heartbeat is far away, a ticket that becomes due is not announced, and no server issues another.
 #[tokio::test]
-async fn a_delayed_ticket_is_not_slept_through() -> Result<()> {
+async fn a_ticket_that_becomes_due_is_not_slept_through() -> Result<()> {
+    let house = House::new().await?;
+    let run = planned(&house, &["ok"]).await?;
+    let _worker = house.worker(
+        WORKER,
+        &WorkerArguments {
+            heartbeat: Duration::from_secs(600),
+            ..WorkerArguments::default()
+        },
+    )?;
+    until("the worker reads its queues", || async {
+        let readers: i64 = sqlx::query_scalar("SELECT count(*) FROM apalis.workers")
+            .fetch_one(house.pool())
+            .await?;
+        Ok((readers == 2).then_some(()))
+    })
+    .await?;
+    sqlx::query(
+        "INSERT INTO apalis.jobs (id, job_type, job, status, attempts, max_attempts, run_at, priority)
+         VALUES (apalis.generate_ulid(), $1, '{}', 'Pending', 0, 1, now() + interval '1 second', 0)",
+    )
+    .bind(Lane::Engine.queue())
+    .execute(house.pool())
+    .await?;
+    until("the item is done", || async {
+        Ok((work(&house, run).await?[0].0 == "done").then_some(()))
+    })
+    .await
+}
+
+/// Retries are not announced when they become due either: the sweep that finds them issues their tickets.
+#[tokio::test]
+async fn an_item_that_was_put_back_is_not_slept_through() -> Result<()> {
     let house = House::new().await?;
     let _server = house.server(SERVER)?;
     let heartbeat = Duration::from_secs(600);
@@ -293,19 +342,52 @@ async fn a_cancelled_item_makes_room_and_stays_cancelled() -> Result<()> {
 #[tokio::test]
 async fn a_lost_ticket_is_replaced() -> Result<()> {
     let house = House::new().await?;
+    let run = planned(&house, &["ok", "ok"]).await?;
     let server = house.server(SERVER)?;
-    let run = house.begin(1, "script", 1, json!({ "items": ["ok", "ok"] })).await?;
-    let planned = || async {
-        let items: i64 = sqlx::query_scalar("SELECT count(*) FROM work")
-            .fetch_one(house.pool())
-            .await?;
-        Ok((items == 2).then_some(()))
-    };
-    until("the items are planned", planned).await?;
-    sqlx::query("DELETE FROM apalis.jobs").execute(house.pool()).await?;
     let _worker = house.worker(WORKER, &WorkerArguments::default())?;
     house.until_completed(run).await?;
     server.stop()?;
     queue::tidy(house.pool()).await?;
+    Ok(())
+}
+
+/// apalis opens a connection for every queue that is listened to.
+#[tokio::test]
+async fn a_process_listens_over_one_connection() -> Result<()> {
+    let house = House::new().await?;
+    let _server = house.server(SERVER)?;
+    let _worker = house.worker(WORKER, &WorkerArguments::default())?;
+    let run = house.begin(1, "relay", 2, json!({})).await?;
+    house.until_completed(run).await?;
+    let listening: Vec<(String, i64)> = sqlx::query_as(
+        "SELECT application_name, count(*) FROM pg_stat_activity
+         WHERE datname = current_database() AND query LIKE 'LISTEN%' GROUP BY 1 ORDER BY 1",
+    )
+    .fetch_all(house.pool())
+    .await?;
+    assert_eq!(listening, [("lyceum".to_owned(), 1), ("lyceum-worker".to_owned(), 1)]);
+    Ok(())
+}
+
+/// What is said while a connection is away is not heard, so its end is told.
+#[tokio::test]
+async fn a_listener_says_when_it_may_have_missed_something() -> Result<()> {
+    let house = House::new().await?;
+    let mut listener = Listener::new(house.pool());
+    let mut words = listener.subscribe("word", |payload| (payload != "to others").then(|| payload.to_owned()));
+    let _listening = listener.start();
+    assert_eq!(words.recv().await, Some(Word::Missed), "whatever was said before");
+    let away = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+                WHERE datname = current_database() AND query LIKE 'LISTEN%'";
+    let ended: i64 = sqlx::query_scalar(away).fetch_one(house.pool()).await?;
+    assert_eq!(ended, 1);
+    assert_eq!(words.recv().await, Some(Word::Missed));
+    for said in ["to others", "hello"] {
+        sqlx::query("SELECT pg_notify('word', $1)")
+            .bind(said)
+            .execute(house.pool())
+            .await?;
+    }
+    assert_eq!(words.recv().await, Some(Word::Said("hello".to_owned())));
     Ok(())
 }

@@ -100,8 +100,10 @@ async fn going_on_uses_up_a_ticket_for_each_item() -> Result<()> {
     let house = House::new().await?;
     planned(&house, &[json!({})]).await?;
     sqlx::query("DELETE FROM apalis.jobs").execute(house.pool()).await?;
-    queue::issue(house.pool(), Lane::Engine, 8).await?;
-    queue::issue(house.pool(), Lane::Verifier, 1).await?;
+    let mut connection = house.pool().acquire().await?;
+    queue::issue(&mut connection, Lane::Engine, 8).await?;
+    queue::issue(&mut connection, Lane::Verifier, 1).await?;
+    drop(connection);
     let tickets = async || -> Result<Vec<(String, i64)>> {
         let out = "SELECT job_type, count(*) FROM apalis.jobs GROUP BY job_type ORDER BY job_type";
         Ok(sqlx::query_as(out).fetch_all(house.pool()).await?)

@@ -11,7 +11,8 @@ use lyceum_core::work::WorkKind;
 use lyceum_store::{
     Store, StoreError,
     artifact::ArtifactStore,
-    queue::Lane,
+    listener::{Listener, Listening},
+    queue::{self, Lane},
     work::Slot,
     workers::{Doing, NewWorker, register, seen},
 };
@@ -52,6 +53,7 @@ pub enum StartError {
 pub struct Runtime {
     shared: Arc<Shared>,
     lanes: Vec<std::thread::JoinHandle<()>>,
+    _listening: Listening,
     handler_threads: Option<tokio::runtime::Runtime>,
 }
 
@@ -110,22 +112,25 @@ impl Runtime {
             items: TaskTracker::new(),
         });
         tokio::spawn(show_presence(Arc::clone(&shared)));
+        let mut listener = Listener::new(shared.store.pool());
         let mut lanes = Vec::new();
         for lane in Lane::ALL {
             if shared.slot(lane).kinds.is_empty() {
                 continue;
             }
             let slots = Arc::new(Semaphore::new(shared.settings.slots(lane)));
+            let announcements = queue::announcements(&mut listener, lane);
             let shared = Arc::clone(&shared);
             let runtime = tokio::runtime::Handle::current();
             // apalis' worker future is not `Send` in every bound that `tokio::spawn` asks for; a thread of its own may
             // run it all the same.
             let thread = std::thread::Builder::new().name(format!("lane {}", lane.queue()));
-            lanes.push(thread.spawn(move || runtime.block_on(lane::run(shared, lane, slots)))?);
+            lanes.push(thread.spawn(move || runtime.block_on(lane::run(shared, lane, slots, announcements)))?);
         }
         Ok(Self {
             shared,
             lanes,
+            _listening: listener.start(),
             handler_threads: Some(handler_threads),
         })
     }

@@ -16,8 +16,8 @@ pub enum StoreError {
     /// A migration failed.
     #[error("the database's schema cannot be brought up to date: {0}")]
     Migrate(#[from] sqlx::migrate::MigrateError),
-    /// The queue's own migrations failed.
-    #[error("the queue's schema cannot be brought up to date: {0}")]
+    /// apalis refused.
+    #[error("the queue: {0}")]
     Queue(String),
     /// Postgres is older than what the schema needs.
     #[error("the database is Postgres {found}, and at least {oldest} is needed")]
@@ -105,6 +105,15 @@ pub enum StoreError {
         /// The last.
         last: u32,
     },
+}
+
+impl From<apalis_postgres::Error> for StoreError {
+    fn from(error: apalis_postgres::Error) -> Self {
+        match error {
+            apalis_postgres::Error::Database(error) => Self::Database(error),
+            other => Self::Queue(other.to_string()),
+        }
+    }
 }
 
 impl From<crate::artifact::RemoteError> for StoreError {

@@ -5,13 +5,26 @@ use lyceum_core::id::ExecutionId;
 use serde::Serialize;
 use sqlx::{FromRow, PgConnection, PgExecutor, PgPool, types::Json};
 
-use crate::{Result, StoreError};
+use crate::{
+    Result, StoreError,
+    listener::{Listener, Words},
+};
 
 /// The channel on which coordinators hear of executions that should be planned; the payload is the execution's id.
-pub const PLAN_CHANNEL: &str = "lyceum_plan";
+pub(crate) const PLAN_CHANNEL: &str = "lyceum_plan";
 
 /// The channel on which servers hear of new events; the payload is the execution's id.
-pub const EVENT_CHANNEL: &str = "lyceum_events";
+const EVENT_CHANNEL: &str = "lyceum_events";
+
+/// Subscribes to the executions that should be planned.
+pub fn to_be_planned(listener: &mut Listener) -> Words<ExecutionId> {
+    listener.subscribe(PLAN_CHANNEL, |payload| payload.parse().ok())
+}
+
+/// Subscribes to the executions that something happened to.
+pub fn happened_to(listener: &mut Listener) -> Words<ExecutionId> {
+    listener.subscribe(EVENT_CHANNEL, |payload| payload.parse().ok())
+}
 
 /// Something that happened to an execution.
 #[derive(Clone, Debug, FromRow, Serialize)]

@@ -19,6 +19,7 @@ pub mod experiments;
 pub mod export;
 pub mod gauges;
 pub mod idempotency;
+pub mod listener;
 pub mod matchups;
 pub mod members;
 pub mod metrics;
@@ -126,10 +127,7 @@ impl Store {
 
     async fn migrate_locked(&self) -> Result<()> {
         sqlx::migrate!("../../migrations").run(&self.pool).await?;
-        apalis_postgres::PostgresStorage::<()>::setup(&self.pool)
-            .await
-            .map_err(|error| StoreError::Queue(error.to_string()))?;
-        Ok(())
+        queue::migrate(&self.pool).await
     }
 
     /// The connections.

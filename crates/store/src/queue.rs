@@ -1,11 +1,22 @@
-//! Word that there is work. The queue (apalis on Postgres) carries tickets, each of which lets a worker's slot look for
-//! one item; which item it gets is decided by the work table ([`crate::work`]). So what the queue loses, delivers twice or
-//! delivers to the wrong worker costs a look and no item, and priority, fairness and requirements are one query's affair.
+#![doc = include_str!("queue/README.md")]
 
+mod apalis_tables;
 mod lane;
-mod tick;
+mod reader;
 mod ticket;
+mod wake;
 
+pub use apalis_tables::tidy;
+pub(crate) use apalis_tables::use_up;
 pub use lane::Lane;
-pub use tick::Tick;
-pub use ticket::{Ticket, hand_back, issue, issue_later, tidy, top_up};
+pub use reader::{Announcements, Reader, announcements};
+pub use ticket::{issue, top_up};
+
+use sqlx::PgPool;
+
+use crate::Result;
+
+/// Brings apalis' own schema up to date. Not to be run twice at once.
+pub(crate) async fn migrate(db: &PgPool) -> Result<()> {
+    Ok(apalis_postgres::PostgresStorage::<()>::setup(db).await?)
+}

@@ -9,7 +9,7 @@ mod page;
 mod sweep;
 
 pub use backlog::{Backlog, backlog};
-pub use claim::{Claim, Slot, any_ready, claim, claim_next};
+pub use claim::{Claim, Slot, claim, claim_next};
 pub use end::end;
 pub use fail::{Failure, FailureKind, fail, release, retry};
 pub use lease::{Held, Progress, renew};

@@ -1,17 +1,25 @@
 //! Hears which executions are due, and has each planned by one task at a time.
 
 use lyceum_core::id::ExecutionId;
-use lyceum_store::{Store, event::PLAN_CHANNEL, plan};
-use sqlx::postgres::PgListener;
+use lyceum_store::{
+    Store,
+    listener::{Word, Words},
+    plan,
+};
 use std::{collections::HashMap, sync::Arc, time::Duration};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::planner::Planner;
 
-/// Plans until `stop`. Told by notification; looks every `every` for what a lost notification would have told.
-pub(super) async fn run(store: Store, planner: Arc<Planner>, every: Duration, stop: CancellationToken) {
-    let mut listener = None;
+/// Plans until `stop`. Told by `words`; looks every `every` for what a lost word would have told.
+pub(super) async fn run(
+    store: Store,
+    planner: Arc<Planner>,
+    mut words: Words<ExecutionId>,
+    every: Duration,
+    stop: CancellationToken,
+) {
     let mut planning = JoinSet::new();
     // Executions being planned; true where one was heard of again meanwhile.
     let mut busy: HashMap<ExecutionId, bool> = HashMap::new();
@@ -20,16 +28,11 @@ pub(super) async fn run(store: Store, planner: Arc<Planner>, every: Duration, st
     loop {
         let heard: Vec<ExecutionId> = tokio::select! {
             () = stop.cancelled() => break,
-            id = next_notification(&mut listener) => id.into_iter().collect(),
-            _ = look.tick() => {
-                if listener.is_none() {
-                    listener = listen(&store).await;
-                }
-                plan::due(store.pool()).await.unwrap_or_else(|error| {
-                    tracing::warn!(%error, "cannot look for executions that are due");
-                    Vec::new()
-                })
-            }
+            Some(word) = words.recv() => match word {
+                Word::Said(id) => vec![id],
+                Word::Missed => due(&store).await,
+            },
+            _ = look.tick() => due(&store).await,
             Some(planned) = planning.join_next(), if !planning.is_empty() => match planned {
                 Ok(id) if busy.remove(&id) == Some(true) => vec![id],
                 _ => Vec::new(),
@@ -51,23 +54,9 @@ pub(super) async fn run(store: Store, planner: Arc<Planner>, every: Duration, st
     while planning.join_next().await.is_some() {}
 }
 
-async fn listen(store: &Store) -> Option<PgListener> {
-    let mut listener = PgListener::connect_with(store.pool()).await.ok()?;
-    listener.listen(PLAN_CHANNEL).await.ok()?;
-    Some(listener)
-}
-
-/// The next execution that is told of. A broken connection ends the listener; the next look opens another.
-async fn next_notification(listener: &mut Option<PgListener>) -> Option<ExecutionId> {
-    let Some(open) = listener else {
-        return std::future::pending().await;
-    };
-    match open.recv().await {
-        Ok(notification) => notification.payload().parse().ok(),
-        Err(error) => {
-            tracing::warn!(%error, "no longer told of executions that are due; looking for them instead");
-            *listener = None;
-            None
-        }
-    }
+async fn due(store: &Store) -> Vec<ExecutionId> {
+    plan::due(store.pool()).await.unwrap_or_else(|error| {
+        tracing::warn!(%error, "cannot look for executions that are due");
+        Vec::new()
+    })
 }

@@ -7,7 +7,12 @@ use actix_web::{
     web::{self, Data},
 };
 use lyceum_core::recipe::Registry;
-use lyceum_store::{Store, artifact::ArtifactStore};
+use lyceum_store::{
+    Store,
+    artifact::ArtifactStore,
+    event,
+    listener::{Listener, Listening},
+};
 use std::{
     io,
     net::{SocketAddr, TcpListener},
@@ -53,6 +58,7 @@ pub struct Serving {
     handle: ServerHandle,
     task: JoinHandle<io::Result<()>>,
     coordinator: Option<Coordinator>,
+    _listening: Listening,
     stop: CancellationToken,
 }
 
@@ -74,13 +80,21 @@ impl Server {
     pub fn serve(self, listener: TcpListener) -> io::Result<Serving> {
         install_metrics();
         let stop = CancellationToken::new();
+        let mut notifications = Listener::new(self.store.pool());
         let events = EventHub::new(self.store.pool().clone());
-        tokio::spawn(events.clone().run(self.settings.look_for_events, stop.clone()));
+        let news = event::happened_to(&mut notifications);
+        tokio::spawn(events.clone().run(news, self.settings.look_for_events, stop.clone()));
         let (store, artifacts, registry) = (&self.store, &self.artifacts, &self.registry);
-        let coordinator = self
-            .settings
-            .coordinate
-            .map(|pace| Coordinator::start(store.clone(), artifacts.clone(), registry.clone(), pace));
+        let coordinator = self.settings.coordinate.map(|pace| {
+            Coordinator::start(
+                store.clone(),
+                artifacts.clone(),
+                registry.clone(),
+                pace,
+                &mut notifications,
+            )
+        });
+        let listening = notifications.start();
         let threads = self.settings.threads;
         let api = Data::new(self.api(events));
         let app = move || {
@@ -118,6 +132,7 @@ impl Server {
             handle: server.handle(),
             task: tokio::spawn(server),
             coordinator,
+            _listening: listening,
             stop,
         })
     }

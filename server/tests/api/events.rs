@@ -3,6 +3,7 @@
 use actix_web::{http::Method, web::Bytes};
 use futures::{Stream, StreamExt as _, future::join_all};
 use lyceum_core::id::ExecutionId;
+use lyceum_server::coordinator::Pace;
 use lyceum_store::{event, tokens::Scope};
 use serde_json::{Value, json};
 use std::pin::Pin;
@@ -260,5 +261,27 @@ async fn two_hundred_streams_take_one_connection_and_read_each_event_once() {
         ends.iter().all(|rest| rest.len() == 1),
         "every stream hears the end and ends"
     );
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn events_and_plans_are_heard_over_one_connection() {
+    let server = TestServer::with(|settings| lyceum_server::api::ApiSettings {
+        coordinate: Some(Pace::default()),
+        ..settings
+    })
+    .await;
+    let reader = server.actor(Scope::Read).await;
+    let (id, address) = run(&server).await;
+    let mut watching = Watching::open(&reader, &format!("{address}?after=1")).await;
+    append(&server, id, 1).await;
+    assert_eq!(watching.next().await.map(|sent| sent.id), Some(2));
+    let listening: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'",
+    )
+    .fetch_one(server.store.pool())
+    .await
+    .expect("a count");
+    assert_eq!(listening, 1);
     server.stop().await;
 }

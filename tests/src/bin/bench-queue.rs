@@ -8,7 +8,7 @@ use futures::{FutureExt as _, future::BoxFuture};
 use lyceum_core::work::{Outcome, Payload, RolloutResult, WorkKind};
 use lyceum_postgres::PrivatePostgres;
 use lyceum_server::coordinator::{Coordinator, Pace};
-use lyceum_store::{Store, artifact::ArtifactStore};
+use lyceum_store::{Store, artifact::ArtifactStore, listener::Listener};
 use lyceum_system_tests::house::{House, WorkerArguments, registry, until};
 use lyceum_worker::{
     handler::{Context, Handler, HandlerError},
@@ -58,7 +58,15 @@ async fn main() -> Result<()> {
     let postgres = PrivatePostgres::start(folder.path()).await?;
     let house = House::at(postgres.url()).await?;
     let artifacts = ArtifactStore::folder(&house.artifacts(), house.pool().clone())?;
-    let coordinator = Coordinator::start(house.store.clone(), artifacts.clone(), registry(), Pace::default());
+    let mut listener = Listener::new(house.pool());
+    let coordinator = Coordinator::start(
+        house.store.clone(),
+        artifacts.clone(),
+        registry(),
+        Pace::default(),
+        &mut listener,
+    );
+    let _listening = listener.start();
 
     let nothing = Arc::new(Nothing::default());
     let handlers: Vec<Arc<dyn Handler>> = vec![Arc::clone(&nothing) as Arc<dyn Handler>];

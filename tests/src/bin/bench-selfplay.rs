@@ -6,7 +6,7 @@
 use anyhow::Result;
 use lyceum_postgres::PrivatePostgres;
 use lyceum_server::coordinator::{Coordinator, Pace};
-use lyceum_store::artifact::ArtifactStore;
+use lyceum_store::{artifact::ArtifactStore, listener::Listener};
 use lyceum_system_tests::{
     handlers,
     house::{House, registry, until},
@@ -26,7 +26,15 @@ async fn main() -> Result<()> {
     let postgres = PrivatePostgres::start(folder.path()).await?;
     let house = House::at(postgres.url()).await?;
     let artifacts = ArtifactStore::folder(&house.artifacts(), house.pool().clone())?;
-    let coordinator = Coordinator::start(house.store.clone(), artifacts, registry(), Pace::default());
+    let mut listener = Listener::new(house.pool());
+    let coordinator = Coordinator::start(
+        house.store.clone(),
+        artifacts,
+        registry(),
+        Pace::default(),
+        &mut listener,
+    );
+    let _listening = listener.start();
     // What handlers open ends with the runtime, and the house goes on after it.
     let of_worker = house.store.apart();
     let artifacts = ArtifactStore::folder(&house.artifacts(), of_worker.pool().clone())?;

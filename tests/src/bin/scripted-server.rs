@@ -2,7 +2,7 @@
 
 use clap::Parser;
 use lyceum_server::coordinator::{Coordinator, Pace};
-use lyceum_store::{Store, artifact::ArtifactStore};
+use lyceum_store::{Store, artifact::ArtifactStore, listener::Listener};
 use std::{path::PathBuf, time::Duration};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -27,7 +27,10 @@ async fn main() -> anyhow::Result<()> {
         sweep: Duration::from_millis(300),
         ..Pace::default()
     };
-    let coordinator = Coordinator::start(store, artifacts, lyceum_system_tests::house::registry(), pace);
+    let mut listener = Listener::new(store.pool());
+    let registry = lyceum_system_tests::house::registry();
+    let coordinator = Coordinator::start(store, artifacts, registry, pace, &mut listener);
+    let _listening = listener.start();
     signal(SignalKind::terminate())?.recv().await;
     coordinator.stop().await;
     Ok(())

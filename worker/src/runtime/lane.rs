@@ -1,58 +1,35 @@
 //! Tickets of one lane, turned into items.
 
-use apalis::layers::WorkerBuilderExt as _;
-use apalis::prelude::{BackendExt as _, BoxDynError, Data, WorkerBuilder, WorkerContext};
-use apalis_postgres::PostgresStorage;
 use lyceum_store::{
-    queue::{Lane, Tick, Ticket, hand_back},
-    work::{Claim, any_ready, claim, claim_next},
+    queue::{Announcements, Lane, Reader},
+    work::{Claim, claim, claim_next},
 };
 use std::{sync::Arc, time::Duration};
 use tokio::sync::Semaphore;
-use uuid::Uuid;
 
 use super::{Shared, item};
 
-/// Wait before a ticket that this worker could not use is offered again.
-const NEXT_OFFER: Duration = Duration::from_secs(1);
 /// Least and greatest wait before the queue is read again after the database went away.
 const RECONNECT: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(15));
 
-#[derive(Clone)]
-struct Counter {
-    shared: Arc<Shared>,
-    lane: Lane,
-    slots: Arc<Semaphore>,
-}
-
 /// Reads the lane's tickets until the worker drains, through any outage of the database.
-pub(super) async fn run(shared: Arc<Shared>, lane: Lane, slots: Arc<Semaphore>) {
+pub(super) async fn run(shared: Arc<Shared>, lane: Lane, slots: Arc<Semaphore>, announcements: Announcements) {
+    let reader = Reader {
+        lane,
+        name: shared.settings.name.clone(),
+        slots: shared.settings.slots(lane),
+        heartbeat: shared.settings.heartbeat,
+        tick: shared.settings.tick,
+    };
     let mut wait = RECONNECT.0;
     while !shared.draining.is_cancelled() {
         let began = tokio::time::Instant::now();
-        // apalis takes a job for held as long as anybody of its holder's name lives, so no name is used twice.
-        let name = format!("{}-{}", shared.settings.name, Uuid::now_v7());
-        let storage = PostgresStorage::<Ticket>::new(shared.store.pool())
-            .with_config(lane.config(shared.settings.heartbeat))
-            .with_pubsub()
-            .poll_with_strategy(Tick::new(shared.settings.tick));
-        let counter = Counter {
-            shared: Arc::clone(&shared),
-            lane,
-            slots: Arc::clone(&slots),
+        let redeem = {
+            let (shared, slots) = (Arc::clone(&shared), Arc::clone(&slots));
+            move || redeem(Arc::clone(&shared), lane, Arc::clone(&slots))
         };
-        let worker = WorkerBuilder::new(name.as_str())
-            .backend(storage)
-            .concurrency(shared.settings.slots(lane))
-            .data(counter)
-            .build(redeem);
-        let draining = shared.draining.clone();
-        let ended = worker
-            .run_until(async move {
-                draining.cancelled().await;
-                Ok::<(), std::io::Error>(())
-            })
-            .await;
+        let draining = shared.draining.clone().cancelled_owned();
+        let ended = reader.read(shared.store.pool(), &announcements, redeem, draining).await;
         if shared.draining.is_cancelled() {
             return;
         }
@@ -71,17 +48,14 @@ pub(super) async fn run(shared: Arc<Shared>, lane: Lane, slots: Arc<Semaphore>) 
 }
 
 /// Turns a ticket into an item, if one is there for this worker, and then goes on with what else there is, until nothing is.
-/// Never fails the ticket: what it could not do is known to the work table, and a ticket tried again would only be one too
-/// many.
-async fn redeem(_: Ticket, counter: Data<Counter>, _: WorkerContext) -> Result<(), BoxDynError> {
-    let Counter { shared, lane, slots } = (*counter).clone();
-    // The slot outlives an apalis worker that lost its database, so that its successor does not run more at once.
+/// If items are left that this worker cannot take, the coordinator issues their tickets anew.
+async fn redeem(shared: Arc<Shared>, lane: Lane, slots: Arc<Semaphore>) {
+    // The slot outlives a reader that lost its database, so that its successor does not run more at once.
     let Ok(permit) = slots.acquire_owned().await else {
-        return Ok(());
+        return;
     };
     if shared.draining.is_cancelled() {
-        give_back(&shared, lane, Duration::ZERO).await;
-        return Ok(());
+        return;
     }
     match claim(shared.store.pool(), &shared.slot(lane)).await {
         Ok(Some(claim)) => {
@@ -98,14 +72,9 @@ async fn redeem(_: Ticket, counter: Data<Counter>, _: WorkerContext) -> Result<(
                 tracing::error!(%error, "an item's task did not end well");
             }
         }
-        Ok(None) => {
-            if any_ready(shared.store.pool(), lane).await.unwrap_or(false) {
-                give_back(&shared, lane, NEXT_OFFER).await;
-            }
-        }
+        Ok(None) => {}
         Err(error) => tracing::warn!(%error, "cannot claim work"),
     }
-    Ok(())
 }
 
 /// The next item for a slot whose ticket was used, unless the worker drains.
@@ -118,10 +87,4 @@ async fn another(shared: &Shared, lane: Lane) -> Option<Claim> {
         tracing::warn!(%error, "cannot claim more work");
         None
     })
-}
-
-async fn give_back(shared: &Shared, lane: Lane, after: Duration) {
-    if let Err(error) = hand_back(shared.store.pool(), lane, after).await {
-        tracing::warn!(%error, "cannot give a ticket back; the coordinator will make it good");
-    }
 }

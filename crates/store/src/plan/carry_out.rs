@@ -118,7 +118,7 @@ async fn insert_work(tx: &mut PgConnection, state: &RunState, items: &[WorkItem]
         }
     }
     for (lane, count) in announced {
-        queue::issue(&mut *tx, lane, count).await?;
+        queue::issue(tx, lane, count).await?;
     }
     Ok(new)
 }

@@ -1,8 +1,6 @@
 //! Tickets for slots of one sort.
 
-use apalis_postgres::Config;
 use lyceum_core::work::WorkKind;
-use std::time::Duration;
 
 /// What a slot is for: verification runs on any core, the rest shares a worker's device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,15 +34,5 @@ impl Lane {
     /// The kinds announced here.
     pub fn kinds(self) -> impl Iterator<Item = WorkKind> {
         WorkKind::ALL.into_iter().filter(move |kind| Self::of(*kind) == self)
-    }
-
-    /// How a worker reads this lane: one ticket at a time, since apalis neither renews its worker's heartbeat nor
-    /// acknowledges while fetched tickets wait in a buffer.
-    pub fn config(self, heartbeat: Duration) -> Config {
-        Config::default()
-            .queue(self.queue())
-            .batch_size(1)
-            .heartbeat_interval(heartbeat)
-            .missed_heartbeats(6)
     }
 }

@@ -1,82 +1,54 @@
 //! Tickets: leave to look for one item.
 
+use apalis::prelude::TaskBuilder;
+use apalis_postgres::{PgTask, queries::push_tasks};
 use serde::{Deserialize, Serialize};
-use sqlx::{PgConnection, PgExecutor, PgPool};
-use std::time::Duration;
+use sqlx::PgConnection;
 
-use super::Lane;
-use crate::Result;
+use super::{Lane, apalis_tables};
+use crate::{Result, StoreError};
+
+/// Tickets issued at once when many are missing; the next look issues more.
+const TOP_UP: i64 = 1000;
 
 /// Leave to look for one item of a lane. It says nothing about which.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub struct Ticket {}
+pub(super) struct Ticket {}
 
-/// Tickets are tried once: what a failed look leaves behind, [`top_up`] makes good.
-const ISSUE: &str = "INSERT INTO apalis.jobs (id, job_type, job, status, attempts, max_attempts, run_at, priority)
-    SELECT apalis.generate_ulid(), $1, convert_to('{}', 'UTF8'), 'Pending', 0, 1, now() + $3 * interval '1 second', 0
-    FROM generate_series(1, $2)";
-
-/// Issues `count` tickets. Inside a transaction they come to be with it.
-pub async fn issue(db: impl PgExecutor<'_>, lane: Lane, count: u32) -> Result<()> {
-    issue_later(db, lane, count, Duration::ZERO).await
+impl Ticket {
+    /// A job that is tried once, since [`top_up`] makes good what a failed look leaves behind. It is due since 1970: apalis
+    /// would stamp it with this machine's clock, and the database compares with its own.
+    fn task(self) -> Result<PgTask> {
+        let args = serde_json::to_vec(&self).map_err(StoreError::json("ticket"))?;
+        Ok(TaskBuilder::new(args).max_attempts(1).run_at_timestamp(0).build())
+    }
 }
 
-/// Issues `count` tickets that are good from `delay` on.
-pub async fn issue_later(db: impl PgExecutor<'_>, lane: Lane, count: u32, delay: Duration) -> Result<()> {
+/// Issues `count` tickets. Inside a transaction they come to be with it.
+pub async fn issue(db: &mut PgConnection, lane: Lane, count: u32) -> Result<()> {
     if count > 0 {
-        let count = i32::try_from(count).unwrap_or(i32::MAX);
-        sqlx::query(ISSUE)
-            .bind(lane.queue())
-            .bind(count)
-            .bind(delay.as_secs_f64())
-            .execute(db)
-            .await?;
+        let tasks = (0..count).map(|_| Ticket {}.task()).collect::<Result<_>>()?;
+        push_tasks(db, lane.queue(), tasks).await?;
     }
     Ok(())
 }
 
-/// Gives a ticket back that this worker could not use although there are items that another might take.
-pub async fn hand_back(db: &PgPool, lane: Lane, delay: Duration) -> Result<()> {
-    issue_later(db, lane, 1, delay).await
-}
-
-/// Issues tickets where fewer are out than items wait: those that died with a worker between ticket and claim.
-/// Returns how many were missing.
+/// Issues tickets where fewer are out than items wait: for items that have become due after a failure, and in place of tickets
+/// that died with a worker or that a worker could not use. Returns how many were missing.
 pub async fn top_up(db: &mut PgConnection, lane: Lane) -> Result<u32> {
     let kinds: Vec<&str> = lane.kinds().map(|kind| kind.name()).collect();
-    let (waiting, out): (i64, i64) = sqlx::query_as(
-        "SELECT (SELECT count(*) FROM work w JOIN executions e ON e.id = w.execution_id
-                 WHERE w.state = 'ready' AND w.kind = ANY($1) AND w.run_at <= now() AND e.state = 'running'),
-                (SELECT count(*) FROM apalis.jobs WHERE job_type = $2 AND status IN ('Pending', 'Queued'))",
+    let waiting: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM work w JOIN executions e ON e.id = w.execution_id
+         WHERE w.state = 'ready' AND w.kind = ANY($1) AND w.run_at <= now() AND e.state = 'running'",
     )
     .bind(kinds)
-    .bind(lane.queue())
     .fetch_one(&mut *db)
     .await?;
-    let missing = u32::try_from((waiting - out).clamp(0, 1000)).unwrap_or(0);
+    if waiting == 0 {
+        return Ok(0);
+    }
+    let out = apalis_tables::out(db, lane).await?;
+    let missing = u32::try_from((waiting - out).clamp(0, TOP_UP)).unwrap_or(0);
     issue(db, lane, missing).await?;
     Ok(missing)
-}
-
-/// Removes used tickets and the queue's rows of workers that are gone, which apalis keeps forever.
-pub async fn tidy(db: &PgPool) -> Result<()> {
-    sqlx::query(
-        "DELETE FROM apalis.jobs WHERE status IN ('Done', 'Failed', 'Killed') AND run_at < now() - interval '1 minute'",
-    )
-    .execute(db)
-    .await?;
-    // A ticket that its worker took to the grave is of no use to anybody: top_up has issued another.
-    sqlx::query(
-        "DELETE FROM apalis.jobs WHERE status IN ('Queued', 'Running') AND lock_at < now() - interval '1 minute'
-         AND lock_by IN (SELECT id FROM apalis.workers WHERE last_seen < now() - interval '1 minute')",
-    )
-    .execute(db)
-    .await?;
-    sqlx::query(
-        "DELETE FROM apalis.workers w WHERE last_seen < now() - interval '10 minutes'
-         AND NOT EXISTS (SELECT FROM apalis.jobs j WHERE j.lock_by = w.id)",
-    )
-    .execute(db)
-    .await?;
-    Ok(())
 }

@@ -4,11 +4,14 @@ use lyceum_core::{
     id::{ExecutionId, WorkId, WorkerId},
     work::{Payload, WorkKey, WorkKind},
 };
-use sqlx::{FromRow, PgPool, types::Json};
-use std::time::Duration;
+use sqlx::{AssertSqlSafe, FromRow, PgPool, types::Json};
+use std::{sync::LazyLock, time::Duration};
 use uuid::Uuid;
 
-use crate::{Result, queue::Lane};
+use crate::{
+    Result,
+    queue::{Lane, use_up},
+};
 
 /// What a worker can take.
 #[derive(Clone, Debug)]
@@ -69,7 +72,10 @@ struct Claimed {
 ///
 /// `durable` makes this one commit wait for the disk whatever the connection's setting: a fence that a crash of Postgres
 /// took back would be given twice.
-const CLAIM: &str = "
+static CLAIM: LazyLock<String> = LazyLock::new(|| {
+    let used = use_up("$7", "$7::text IS NOT NULL AND EXISTS (SELECT FROM candidate)");
+    format!(
+        "
 WITH durable AS MATERIALIZED (
     SELECT set_config('synchronous_commit', 'on', true)
 ),
@@ -106,22 +112,15 @@ candidate AS (
     ORDER BY e.priority DESC, e.held, w.loaded DESC, w.seq
     LIMIT 1
 ),
-used AS (
-    DELETE FROM apalis.jobs WHERE id = (
-        SELECT id FROM apalis.jobs
-        WHERE $7::text IS NOT NULL AND EXISTS (SELECT FROM candidate)
-          AND job_type = $7 AND status = 'Pending' AND run_at <= now()
-        ORDER BY priority DESC, run_at
-        LIMIT 1
-        FOR UPDATE SKIP LOCKED
-    )
-)
+used AS ({used})
 UPDATE work w
 SET state = 'running', attempts = attempts + 1, fence = fence + 1, worker_id = $1, started_at = now(),
     lease_until = now() + $6 * interval '1 second', progress = NULL, progress_note = NULL, progress_at = now()
 FROM candidate c JOIN executions e ON true CROSS JOIN durable
 WHERE w.id = c.id AND e.id = w.execution_id
-RETURNING w.id, w.execution_id, w.step, w.phase, w.round, w.chunk, w.kind, w.attempts, w.fence, e.trace_id, w.payload";
+RETURNING w.id, w.execution_id, w.step, w.phase, w.round, w.chunk, w.kind, w.attempts, w.fence, e.trace_id, w.payload"
+    )
+});
 
 /// Takes an item that fits `slot`, if there is one: what a ticket is good for.
 pub async fn claim(db: &PgPool, slot: &Slot) -> Result<Option<Claim>> {
@@ -137,7 +136,7 @@ pub async fn claim_next(db: &PgPool, slot: &Slot, lane: Lane) -> Result<Option<C
 
 async fn take(db: &PgPool, slot: &Slot, ticket_of: Option<Lane>) -> Result<Option<Claim>> {
     let kinds: Vec<&str> = slot.kinds.iter().map(|kind| kind.name()).collect();
-    let row: Option<Claimed> = sqlx::query_as(CLAIM)
+    let row: Option<Claimed> = sqlx::query_as(AssertSqlSafe(CLAIM.as_str()))
         .bind(slot.worker.0)
         .bind(kinds)
         .bind(slot.base_models.as_deref())
@@ -166,16 +165,4 @@ impl From<Claimed> for Claim {
             payload: serde_json::from_str(row.payload.0.get()).map_err(|error| error.to_string()),
         }
     }
-}
-
-/// Whether items of `lane` wait that some worker might take.
-pub async fn any_ready(db: &PgPool, lane: Lane) -> Result<bool> {
-    let kinds: Vec<&str> = lane.kinds().map(|kind| kind.name()).collect();
-    Ok(sqlx::query_scalar(
-        "SELECT EXISTS (SELECT FROM executions e JOIN work w ON w.execution_id = e.id
-         WHERE e.state = 'running' AND w.state = 'ready' AND w.kind = ANY($1) AND w.run_at <= now())",
-    )
-    .bind(kinds)
-    .fetch_one(db)
-    .await?)
 }

@@ -9,7 +9,7 @@ use super::Claim;
 use crate::{
     Result, StoreError, event,
     executions::{self, State},
-    queue::{Lane, issue, issue_later},
+    queue::{Lane, issue},
 };
 
 /// What sort of failure it was.
@@ -100,11 +100,8 @@ pub(super) async fn fail_in(tx: &mut PgConnection, id: WorkId, fence: i64, failu
     .bind(wait.as_secs_f64())
     .execute(&mut *tx)
     .await?;
-    if again {
-        if let Ok(kind) = kind.parse() {
-            issue_later(&mut *tx, Lane::of(kind), 1, wait).await?;
-        }
-    } else {
+    // The sweep that finds it due issues its ticket.
+    if !again {
         let error = format!(
             "{kind} {place} failed after {attempts} of {max_attempts} tries: {}",
             failure.message
@@ -126,7 +123,7 @@ pub async fn release(db: &PgPool, claim: &Claim) -> Result<()> {
     .execute(&mut *tx)
     .await?;
     if released.rows_affected() > 0 {
-        issue(&mut *tx, Lane::of(claim.kind), 1).await?;
+        issue(&mut tx, Lane::of(claim.kind), 1).await?;
     }
     tx.commit().await?;
     Ok(())
@@ -164,7 +161,7 @@ pub async fn retry(db: &PgPool, id: WorkId) -> Result<()> {
     let execution = ExecutionId(execution);
     executions::restart(&mut tx, execution).await?;
     if let Ok(kind) = kind.parse() {
-        issue(&mut *tx, Lane::of(kind), 1).await?;
+        issue(&mut tx, Lane::of(kind), 1).await?;
     }
     event::wake_coordinator(&mut *tx, execution).await?;
     tx.commit().await?;

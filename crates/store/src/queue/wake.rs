@@ -1,4 +1,4 @@
-//! A poll tick that cannot sleep through its own alarm.
+//! When a reader looks into the queue.
 
 use apalis::prelude::{PollSnapshot, PollStrategy};
 use std::{
@@ -8,33 +8,35 @@ use std::{
 };
 use tokio::time::{Instant, Sleep, sleep};
 
-/// Looks into the queue at an even pace, for what notifications do not tell: delayed tickets, and notifications lost with
-/// a connection. apalis' own `poll_with_interval` re-arms its timer without polling it, so that nothing wakes it again.
-#[derive(Debug)]
-pub struct Tick {
+use super::Announcements;
+
+/// Looks whenever a ticket is announced, and at an even pace for announcements that were lost. apalis' own
+/// `poll_with_interval` re-arms its timer without polling it, so that nothing wakes it again.
+pub(super) struct Wake {
+    announcements: Announcements,
     every: Duration,
     alarm: Pin<Box<Sleep>>,
 }
 
-impl Tick {
-    /// A tick every `every`.
-    pub fn new(every: Duration) -> Self {
+impl Wake {
+    pub(super) fn new(announcements: Announcements, every: Duration) -> Self {
         Self {
+            announcements,
             every,
             alarm: Box::pin(sleep(every)),
         }
     }
 }
 
-impl PollStrategy for Tick {
+impl PollStrategy for Wake {
     fn poll_drive(&mut self, cx: &mut Context<'_>, _: &PollSnapshot) -> Poll<Option<()>> {
-        let mut rang = false;
+        let mut is_due = self.announcements.poll(cx);
         // Polling again after the reset is what arms the waker.
         while self.alarm.as_mut().poll(cx).is_ready() {
-            rang = true;
+            is_due = true;
             let next = Instant::now() + self.every;
             self.alarm.as_mut().reset(next);
         }
-        if rang { Poll::Ready(Some(())) } else { Poll::Pending }
+        if is_due { Poll::Ready(Some(())) } else { Poll::Pending }
     }
 }
