@@ -10,6 +10,7 @@ mod command;
 pub mod coordinator;
 mod cross_play;
 pub mod database;
+mod dataset_use;
 pub mod doctor;
 mod estimate;
 mod events;

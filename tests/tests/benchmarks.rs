@@ -9,6 +9,7 @@ use lyceum_core::{
         suite,
     },
     config::RunConfig,
+    dataset::Purpose,
     evaluation::EvaluationSpec,
     id::{DatasetId, ExecutionId},
     recipe::{BenchmarkEvaluation, BenchmarkParameters, BenchmarkSubject, Planner as _, Registry, SuiteSlice},
@@ -21,7 +22,7 @@ use lyceum_server::coordinator::{Coordinator, Pace};
 use lyceum_store::{
     Store,
     artifact::ArtifactStore,
-    datasets::{self, NewDataset, Purpose},
+    datasets::{self, NewDataset},
     evaluations::{self, NewEvaluation},
     listener::Listener,
 };

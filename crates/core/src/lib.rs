@@ -9,6 +9,7 @@ pub mod benchmark;
 pub mod compute;
 pub mod config;
 pub mod cross_play;
+pub mod dataset;
 pub mod duplicate;
 pub mod evaluation;
 pub mod evolution;

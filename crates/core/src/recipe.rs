@@ -47,7 +47,7 @@ pub(crate) use draft::{
     single_population_fault, written_out,
 };
 
-use crate::{config::RunConfig, fault::Faults, id::ExecutionId};
+use crate::{config::RunConfig, dataset::DatasetUse, fault::Faults, id::ExecutionId};
 
 /// Plans an execution: a run or an evaluation. It does no I/O, has no clock and draws only from seeds derived from (run
 /// seed, path, item).
@@ -86,6 +86,14 @@ pub trait Recipe: Planner {
     /// names are stored with every run.
     fn metrics(&self) -> Vec<Metric> {
         Vec::new()
+    }
+
+    /// The datasets that a resolved config names, so that a run is refused if their rows are missing; none by default.
+    ///
+    /// # Errors
+    /// A config that was not resolved.
+    fn datasets(&self, _config: &RunConfig) -> Result<Vec<DatasetUse>, PlanError> {
+        Ok(Vec::new())
     }
 
     /// Features of its runs besides problems, attempts and metrics; none by default. Pages and evaluations depend on

@@ -1,47 +1,20 @@
 //! Datasets: imported, hashed rows.
 
 use chrono::{DateTime, Utc};
-use lyceum_core::id::DatasetId;
-use serde::{Deserialize, Serialize};
+use lyceum_core::{
+    dataset::{Purpose, fingerprints},
+    id::DatasetId,
+};
+use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
-use sqlx::{FromRow, PgConnection, PgPool, QueryBuilder, types::Json};
+use sqlx::{FromRow, PgConnection, PgExecutor, PgPool, QueryBuilder, types::Json};
 use uuid::Uuid;
 
 use crate::{
     Result, StoreError,
     page::{Key, Keyed, Page, Window, by_seq},
 };
-
-/// What a dataset is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Purpose {
-    /// What proposers start from.
-    Seeds,
-    /// Hard problems that lemmas are made for (GASP).
-    Goalposts,
-    /// What is learned from.
-    Training,
-    /// What is measured with.
-    Benchmark,
-}
-
-impl Purpose {
-    /// Every purpose.
-    pub const ALL: [Self; 4] = [Self::Seeds, Self::Goalposts, Self::Training, Self::Benchmark];
-
-    /// The name used in SQL and in the API.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Seeds => "seeds",
-            Self::Goalposts => "goalposts",
-            Self::Training => "training",
-            Self::Benchmark => "benchmark",
-        }
-    }
-}
 
 /// A dataset.
 #[derive(Clone, Debug, FromRow, Serialize)]
@@ -108,7 +81,7 @@ pub struct Overlap {
     pub name: String,
     /// What it is for: rows that are both trained on and measured with make a measurement worthless.
     pub purpose: String,
-    /// Rows of this dataset that ask what a row of the other asks.
+    /// Rows of this dataset that ask what a row of the other asks, or are about the same program.
     pub rows: i64,
 }
 
@@ -116,20 +89,6 @@ const COLUMNS: &str = "id, seq, name, purpose, suite, sha256, source, revision, 
 
 /// Rows of one statement; Postgres takes at most 65,535 parameters.
 const BATCH: usize = 5000;
-
-/// Fields that hold what a row asks, in the order in which they are looked for; a row without any is taken whole.
-const QUESTIONS: [&str; 6] = ["question", "problem", "prompt", "task", "text", "input"];
-
-/// Hash of what a row asks, in lower case and with single spaces, by which overlap of datasets is found.
-pub fn fingerprint(row: &Value) -> [u8; 32] {
-    let question = QUESTIONS.iter().find_map(|field| row.get(field)).unwrap_or(row);
-    let text = match question {
-        Value::String(text) => text.to_lowercase(),
-        other => other.to_string().to_lowercase(),
-    };
-    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    Sha256::digest(words).into()
-}
 
 /// A dataset that is being written, batch by batch, in one transaction: whoever drops that drops the whole.
 #[derive(Debug)]
@@ -172,14 +131,16 @@ impl Import {
     /// Adds the next rows.
     pub async fn add(&mut self, tx: &mut PgConnection, rows: &[Value]) -> Result<()> {
         for batch in rows.chunks(BATCH) {
-            let mut insert = QueryBuilder::new("INSERT INTO dataset_rows (dataset_id, index, row, fingerprint) ");
+            let mut insert = QueryBuilder::new("INSERT INTO dataset_rows (dataset_id, index, row, fingerprint, program_fingerprint) ");
             let id = self.id;
             insert.push_values((self.rows..).zip(batch), |mut values, (index, row)| {
+                let fingerprints = fingerprints(row);
                 values
                     .push_bind(id)
                     .push_bind(index)
                     .push_bind(Json(row))
-                    .push_bind(fingerprint(row).to_vec());
+                    .push_bind(fingerprints.question.to_vec())
+                    .push_bind(fingerprints.program.map(|hash| hash.to_vec()));
             });
             insert.build().execute(&mut *tx).await?;
             for row in batch {
@@ -225,7 +186,7 @@ pub async fn page(db: &PgPool, purpose: Option<Purpose>, window: &Window) -> Res
 ///
 /// # Errors
 /// [`StoreError::NotFound`].
-pub async fn find(db: &PgPool, id: DatasetId) -> Result<Dataset> {
+pub async fn find(db: impl PgExecutor<'_>, id: DatasetId) -> Result<Dataset> {
     let mut query = QueryBuilder::new(format!("SELECT {COLUMNS} FROM datasets WHERE id = "));
     query.push_bind(id.0);
     let dataset = query.build_query_as().fetch_optional(db).await?;
@@ -272,14 +233,19 @@ pub async fn newest_of_suite(db: &mut PgConnection, suite: &str) -> Result<Optio
     Ok(query.build_query_as().fetch_optional(db).await?)
 }
 
-/// Other datasets with rows that ask the same.
-pub async fn overlaps(db: &PgPool, id: DatasetId) -> Result<Vec<Overlap>> {
+/// Other datasets with rows that ask the same question or are about the same program
+/// ([`fingerprints`]), the oldest first.
+pub async fn overlaps(db: impl PgExecutor<'_>, id: DatasetId) -> Result<Vec<Overlap>> {
     Ok(sqlx::query_as(
-        "SELECT d.id AS dataset_id, d.name, d.purpose, count(DISTINCT mine.index) AS rows
-         FROM dataset_rows mine
-         JOIN dataset_rows other ON other.fingerprint = mine.fingerprint AND other.dataset_id <> mine.dataset_id
-         JOIN datasets d ON d.id = other.dataset_id
-         WHERE mine.dataset_id = $1 GROUP BY d.id ORDER BY d.seq",
+        "SELECT d.id AS dataset_id, d.name, d.purpose, count(DISTINCT same.index) AS rows
+         FROM (
+             SELECT mine.index, other.dataset_id FROM dataset_rows mine
+             JOIN dataset_rows other ON other.fingerprint = mine.fingerprint WHERE mine.dataset_id = $1
+             UNION ALL
+             SELECT mine.index, other.dataset_id FROM dataset_rows mine
+             JOIN dataset_rows other ON other.program_fingerprint = mine.program_fingerprint WHERE mine.dataset_id = $1
+         ) same JOIN datasets d ON d.id = same.dataset_id
+         WHERE d.id <> $1 GROUP BY d.id ORDER BY d.seq",
     )
     .bind(id.0)
     .fetch_all(db)
@@ -316,19 +282,5 @@ impl Keyed for DatasetRow {
             value: None,
             seq: i64::from(self.index),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn a_question_is_the_same_in_other_spaces_and_letters_and_with_another_answer() {
-        let one = fingerprint(&json!({"question": "What is  2+2?\n", "answer": "4"}));
-        assert_eq!(one, fingerprint(&json!({"question": "what is 2+2?", "answer": "four"})));
-        assert_ne!(one, fingerprint(&json!({"question": "what is 2+3?"})));
-        assert_ne!(fingerprint(&json!({"a": 1})), fingerprint(&json!({"a": 2})));
     }
 }

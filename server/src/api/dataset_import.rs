@@ -6,21 +6,21 @@ use actix_web::{
 };
 use futures::StreamExt as _;
 use lyceum_core::{
-    benchmark::{BenchmarkRow, reader::LONGEST_LINE, suite},
+    benchmark::{reader::LONGEST_LINE, suite},
+    dataset::{RowCheck, RowFault},
     fault::Fault,
 };
-use lyceum_store::datasets::{Dataset, Import, NewDataset};
+use lyceum_store::datasets::{Import, NewDataset};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use std::collections::HashMap;
 use tokio::sync::Semaphore;
 use utoipa::IntoParams;
 
 use super::{
     Api,
     answer::Answer,
-    datasets::DatasetPurpose,
+    datasets::{DatasetDetail, DatasetPurpose},
     document::{check_length, check_type},
     query::Query,
 };
@@ -64,7 +64,7 @@ pub(crate) struct ImportDatasetQuery {
     tag = "datasets",
     params(ImportDatasetQuery),
     request_body(content = String, content_type = "application/x-ndjson", description = "A row a line"),
-    responses((status = 201, description = "The dataset", body = Dataset)),
+    responses((status = 201, description = "The dataset", body = DatasetDetail)),
     security(("token" = ["write"]))
 )]
 #[post("/datasets/import")]
@@ -73,7 +73,7 @@ pub(crate) async fn import_dataset(
     api: web::Data<Api>,
     query: Query<ImportDatasetQuery>,
     mut payload: web::Payload,
-) -> Result<Answer<Dataset>, ApiError> {
+) -> Result<Answer<DatasetDetail>, ApiError> {
     let asked = query.0;
     check_type(&request, "application/x-ndjson")?;
     let limit = api.settings.import_limit;
@@ -117,39 +117,34 @@ pub(crate) async fn import_dataset(
     import.add(&mut tx, &rows.full()?).await?;
     rows.end()?;
     let made = import.finish(&mut tx).await?;
+    let made = DatasetDetail::of(&mut *tx, made).await?;
     tx.commit().await?;
-    let location = format!("/api/v1/datasets/{}", made.id);
+    let location = made.location();
     Ok(Answer::created(made, &location))
 }
 
 /// Rows that have been read and not been written yet.
 struct Rows {
-    is_benchmark: bool,
+    check: RowCheck,
     /// Lines read, blank ones among them.
     line: usize,
     count: usize,
     rows: Vec<Value>,
     bytes: usize,
-    first_lines: HashMap<String, usize>,
     faults: Vec<Fault>,
 }
 
 impl Rows {
     fn new(asked: &ImportDatasetQuery) -> Result<Self, ApiError> {
-        let suite_name = asked
-            .suite
-            .as_ref()
-            .filter(|_| matches!(asked.purpose, DatasetPurpose::Benchmark));
-        if let Some(Err(unknown)) = suite_name.map(|name| suite(name)) {
-            return Err(ApiError::invalid_query(vec![("suite".to_owned(), unknown.to_string())]));
-        }
+        let suite = asked.suite.as_deref().map(suite).transpose();
+        let suite =
+            suite.map_err(|unknown| ApiError::invalid_query(vec![("suite".to_owned(), unknown.to_string())]))?;
         Ok(Self {
-            is_benchmark: suite_name.is_some(),
+            check: RowCheck::new(asked.purpose.into(), suite),
             line: 0,
             count: 0,
             rows: Vec::new(),
             bytes: 0,
-            first_lines: HashMap::new(),
             faults: Vec::new(),
         })
     }
@@ -178,13 +173,10 @@ impl Rows {
         if holds_nul(&row) {
             return Err("the character U+0000 cannot be stored".to_owned());
         }
-        if self.is_benchmark {
-            let BenchmarkRow { task_id, .. } = BenchmarkRow::deserialize(&row).map_err(|error| error.to_string())?;
-            if let Some(first) = self.first_lines.get(&task_id) {
-                return Err(format!("`{task_id}` is the task of line {first} already"));
-            }
-            self.first_lines.insert(task_id, self.line);
-        }
+        self.check.check(self.line, &row).map_err(|fault| match fault {
+            RowFault::Row(detail) => detail,
+            RowFault::Repeated { task_id, first } => format!("`{task_id}` is the task of line {first} already"),
+        })?;
         Ok(row)
     }
 

@@ -2,15 +2,19 @@
 
 use actix_web::{HttpRequest, HttpResponse, delete, get, post, web};
 use lyceum_core::{
-    benchmark::{BenchmarkRow, suite},
+    benchmark::suite,
+    dataset::{Purpose, RowCheck, RowFault},
     fault::Fault,
     id::DatasetId,
 };
-use lyceum_store::datasets::{self, Dataset, DatasetRow, NewDataset, Overlap, Purpose};
+use lyceum_store::{
+    StoreError,
+    datasets::{self, Dataset, DatasetRow, NewDataset, Overlap},
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use std::collections::HashMap;
+use sqlx::PgExecutor;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{
@@ -71,7 +75,8 @@ pub(crate) struct CreateDataset {
     #[schemars(length(max = 200))]
     #[schema(max_length = 200)]
     revision: Option<String>,
-    /// Its rows.
+    /// Its rows: for `seeds` with `snippet` and `input`, or `inputs` and `message`; for the others with `task_id`, `question` and
+    /// `oracle`, or problems of self-play with `type`, `program` and the fields of that type.
     #[schemars(length(min = 1))]
     #[schema(min_items = 1, value_type = Vec<Object>)]
     rows: Vec<Map<String, Value>>,
@@ -89,8 +94,21 @@ pub(crate) struct DatasetDetail {
     /// The dataset.
     #[serde(flatten)]
     dataset: Dataset,
-    /// Other datasets with rows that ask the same. One that is trained on and one that is measured with should have none.
+    /// Other datasets with rows that ask the same question, or are about the same program. One that is trained on and one that is
+    /// measured with should have none.
     overlaps: Vec<Overlap>,
+}
+
+impl DatasetDetail {
+    pub(super) async fn of(db: impl PgExecutor<'_>, dataset: Dataset) -> Result<Self, StoreError> {
+        let overlaps = datasets::overlaps(db, DatasetId(dataset.id)).await?;
+        Ok(Self { dataset, overlaps })
+    }
+
+    /// The address of the dataset.
+    pub(super) fn location(&self) -> String {
+        format!("/api/v1/datasets/{}", self.dataset.id)
+    }
 }
 
 /// Which datasets.
@@ -130,7 +148,7 @@ pub(crate) struct ListRowsQuery {
     tag = "datasets",
     params(("Idempotency-Key" = Option<String>, Header, description = "Repeats the answer of the request that had it")),
     request_body = CreateDataset,
-    responses((status = 201, description = "The dataset", body = Dataset)),
+    responses((status = 201, description = "The dataset", body = DatasetDetail)),
     security(("token" = ["write"]))
 )]
 #[post("/datasets")]
@@ -139,50 +157,55 @@ pub(crate) async fn create_dataset(
     key: IdempotencyKey,
     sent: Document<CreateDataset>,
 ) -> Result<Answer<Value>, ApiError> {
-    check(&sent.value)?;
+    let CreateDataset {
+        name,
+        purpose,
+        suite,
+        source,
+        revision,
+        rows,
+    } = sent.value;
+    let rows: Vec<Value> = rows.into_iter().map(Value::Object).collect();
+    check(purpose.into(), suite.as_deref(), &rows)?;
     let mut creation = match key.begin(api.store.pool(), sent.fingerprint).await? {
         Begun::New(creation) => creation,
         Begun::Answered(answer) => return Ok(answer),
     };
-    let request = sent.value;
-    let rows: Vec<Value> = request.rows.into_iter().map(Value::Object).collect();
     let new = NewDataset {
-        name: &request.name,
-        purpose: request.purpose.into(),
-        suite: request.suite.as_deref(),
-        source: &request.source,
-        revision: request.revision.as_deref(),
+        name: &name,
+        purpose: purpose.into(),
+        suite: suite.as_deref(),
+        source: &source,
+        revision: revision.as_deref(),
         rows: &rows,
     };
     let made = datasets::create(&mut creation.tx, &new).await?;
-    creation.finish(&made, &format!("/api/v1/datasets/{}", made.id)).await
+    let made = DatasetDetail::of(&mut *creation.tx, made).await?;
+    creation.finish(&made, &made.location()).await
 }
 
-/// Rows that are measured with must have the form that they are asked and graded by: that of `lyceum benchmark import`.
-fn check(request: &CreateDataset) -> Result<(), ApiError> {
-    let (DatasetPurpose::Benchmark, Some(name)) = (request.purpose, &request.suite) else {
-        return Ok(());
-    };
+/// Refuses rows that are not of the purpose and the suite, all of them at once.
+fn check(purpose: Purpose, suite_name: Option<&str>, rows: &[Value]) -> Result<(), ApiError> {
     let mut faults = Vec::new();
-    if let Err(unknown) = suite(name) {
+    let suite = suite_name.map(suite).transpose();
+    let suite = suite.unwrap_or_else(|unknown| {
         faults.push(Fault::new("/suite", unknown.to_string()));
-    }
-    let mut first = HashMap::new();
-    for (at, row) in request.rows.iter().enumerate() {
-        match BenchmarkRow::deserialize(Value::Object(row.clone())) {
-            Ok(row) => {
-                if let Some(first) = first.insert(row.task_id.clone(), at) {
-                    let detail = format!("`{}` is the task of row {first} already", row.task_id);
-                    faults.push(Fault::new(format!("/rows/{at}/task_id"), detail));
-                }
+        None
+    });
+    let mut check = RowCheck::new(purpose, suite);
+    for (at, row) in rows.iter().enumerate() {
+        match check.check(at, row) {
+            Ok(()) => {}
+            Err(RowFault::Row(detail)) => faults.push(Fault::new(format!("/rows/{at}"), detail)),
+            Err(RowFault::Repeated { task_id, first }) => {
+                let detail = format!("`{task_id}` is the task of row {first} already");
+                faults.push(Fault::new(format!("/rows/{at}/task_id"), detail));
             }
-            Err(error) => faults.push(Fault::new(format!("/rows/{at}"), error.to_string())),
         }
     }
-    if faults.is_empty() {
-        Ok(())
-    } else {
-        Err(ApiError::invalid(faults))
+    match faults.is_empty() {
+        true => Ok(()),
+        false => Err(ApiError::invalid(faults)),
     }
 }
 
@@ -218,10 +241,7 @@ pub(crate) async fn show_dataset(
     id: web::Path<DatasetId>,
 ) -> Result<Answer<DatasetDetail>, ApiError> {
     let db = api.store.pool();
-    Ok(Answer::ok(DatasetDetail {
-        dataset: datasets::find(db, *id).await?,
-        overlaps: datasets::overlaps(db, *id).await?,
-    }))
+    Ok(Answer::ok(DatasetDetail::of(db, datasets::find(db, *id).await?).await?))
 }
 
 /// List the rows of a dataset, in their order.

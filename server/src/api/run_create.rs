@@ -5,11 +5,16 @@ use lyceum_core::{
     config::{RunConfig, apply_overrides, pointer_token, resolve},
     fault::{Fault, Faults},
     id::ExecutionId,
+    recipe::Recipe,
 };
-use lyceum_store::runs::{self, NewRun, RunDetail};
+use lyceum_store::{
+    StoreError,
+    runs::{self, NewRun, RunDetail},
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use sqlx::PgConnection;
 use std::collections::BTreeMap;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
@@ -22,7 +27,7 @@ use super::{
     query::Query,
     runs::find_experiment,
 };
-use crate::{api_error::ApiError, estimate::Estimate, log::TraceId};
+use crate::{api_error::ApiError, dataset_use, estimate::Estimate, log::TraceId};
 
 /// A run to be created: from a preset or a config, one of the two.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
@@ -104,6 +109,8 @@ pub(crate) async fn create_run(
         .get(&config.recipe)
         .map_err(|unknown| ApiError::unprocessable(unknown.to_string()))?;
     if query.0.dry_run == Some(true) {
+        let mut db = api.store.pool().acquire().await.map_err(StoreError::from)?;
+        check_datasets(&mut db, recipe.as_ref(), &config, request).await?;
         let estimate = Estimate::of(api.store.pool(), &config, request.preset.as_deref(), None).await?;
         let resolved = ResolvedRun {
             config: serde_json::to_value(&config).map_err(|error| ApiError::internal(&error))?,
@@ -118,6 +125,7 @@ pub(crate) async fn create_run(
         Begun::New(creation) => creation,
         Begun::Answered(answer) => return Ok(answer),
     };
+    check_datasets(&mut creation.tx, recipe.as_ref(), &config, request).await?;
     let id = ExecutionId(Uuid::now_v7());
     let state = recipe
         .begin(id, &config)
@@ -143,6 +151,22 @@ pub(crate) async fn create_run(
     let answer = creation.finish(&run, &format!("/api/v1/runs/{id}")).await?;
     tracing::info!(run.id = %id, recipe = config.recipe, "created run {id}");
     Ok(answer)
+}
+
+/// Refuses a config that names datasets which are not there or do not fit.
+async fn check_datasets(
+    db: &mut PgConnection,
+    recipe: &dyn Recipe,
+    config: &RunConfig,
+    request: &CreateRun,
+) -> Result<(), ApiError> {
+    let uses = recipe
+        .datasets(config)
+        .map_err(|error| ApiError::unprocessable(error.to_string()))?;
+    let faults = Faults(dataset_use::faults(db, &uses).await?);
+    faults
+        .or(())
+        .map_err(|faults| placed(faults, &request.overrides, request.preset.as_deref()))
 }
 
 /// The resolved config of a request.

@@ -2,9 +2,11 @@
 
 use actix_web::{post, web};
 use lyceum_core::{
-    config::{apply_overrides, resolve},
-    fault::Fault,
+    config::{RunConfig, apply_overrides, resolve},
+    dataset::DatasetUse,
+    fault::{Fault, Faults},
     id::ExecutionId,
+    recipe::Recipe,
 };
 use lyceum_store::runs::{self, Fork, RunDetail};
 use schemars::JsonSchema;
@@ -21,7 +23,7 @@ use super::{
     idempotent::{Begun, IdempotencyKey},
     run_create::placed,
 };
-use crate::{api_error::ApiError, log::TraceId};
+use crate::{api_error::ApiError, dataset_use, log::TraceId};
 
 /// Where to branch a run off, and what to change.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
@@ -88,6 +90,9 @@ pub(crate) async fn fork_run(
         Begun::New(creation) => creation,
         Begun::Answered(answer) => return Ok(answer),
     };
+    let named = new_datasets(recipe.as_ref(), &origin.config, &config)?;
+    let faults = Faults(dataset_use::faults(&mut creation.tx, &named).await?);
+    faults.or(()).map_err(|faults| placed(faults, &fork.overrides, None))?;
     let new = ExecutionId(Uuid::now_v7());
     let name = fork
         .name
@@ -108,6 +113,19 @@ pub(crate) async fn fork_run(
     let answer = creation.finish(&run, &format!("/api/v1/runs/{new}")).await?;
     tracing::info!(run.id = %new, run.forked_from = %id, "forked run {id} at step {} into {new}", fork.step);
     Ok(answer)
+}
+
+/// The datasets that a branch's config names and its origin's does not: those of the origin may be gone and no longer needed.
+fn new_datasets(recipe: &dyn Recipe, origin: &Value, branch: &RunConfig) -> Result<Vec<DatasetUse>, ApiError> {
+    let origin = RunConfig::deserialize(origin).map_err(|error| ApiError::internal(&error))?;
+    let of = |config| {
+        let uses = recipe.datasets(config);
+        uses.map_err(|error| ApiError::unprocessable(error.to_string()))
+    };
+    let known = of(&origin)?;
+    let mut named = of(branch)?;
+    named.retain(|one| !known.contains(one));
+    Ok(named)
 }
 
 /// Names have 200 characters at most.

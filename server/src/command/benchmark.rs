@@ -1,7 +1,6 @@
 //! `lyceum benchmark`.
 
 mod evaluate;
-mod hub;
 mod import;
 
 use std::process::ExitCode;

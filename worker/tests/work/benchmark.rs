@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use lyceum_core::artifact::ArtifactKind;
 use lyceum_core::benchmark::{BenchmarkRow, Protocol, Question, SubjectRole};
 use lyceum_core::config::RunConfig;
+use lyceum_core::dataset::Purpose;
 use lyceum_core::evaluation::EvaluationSpec;
 use lyceum_core::id::{DatasetId, ExecutionId, MemberId, PopulationId, VersionId};
 use lyceum_core::recipe::{
@@ -20,7 +21,7 @@ use lyceum_store::evaluations::NewEvaluation;
 use lyceum_store::plan::{ViewCache, carry_out, lock, wanted};
 use lyceum_store::work::Sweeper;
 use lyceum_store::{
-    datasets::{self, NewDataset, Purpose},
+    datasets::{self, NewDataset},
     evaluations,
 };
 use uuid::Uuid;

@@ -186,6 +186,19 @@ pub fn each(
     Ok(Counted { rows, outside, notices })
 }
 
+/// A problem of self-play in a dataset. Without `task_id` it is named by its `place`.
+///
+/// # Errors
+/// What is missing or wrong, by field.
+pub fn self_play(place: usize, row: &serde_json::Value) -> Result<BenchmarkRow, String> {
+    let line = Line::read(row.to_string().as_bytes())?;
+    let task_id = match line.has("task_id") {
+        true => line.filled("task_id")?,
+        false => place.to_string(),
+    };
+    selfplay::problem(&line, task_id)
+}
+
 impl Refused {
     /// A fault of the whole file.
     fn whole(detail: String) -> Self {

@@ -141,6 +141,19 @@ impl Question {
         }
     }
 
+    /// The name of its type in JSON.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Script { .. } => "script",
+            Self::Reference { .. } => "reference",
+            Self::LiveCodeBench { .. } => "live_code_bench",
+            Self::Math { .. } => "math",
+            Self::CodeO { .. } => "code_o",
+            Self::CodeI { .. } => "code_i",
+            Self::CodeF { .. } => "code_f",
+        }
+    }
+
     /// Whether a solution is a program.
     pub fn is_code(&self) -> bool {
         matches!(

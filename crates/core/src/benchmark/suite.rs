@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::LazyLock};
 
+use super::Question;
 use crate::fault::nearest;
 
 /// A suite of tasks, described by one file of `configs/benchmarks`.
@@ -164,6 +165,22 @@ impl Suite {
     /// The fault, with its line.
     pub fn from_toml(text: &str) -> Result<Self, SuiteError> {
         Ok(toml::from_str(text)?)
+    }
+
+    /// Whether its rows have such an oracle.
+    pub fn asks(&self, oracle: &Question) -> bool {
+        match self.format {
+            Format::HumanEval {} => matches!(oracle, Question::Script { .. }),
+            Format::EvalPlus {} => matches!(oracle, Question::Reference { .. }),
+            Format::LiveCodeBench {} => matches!(oracle, Question::LiveCodeBench { .. }),
+            Format::Math { .. } => matches!(oracle, Question::Math { .. }),
+            Format::SelfPlay {} => {
+                matches!(
+                    oracle,
+                    Question::CodeO { .. } | Question::CodeI { .. } | Question::CodeF { .. }
+                )
+            }
+        }
     }
 }
 

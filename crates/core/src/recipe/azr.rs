@@ -21,6 +21,7 @@ use self::{memory::Memory, step::Step};
 use super::{Capabilities, Metric, Plan, PlanError, Planner, Recipe, RunState, StepView, code::metrics};
 use crate::{
     config::{RunConfig, schema_of},
+    dataset::DatasetUse,
     fault::Faults,
     id::ExecutionId,
 };
@@ -61,6 +62,10 @@ impl Recipe for Azr {
 
     fn metrics(&self) -> Vec<Metric> {
         metrics()
+    }
+
+    fn datasets(&self, config: &RunConfig) -> Result<Vec<DatasetUse>, PlanError> {
+        Ok(Parameters::of(config)?.problems.datasets())
     }
 
     fn capabilities(&self) -> Capabilities {

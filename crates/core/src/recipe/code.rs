@@ -18,7 +18,7 @@ mod solve;
 
 pub use config::{PoolFilter, ProblemConfig, SeedDataset};
 pub use pool::Pool;
-pub use seeds::{SeedProblem, shipped_seeds};
+pub use seeds::shipped_seeds;
 
 pub(crate) use attempt::Attempt;
 pub(crate) use config::{Groups, MOST_PROPOSALS};

@@ -1,33 +1,34 @@
 //! `lyceum benchmark import`.
 
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Seek as _, Write as _};
-use std::path::Path;
+use std::io::{self, BufWriter, Seek as _, Write as _};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
+use clap::builder::PossibleValuesParser;
 use lyceum_core::benchmark::reader::{self, ReadError, Window};
 use lyceum_core::benchmark::{Suite, suite};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use serde_json::Value;
-use sha2::{Digest as _, Sha256};
+use lyceum_core::dataset::Purpose;
 
-use super::hub;
 use crate::client::Client;
+use crate::command::dataset::row_file::RowFile;
+use crate::command::dataset::upload::Upload;
 
 /// Import the rows of a suite from its own file
 ///
 /// FILE is a file (plain or .gz), or `hf://datasets/OWNER/NAME[@REVISION]/FILE` on the Hugging Face hub. Every line is
-/// checked; what is wrong is told by line, and then nothing is imported. Afterwards it is told which datasets that models learn from
-/// ask the same.
+/// checked; what is wrong is told by line, and then nothing is imported. Afterwards it is told where rows to learn from and rows to
+/// measure with ask the same.
 #[derive(Args, Debug)]
 pub(super) struct Import {
     /// The suite; `lyceum benchmark list` shows them
     suite: String,
     /// Its file, or its place on the hub [default: where the suite's description says, if it does]
     file: Option<String>,
+    /// What the rows are for
+    #[arg(long, default_value = Purpose::Benchmark.name(), value_parser = purposes())]
+    purpose: String,
     /// What to call the dataset [default: the suite's name and the start of the file's checksum]
     #[arg(long)]
     name: Option<String>,
@@ -50,9 +51,10 @@ pub(super) struct Read {
     suite: &'static Suite,
     /// Its rows as they are stored, one a line.
     rows: File,
+    /// What to call the dataset, if nobody said.
+    name: String,
     source: String,
     revision: String,
-    checksum: String,
 }
 
 impl Import {
@@ -72,28 +74,10 @@ impl Import {
                 suite.title
             ),
         };
-        let (mut file, source, revision) = match place.strip_prefix("hf://datasets/") {
-            Some(path) => {
-                let found = hub::download(path)?;
-                (found.file, place.clone(), Some(found.revision))
-            }
-            None => {
-                let name = Path::new(&place)
-                    .file_name()
-                    .map(|name| name.to_string_lossy().into_owned());
-                let file = File::open(&place).with_context(|| format!("cannot read {place}"))?;
-                (file, name.unwrap_or_default(), None)
-            }
-        };
-        let mut hash = Sha256::new();
-        io::copy(&mut file, &mut hash).with_context(|| format!("cannot read {place}"))?;
-        let checksum: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        file.rewind()?;
+        let file = RowFile::open(&place)?;
         // Rows wait in a file, not in memory, for all of them to be found good.
         let mut kept = BufWriter::new(tempfile::tempfile().context("cannot make a file for the rows")?);
-        let bar = progress(file.metadata()?.len());
-        let text = reader::unpacking(BufReader::new(bar.wrap_read(file)));
-        let text = text.with_context(|| format!("{place} is damaged"))?;
+        let (text, bar) = file.text()?;
         let counted = reader::each(suite, text, &window, |row| {
             serde_json::to_writer(&mut kept, &row)?;
             kept.write_all(b"\n")
@@ -106,77 +90,53 @@ impl Import {
         })?;
         let mut rows = kept.into_inner().map_err(io::IntoInnerError::into_error)?;
         rows.rewind()?;
-        for notice in &counted.notices {
+        let notices = counted.notices.iter().filter(|_| self.purpose == Purpose::Benchmark.name());
+        for notice in notices {
             eprintln!("note: {notice}");
         }
         let outside = match counted.outside {
             0 => String::new(),
             outside => format!(", {outside} outside of the window"),
         };
-        eprintln!("{}: {} rows{outside}, sha256 {checksum}", suite.title, counted.rows);
+        eprintln!(
+            "{}: {} rows{outside}, sha256 {}",
+            suite.title, counted.rows, file.checksum
+        );
         Ok(Read {
             suite,
             rows,
+            name: file.name(&suite.name),
             source: match window.is_open() {
-                true => source,
-                false => format!("{source}, contests from {} to {}", day(&window.from), day(&window.to)),
+                true => file.source.clone(),
+                false => {
+                    let [from, to] = [&window.from, &window.to].map(day);
+                    format!("{}, contests from {from} to {to}", file.source)
+                }
             },
-            revision: self
-                .revision
-                .clone()
-                .or(revision)
-                .unwrap_or_else(|| format!("sha256:{checksum}")),
-            checksum,
+            revision: self.revision.clone().unwrap_or_else(|| file.revision()),
         })
     }
 
     /// Sends the rows to the server, and says what they have in common with others.
-    pub(super) fn send(&self, read: Read, client: &Client) -> anyhow::Result<ExitCode> {
-        let name = self
-            .name
-            .clone()
-            .unwrap_or_else(|| format!("{}-{:.12}", read.suite.name, read.checksum));
-        let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
-        let path = format!(
-            "/api/v1/datasets/import?purpose=benchmark&suite={}&name={}&source={}&revision={}",
-            encoded(&read.suite.name),
-            encoded(&name),
-            encoded(&read.source),
-            encoded(&read.revision),
-        );
-        let made = client.post_lines(&path, &read.rows)?;
-        let id = made["id"].as_str().context("the server's answer has no id")?;
-        println!("{id}");
-        let detail = client.get(&format!("/api/v1/datasets/{id}"))?;
-        for overlap in detail["overlaps"].as_array().into_iter().flatten() {
-            warn(overlap);
-        }
+    pub(super) fn send(self, read: Read, client: &Client) -> anyhow::Result<ExitCode> {
+        let upload = Upload {
+            name: self.name.unwrap_or(read.name),
+            purpose: &self.purpose,
+            suite: Some(&read.suite.name),
+            source: read.source,
+            revision: read.revision,
+        };
+        upload.send(&read.rows, client)?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// A bar over the bytes of a file; hidden where nobody would see it.
-fn progress(bytes: u64) -> ProgressBar {
-    let bar = ProgressBar::new(bytes);
-    if let Ok(style) = ProgressStyle::with_template("{bar:40} {bytes}/{total_bytes} {eta} left") {
-        bar.set_style(style);
-    }
-    bar
+/// Rows of a suite have oracles and are no seeds.
+fn purposes() -> PossibleValuesParser {
+    let all = Purpose::ALL.into_iter().filter(|purpose| *purpose != Purpose::Seeds);
+    PossibleValuesParser::new(all.map(Purpose::name))
 }
 
 fn day(day: &Option<String>) -> &str {
     day.as_deref().unwrap_or("any day")
-}
-
-/// Rows that another dataset asks as well. What is measured with twice does no harm.
-fn warn(overlap: &Value) {
-    let text = |field: &str| overlap[field].as_str().unwrap_or_default();
-    if text("purpose") != "benchmark" {
-        eprintln!(
-            "warning: {} rows ask what the dataset `{}` (for {}) asks: scores of models that learned from it mean nothing",
-            overlap["rows"],
-            text("name"),
-            text("purpose")
-        );
-    }
 }

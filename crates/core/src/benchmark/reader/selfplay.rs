@@ -7,7 +7,10 @@ use crate::{
 };
 
 pub(super) fn row(line: &Line) -> Result<BenchmarkRow, String> {
-    let task_id = line.filled("task_id")?;
+    problem(line, line.filled("task_id")?)
+}
+
+pub(super) fn problem(line: &Line, task_id: String) -> Result<BenchmarkRow, String> {
     let problem: ProblemKind = line.get("type")?;
     let program = line.filled("program")?;
     let (question, canonical, oracle) = match problem {

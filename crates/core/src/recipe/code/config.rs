@@ -7,6 +7,7 @@ use super::{overhead::Overhead, seeds};
 use crate::{
     archive::ArchiveConfig,
     config::RunConfig,
+    dataset::{DatasetUse, Purpose},
     fault::Fault,
     id::DatasetId,
     prompt::{PromptConfig, PromptError, PromptSet, task_name},
@@ -58,6 +59,21 @@ impl Default for ProblemConfig {
             seeds: "azr".to_owned(),
             seed_dataset: None,
         }
+    }
+}
+
+impl ProblemConfig {
+    /// The datasets that it names.
+    pub(crate) fn datasets(&self) -> Vec<DatasetUse> {
+        let seeds = self.seed_dataset.map(|seeds| DatasetUse {
+            pointer: "/parameters/problems/seed_dataset".to_owned(),
+            dataset: seeds.id,
+            purpose: Purpose::Seeds,
+            rows: Some(seeds.rows),
+            // Nobody learns from seeds themselves.
+            allow_overlap: true,
+        });
+        seeds.into_iter().collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! The problems a pool starts with.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize as _;
 use std::sync::Arc;
 
 use super::{
@@ -8,6 +8,7 @@ use super::{
     check::{Parsed, shown},
 };
 use crate::{
+    dataset::SeedProblem,
     id::{ProblemId, WorkId},
     recipe::{PlanError, ProblemRecord, Progress, join},
     verify::{ProblemKind, Proposal, Task},
@@ -16,22 +17,6 @@ use crate::{
 
 /// Seed problems checked per item.
 const PER_ITEM: usize = 64;
-
-/// A row of a seed file, with Absolute Zero's field names. Outputs are not read: they are computed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SeedProblem {
-    /// A program with a function `f`.
-    pub snippet: String,
-    /// One argument list: a seed for `code_i` and for `code_o`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub input: Option<String>,
-    /// Several argument lists: a seed for `code_f`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub inputs: Vec<String>,
-    /// The description for the solver of a `code_f` problem.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub message: Option<String>,
-}
 
 /// The seeds shipped as `name`; `None` if there are no such seeds.
 pub fn shipped_seeds(name: &str) -> Option<Vec<SeedProblem>> {

@@ -1,0 +1,59 @@
+//! Sending rows to a server.
+
+use std::fs::File;
+
+use anyhow::Context as _;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
+
+use crate::client::Client;
+use crate::command::output::line;
+
+/// What a server is told of the rows that it is sent.
+pub(in crate::command) struct Upload<'a> {
+    pub(in crate::command) name: String,
+    pub(in crate::command) purpose: &'a str,
+    pub(in crate::command) suite: Option<&'a str>,
+    pub(in crate::command) source: String,
+    pub(in crate::command) revision: String,
+}
+
+impl Upload<'_> {
+    /// Sends `rows`, one a line, prints the dataset's id, and warns of what must not overlap and does.
+    pub(in crate::command) fn send(&self, rows: &File, client: &Client) -> anyhow::Result<()> {
+        let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+        let suite = self.suite.map(|suite| format!("&suite={}", encoded(suite)));
+        let path = format!(
+            "/api/v1/datasets/import?purpose={}&name={}&source={}&revision={}{}",
+            self.purpose,
+            encoded(&self.name),
+            encoded(&self.source),
+            encoded(&self.revision),
+            suite.unwrap_or_default(),
+        );
+        let made = client.post_lines(&path, rows)?;
+        line(made["id"].as_str().context("the server's answer has no id")?)?;
+        for overlap in made["overlaps"].as_array().into_iter().flatten() {
+            if let Some(warning) = warning(self.purpose, overlap) {
+                eprintln!("warning: {warning}");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is wrong with an overlap of rows for `purpose` with another dataset. What is measured with twice does no harm, and neither
+/// does what is learned from twice.
+fn warning(purpose: &str, overlap: &Value) -> Option<String> {
+    let text = |field: &str| overlap[field].as_str().unwrap_or_default();
+    let (rows, name, other) = (&overlap["rows"], text("name"), text("purpose"));
+    match (purpose == "benchmark", other == "benchmark") {
+        (true, false) => Some(format!(
+            "{rows} rows ask what the dataset `{name}` (for {other}) asks: scores of models that learned from it mean nothing"
+        )),
+        (false, true) => Some(format!(
+            "{rows} rows ask what the benchmark `{name}` asks: its scores of models that learn from them mean nothing"
+        )),
+        _ => None,
+    }
+}
