@@ -1,25 +1,29 @@
 //! Evaluations on benchmarks: from what was asked to exact weights and exact rows, and what they came to as a table.
 
+mod slices;
 mod table;
 
+pub(crate) use slices::named_dataset_faults;
 pub(crate) use table::{Measured, measured};
 
 use lyceum_core::{
-    benchmark::{Protocol, SubjectRole, Suite, suite},
+    benchmark::SubjectRole,
     config::RunConfig,
     evaluation::EvaluationSpec,
     fault::{Fault, Faults},
-    id::{DatasetId, ExecutionId},
-    recipe::{BenchmarkParameters, BenchmarkSubject, Planner, SuiteSlice},
+    id::ExecutionId,
+    recipe::{BenchmarkParameters, BenchmarkSubject, Planner},
     work::BaseModel,
 };
 use lyceum_store::{
-    StoreError, datasets,
+    StoreError,
     evaluations::{self, NewEvaluation},
     versions::weights::{self, Weights},
 };
 use sqlx::PgConnection;
 use uuid::Uuid;
+
+use slices::{Defaults, slices};
 
 /// Samples that one item generates: seconds at the seedling's size, minutes at 7B.
 const SAMPLES_PER_ITEM: u32 = 64;
@@ -63,24 +67,14 @@ pub(crate) async fn prepare(
         );
         return Err(Faults(vec![fault]).into());
     };
-    let mut faults = Vec::new();
-    let mut slices = Vec::new();
-    for (at, name) in suites.iter().enumerate() {
-        match slice(&mut *db, name, *rows).await? {
-            Ok((suite, dataset, rows)) => slices.push(SuiteSlice {
-                suite: suite.name.clone(),
-                dataset,
-                rows,
-                protocol: Protocol {
-                    prompts: prompts.clone().unwrap_or_else(|| suite.protocol.prompts.clone()),
-                    temperature: temperature.unwrap_or(suite.protocol.temperature),
-                    top_p: top_p.unwrap_or(suite.protocol.top_p),
-                    max_tokens: max_tokens.unwrap_or(suite.protocol.max_tokens),
-                },
-            }),
-            Err(detail) => faults.push(Fault::new(format!("{pointer}/suites/{at}"), detail)),
-        }
-    }
+    let defaults = Defaults {
+        rows: *rows,
+        prompts: prompts.as_deref(),
+        temperature: *temperature,
+        top_p: *top_p,
+        max_tokens: *max_tokens,
+    };
+    let (slices, mut faults) = slices(&mut *db, suites, defaults, &format!("{pointer}/suites")).await?;
     let mut weights: Vec<Measurable> = Vec::new();
     match weights::of_versions(&mut *db, versions).await {
         Ok(found) => weights.extend(found.into_iter().map(|weights| Measurable {
@@ -125,30 +119,6 @@ pub(crate) async fn prepare(
             samples_per_item: SAMPLES_PER_ITEM,
         })
         .map_err(Unprepared::from)
-}
-
-/// The suite, its rows and how many of them count; a text says why there are none.
-async fn slice(
-    db: &mut PgConnection,
-    name: &str,
-    limit: Option<u32>,
-) -> Result<Result<(&'static Suite, DatasetId, u32), String>, StoreError> {
-    let suite = match suite(name) {
-        Ok(suite) => suite,
-        Err(unknown) => return Ok(Err(unknown.to_string())),
-    };
-    let Some(dataset) = datasets::newest_of_suite(db, &suite.name).await? else {
-        return Ok(Err(format!(
-            "no rows of `{}` were imported yet: lyceum benchmark import {} FILE",
-            suite.name, suite.name
-        )));
-    };
-    let rows = dataset.rows.cast_unsigned();
-    Ok(Ok((
-        suite,
-        DatasetId(dataset.id),
-        limit.map_or(rows, |limit| limit.min(rows)),
-    )))
 }
 
 /// Weights, and how many steps of their run were done when they were the member's.

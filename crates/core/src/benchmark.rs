@@ -16,6 +16,7 @@ pub mod samples;
 mod score;
 mod spread;
 mod suite;
+mod suite_request;
 mod table;
 
 pub use extract::{code_of, mathematics_of};
@@ -26,4 +27,5 @@ pub use row::{BenchmarkRow, Question};
 pub use score::{CurvePoint, Score};
 pub use spread::Spread;
 pub use suite::{Group, Protocol, Suite, SuiteError, UnknownSuite, shipped_suites, suite};
+pub use suite_request::{SuiteChoice, SuiteRequest};
 pub use table::{Average, Cell, Subject, SubjectRole, Summary, Table, TableRow};

@@ -10,6 +10,7 @@ pub use schema::{Schema, schema_of};
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    benchmark::{Protocol, SuiteChoice, suite},
     evaluation::EvaluationSpec,
     fault::{Fault, Faults},
     id::ExecutionId,
@@ -50,9 +51,10 @@ pub struct RunConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BenchmarkSchedule {
-    /// Suites by name; each needs an imported dataset.
+    /// Suites by name, each of which needs an imported dataset; or objects that also name the dataset, `n`, `temperature` and
+    /// more.
     #[schemars(length(min = 1, max = 64))]
-    pub suites: Vec<String>,
+    pub suites: Vec<SuiteChoice>,
     /// Measures each time this many steps are done; left out, only at the end.
     #[serde(default)]
     #[schemars(range(min = 1))]
@@ -86,6 +88,22 @@ impl BenchmarkSchedule {
     /// Whether the members are measured once `done` of `steps` steps are done.
     pub fn is_due(&self, done: u32, steps: u32) -> bool {
         done >= steps || self.every.is_some_and(|every| every > 0 && done.is_multiple_of(every))
+    }
+
+    /// Suites whose samples would all be the same.
+    fn faults(&self) -> Vec<Fault> {
+        let suites = self.suites.iter().enumerate();
+        let faults = suites.filter_map(|(at, choice)| {
+            let request = choice.request();
+            let shipped = &suite(&request.suite).ok()?.protocol;
+            let protocol = Protocol {
+                temperature: request.temperature.or(self.temperature).unwrap_or(shipped.temperature),
+                ..shipped.clone()
+            };
+            let detail = protocol.misfit(request.n.unwrap_or(self.n))?;
+            Some(Fault::new(format!("/benchmarks/suites/{at}"), detail))
+        });
+        faults.collect()
     }
 
     /// The evaluation of `run` once `done` steps are done.
@@ -188,14 +206,16 @@ pub fn resolve(document: &serde_json::Value, registry: &Registry) -> Result<RunC
     let suites = document
         .pointer("/benchmarks/suites")
         .and_then(|suites| suites.as_array());
-    for (at, name) in suites.into_iter().flatten().enumerate() {
-        if let Some(Err(unknown)) = name.as_str().map(crate::benchmark::suite) {
-            faults.push(Fault::new(format!("/benchmarks/suites/{at}"), unknown.to_string()));
-        }
-    }
+    let suites: Vec<(usize, SuiteChoice)> = (0..)
+        .zip(suites.into_iter().flatten())
+        .filter_map(|(at, suite)| Some((at, SuiteChoice::deserialize(suite).ok()?)))
+        .collect();
+    let known = suites.iter().map(|(at, suite)| (*at, suite));
+    faults.extend(SuiteChoice::faults(known, "/benchmarks/suites"));
     Faults(faults).or(())?;
     let config: RunConfig =
         serde_json::from_value(document.clone()).map_err(|error| Faults(vec![Fault::new("", error.to_string())]))?;
+    Faults(config.benchmarks.iter().flat_map(BenchmarkSchedule::faults).collect()).or(())?;
     match recipe {
         Some(recipe) => recipe.resolve(config),
         None => Err(Faults(vec![Fault::new("/recipe", "a recipe must be named")])),

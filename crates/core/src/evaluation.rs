@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    benchmark::SuiteChoice,
     id::{AttemptId, ExecutionId, MemberId, VersionId},
     work::{BaseModel, Compute},
 };
@@ -13,9 +14,10 @@ use crate::{
 pub enum EvaluationSpec {
     /// Measures versions on suites.
     Benchmark {
-        /// Suites by name; each needs an imported dataset.
+        /// Suites by name, each of which needs an imported dataset; or objects that also name the dataset, `n`, `temperature`
+        /// and more.
         #[schemars(length(min = 1, max = 64))]
-        suites: Vec<String>,
+        suites: Vec<SuiteChoice>,
         /// Exact weights to measure.
         #[serde(default)]
         versions: Vec<VersionId>,

@@ -105,8 +105,12 @@ pub(crate) async fn show_leaderboard(
     name: web::Path<String>,
     query: Query<LeaderboardQuery>,
 ) -> Result<Answer<Leaderboard>, ApiError> {
-    let suite = benchmark::suite(&name).map_err(|unknown| ApiError::not_found(unknown.to_string()))?;
+    let suite = benchmark::suite(&name);
     let limit = query.0.limit.unwrap_or(super::page::DEFAULT_LIMIT);
-    let items = benchmarks::leaderboard(api.store.pool(), &suite.name, limit).await?;
-    Ok(Answer::ok(Leaderboard { items }))
+    let suite_name = suite.as_ref().map_or(name.as_str(), |suite| &suite.name);
+    let items = benchmarks::leaderboard(api.store.pool(), suite_name, limit).await?;
+    match suite {
+        Err(unknown) if items.is_empty() => Err(ApiError::not_found(unknown.to_string())),
+        _ => Ok(Answer::ok(Leaderboard { items })),
+    }
 }

@@ -78,13 +78,15 @@ pub(crate) async fn import_dataset(
     check_type(&request, "application/x-ndjson")?;
     let limit = api.settings.import_limit;
     check_length(&request, limit)?;
-    let mut rows = Rows::new(&asked)?;
+    let suite = asked.suite.as_deref().map(suite).transpose();
+    let suite = suite.map_err(|unknown| ApiError::invalid_query(vec![("suite".to_owned(), unknown.to_string())]))?;
+    let mut rows = Rows::new(RowCheck::new(asked.purpose.into(), suite));
     let _permit = AT_ONCE.acquire().await.map_err(|error| ApiError::internal(&error))?;
     let mut tx = api.store.pool().begin().await?;
     let new = NewDataset {
         name: &asked.name,
         purpose: asked.purpose.into(),
-        suite: asked.suite.as_deref(),
+        suite: suite.map(|suite| suite.name.as_str()),
         source: asked.source.as_deref().unwrap_or_default(),
         revision: asked.revision.as_deref(),
         rows: &[],
@@ -135,18 +137,15 @@ struct Rows {
 }
 
 impl Rows {
-    fn new(asked: &ImportDatasetQuery) -> Result<Self, ApiError> {
-        let suite = asked.suite.as_deref().map(suite).transpose();
-        let suite =
-            suite.map_err(|unknown| ApiError::invalid_query(vec![("suite".to_owned(), unknown.to_string())]))?;
-        Ok(Self {
-            check: RowCheck::new(asked.purpose.into(), suite),
+    fn new(check: RowCheck) -> Self {
+        Self {
+            check,
             line: 0,
             count: 0,
             rows: Vec::new(),
             bytes: 0,
             faults: Vec::new(),
-        })
+        }
     }
 
     /// Reads the next line.

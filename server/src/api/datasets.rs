@@ -2,7 +2,7 @@
 
 use actix_web::{HttpRequest, HttpResponse, delete, get, post, web};
 use lyceum_core::{
-    benchmark::suite,
+    benchmark::{Suite, suite},
     dataset::{Purpose, RowCheck, RowFault},
     fault::Fault,
     id::DatasetId,
@@ -166,7 +166,7 @@ pub(crate) async fn create_dataset(
         rows,
     } = sent.value;
     let rows: Vec<Value> = rows.into_iter().map(Value::Object).collect();
-    check(purpose.into(), suite.as_deref(), &rows)?;
+    let suite = check(purpose.into(), suite.as_deref(), &rows)?;
     let mut creation = match key.begin(api.store.pool(), sent.fingerprint).await? {
         Begun::New(creation) => creation,
         Begun::Answered(answer) => return Ok(answer),
@@ -174,7 +174,7 @@ pub(crate) async fn create_dataset(
     let new = NewDataset {
         name: &name,
         purpose: purpose.into(),
-        suite: suite.as_deref(),
+        suite: suite.map(|suite| suite.name.as_str()),
         source: &source,
         revision: revision.as_deref(),
         rows: &rows,
@@ -184,8 +184,12 @@ pub(crate) async fn create_dataset(
     creation.finish(&made, &made.location()).await
 }
 
-/// Refuses rows that are not of the purpose and the suite, all of them at once.
-fn check(purpose: Purpose, suite_name: Option<&str>, rows: &[Value]) -> Result<(), ApiError> {
+/// The suite of that name. Refuses rows that are not of the purpose and the suite, all of them at once.
+fn check(
+    purpose: Purpose,
+    suite_name: Option<&str>,
+    rows: &[Value],
+) -> Result<Option<&'static Suite>, ApiError> {
     let mut faults = Vec::new();
     let suite = suite_name.map(suite).transpose();
     let suite = suite.unwrap_or_else(|unknown| {
@@ -204,7 +208,7 @@ fn check(purpose: Purpose, suite_name: Option<&str>, rows: &[Value]) -> Result<(
         }
     }
     match faults.is_empty() {
-        true => Ok(()),
+        true => Ok(suite),
         false => Err(ApiError::invalid(faults)),
     }
 }

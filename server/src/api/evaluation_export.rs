@@ -3,6 +3,7 @@
 use actix_web::{HttpResponse, get, web};
 use lyceum_core::{
     benchmark::{self, BenchmarkRow, evalplus, lm_eval},
+    dataset::problem,
     id::{DatasetId, ExecutionId},
 };
 use lyceum_store::{
@@ -79,7 +80,8 @@ pub(crate) async fn export_evaluation(
             let dataset = result.dataset_id.map(DatasetId);
             let dataset = dataset.ok_or_else(|| ApiError::not_found("the rows of this result were deleted"))?;
             let rows = datasets::slice(db, dataset, 0, result.rows.cast_unsigned()).await?;
-            let rows: Result<Vec<BenchmarkRow>, _> = rows.into_iter().map(serde_json::from_value).collect();
+            let rows: Result<Vec<BenchmarkRow>, String> =
+                (0..).zip(&rows).map(|(place, row)| problem(place, row)).collect();
             lm_eval_samples(&rows.map_err(|error| ApiError::internal(&error))?, &samples)
         }
     };
@@ -114,7 +116,7 @@ fn lines(values: impl Iterator<Item = serde_json::Value>) -> String {
 }
 
 fn lm_eval_results(result: &BenchmarkResult) -> Result<String, ApiError> {
-    let suite = benchmark::suite(&result.suite).map_err(|unknown| ApiError::not_found(unknown.to_string()))?;
+    let suite = benchmark::suite(result.suite_name()).map_err(|unknown| ApiError::not_found(unknown.to_string()))?;
     let number = |name: &str| result.protocol[name].as_f64();
     let protocol = benchmark::Protocol {
         prompts: result.protocol["prompts"].as_str().unwrap_or_default().to_owned(),

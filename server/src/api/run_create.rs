@@ -27,7 +27,7 @@ use super::{
     query::Query,
     runs::find_experiment,
 };
-use crate::{api_error::ApiError, dataset_use, estimate::Estimate, log::TraceId};
+use crate::{api_error::ApiError, benchmark::named_dataset_faults, dataset_use, estimate::Estimate, log::TraceId};
 
 /// A run to be created: from a preset or a config, one of the two.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
@@ -163,8 +163,11 @@ async fn check_datasets(
     let uses = recipe
         .datasets(config)
         .map_err(|error| ApiError::unprocessable(error.to_string()))?;
-    let faults = Faults(dataset_use::faults(db, &uses).await?);
-    faults
+    let mut faults = dataset_use::faults(&mut *db, &uses).await?;
+    if let Some(schedule) = &config.benchmarks {
+        faults.extend(named_dataset_faults(db, &schedule.suites, "/benchmarks/suites").await?);
+    }
+    Faults(faults)
         .or(())
         .map_err(|faults| placed(faults, &request.overrides, request.preset.as_deref()))
 }

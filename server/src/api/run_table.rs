@@ -128,19 +128,21 @@ pub(crate) async fn show_solved(
 ) -> Result<Answer<SolvedBySteps>, ApiError> {
     let db = api.store.pool();
     runs::find(db, *id).await?;
-    let suite = match &query.0.suite {
-        Some(name) => {
-            let known = benchmark::suite(name);
-            let known =
-                known.map_err(|unknown| ApiError::invalid_query(vec![("suite".to_owned(), unknown.to_string())]))?;
-            known.name.clone()
-        }
+    let asked = query.0.suite.as_deref().map(|name| (name, benchmark::suite(name)));
+    let suite = match &asked {
+        Some((_, Ok(known))) => known.name.clone(),
+        Some((name, Err(_))) => (*name).to_owned(),
         None => {
             let first = benchmarks::population_results(db, *id, None).await?.into_iter().next();
             first.map(|result| result.suite).unwrap_or_default()
         }
     };
     let results = benchmarks::results_by_step(db, *id, &suite).await?;
+    if let Some((_, Err(unknown))) = asked
+        && results.is_empty()
+    {
+        return Err(ApiError::invalid_query(vec![("suite".to_owned(), unknown.to_string())]));
+    }
     let rows = results.iter().map(|result| result.correct.len()).max().unwrap_or(0);
     let mut first_solved = vec![None; rows];
     let mut steps = Vec::new();

@@ -157,7 +157,9 @@ impl EvaluationPage {
 
     /// Whether solutions of its suite are programs.
     fn is_code(&self, sample: &SampleLine) -> bool {
-        suite(&sample.sample.suite).is_ok_and(|suite| suite.group == Group::Code)
+        let result = self.results.iter().find(|result| result.suite == sample.sample.suite);
+        let name = result.map_or(sample.sample.suite.as_str(), BenchmarkResult::suite_name);
+        suite(name).is_ok_and(|suite| suite.group == Group::Code)
     }
 }
 

@@ -2,14 +2,16 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::{benchmark::suite, id::ExecutionId};
+use lyceum_core::{
+    benchmark::{SuiteChoice, SuiteRequest, suite},
+    id::ExecutionId,
+};
 use lyceum_store::{
     evaluations::{self, Evaluation, EvaluationFilter, EvaluationProgress},
     executions::State,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use sqlx::PgPool;
 use std::collections::HashMap;
 use uuid::Uuid;
@@ -122,14 +124,12 @@ impl EvaluationLine {
     }
 
     /// The suites of a benchmark, as people write them.
-    pub(super) fn suites(&self) -> Vec<&str> {
+    pub(super) fn suites(&self) -> Vec<String> {
         let suites = self.evaluation.spec["suites"].as_array();
-        suites
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .map(title)
-            .collect()
+        let choices = suites.into_iter().flatten();
+        let choices = choices.filter_map(|choice| SuiteChoice::deserialize(choice).ok());
+        let name = |request: SuiteRequest| request.name.unwrap_or(request.suite);
+        choices.map(|choice| title(&name(choice.request())).to_owned()).collect()
     }
 
     pub(super) fn suites_in_words(&self) -> String {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures::{FutureExt as _, future::BoxFuture};
 use lyceum_core::benchmark::{BenchmarkRow, PromptStyle};
+use lyceum_core::dataset::problem;
 use lyceum_core::seed::derive;
 use lyceum_core::work::{
     BenchmarkPayload, BenchmarkResult, BenchmarkSample, Completion, Outcome, Payload, Prompt, RolloutPayload,
@@ -73,9 +74,11 @@ impl BenchmarkHandler {
                 payload.rows
             )));
         }
-        let rows = values.into_iter().map(serde_json::from_value);
-        rows.collect::<Result<_, _>>()
-            .map_err(|error| permanent(format!("a row of dataset {}: {error}", payload.dataset)))
+        let rows = (payload.first..).zip(&values).map(|(place, row)| {
+            problem(place as usize, row)
+                .map_err(|error| permanent(format!("row {place} of dataset {}: {error}", payload.dataset)))
+        });
+        rows.collect()
     }
 }
 

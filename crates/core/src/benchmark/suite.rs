@@ -130,6 +130,15 @@ pub struct Protocol {
     pub max_tokens: u32,
 }
 
+impl Protocol {
+    /// Why `n` samples a row cannot be drawn so, if they cannot.
+    pub fn misfit(&self, n: u32) -> Option<String> {
+        (n > 1 && self.temperature == 0.0).then(|| {
+            format!("{n} samples at temperature 0 would be the same {n} times: set `temperature`, or `n` to 1")
+        })
+    }
+}
+
 fn one() -> f64 {
     1.0
 }

@@ -39,6 +39,11 @@ pub(super) fn faults(error: &ValidationError<'_>, schema: &Value) -> Vec<Fault> 
         {
             vec![Fault::new(place, not_one_of(error.instance().as_ref(), &names))]
         }
+        ValidationErrorKind::OneOfNotValid { context } | ValidationErrorKind::AnyOf { context }
+            if let Some(errors) = meant(error, context) =>
+        {
+            errors.iter().flat_map(|error| faults(error, schema)).collect()
+        }
         ValidationErrorKind::Minimum { limit } => {
             vec![Fault::new(
                 place,
@@ -52,6 +57,20 @@ pub(super) fn faults(error: &ValidationError<'_>, schema: &Value) -> Vec<Fault> 
             )]
         }
         _ => vec![Fault::new(place, shorten_text(&error.to_string()))],
+    }
+}
+
+/// The errors of the one alternative that the value is meant to be: that of its JSON type, with its tag.
+fn meant<'e>(error: &ValidationError<'_>, alternatives: &'e [Vec<ValidationError<'_>>]) -> Option<&'e [ValidationError<'e>]> {
+    let is_other = |inner: &ValidationError<'_>| match inner.kind() {
+        ValidationErrorKind::Type { .. } => inner.instance_path() == error.instance_path(),
+        ValidationErrorKind::Constant { .. } => true,
+        _ => false,
+    };
+    let mut fitting = alternatives.iter().filter(|errors| !errors.iter().any(is_other));
+    match (fitting.next(), fitting.next()) {
+        (Some(only), None) => Some(only),
+        _ => None,
     }
 }
 

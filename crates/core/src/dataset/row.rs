@@ -16,24 +16,27 @@ use crate::{
 /// `task_id` a problem of self-play is named by its `place` in the dataset.
 ///
 /// # Errors
-/// What is missing or wrong, by field; an oracle that could judge nothing counts as missing.
+/// What is missing or malformed, by field.
 pub fn problem(place: usize, row: &Value) -> Result<BenchmarkRow, String> {
-    let problem = match self_play(place, row) {
-        Some(problem) => problem?,
-        None if row.get("oracle").is_some() => BenchmarkRow::deserialize(row).map_err(|error| error.to_string())?,
-        None => return Err("missing field `oracle`, or `type` for a problem of self-play".to_owned()),
-    };
-    if problem.question.trim().is_empty() {
-        return Err("field `question` is empty".to_owned());
+    match self_play(place, row) {
+        Some(problem) => problem,
+        None if row.get("oracle").is_some() => BenchmarkRow::deserialize(row).map_err(|error| error.to_string()),
+        None => Err("missing field `oracle`, or `type` for a problem of self-play".to_owned()),
     }
-    check_oracle(&problem.oracle)?;
-    Ok(problem)
 }
 
 /// The problem of a row of self-play; none if the row is of another form.
 pub(super) fn self_play(place: usize, row: &Value) -> Option<Result<BenchmarkRow, String>> {
     let is_self_play = row.get("type").is_some() && row.get("oracle").is_none();
     is_self_play.then(|| reader::self_play(place, row))
+}
+
+/// Refuses a problem that asks nothing, or whose oracle cannot judge an answer.
+fn check_problem(problem: &BenchmarkRow) -> Result<(), String> {
+    if problem.question.trim().is_empty() {
+        return Err("field `question` is empty".to_owned());
+    }
+    check_oracle(&problem.oracle)
 }
 
 fn check_oracle(oracle: &Question) -> Result<(), String> {
@@ -131,6 +134,7 @@ impl RowCheck {
             return seed.check().map_err(RowFault::Row);
         }
         let problem = problem(place, row).map_err(RowFault::Row)?;
+        check_problem(&problem).map_err(RowFault::Row)?;
         if let Some(suite) = self.suite.filter(|suite| !suite.asks(&problem.oracle)) {
             let detail = format!(
                 "an oracle of type `{}` does not belong to a row of `{}`",

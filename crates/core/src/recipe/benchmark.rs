@@ -38,7 +38,7 @@ impl Planner for BenchmarkEvaluation {
         let parameters = BenchmarkParameters::of(config)?;
         let first = parameters.suites.first();
         Ok(RunState {
-            stage: first.map(|slice| slice.suite.clone()).unwrap_or_default(),
+            stage: first.map(|slice| slice.name().to_owned()).unwrap_or_default(),
             ..RunState::first(run, config, &Vec::<Scored>::new())?
         }
         .holding(parameters.subjects.iter().filter_map(|subject| subject.adapter)))

@@ -25,7 +25,7 @@ pub struct BenchmarkResult {
     pub seq: i64,
     /// The evaluation that measured it.
     pub evaluation_id: Uuid,
-    /// The suite.
+    /// The suite, or the name that the evaluation gave to its rows; then `protocol.suite` is the suite.
     pub suite: String,
     /// Which subject of the evaluation it is, from 0.
     pub subject: i32,
@@ -78,6 +78,11 @@ pub struct BenchmarkResult {
 }
 
 impl BenchmarkResult {
+    /// The suite's own name, where `suite` may be another that the evaluation gave it.
+    pub fn suite_name(&self) -> &str {
+        self.protocol["suite"].as_str().unwrap_or(&self.suite)
+    }
+
     /// The counts that pass@k is made of.
     pub fn score(&self) -> Score {
         Score {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
+use lyceum_core::benchmark::SuiteChoice;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -16,9 +17,10 @@ use crate::client::Client;
 #[derive(Args, Debug)]
 #[command(after_help = format!("Suites: {}", names()))]
 pub(super) struct Evaluate {
-    /// A suite; may be given again
-    #[arg(long = "suite", required = true, value_name = "NAME")]
-    suites: Vec<String>,
+    /// A suite; may be given again. After its name may follow how it alone is measured, such as
+    /// `livecodebench,dataset=DATASET,name=goalposts,n=100,temperature=0.6`: also rows, prompts, top_p and max_tokens
+    #[arg(long = "suite", required = true, value_name = "NAME[,FIELD=VALUE]..")]
+    suites: Vec<SuiteChoice>,
     /// Every living member of this run, and their base
     #[arg(long)]
     run: Option<Uuid>,

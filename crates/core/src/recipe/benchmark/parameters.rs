@@ -34,12 +34,25 @@ pub struct BenchmarkParameters {
 pub struct SuiteSlice {
     /// The suite.
     pub suite: String,
+    /// What its results are called, if not as the suite.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// The imported rows.
     pub dataset: DatasetId,
     /// How many of them, from the first.
     pub rows: u32,
+    /// Samples a row, if not those of the evaluation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub n: Option<u32>,
     /// How models are asked.
     pub protocol: Protocol,
+}
+
+impl SuiteSlice {
+    /// What its results are called.
+    pub fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.suite)
+    }
 }
 
 /// Whose answers are measured.
@@ -83,7 +96,8 @@ impl BenchmarkParameters {
         if parameters.subjects.is_empty() {
             fault("subjects", "there is nobody to measure".to_owned());
         }
-        if parameters.n == 0 || parameters.samples_per_item == 0 {
+        let is_none = |slice: &SuiteSlice| slice.n == Some(0);
+        if parameters.n == 0 || parameters.samples_per_item == 0 || parameters.suites.iter().any(is_none) {
             fault("n", "0 samples: 1 is the least".to_owned());
         }
         for (at, slice) in parameters.suites.iter().enumerate() {
@@ -91,14 +105,8 @@ impl BenchmarkParameters {
             if slice.rows == 0 {
                 fault(&place, format!("`{}` has no rows", slice.suite));
             }
-            if parameters.n > 1 && slice.protocol.temperature == 0.0 {
-                fault(
-                    &place,
-                    format!(
-                        "{} samples at temperature 0 would be the same {} times: set `temperature`, or `n` to 1",
-                        parameters.n, parameters.n
-                    ),
-                );
+            if let Some(misfit) = slice.protocol.misfit(slice.n.unwrap_or(parameters.n)) {
+                fault(&place, misfit);
             }
             let known = suite(&slice.suite).map_err(|error| fault(&place, error.to_string()));
             let style = PromptStyle::shipped(&slice.protocol.prompts).map_err(|error| fault(&place, error.to_string()));

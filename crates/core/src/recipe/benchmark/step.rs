@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::parameters::{BenchmarkParameters, BenchmarkSubject, SuiteSlice};
 use crate::{
     benchmark::{BenchmarkRow, Cell, Graded, PromptStyle, Score, Subject, Suite, Table, graded, suite, task},
+    dataset::problem,
     recipe::{
         BenchmarkResultRecord, BenchmarkSampleRecord, DatasetRow, Plan, PlanError, RunState, StepView, Want, WorkItem,
     },
@@ -31,6 +32,8 @@ pub(super) struct SuiteStep<'a> {
     suite: &'static Suite,
     slice: &'a SuiteSlice,
     style: PromptStyle,
+    /// Samples a row.
+    n: u32,
     /// Rows of one item.
     per_item: u32,
     /// Items of one subject.
@@ -57,7 +60,8 @@ impl<'a> SuiteStep<'a> {
             .suites
             .get(run.step as usize)
             .ok_or_else(|| other(&format!("there is no suite for step {}", run.step)))?;
-        let per_item = (parameters.samples_per_item / parameters.n.max(1)).max(1);
+        let n = slice.n.unwrap_or(parameters.n);
+        let per_item = (parameters.samples_per_item / n.max(1)).max(1);
         Ok(Self {
             run,
             parameters,
@@ -65,6 +69,7 @@ impl<'a> SuiteStep<'a> {
             suite: suite(&slice.suite).map_err(|error| other(&error))?,
             style: PromptStyle::shipped(&slice.protocol.prompts).map_err(|error| other(&error))?,
             slice,
+            n,
             per_item,
             slices: slice.rows.div_ceil(per_item),
         })
@@ -151,7 +156,7 @@ impl<'a> SuiteStep<'a> {
                 stop: self.style.stops(self.suite),
                 ..Sampling::default()
             },
-            n: self.parameters.n,
+            n: self.n,
             // The same for every subject: what differs between them is not the draw.
             seed: derive(self.run.config.seed, &format!("benchmark/{}", self.suite.name), 0),
         };
@@ -167,7 +172,7 @@ impl<'a> SuiteStep<'a> {
 
     /// Refuses a result that is not of this chunk: counting it would count samples twice or not at all.
     fn check(&self, key: &WorkKey, chunk: Chunk, result: &BenchmarkResult) -> Result<(), PlanError> {
-        let n = self.parameters.n;
+        let n = self.n;
         let wanted = (chunk.first..chunk.first + chunk.rows).flat_map(|row| (0..n).map(move |sample| (row, sample)));
         if wanted.eq(result.samples.iter().map(|sample| (sample.row, sample.sample))) {
             return Ok(());
@@ -197,7 +202,7 @@ impl<'a> SuiteStep<'a> {
     fn row(&self, row: u32) -> Result<BenchmarkRow, PlanError> {
         let found = self.view.rows.get(&(self.slice.dataset, row));
         let DatasetRow(value) = found.ok_or_else(|| PlanError::Other(format!("row {row} is not there")))?;
-        serde_json::from_value(value.clone())
+        problem(row as usize, value)
             .map_err(|error| PlanError::Other(format!("row {row} of dataset {}: {error}", self.slice.dataset)))
     }
 
@@ -239,7 +244,7 @@ impl<'a> SuiteStep<'a> {
             for (sample, graded) in self.graded(&grade, &rows, result, verdicts)? {
                 count.sample(sample, &graded);
                 plan.records.benchmark_samples.push(BenchmarkSampleRecord {
-                    suite: self.suite.name.clone(),
+                    suite: self.slice.name().to_owned(),
                     subject: chunk.subject as u32,
                     task_id: rows[sample.row as usize].task_id.clone(),
                     sample: sample.clone(),
@@ -255,7 +260,7 @@ impl<'a> SuiteStep<'a> {
                         role: subject.role,
                         member: subject.member.map(|member| member.0),
                     },
-                    suite: self.suite.name.clone(),
+                    suite: self.slice.name().to_owned(),
                     cell: Cell {
                         pass_at_1: spread.mean,
                         standard_error: spread.standard_error,
@@ -269,7 +274,7 @@ impl<'a> SuiteStep<'a> {
         let next = self.parameters.suites.get(self.run.step as usize + 1);
         let next = self
             .run
-            .next(next.map(|slice| slice.suite.clone()).unwrap_or_default(), &scored)?;
+            .next(next.map(|slice| slice.name().to_owned()).unwrap_or_default(), &scored)?;
         if next.completed {
             let table = Table::of(
                 scored
@@ -312,7 +317,10 @@ impl<'a> SuiteStep<'a> {
     fn result(&self, at: u32, subject: &BenchmarkSubject, count: Count) -> BenchmarkResultRecord {
         let mut protocol = serde_json::to_value(&self.slice.protocol).unwrap_or_default();
         if let Some(fields) = protocol.as_object_mut() {
-            fields.insert("n".to_owned(), self.parameters.n.into());
+            fields.insert("n".to_owned(), self.n.into());
+            if self.slice.name.is_some() {
+                fields.insert("suite".to_owned(), self.suite.name.as_str().into());
+            }
             fields.insert("seed".to_owned(), self.run.config.seed.to_string().into());
             fields.insert("prompts_sha256".to_owned(), count.prompts_sha256.into());
             fields.insert("chat_template_sha256".to_owned(), count.chat_template_sha256.into());
@@ -323,7 +331,7 @@ impl<'a> SuiteStep<'a> {
             );
         }
         BenchmarkResultRecord {
-            suite: self.suite.name.clone(),
+            suite: self.slice.name().to_owned(),
             subject: at,
             name: subject.name.clone(),
             role: subject.role,
@@ -334,7 +342,7 @@ impl<'a> SuiteStep<'a> {
             base_model: subject.base_model.clone(),
             dataset: self.slice.dataset,
             protocol,
-            n: self.parameters.n,
+            n: self.n,
             score: count.score,
             base: count.is_base_counted.then_some(count.base),
             completion_tokens: count.completion_tokens,

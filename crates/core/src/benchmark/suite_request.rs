@@ -1,0 +1,213 @@
+//! Which suites an evaluation measures with, and how.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::{collections::HashMap, str::FromStr};
+
+use super::suite;
+use crate::{fault::Fault, id::DatasetId};
+
+/// A suite to measure with: its name, or an object that also says with which rows and how.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum SuiteChoice {
+    /// The suite's name: the rows that were imported last, asked as the evaluation says.
+    Name(String),
+    /// The suite, and what differs from the evaluation.
+    Request(Box<SuiteRequest>),
+}
+
+/// A suite to measure with. What is left out is as the evaluation says.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SuiteRequest {
+    /// The suite.
+    pub suite: String,
+    /// A dataset of the suite, for any purpose but seeds; left out, its benchmark that was imported last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dataset: Option<DatasetId>,
+    /// What its results are called: 1 to 63 of `a` to `z`, `0` to `9`, `_` and `-`; left out, as the suite. What is called
+    /// otherwise counts to no average.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Samples a row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 10_000))]
+    pub n: Option<u32>,
+    /// The first so many rows alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub rows: Option<u32>,
+    /// The prompt style: `azr`, `chat`, `completion` or `seedling`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompts: Option<String>,
+    /// Softmax temperature; 0 is greedy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 100.0))]
+    pub temperature: Option<f64>,
+    /// Nucleus.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub top_p: Option<f64>,
+    /// Tokens of an answer, at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub max_tokens: Option<u32>,
+}
+
+impl SuiteChoice {
+    /// The choice as an object.
+    pub fn request(&self) -> SuiteRequest {
+        match self {
+            Self::Name(name) => SuiteRequest {
+                suite: name.clone(),
+                ..SuiteRequest::default()
+            },
+            Self::Request(request) => (**request).clone(),
+        }
+    }
+
+    /// JSON pointer to `field` of the choice at `at` in the list at `pointer`, or to the choice where it is a name alone.
+    pub fn place(&self, pointer: &str, at: usize, field: &str) -> String {
+        match self {
+            Self::Name(_) => format!("{pointer}/{at}"),
+            Self::Request(_) => format!("{pointer}/{at}/{field}"),
+        }
+    }
+
+    /// Unknown suites, and names that results cannot have, in `choices`, each at its place below `pointer`.
+    pub fn faults<'a>(choices: impl IntoIterator<Item = (usize, &'a Self)>, pointer: &str) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        let mut named: HashMap<String, usize> = HashMap::new();
+        for (at, choice) in choices {
+            let place = |field: &str| choice.place(pointer, at, field);
+            let request = choice.request();
+            let suite = match suite(&request.suite) {
+                Ok(suite) => suite,
+                Err(unknown) => {
+                    faults.push(Fault::new(place("suite"), unknown.to_string()));
+                    continue;
+                }
+            };
+            if let Some(name) = request.name.as_deref().filter(|name| *name != suite.name)
+                && let Some(detail) = misnomer(name)
+            {
+                faults.push(Fault::new(place("name"), detail));
+            }
+            let name = request.name.unwrap_or_else(|| suite.name.clone());
+            match named.get(&name) {
+                Some(first) => {
+                    let detail = format!("entry {first} is called `{name}` already: give this one a `name` of its own");
+                    faults.push(Fault::new(place("name"), detail));
+                }
+                None => {
+                    named.insert(name, at);
+                }
+            }
+        }
+        faults
+    }
+}
+
+/// Why results cannot be called `name`, if they cannot.
+fn misnomer(name: &str) -> Option<String> {
+    let is_plain = (1..=63).contains(&name.len())
+        && name
+            .bytes()
+            .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'));
+    match (is_plain, suite(name)) {
+        (false, _) => Some(format!(
+            "`{name}` cannot be a name: 1 to 63 of `a` to `z`, `0` to `9`, `_` and `-` are valid"
+        )),
+        (true, Ok(other)) => Some(format!("`{name}` is the suite {}: choose another name", other.title)),
+        (true, Err(_)) => None,
+    }
+}
+
+/// A suite in a command: its name, and after commas `field=value` for the other fields.
+impl FromStr for SuiteChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut parts = text.split(',');
+        let name = parts.next().unwrap_or_default();
+        let mut fields = serde_json::Map::new();
+        for part in parts {
+            let (field, value) = part
+                .split_once('=')
+                .ok_or_else(|| format!("`{part}` is not FIELD=VALUE, such as n=8"))?;
+            let value = match field {
+                "dataset" | "name" | "prompts" => value.into(),
+                _ => serde_json::from_str(value).unwrap_or_else(|_| value.into()),
+            };
+            fields.insert(field.to_owned(), value);
+        }
+        if fields.is_empty() {
+            return Ok(Self::Name(name.to_owned()));
+        }
+        fields.insert("suite".to_owned(), name.into());
+        SuiteRequest::deserialize(serde_json::Value::Object(fields))
+            .map(|request| Self::Request(Box::new(request)))
+            .map_err(|error| error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_name_stays_a_name_and_an_object_says_what_differs() {
+        let text = json!(["gsm8k", {"suite": "livecodebench", "n": 100, "temperature": 0.6}]);
+        let choices: Vec<SuiteChoice> = serde_json::from_value(text.clone()).unwrap();
+        assert_eq!(serde_json::to_value(&choices).unwrap(), text);
+        assert_eq!(choices[0].request().suite, "gsm8k");
+        assert_eq!((choices[1].request().n, choices[1].request().rows), (Some(100), None));
+    }
+
+    #[test]
+    fn commands_write_it_in_one_word() {
+        let id = "01890a5d-ac96-774b-bcce-b302099a8057";
+        let read: SuiteChoice = format!("livecodebench,dataset={id},name=goalposts,n=100,temperature=0.6")
+            .parse()
+            .unwrap();
+        let wanted = json!({"suite": "livecodebench", "dataset": id, "name": "goalposts", "n": 100, "temperature": 0.6});
+        assert_eq!(serde_json::to_value(read).unwrap(), wanted);
+        assert_eq!("gsm8k".parse(), Ok(SuiteChoice::Name("gsm8k".to_owned())));
+        for (text, told) in [
+            ("gsm8k,n", "`n` is not FIELD=VALUE"),
+            ("gsm8k,m=1", "unknown field `m`"),
+            ("gsm8k,n=many", "invalid type"),
+        ] {
+            let error = text.parse::<SuiteChoice>().unwrap_err();
+            assert!(error.contains(told), "{error}");
+        }
+    }
+
+    #[test]
+    fn suites_are_known_and_results_are_told_apart() {
+        let choices: Vec<SuiteChoice> = serde_json::from_value(json!([
+            "livecodebench",
+            {"suite": "LiveCodeBench", "n": 4},
+            {"suite": "livecodebench", "name": "goalposts"},
+            {"suite": "livecodebench", "name": "gsm8k"},
+            {"suite": "livecodebench", "name": "Goal Posts"},
+            {"suite": "livecodbench"},
+            "gms8k",
+        ]))
+        .unwrap();
+        let faults = SuiteChoice::faults(choices.iter().enumerate(), "/suites");
+        let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        for (told, wanted) in told.iter().zip([
+            "/suites/1/name: entry 0 is called `livecodebench` already",
+            "/suites/3/name: `gsm8k` is the suite GSM8K",
+            "/suites/4/name: `Goal Posts` cannot be a name",
+            "/suites/5/suite: there is no suite `livecodbench` (did you mean `livecodebench`?)",
+            "/suites/6: there is no suite `gms8k`",
+        ]) {
+            assert!(told.starts_with(wanted), "{told}");
+        }
+        assert_eq!(told.len(), 5);
+    }
+}

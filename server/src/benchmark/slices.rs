@@ -1,0 +1,125 @@
+//! From the suites that an evaluation asks for to exact rows and protocols.
+
+use lyceum_core::{
+    benchmark::{Protocol, Suite, SuiteChoice, SuiteRequest, suite},
+    dataset::Purpose,
+    fault::Fault,
+    id::DatasetId,
+    recipe::SuiteSlice,
+};
+use lyceum_store::{
+    StoreError,
+    datasets::{self, Dataset},
+};
+use sqlx::PgConnection;
+
+/// How suites are asked that do not say so themselves.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Defaults<'a> {
+    pub(super) rows: Option<u32>,
+    pub(super) prompts: Option<&'a str>,
+    pub(super) temperature: Option<f64>,
+    pub(super) top_p: Option<f64>,
+    pub(super) max_tokens: Option<u32>,
+}
+
+/// The slices of `choices`, and what is wrong with the others; `pointer` is the list's.
+pub(super) async fn slices(
+    db: &mut PgConnection,
+    choices: &[SuiteChoice],
+    defaults: Defaults<'_>,
+    pointer: &str,
+) -> Result<(Vec<SuiteSlice>, Vec<Fault>), StoreError> {
+    let mut faults = SuiteChoice::faults(choices.iter().enumerate(), pointer);
+    let mut slices = Vec::new();
+    for (at, choice) in choices.iter().enumerate() {
+        let request = choice.request();
+        let Ok(suite) = suite(&request.suite) else { continue };
+        match dataset_of(&mut *db, suite, &request).await? {
+            Ok(dataset) => slices.push(slice(suite, &dataset, request, defaults)),
+            Err(detail) => faults.push(Fault::new(choice.place(pointer, at, "dataset"), detail)),
+        }
+    }
+    faults.sort_by(|a, b| a.pointer.cmp(&b.pointer));
+    Ok((slices, faults))
+}
+
+/// What is wrong with the datasets that `choices` name. Those that name none are looked up when they are measured with.
+pub(crate) async fn named_dataset_faults(
+    db: &mut PgConnection,
+    choices: &[SuiteChoice],
+    pointer: &str,
+) -> Result<Vec<Fault>, StoreError> {
+    let mut faults = Vec::new();
+    for (at, choice) in choices.iter().enumerate() {
+        let request = choice.request();
+        let Ok(suite) = suite(&request.suite) else { continue };
+        if request.dataset.is_some()
+            && let Err(detail) = dataset_of(&mut *db, suite, &request).await?
+        {
+            faults.push(Fault::new(choice.place(pointer, at, "dataset"), detail));
+        }
+    }
+    Ok(faults)
+}
+
+/// The dataset that a request names, or the suite's newest benchmark; a text says why there is none.
+async fn dataset_of(
+    db: &mut PgConnection,
+    suite: &Suite,
+    request: &SuiteRequest,
+) -> Result<Result<Dataset, String>, StoreError> {
+    let Some(id) = request.dataset else {
+        let newest = datasets::newest_of_suite(db, &suite.name).await?;
+        return Ok(newest.ok_or_else(|| {
+            format!(
+                "no rows of `{}` were imported yet: lyceum benchmark import {} FILE",
+                suite.name, suite.name
+            )
+        }));
+    };
+    let dataset = match datasets::find(db, id).await {
+        Ok(dataset) => dataset,
+        Err(StoreError::NotFound { .. }) => {
+            return Ok(Err(format!("there is no dataset {id}: `lyceum dataset list` shows all")));
+        }
+        Err(error) => return Err(error),
+    };
+    let wrong = if dataset.purpose == Purpose::Seeds.name() {
+        Some("is for seeds, which no answer can be judged by".to_owned())
+    } else if dataset.suite.as_deref() != Some(&suite.name) {
+        let of = dataset.suite.as_deref().unwrap_or("none");
+        Some(format!(
+            "is of the suite `{of}`, not of `{}`: import its rows with --suite {}",
+            suite.name, suite.name
+        ))
+    } else {
+        None
+    };
+    Ok(match wrong {
+        Some(wrong) => Err(format!("dataset `{}` {wrong}", dataset.name)),
+        None => Ok(dataset),
+    })
+}
+
+fn slice(suite: &Suite, dataset: &Dataset, request: SuiteRequest, defaults: Defaults<'_>) -> SuiteSlice {
+    let rows = dataset.rows.cast_unsigned();
+    let shipped = &suite.protocol;
+    let prompts = request.prompts.or_else(|| defaults.prompts.map(str::to_owned));
+    SuiteSlice {
+        suite: suite.name.clone(),
+        name: request.name.filter(|name| *name != suite.name),
+        dataset: DatasetId(dataset.id),
+        rows: request.rows.or(defaults.rows).map_or(rows, |limit| limit.min(rows)),
+        n: request.n,
+        protocol: Protocol {
+            prompts: prompts.unwrap_or_else(|| shipped.prompts.clone()),
+            temperature: request
+                .temperature
+                .or(defaults.temperature)
+                .unwrap_or(shipped.temperature),
+            top_p: request.top_p.or(defaults.top_p).unwrap_or(shipped.top_p),
+            max_tokens: request.max_tokens.or(defaults.max_tokens).unwrap_or(shipped.max_tokens),
+        },
+    }
+}
