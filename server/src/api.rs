@@ -41,6 +41,7 @@ mod work;
 mod workers;
 
 pub(crate) use answer::Answer;
+pub(crate) use datasets::DatasetPurpose;
 pub(crate) use metrics::install as install_metrics;
 pub(crate) use page::{Listing, Order};
 pub(crate) use path::{malformed_path, nothing_here};

@@ -11,6 +11,8 @@ mod compare;
 mod config_form;
 mod cross_play;
 mod curves;
+mod dataset;
+mod datasets;
 mod delta;
 mod errors;
 mod evaluation;
@@ -78,6 +80,8 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
         .service(run_benchmarks::show_run_benchmarks)
         .service(evaluations::show_evaluations)
         .service(evaluation::show_one_evaluation)
+        .service(datasets::show_datasets)
+        .service(dataset::show_one_dataset)
         .service(work::show_queue)
         .service(work_item::show_work_item)
         .service(workers::show_all_workers)

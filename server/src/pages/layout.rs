@@ -27,6 +27,8 @@ pub(crate) enum Section {
     Leaderboard,
     /// What measures frozen versions.
     Evaluations,
+    /// Imported rows.
+    Datasets,
     /// The queue.
     Work,
     /// Who does the work.
@@ -36,7 +38,7 @@ pub(crate) enum Section {
 }
 
 impl Section {
-    const SHOWN: [(Self, &'static str, &'static str); 10] = [
+    const SHOWN: [(Self, &'static str, &'static str); 11] = [
         (Self::Home, "/", "Now"),
         (Self::Experiments, "/experiments", "Experiments"),
         (Self::Runs, "/runs", "Runs"),
@@ -44,6 +46,7 @@ impl Section {
         (Self::Compare, "/compare", "Compare"),
         (Self::Leaderboard, "/leaderboard", "Leaderboard"),
         (Self::Evaluations, "/evaluations", "Evaluations"),
+        (Self::Datasets, "/datasets", "Datasets"),
         (Self::Work, "/work", "Work"),
         (Self::Workers, "/workers", "Workers"),
         (Self::Settings, "/settings", "Settings"),

@@ -12,6 +12,7 @@ use std::{fs, path::Path, time::Duration};
 use uuid::Uuid;
 
 use crate::{
+    benchmarks::imported,
     fixtures::{Filled, filled},
     harness::{Actor, TestServer, config},
 };
@@ -75,11 +76,12 @@ struct Ids {
     work: String,
     experiment: String,
     evaluation: String,
+    dataset: String,
     other: String,
 }
 
 impl Ids {
-    fn of(made: &Filled, experiment: &str, evaluation: &str) -> Self {
+    fn of(made: &Filled, [experiment, evaluation, dataset]: [&str; 3]) -> Self {
         Self {
             run: made.run.to_string(),
             member: made.teacher.to_string(),
@@ -87,13 +89,14 @@ impl Ids {
             work: made.work.to_string(),
             experiment: experiment.to_owned(),
             evaluation: evaluation.to_owned(),
+            dataset: dataset.to_owned(),
             other: "code".to_owned(),
         }
     }
 
     /// Ids of nothing.
     fn unknown(id: &str) -> Self {
-        let [run, member, problem, work, experiment, evaluation, other] = std::array::from_fn(|_| id.to_owned());
+        let [run, member, problem, work, experiment, evaluation, dataset, other] = std::array::from_fn(|_| id.to_owned());
         Self {
             run,
             member,
@@ -101,6 +104,7 @@ impl Ids {
             work,
             experiment,
             evaluation,
+            dataset,
             other,
         }
     }
@@ -112,6 +116,7 @@ impl Ids {
             .replace("/work/{id}", &format!("/work/{}", self.work))
             .replace("/experiments/{id}", &format!("/experiments/{}", self.experiment))
             .replace("/evaluations/{id}", &format!("/evaluations/{}", self.evaluation))
+            .replace("/datasets/{id}", &format!("/datasets/{}", self.dataset))
             .replace("{member}", &self.member)
             .replace("{problem}", &self.problem);
         while let (Some(start), Some(end)) = (filled.find('{'), filled.find('}')) {
@@ -183,6 +188,7 @@ async fn a_run_that_nothing_happened_in_has_every_page() {
 async fn every_page_is_there_whatever_became_of_a_run() {
     let server = TestServer::start().await;
     let writer = server.actor(Scope::Write).await;
+    let dataset = imported(&writer).await["id"].as_str().expect("an id").to_owned();
     let (experiment, evaluation) = (experiment(&writer).await, evaluation(&writer).await);
     let db = server.store.pool();
     // First, since all the work that there is fails.
@@ -221,7 +227,7 @@ async fn every_page_is_there_whatever_became_of_a_run() {
     for (run, problem) in [(&whole_run, 0), (&forked, 1), (&failed, 0), (&dead, 1), (&bereft, 1)] {
         let ids = Ids {
             problem: run.problems[problem].to_string(),
-            ..Ids::of(run, &experiment, &evaluation)
+            ..Ids::of(run, [&experiment, &evaluation, &dataset])
         };
         for page in documented() {
             whole(&writer, &ids.fill_in(&page)).await;
@@ -295,7 +301,7 @@ async fn what_is_no_longer_kept_is_said_to_be_missing() {
         .execute(server.store.pool())
         .await
         .expect("a removal");
-    let ids = Ids::of(&made, "none", "none");
+    let ids = Ids::of(&made, ["none"; 3]);
     for page in documented().iter().filter(|page| of_run(page)) {
         whole(&reader, &ids.fill_in(page)).await;
     }
@@ -332,7 +338,7 @@ async fn what_there_is_not_has_a_page_that_says_so_and_a_way_on() {
         }
     }
     // Pages with filters name what they do not know; the others have nothing to filter.
-    let known = Ids::of(&made, &nobody, &nobody);
+    let known = Ids::of(&made, [&nobody; 3]);
     let documented = documented();
     let reachable = documented.iter().filter(|page| !page.contains('{') || of_run(page));
     for page in reachable {
@@ -358,6 +364,7 @@ async fn what_there_is_not_has_a_page_that_says_so_and_a_way_on() {
         "/work",
         "/workers",
         "/experiments",
+        "/datasets",
         "/leaderboard",
     ] {
         said(&format!("{page}?cursor=x"), 400).await;

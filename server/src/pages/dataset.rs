@@ -1,0 +1,88 @@
+//! `/datasets/{id}`: what a dataset is, which others ask the same, and its rows.
+
+use actix_web::{HttpResponse, get, web};
+use askama::Template;
+use lyceum_core::{dataset::Purpose, id::DatasetId};
+use lyceum_store::datasets::{self, Dataset, DatasetRow, Overlap};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    filters::Filters,
+    inert::{Excerpt, SHOWN_IN_LIST, excerpt},
+    layout::{Layout, Section},
+    view::View,
+};
+use crate::{
+    api::{Api, Listing, Order},
+    api_error::ApiError,
+};
+
+/// Rows of a page.
+const ROWS: u32 = 20;
+
+/// Which rows.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RowsFilter {
+    cursor: Option<String>,
+}
+
+#[derive(Template, Serialize)]
+#[template(path = "dataset.html")]
+struct DatasetPage {
+    #[serde(skip)]
+    layout: Layout,
+    #[serde(flatten)]
+    dataset: Dataset,
+    /// Other datasets that ask the same.
+    overlaps: Vec<Overlap>,
+    /// Rows of the page, in their order.
+    items: Vec<DatasetRow>,
+    next: Option<String>,
+    #[serde(skip)]
+    next_page: Option<String>,
+    #[serde(skip)]
+    first_page: Option<String>,
+}
+
+impl DatasetPage {
+    fn row(&self, row: &DatasetRow) -> Excerpt {
+        let text = serde_json::to_string_pretty(&row.row).unwrap_or_default();
+        excerpt(&text, SHOWN_IN_LIST)
+    }
+
+    /// Whether one of the two is measured with and the other is not.
+    fn is_harmful(&self, overlap: &Overlap) -> bool {
+        let benchmark = Purpose::Benchmark.name();
+        (self.dataset.purpose == benchmark) != (overlap.purpose == benchmark)
+    }
+
+    fn has_harm(&self) -> bool {
+        self.overlaps.iter().any(|overlap| self.is_harmful(overlap))
+    }
+}
+
+/// A dataset.
+#[get("/datasets/{id}")]
+pub(crate) async fn show_one_dataset(
+    view: View,
+    api: web::Data<Api>,
+    id: web::Path<DatasetId>,
+    filters: Filters<RowsFilter>,
+) -> Result<HttpResponse, ApiError> {
+    let asked = filters.0;
+    let db = api.store.pool();
+    let listing = Listing::new("rows", Some(ROWS), asked.cursor.as_deref(), Some(Order::Oldest))?;
+    let dataset = datasets::find(db, *id).await?;
+    let page = listing.page(datasets::rows(db, *id, listing.window()).await?);
+    view.show(&DatasetPage {
+        layout: view.layout(dataset.name.clone(), Section::Datasets),
+        overlaps: datasets::overlaps(db, *id).await?,
+        next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
+        first_page: asked.cursor.map(|_| view.with_cursor(None)),
+        items: page.items,
+        next: page.next,
+        dataset,
+    })
+}
