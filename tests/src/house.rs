@@ -3,13 +3,14 @@
 use anyhow::{Context as _, Result, bail, ensure};
 use lyceum_core::{
     config,
+    dataset::Purpose,
     id::{DatasetId, ExecutionId},
     recipe::Registry,
 };
 use lyceum_postgres::{TestCluster, TestDatabase};
 use lyceum_store::{
     Store,
-    datasets::{self, NewDataset, Purpose},
+    datasets::{self, NewDataset},
     runs::{self, NewRun},
 };
 use nix::{

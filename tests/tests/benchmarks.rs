@@ -166,6 +166,8 @@ async fn canonical_solutions_are_all_right_and_empty_ones_all_wrong() -> Result<
         let (dataset, rows) = imported(&house, name, &data.join(file)).await?;
         slices.push(SuiteSlice {
             suite: name.to_owned(),
+            name: None,
+            n: None,
             dataset,
             rows,
             protocol: Protocol {

@@ -59,7 +59,10 @@ fn a_row_that_was_not_given_is_named() {
     let named = json!({"id": DATASET, "rows": rows.len() + 1});
     let mut without = simulation(named.clone()).unwrap();
     let missing = without.step().unwrap_err();
-    assert!(matches!(missing, SimulationError::Missing(Want::Row(DATASET, 0))), "{missing}");
+    assert!(
+        matches!(missing, SimulationError::Missing(Want::Row(DATASET, 0))),
+        "{missing}"
+    );
     let last = u32::try_from(rows.len()).unwrap();
     let mut one_short = simulation(named).unwrap().with_dataset(DATASET, rows);
     match one_short.step().unwrap_err() {

@@ -131,7 +131,9 @@ impl Import {
     /// Adds the next rows.
     pub async fn add(&mut self, tx: &mut PgConnection, rows: &[Value]) -> Result<()> {
         for batch in rows.chunks(BATCH) {
-            let mut insert = QueryBuilder::new("INSERT INTO dataset_rows (dataset_id, index, row, fingerprint, program_fingerprint) ");
+            let mut insert = QueryBuilder::new(
+                "INSERT INTO dataset_rows (dataset_id, index, row, fingerprint, program_fingerprint) ",
+            );
             let id = self.id;
             insert.push_values((self.rows..).zip(batch), |mut values, (index, row)| {
                 let fingerprints = fingerprints(row);

@@ -185,11 +185,7 @@ pub(crate) async fn create_dataset(
 }
 
 /// The suite of that name. Refuses rows that are not of the purpose and the suite, all of them at once.
-fn check(
-    purpose: Purpose,
-    suite_name: Option<&str>,
-    rows: &[Value],
-) -> Result<Option<&'static Suite>, ApiError> {
+fn check(purpose: Purpose, suite_name: Option<&str>, rows: &[Value]) -> Result<Option<&'static Suite>, ApiError> {
     let mut faults = Vec::new();
     let suite = suite_name.map(suite).transpose();
     let suite = suite.unwrap_or_else(|unknown| {

@@ -81,7 +81,9 @@ async fn dataset_of(
     let dataset = match datasets::find(db, id).await {
         Ok(dataset) => dataset,
         Err(StoreError::NotFound { .. }) => {
-            return Ok(Err(format!("there is no dataset {id}: `lyceum dataset list` shows all")));
+            return Ok(Err(format!(
+                "there is no dataset {id}: `lyceum dataset list` shows all"
+            )));
         }
         Err(error) => return Err(error),
     };

@@ -129,7 +129,9 @@ impl EvaluationLine {
         let choices = suites.into_iter().flatten();
         let choices = choices.filter_map(|choice| SuiteChoice::deserialize(choice).ok());
         let name = |request: SuiteRequest| request.name.unwrap_or(request.suite);
-        choices.map(|choice| title(&name(choice.request())).to_owned()).collect()
+        choices
+            .map(|choice| title(&name(choice.request())).to_owned())
+            .collect()
     }
 
     pub(super) fn suites_in_words(&self) -> String {

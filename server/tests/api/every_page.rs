@@ -96,7 +96,8 @@ impl Ids {
 
     /// Ids of nothing.
     fn unknown(id: &str) -> Self {
-        let [run, member, problem, work, experiment, evaluation, dataset, other] = std::array::from_fn(|_| id.to_owned());
+        let [run, member, problem, work, experiment, evaluation, dataset, other] =
+            std::array::from_fn(|_| id.to_owned());
         Self {
             run,
             member,

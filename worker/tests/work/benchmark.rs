@@ -135,6 +135,8 @@ async fn begin(house: &House, id: u128, dataset: DatasetId, member: (MemberId, A
     let parameters = BenchmarkParameters {
         suites: vec![SuiteSlice {
             suite: "gsm8k".to_owned(),
+            name: None,
+            n: None,
             dataset,
             rows: ROWS,
             protocol: Protocol {

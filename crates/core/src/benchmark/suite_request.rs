@@ -172,7 +172,8 @@ mod tests {
         let read: SuiteChoice = format!("livecodebench,dataset={id},name=goalposts,n=100,temperature=0.6")
             .parse()
             .unwrap();
-        let wanted = json!({"suite": "livecodebench", "dataset": id, "name": "goalposts", "n": 100, "temperature": 0.6});
+        let wanted =
+            json!({"suite": "livecodebench", "dataset": id, "name": "goalposts", "n": 100, "temperature": 0.6});
         assert_eq!(serde_json::to_value(read).unwrap(), wanted);
         assert_eq!("gsm8k".parse(), Ok(SuiteChoice::Name("gsm8k".to_owned())));
         for (text, told) in [

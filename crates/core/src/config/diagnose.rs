@@ -61,7 +61,10 @@ pub(super) fn faults(error: &ValidationError<'_>, schema: &Value) -> Vec<Fault> 
 }
 
 /// The errors of the one alternative that the value is meant to be: that of its JSON type, with its tag.
-fn meant<'e>(error: &ValidationError<'_>, alternatives: &'e [Vec<ValidationError<'_>>]) -> Option<&'e [ValidationError<'e>]> {
+fn meant<'e>(
+    error: &ValidationError<'_>,
+    alternatives: &'e [Vec<ValidationError<'_>>],
+) -> Option<&'e [ValidationError<'e>]> {
     let is_other = |inner: &ValidationError<'_>| match inner.kind() {
         ValidationErrorKind::Type { .. } => inner.instance_path() == error.instance_path(),
         ValidationErrorKind::Constant { .. } => true,
@@ -131,6 +134,35 @@ fn shorten_text(text: &str) -> String {
 mod tests {
     use crate::config::Schema;
     use serde_json::json;
+
+    #[test]
+    fn a_fault_within_an_alternative_is_told_at_its_own_place() {
+        let object = json!({
+            "type": "object",
+            "properties": {"n": {"type": "integer", "minimum": 1}, "dataset": {"type": "string"}},
+            "additionalProperties": false,
+        });
+        let schema = json!({"type": "array", "items": {"anyOf": [{"type": "string"}, object]}});
+        let faults = Schema::new(schema).diagnose(&json!(["a", {"n": 0, "datset": "b"}, 3]));
+        let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        assert!(
+            told[0].starts_with("/1/datset: there is no field `datset`; did you mean `dataset`?"),
+            "{told:?}"
+        );
+        assert!(told[1].starts_with("/1/n: 0 is too small"), "{told:?}");
+        assert!(told[2].starts_with("/2: "), "{told:?}");
+        let tagged = |tag: &str, field: &str| {
+            json!({
+                "type": "object",
+                "properties": {"type": {"const": tag}, (field): {"type": "integer"}},
+                "required": ["type", field],
+                "additionalProperties": false,
+            })
+        };
+        let schema = Schema::new(json!({"oneOf": [tagged("a", "x"), tagged("b", "y")]}));
+        let told = schema.diagnose(&json!({"type": "b", "y": "one"}));
+        assert_eq!((told.len(), told[0].pointer.as_str()), (1, "/y"));
+    }
 
     #[test]
     fn a_choice_between_constants_names_them_and_the_nearest() {

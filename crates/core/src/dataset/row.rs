@@ -178,10 +178,7 @@ mod tests {
     fn problems_are_read_in_either_form() {
         let row = json!({"type": "code_i", "program": "def f(a):\n return a", "input": "1", "output": "1"});
         let read = problem(7, &row).unwrap();
-        assert_eq!(
-            (read.task_id.as_str(), read.canonical.as_deref()),
-            ("7", Some("1"))
-        );
+        assert_eq!((read.task_id.as_str(), read.canonical.as_deref()), ("7", Some("1")));
         assert!(matches!(read.oracle, Question::CodeI { .. }));
         assert_eq!(problem(7, &math("2")).unwrap().task_id, "a");
     }
@@ -210,7 +207,11 @@ mod tests {
         assert!(said.contains("has a test"), "{said}");
         let said = oracle(json!({"type": "code_f", "message": "m", "pairs": []}));
         assert!(said.contains("no pair"), "{said}");
-        let said = refused(Purpose::Training, None, json!({"type": "code_o", "program": "def f(): pass"}));
+        let said = refused(
+            Purpose::Training,
+            None,
+            json!({"type": "code_o", "program": "def f(): pass"}),
+        );
         assert!(said.contains("missing field `input`"), "{said}");
         let said = refused(Purpose::Training, None, json!({"type": "haiku"}));
         assert!(said.contains("field `type`"), "{said}");

@@ -15,6 +15,7 @@ use self::step::{Memory, Step};
 use super::{Metric, Names, Plan, PlanError, Planner, Recipe, RunState, StepView, founders, rows::metrics};
 use crate::{
     config::{RunConfig, schema_of},
+    dataset::{DatasetUse, Purpose},
     fault::Faults,
     id::ExecutionId,
 };
@@ -52,6 +53,17 @@ impl Planner for Rlvr {
 impl Recipe for Rlvr {
     fn parameters_schema(&self) -> serde_json::Value {
         schema_of::<Parameters>()
+    }
+
+    fn datasets(&self, config: &RunConfig) -> Result<Vec<DatasetUse>, PlanError> {
+        let dataset = Parameters::of(config)?.dataset;
+        Ok(vec![DatasetUse {
+            pointer: "/parameters/dataset".to_owned(),
+            dataset: dataset.id,
+            purpose: Purpose::Training,
+            rows: Some(dataset.rows),
+            allow_overlap: dataset.allow_overlap,
+        }])
     }
 
     fn metrics(&self) -> Vec<Metric> {

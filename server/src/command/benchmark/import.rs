@@ -90,7 +90,10 @@ impl Import {
         })?;
         let mut rows = kept.into_inner().map_err(io::IntoInnerError::into_error)?;
         rows.rewind()?;
-        let notices = counted.notices.iter().filter(|_| self.purpose == Purpose::Benchmark.name());
+        let notices = counted
+            .notices
+            .iter()
+            .filter(|_| self.purpose == Purpose::Benchmark.name());
         for notice in notices {
             eprintln!("note: {notice}");
         }

@@ -45,8 +45,10 @@ fn config(n: u32) -> RunConfig {
     };
     let slice = |suite: &str| SuiteSlice {
         suite: suite.to_owned(),
+        name: None,
         dataset: DATASET,
         rows: ROWS,
+        n: None,
         protocol: protocol.clone(),
     };
     let parameters = BenchmarkParameters {
@@ -191,6 +193,32 @@ fn every_sample_is_counted_once_whatever_ends_first() {
         assert_eq!(table["suites"], json!(["gsm8k", "math500"]));
         assert_eq!(ends[0].result, None);
     }
+}
+
+#[test]
+fn a_suite_may_be_measured_twice_in_two_ways() {
+    let mut config = config(1);
+    let own =
+        json!({"name": "goalposts", "n": 4, "protocol": {"prompts": "azr", "temperature": 0.6, "max_tokens": 10}});
+    for (field, value) in own.as_object().unwrap() {
+        config.parameters["suites"][1][field] = value.clone();
+    }
+    config.parameters["suites"][1]["suite"] = json!("gsm8k");
+    let ends = play(&BenchmarkEvaluation.resolve(config).unwrap(), 1);
+    for (end, name, n) in [(&ends[0], "gsm8k", 1), (&ends[1], "goalposts", 4)] {
+        let samples = &end.records.benchmark_samples;
+        assert_eq!(samples.len() as u32, 2 * ROWS * n);
+        assert!(samples.iter().all(|sample| sample.suite == name));
+        for result in &end.records.benchmark_results {
+            assert_eq!((result.suite.as_str(), result.n), (name, n));
+            assert_eq!(result.protocol["n"], n);
+        }
+    }
+    let protocol = |at: usize| &ends[at].records.benchmark_results[0].protocol;
+    assert_eq!(protocol(0).get("suite"), None);
+    assert_eq!(protocol(1)["suite"], "gsm8k", "what the name stands for");
+    let table = ends[1].result.as_ref().unwrap();
+    assert_eq!(table["suites"], json!(["gsm8k", "goalposts"]));
 }
 
 #[test]

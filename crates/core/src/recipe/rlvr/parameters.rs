@@ -57,6 +57,9 @@ pub struct TrainingSet {
     /// How many of its rows, from the first.
     #[schemars(range(min = 1, max = 10_000_000))]
     pub rows: u32,
+    /// Allow rows that ask what an imported benchmark asks. Scores on that benchmark then mean nothing.
+    #[serde(default)]
+    pub allow_overlap: bool,
 }
 
 mod defaults {

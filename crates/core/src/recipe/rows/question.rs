@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::Rows;
 use crate::{
     benchmark::BenchmarkRow,
+    dataset::problem,
     id::{DatasetId, ProblemId, WorkId},
     recipe::{PlanError, ProblemRecord, Progress},
     verify::Status,
@@ -39,7 +40,7 @@ impl Rows<'_> {
             let mut entered = BTreeMap::new();
             for (place, row) in distinct.iter().zip(rows) {
                 let unreadable = |error| PlanError::Other(format!("row {place} of dataset {dataset}: {error}"));
-                let row = serde_json::from_value(row.0.clone()).map_err(unreadable)?;
+                let row = problem(*place as usize, &row.0).map_err(unreadable)?;
                 entered.insert(*place, Arc::new(self.enter(*place, row)?));
             }
             let question = |(number, (member, place)): (u32, &(usize, u32))| {
