@@ -1,5 +1,5 @@
-//! Hands the place of libtorch on: to this crate's own tests as a run path, and to packages that depend on it as
-//! `DEP_LYCEUM_ENGINE_LIBTORCH_LIB`, so that what they build finds libtorch with no environment set.
+//! Passes on the path of libtorch: to this crate's own tests as a run path, and to dependent packages as
+//! `DEP_LYCEUM_ENGINE_LIBTORCH_LIB`, so that their binaries find libtorch without environment variables.
 
 fn main() {
     println!("cargo:rerun-if-env-changed=LIBTORCH");

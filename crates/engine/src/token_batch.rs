@@ -123,7 +123,7 @@ impl TokenBatch {
             let range = at..at + count;
             at += count;
             let (Some(ids), Some(scores)) = (ids.get(range.clone()), logprobs.get(range)) else {
-                return Err(fault("it holds fewer tokens than its `requests` say"));
+                return Err(fault("it holds fewer tokens than `requests` declares"));
             };
             Ok((
                 ids.iter().map(|word| i64::from(i32::from_le_bytes(*word))).collect(),

@@ -8,7 +8,7 @@ pub enum Error {
     /// No Postgres server is installed.
     #[error(
         "no Postgres server found in {searched}; install one (Debian and Ubuntu: `apt-get install postgresql`), name the \
-         folder of its binaries in LYCEUM_POSTGRES_BIN, or give an own server as DATABASE_URL"
+         folder of its binaries in LYCEUM_POSTGRES_BIN, or set DATABASE_URL to your own server"
     )]
     NotInstalled {
         /// The places searched.
@@ -17,8 +17,8 @@ pub enum Error {
 
     /// The newest Postgres installed is older than [`crate::OLDEST_MAJOR`].
     #[error(
-        "Postgres {found} in {} is too old, Lyceum needs {oldest} or newer; install `postgresql-{oldest}` or newer, or give \
-         an own server as DATABASE_URL",
+        "Postgres {found} in {} is too old, Lyceum needs {oldest} or newer; install `postgresql-{oldest}` or newer, or set \
+         DATABASE_URL to your own server",
         folder.display()
     )]
     TooOld {
@@ -61,7 +61,7 @@ pub enum Error {
 
     /// The unprivileged account cannot reach the folder.
     #[error(
-        "Postgres runs as user {account}, who cannot enter {}; `chmod o+x {}`, or choose a data folder elsewhere with \
+        "Postgres runs as user {account}, which cannot enter {}; `chmod o+x {}`, or choose a data folder elsewhere with \
          --data, for example /var/lib/lyceum",
         blocked.display(),
         blocked.display()
@@ -79,8 +79,8 @@ pub enum Error {
 
     /// initdb looks up its own user and does not find it.
     #[error(
-        "user id {uid} has no entry in /etc/passwd, which Postgres needs; add one, run as another user, or give an own \
-         server as DATABASE_URL"
+        "user id {uid} has no entry in /etc/passwd, which Postgres needs; add one, run as another user, or set DATABASE_URL to \
+         your own server"
     )]
     NoPasswdEntry {
         /// The user id of this process.

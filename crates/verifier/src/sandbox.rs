@@ -56,7 +56,7 @@ pub enum SandboxError {
     },
     /// The sandbox's user cannot read the interpreter, and there are no namespaces to mount it in.
     #[error(
-        "the sandbox runs as user {uid}, who cannot read {}, and this machine refuses the namespaces that could show it; \
+        "the sandbox runs as user {uid}, which cannot read {}, and this machine does not allow namespaces to mount it; \
          install Python where everyone can read it (such as /usr/bin/python3) or make the folder readable",
         path.display()
     )]

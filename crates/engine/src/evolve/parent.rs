@@ -338,7 +338,7 @@ fn stored(
     let width = match width(&info.shape) {
         Ok(width) => width,
         Err(expected) => {
-            let problem = format!("has shape {:?}; expected {expected} by the configuration", info.shape);
+            let problem = format!("has shape {:?}; expected {expected} from the configuration", info.shape);
             return Err(EngineError::tensor(path, key, problem));
         }
     };

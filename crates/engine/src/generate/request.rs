@@ -102,7 +102,7 @@ impl GenerationRequest {
         let refuse = |reason: String| Err(EngineError::request(&self.id, reason));
         let (vocabulary, longest) = (model.config.vocab_size, model.config.max_position_embeddings);
         if self.prompt.is_empty() {
-            return refuse("the prompt has no tokens; it needs at least one".into());
+            return refuse("the prompt has no tokens; at least one is needed".into());
         }
         if let Some(id) = self.prompt.iter().find(|&&id| id < 0 || id >= vocabulary) {
             return refuse(format!("prompt id {id} is outside the vocabulary of {vocabulary}"));

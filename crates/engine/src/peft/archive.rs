@@ -49,7 +49,7 @@ impl AdapterFiles {
             entry.read_to_end(&mut read).map_err(unreadable)?;
             *wanted = Some(read);
         }
-        let missing = |file: &str| EngineError::file(name, format!("the archive holds no {file}"));
+        let missing = |file: &str| EngineError::file(name, format!("the archive contains no {file}"));
         Ok(Self {
             config: config.ok_or_else(|| missing(CONFIG))?,
             weights: weights.ok_or_else(|| missing(WEIGHTS))?,

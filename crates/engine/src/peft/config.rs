@@ -128,7 +128,7 @@ impl AdapterConfig {
                 .iter()
                 .map(|name| {
                     name.as_str()
-                        .ok_or_else(|| format!("`target_modules` holds {name}, not a name"))?
+                        .ok_or_else(|| format!("`target_modules` contains {name}, which is not a name"))?
                         .parse()
                 })
                 .collect::<Result<Vec<Projection>, String>>()?;

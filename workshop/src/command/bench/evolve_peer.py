@@ -1,4 +1,4 @@
-"""Merges two adapters by their SVD with peft, as `bench evolve` asks; prints {"seconds": ..}."""
+"""Merges two adapters by their SVD with peft, for `bench evolve`; prints {"seconds": ..}."""
 
 import json
 import sys
