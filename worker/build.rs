@@ -1,6 +1,6 @@
-//! Lets the built worker find libtorch with no environment set: where it was found at build time, or beside the
-//! project. `LD_LIBRARY_PATH` still comes first, so a carried binary runs on the libtorch of another machine. Packages
-//! that depend on the worker's library are told the place too, as `DEP_LYCEUM_WORKER_LIBTORCH_LIB`.
+//! Lets the worker find libtorch without any environment variable: where it was at build time, or next to the project.
+//! `LD_LIBRARY_PATH` takes precedence, so a copied binary can use another machine's libtorch. Packages that depend on
+//! the worker's library get the path as `DEP_LYCEUM_WORKER_LIBTORCH_LIB`.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

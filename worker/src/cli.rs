@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 use crate::command::{evolve::Evolve, merge::Merge, rollout::Rollout, score::Score, update::Update};
 use crate::command::{grade::Grade, moved::Moved, verify::Verify, work::Work};
 
-/// Takes work from a Lyceum server and runs it, or runs any kind of work by hand from files.
+/// Takes work from a Lyceum server and runs it, or runs any kind of work from files.
 #[derive(Debug, Parser)]
 #[command(version, arg_required_else_help = true)]
 pub(crate) struct Cli {
@@ -38,7 +38,7 @@ enum Command {
 }
 
 impl Cli {
-    /// Runs the chosen command to its end.
+    /// Runs the chosen command.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         match self.command {
             #[cfg(feature = "engine")]

@@ -1,4 +1,4 @@
-//! The commands, one file each, and the arguments that several of them take.
+//! The commands, one file each, and their shared arguments.
 
 #[cfg(feature = "engine")]
 pub(crate) mod evolve;

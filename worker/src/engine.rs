@@ -1,4 +1,4 @@
-//! The engine as handlers use it: one thread with the model that is loaded, and adapter versions from the artifact store.
+//! The engine for handlers: one thread with the loaded model, and adapter versions from the artifact store.
 
 mod adapter;
 mod models;

@@ -1,4 +1,4 @@
-//! Samples of a benchmark to the verifier, and their verdicts back.
+//! Grades samples of a benchmark with the verifier.
 
 use std::fs;
 use std::path::Path;
@@ -10,11 +10,11 @@ use lyceum_core::benchmark::samples::Sample;
 use lyceum_core::benchmark::{BenchmarkRow, Graded, Score, Spread, Suite, graded, task};
 use lyceum_verifier::{Status, Verdict, Verifier};
 
-/// A file, unpacked if it is compressed, and the digest of the file as it is.
+/// A file, unpacked if compressed, and the digest of the original file.
 pub struct Read {
     /// The unpacked bytes.
     pub text: Vec<u8>,
-    /// Of the file itself.
+    /// Digest of the original file.
     pub digest: Digest,
 }
 
@@ -22,7 +22,7 @@ impl Read {
     /// Reads `path`.
     ///
     /// # Errors
-    /// A file that cannot be read or is damaged.
+    /// The file cannot be read or is damaged.
     pub fn of(path: &Path) -> anyhow::Result<Self> {
         let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
         let digest = Digest::of(&bytes);
@@ -37,28 +37,26 @@ impl Read {
 /// The rows of a suite's file.
 ///
 /// # Errors
-/// Another file than the suite's, or a damaged row.
+/// A file of another suite, or a damaged row.
 pub fn rows(suite: &Suite, path: &Path, data: &Read, window: &Window) -> anyhow::Result<SuiteRows> {
-    reader::read(suite, &data.text, window).with_context(|| format!("{} is no file of {}", path.display(), suite.title))
+    reader::read(suite, &data.text, window)
+        .with_context(|| format!("{} is not a file of {}", path.display(), suite.title))
 }
 
 /// The result of every sample, in the order of the file.
 pub struct Grading<'a> {
-    /// The samples, each with its grade and the time that judging took, in milliseconds.
+    /// The samples, each with its grade and grading time in milliseconds.
     pub samples: Vec<(&'a Sample, Graded, f64)>,
     /// Correct samples by row.
     pub score: Score,
-    /// Over the repeats of all rows; only where every row has the same number of samples, and more than one.
+    /// Statistics over the repeats of all rows, if every row has the same number of samples, at least two.
     pub repeats: Option<Spread>,
-    /// Correct samples by row, by the base tests alone; only where the suite counts them separately.
+    /// Correct samples by row by the base tests only, if the suite counts them separately.
     pub base: Option<Score>,
 }
 
 /// Grades `samples` of `rows`, calling `done` after each.
-#[allow(
-    clippy::result_large_err,
-    reason = "it is what the verifier takes in place of a task"
-)]
+#[allow(clippy::result_large_err, reason = "the verifier takes this in place of a task")]
 pub fn grade<'a>(
     verifier: &Verifier,
     rows: &[BenchmarkRow],

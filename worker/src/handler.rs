@@ -1,4 +1,4 @@
-//! What runs an item.
+//! The interface for running items.
 
 use futures::future::BoxFuture;
 use lyceum_core::{
@@ -14,18 +14,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// Runs items of one kind. An item's arithmetic depends on its payload alone; one that is tried again starts over.
+/// Runs items of one kind. An item's result depends only on its payload; a retried item starts over.
 ///
-/// What takes the processor belongs on `tokio::task::spawn_blocking` or a thread of its own: a handler that blocks its
-/// thread holds up the others, whose number of threads is that of the cores.
+/// CPU-bound code belongs in `tokio::task::spawn_blocking` or on its own thread: there are as many handler threads as
+/// cores, and a handler that blocks one delays the others.
 pub trait Handler: Send + Sync {
-    /// The kind.
+    /// The kind of work.
     fn kind(&self) -> WorkKind;
 
     /// Runs one item to its outcome. May be dropped at any await when the item is cancelled or given to another worker.
     fn run(self: Arc<Self>, payload: Payload, context: Context) -> BoxFuture<'static, Result<Outcome, HandlerError>>;
 
-    /// The base models that are loaded; their items come first.
+    /// The loaded base models; their items are preferred.
     fn loaded_models(&self) -> Vec<String> {
         Vec::new()
     }
@@ -34,27 +34,27 @@ pub trait Handler: Send + Sync {
 /// Why an item could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum HandlerError {
-    /// Trying again would end the same way.
+    /// Retrying would fail the same way.
     #[error("{0}")]
     Permanent(String),
-    /// Trying again may help.
+    /// Retrying may help.
     #[error("{0}")]
     Transient(String),
 }
 
 impl From<StoreError> for HandlerError {
-    /// Nothing that storage does is for good: a disk is emptied, a damaged artifact written again.
+    /// All storage errors are transient: disk space is freed, a damaged artifact is rewritten.
     fn from(error: StoreError) -> Self {
         Self::Transient(error.to_string())
     }
 }
 
-/// What an item may use while it runs.
+/// The context of a running item.
 #[derive(Clone, Debug)]
 pub struct Context {
-    /// Its place.
+    /// The item's key.
     pub key: WorkKey,
-    /// Which try this is, from 1.
+    /// The number of this try, from 1.
     pub attempt: u32,
     artifacts: ArtifactStore,
     written: Arc<Mutex<Vec<Digest>>>,
@@ -74,7 +74,8 @@ impl Context {
         }
     }
 
-    /// Says how far the item is, from 0 to 1, and what it is doing. An item that says nothing for long shows as stalled.
+    /// Reports the item's progress, from 0 to 1, and current activity. An item without reports for long is shown as
+    /// stalled.
     pub fn progress(&self, share: f32, note: &str) {
         self.progress.send_replace(Progress {
             share: Some(share),
@@ -82,25 +83,25 @@ impl Context {
         });
     }
 
-    /// Whether the outcome is no longer wanted. Code without awaits looks at this from time to time.
+    /// Whether the item was cancelled. Code without awaits must check this from time to time.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.is_cancelled()
     }
 
-    /// Writes an artifact that the outcome will name.
+    /// Writes an artifact for the outcome to refer to.
     ///
     /// # Errors
-    /// When it cannot be written, as on a full disk.
+    /// If it cannot be written, for example because the disk is full.
     pub async fn put(&self, kind: ArtifactKind, bytes: Vec<u8>) -> Result<Digest, StoreError> {
         let digest = self.artifacts.put(kind, bytes).await?;
         self.written.lock().unwrap_or_else(PoisonError::into_inner).push(digest);
         Ok(digest)
     }
 
-    /// Reads an artifact that the payload names.
+    /// Reads an artifact of the payload.
     ///
     /// # Errors
-    /// When it is not there or damaged.
+    /// If it is missing or damaged.
     pub async fn get(&self, digest: Digest) -> Result<Vec<u8>, StoreError> {
         self.artifacts.get(digest).await
     }

@@ -1,4 +1,4 @@
-//! The product's handlers, one file a kind of work.
+//! The product's handlers, one file per kind of work.
 
 #[cfg(feature = "engine")]
 mod benchmark;

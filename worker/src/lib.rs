@@ -1,5 +1,5 @@
-//! Takes work from the queue and runs it. The binary `lyceum-worker` brings the product's handlers; a program with
-//! handlers of its own uses the same [`runtime::Runtime`].
+//! Takes work from the queue and runs it. The binary `lyceum-worker` has the product's handlers; programs with other
+//! handlers use the same [`runtime::Runtime`].
 
 #[cfg(feature = "engine")]
 pub mod engine;

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 /// Reads every line that is not blank.
 ///
 /// # Errors
-/// A file that cannot be read, or a line that does not parse; the error names the file and the line.
+/// The file cannot be read, or a line does not parse; the error names file and line.
 pub fn read_lines<T: DeserializeOwned>(path: &Path) -> anyhow::Result<Vec<T>> {
     let file = File::open(path).with_context(|| path.display().to_string())?;
     let mut values = Vec::new();
@@ -27,7 +27,7 @@ pub fn read_lines<T: DeserializeOwned>(path: &Path) -> anyhow::Result<Vec<T>> {
 /// Writes one line per value.
 ///
 /// # Errors
-/// A file that cannot be written.
+/// The file cannot be written.
 pub fn write_lines<T: Serialize>(path: &Path, values: &[T]) -> anyhow::Result<()> {
     let mut file = BufWriter::new(File::create(path).with_context(|| path.display().to_string())?);
     for value in values {

@@ -1,4 +1,4 @@
-//! `lyceum-worker`: takes work from a server's queue and runs it; runs every kind of work by hand from files too.
+//! `lyceum-worker`: takes work from a server's queue and runs it; can also run every kind of work from files.
 
 mod cli;
 mod command;

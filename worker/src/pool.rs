@@ -1,4 +1,4 @@
-//! The options of commands that judge in the sandbox.
+//! Options of commands that use the sandbox.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,19 +6,19 @@ use std::time::Duration;
 use clap::Args;
 use lyceum_verifier::{Comparison, Limits, Namespaces, VerifierConfig};
 
-/// How the pool is made; the same for every command that judges.
+/// Options of the pool, shared by all commands that use the sandbox.
 #[derive(Debug, Args)]
 pub struct PoolArgs {
-    /// Tasks to judge at once [default: one for each core].
+    /// Tasks to judge in parallel [default: one per core].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     /// Interpreter for the programs [default: $LYCEUM_PYTHON, else .venv/bin/python here or above, else python3].
     #[arg(long, value_name = "PATH")]
     python: Option<PathBuf>,
-    /// CPU time for each call of a program, in seconds.
+    /// CPU time per call of a program, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = seconds)]
     cpu_seconds: f64,
-    /// Wall-clock backstop for each call, in seconds.
+    /// Wall-clock limit per call, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0, value_parser = seconds)]
     wall_seconds: f64,
     /// Address space of a program, in MiB.
@@ -27,10 +27,10 @@ pub struct PoolArgs {
     /// Compare values by type too: 1 is not True, 0.0 is not -0.0, NaN is NaN.
     #[arg(long)]
     strict: bool,
-    /// Do without namespaces, as on a machine that refuses them.
+    /// Run without namespaces, as on machines that deny them.
     #[arg(long)]
     no_namespaces: bool,
-    /// Judge although the self-test found that programs are not contained.
+    /// Continue even if the self-test finds that programs are not contained.
     #[arg(long)]
     insecure: bool,
 }
@@ -43,7 +43,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 impl PoolArgs {
-    /// The pool that these options describe.
+    /// The pool configuration of these options.
     pub fn config(&self) -> VerifierConfig {
         let default = VerifierConfig::default();
         VerifierConfig {

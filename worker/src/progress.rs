@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// A bar over `length` things named `unit`.
+/// A bar with `length` units named `unit`.
 pub fn progress_bar(length: u64, unit: &str) -> ProgressBar {
     let bar = ProgressBar::new(length);
     let template = format!("{{bar:40}} {{pos}}/{{len}} {unit} {{msg}} {{elapsed}} (left {{eta}})");

@@ -1,4 +1,4 @@
-//! A worker: registers, takes what it can run, and leaves nothing behind.
+//! A worker: registers, runs the items it can, and signs off.
 
 mod introduction;
 mod item;
@@ -22,18 +22,19 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::handler::Handler;
 
-/// What the parts of a running worker share.
+/// State shared by the parts of a running worker.
 struct Shared {
-    /// Shared with no handler, nor with what handlers use.
+    /// Not shared with handlers or anything they use.
     store: Store,
     artifacts: ArtifactStore,
     settings: RuntimeSettings,
     handlers: HashMap<WorkKind, Arc<dyn Handler>>,
-    /// Where handlers run. One that blocks its thread, against the rules, holds up neither renewals nor their connections.
+    /// The runtime for handlers. A handler that wrongly blocks its thread delays neither renewals nor their
+    /// connections.
     handler_threads: tokio::runtime::Handle,
-    /// No new items.
+    /// Take no new items.
     draining: CancellationToken,
-    /// Hand back what is held.
+    /// Hand back claimed items.
     abandoning: CancellationToken,
     items: TaskTracker,
 }
@@ -41,10 +42,10 @@ struct Shared {
 /// Why a worker could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The database.
+    /// A database error.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The system would not give threads.
+    /// The system could not create threads.
     #[error("cannot start the worker's threads: {0}")]
     Threads(#[from] std::io::Error),
 }
@@ -68,13 +69,13 @@ impl Drop for Runtime {
 }
 
 impl Runtime {
-    /// Registers the worker and begins to take work, by connections of its own to the database of `store`.
+    /// Registers the worker and starts taking work, with its own connections to the database of `store`.
     ///
-    /// Connections that handlers open, for their own ends or for `artifacts`, end with the runtime: whoever goes on with the
-    /// database after it gives them connections of their own too ([`Store::apart`]).
+    /// Connections opened by handlers, for themselves or for `artifacts`, end with the runtime: a caller that uses the
+    /// database afterwards must give them a separate store ([`Store::apart`]).
     ///
     /// # Errors
-    /// When it cannot be registered, or its threads cannot be started.
+    /// If it cannot be registered, or its threads cannot be started.
     pub async fn start(
         store: &Store,
         artifacts: ArtifactStore,
@@ -122,8 +123,7 @@ impl Runtime {
             let announcements = queue::announcements(&mut listener, lane);
             let shared = Arc::clone(&shared);
             let runtime = tokio::runtime::Handle::current();
-            // apalis' worker future is not `Send` in every bound that `tokio::spawn` asks for; a thread of its own may
-            // run it all the same.
+            // apalis's worker future does not meet the `Send` bounds of `tokio::spawn`, so it runs on its own thread.
             let thread = std::thread::Builder::new().name(format!("lane {}", lane.queue()));
             lanes.push(thread.spawn(move || runtime.block_on(lane::run(shared, lane, slots, announcements)))?);
         }
@@ -135,14 +135,14 @@ impl Runtime {
         })
     }
 
-    /// Takes nothing new, lets what is held end within the settings' time, hands the rest back, and signs off.
+    /// Takes no new items, lets claimed ones finish within the configured time, hands back the rest, and signs off.
     pub async fn drain(mut self) {
         self.shared.draining.cancel();
         self.shared.items.close();
         tokio::select! {
             () = self.shared.items.wait() => {}
             () = tokio::time::sleep(self.shared.settings.drain_time) => {
-                tracing::info!("handing back {} items that did not end in time", self.shared.items.len());
+                tracing::info!("handing back {} items that did not finish in time", self.shared.items.len());
             }
             () = self.shared.abandoning.cancelled() => {}
         }
@@ -151,21 +151,21 @@ impl Runtime {
         let lanes = std::mem::take(&mut self.lanes);
         let joined = tokio::task::spawn_blocking(move || lanes.into_iter().for_each(|lane| drop(lane.join()))).await;
         if let Err(error) = joined {
-            tracing::warn!(%error, "a lane did not end well");
+            tracing::warn!(%error, "a lane ended with an error");
         }
         if let Err(error) = seen(self.shared.store.pool(), self.shared.settings.id, Doing::Stopped, &[]).await {
             tracing::warn!(%error, "cannot sign off");
         }
     }
 
-    /// What makes a drain hurry: hands back at once what is held.
+    /// Handle that speeds up a drain: hands back claimed items immediately.
     pub fn abandon_token(&self) -> CancellationToken {
         self.shared.abandoning.clone()
     }
 }
 
 impl Shared {
-    /// What a slot of `lane` can take.
+    /// The items that a slot of `lane` can take.
     fn slot(&self, lane: Lane) -> Slot {
         Slot {
             worker: self.settings.id,
@@ -189,7 +189,7 @@ impl Shared {
     }
 }
 
-/// Says every few seconds that the worker is there and what it does.
+/// Sends a heartbeat with the worker's state every few seconds.
 async fn show_presence(shared: Arc<Shared>) {
     let mut tick = tokio::time::interval(shared.settings.heartbeat);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -205,14 +205,14 @@ async fn show_presence(shared: Arc<Shared>) {
             (false, false) => Doing::Busy,
         };
         let shown = seen(shared.store.pool(), shared.settings.id, doing, &shared.loaded_models()).await;
-        // One line when the database goes and one when it is back, not one a tick.
+        // Log once when the database goes away and once when it is back, not on every tick.
         match shown {
             Err(error) if !complained => {
-                tracing::warn!(%error, "the database does not answer; holding on to what is being done");
+                tracing::warn!(%error, "the database does not respond; continuing with the claimed items");
                 complained = true;
             }
             Ok(()) if complained => {
-                tracing::info!("the database answers again");
+                tracing::info!("the database responds again");
                 complained = false;
             }
             _ => {}

@@ -1,4 +1,4 @@
-//! `evolve`: a child of one or two adapters.
+//! `evolve`: creates a child of one or two adapters.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,40 +11,40 @@ use lyceum_engine::ModelConfig;
 use lyceum_engine::evolve::{Birth, Parent, init};
 use lyceum_engine::population::{LoraShape, Projection};
 
-/// Makes a child of one or two adapters by an operator of the PopuLoRA paper, or a fresh adapter.
+/// Creates a child of one or two adapters with an operator of the PopuLoRA paper, or a fresh adapter.
 ///
-/// A mutation of one parent, with a parameter that is not the default:
+/// A mutation of one parent, with a non-default parameter:
 ///
 ///   lyceum-worker evolve --operator M1 --parent adapters/a --out adapters/child --seed 7 --set epsilon=0.2
 ///
-/// A crossover of two:
+/// A crossover of two parents:
 ///
 ///   lyceum-worker evolve --operator X1 --parent adapters/a --parent adapters/b --out adapters/child --seed 7
 ///
-/// A fresh adapter (A drawn, B zero), which needs the base's sizes:
+/// A fresh adapter (A random, B zero), which needs the dimensions of the base:
 ///
 ///   lyceum-worker evolve --operator init --model models/seedling --rank 8 --alpha 16 --out adapters/a --seed 7
 ///
-/// The same parents, operator, parameters and seed give the same bytes. What was done is printed as one JSON object.
+/// The same parents, operator, parameters and seed give the same bytes. A summary is printed as one JSON object.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Evolve {
-    /// Show every operator with its parameters, and end.
+    /// List all operators with their parameters and exit.
     #[arg(long, exclusive = true)]
     list: bool,
     /// The operator, as --list names it, or `init`.
     #[arg(long, value_name = "NAME", required_unless_present = "list")]
     operator: Option<String>,
-    /// PEFT folder of a parent; crossovers take two, in this order.
+    /// PEFT folder of a parent; crossovers take two, in order.
     #[arg(long = "parent", value_name = "DIR")]
     parents: Vec<PathBuf>,
     /// Folder to write; must not exist or be empty.
     #[arg(long = "out", value_name = "DIR", required_unless_present = "list")]
     output: Option<PathBuf>,
-    /// Seed of the operator's draws.
+    /// Seed of the operator's random numbers.
     #[arg(long, value_name = "N", required_unless_present = "list")]
     seed: Option<u64>,
-    /// A parameter's value in place of its default; may be repeated.
+    /// Override a parameter's default; repeatable.
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     settings: Vec<(String, f64)>,
     /// With `init`: Hugging Face folder of the base.
@@ -56,7 +56,7 @@ pub(crate) struct Evolve {
     /// With `init`: numerator of the scaling alpha / rank.
     #[arg(long, default_value_t = 64.0)]
     alpha: f64,
-    /// With `init`: the projections to adapt, separated by commas.
+    /// With `init`: the projections to adapt, comma-separated.
     #[arg(long, value_delimiter = ',', default_value = "q_proj,k_proj,v_proj,o_proj")]
     targets: Vec<Projection>,
 }
@@ -98,11 +98,8 @@ impl Evolve {
 
     fn init(&self, output: &Path, seed: u64) -> anyhow::Result<()> {
         anyhow::ensure!(self.parents.is_empty(), "operator {INIT} takes no --parent");
-        anyhow::ensure!(self.settings.is_empty(), "operator {INIT} has no parameters to --set");
-        let model = self
-            .model
-            .as_deref()
-            .context("operator init needs the --model that it is for")?;
+        anyhow::ensure!(self.settings.is_empty(), "operator {INIT} has no parameters for --set");
+        let model = self.model.as_deref().context("operator init needs --model")?;
         let base = ModelConfig::from_folder(&lyceum_engine::hub::model_folder(model)?)?;
         let shape = LoraShape::new(self.rank, self.alpha, false, self.targets.clone())?;
         Ok(init(&base, model, shape, seed)?.write_new(output)?)
@@ -110,7 +107,7 @@ impl Evolve {
 }
 
 fn setting(text: &str) -> Result<(String, f64), String> {
-    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE, such as p=0.7")?;
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE, such as p=0.7")?;
     let number = value.parse().map_err(|_| format!("`{value}` is not a number"))?;
     Ok((name.to_owned(), number))
 }

@@ -1,4 +1,4 @@
-//! `lyceum-worker grade`: grades samples that anybody made.
+//! `lyceum-worker grade`: grades samples from a file.
 
 mod report;
 
@@ -18,19 +18,19 @@ use lyceum_worker::progress::progress_bar;
 
 use report::{Report, Source};
 
-/// Grade samples of a benchmark: a verdict for each, and pass@k.
+/// Grade samples of a benchmark: a verdict per sample, and pass@k.
 ///
-/// DATA is the benchmark's own file (plain or .gz); Lyceum ships none. SAMPLES has a JSON object on each line with `task_id`
-/// and one of
+/// DATA is the benchmark's original file (plain or .gz), which Lyceum does not include. SAMPLES has one JSON object per
+/// line with `task_id` and one of
 ///
-///   solution    a whole program, as EvalPlus has it, or an answer
-///   completion  what follows the prompt, as human-eval has it, or a text with an answer in it
-///   response    what a model wrote, in which the solution is looked for (docs/BENCHMARKS.md says where)
+///   solution    a whole program, as for EvalPlus, or an answer
+///   completion  the continuation of the prompt, as for human-eval, or a text containing an answer
+///   response    raw model output, from which the solution is extracted (see docs/BENCHMARKS.md)
 ///
 ///   lyceum-worker grade --benchmark humaneval --data HumanEval.jsonl.gz --samples mine.jsonl --out result.json
 ///
-/// A task without samples counts as unsolved. A line that is wrong is named, and then nothing is graded. The result is JSON
-/// with `pass@1`, its standard error, pass@k for further k, and `verdicts`.
+/// A task without samples counts as unsolved. If a line is invalid, the error names it and nothing is graded. The
+/// result is JSON with `pass@1`, its standard error, pass@k for further k, and `verdicts`.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Grade {
@@ -41,19 +41,19 @@ pub(crate) struct Grade {
     /// The benchmark's file.
     #[arg(long, value_name = "FILE")]
     data: PathBuf,
-    /// The samples.
+    /// The file with the samples.
     #[arg(long, value_name = "FILE.jsonl")]
     samples: PathBuf,
-    /// Where the result goes.
+    /// The file for the result.
     #[arg(long, value_name = "FILE.json")]
     out: PathBuf,
-    /// Samples of a task, at most; more are refused [default: any number].
+    /// Maximum samples per task; more are an error [default: unlimited].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     n: Option<u32>,
-    /// LiveCodeBench: the first day of contests that count, such as 2024-10-01.
+    /// LiveCodeBench: the first contest date to include, such as 2024-10-01.
     #[arg(long, value_name = "DAY")]
     from: Option<String>,
-    /// LiveCodeBench: the last day of contests that count.
+    /// LiveCodeBench: the last contest date to include.
     #[arg(long, value_name = "DAY")]
     to: Option<String>,
     #[command(flatten)]
@@ -72,7 +72,7 @@ impl Grade {
         let given = Read::of(&self.samples)?;
         let samples = samples::read(suite, &rows.rows, &given.text, self.n)
             .with_context(|| self.samples.display().to_string())?;
-        // Found out now, and not after an hour of grading.
+        // Fail now, not after an hour of grading.
         let folder = match self.out.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
@@ -102,7 +102,7 @@ impl Grade {
     }
 }
 
-/// A temporary file is its owner's alone until it is told otherwise.
+/// Temporary files are created readable by their owner only.
 fn readable_by_all(file: &fs::File) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     file.set_permissions(fs::Permissions::from_mode(0o644))

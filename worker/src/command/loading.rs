@@ -1,4 +1,4 @@
-//! The arguments that name a base and its adapters, and what they load.
+//! Arguments for a base and its adapters, and loading them.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ pub(crate) struct ModelArgs {
     /// The base: a folder as Hugging Face stores it, or an id on its hub such as Qwen/Qwen2.5-0.5B.
     #[arg(long, value_name = "MODEL")]
     model: String,
-    /// PEFT folder of an adapter; may be repeated. All of them share rank, scaling and projections.
+    /// PEFT folder of an adapter; repeatable. All must have the same rank, scaling and projections.
     #[arg(long = "adapter", value_name = "DIR")]
     adapters: Vec<PathBuf>,
     /// Precision: fp32 (the reference) or bf16.
@@ -23,7 +23,7 @@ pub(crate) struct ModelArgs {
     device: String,
 }
 
-/// A model and, if adapters were named, their population.
+/// A model and, if there are adapters, their population.
 pub(crate) struct Loaded {
     pub(crate) model: Model,
     pub(crate) population: Option<Population>,

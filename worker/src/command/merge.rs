@@ -1,10 +1,10 @@
-//! `merge`: an adapter into its base.
+//! `merge`: merges an adapter into its base.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-/// Writes a model folder that computes what base and adapter compute together, as peft's `merge_and_unload` does.
+/// Writes a model folder equivalent to base plus adapter, like peft's `merge_and_unload`.
 #[derive(Debug, Args)]
 pub(crate) struct Merge {
     /// The base: a folder as Hugging Face stores it, or an id on its hub such as Qwen/Qwen2.5-0.5B.

@@ -1,9 +1,9 @@
-//! Commands that are now in `lyceum-workshop`.
+//! Commands that moved to `lyceum-workshop`.
 
 use anyhow::bail;
 use clap::Args;
 
-/// What was given to a command that has moved; it is not looked at.
+/// The arguments of a moved command, which are ignored.
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Moved {
@@ -12,7 +12,7 @@ pub(crate) struct Moved {
 }
 
 impl Moved {
-    /// Names the command's new place.
+    /// Fails with the command's new location.
     pub(crate) fn run(&self, command: &str) -> anyhow::Result<()> {
         let arguments: String = self.arguments.iter().map(|argument| format!(" {argument}")).collect();
         bail!("`{command}` has moved; run: cargo run --release -p lyceum-workshop -- {command}{arguments}")

@@ -1,4 +1,4 @@
-//! `rollout`: completions of prompts from a file.
+//! `rollout`: completes prompts from a file.
 
 use std::path::{Path, PathBuf};
 
@@ -17,13 +17,13 @@ use super::loading::ModelArgs;
 /// Completes prompts: one JSON object per line in, one per line out, in the same order.
 ///
 /// A request: {"id": "a", "prompt": "def f(", "adapter": 0, "n": 4, "max_tokens": 64, "temperature": 0.8, "top_p":
-/// 0.95, "top_k": 0, "seed": 1, "stop": ["\n\n"], "stop_ids": [], "ignore_eos": false}. `ids` (token ids) may stand in
-/// place of `prompt`; all but one of the two has a default. `adapter` is the position of an --adapter; without it the
-/// bare base answers. Temperature 0 is greedy.
+/// 0.95, "top_k": 0, "seed": 1, "stop": ["\n\n"], "stop_ids": [], "ignore_eos": false}. `ids` (token ids) can replace
+/// `prompt`; one of the two is required, everything else has a default. `adapter` is the index of an --adapter; without
+/// it the base alone is used. Temperature 0 is greedy.
 ///
 /// A result: {"id": "a", "completions": [{"ids": [..], "text": "..", "finish_reason": "stop", "logprobs": [..],
-/// "sampling_logprobs": [..], "entropy": 1.2}]}. `logprobs` are those of the model itself, `sampling_logprobs` those of the
-/// distribution that the ids were drawn from; `entropy` is the mean of the model's own along the ids, in nats.
+/// "sampling_logprobs": [..], "entropy": 1.2}]}. `logprobs` are under the model itself, `sampling_logprobs` under the
+/// distribution that the ids were drawn from; `entropy` is the mean entropy of the model along the ids, in nats.
 #[derive(Debug, Args)]
 pub(crate) struct Rollout {
     #[command(flatten)]
@@ -31,25 +31,25 @@ pub(crate) struct Rollout {
     /// File of requests.
     #[arg(long = "in", value_name = "FILE")]
     input: PathBuf,
-    /// File to write the results to.
+    /// File for the results.
     #[arg(long = "out", value_name = "FILE")]
     output: PathBuf,
-    /// Sequences that are decoded at the same time.
+    /// Sequences to decode at the same time.
     #[arg(long, default_value_t = 256)]
     max_slots: usize,
-    /// Prompt tokens, padding included, of one prefill pass.
+    /// Prompt tokens per prefill pass, including padding.
     #[arg(long, default_value_t = 4_096)]
     prefill_tokens: usize,
-    /// Bytes that keys and values may take; over that the batch is halved.
+    /// Maximum bytes for keys and values; above that the batch is halved.
     #[arg(long)]
     cache_bytes: Option<u64>,
-    /// Share of the vocabulary that this batch may not use (vocabulary dropout).
+    /// Share of the vocabulary to exclude for this batch (vocabulary dropout).
     #[arg(long, requires = "mask_seed")]
     mask_rate: Option<f64>,
-    /// Determines which ids are dropped.
+    /// Seed for the ids to drop.
     #[arg(long, requires = "mask_rate")]
     mask_seed: Option<u64>,
-    /// Ids that are never dropped.
+    /// Ids to keep always.
     #[arg(long, value_delimiter = ',', requires = "mask_rate")]
     mask_protected: Vec<i64>,
 }
@@ -131,7 +131,7 @@ impl Rollout {
             }
             GenerationEvent::Finished(_) => {}
             GenerationEvent::Halved { slots } => {
-                // The bar's own lines are lost where stderr is no terminal.
+                // The bar's output is discarded if stderr is not a terminal.
                 bar.suspend(|| eprintln!("out of memory: going on with {slots} slots"));
             }
         })?;
@@ -140,7 +140,7 @@ impl Rollout {
     }
 }
 
-/// A folder without a tokenizer serves requests that give ids.
+/// Without a tokenizer, only requests with ids are possible.
 fn tokenizer(folder: &Path, model: &lyceum_engine::Model) -> anyhow::Result<Option<Tokenizer>> {
     if !folder.join("tokenizer.json").exists() {
         return Ok(None);

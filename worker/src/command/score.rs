@@ -1,4 +1,4 @@
-//! `score`: log-probabilities of given sequences.
+//! `score`: computes log-probabilities of given sequences.
 
 use std::path::PathBuf;
 
@@ -11,8 +11,8 @@ use super::loading::ModelArgs;
 
 /// Scores sequences of token ids: one JSON object per line in, one per line out, in the same order.
 ///
-/// A request: {"id": "a", "ids": [1, 2, 3], "adapter": 0}; without `adapter` the bare base scores. A result: {"id":
-/// "a", "logprobs": [..]}, one log-probability for each id after the first.
+/// A request: {"id": "a", "ids": [1, 2, 3], "adapter": 0}; without `adapter` the base alone is used. A result: {"id":
+/// "a", "logprobs": [..]}, one log-probability per id after the first.
 #[derive(Debug, Args)]
 pub(crate) struct Score {
     #[command(flatten)]
@@ -20,13 +20,13 @@ pub(crate) struct Score {
     /// File of requests.
     #[arg(long = "in", value_name = "FILE")]
     input: PathBuf,
-    /// File to write the results to.
+    /// File for the results.
     #[arg(long = "out", value_name = "FILE")]
     output: PathBuf,
     /// Add `last_logits`, the logits after the last id, to each result.
     #[arg(long)]
     last_logits: bool,
-    /// Tokens, padding included, of one forward pass.
+    /// Tokens per forward pass, including padding.
     #[arg(long, default_value_t = 16_384)]
     tokens_per_pass: usize,
 }
@@ -60,7 +60,7 @@ impl Score {
             last_logits: self.last_logits,
         };
         let population = loaded.population.as_ref();
-        let mut halved = |tokens| eprintln!("out of memory: at most {tokens} tokens at a time from here on");
+        let mut halved = |tokens| eprintln!("out of memory: continuing with at most {tokens} tokens at a time");
         let id = |index: usize| ids[index].clone();
         let scores = score_observed(&loaded.model, population, &sequences, options, &id, &mut halved)?;
         let results: Vec<Answer> = ids

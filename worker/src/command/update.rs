@@ -1,4 +1,4 @@
-//! `update`: adapters learn from scored samples in a file.
+//! `update`: trains adapters on scored samples from a file.
 
 use std::path::{Path, PathBuf};
 
@@ -17,12 +17,12 @@ use super::loading::ModelArgs;
 
 /// Updates adapters: one JSON object per line in; adapters, optimizer states and diagnostics out.
 ///
-/// A sample: {"id": "a", "adapter": 0, "prompt_ids": [1, 2], "ids": [3, 4], "logprobs": [-0.7, -1.2], "advantage": 0.5}.
-/// `adapter` is the position of an --adapter; `logprobs` are the sampler's, one for each of `ids`. The cross-entropy needs
-/// neither `logprobs` nor `advantage`. Neighbouring samples with equal prompts share its computation.
+/// A sample: {"id": "a", "adapter": 0, "prompt_ids": [1, 2], "ids": [3, 4], "logprobs": [-0.7, -1.2], "advantage":
+/// 0.5}. `adapter` is the index of an --adapter; `logprobs` are the sampler's, one per id. The cross-entropy needs
+/// neither `logprobs` nor `advantage`. Adjacent samples with equal prompts share the prompt's computation.
 ///
-/// Written to --out: for each adapter a PEFT folder `0`, `1`, .. with its `optimizer.safetensors`, and `diagnostics.json`. To go
-/// on from there, give the folders as --adapter and as --optimizer.
+/// Writes to --out: for each adapter a PEFT folder `0`, `1`, .. with its `optimizer.safetensors`, and
+/// `diagnostics.json`. To continue from there, pass the folders as --adapter and as --optimizer.
 #[derive(Debug, Args)]
 pub(crate) struct Update {
     #[command(flatten)]
@@ -30,36 +30,37 @@ pub(crate) struct Update {
     /// File of samples.
     #[arg(long = "in", value_name = "FILE")]
     input: PathBuf,
-    /// Folder to write to; made if it is not there.
+    /// Output folder; created if missing.
     #[arg(long = "out", value_name = "DIR")]
     output: PathBuf,
-    /// Folder with an `optimizer.safetensors`, one for each --adapter in the same order; without it AdamW begins anew.
+    /// Folder with an `optimizer.safetensors`, one for each --adapter in the same order; without it AdamW starts
+    /// afresh.
     #[arg(long = "optimizer", value_name = "DIR")]
     optimizers: Vec<PathBuf>,
-    /// TOML file with the tables `loss` (clip_low, clip_high, clip_dual, old_policy, aggregation, entropy, kl, kl_reference) and
-    /// `optimizer` (learning_rate, beta1, beta2, eps, weight_decay, max_grad_norm, epochs, minibatches); what is absent has its
-    /// default.
+    /// TOML file with the tables `loss` (clip_low, clip_high, clip_dual, old_policy, aggregation, entropy, kl,
+    /// kl_reference) and `optimizer` (learning_rate, beta1, beta2, eps, weight_decay, max_grad_norm, epochs,
+    /// minibatches); missing keys have their defaults.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// What is minimised.
+    /// The objective to minimise.
     #[arg(long, value_enum, default_value_t = LossName::PolicyGradient)]
     loss: LossName,
-    /// Step size, in place of the config's.
+    /// Step size, overrides the config.
     #[arg(long)]
     learning_rate: Option<f64>,
-    /// Passes over the samples, in place of the config's.
+    /// Passes over the samples, overrides the config.
     #[arg(long)]
     epochs: Option<u32>,
-    /// Optimizer steps a pass, in place of the config's.
+    /// Optimizer steps per pass, overrides the config.
     #[arg(long)]
     minibatches: Option<u32>,
-    /// PEFT folder that the KL term is measured to, one for each --adapter in the same order, in place of the config's reference.
+    /// PEFT folder of the reference for the KL term, one for each --adapter in the same order, overrides the config.
     #[arg(long = "kl-reference", value_name = "DIR")]
     kl_references: Vec<PathBuf>,
-    /// Tokens of one micro-batch.
+    /// Tokens per micro-batch.
     #[arg(long, default_value_t = 4096)]
     micro_batch_tokens: usize,
-    /// Keep all activations in place of computing them a second time: quicker, and more memory.
+    /// Keep all activations instead of recomputing them: faster, but takes more memory.
     #[arg(long)]
     keep_activations: bool,
 }

@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lyceum_verifier::{Status, Task, Verdict, Verifier, read_line};
 use lyceum_worker::pool::PoolArgs;
 
-/// The longest line that is read. A longer one gets a verdict that says so.
+/// The maximum length of a line. A longer one gets a verdict that says so.
 const MAX_LINE: u64 = 64 << 20;
 
 /// Judge proposals, answers, programs under test and mathematical answers: one line of JSON in, one verdict out, in order.
@@ -22,15 +22,15 @@ const MAX_LINE: u64 = 64 << 20;
 ///   {"id":"c","kind":"tests","program":"..","entry_point":"add","test":"def check(candidate): .."}
 ///   {"id":"d","kind":"math","gold":"\\frac{1}{2}","answer":"0.5"}
 ///
-/// docs/VERIFIER.md lists every kind with its fields. Programs run in a sandbox that is attacked once at the start; if an
-/// attack has an effect, nothing is judged.
+/// docs/VERIFIER.md lists every kind with its fields. Programs run in a sandbox. A self-test attacks it once at
+/// startup; if an attack succeeds, nothing is judged.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Verify {
-    /// File of tasks, a line of JSON each; `-` for standard input.
+    /// File of tasks, one JSON object per line; `-` for standard input.
     #[arg(long = "in", value_name = "TASKS.jsonl")]
     input: PathBuf,
-    /// File for the verdicts, a line of JSON each; `-` for standard output.
+    /// File for the verdicts, one JSON object per line; `-` for standard output.
     #[arg(long = "out", value_name = "VERDICTS.jsonl")]
     output: PathBuf,
     #[command(flatten)]
@@ -87,7 +87,7 @@ impl Verify {
     }
 }
 
-/// One line and how many bytes it took; empty lines are passed over.
+/// One line and its length in bytes; empty lines are skipped.
 type Line = (Result<Task, Verdict>, u64);
 
 fn read_bounded(input: &mut impl BufRead) -> io::Result<Option<Line>> {
@@ -127,7 +127,7 @@ fn skip_line(input: &mut impl BufRead) -> io::Result<u64> {
     }
 }
 
-/// A bar over the bytes of the input, on the error stream if that is a terminal.
+/// A progress bar over the bytes of the input, on stderr if that is a terminal.
 fn progress_bar(size: Option<u64>) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(size, ProgressDrawTarget::stderr());
     let template = if size.is_some() {

@@ -1,4 +1,4 @@
-//! `lyceum-worker work`: takes work from the queue until told to stop.
+//! `lyceum-worker work`: takes work from the queue until stopped.
 
 #[cfg(feature = "engine")]
 mod device;
@@ -32,46 +32,47 @@ const SERVED: [WorkKind; 5] = WorkKind::ALL;
 #[cfg(not(feature = "engine"))]
 const SERVED: [WorkKind; 1] = [WorkKind::Verify];
 
-/// Take work from a database's queue and run it, until told to stop.
+/// Take work from a database's queue and run it, until stopped.
 ///
 /// On the server's machine:
 ///
 ///   lyceum-worker work --database postgres://lyceum@localhost/lyceum --artifacts /var/lib/lyceum/artifacts
 ///
-/// On another machine, with artifacts through the server:
+/// On another machine, accessing artifacts through the server:
 ///
 ///   LYCEUM_TOKEN=lyc_… lyceum-worker work --database postgres://… --server http://lyceum.example:8080
 ///
-/// SIGTERM or Ctrl-C lets what is held end within --drain-seconds and hands the rest back; a second one hands back at once.
+/// On SIGTERM or Ctrl-C, claimed items get --drain-seconds to finish and the rest is handed back; a second signal hands
+/// everything back immediately.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Work {
     /// The database that the server uses.
     #[arg(long, env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
     database: String,
-    /// Where the artifacts are, as the server names it: a folder that this machine has, or s3://BUCKET/PREFIX.
+    /// Location of the artifacts, same as for the server: a folder accessible from this machine, or s3://BUCKET/PREFIX.
     #[arg(long, env = "LYCEUM_ARTIFACTS", value_name = "PLACE")]
     artifacts: Option<ArtifactPlace>,
-    /// The server, through which artifacts are read and written where this machine has no other way.
+    /// The server, to read and write artifacts through if this machine has no direct access.
     #[arg(long, env = "LYCEUM_SERVER", value_name = "URL")]
     server: Option<String>,
-    /// A token of scope write for the server.
+    /// A server token with scope write.
     #[arg(long, env = "LYCEUM_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     token: Option<String>,
-    /// What to call this worker [default: a new name].
+    /// The worker's name [default: a generated name].
     #[arg(long, env = "LYCEUM_WORKER_NAME", value_name = "NAME")]
     name: Option<String>,
-    /// Kinds of work to take, separated by commas [default: all that this worker can serve].
+    /// Kinds of work to take, comma-separated [default: all that this worker can serve].
     #[arg(long, env = "LYCEUM_KINDS", value_name = "KINDS", value_delimiter = ',')]
     kinds: Vec<WorkKind>,
-    /// Seconds that held work has to end when the worker is told to stop.
+    /// Seconds for claimed items to finish when the worker is stopped.
     #[arg(long, env = "LYCEUM_DRAIN_SECONDS", value_name = "SECONDS", default_value_t = 25)]
     drain_seconds: u64,
-    /// Seconds that a claim holds without renewal: a lost worker's items are tried again after this.
+    /// Seconds until a claim expires without renewal: a lost worker's items are retried after this.
     #[arg(long, env = "LYCEUM_LEASE_SECONDS", value_name = "SECONDS", default_value_t = 30,
           value_parser = clap::value_parser!(u64).range(2..=3600))]
     lease_seconds: u64,
-    /// The folder of base models that configs name by a folder in it [default: models here or above].
+    /// Folder with the base models that configs name by folder [default: models here or above].
     #[cfg(feature = "engine")]
     #[arg(long, env = "LYCEUM_MODELS", value_name = "DIR")]
     models: Option<std::path::PathBuf>,
@@ -79,8 +80,8 @@ pub(crate) struct Work {
     #[cfg(feature = "engine")]
     #[arg(long, env = "LYCEUM_DEVICE", value_name = "DEVICE", default_value = "auto")]
     device: String,
-    /// Memory that an item may need, in GiB: updates that need more are left to other workers [default: all that the GPU has;
-    /// on a CPU there is no limit].
+    /// Maximum memory for an item, in GiB; updates that need more are left to other workers [default: the GPU's memory;
+    /// unlimited on a CPU].
     #[cfg(feature = "engine")]
     #[arg(long, env = "LYCEUM_DEVICE_MEMORY_GIB", value_name = "GIB", value_parser = gibibytes)]
     device_memory_gib: Option<u64>,
@@ -89,7 +90,7 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Works until told to stop.
+    /// Works until stopped.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let lines = tracing_subscriber::fmt()
             .with_env_filter(
@@ -109,7 +110,7 @@ impl Work {
         let store = Store::connect_worker(&self.database, 12)
             .await
             .context("cannot use the database (--database)")?;
-        // Zygotes and the engine start on threads that may wait.
+        // Zygotes and the engine start on threads that may block.
         let (this, of) = (Arc::new(self), store.clone());
         let starting = Arc::clone(&this);
         let handlers = tokio::task::spawn_blocking(move || starting.handlers(&of)).await??;
@@ -120,7 +121,7 @@ impl Work {
         let artifacts = match (&self.artifacts, &self.server, &self.token) {
             (Some(place), ..) => ArtifactStore::open(place, store.pool().clone()).await?,
             (None, Some(server), Some(token)) => ArtifactStore::remote(RemoteArtifacts::new(server, token)),
-            _ => bail!("say where artifacts are: --artifacts PLACE, or --server URL with --token"),
+            _ => bail!("the location of the artifacts is missing: --artifacts PLACE, or --server URL with --token"),
         };
         let jobs = self.pool.config().jobs;
         let defaults = self.described(RuntimeSettings::default())?;
@@ -138,7 +139,7 @@ impl Work {
         let runtime = Runtime::start(&store, artifacts, handlers, settings).await?;
         tracing::info!(worker.name = %name, kinds = kinds.join(","), "worker {name} takes {}", kinds.join(", "));
         tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
-        tracing::info!("told to stop; what is held has {} s to end", self.drain_seconds);
+        tracing::info!("stopping; claimed items have {} s to finish", self.drain_seconds);
         let hurry = runtime.abandon_token();
         tokio::spawn(async move {
             tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
@@ -148,7 +149,7 @@ impl Work {
         Ok(())
     }
 
-    /// The settings with what is known of the device.
+    /// The settings with the known properties of the device.
     #[cfg(feature = "engine")]
     fn described(&self, settings: RuntimeSettings) -> anyhow::Result<RuntimeSettings> {
         if !self.uses_engine() {
@@ -190,7 +191,7 @@ impl Work {
         SERVED.iter().any(|kind| *kind != WorkKind::Verify && self.wants(*kind))
     }
 
-    /// The handlers of the kinds that were asked for, or of all that there are.
+    /// The handlers of the requested kinds, or all handlers.
     #[cfg_attr(
         not(feature = "engine"),
         allow(unused_variables, reason = "verification reads no rows")
@@ -225,7 +226,7 @@ impl Work {
 
     #[cfg(feature = "engine")]
     fn engine(&self) -> anyhow::Result<Engine> {
-        // A wrong device is told now, not by the first item.
+        // Fail on a wrong device now, not at the first item.
         lyceum_engine::Placement::new(&self.device, lyceum_engine::Precision::Fp32)?;
         Engine::start(self.models(), &self.device).context("the engine's thread cannot be started")
     }

@@ -1,4 +1,4 @@
-//! Adapter versions as they come from the artifact store.
+//! Adapter versions from the artifact store.
 
 use std::io;
 
@@ -9,13 +9,13 @@ use tempfile::TempDir;
 use super::fault;
 use crate::handler::{Context, HandlerError};
 
-/// The file of AdamW's moments, an artifact beside the adapter's.
+/// The file of AdamW's moments, a separate artifact from the adapter's.
 pub(crate) const OPTIMIZER: &str = "optimizer.safetensors";
 
-/// One adapter version, read.
+/// An adapter version that has been read.
 #[derive(Clone, Debug)]
 pub struct Version {
-    /// Which.
+    /// The version.
     pub adapter: AdapterRef,
     files: AdapterFiles,
     optimizer: Option<Vec<u8>>,
@@ -25,7 +25,7 @@ impl Version {
     /// Reads the weights of `adapter`, and its optimizer state if `with_optimizer`.
     ///
     /// # Errors
-    /// When they cannot be read.
+    /// If they cannot be read.
     pub async fn read(context: &Context, adapter: AdapterRef, with_optimizer: bool) -> Result<Self, HandlerError> {
         let name = format!("adapter version {}", adapter.version);
         let files = AdapterFiles::from_archive(&name, &context.get(adapter.artifact).await?).map_err(fault)?;
@@ -46,7 +46,7 @@ impl Version {
         self.optimizer.is_some()
     }
 
-    /// The files as a folder, until it is dropped.
+    /// The files as a folder, which is deleted on drop.
     ///
     /// # Errors
     /// A full disk.
@@ -60,7 +60,7 @@ impl Version {
     }
 }
 
-/// A temporary folder that could not be used: the disk may have room later.
+/// A temporary folder could not be used. Transient: the disk may have space later.
 pub(crate) fn disk(error: io::Error) -> HandlerError {
     HandlerError::Transient(format!(
         "files cannot be kept in {}: {error}",

@@ -1,4 +1,4 @@
-//! Base models by the names that configs give them, and the one that is loaded.
+//! Base models by their names in configs, and the loaded one.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 use super::{Version, fault};
 use crate::handler::HandlerError;
 
-/// Where models are that are named by a folder of it, such as `seedling`.
+/// The folder of models that are named by a subfolder, such as `seedling`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelsFolder(PathBuf);
 
@@ -32,7 +32,7 @@ impl ModelsFolder {
         Self(found.unwrap_or_else(|| PathBuf::from("models")))
     }
 
-    /// The folder of a model: one of this folder, an absolute one, or one of the hub's cache.
+    /// The folder of a model: a subfolder of this one, an absolute path, or one in the hub's cache.
     ///
     /// # Errors
     /// A name that no folder has, nor the hub, and [`EngineError::Unreachable`] where the hub does not answer.
@@ -56,20 +56,20 @@ impl ModelsFolder {
     }
 }
 
-/// A base model that is loaded, and the adapters that were used with it last.
+/// A loaded base model, and the adapters last used with it.
 pub struct Loaded {
     name: BaseModel,
     dtype: Dtype,
     /// The weights.
     pub model: Model,
-    /// The tokenizer, where the folder has one.
+    /// The tokenizer, if the folder has one.
     pub tokenizer: Option<Tokenizer>,
     chat_template: Option<ChatTemplate>,
     chat_template_sha256: Option<String>,
     population: Option<(Vec<Digest>, Population)>,
 }
 
-/// What the engine's thread holds.
+/// The state of the engine's thread.
 pub struct Models {
     folder: ModelsFolder,
     device: String,
@@ -85,15 +85,15 @@ impl Models {
         }
     }
 
-    /// The base model `name`, computing as `compute` says. The one loaded before is let go if it is another.
+    /// The base model `name`, with the settings of `compute`. Unloads the previous one if it is different.
     ///
     /// # Errors
-    /// A model that is not there, is damaged, or is not the revision that was asked for.
+    /// The model is missing, damaged, or of another revision.
     pub fn load(&mut self, name: &BaseModel, compute: Compute) -> Result<&mut Loaded, HandlerError> {
         lyceum_engine::set_threads(compute.threads);
         let fits = |loaded: &Loaded| loaded.name == *name && loaded.dtype == compute.dtype;
         if !self.loaded.as_ref().is_some_and(fits) {
-            // Let go first: two models may not fit.
+            // Unload first: two models may not fit.
             self.loaded = None;
             let folder = self.folder.locate(&name.name).map_err(fault)?;
             check_revision(name, &folder)?;
@@ -121,12 +121,12 @@ impl Models {
         }
     }
 
-    /// Names of what is loaded.
+    /// Names of the loaded models.
     pub(super) fn names(&self) -> Vec<String> {
         self.loaded.iter().map(|loaded| loaded.name.name.clone()).collect()
     }
 
-    /// Lets everything go, after a panic may have left it in any state.
+    /// Unloads everything, since a panic may have left it in any state.
     pub(super) fn clear(&mut self) {
         self.loaded = None;
     }
@@ -154,7 +154,7 @@ fn check_revision(name: &BaseModel, folder: &Path) -> Result<(), HandlerError> {
         return Ok(());
     }
     Err(HandlerError::Permanent(format!(
-        "base model `{}` in {} has revision {found}; {revision} was asked for",
+        "base model `{}` in {} has revision {found}; {revision} was requested",
         name.name,
         folder.display()
     )))
@@ -173,13 +173,13 @@ fn chat_template_sha256(folder: &Path) -> Option<String> {
 }
 
 impl Loaded {
-    /// SHA-256 of the chat template, in hex, where the model has one.
+    /// SHA-256 of the chat template, in hex, if the model has one.
     pub fn chat_template_sha256(&self) -> Option<&str> {
         self.chat_template_sha256.as_deref()
     }
 
-    /// The adapters, stacked in this order, without their optimizer states; none without adapters. Those of the call before
-    /// are kept.
+    /// The adapters, stacked in this order, without their optimizer states; `None` without adapters. Reuses those of
+    /// the previous call.
     ///
     /// # Errors
     /// Adapters that do not fit the base or one another.
@@ -210,28 +210,28 @@ impl Loaded {
         lyceum_engine::peft::read_population(&paths, &self.model.config, self.model.placement.device).map_err(fault)
     }
 
-    /// The ids of a text.
+    /// The token ids of a text.
     ///
     /// # Errors
-    /// A model without tokenizer.
+    /// The model has no tokenizer.
     pub fn encode(&self, text: &str) -> Result<Vec<i64>, HandlerError> {
         let tokenizer = self.tokenizer.as_ref().ok_or_else(|| {
             HandlerError::Permanent(format!(
-                "base model `{}` has no tokenizer.json for a prompt of text",
+                "base model `{}` has no tokenizer.json, which a text prompt needs",
                 self.name.name
             ))
         })?;
         tokenizer.encode(text).map_err(fault)
     }
 
-    /// A conversation as the text that the model continues, by its chat template.
+    /// Formats a conversation with the model's chat template.
     ///
     /// # Errors
-    /// A model without template, or one that refuses the conversation.
+    /// The model has no template, or the template rejects the conversation.
     pub fn render(&self, messages: Vec<serde_json::Value>) -> Result<String, HandlerError> {
         let template = self.chat_template.as_ref().ok_or_else(|| {
             HandlerError::Permanent(format!(
-                "base model `{}` has no chat template for a conversation",
+                "base model `{}` has no chat template, which a conversation needs",
                 self.name.name
             ))
         })?;

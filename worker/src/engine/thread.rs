@@ -1,4 +1,5 @@
-//! The thread that libtorch runs on. Items share the device, so they go one after another, and tensors never change threads.
+//! The thread that libtorch runs on. Items share the device, so they run one after another, and tensors never move
+//! between threads.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -25,17 +26,17 @@ pub struct Engine {
     loaded: Arc<Mutex<Vec<String>>>,
 }
 
-/// What a piece of work on the engine's thread tells and hears.
+/// Lets a job on the engine's thread report progress and notice cancellation.
 pub struct Job(Context);
 
-/// Unwinds out of work that nobody wants any more.
+/// Panic payload that unwinds out of cancelled work.
 struct Abandoned;
 
 impl Engine {
     /// Starts the thread on `device` (`auto`, `cpu`, `cuda` or `cuda:N`).
     ///
     /// # Errors
-    /// When the system gives no thread.
+    /// If the system cannot create a thread.
     pub fn start(folder: ModelsFolder, device: &str) -> std::io::Result<Self> {
         let (calls, received) = channel::<Call>();
         let loaded = Arc::new(Mutex::new(Vec::new()));
@@ -56,7 +57,7 @@ impl Engine {
     /// Runs `work` on the thread, after earlier calls. Work whose item is cancelled before its turn is skipped.
     ///
     /// # Errors
-    /// What the work says; or that it panicked.
+    /// The error of the work, or a panic.
     pub async fn run<T, W>(&self, context: &Context, work: W) -> Result<T, HandlerError>
     where
         T: Send + 'static,
@@ -69,7 +70,7 @@ impl Engine {
                 return;
             }
             match catch_unwind(AssertUnwindSafe(|| work(models, &job))) {
-                // Whoever asked may have left.
+                // The caller may be gone.
                 Ok(result) => drop(reply.send(result)),
                 Err(panic) if panic.is::<Abandoned>() => {}
                 Err(panic) => resume_unwind(panic),
@@ -80,14 +81,14 @@ impl Engine {
         answer.await.map_err(|_| gone())?
     }
 
-    /// The base models that are loaded.
+    /// The loaded base models.
     pub fn loaded_models(&self) -> Vec<String> {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 impl Job {
-    /// Says how far the item is, from 0 to 1; does not come back if nobody wants it any more.
+    /// Reports the item's progress, from 0 to 1; unwinds if the item was cancelled.
     pub fn progress(&self, share: f32, note: &str) {
         if self.0.is_cancelled() {
             resume_unwind(Box::new(Abandoned));
@@ -108,7 +109,7 @@ fn next(calls: &Receiver<Call>) -> Option<Call> {
     }
 }
 
-/// What the engine refused. Memory may be there the next time, and a file whole; all else stays as it is.
+/// An engine error. Out of memory and damaged files are transient; everything else is permanent.
 pub(crate) fn fault(error: EngineError) -> HandlerError {
     if error.is_out_of_memory() || matches!(error, EngineError::Io { .. } | EngineError::Unreachable { .. }) {
         HandlerError::Transient(error.to_string())

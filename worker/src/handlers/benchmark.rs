@@ -1,4 +1,4 @@
-//! `benchmark`: answers of one version to a slice of a suite.
+//! `benchmark`: generates one version's answers to a slice of a suite.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::rollout::rolled_out;
 use crate::engine::{Engine, Version};
 use crate::handler::{Context, Handler, HandlerError};
 
-/// Generates on the engine's thread for rows that it reads from the database.
+/// Generates on the engine's thread for rows from the database.
 pub struct BenchmarkHandler {
     engine: Engine,
     store: Store,
@@ -67,7 +67,7 @@ impl BenchmarkHandler {
         let values = datasets::slice(self.store.pool(), payload.dataset, payload.first, payload.rows).await?;
         if values.len() != payload.rows as usize {
             return Err(permanent(format!(
-                "dataset {} has {} rows from row {} on, and {} were asked for",
+                "dataset {} has {} rows from row {} on, and {} were requested",
                 payload.dataset,
                 values.len(),
                 payload.first,
@@ -106,8 +106,8 @@ fn permanent(reason: impl std::fmt::Display) -> HandlerError {
     HandlerError::Permanent(reason.to_string())
 }
 
-/// The payload as generation that every other item does too. A row's seed hangs on the row alone, not on how rows are cut
-/// into items.
+/// Converts the payload to an ordinary generation request. A row's seed depends only on the row, not on how rows are
+/// split into items.
 fn rollout(
     payload: &BenchmarkPayload,
     style: &PromptStyle,

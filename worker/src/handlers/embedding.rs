@@ -1,9 +1,9 @@
-//! Vectors of texts as artifacts, and how near they are.
+//! Embeddings of texts as artifacts, and their similarity.
 
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 
-/// Vectors of length one, a row a text. Stored as a safetensors file with `vectors` `[texts, hidden_size]` F32.
+/// Unit vectors, one row per text. Stored as a safetensors file with `vectors` `[texts, hidden_size]` F32.
 pub(super) struct Vectors {
     rows: Vec<Vec<f32>>,
     width: usize,
@@ -27,7 +27,7 @@ impl Vectors {
     }
 
     pub(super) fn from_bytes(bytes: &[u8]) -> Result<Self, String> {
-        let fault = |reason: &dyn std::fmt::Display| format!("these are no embeddings: {reason}");
+        let fault = |reason: &dyn std::fmt::Display| format!("invalid embeddings: {reason}");
         let file = SafeTensors::deserialize(bytes).map_err(|error| fault(&error))?;
         let tensor = file.tensor("vectors").map_err(|error| fault(&error))?;
         let (Dtype::F32, [_, width]) = (tensor.dtype(), tensor.shape()) else {
@@ -47,7 +47,8 @@ impl Vectors {
     }
 }
 
-/// For each row the largest cosine similarity to any row that counts of `earlier`, and those to the rows before it.
+/// For each row the largest cosine similarity to any counted row of `earlier`, and the similarities to the preceding
+/// rows.
 pub(super) type Similarities = (Vec<Option<f32>>, Vec<Vec<f32>>);
 
 pub(super) fn compare(vectors: &Vectors, earlier: &[(Vectors, Vec<u32>)]) -> Result<Similarities, String> {
@@ -55,7 +56,7 @@ pub(super) fn compare(vectors: &Vectors, earlier: &[(Vectors, Vec<u32>)]) -> Res
     for (at, (table, rows)) in earlier.iter().enumerate() {
         if table.width != vectors.width {
             return Err(format!(
-                "the embeddings {at} to compare with have {} numbers a text; this model's have {}",
+                "the embeddings {at} to compare with have dimension {}; this model's have {}",
                 table.width, vectors.width
             ));
         }

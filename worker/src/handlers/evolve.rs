@@ -1,4 +1,4 @@
-//! `evolve`: parents' adapters to an operator, a child's adapter back.
+//! `evolve`: applies an operator to the parents' adapters to make a child's.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,13 +15,13 @@ use lyceum_engine::{EngineError, ModelConfig};
 use crate::engine::{ModelsFolder, fault};
 use crate::handler::{Context, Handler, HandlerError};
 
-/// Makes fresh adapters, and children of adapters.
+/// Creates fresh adapters, and children of adapters.
 pub struct EvolveHandler {
     models: ModelsFolder,
 }
 
 impl EvolveHandler {
-    /// Looks in `models` for bases by name. Only a fresh adapter needs its base, and of it the sizes alone.
+    /// Finds bases by name in `models`. Only a fresh adapter needs its base, and only the dimensions.
     pub fn new(models: ModelsFolder) -> Self {
         Self { models }
     }
@@ -90,7 +90,7 @@ impl EvolveHandler {
         }
         let birth = Birth::new(&evolve.operator, &evolve.parameters, opened, evolve.seed)?;
         let (files, notes) = birth.make_files()?;
-        // The parents are not needed beside the child's archive.
+        // Drop the parents before building the child's archive.
         drop(birth);
         Ok((files.to_archive()?, notes))
     }

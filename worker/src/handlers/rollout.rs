@@ -1,4 +1,4 @@
-//! `rollout`: completions of members of a population, and embeddings of texts.
+//! `rollout`: generates completions by members of a population, and embeddings of texts.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,7 +19,7 @@ use super::embedding::{Similarities, Vectors, compare};
 use crate::engine::{Engine, Job, Loaded, Models, Version, fault};
 use crate::handler::{Context, Handler, HandlerError};
 
-/// Tokens of one pass over texts to embed.
+/// Tokens per pass when embedding texts.
 const EMBEDDING_TOKENS: usize = 4096;
 
 /// Generates on the engine's thread.
@@ -88,7 +88,7 @@ impl Handler for RolloutHandler {
     }
 }
 
-/// What came of an item, before its artifacts are stored.
+/// The result of an item before its artifacts are stored.
 pub(super) struct RolledOut {
     pub(super) result: RolloutResult,
     tokens: Option<Vec<u8>>,
@@ -166,7 +166,7 @@ pub(super) fn rolled_out(
     })
 }
 
-/// The payload's requests with their prompts as ids.
+/// The payload's requests with prompts as token ids.
 fn requests(loaded: &Loaded, payload: &RolloutPayload) -> Result<Vec<GenerationRequest>, HandlerError> {
     let Sampling {
         temperature,

@@ -1,4 +1,4 @@
-//! `update`: members of a population learn in one batch.
+//! `update`: trains members of a population in one batch.
 
 use std::collections::{HashMap, hash_map::Entry};
 use std::path::PathBuf;
@@ -21,12 +21,12 @@ use lyceum_engine::token_batch::TokenBatch;
 use crate::engine::{Engine, Job, Loaded, Models, OPTIMIZER, Version, disk, fault};
 use crate::handler::{Context, Handler, HandlerError};
 
-/// Learns on the engine's thread.
+/// Trains on the engine's thread.
 pub struct UpdateHandler {
     engine: Engine,
 }
 
-/// Everything that a payload names, read.
+/// All inputs of a payload.
 struct Inputs {
     payload: UpdatePayload,
     starts: Vec<Version>,
@@ -43,7 +43,7 @@ struct References {
     unnamed: Vec<usize>,
 }
 
-/// What came of an item, before its artifacts are stored.
+/// The result of an item before its artifacts are stored.
 enum Learned {
     Members(Vec<Written>, UpdateResult),
     Gradient(Vec<u8>, UpdateResult),
@@ -56,7 +56,7 @@ struct Written {
 }
 
 impl UpdateHandler {
-    /// Learns with `engine`.
+    /// Trains with `engine`.
     pub fn new(engine: Engine) -> Self {
         Self { engine }
     }
@@ -202,7 +202,7 @@ impl Inputs {
         let written = self.write(&updated)?;
         let members = self.payload.members.iter().zip(&updated.diagnostics);
         let result = UpdateResult {
-            // The versions' artifacts are named once they are stored.
+            // The versions refer to their artifacts once these are stored.
             members: members
                 .map(|(member, diagnostics)| MemberUpdated {
                     member: member.member,

@@ -1,4 +1,4 @@
-//! `verify`: tasks to the sandbox, verdicts back.
+//! `verify`: runs tasks in the sandbox.
 
 use futures::{FutureExt as _, StreamExt as _, future::BoxFuture, stream};
 use lyceum_core::work::{Outcome, Payload, VerifyResult, WorkKind};
@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use crate::handler::{Context, Handler, HandlerError};
 
-/// Tries of an item after which tasks that the sandbox failed on count as answered wrong. So a machine's bad moment makes no
-/// reward, and a program that breaks every sandbox does not stop its run.
+/// Number of tries after which tasks that made the sandbox fail count as wrong. A temporary problem of a machine thus
+/// does not affect rewards, and a program that breaks every sandbox does not stop its run.
 const TRIES: u32 = 3;
 
 /// Judges items in a pool of confined interpreters.
 pub struct VerifyHandler {
     verifier: Verifier,
-    /// Tasks of one item that are with the pool at once; the pool itself bounds those of all items.
+    /// Tasks of one item in the pool at the same time; the pool itself limits the total.
     at_once: usize,
 }
 
@@ -57,7 +57,7 @@ impl Handler for VerifyHandler {
     }
 }
 
-/// The verdict that counts at this try of the item.
+/// The verdict that applies at this try of the item.
 fn settled(judged: Result<Verdict, Unjudged>, attempt: u32) -> Result<Verdict, HandlerError> {
     judged.or_else(|Unjudged(verdict)| match attempt >= TRIES {
         true => Ok(*verdict),

@@ -1,4 +1,4 @@
-//! Who a worker says it is.
+//! How a worker identifies itself.
 
 /// The machine's name.
 pub(super) fn host() -> String {

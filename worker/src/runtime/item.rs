@@ -17,24 +17,24 @@ use tracing::Instrument as _;
 use super::Shared;
 use crate::handler::{Context, HandlerError};
 
-/// How long a result is kept for a database that does not answer.
+/// How long to retry writing a result while the database does not respond.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// The longest time between two renewals of a claim, however long it holds: those who look for the lost wait for the next one
-/// after a standstill (`lyceum_store::work::Sweeper`).
+/// The longest time between two renewals of a claim, whatever the lease: after a standstill the sweeper waits for the
+/// next one (`lyceum_store::work::Sweeper`).
 const RENEWAL: Duration = Duration::from_secs(10);
 
-/// How running an item ended.
+/// How an item ended.
 enum Ended {
     Outcome(Outcome),
     Failed(Failure),
-    /// Another has it, or nobody wants it any more.
+    /// The claim was lost or the item cancelled.
     Lost,
-    /// The worker has to go.
+    /// The worker is stopping.
     Abandoned,
 }
 
-/// Runs an item and writes what came of it.
+/// Runs an item and writes the result.
 pub(super) async fn run(shared: &Arc<Shared>, claim: Claim) {
     let span = tracing::info_span!(
         "work",
@@ -75,12 +75,12 @@ async fn run_in_span(shared: &Arc<Shared>, claim: Claim) {
     };
     match written {
         Ok(state) => tracing::info!(state, seconds, "work {} ended", claim.key),
-        Err(StoreError::FenceLost) => tracing::info!(seconds, "work {} is no longer this worker's", claim.key),
-        Err(error) => tracing::error!(%error, seconds, "cannot write what came of work {}", claim.key),
+        Err(StoreError::FenceLost) => tracing::info!(seconds, "the claim on work {} was lost", claim.key),
+        Err(error) => tracing::error!(%error, seconds, "cannot write the result of work {}", claim.key),
     }
 }
 
-/// Runs the handler on a task of its own while renewing the claim, and drops it when the claim is lost.
+/// Runs the handler on its own task while renewing the claim, and drops it when the claim is lost.
 async fn handle(shared: &Arc<Shared>, claim: &Claim, context: &Context) -> Ended {
     let permanent = |kind, message| {
         Ended::Failed(Failure {
@@ -143,9 +143,9 @@ async fn handle(shared: &Arc<Shared>, claim: &Claim, context: &Context) -> Ended
     }
 }
 
-/// Renews the claim three times a lease, and with news of progress, at most twice a second. Returns when the claim is lost.
-/// While the database does not answer the item goes on: whoever might have it instead does not hear of it either, and the
-/// fence decides which of two results counts. As soon as it answers again the claim is renewed.
+/// Renews the claim three times per lease, and to report progress at most twice a second. Returns when the claim is
+/// lost. While the database does not respond, the item continues: nobody else can claim it meanwhile, and the fence
+/// decides between two results. The claim is renewed as soon as the database is back.
 async fn keep(shared: &Shared, claim: &Claim, mut progress: watch::Receiver<Progress>) {
     let lease = shared.settings.lease;
     let mut due = (lease / 3).min(RENEWAL);
@@ -168,14 +168,14 @@ async fn keep(shared: &Shared, claim: &Claim, mut progress: watch::Receiver<Prog
     }
 }
 
-/// Writes with patience: what was computed is not lost to a database that restarts.
+/// Writes with retries, so a restart of the database does not lose results.
 async fn persist<T, F: Future<Output = Result<T, StoreError>>>(mut write: impl FnMut() -> F) -> Result<T, StoreError> {
     let give_up = Instant::now() + PATIENCE;
     let mut wait = Duration::from_millis(100);
     loop {
         match write().await {
             Err(error) if error.is_transient() && Instant::now() < give_up => {
-                tracing::warn!(%error, "cannot write; trying again in {wait:?}");
+                tracing::warn!(%error, "cannot write; retrying in {wait:?}");
                 sleep(wait).await;
                 wait = (wait * 2).min(Duration::from_secs(5));
             }
@@ -187,5 +187,5 @@ async fn persist<T, F: Future<Output = Result<T, StoreError>>>(mut write: impl F
 fn said(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "without a word".to_owned())
+        .unwrap_or_else(|| "without a message".to_owned())
 }

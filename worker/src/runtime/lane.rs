@@ -1,4 +1,4 @@
-//! Tickets of one lane, turned into items.
+//! Turns tickets of one lane into items.
 
 use lyceum_store::{
     queue::{Announcements, Lane, Reader},
@@ -37,7 +37,7 @@ pub(super) async fn run(shared: Arc<Shared>, lane: Lane, slots: Arc<Semaphore>, 
             wait = RECONNECT.0;
         }
         if let Err(error) = ended {
-            tracing::warn!(%error, "the queue {} cannot be read; trying again in {wait:?}", lane.queue());
+            tracing::warn!(%error, "the queue {} cannot be read; retrying in {wait:?}", lane.queue());
         }
         tokio::select! {
             () = tokio::time::sleep(wait) => {}
@@ -69,7 +69,7 @@ async fn redeem(shared: Arc<Shared>, lane: Lane, slots: Arc<Semaphore>) {
                 drop(permit);
             });
             if let Err(error) = ran.await {
-                tracing::error!(%error, "an item's task did not end well");
+                tracing::error!(%error, "an item's task failed");
             }
         }
         Ok(None) => {}
@@ -77,7 +77,7 @@ async fn redeem(shared: Arc<Shared>, lane: Lane, slots: Arc<Semaphore>) {
     }
 }
 
-/// The next item for a slot whose ticket was used, unless the worker drains.
+/// The next item for a slot whose ticket was used, unless the worker is draining.
 async fn another(shared: &Shared, lane: Lane) -> Option<Claim> {
     if shared.draining.is_cancelled() {
         return None;

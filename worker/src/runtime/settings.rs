@@ -1,36 +1,36 @@
-//! What a worker is told.
+//! Settings of a worker.
 
 use lyceum_core::id::WorkerId;
 use lyceum_store::queue::Lane;
 use std::time::Duration;
 use uuid::Uuid;
 
-/// What a worker is told.
+/// Settings of a worker.
 #[derive(Clone, Debug)]
 pub struct RuntimeSettings {
     /// New with every start, so that nobody is mistaken for a predecessor.
     pub id: WorkerId,
-    /// What people call it.
+    /// Display name.
     pub name: String,
     /// `cpu`, or the GPU's name.
     pub device: String,
-    /// Items verified at once.
+    /// Concurrent `verify` items.
     pub verifier_slots: usize,
-    /// Items of other kinds at once; they share the device.
+    /// Concurrent items of other kinds, which share the device.
     pub engine_slots: usize,
-    /// Base models that it can load; `None` can load any.
+    /// Base models that it can load; `None` means any.
     pub base_models: Option<Vec<String>>,
     /// Memory of its device, in bytes.
     pub memory_bytes: u64,
-    /// How long a claim holds without renewal. A lost worker's items are tried again after this at the earliest.
+    /// Lease of a claim. A lost worker's items are retried after this at the earliest.
     pub lease: Duration,
-    /// Between signs of life.
+    /// Interval between heartbeats.
     pub heartbeat: Duration,
-    /// Between looks into the queue for what no notification told.
+    /// Interval for polling the queue, in case a notification was missed.
     pub tick: Duration,
-    /// Time that items have to end when the worker is told to stop.
+    /// Time for items to finish when the worker is stopped.
     pub drain_time: Duration,
-    /// Releases of what it runs with.
+    /// Versions of the libraries it runs with.
     pub versions: serde_json::Value,
 }
 

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::Grading;
 
-/// What was graded and what came of it.
+/// The graded samples and their results.
 #[derive(Serialize)]
 pub(super) struct Report<'a> {
     benchmark: &'a str,
@@ -21,25 +21,25 @@ pub(super) struct Report<'a> {
     samples: Source,
     /// Rows of the data.
     tasks: usize,
-    /// Rows that have samples.
+    /// Rows with samples.
     attempted: usize,
-    /// Rows outside of the window of dates.
+    /// Rows outside the date window.
     #[serde(skip_serializing_if = "is_zero")]
     outside: usize,
     /// Samples graded.
     graded: u64,
-    /// Those that are right.
+    /// Correct samples.
     correct: u64,
     #[serde(rename = "pass@1")]
     pass_at_1: f64,
-    /// Of pass@1 over the rows.
+    /// Standard error of pass@1 over the rows.
     standard_error: f64,
     #[serde(rename = "pass@k")]
     pass_at_k: BTreeMap<u32, f64>,
-    /// pass@1 over the repeats of all rows, where each row has as many samples.
+    /// pass@1 over the repeats of all rows, if every row has the same number of samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     repeats: Option<Spread>,
-    /// By the tests of the base benchmark alone (EvalPlus).
+    /// pass@1 by the tests of the base benchmark only (EvalPlus).
     #[serde(rename = "base_pass@1", skip_serializing_if = "Option::is_none")]
     base_pass_at_1: Option<f64>,
     #[serde(rename = "base_pass@k", skip_serializing_if = "Option::is_none")]
@@ -52,7 +52,7 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// A file that was read.
+/// An input file.
 #[derive(Serialize)]
 pub(super) struct Source {
     file: String,
@@ -124,7 +124,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// What a person at a terminal wants to know.
+    /// The summary for the terminal.
     pub(super) fn summary(&self) -> String {
         let mut text = format!(
             "{}: {} of {} samples right, {} of {} tasks attempted, {:.1} s\n",
@@ -140,7 +140,7 @@ impl<'a> Report<'a> {
                 let _ = write!(text, " ± {:.4}", self.standard_error);
             }
             if let Some(base) = self.base_pass_at_k.as_ref().and_then(|base| base.get(k)) {
-                let _ = write!(text, "   by the base tests alone {base:.4}");
+                let _ = write!(text, "   by the base tests only {base:.4}");
             }
             text.push('\n');
         }

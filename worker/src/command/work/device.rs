@@ -1,8 +1,8 @@
-//! What a worker says of its device, so that people know it and items that need more memory are left to others.
+//! The device as reported by a worker, for people and for leaving items that need more memory to others.
 
 use std::process::Command;
 
-/// A device by name, with its memory where that is known.
+/// A device by name, with its memory if known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Device {
     /// `cpu`, or the GPU's name.
@@ -12,7 +12,7 @@ pub(super) struct Device {
 }
 
 impl Device {
-    /// A CPU: what it has is shared with all else on the machine, so no limit follows from it.
+    /// A CPU: its memory is shared with everything else on the machine, so it sets no limit.
     pub(super) fn cpu() -> Self {
         Self {
             name: "cpu".to_owned(),
@@ -20,7 +20,8 @@ impl Device {
         }
     }
 
-    /// The GPU that CUDA counts as `index`, as the driver's `nvidia-smi` describes it; `cuda:N` where that says nothing.
+    /// The GPU that CUDA counts as `index`, as the driver's `nvidia-smi` describes it; `cuda:N` if that is not
+    /// available.
     pub(super) fn cuda(index: usize) -> Self {
         let visible = std::env::var("CUDA_VISIBLE_DEVICES").unwrap_or_default();
         let said = Command::new("nvidia-smi")
@@ -47,7 +48,7 @@ impl Device {
     }
 }
 
-/// What the driver calls the GPU that CUDA counts as `index` among those that `CUDA_VISIBLE_DEVICES` shows it.
+/// The driver's index of the GPU that CUDA counts as `index` among those in `CUDA_VISIBLE_DEVICES`.
 fn physical(index: usize, visible: &str) -> String {
     let shown = visible.split(',').map(str::trim).filter(|id| !id.is_empty()).nth(index);
     shown.map_or_else(|| index.to_string(), str::to_owned)
