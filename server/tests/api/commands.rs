@@ -208,7 +208,9 @@ async fn a_benchmark_is_imported_whole_or_not_at_all() {
     assert!(!says(&server, &["benchmark", "list"]).await.contains("2 rows"));
 
     let writer = server.actor(Scope::Write).await;
-    let same = json!({"name": "train", "purpose": "training", "rows": [{"prompt": "one  AND one?"}]});
+    let same = json!({"name": "train", "purpose": "training", "rows": [
+        {"task_id": "a", "question": "one  AND one?", "oracle": {"type": "math", "gold": "two"}},
+    ]});
     writer.post("/api/v1/datasets", &same).await.expect(201);
     let imported = lyceum(&server, &["benchmark", "import", "gsm8k", good, "--revision", "r1"]).await;
     assert!(imported.status.success(), "{imported:?}");
@@ -246,5 +248,85 @@ async fn a_benchmark_is_imported_whole_or_not_at_all() {
     assert_eq!((&shown["spec"]["run"], &shown["steps"]), (&json!(made), &json!(1)));
     let table = says(&server, &["benchmark", "table", &made]).await;
     assert!(table.starts_with("|  | role |"), "{table}");
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn rows_of_ones_own_are_imported_for_any_purpose() {
+    let server = TestServer::start().await;
+    let triples = [
+        r#"{"type":"code_o","program":"def f(a):\n return a","input":"1","output":"1"}"#,
+        r#"{"type":"code_i","program":"def f(a):\n return -a","input":"1","output":"-1"}"#,
+    ];
+    let gsm8k = r#"{"question":"One and one?","answer":"1+1=2\n#### 2"}"#;
+    let [own, bad, suite] = ["own.jsonl", "bad.jsonl", "train.jsonl"].map(|name| server.folder().join(name));
+    fs::write(&own, triples.join("\n")).expect("a file");
+    fs::write(&bad, format!("{}\n{{\"question\": \"?\"}}\n", triples[0])).expect("a file");
+    fs::write(&suite, gsm8k).expect("a file");
+    let [own, bad, suite] = [&own, &bad, &suite].map(|path| path.to_str().expect("a path"));
+
+    let said = refuses(&server, &["dataset", "import", bad, "--purpose", "training"]).await;
+    assert!(said.contains("line 2: missing field `oracle`"), "{said}");
+    let said = refuses(&server, &["dataset", "import", own, "--purpose", "learning"]).await;
+    assert!(
+        said.contains("possible values: seeds, goalposts, training, benchmark"),
+        "{said}"
+    );
+    let id = says(
+        &server,
+        &["dataset", "import", own, "--purpose", "training", "--name", "own"],
+    )
+    .await;
+    let listed = says(&server, &["dataset", "list", "--purpose", "training"]).await;
+    assert!(listed.contains(&id) && listed.contains("own"), "{listed}");
+    assert!(
+        !says(&server, &["dataset", "list", "--purpose", "seeds"])
+            .await
+            .contains("own")
+    );
+    let shown = says(&server, &["dataset", "show", &id]).await;
+    assert!(
+        shown.contains("\"rows\": 2") && shown.contains("\"overlaps\": []"),
+        "{shown}"
+    );
+
+    let exam = says(&server, &["benchmark", "import", "gsm8k", suite, "--name", "exam"]).await;
+    let training = [
+        "benchmark",
+        "import",
+        "gsm8k",
+        suite,
+        "--purpose",
+        "training",
+        "--name",
+        "train",
+    ];
+    let imported = lyceum(&server, &training).await;
+    let told = String::from_utf8(imported.stderr).expect("text");
+    assert!(
+        told.contains("warning: 1 rows ask what the benchmark `exam` asks"),
+        "{told}"
+    );
+    assert!(
+        !told.contains("1319"),
+        "a training set has as many rows as it has: {told}"
+    );
+    let said = refuses(&server, &["benchmark", "import", "gsm8k", suite, "--purpose", "seeds"]).await;
+    assert!(
+        said.contains("possible values: goalposts, training, benchmark"),
+        "{said}"
+    );
+
+    let run = filled(&server, 1).await.run.to_string();
+    let asked = format!("gsm8k,dataset={exam},name=exam,n=4,temperature=0.6");
+    let evaluation = says(&server, &["benchmark", "evaluate", "--run", &run, "--suite", &asked]).await;
+    let writer = server.actor(Scope::Write).await;
+    let shown = writer
+        .get(&format!("/api/v1/evaluations/{evaluation}"))
+        .await
+        .expect(200)
+        .json();
+    let wanted = json!({"suite": "gsm8k", "dataset": exam, "name": "exam", "n": 4, "temperature": 0.6});
+    assert_eq!(shown["spec"]["suites"], json!([wanted]));
     server.stop().await;
 }

@@ -16,7 +16,7 @@ async fn the_same_request_under_the_same_key_happens_once_and_is_answered_alike(
         ("/api/v1/experiments", json!({"name": "once"})),
         (
             "/api/v1/datasets",
-            json!({"name": "once", "purpose": "seeds", "rows": [{"question": "why?"}]}),
+            json!({"name": "once", "purpose": "seeds", "rows": [{"snippet": "def f(a):\n return a", "input": "1"}]}),
         ),
     ] {
         let keyed = writer.clone().with("idempotency-key", path);

@@ -5,7 +5,7 @@ use actix_web::{
     web::Bytes,
 };
 use awc::{Client, ClientResponse, Connector};
-use lyceum_core::recipe::{BenchmarkEvaluation, Registry};
+use lyceum_core::recipe::{Azr, BenchmarkEvaluation, Registry, Rlvr};
 use lyceum_postgres::{TestCluster, TestDatabase};
 use lyceum_server::{
     api::ApiSettings,
@@ -73,6 +73,8 @@ impl TestServer {
             artifacts: artifacts.clone(),
             registry: Registry::default()
                 .with(Scripted("scripted"))
+                .with(Azr)
+                .with(Rlvr)
                 .with_evaluation(Scripted("evaluation/regenerate"))
                 .with_evaluation(BenchmarkEvaluation),
             settings: change(settings),

@@ -8,6 +8,7 @@ mod commands;
 mod compression;
 mod coverage;
 mod creations;
+mod datasets;
 mod description;
 mod events;
 mod every_page;

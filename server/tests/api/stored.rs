@@ -200,9 +200,9 @@ async fn artifacts_are_written_and_read_by_their_hash() {
 async fn datasets_say_what_they_have_in_common() {
     let server = TestServer::start().await;
     let writer = server.actor(Scope::Write).await;
-    let rows: Vec<Value> = (0..5)
-        .map(|n| json!({"question": format!("What is {n}?"), "answer": n}))
-        .collect();
+    let problem =
+        |question: &str| json!({"task_id": question, "question": question, "oracle": {"type": "math", "gold": "1"}});
+    let rows: Vec<Value> = (0..5).map(|n| problem(&format!("What is {n}?"))).collect();
     let made = writer
         .post(
             "/api/v1/datasets",
@@ -214,7 +214,7 @@ async fn datasets_say_what_they_have_in_common() {
         (&exam["rows"], exam["sha256"].as_str().map(str::len)),
         (&json!(5), Some(64))
     );
-    let same = json!([{"question": "what is  3?", "answer": "three"}, {"question": "What else?"}]);
+    let same = json!([problem("what is  3?"), problem("What else?")]);
     let made = writer
         .post(
             "/api/v1/datasets",

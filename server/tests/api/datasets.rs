@@ -1,0 +1,343 @@
+//! Datasets: rows are checked by purpose, overlap is found, and configs name datasets that exist and fit.
+
+use lyceum_store::tokens::Scope;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::{
+    benchmarks::row,
+    fixtures::filled,
+    harness::{Actor, TestServer},
+};
+
+/// A problem of training that asks `question`.
+fn problem(task_id: &str, question: &str) -> Value {
+    json!({"task_id": task_id, "question": question, "oracle": {"type": "math", "gold": "1"}})
+}
+
+fn dataset(name: &str, purpose: &str, rows: &Value) -> Value {
+    json!({"name": name, "purpose": purpose, "rows": rows})
+}
+
+async fn imported(writer: &Actor, body: &Value) -> Value {
+    writer.post("/api/v1/datasets", body).await.expect(201).json()
+}
+
+fn id(made: &Value) -> Uuid {
+    made["id"].as_str().and_then(|id| id.parse().ok()).expect("an id")
+}
+
+/// A config of one member of `recipe`.
+fn config(recipe: &str, roles: &Value, parameters: &Value) -> Value {
+    json!({
+        "recipe": recipe,
+        "steps": 2,
+        "populations": {"main": {
+            "base_model": {"name": "seedling"},
+            "lora": {"r": 8, "lora_alpha": 16.0, "target_modules": ["q_proj"]},
+            "members": [{"roles": roles, "count": 1}],
+        }},
+        "parameters": parameters,
+    })
+}
+
+#[actix_web::test]
+async fn rows_of_every_purpose_are_checked() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let seed = json!({"snippet": "def f(a):\n return a", "input": "1"});
+    let triple = json!({"type": "code_o", "program": "def f(a):\n return a", "input": "1", "output": "1"});
+    for (purpose, good, bad) in [
+        ("seeds", seed.clone(), triple.clone()),
+        ("training", triple.clone(), seed.clone()),
+        (
+            "goalposts",
+            problem("a", "1?"),
+            json!({"question": "1?", "answer": "1"}),
+        ),
+        ("benchmark", problem("a", "1?"), problem("b", " ")),
+    ] {
+        let reply = writer
+            .post("/api/v1/datasets", &dataset("bad", purpose, &json!([good, bad])))
+            .await
+            .expect(422);
+        assert_eq!(reply.places(), ["/rows/1"], "{purpose}");
+        imported(&writer, &dataset(purpose, purpose, &json!([good]))).await;
+    }
+    let of_suite = json!({"name": "x", "purpose": "training", "suite": "humaneval", "rows": [problem("a", "1?")]});
+    let reply = writer.post("/api/v1/datasets", &of_suite).await.expect(422);
+    assert!(
+        reply
+            .text()
+            .contains("an oracle of type `math` does not belong to a row of `humaneval`"),
+        "{reply:?}"
+    );
+    let listed = writer.get("/api/v1/datasets").await.expect(200).json();
+    assert_eq!(
+        listed["items"].as_array().map(Vec::len),
+        Some(4),
+        "nothing was kept of the others"
+    );
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn rows_about_the_same_program_overlap_whatever_they_ask() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let held_out = json!([{
+        "task_id": "seedling/0",
+        "question": "def f(a):\n return a + 1\n# f(1) = ?",
+        "oracle": {"type": "code_o", "program": "def f(a):\n return a + 1", "input": "1"},
+    }]);
+    let exam = json!({"name": "exam", "purpose": "benchmark", "suite": "Held-out seedling", "rows": held_out});
+    assert_eq!(
+        imported(&writer, &exam).await["suite"],
+        "held-out-seedling",
+        "its own name"
+    );
+    let training = json!([
+        {"type": "code_i", "program": "def f(a):\n    return a + 1\n", "input": "7", "output": "8"},
+        {"type": "code_i", "program": "def f(b):\n return b + 1", "input": "7", "output": "8"},
+    ]);
+    let made = imported(&writer, &dataset("train", "training", &training)).await;
+    let overlaps = &made["overlaps"];
+    assert_eq!(
+        (&overlaps[0]["name"], &overlaps[0]["rows"]),
+        (&json!("exam"), &json!(1))
+    );
+    let seeds = json!([
+        {"snippet": "def f(a):\n\treturn a + 1", "input": "3"},
+        {"snippet": "def f(c):\n return c", "input": "7"},
+    ]);
+    let made = imported(&writer, &dataset("seeds", "seeds", &seeds)).await;
+    let names = |made: &Value| -> Vec<String> {
+        let all = made["overlaps"].as_array().cloned().unwrap_or_default();
+        all.iter()
+            .map(|one| format!("{} {}", one["name"], one["rows"]))
+            .collect()
+    };
+    assert_eq!(names(&made), ["\"exam\" 1", "\"train\" 1"]);
+
+    // The migration gives the rows of earlier imports the hashes that rows get now.
+    let db = server.store.pool();
+    let hashes = "SELECT row::text, fingerprint, program_fingerprint FROM dataset_rows ORDER BY row::text";
+    let now: Vec<(String, Vec<u8>, Option<Vec<u8>>)> = sqlx::query_as(hashes).fetch_all(db).await.expect("hashes");
+    sqlx::raw_sql("UPDATE dataset_rows SET program_fingerprint = NULL; UPDATE dataset_rows SET fingerprint = '' WHERE row ? 'snippet'")
+        .execute(db)
+        .await
+        .expect("rows of before");
+    let migration = include_str!("../../../migrations/0017_programs_of_datasets.sql");
+    let backfill =
+        &migration[migration.find("WITH").expect("a start")..migration.find("CREATE INDEX").expect("an end")];
+    sqlx::raw_sql(backfill).execute(db).await.expect("the migration");
+    let then: Vec<(String, Vec<u8>, Option<Vec<u8>>)> = sqlx::query_as(hashes).fetch_all(db).await.expect("hashes");
+    assert_eq!(then, now);
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn a_config_names_seeds_that_are_there() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let seeds = json!([{"snippet": "def f(a):\n return a", "input": "1"}]);
+    let seeds = id(&imported(&writer, &dataset("seeds", "seeds", &seeds)).await);
+    let other = id(&imported(&writer, &dataset("train", "training", &json!([problem("a", "1?")]))).await);
+    let body = |dataset: Uuid, rows: u32| {
+        let parameters = json!({"problems": {"seed_dataset": {"id": dataset, "rows": rows}}});
+        json!({"config": config("azr", &json!(["proposer", "solver"]), &parameters)})
+    };
+    let place = "/config/parameters/problems/seed_dataset";
+    for (dataset, rows, field, said) in [
+        (Uuid::nil(), 1, "id", "lyceum dataset list --purpose seeds"),
+        (
+            other,
+            1,
+            "id",
+            "`train` is for training: import its rows with purpose `seeds`",
+        ),
+        (seeds, 2, "rows", "2 rows of dataset `seeds`, which has 1"),
+    ] {
+        for address in ["/api/v1/runs", "/api/v1/runs?dry_run=true"] {
+            let reply = writer.post(address, &body(dataset, rows)).await.expect(422);
+            assert_eq!(reply.places(), [format!("{place}/{field}")]);
+            assert!(reply.json().to_string().contains(said), "{reply:?}");
+        }
+    }
+    let made = writer.post("/api/v1/runs", &body(seeds, 1)).await.expect(201).json();
+    // A branch may be of a run whose seeds are gone, but not name others that are not there.
+    writer.delete(&format!("/api/v1/datasets/{seeds}")).await.expect(204);
+    let fork = format!("/api/v1/runs/{}/fork", made["id"].as_str().expect("an id"));
+    writer.post(&fork, &json!({"step": 0})).await.expect(201);
+    let overrides = json!({"step": 0, "overrides": {"parameters.problems.seed_dataset": {"id": other, "rows": 1}}});
+    let reply = writer.post(&fork, &overrides).await.expect(422);
+    assert_eq!(reply.places(), ["/overrides/parameters.problems.seed_dataset"]);
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn rows_that_a_benchmark_asks_are_learned_from_only_if_that_is_said() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let exam = json!({"name": "exam", "purpose": "benchmark", "suite": "gsm8k", "rows": [row(0), row(1)]});
+    let exam = id(&imported(&writer, &exam).await);
+    let rows = json!([
+        problem("a", "what is  1?"),
+        problem("b", "What is 7?"),
+        problem("c", "What is 8?")
+    ]);
+    let training = id(&imported(&writer, &dataset("train", "training", &rows)).await);
+    let body = |dataset: Uuid, allow: bool| {
+        let parameters = json!({
+            "dataset": {"id": dataset, "rows": 2, "allow_overlap": allow}, "prompts": "azr", "batch": 2, "n": 2,
+        });
+        json!({"config": config("rlvr", &json!(["solver"]), &parameters)})
+    };
+    let reply = writer.post("/api/v1/runs", &body(training, false)).await.expect(422);
+    assert_eq!(reply.places(), ["/config/parameters/dataset/allow_overlap"]);
+    let said = reply.json().to_string();
+    assert!(
+        said.contains("1 rows of dataset `train` ask what the benchmark `exam` asks"),
+        "{said}"
+    );
+    let reply = writer.post("/api/v1/runs", &body(exam, true)).await.expect(422);
+    assert_eq!(reply.places(), ["/config/parameters/dataset/id"]);
+    writer.post("/api/v1/runs", &body(training, true)).await.expect(201);
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn an_evaluation_names_datasets_and_asks_each_in_its_own_way() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let run = filled(&server, 1).await.run;
+    let of_suite = |name: &str, purpose: &str, suite: &str, rows: Value| json!({"name": name, "purpose": purpose, "suite": suite, "rows": rows});
+    let older = id(&imported(
+        &writer,
+        &of_suite("older", "benchmark", "gsm8k", json!([row(0), row(1)])),
+    )
+    .await);
+    imported(
+        &writer,
+        &of_suite("newer", "benchmark", "gsm8k", json!([row(0), row(1), row(2)])),
+    )
+    .await;
+    let goalposts = of_suite("goalposts", "goalposts", "gsm8k", json!([row(7), row(8), row(9)]));
+    let goalposts = id(&imported(&writer, &goalposts).await);
+    let other = id(&imported(&writer, &of_suite("other", "benchmark", "math500", json!([row(0)]))).await);
+    let seeds = json!([{"snippet": "def f(a):\n return a", "input": "1"}]);
+    let seeds = id(&imported(&writer, &dataset("seeds", "seeds", &seeds)).await);
+    let spec = |suites: Value| json!({"spec": {"type": "benchmark", "suites": suites, "run": run, "n": 1}});
+
+    let asked = spec(json!([
+        "gsm8k",
+        {"suite": "GSM8K", "dataset": older, "name": "before"},
+        {"suite": "gsm8k", "dataset": goalposts, "name": "goalposts", "n": 16, "temperature": 0.6, "rows": 2},
+    ]));
+    let made = writer.post("/api/v1/evaluations", &asked).await.expect(201).json();
+    assert_eq!(
+        (&made["steps"], &made["spec"]["suites"][0]),
+        (&json!(3), &json!("gsm8k"))
+    );
+    let stored: Value = sqlx::query_scalar("SELECT config -> 'parameters' -> 'suites' FROM executions WHERE id = $1")
+        .bind(id(&made))
+        .fetch_one(server.store.pool())
+        .await
+        .expect("the parameters");
+    assert_eq!((&stored[0]["rows"], stored[0].get("name")), (&json!(3), None));
+    assert_eq!((&stored[1]["rows"], &stored[1]["dataset"]), (&json!(2), &json!(older)));
+    assert_eq!(
+        (&stored[2]["n"], &stored[2]["rows"], &stored[2]["name"]),
+        (&json!(16), &json!(2), &json!("goalposts"))
+    );
+    assert_eq!(stored[2]["protocol"]["temperature"], 0.6);
+    assert_eq!(stored[0]["protocol"]["temperature"], 0.0);
+
+    for (suites, places, said) in [
+        (
+            json!(["gsm8k", {"suite": "gsm8k", "n": 2}]),
+            "/spec/suites/1/name",
+            "give this one a `name`",
+        ),
+        (
+            json!([{"suite": "gsm8k", "dataset": Uuid::nil()}]),
+            "/spec/suites/0/dataset",
+            "lyceum dataset list",
+        ),
+        (
+            json!([{"suite": "gsm8k", "dataset": other}]),
+            "/spec/suites/0/dataset",
+            "is of the suite `math500`",
+        ),
+        (
+            json!([{"suite": "gsm8k", "dataset": seeds}]),
+            "/spec/suites/0/dataset",
+            "is for seeds",
+        ),
+        (
+            json!([{"suite": "gms8k"}]),
+            "/spec/suites/0/suite",
+            "did you mean `gsm8k`?",
+        ),
+        (json!([{"suite": "gsm8k", "n": 0}]), "/spec/suites/0/n", "too small"),
+        (
+            json!([{"suite": "gsm8k", "datset": other}]),
+            "/spec/suites/0/datset",
+            "did you mean `dataset`?",
+        ),
+        (
+            json!([{"suite": "gsm8k", "n": 2}]),
+            "/parameters/suites/0",
+            "set `temperature`",
+        ),
+    ] {
+        let reply = writer.post("/api/v1/evaluations", &spec(suites)).await.expect(422);
+        assert_eq!(reply.places(), [places]);
+        assert!(reply.json().to_string().contains(said), "{reply:?}");
+    }
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn a_schedule_names_datasets_that_are_there() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let exam = json!({"name": "exam", "purpose": "benchmark", "suite": "gsm8k", "rows": [row(0)]});
+    let exam = id(&imported(&writer, &exam).await);
+    let body = |suites: Value| {
+        let mut config = crate::harness::config();
+        config["benchmarks"] = json!({ "suites": suites });
+        json!({ "config": config })
+    };
+    for (suites, place, said) in [
+        (
+            json!([{"suite": "gsm8k", "dataset": Uuid::nil()}]),
+            "0/dataset",
+            "there is no dataset",
+        ),
+        (
+            json!([{"suite": "math500", "dataset": exam}]),
+            "0/dataset",
+            "is of the suite `gsm8k`",
+        ),
+        (json!(["gsm8k", "gsm8k"]), "1", "entry 0 is called `gsm8k` already"),
+        (
+            json!(["gsm8k", {"suite": "math500", "n": 4}]),
+            "1",
+            "set `temperature`, or `n` to 1",
+        ),
+        (json!(["gms8k"]), "0", "did you mean `gsm8k`?"),
+    ] {
+        let reply = writer.post("/api/v1/runs", &body(suites)).await.expect(422);
+        assert_eq!(reply.places(), [format!("/config/benchmarks/suites/{place}")]);
+        assert!(reply.json().to_string().contains(said), "{reply:?}");
+    }
+    let suites = json!(["math500", {"suite": "gsm8k", "dataset": exam, "n": 4, "temperature": 0.8}]);
+    let made = writer
+        .post("/api/v1/runs", &body(suites.clone()))
+        .await
+        .expect(201)
+        .json();
+    assert_eq!(made["config"]["benchmarks"]["suites"], suites);
+    server.stop().await;
+}
