@@ -144,7 +144,8 @@ mod tests {
         });
         let schema = json!({"type": "array", "items": {"anyOf": [{"type": "string"}, object]}});
         let faults = Schema::new(schema).diagnose(&json!(["a", {"n": 0, "datset": "b"}, 3]));
-        let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        let mut told: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        told.sort_unstable();
         assert!(
             told[0].starts_with("/1/datset: there is no field `datset`; did you mean `dataset`?"),
             "{told:?}"
