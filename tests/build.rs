@@ -1,4 +1,4 @@
-//! Lets these tests find libtorch where the worker's library was built with it.
+//! Lets these tests find the libtorch that the worker's library was built with.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

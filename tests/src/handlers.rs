@@ -1,4 +1,4 @@
-//! Scripted stand-ins for engine and verifier. What they answer depends on the payload alone.
+//! Scripted stand-ins for engine and verifier. Their results depend only on the payload.
 
 use futures::{FutureExt as _, future::BoxFuture};
 use lyceum_core::{
@@ -15,15 +15,15 @@ use lyceum_worker::handler::{Context, Handler, HandlerError};
 use sqlx::{Connection as _, PgConnection, PgPool};
 use std::{sync::Arc, time::Duration};
 
-/// Answers one kind of work.
+/// Handles one kind of work.
 pub struct Scripted {
     kind: WorkKind,
     pause: Duration,
     diary: PgPool,
 }
 
-/// Handlers of all kinds that the scripts use. Each item takes `pause`, and is noted in the table `diary` when it begins
-/// and when it ends, so that a test sees what was done and not only what was kept.
+/// Handlers of all kinds that the scripts use. Each item takes `pause`, and its start and end are recorded in the table
+/// `diary`, so tests see everything that was done, not only what was kept.
 pub fn all(pause: Duration, diary: &PgPool) -> Vec<Arc<dyn Handler>> {
     let kinds = [WorkKind::Rollout, WorkKind::Verify, WorkKind::Update, WorkKind::Evolve];
     kinds
@@ -56,7 +56,7 @@ impl Handler for Scripted {
     }
 }
 
-/// Notes what happens, as soon as the test lets it ([`crate::house::House::hold_at`]).
+/// Records an event, as soon as the test allows it ([`crate::house::House::hold_at`]).
 async fn note(diary: &PgPool, context: &Context, what: &str) {
     const NOTE: &str = "INSERT INTO diary (item, attempt, what) SELECT $1, $2, $3 FROM pace
         WHERE entries IS NULL OR entries > (SELECT count(*) FROM diary)";
@@ -69,7 +69,7 @@ async fn note(diary: &PgPool, context: &Context, what: &str) {
             .await;
         match noted {
             Ok(noted) if noted.rows_affected() == 0 => tokio::time::sleep(Duration::from_millis(10)).await,
-            // A diary that cannot be written is the test's affair.
+            // Tests notice if the diary cannot be written.
             _ => return,
         }
     }
@@ -106,7 +106,7 @@ async fn answer(payload: Payload, context: &Context, diary: &PgPool) -> Result<O
     }
 }
 
-/// New weights are the hash of the old ones and of all that was learned from, whether in one item or in pieces.
+/// New weights are the hash of the old ones and all training data, whether in one item or in pieces.
 async fn learn(update: UpdatePayload, context: &Context) -> Result<UpdateResult, HandlerError> {
     let mut lessons = vec![Vec::new(); update.members.len()];
     match &update.piece {
@@ -199,13 +199,13 @@ async fn write(rollout: RolloutPayload, context: &Context, diary: &PgPool) -> Re
     })
 }
 
-/// Whether these are prompts of the seedling's set, which scripted players can answer.
+/// Whether these prompts are of the seedling's set, which scripted players can answer.
 fn speaks_compactly(rollout: &RolloutPayload) -> bool {
     let is_compact = |prompt: &Prompt| matches!(prompt, Prompt::Text(text) if text.starts_with('<'));
     rollout.requests.iter().all(|request| is_compact(&request.prompt))
 }
 
-/// Players whose skill follows from their weights' digest, so that it depends on the payload alone.
+/// Players whose skill is derived from the digest of their weights, so it depends only on the payload.
 async fn play(rollout: RolloutPayload, context: &Context) -> Result<RolloutResult, HandlerError> {
     let mut players = Players::new(Vec::new()).with_babble(0.05);
     for adapter in &rollout.adapters {
@@ -241,7 +241,7 @@ async fn obey(word: &str, context: &Context, diary: &PgPool) -> Result<(), Handl
     Ok(())
 }
 
-/// Writes artifacts at once, so that the worker opens connections for them on its handlers' threads.
+/// Writes artifacts concurrently, so the worker opens connections for them on its handlers' threads.
 async fn crowd(context: &Context) -> Result<(), HandlerError> {
     let writes =
         (0..12_u8).map(|index| context.put(ArtifactKind::Samples, format!("{} {index}", context.key).into_bytes()));
@@ -249,8 +249,8 @@ async fn crowd(context: &Context) -> Result<(), HandlerError> {
     Ok(())
 }
 
-/// Holds this thread, against the rules, until a claim has been renewed meanwhile. Looks from another thread, by a
-/// connection of its own.
+/// Wrongly blocks this thread until a claim has been renewed meanwhile. Polls from another thread, with its own
+/// connection.
 fn block_until_renewed(database: &PgPool) {
     let options = database.connect_options();
     let look = async move {
@@ -272,11 +272,11 @@ fn block_until_renewed(database: &PgPool) {
         let threads = tokio::runtime::Builder::new_current_thread().enable_all().build();
         threads.map(|threads| threads.block_on(look))
     });
-    // Whatever goes wrong here, the test sees an item that ended too early or never.
+    // If anything fails here, the test sees an item that ended too early or never.
     let _ = looking.join();
 }
 
-/// Valid is what ends in an even digit.
+/// A text is valid if it ends in an even digit.
 fn judge(task: &Task) -> Verdict {
     let even = |text: &str| text.ends_with(['0', '2', '4', '6', '8', 'a', 'c', 'e']);
     let correct = matches!(&task.check, Check::Math(pair) if even(&pair.answer));

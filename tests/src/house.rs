@@ -34,7 +34,7 @@ pub fn registry() -> Registry {
     Registry::shipped().with(Script).with(Relay)
 }
 
-/// A database with the product's tables and the handlers' diary, and a folder of artifacts.
+/// A database with the product's tables and the handlers' diary, and an artifact folder.
 pub struct House {
     /// The database's rows.
     pub store: Store,
@@ -43,22 +43,22 @@ pub struct House {
     _database: Option<TestDatabase>,
 }
 
-/// Settings of a scripted worker that is to be quick about everything.
+/// Settings of a scripted worker, with short intervals.
 #[derive(Clone, Debug)]
 pub struct WorkerArguments {
-    /// How long each item takes.
+    /// Duration of each item.
     pub pause: Duration,
-    /// How long a claim holds.
+    /// Lease of a claim.
     pub lease: Duration,
-    /// Items at once, in each lane.
+    /// Concurrent items per lane.
     pub slots: usize,
-    /// Between signs of life.
+    /// Interval between heartbeats.
     pub heartbeat: Duration,
-    /// What it can load; empty can load anything.
+    /// Models it can load; empty means any.
     pub models: Vec<&'static str>,
-    /// What it is called; none is a name of its own.
+    /// Its name; generated if `None`.
     pub name: Option<&'static str>,
-    /// Where the base models of the product's handlers are; none has scripted handlers.
+    /// Folder of base models for the product's handlers; `None` means scripted handlers.
     pub models_folder: Option<PathBuf>,
 }
 
@@ -66,7 +66,7 @@ impl Default for WorkerArguments {
     fn default() -> Self {
         Self {
             pause: Duration::from_millis(20),
-            // Longer than any machine stands still: where a lease is to end, the test ends it (`House::bury`).
+            // Longer than any stall of the machine; tests end leases explicitly (`House::bury`).
             lease: Duration::from_secs(120),
             slots: 2,
             heartbeat: Duration::from_secs(1),
@@ -84,7 +84,7 @@ impl House {
         Self::on(database.url().to_owned(), Some(database)).await
     }
 
-    /// A house on a database that the test keeps.
+    /// A house on a database managed by the test.
     pub async fn at(url: &str) -> Result<Self> {
         Self::on(url.to_owned(), None).await
     }
@@ -112,17 +112,17 @@ impl House {
         self.store.pool()
     }
 
-    /// Where artifacts lie.
+    /// The artifact folder.
     pub fn artifacts(&self) -> PathBuf {
         self.folder.path().join("artifacts")
     }
 
-    /// Begins a run called `id` of `recipe` with `parameters`.
+    /// Starts a run with id `id` of `recipe` with `parameters`.
     pub async fn begin(&self, id: u128, recipe: &str, steps: u32, parameters: Value) -> Result<ExecutionId> {
         self.begin_with(id, recipe, steps, parameters, json!({})).await
     }
 
-    /// The same, scheduled as `scheduling` says.
+    /// The same, with the given scheduling.
     pub async fn begin_with(
         &self,
         id: u128,
@@ -146,7 +146,7 @@ impl House {
         self.begin_document(id, &document).await
     }
 
-    /// Imports rows to learn from.
+    /// Imports training rows.
     pub async fn training_set(&self, rows: &[Value]) -> Result<DatasetId> {
         let mut tx = self.pool().begin().await?;
         let new = NewDataset {
@@ -162,7 +162,7 @@ impl House {
         Ok(DatasetId(dataset.id))
     }
 
-    /// Begins a run called `id` of a whole config.
+    /// Starts a run with id `id` from a complete config.
     pub async fn begin_document(&self, id: u128, document: &Value) -> Result<ExecutionId> {
         let registry = registry();
         let config = config::resolve(document, &registry)?;
@@ -186,7 +186,7 @@ impl House {
         Ok(state.run)
     }
 
-    /// Starts a coordinator in a process of its own.
+    /// Starts a coordinator process.
     pub fn server(&self, program: &str) -> Result<Process> {
         Process::start(
             Command::new(program)
@@ -196,12 +196,12 @@ impl House {
         )
     }
 
-    /// Starts a worker in a process of its own.
+    /// Starts a worker process.
     pub fn worker(&self, program: &str, arguments: &WorkerArguments) -> Result<Process> {
         self.worker_under(Command::new(program), arguments)
     }
 
-    /// Starts a worker whose artifact folder is on a disk of its own, which is full.
+    /// Starts a worker whose artifact folder is on a separate, full disk.
     pub fn worker_on_full_disk(&self, program: &str, arguments: &WorkerArguments) -> Result<Process> {
         std::fs::create_dir_all(self.artifacts())?;
         let mut command = Command::new("unshare");
@@ -240,7 +240,7 @@ impl House {
     /// Waits until the run is completed.
     ///
     /// # Errors
-    /// A run that fails, or does not get there, with what is known of it.
+    /// The run fails or does not finish; includes its details.
     pub async fn until_completed(&self, run: ExecutionId) -> Result<()> {
         self.until_state(run, "completed").await
     }
@@ -270,7 +270,7 @@ impl House {
         }
     }
 
-    /// What is known of a run and of those who work on it, for a test that fails.
+    /// Details of a run and its workers, for the message of a failed test.
     async fn account(&self, run: ExecutionId) -> String {
         const ACCOUNT: &str = "
             SELECT concat_ws(' ', 'run:', state, 'at step', step, 'because', error) FROM executions WHERE id = $1
@@ -306,8 +306,8 @@ impl House {
             .await?)
     }
 
-    /// Has workers wait when the diary has about `entries` entries, or no longer: so that they do not run away from a test
-    /// that has something to do in the middle of their work.
+    /// Makes workers wait when the diary has about `entries` entries, or releases them, so that a test can act in the
+    /// middle of their work.
     pub async fn hold_at(&self, entries: Option<i64>) -> Result<()> {
         sqlx::query("UPDATE pace SET entries = $1")
             .bind(entries)
@@ -316,7 +316,7 @@ impl House {
         Ok(())
     }
 
-    /// Ends the leases of a worker that was killed, the only one that there was: nobody waits for them.
+    /// Expires the leases of a killed worker, which must be the only one, so nobody has to wait for them.
     pub async fn bury(&self) -> Result<()> {
         sqlx::query("UPDATE work SET lease_until = now() - interval '1 second' WHERE state = 'running'")
             .execute(self.pool())
@@ -324,7 +324,7 @@ impl House {
         Ok(())
     }
 
-    /// How often the diary says `what` of each item, by item.
+    /// Number of diary entries `what`, by item.
     pub async fn diary(&self, what: &str) -> Result<Vec<(String, i64)>> {
         Ok(
             sqlx::query_as("SELECT item, count(*) FROM diary WHERE what = $1 GROUP BY item ORDER BY item")
@@ -334,7 +334,7 @@ impl House {
         )
     }
 
-    /// Everything that a run left behind, less times, order of arrival and how often things were tried.
+    /// All rows of a run, without times, order of arrival and number of tries.
     pub async fn remains(&self, run: ExecutionId) -> Result<Vec<String>> {
         let recipe: String = sqlx::query_scalar("SELECT recipe FROM executions WHERE id = $1")
             .bind(run.0)
@@ -368,7 +368,7 @@ impl House {
             let may_be_empty = query.contains("metric_levels")
                 || (!has.rates && (query.contains("matchups") || query.contains("ratings")))
                 || (!has.archives && (query.contains("archive_insertions") || query.contains("problem_parents")));
-            ensure!(!found.is_empty() || may_be_empty, "nothing is left where {query}");
+            ensure!(!found.is_empty() || may_be_empty, "no rows for {query}");
             found.sort();
             rows.extend(found);
         }
@@ -376,29 +376,29 @@ impl House {
     }
 }
 
-/// How long a test waits for what must come. Long, since a machine may be slow and busy; only a test that fails waits so long.
+/// Timeout for expected events. Long, since machines may be slow and busy; only failing tests wait that long.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Asks until there is an answer, for ten minutes at most.
+/// Polls until there is an answer, for at most ten minutes.
 pub async fn until<T, F: Future<Output = Result<Option<T>>>>(what: &str, mut ask: impl FnMut() -> F) -> Result<T> {
     let give_up = Instant::now() + PATIENCE;
     loop {
         match ask().await {
             Ok(Some(answer)) => return Ok(answer),
-            Ok(None) if Instant::now() > give_up => bail!("waited ten minutes in vain until {what}"),
+            Ok(None) if Instant::now() > give_up => bail!("timed out after ten minutes waiting until {what}"),
             Err(error) if Instant::now() > give_up => return Err(error.context(format!("waiting until {what}"))),
-            // A test must go on while the database is away.
+            // The test must continue while the database is down.
             Ok(None) | Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
         }
     }
 }
 
-/// A process that dies with its owner.
+/// A process that is killed with its owner.
 pub struct Process(Child);
 
 impl Process {
     fn start(command: &mut Command) -> Result<Self> {
-        // Loud where a test fails, since libtest shows what a failed test printed.
+        // Output is inherited: libtest shows it for failed tests.
         let program = Path::new(command.get_program()).display().to_string();
         let child = command
             .stdin(Stdio::null())
@@ -414,12 +414,12 @@ impl Process {
         Ok(())
     }
 
-    /// Has it stand still.
+    /// Stops it (SIGSTOP).
     pub fn freeze(&self) -> Result<()> {
         self.signal(Signal::SIGSTOP)
     }
 
-    /// Has it go on.
+    /// Continues it (SIGCONT).
     pub fn thaw(&self) -> Result<()> {
         self.signal(Signal::SIGCONT)
     }
@@ -429,7 +429,7 @@ impl Process {
         kill(pid, signal).with_context(|| format!("cannot send {signal} to the process"))
     }
 
-    /// SIGTERM, and the wait for a clean end.
+    /// Sends SIGTERM and waits for a clean exit.
     pub fn stop(mut self) -> Result<()> {
         self.signal(Signal::SIGTERM)?;
         let status = self.0.wait()?;
@@ -437,7 +437,7 @@ impl Process {
         Ok(())
     }
 
-    /// Whether it has not ended.
+    /// Whether it is still running.
     pub fn is_alive(&mut self) -> Result<bool> {
         Ok(self.0.try_wait()?.is_none())
     }
@@ -445,7 +445,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

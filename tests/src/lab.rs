@@ -1,4 +1,4 @@
-//! The product's server in this process, asked over HTTP, beside whatever works on the same database.
+//! The product's server in this process, accessed over HTTP, alongside others on the same database.
 
 use anyhow::{Context as _, Result, ensure};
 use lyceum_core::recipe::Registry;
@@ -17,7 +17,7 @@ use tokio::{
 
 use crate::house::House;
 
-/// A server that answers; it plans nothing.
+/// A server without a coordinator.
 pub struct Lab {
     address: SocketAddr,
     token: String,
@@ -25,7 +25,7 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Opens the lab on a house's database.
+    /// Starts the server on a house's database.
     pub async fn open(house: &House) -> Result<Self> {
         let server = Server {
             store: house.store.clone(),
@@ -46,7 +46,7 @@ impl Lab {
         })
     }
 
-    /// The page at `path`, as a browser has it.
+    /// The page at `path`, as HTML.
     pub async fn page(&self, path: &str) -> Result<String> {
         self.ask("GET", path, "text/html", "").await
     }
@@ -58,20 +58,20 @@ impl Lab {
         )?)
     }
 
-    /// What the server makes of `body` at `path`.
+    /// The response to posting `body` to `path`.
     pub async fn post(&self, path: &str, body: &Value) -> Result<Value> {
         let made = self.ask("POST", path, "application/json", &body.to_string()).await?;
         Ok(serde_json::from_str(&made)?)
     }
 
-    /// Closes it.
+    /// Stops the server.
     pub async fn close(self) {
         self.serving.stop().await;
     }
 
     async fn ask(&self, method: &str, path: &str, accept: &str, body: &str) -> Result<String> {
         let mut stream = TcpStream::connect(self.address).await?;
-        // HTTP/1.0: the answer ends with the connection.
+        // HTTP/1.0: the response ends with the connection.
         let request = format!(
             "{method} {path} HTTP/1.0\r\nHost: {}\r\nAccept: {accept}\r\nAuthorization: Bearer {}\r\n\
              Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
@@ -85,7 +85,7 @@ impl Lab {
         let answer = String::from_utf8(answer)?;
         let (head, body) = answer
             .split_once("\r\n\r\n")
-            .context("an answer without an end of its head")?;
+            .context("a response without the end of its headers")?;
         let status = head.split(' ').nth(1).unwrap_or_default();
         ensure!(status.starts_with('2'), "{method} {path}: {head}\n{body}");
         Ok(body.to_owned())

@@ -1,5 +1,5 @@
-//! Whole-system tests: real processes on a real Postgres. What engine and verifier do in the product is mostly scripted, so
-//! that a test says what happens when and to whom; `product` brings the real ones.
+//! Whole-system tests: real processes on a real Postgres. Engine and verifier are mostly scripted, so tests control
+//! what happens when; `product` has the real ones.
 
 pub mod handlers;
 pub mod house;

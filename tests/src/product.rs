@@ -1,4 +1,4 @@
-//! The product's own handlers, for tests that are about the engine and the verifier too.
+//! The product's handlers, for tests that cover engine and verifier.
 
 use anyhow::Result;
 use lyceum_verifier::{Verifier, VerifierConfig};
@@ -12,7 +12,7 @@ use std::{path::Path, sync::Arc};
 /// Handlers of all kinds, with base models from `models` and on the CPU.
 ///
 /// # Errors
-/// A sandbox or an engine that cannot be started here.
+/// Sandbox or engine cannot be started here.
 pub fn handlers(models: &Path) -> Result<Vec<Arc<dyn Handler>>> {
     let pool = VerifierConfig::default();
     let jobs = pool.jobs;

@@ -1,5 +1,5 @@
-//! A small recipe with everything that a real one has: births, rounds of proposals that are checked while others are still
-//! being written, records of most sorts, an update, and state from step to step.
+//! A small recipe with all features of a real one: births, rounds of proposals that are checked while others are still
+//! being generated, most kinds of records, an update, and state carried between steps.
 
 mod births;
 mod leg;
@@ -18,14 +18,14 @@ use serde::{Deserialize, Serialize};
 
 use self::leg::Leg;
 
-/// How large the relay is.
+/// The size of the relay.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Parameters {
-    /// Items of a phase.
+    /// Items per phase.
     #[schemars(range(min = 1))]
     pub chunks: u32,
-    /// Problems an item.
+    /// Problems per item.
     #[schemars(range(min = 1))]
     pub problems: u32,
 }

@@ -1,4 +1,4 @@
-//! A recipe of one step whose items do what their words say.
+//! A recipe of one step whose items follow commands.
 
 use lyceum_core::{
     config::{RunConfig, schema_of},
@@ -10,8 +10,8 @@ use lyceum_core::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Words that [`crate::handlers::Scripted`] obeys: `ok`, `wait MILLIS`, `block` (its thread, until a claim is renewed), `panic`, `abort`, `refuse`,
-/// `stumble` (fails once for another try), `need MODEL`.
+/// Commands for [`crate::handlers::Scripted`]: `ok`, `wait MILLIS`, `block` (its thread, until a claim is renewed),
+/// `panic`, `abort`, `refuse`, `stumble` (fails once and is retried), `need MODEL`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {

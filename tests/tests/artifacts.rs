@@ -1,4 +1,4 @@
-//! Artifacts that cannot be written or are not what they were.
+//! Artifacts that cannot be written or are damaged.
 
 use anyhow::{Context as _, Result};
 use lyceum_core::{artifact::ArtifactKind, id::ExecutionId};
@@ -50,7 +50,7 @@ async fn a_full_disk_is_named_and_the_item_tried_again() -> Result<()> {
 async fn a_truncated_artifact_is_found_out_and_the_run_goes_on_once_it_is_whole() -> Result<()> {
     let house = House::new().await?;
     let _server = house.server(SERVER)?;
-    // The two births and some of what comes then, but not the update that reads the weights.
+    // The two births and some later items, but not the update that reads the weights.
     house.hold_at(Some(6)).await?;
     let worker = house.worker(WORKER, &WorkerArguments::default())?;
     let run = house
@@ -82,7 +82,7 @@ async fn what_nothing_holds_is_collected_and_what_is_held_stays() -> Result<()> 
     let _worker = house.worker(WORKER, &WorkerArguments::default())?;
     let run = house.begin(1, "relay", 4, json!({})).await?;
     house.until_completed(run).await?;
-    // It collects too, from time to time.
+    // The server also collects garbage from time to time.
     server.stop()?;
     let artifacts = ArtifactStore::folder(&house.artifacts(), house.pool().clone())?;
     assert_eq!(
@@ -118,7 +118,7 @@ async fn what_nothing_holds_is_collected_and_what_is_held_stays() -> Result<()> 
     Ok(())
 }
 
-/// Serves the buckets below `folder` to whoever signs with the key `lab` and the secret `lab's`.
+/// Serves the buckets below `folder` to requests signed with the key `lab` and the secret `lab's`.
 async fn s3_server(folder: &Path) -> Result<SocketAddr> {
     let files = s3s_fs::FileSystem::new(folder).map_err(|error| anyhow::anyhow!("{error:?}"))?;
     let mut builder = s3s::service::S3ServiceBuilder::new(files);

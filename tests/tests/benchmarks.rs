@@ -1,4 +1,4 @@
-//! Benchmarks through the whole house: rows in, answers of a scripted model, the real sandbox, result rows and the table.
+//! Benchmarks end to end: import, answers of a scripted model, the real sandbox, result rows and the table.
 
 use anyhow::{Context as _, Result, bail, ensure};
 use futures::{FutureExt as _, future::BoxFuture};
@@ -37,7 +37,7 @@ use serde_json::json;
 use std::{path::Path, sync::Arc};
 use uuid::Uuid;
 
-/// A model that knows every answer where its base is called `canonical`, and says nothing where it is called `silent`.
+/// A model that knows every answer if its base is named `canonical`, and outputs nothing if it is named `silent`.
 struct Scripted(Store);
 
 impl Scripted {
@@ -85,7 +85,7 @@ impl Handler for Scripted {
     }
 }
 
-/// Imports a benchmark's own file.
+/// Imports a benchmark's original file.
 async fn imported(house: &House, name: &str, file: &Path) -> Result<(DatasetId, u32)> {
     let bytes = std::fs::read(file)?;
     let read = reader::read(suite(name)?, &reader::unpacked(&bytes)?, &Window::default())?;
@@ -191,7 +191,7 @@ async fn canonical_solutions_are_all_right_and_empty_ones_all_wrong() -> Result<
     let _listening = listener.start();
     let verifier = tokio::task::spawn_blocking(|| Verifier::start(&VerifierConfig::default())).await??;
     let jobs = verifier.jobs();
-    // What handlers open ends with the runtime, and the house goes on after it.
+    // Connections opened by handlers end with the runtime, but the house continues.
     let of_worker = house.store.apart();
     let handlers: Vec<Arc<dyn Handler>> = vec![
         Arc::new(Scripted(of_worker.clone())),
@@ -258,7 +258,7 @@ async fn canonical_solutions_are_all_right_and_empty_ones_all_wrong() -> Result<
     Ok(())
 }
 
-/// A self-play run of four steps that is to be measured every two, and the suites that were imported for it.
+/// A self-play run of four steps measured every two, and its imported suites.
 async fn scheduled(suites: &[&str]) -> Result<(House, ExecutionId)> {
     let house = House::new().await?;
     for suite in suites {

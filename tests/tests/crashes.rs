@@ -1,4 +1,4 @@
-//! Workers, servers and Postgres die at any moment; the rows end as if nothing had happened.
+//! Workers, servers and Postgres are killed at any moment; the resulting rows are the same.
 
 use anyhow::Result;
 use lyceum_core::seed::stream;
@@ -11,7 +11,7 @@ const SERVER: &str = env!("CARGO_BIN_EXE_scripted-server");
 const WORKER: &str = env!("CARGO_BIN_EXE_scripted-worker");
 const RUN: u128 = 1;
 
-/// What a run leaves behind that nothing disturbed.
+/// The rows of an undisturbed run.
 async fn undisturbed(steps: u32) -> Result<Vec<String>> {
     let house = House::new().await?;
     let _server = house.server(SERVER)?;
@@ -37,14 +37,14 @@ async fn fifty_kills_of_a_worker_change_nothing() -> Result<()> {
         pause: Duration::from_millis(30),
         ..WorkerArguments::default()
     };
-    // Tries are not what this is about: an unlucky item may meet every kill.
+    // Many tries, since an unlucky item may be hit by every kill.
     let scheduling = json!({ "max_attempts": 100 });
     let run = house
         .begin_with(RUN, "relay", STEPS, json!({ "chunks": 30, "problems": 1 }), scheduling)
         .await?;
     for kill in 0..KILLS {
         let target = house.entries().await? + entries_until_next(kill);
-        // Somewhat later, so that the kill may fall on anything; but the run is not over before all are dealt.
+        // Workers wait slightly later, so the kill can hit anything, but the run does not end before all kills have happened.
         house.hold_at(Some(target + 3)).await?;
         let worker = house.worker(WORKER, &arguments)?;
         house.until_entries(target).await?;
@@ -74,8 +74,8 @@ async fn fifty_kills_of_a_worker_change_nothing() -> Result<()> {
     Ok(())
 }
 
-/// Entries of the diary between one kill and the next: random, but the same in every run of the test, and counted in work
-/// rather than time so that a kill falls into the middle of it however slow the machine.
+/// Diary entries between one kill and the next: random but deterministic, and measured in work rather than time, so
+/// that a kill hits the middle of the work however slow the machine is.
 fn entries_until_next(kill: u64) -> i64 {
     stream(11, "kill", kill).random_range(1..4)
 }
@@ -126,14 +126,14 @@ async fn two_servers_and_four_workers_do_everything_once() -> Result<()> {
         sqlx::query_scalar("SELECT concat_ws(' ', phase, attempts, errors) FROM work WHERE attempts <> 1")
             .fetch_all(house.pool())
             .await?;
-    assert_eq!(begun, items, "an item was begun twice: {tried:?}");
+    assert_eq!(begun, items, "an item was started twice: {tried:?}");
     for worker in workers {
         worker.stop()?;
     }
     let stopped: i64 = sqlx::query_scalar("SELECT count(*) FROM workers WHERE state = 'stopped'")
         .fetch_one(house.pool())
         .await?;
-    assert_eq!(stopped, 4, "a worker that was told to stop signs off");
+    assert_eq!(stopped, 4, "a stopped worker signs off");
     Ok(())
 }
 
@@ -155,13 +155,17 @@ async fn a_worker_that_is_told_to_stop_hands_back_what_it_holds() -> Result<()> 
         .bind(run.0)
         .fetch_one(house.pool())
         .await?;
-    assert_eq!((state.as_str(), attempts), ("ready", 0), "an interruption is no try");
+    assert_eq!(
+        (state.as_str(), attempts),
+        ("ready", 0),
+        "an interruption does not count as a try"
+    );
     let _quick = house.worker(WORKER, &WorkerArguments::default())?;
     house.until_completed(run).await?;
     Ok(())
 }
 
-/// As when a laptop sleeps: all claims have run out before anybody can renew one, and the server looks first.
+/// Like a sleeping laptop: all claims have expired before any can be renewed, and the server is the first to check.
 #[tokio::test]
 async fn a_house_that_stood_still_has_lost_nobody() -> Result<()> {
     let house = House::new().await?;
@@ -184,7 +188,7 @@ async fn a_house_that_stood_still_has_lost_nobody() -> Result<()> {
         Ok((over == 1).then_some(()))
     })
     .await?;
-    // A sweep makes lost tickets good, which shows that it has been.
+    // A sweep replaces lost tickets, which shows that it has run.
     let tickets = "DELETE FROM apalis.jobs WHERE status IN ('Pending', 'Queued')";
     sqlx::query(tickets).execute(house.pool()).await?;
     server.thaw()?;

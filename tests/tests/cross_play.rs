@@ -1,5 +1,5 @@
-//! Cells of the matrix that no step filled are filled afterwards, by the real engine and the real sandbox, and the run stays as
-//! it is.
+//! Missing cells of the cross-play matrix are filled afterwards, with the real engine and sandbox, without changing the
+//! run.
 
 use anyhow::{Context as _, Result, ensure};
 use lyceum_core::id::ExecutionId;
@@ -10,7 +10,7 @@ use lyceum_system_tests::{
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Two teachers and two students who meet in pairs, once.
+/// Two teachers and two students that meet in pairs, once.
 fn document() -> Value {
     json!({
         "recipe": "populora",
@@ -36,10 +36,10 @@ fn document() -> Value {
     })
 }
 
-/// What a run learned, rated and proposed.
+/// A run's weights, ratings and problems.
 async fn remains(house: &House, run: ExecutionId) -> Result<Vec<String>> {
     let mut rows = house.remains(run).await?;
-    // Attempts, and how many there are, are all that the matrix adds.
+    // The matrix only adds attempts and their counts.
     rows.retain(|row| !row.starts_with("attempt|") && !row.starts_with("run|"));
     ensure!(
         rows.iter().any(|row| row.starts_with("version|")),
@@ -122,7 +122,7 @@ async fn missing_cells_are_filled_and_nothing_is_learned_from_it() -> Result<()>
     .await?;
     let counted: i64 = cells.iter().filter_map(|cell| cell["attempts"].as_i64()).sum();
     assert_eq!(attempts, counted);
-    assert_eq!(before, remains(&house, run).await?, "the run is as it was");
+    assert_eq!(before, remains(&house, run).await?, "the run is unchanged");
     let page = lab.page(&format!("/evaluations/{id}")).await?;
     ensure!(page.contains("teacher_name") && page.contains("completed"), "{page}");
     lab.close().await;

@@ -1,5 +1,4 @@
-//! A run on the real engine and the real sandbox ends with the same bytes whenever its seed is the same, whatever was killed
-//! on the way.
+//! A run on the real engine and sandbox ends with the same bytes for the same seed, whatever is killed meanwhile.
 
 use anyhow::{Result, ensure};
 use lyceum_core::{id::ExecutionId, seed::stream};
@@ -11,10 +10,10 @@ use std::path::Path;
 const SERVER: &str = env!("CARGO_BIN_EXE_scripted-server");
 const WORKER: &str = env!("CARGO_BIN_EXE_scripted-worker");
 const RUN: u128 = 1;
-/// Workers and servers that are killed, in turn.
+/// Number of workers and servers killed, in turn.
 const KILLS: u64 = 10;
 
-/// Two teachers and two students on the model that ships, with one evolution.
+/// Two teachers and two students on the bundled model, with one evolution.
 fn document() -> Value {
     json!({
         "recipe": "populora",
@@ -59,7 +58,7 @@ async fn ended(house: &House, run: ExecutionId) -> Result<i64> {
     )
 }
 
-/// All rows of a run, with the digests of its adapters and optimizers, but for those that hold seconds.
+/// All rows of a run, with the digests of its adapters and optimizers, except those that contain durations.
 async fn remains(house: &House, run: ExecutionId) -> Result<Vec<String>> {
     let timed = |row: &String| {
         ["result|", "metric|", "level|"]
@@ -75,10 +74,10 @@ async fn remains(house: &House, run: ExecutionId) -> Result<Vec<String>> {
     Ok(rows)
 }
 
-/// A run in a house of its own.
+/// A run in its own house.
 struct Play {
     document: Value,
-    /// Rows to learn from, where the recipe takes any.
+    /// Training rows, if the recipe takes any.
     rows: Vec<Value>,
 }
 
@@ -92,7 +91,7 @@ impl Play {
         house.begin_document(RUN, &document).await
     }
 
-    /// The rows of a run that nothing disturbed, and how many items it had.
+    /// The rows of an undisturbed run, and its number of items.
     async fn undisturbed(&self) -> Result<(Vec<String>, i64)> {
         let house = House::new().await?;
         let _server = house.server(SERVER)?;
@@ -144,7 +143,7 @@ async fn the_same_seed_ends_with_the_same_adapters_whatever_is_killed() -> Resul
     Ok(())
 }
 
-/// Twenty steps of one solver on additions that the seedling solves now and then.
+/// Twenty steps of one solver on additions that the seedling sometimes solves.
 fn rlvr() -> Play {
     let row = |number: usize| {
         json!({

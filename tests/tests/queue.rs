@@ -1,4 +1,4 @@
-//! What the queue's crate gets wrong, and that it does not reach us: one test each.
+//! One test for each known defect of the queue's crate, showing that it does not affect Lyceum.
 
 use anyhow::Result;
 use lyceum_core::id::ExecutionId;
@@ -98,7 +98,7 @@ async fn an_item_that_was_put_back_is_not_slept_through() -> Result<()> {
     Ok(())
 }
 
-/// Tickets that wait in a worker's buffer are taken for orphans after six heartbeats, and delivered again.
+/// Tickets waiting in a worker's buffer are mistaken for orphans after six heartbeats, and delivered again.
 #[tokio::test]
 async fn items_longer_than_the_orphan_window_are_begun_once() -> Result<()> {
     let house = House::new().await?;
@@ -121,14 +121,14 @@ async fn items_longer_than_the_orphan_window_are_begun_once() -> Result<()> {
     Ok(())
 }
 
-/// A job of a dead worker stays with it for as long as a worker of the same name lives.
+/// A dead worker keeps its job as long as a worker of the same name is alive.
 #[tokio::test]
 async fn a_successor_of_the_same_name_does_not_keep_the_dead_ones_work() -> Result<()> {
     let house = House::new().await?;
     let _server = house.server(SERVER)?;
     let slow = WorkerArguments {
         pause: Duration::from_secs(600),
-        // Here it is the clock that ends it.
+        // Here it expires by time.
         lease: Duration::from_secs(2),
         name: Some("anna"),
         ..WorkerArguments::default()
@@ -152,7 +152,7 @@ async fn a_successor_of_the_same_name_does_not_keep_the_dead_ones_work() -> Resu
     Ok(())
 }
 
-/// Orphans are delivered again however often they killed their worker.
+/// Orphans are delivered again no matter how often they have killed their worker.
 #[tokio::test]
 async fn an_item_that_kills_its_workers_is_given_up() -> Result<()> {
     let house = House::new().await?;
@@ -201,7 +201,7 @@ async fn an_item_that_kills_its_workers_is_given_up() -> Result<()> {
     Ok(())
 }
 
-/// A panic leaves a job running for as long as its worker lives.
+/// A panic leaves a job running as long as its worker lives.
 #[tokio::test]
 async fn a_panic_is_a_failure_that_the_worker_survives() -> Result<()> {
     let house = House::new().await?;
@@ -229,7 +229,7 @@ async fn a_panic_is_a_failure_that_the_worker_survives() -> Result<()> {
     Ok(())
 }
 
-/// A failed job is fetched again at once, hundreds of times a second.
+/// A failed job is fetched again immediately, hundreds of times per second.
 #[tokio::test]
 async fn a_retry_waits_and_a_refusal_is_not_retried() -> Result<()> {
     let house = House::new().await?;
@@ -250,7 +250,7 @@ async fn a_retry_waits_and_a_refusal_is_not_retried() -> Result<()> {
     Ok(())
 }
 
-/// A worker dies with its first failed query.
+/// A worker dies at its first failed query.
 #[tokio::test]
 async fn an_outage_of_the_database_ends_nothing() -> Result<()> {
     let folder = tempfile::tempdir()?;
@@ -261,7 +261,7 @@ async fn an_outage_of_the_database_ends_nothing() -> Result<()> {
         WORKER,
         &WorkerArguments {
             pause: Duration::from_millis(100),
-            // What the database gave and the worker never heard of comes back when this is over.
+            // A ticket handed out by the database but never received by the worker comes back after this time.
             lease: Duration::from_secs(10),
             ..WorkerArguments::default()
         },
@@ -286,8 +286,8 @@ async fn an_outage_of_the_database_ends_nothing() -> Result<()> {
     Ok(())
 }
 
-/// A handler that blocks its thread starves heartbeats, and its job is run twice. So does one that blocks the threads on
-/// which connections were opened, if the claims are renewed by those.
+/// A handler that blocks its thread starves heartbeats, and its job is run twice. The same happens if it blocks the
+/// threads on which connections were opened and claims are renewed through these.
 #[tokio::test]
 async fn a_blocking_handler_does_not_cost_its_claim() -> Result<()> {
     let house = House::new().await?;
@@ -303,14 +303,14 @@ async fn a_blocking_handler_does_not_cost_its_claim() -> Result<()> {
         .begin(1, "script", 1, json!({ "items": vec!["block"; items] }))
         .await?;
     house.until_completed(run).await?;
-    // An item whose connections were held up for too long tries again by itself, and keeps its claim until then.
+    // An item whose connections were blocked for too long retries by itself, and keeps its claim until then.
     let mut again = tried_again(&house).await?;
     again.retain(|item| item.contains("\"lost\""));
     assert!(again.is_empty(), "claims were lost: {again:?}");
     Ok(())
 }
 
-/// A running job cannot be cancelled, and overwrites that it was.
+/// A running job cannot be cancelled, and overwrites its cancellation.
 #[tokio::test]
 async fn a_cancelled_item_makes_room_and_stays_cancelled() -> Result<()> {
     let house = House::new().await?;
@@ -318,7 +318,7 @@ async fn a_cancelled_item_makes_room_and_stays_cancelled() -> Result<()> {
     let _worker = house.worker(
         WORKER,
         &WorkerArguments {
-            // A worker hears of it when it renews its claim.
+            // A worker learns of it when it renews its claim.
             lease: Duration::from_secs(2),
             slots: 1,
             ..WorkerArguments::default()
@@ -338,7 +338,7 @@ async fn a_cancelled_item_makes_room_and_stays_cancelled() -> Result<()> {
     Ok(())
 }
 
-/// Tickets that are lost between queue and claim are made good.
+/// Tickets lost between queue and claim are replaced.
 #[tokio::test]
 async fn a_lost_ticket_is_replaced() -> Result<()> {
     let house = House::new().await?;

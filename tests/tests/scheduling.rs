@@ -1,4 +1,4 @@
-//! Who gets what, and when.
+//! Which worker gets which item, and when.
 
 use anyhow::Result;
 use lyceum_core::{config::RunConfig, id::ExecutionId};
@@ -17,7 +17,7 @@ use uuid::Uuid;
 const SERVER: &str = env!("CARGO_BIN_EXE_scripted-server");
 const WORKER: &str = env!("CARGO_BIN_EXE_scripted-worker");
 
-/// A slot that can take anything, of the worker that is known.
+/// A slot of the registered worker that can take anything.
 async fn slot(house: &House) -> Result<Slot> {
     let worker = sqlx::query_scalar("SELECT id FROM workers LIMIT 1")
         .fetch_one(house.pool())
@@ -33,7 +33,7 @@ async fn slot(house: &House) -> Result<Slot> {
     })
 }
 
-/// The runs that so many claims in a row go to, as numbers of the runs' ids.
+/// The runs that consecutive claims go to, by the numbers in their ids.
 async fn claims(house: &House, count: usize) -> Result<Vec<u128>> {
     let slot = slot(house).await?;
     let mut runs = Vec::new();
@@ -44,7 +44,7 @@ async fn claims(house: &House, count: usize) -> Result<Vec<u128>> {
     Ok(runs)
 }
 
-/// Runs with six items each, planned and not begun, by what their scheduling says.
+/// Runs with six planned, unstarted items each, by their scheduling.
 async fn planned(house: &House, schedulings: &[serde_json::Value]) -> Result<()> {
     let server = house.server(SERVER)?;
     let worker = house.worker(
@@ -94,7 +94,7 @@ async fn a_run_holds_no_more_items_than_it_may() -> Result<()> {
     Ok(())
 }
 
-/// A slot that goes on without a ticket uses one up with each item that it finds, so that none is out for what is gone.
+/// A slot that continues without a ticket consumes one with each item it claims, so no ticket is left over.
 #[tokio::test]
 async fn going_on_uses_up_a_ticket_for_each_item() -> Result<()> {
     let house = House::new().await?;

@@ -40,7 +40,7 @@ fn document(recipe: &str, members: Value, own: Value) -> Value {
     })
 }
 
-/// With updates that are cut into so many pieces.
+/// With updates split into this many pieces.
 fn populora(gradient_pieces: u32) -> Value {
     let members = json!([{"roles": ["teacher"], "count": 2}, {"roles": ["student"], "count": 2}]);
     let own = json!({
@@ -116,7 +116,7 @@ async fn count(house: &House, table: &str) -> Result<i64> {
     )
 }
 
-/// A run that nothing disturbs, to its end.
+/// Plays an undisturbed run to its end.
 async fn undisturbed(document: &Value) -> Result<(House, ExecutionId)> {
     let house = House::new().await?;
     let _server = house.server(SERVER)?;
@@ -169,7 +169,7 @@ async fn a_gradient_in_pieces_leaves_what_one_piece_leaves() -> Result<()> {
     for pieces in [1, 3] {
         let (house, run) = undisturbed(&populora(pieces)).await?;
         let mut rows = house.remains(run).await?;
-        // More items are more work, and more that is held until the step is over; all else is the same.
+        // More items mean more work rows and more artifacts held during the step; everything else is the same.
         let of_items = ["step|", "work|", "result|", "hold|"];
         rows.retain(|row| !of_items.iter().any(|start| row.starts_with(start)));
         let gradients: i64 = count(&house, "work WHERE phase = 'gradient'").await?;

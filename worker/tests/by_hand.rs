@@ -25,7 +25,7 @@ fn adapter(name: &str) -> String {
     fixtures().join("adapters/qwen2-tied").join(name).display().to_string()
 }
 
-/// Runs a command over lines of JSON and answers its lines.
+/// Runs a command on lines of JSON and returns its output lines.
 fn over_lines(command: &str, model: &str, further: &[&str], requests: &[Value]) -> Result<Vec<Value>, String> {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
@@ -90,7 +90,7 @@ fn rollout_completes_prompts_and_ids_and_score_agrees_with_it() {
     }
 }
 
-/// The one completion that `rollout` answers to a request.
+/// The only completion of a `rollout` request.
 fn completion(further: Value) -> Value {
     let mut request = json!({"id": "a", "ids": [1, 2, 3], "max_tokens": 8, "ignore_eos": true});
     request
@@ -167,7 +167,7 @@ fn rollout_among_the_one_most_probable_id_is_greedy() {
     }
 }
 
-/// Samples of two adapters for `update`: completions that begin with an even id are rewarded.
+/// Samples of two adapters for `update`: completions that start with an even id are rewarded.
 fn samples(adapters: &[&str]) -> Vec<Value> {
     let requests: Vec<Value> = (0..4)
         .map(|index| {
@@ -190,7 +190,7 @@ fn samples(adapters: &[&str]) -> Vec<Value> {
     samples
 }
 
-/// Runs `update` over samples; what it writes is found in `output`.
+/// Runs `update` on samples; it writes to `output`.
 fn update(samples: &[Value], output: &Path, further: &[&str]) {
     let folder = tempfile::tempdir().unwrap();
     let input = folder.path().join("samples.jsonl").display().to_string();
@@ -249,7 +249,7 @@ fn update_makes_rewarded_completions_more_probable_and_resumes_where_it_stopped(
     assert_eq!(diagnostics["adapters"].as_array().unwrap().len(), 2);
     assert_eq!(diagnostics["adapters"][0]["tokens"], 16 * 3);
 
-    // Two updates of one step are one run of two steps, as the ratio is taken to the samples' own log-probabilities.
+    // Two updates of one step equal one run of two steps, as the ratio is relative to the samples' log-probabilities.
     let with_state = [
         resumed.as_slice(),
         &["--optimizer", one[0].as_str(), "--optimizer", one[1].as_str()],
@@ -295,7 +295,7 @@ fn update_by_cross_entropy_makes_its_samples_more_probable() {
             json!({"id": sample["id"], "ids": ids.concat(), "adapter": sample["adapter"]})
         })
         .collect();
-    // Of the two learned ids.
+    // For the two trained ids.
     let losses = |adapters: &[&str]| {
         let mut losses = [0.0; 2];
         for (request, score) in requests

@@ -1,13 +1,13 @@
-//! What the engine frees stays with the process until it is released. One test, since memory is all threads' together.
+//! Memory freed by the engine stays with the process until it is released. A single test, since threads share memory.
 #![cfg(all(feature = "engine", target_os = "linux", target_env = "gnu"))]
 
 use lyceum_worker::heap;
 
 const MIB: u64 = 1 << 20;
 
-/// Bytes of memory that the process takes.
+/// Resident memory of the process in bytes.
 fn resident() -> u64 {
-    let rollup = std::fs::read_to_string("/proc/self/smaps_rollup").expect("Linux says what a process takes");
+    let rollup = std::fs::read_to_string("/proc/self/smaps_rollup").expect("Linux reports a process's memory");
     let line = rollup
         .lines()
         .find_map(|line| line.strip_prefix("Rss:"))

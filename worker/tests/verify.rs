@@ -1,4 +1,4 @@
-//! `lyceum-worker verify` on lines of every kind: each gets one verdict, in order, whatever is in it.
+//! `lyceum-worker verify` on lines of every kind: each gets one verdict, in order, whatever its content.
 
 use std::process::{Command, Output};
 

@@ -1,5 +1,5 @@
-//! How quick the spine is: from push to start on an idle queue, small items a second through one worker, and how soon
-//! another worker starts what a killed one held.
+//! Measures the queue: time from push to start on an idle queue, small items per second through one worker, and how
+//! soon another worker starts the item of a killed one.
 //!
 //! `cargo build --release -p lyceum-system-tests --bins && target/release/bench-queue`
 
@@ -20,14 +20,14 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-/// Pushes one at a time.
+/// Items pushed one at a time.
 const PUSHES: u128 = 200;
-/// Items of the throughput's run.
+/// Items of the throughput run.
 const ITEMS: usize = 3000;
-/// Items at once.
+/// Concurrent items.
 const SLOTS: usize = 4;
 
-/// Does nothing, and notes when.
+/// Does nothing except record the time.
 #[derive(Default)]
 struct Nothing(Mutex<Vec<f64>>);
 
@@ -121,7 +121,7 @@ async fn main() -> Result<()> {
     let worker = Runtime::start(&store, artifacts, handlers, settings).await?;
     house.until_completed(run).await?;
     let rate = ITEMS as f64 / started.elapsed().as_secs_f64();
-    println!("small items, one worker with {SLOTS} slots, {ITEMS} items: {rate:.0} a second (limit: 300 a second)");
+    println!("small items, one worker with {SLOTS} slots, {ITEMS} items: {rate:.0} per second (limit: 300 per second)");
     worker.drain().await;
     recovery(&house).await?;
     coordinator.stop().await;
@@ -129,7 +129,7 @@ async fn main() -> Result<()> {
     Ok(())
 }
 
-/// Kills a worker in the middle of an item, at the settings that workers have by default, and times the item's next start.
+/// Kills a worker in the middle of an item, with default settings, and measures the time to the item's next start.
 async fn recovery(house: &House) -> Result<()> {
     let program = std::env::current_exe()?.with_file_name("scripted-worker");
     let program = program.to_string_lossy();

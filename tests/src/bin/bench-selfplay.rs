@@ -1,5 +1,5 @@
-//! What a step of `populora` costs outside of engine and verifier: planning, rows and queue at 8T+8S with the paper's 576
-//! prompts and 8 samples, with scripted players who take no time.
+//! Measures the cost of a `populora` step outside of engine and verifier: planning, rows and queue at 8T+8S with the
+//! paper's 576 prompts and 8 samples, with scripted players that take no time.
 //!
 //! `cargo run --release -p lyceum-system-tests --bin bench-selfplay`
 
@@ -15,9 +15,9 @@ use lyceum_worker::runtime::{Runtime, RuntimeSettings};
 use serde_json::json;
 use std::time::Duration;
 
-/// Steps of the run; the first is left out, since the members are born in it.
+/// Steps of the run; the first is not counted, since the members are born in it.
 const STEPS: u32 = 6;
-/// Seconds that a step may take.
+/// Limit per step in seconds.
 const LIMIT: f64 = 10.0;
 
 #[tokio::main]
@@ -35,7 +35,7 @@ async fn main() -> Result<()> {
         &mut listener,
     );
     let _listening = listener.start();
-    // What handlers open ends with the runtime, and the house goes on after it.
+    // Connections opened by handlers end with the runtime, but the house continues.
     let of_worker = house.store.apart();
     let artifacts = ArtifactStore::folder(&house.artifacts(), of_worker.pool().clone())?;
     let handlers = handlers::all(Duration::ZERO, of_worker.pool());
@@ -78,7 +78,7 @@ async fn main() -> Result<()> {
     .await?;
     let mut slowest: f64 = 0.0;
     for (step, seconds, planning, items) in steps {
-        println!("step {step}: {items} items, {seconds:.2} s in all, of which the recipe and its view {planning:.2} s");
+        println!("step {step}: {items} items, {seconds:.2} s in total, recipe and view {planning:.2} s");
         slowest = if step > 0 { slowest.max(seconds) } else { slowest };
     }
     println!("slowest step after the first: {slowest:.2} s (limit: {LIMIT} s)");

@@ -1,4 +1,4 @@
-//! A worker with scripted handlers, or with the product's where a test is about engine and verifier too.
+//! A worker with scripted handlers, or with the product's for tests that cover engine and verifier.
 
 use clap::Parser;
 use lyceum_store::{Store, artifact::ArtifactStore};
@@ -25,7 +25,7 @@ struct Arguments {
     model: Vec<String>,
     #[arg(long)]
     name: Option<String>,
-    /// Runs the product's handlers, on base models of this folder.
+    /// Run the product's handlers, with base models from this folder.
     #[arg(long)]
     models_folder: Option<PathBuf>,
 }
@@ -40,7 +40,7 @@ async fn main() -> anyhow::Result<()> {
     let store = Store::connect_worker(&arguments.database, 12).await?;
     let artifacts = ArtifactStore::folder(&arguments.artifacts, store.pool().clone())?;
     let handlers = match arguments.models_folder {
-        // The sandbox is started by a thread that may wait.
+        // The sandbox must be started on a thread that may block.
         Some(folder) => tokio::task::spawn_blocking(move || product::handlers(&folder)).await??,
         None => handlers::all(Duration::from_millis(arguments.pause_millis), store.pool()),
     };

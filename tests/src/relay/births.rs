@@ -10,7 +10,7 @@ use lyceum_core::{
 use super::{leg::Leg, name};
 
 impl Leg<'_> {
-    /// Whether every member has weights; asks for those that have none.
+    /// Whether every member has weights; requests missing ones.
     pub(super) fn born(&mut self) -> Result<bool, PlanError> {
         let (_, population) = self.population()?;
         if self.memory.members.iter().all(|(_, version, _)| version.is_some()) {

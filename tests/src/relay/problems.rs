@@ -1,4 +1,4 @@
-//! Proposals, and the checks of each chunk as soon as it is written.
+//! Proposals, and the checks of each chunk as soon as it is generated.
 
 use lyceum_core::{
     id::{AttemptId, ProblemId, VersionId, WorkId},
@@ -52,7 +52,8 @@ impl Leg<'_> {
         });
     }
 
-    /// Asks for the checks of a chunk as soon as it is written, and records what they say. Whether they are there.
+    /// Requests the checks of a chunk as soon as it is generated, and records their results. Returns whether they are
+    /// done.
     pub(super) fn check(&mut self, chunk: u32) -> Result<bool, PlanError> {
         let Some(written) = self.step.rollout(&self.key("propose", chunk))? else {
             return Ok(false);

@@ -1,4 +1,4 @@
-//! The update, and what a step ends with.
+//! The update, and the end of a step.
 
 use lyceum_core::{
     id::{MatchupId, VersionId, WorkId},

@@ -35,7 +35,7 @@ impl ModelsFolder {
     /// The folder of a model: a subfolder of this one, an absolute path, or one in the hub's cache.
     ///
     /// # Errors
-    /// A name that no folder has, nor the hub, and [`EngineError::Unreachable`] where the hub does not answer.
+    /// The name is neither a folder nor on the hub; [`EngineError::Unreachable`] if the hub does not respond.
     pub fn locate(&self, name: &str) -> Result<PathBuf, EngineError> {
         let path = Path::new(name);
         let stays_inside = path.components().all(|part| matches!(part, Component::Normal(_)));

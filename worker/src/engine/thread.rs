@@ -13,7 +13,7 @@ use super::{Models, ModelsFolder};
 use crate::handler::{Context, HandlerError};
 use crate::heap;
 
-/// After so long without a call, freed memory goes back to the system.
+/// Idle time after which freed memory is returned to the system.
 const IDLE: Duration = Duration::from_secs(5);
 
 /// Work for the thread.

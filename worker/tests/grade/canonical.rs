@@ -1,4 +1,4 @@
-//! What is right is right and what is wrong is wrong, on every row of every benchmark at hand.
+//! Correct and wrong solutions are graded as such, on every row of every available benchmark.
 
 use anyhow::Result;
 use lyceum_core::benchmark::Question;
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::command::{FILES, data, grade, others, rows, solution};
 
-/// Tasks of MBPP+ whose tests take most of its time; the tests of the verifier and of the whole system judge these, too.
+/// Tasks of MBPP+ whose tests take most of the time; the verifier's and the system's tests cover these too.
 const SLOW: [&str; 8] = [
     "Mbpp/123", "Mbpp/255", "Mbpp/271", "Mbpp/392", "Mbpp/592", "Mbpp/599", "Mbpp/603", "Mbpp/630",
 ];
@@ -73,7 +73,7 @@ fn every_gold_answer_is_right_and_another_one_wrong() -> Result<()> {
         let result = grade(name, &data, &right)?;
         assert_eq!(others(&result, true), [""; 0], "{name}");
         assert_eq!(result["pass@1"], 1.0, "{name}");
-        // No gold of these sets is this number.
+        // This number is not a gold answer in any of these sets.
         let wrong: Vec<_> = golds
             .iter()
             .map(|(task_id, _)| solution(task_id, "-987654321"))

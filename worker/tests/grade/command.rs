@@ -1,4 +1,4 @@
-//! Running the command, and the data that it is run on.
+//! Runs the command, and locates its data.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use lyceum_core::benchmark::reader::{self, SuiteRows, Window};
 use lyceum_core::benchmark::suite;
 use serde_json::{Value, json};
 
-/// The benchmarks that are at hand, by their files below the folder of real data.
+/// The available benchmarks, by their files below the folder of real data.
 pub(crate) const FILES: [(&str, &str, usize); 9] = [
     ("humaneval", "humaneval/HumanEval.jsonl.gz", 164),
     ("mbpp_plus", "mbpp_plus/MbppPlus.jsonl", 378),
@@ -22,7 +22,7 @@ pub(crate) const FILES: [(&str, &str, usize); 9] = [
     ("olympiadbench", "math/olympiadbench.jsonl", 675),
 ];
 
-/// The folder of real data beside the project, if it is there.
+/// The folder of real data next to the project, if it exists.
 pub(crate) fn data() -> Option<PathBuf> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data");
     if !data.is_dir() {
@@ -32,7 +32,7 @@ pub(crate) fn data() -> Option<PathBuf> {
     Some(data)
 }
 
-/// The rows of a benchmark that is at hand.
+/// The rows of an available benchmark.
 pub(crate) fn rows(name: &str, data: &Path) -> Result<SuiteRows> {
     let mut bytes = Vec::new();
     std::fs::File::open(file(name, data))?.read_to_end(&mut bytes)?;
@@ -56,7 +56,7 @@ pub(crate) fn solution(task_id: &str, solution: &str) -> Value {
     json!({ "task_id": task_id, "solution": solution })
 }
 
-/// Grades `samples` and gives the result file.
+/// Grades `samples` and returns the result file.
 pub(crate) fn grade(name: &str, data: &Path, samples: &[Value]) -> Result<Value> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("samples.jsonl");
@@ -65,7 +65,7 @@ pub(crate) fn grade(name: &str, data: &Path, samples: &[Value]) -> Result<Value>
         samples.iter().map(|sample| format!("{sample}\n")).collect::<String>(),
     )?;
     let out = folder.path().join("result.json");
-    // CPU time decides; a machine that is busy with other tests must not.
+    // CPU time is the limit, so a machine busy with other tests must not matter.
     let said = run(name, &file(name, data), &path, &out, &["--wall-seconds", "900"])?;
     ensure!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
     serde_json::from_slice(&std::fs::read(&out)?).context("the result is not JSON")
@@ -89,7 +89,7 @@ pub(crate) fn run(
         .output()?)
 }
 
-/// The verdicts that are not `expected`.
+/// The verdicts that differ from `expected`.
 pub(crate) fn others(result: &Value, expected: bool) -> Vec<String> {
     let verdicts = result["verdicts"].as_array().into_iter().flatten();
     verdicts

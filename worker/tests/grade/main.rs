@@ -1,4 +1,4 @@
-//! `lyceum-worker grade` on the benchmarks' own files: right ones right, wrong ones wrong, and the peers of the same mind.
+//! `lyceum-worker grade` on the benchmarks' original files: correct and wrong solutions, and agreement with the peers.
 
 mod canonical;
 mod command;

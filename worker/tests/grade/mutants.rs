@@ -1,8 +1,8 @@
-//! Programs that are nearly right, the same ones each time.
+//! Nearly correct programs, deterministic.
 
 use lyceum_core::benchmark::{BenchmarkRow, Question};
 
-/// What is put in place of what.
+/// Replacements.
 const EDITS: [(&str, &str); 30] = [
     (" < ", " <= "),
     (" <= ", " < "),
@@ -36,13 +36,13 @@ const EDITS: [(&str, &str); 30] = [
     ("1", "2"),
 ];
 
-/// A mutant of a row's canonical solution: the first edit that fits, from one that hangs on the row's number, in the part
-/// below the prompt. Calls that would leave a sandbox or wait are none of these.
+/// A mutant of a row's canonical solution: the first applicable edit below the prompt, starting from one that depends
+/// on the row number. No edit introduces calls that escape a sandbox or wait.
 pub(crate) fn mutant(row: &BenchmarkRow, number: usize) -> Option<(String, &'static str)> {
     let canonical = row.canonical.as_deref()?;
     let prompt = match &row.oracle {
         Question::Script { .. } => row.question.as_str(),
-        // MBPP's prompt is a text; what is imported stays as it is.
+        // MBPP's prompt is prose; imports are left unchanged.
         _ => "",
     };
     let body = canonical.strip_prefix(prompt)?;

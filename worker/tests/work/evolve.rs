@@ -1,4 +1,4 @@
-//! Births from the queue are those by hand.
+//! Births through the queue equal those by hand.
 
 use std::path::Path;
 

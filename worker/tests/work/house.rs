@@ -30,7 +30,7 @@ pub(crate) struct House {
     folder: TempDir,
 }
 
-/// A worker that does not outlive its test.
+/// A worker that is killed with its test.
 pub(crate) struct Worker(Child);
 
 impl Drop for Worker {
@@ -43,14 +43,14 @@ impl Drop for Worker {
 impl Drop for House {
     fn drop(&mut self) {
         let log = std::fs::read_to_string(self.log()).unwrap_or_default();
-        // Shown with a test that fails, and swallowed with one that passes.
+        // Captured by libtest and shown only for failed tests.
         println!("{log}");
         let _ = std::fs::remove_file(self.log());
     }
 }
 
 impl House {
-    /// A new database with a run that plans nothing by itself.
+    /// A new database with a run that has no coordinator.
     pub(crate) async fn new() -> Result<Self> {
         let database = TestCluster::shared().await?.database().await?;
         let store = Store::connect(database.url(), 4).await?;
@@ -108,12 +108,12 @@ impl House {
         Ok(Worker(child))
     }
 
-    /// What workers say.
+    /// The workers' messages.
     pub(crate) fn log(&self) -> PathBuf {
         self.folder.path().with_extension("log")
     }
 
-    /// Plans an item and waits until `worker` ended it.
+    /// Plans an item and waits until `worker` has finished it.
     pub(crate) async fn done(&self, worker: &mut Worker, phase: &str, payload: Payload) -> Result<Outcome> {
         let key = WorkKey::new(0, phase);
         let mut tx = self.store.pool().begin().await?;
@@ -158,7 +158,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Tells it to stop, and waits until it has signed off.
+    /// Stops it, and waits until it has signed off.
     pub(crate) async fn stop(mut self, house: &House) -> Result<()> {
         ensure!(
             Command::new("kill").arg(self.0.id().to_string()).status()?.success(),

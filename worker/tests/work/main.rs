@@ -1,4 +1,4 @@
-//! The worker as it is shipped, on a real queue.
+//! The product's worker, on a real queue.
 
 #[cfg(feature = "engine")]
 mod benchmark;

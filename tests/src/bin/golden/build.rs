@@ -1,4 +1,4 @@
-//! A build that plays: `lyceum up` in a folder of its own, with a private Postgres and one worker.
+//! Plays with one build: `lyceum up` in a temporary folder, with a private Postgres and one worker.
 
 use anyhow::{Context as _, Result, bail, ensure};
 use lyceum_postgres::{
@@ -28,17 +28,18 @@ use uuid::Uuid;
 
 use crate::{plays::GOLDEN, projection::project, recording::Recording};
 
-/// Between two looks at the runs.
+/// Interval between two polls of the runs.
 const LOOK: Duration = Duration::from_millis(500);
-/// How long `lyceum up` may take to stop.
+/// Time limit for `lyceum up` to stop.
 const STOP: Duration = Duration::from_secs(60);
-/// Lines of its log that are shown when it fails.
+/// Lines of its log to show when it fails.
 const LINES: usize = 50;
 
-/// Plays the golden runs with the programs in `binaries`, with `overrides` over the runs' own. Progress lines begin with `name`.
+/// Plays the golden runs with the programs in `binaries`, with `overrides` on top of the runs' own. Progress lines
+/// start with `name`.
 ///
 /// # Errors
-/// When the build does not start, a run does not complete within `limit`, or its rows cannot be read.
+/// If the build does not start, a run does not complete within `limit`, or its rows cannot be read.
 pub(crate) async fn record(name: &str, binaries: &Path, overrides: &[String], limit: Duration) -> Result<Recording> {
     let mut build = Build::start(binaries)?;
     let played = tokio::select! {
@@ -63,7 +64,7 @@ impl Build {
             program.display()
         );
         let folder = tempfile::Builder::new().prefix("lyceum-golden-").tempdir()?;
-        // Root's Postgres runs as another user, who has to pass through.
+        // Under root, Postgres runs as another user, who must be able to enter this folder.
         fs::set_permissions(folder.path(), Permissions::from_mode(0o711))?;
         let log = File::create(folder.path().join("log"))?;
         let mut command = command(&program, folder.path());
@@ -125,7 +126,7 @@ impl Build {
         Ok(String::from_utf8(output.stdout)?.trim().parse()?)
     }
 
-    /// Waits a moment, if there is anything to wait for.
+    /// Waits for one interval; fails if the build has ended or the time is up.
     async fn look(&mut self, give_up: Instant) -> Result<()> {
         if let Some(status) = self.up.try_wait()? {
             bail!("`lyceum up` ended with {status}");
@@ -146,7 +147,7 @@ impl Build {
 impl Drop for Build {
     fn drop(&mut self) {
         let pid = Pid::from_raw(self.up.id().cast_signed());
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = kill(pid, Signal::SIGTERM);
         let give_up = std::time::Instant::now() + STOP;
         while matches!(self.up.try_wait(), Ok(None)) {
@@ -163,7 +164,7 @@ fn data(folder: &Path) -> PathBuf {
     folder.join("lyceum")
 }
 
-/// The program on the data folder, with none of the settings that the environment may have for another one.
+/// The program on the data folder, without settings for another one from the environment.
 fn command(program: &Path, folder: &Path) -> Command {
     let mut command = Command::new(program);
     command.arg("--data").arg(data(folder)).stdin(Stdio::null());
@@ -174,7 +175,7 @@ fn command(program: &Path, folder: &Path) -> Command {
     command
 }
 
-/// How far the runs are, and whether all have completed.
+/// The progress of the runs, and whether all have completed.
 async fn progress(pool: &PgPool, runs: &[(Uuid, &str)]) -> Result<(String, bool)> {
     let mut told = Vec::new();
     let mut is_over = true;

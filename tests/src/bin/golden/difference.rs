@@ -1,16 +1,16 @@
-//! Where two recordings differ.
+//! Differences between two recordings.
 
 use serde_json::Value;
 use std::{collections::BTreeMap, fmt};
 
 use crate::key::Key;
 
-/// Differences that a report spells out.
+/// Maximum number of differences to print.
 const SHOWN: usize = 20;
-/// Letters of a value that a report shows.
+/// Maximum characters of a value to print.
 const LETTERS: usize = 200;
 
-/// A field, or a whole row, that is not the same.
+/// A field or a whole row that differs.
 pub(crate) struct Difference {
     pub(crate) run: String,
     pub(crate) step: Option<i64>,
@@ -46,7 +46,7 @@ fn short(value: &Value) -> String {
     start
 }
 
-/// The first differences, and how many there are by run and table.
+/// The first differences, and their counts by run and table.
 pub(crate) fn report(differences: &[Difference]) -> String {
     let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for difference in differences {
@@ -61,10 +61,10 @@ pub(crate) fn report(differences: &[Difference]) -> String {
     shown.chain(rest).chain(counted).collect::<Vec<_>>().join("\n")
 }
 
-/// A field by its path, and both its values.
+/// A field's path and both values.
 type Pair = (String, Option<Value>, Option<Value>);
 
-/// The smallest parts in which two values differ.
+/// The innermost parts in which two values differ.
 pub(crate) fn between(old: Option<&Value>, new: Option<&Value>) -> Vec<Pair> {
     let mut pairs = Vec::new();
     collect(String::new(), old, new, &mut pairs);

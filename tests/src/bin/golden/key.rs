@@ -1,13 +1,13 @@
-//! What tells a row from the others of its table, in the same words in every recording.
+//! Keys that identify the rows of a table in the same way in every recording.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// One column of a key. Numbers come in their own order.
+/// One column of a key. Numbers sort numerically.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Part {
-    /// A step, a chunk, a place.
+    /// A step, a chunk, an index.
     Number(i64),
     /// A name.
     Text(String),

@@ -1,7 +1,7 @@
-//! Golden runs: whether two builds come to the same rows, on the real engine.
+//! Golden runs: checks that two builds produce the same rows on the real engine.
 //!
-//! A recording holds the rows of one run of each recipe that ships, played by one build on this machine. Identifiers are
-//! replaced by what they name and clocks are left out, so two recordings of the same program are equal.
+//! A recording has the rows of one run of each built-in recipe, played by one build on this machine. Identifiers are
+//! replaced by names and times are omitted, so two recordings of the same program are equal.
 
 mod build;
 mod difference;
@@ -19,9 +19,9 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use crate::{difference::report, recording::Recording};
 
-/// Whether two builds come to the same rows
+/// Check whether two builds produce the same rows
 ///
-/// Exits with 0 where they do, with 1 where they differ, and with 2 when that could not be found out.
+/// Exits with 0 if they do, 1 if they differ, 2 on errors.
 #[derive(Parser)]
 struct Arguments {
     #[command(subcommand)]
@@ -30,12 +30,12 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Play the golden runs with one build and write down their rows
+    /// Play the golden runs with one build and record their rows
     Record {
-        /// The folder of the build's `lyceum` and `lyceum-worker`
+        /// Folder with the build's `lyceum` and `lyceum-worker`
         #[arg(long, value_name = "FOLDER")]
         binaries: PathBuf,
-        /// Where to write the recording
+        /// File for the recording
         #[arg(long, value_name = "FILE")]
         to: PathBuf,
         #[command(flatten)]
@@ -50,10 +50,10 @@ enum Command {
     },
     /// Record two builds and compare them
     Check {
-        /// The folder of the older build's `lyceum` and `lyceum-worker`
+        /// Folder with the older build's `lyceum` and `lyceum-worker`
         #[arg(long, value_name = "FOLDER")]
         old: PathBuf,
-        /// The folder of the newer build's
+        /// Folder with the newer build's
         #[arg(long, value_name = "FOLDER")]
         new: PathBuf,
         #[command(flatten)]
@@ -63,10 +63,10 @@ enum Command {
 
 #[derive(Args)]
 struct Play {
-    /// A value over the golden runs' own, such as `seed=2`; may be given again
+    /// Override a config value of the golden runs, such as `seed=2`; repeatable
     #[arg(long = "set", value_name = "PATH=VALUE")]
     overrides: Vec<String>,
-    /// How long one build may take, in minutes
+    /// Time limit per build, in minutes
     #[arg(long, value_name = "MINUTES", default_value_t = 30)]
     limit: u64,
 }
@@ -78,7 +78,7 @@ impl Play {
     }
 }
 
-// One thread, this one, starts the builds: they are told to stop when the thread that started them is gone.
+// Builds are started from the main thread, because they are stopped when the thread that started them ends.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     match run(Arguments::parse().command).await {
@@ -91,7 +91,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Whether what was asked for came out equal.
+/// Whether the builds or recordings are equal.
 async fn run(command: Command) -> Result<bool> {
     match command {
         Command::Record { binaries, to, play } => {

@@ -1,4 +1,4 @@
-//! Identifiers, replaced by what they name. They are hashes of the run's own, so no two runs share one.
+//! Replaces identifiers by names. Identifiers are hashes that include the run's, so no two runs share one.
 
 use anyhow::{Context as _, Result};
 use serde_json::{Map, Value};
@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::key::{Key, Part};
 
-/// What each identifier of a run names.
+/// The name of each identifier of a run.
 #[derive(Default)]
 pub(crate) struct Names(HashMap<Uuid, Name>);
 
@@ -17,7 +17,7 @@ struct Name {
 }
 
 impl Names {
-    /// Names the row at `key`, which is a `row`.
+    /// Names the row at `key`, of type `row`.
     pub(crate) fn add(&mut self, id: Uuid, row: &'static str, key: &Key) {
         // The tables `executions` and `runs` share identifiers, and the name.
         self.0.insert(
@@ -29,10 +29,10 @@ impl Names {
         );
     }
 
-    /// A column of a key, by the name of what it refers to.
+    /// A column of a key, with references replaced by names.
     ///
     /// # Errors
-    /// When it is neither a number nor text nor null.
+    /// If it is neither a number nor text nor null.
     pub(crate) fn part(&self, column: &Value) -> Result<Part> {
         match column {
             Value::Null => Ok(Part::Text("-".to_owned())),
@@ -47,10 +47,10 @@ impl Names {
         }
     }
 
-    /// Replaces every identifier in `value`, in texts and in the names of fields.
+    /// Replaces every identifier in `value`, in strings and in field names.
     ///
     /// # Errors
-    /// When one names nothing that is known.
+    /// If an identifier is unknown.
     pub(crate) fn replace(&self, value: &mut Value) -> Result<()> {
         match value {
             Value::String(text) => {
@@ -72,7 +72,7 @@ impl Names {
         Ok(())
     }
 
-    /// The text with names in place of identifiers, where it has any.
+    /// The text with identifiers replaced by names, if it has any.
     fn named(&self, text: &str) -> Result<Option<String>> {
         const LENGTH: usize = 36;
         const DASH: usize = 8;

@@ -1,10 +1,10 @@
-//! The golden runs: small enough for a few minutes on two cores, and together through every phase of both recipes.
+//! The golden runs: small enough for a few minutes on two cores, and together covering every phase of both recipes.
 
-/// A run from a preset that ships, and what it changes of it.
+/// A run from a built-in preset, with overrides.
 pub(crate) struct Golden {
     /// The preset, which also names the run.
     pub(crate) preset: &'static str,
-    /// Values over the preset's own, as `lyceum run create --set` takes them.
+    /// Overrides of the preset, in the form of `lyceum run create --set`.
     pub(crate) overrides: &'static [&'static str],
 }
 

@@ -1,4 +1,4 @@
-//! The rows of a run, as they are compared.
+//! The rows of a run in comparable form.
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Map, Value};
@@ -15,7 +15,7 @@ use crate::{
 /// Adds the rows of `run`, called `name`, to the recording.
 ///
 /// # Errors
-/// When the database cannot be read, a table is not known here, or two rows have the same key.
+/// If the database cannot be read, a table is unknown, or two rows have the same key.
 pub(crate) async fn project(pool: &PgPool, run: Uuid, name: &str, recording: &mut Recording) -> Result<()> {
     refuse_unknown_tables(pool).await?;
     let mut names = Names::default();
@@ -48,7 +48,7 @@ pub(crate) async fn project(pool: &PgPool, run: Uuid, name: &str, recording: &mu
     Ok(())
 }
 
-/// A table that is new since this was written would go uncompared without a word.
+/// Otherwise a newly added table would silently not be compared.
 async fn refuse_unknown_tables(pool: &PgPool) -> Result<()> {
     let tables: Vec<String> = sqlx::query_scalar(
         "SELECT DISTINCT table_name::text FROM information_schema.columns
@@ -65,7 +65,7 @@ async fn refuse_unknown_tables(pool: &PgPool) -> Result<()> {
 }
 
 async fn rows(pool: &PgPool, table: &Table, run: Uuid) -> Result<Vec<Map<String, Value>>> {
-    // As text: Postgres writes `json` columns into it as they are, and every float so that it reads back the same.
+    // As text: Postgres copies `json` columns verbatim, and writes floats so that they round-trip.
     let sql = format!(
         "SELECT row_to_json(t)::text FROM {} t WHERE {}",
         table.name, table.condition
@@ -81,7 +81,7 @@ async fn rows(pool: &PgPool, table: &Table, run: Uuid) -> Result<Vec<Map<String,
         .with_context(|| format!("a row of `{}` is not JSON", table.name))
 }
 
-/// The key of a row; the run itself is told by its name.
+/// The key of a row; the run itself is identified by its name.
 fn key(table: &Table, run: &str, row: &Map<String, Value>, names: &Names) -> Result<Key> {
     if table.key.is_empty() {
         return Ok(Key(vec![Part::Text(run.to_owned())]));
@@ -125,7 +125,7 @@ fn fields(table: &Table, row: Map<String, Value>, metrics: &[String], names: &Na
     Ok(fields)
 }
 
-/// Values of metrics by name, so that a release may add one or order them anew.
+/// Metric values by name, so a release can add or reorder metrics.
 fn by_metric(values: Value, metrics: &[String]) -> Result<Value> {
     let Value::Array(values) = values else {
         bail!("the values of metrics are {values}, not a list");

@@ -18,7 +18,7 @@ use crate::{
     tables::TABLES,
 };
 
-/// A row: a line of the file.
+/// A row, one line of the file.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Row {
     pub(crate) run: String,
@@ -32,12 +32,12 @@ pub(crate) struct Row {
 pub(crate) struct Recording(BTreeMap<(String, String, Key), Value>);
 
 impl Recording {
-    /// Adds a row; false if there is one at its place.
+    /// Adds a row; false if the key already exists.
     pub(crate) fn insert(&mut self, row: Row) -> bool {
         self.0.insert((row.run, row.table, row.key), row.fields).is_none()
     }
 
-    /// Writes a line of JSON a row, in order.
+    /// Writes one line of JSON per row, in order.
     pub(crate) fn write(&self, path: &Path) -> Result<()> {
         let cannot = || format!("cannot write {}", path.display());
         let mut file = BufWriter::new(File::create(path).with_context(cannot)?);
@@ -48,7 +48,7 @@ impl Recording {
         file.flush().with_context(cannot)
     }
 
-    /// Reads what [`Recording::write`] wrote.
+    /// Reads the output of [`Recording::write`].
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
         let mut recording = Self::default();
@@ -60,7 +60,7 @@ impl Recording {
         Ok(recording)
     }
 
-    /// Gives fields of older builds the names that they have today.
+    /// Renames fields of older builds to their current names.
     pub(crate) fn modernise(&mut self) -> Result<()> {
         let renames = renames::shipped()?;
         for ((_, table, _), fields) in &mut self.0 {
@@ -72,7 +72,7 @@ impl Recording {
         Ok(())
     }
 
-    /// Where the two differ, in the order in which runs came to it.
+    /// The differences, in the order in which the runs produced them.
     pub(crate) fn differences(&self, new: &Self) -> Vec<Difference> {
         let mut differences = Vec::new();
         let places = self
@@ -95,7 +95,7 @@ impl Recording {
         }
         differences.sort_by_key(|difference| {
             let table = TABLES.iter().position(|table| table.name == difference.table);
-            // What no step wrote sums up the steps.
+            // Rows without a step are summaries, so they come last.
             (difference.run.clone(), difference.step.unwrap_or(i64::MAX), table)
         });
         differences

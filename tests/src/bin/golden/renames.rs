@@ -1,4 +1,4 @@
-//! Fields that older builds wrote under another name.
+//! Fields that had another name in older builds.
 
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
@@ -11,7 +11,7 @@ struct File {
     rename: Vec<Rename>,
 }
 
-/// A field's path of before and of today.
+/// A field's old and new path.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Rename {
@@ -23,14 +23,14 @@ pub(crate) struct Rename {
 /// The renames of `renames.toml`.
 ///
 /// # Errors
-/// When the file cannot be read as renames.
+/// If the file is not a valid list of renames.
 pub(crate) fn shipped() -> Result<Vec<Rename>> {
     let file: File = toml::from_str(include_str!("renames.toml")).context("renames.toml")?;
     Ok(file.rename)
 }
 
 impl Rename {
-    /// Moves what the row has at the path of before to the path of today.
+    /// Moves a row's value from the old path to the new one.
     pub(crate) fn apply(&self, row: &mut Value) {
         let from: Vec<&str> = self.from.split('/').collect();
         let mut taken = Vec::new();
@@ -46,7 +46,7 @@ impl Rename {
     }
 }
 
-/// A value that was taken out, and what the stars of its path stood for.
+/// A removed value, and the matches of its path's wildcards.
 type Taken = (Vec<String>, Value);
 
 fn take(value: &mut Value, path: &[&str], stars: &mut Vec<String>, taken: &mut Vec<Taken>) {

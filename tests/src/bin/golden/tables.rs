@@ -1,16 +1,16 @@
-//! The tables that hold what a run came to.
+//! The tables with a run's results.
 
-/// How a table's rows are found and told apart.
+/// How a table's rows are selected and identified.
 pub(crate) struct Table {
     /// Its name in SQL.
     pub(crate) name: &'static str,
-    /// What a row is called where another row names it by its identifier.
+    /// Name for a row in references from other rows.
     pub(crate) row: &'static str,
     /// The condition on `t` under which a row is the run's, which is `$1`.
     pub(crate) condition: &'static str,
-    /// The columns that tell a row from the others of its run.
+    /// The columns that identify a row within its run.
     pub(crate) key: &'static [&'static str],
-    /// Columns that depend on the order of events, besides those that do in every table ([`is_left_out`]).
+    /// Columns that depend on the order of events, in addition to those excluded in every table ([`is_left_out`]).
     pub(crate) without: &'static [&'static str],
 }
 
@@ -24,7 +24,7 @@ const fn of_run(name: &'static str, row: &'static str, key: &'static [&'static s
     }
 }
 
-/// Every table that is compared. Rows are named in this order, so a table comes after those that its key refers to.
+/// All compared tables. Rows are named in this order, so a table comes after those that its key refers to.
 pub(crate) const TABLES: [Table; 22] = [
     Table {
         condition: "t.id = $1",
@@ -41,13 +41,13 @@ pub(crate) const TABLES: [Table; 22] = [
     },
     Table {
         condition: "t.execution_id = $1",
-        // How many plans a step took depends on which ends of work came together.
+        // The number of plans of a step depends on which items finished together.
         without: &["planned"],
         ..of_run("steps", "step", &["step"])
     },
     Table {
         condition: "t.execution_id = $1",
-        // Who worked on it, in what order it ended, and how often it was tried.
+        // Worker, order of completion, and number of tries.
         without: &[
             "worker_id",
             "number",
@@ -68,7 +68,7 @@ pub(crate) const TABLES: [Table; 22] = [
         ..of_run("birth_parents", "parent", &["child_id", "position"])
     },
     Table {
-        // Made of columns that are compared.
+        // Generated from compared columns.
         without: &["search"],
         ..of_run("problems", "problem", &["step", "index"])
     },
@@ -89,7 +89,7 @@ pub(crate) const TABLES: [Table; 22] = [
     of_run("archive_insertions", "insertion", &["step", "cell", "problem_id"]),
     of_run("metrics", "metrics", &["step", "member_id"]),
     Table {
-        // Postgres adds up a mean in any order, so its last digits differ between two runs of one program.
+        // Postgres sums a mean in any order, so its last digits differ between two runs of the same program.
         without: &["mean"],
         ..of_run("metric_levels", "metrics", &["level", "bucket", "member_id"])
     },
@@ -99,7 +99,8 @@ pub(crate) const TABLES: [Table; 22] = [
     },
 ];
 
-/// Tables with rows of runs that are not compared: word of what is in the others, and evaluations, which no golden run has.
+/// Tables with rows of runs that are not compared: events, which repeat other tables, and evaluations, which golden
+/// runs do not have.
 pub(crate) const NOT_COMPARED: [&str; 3] = ["events", "evaluations", "benchmark_results"];
 
 /// Whether a column holds a time or an order of arrival.
