@@ -43,8 +43,8 @@ async fn tried_again(house: &House) -> Result<Vec<String>> {
     Ok(sqlx::query_scalar(again).fetch_all(house.pool()).await?)
 }
 
-/// A poll interval that re-arms its timer without polling it sleeps for good: here nothing but the tick can wake a worker,
-/// since the heartbeat is far away, a ticket that becomes due is not announced, and no server issues another.
+/// A poll interval that re-arms its timer without polling it sleeps for ever. Here only the tick can wake a worker: the
+/// heartbeat is far away, a ticket that becomes due is not announced, and no server issues another.
 #[tokio::test]
 async fn a_ticket_that_becomes_due_is_not_slept_through() -> Result<()> {
     let house = House::new().await?;
@@ -369,7 +369,7 @@ async fn a_process_listens_over_one_connection() -> Result<()> {
     Ok(())
 }
 
-/// What is said while a connection is away is not heard, so its end is told.
+/// Notifications sent while a connection is down are lost, so the listener reports the interruption.
 #[tokio::test]
 async fn a_listener_says_when_it_may_have_missed_something() -> Result<()> {
     let house = House::new().await?;

@@ -1,4 +1,4 @@
-// How long a run's page takes until its first chart is drawn, from the start of the navigation, with nothing in the browser's cache:
+// Measures the time from the start of navigation to the first chart of a run's page, with an empty cache:
 //
 //     LYCEUM_TOKEN=… node tests/first-chart.mjs http://127.0.0.1:7777/runs/ID [TIMES]
 //
