@@ -70,7 +70,7 @@ fn purposes() -> PossibleValuesParser {
 }
 
 fn list(client: &Client, purpose: Option<&str>) -> anyhow::Result<()> {
-    line(&format!(
+    line(format!(
         "{:36}  {:9}  {:18}  {:>9}  NAME",
         "DATASET", "PURPOSE", "SUITE", "ROWS"
     ))?;
@@ -81,10 +81,7 @@ fn list(client: &Client, purpose: Option<&str>) -> anyhow::Result<()> {
         for dataset in page["items"].as_array().into_iter().flatten() {
             let text = |field: &str| dataset[field].as_str().unwrap_or("-");
             let [id, purpose, suite, name] = ["id", "purpose", "suite", "name"].map(text);
-            line(&format!(
-                "{id}  {purpose:9}  {suite:18}  {:>9}  {name}",
-                dataset["rows"]
-            ))?;
+            line(format!("{id}  {purpose:9}  {suite:18}  {:>9}  {name}", dataset["rows"]))?;
         }
         match &page["next"] {
             Value::String(next) => cursor = format!("&cursor={next}"),
