@@ -10,6 +10,7 @@ export const repository = resolve(import.meta.dirname ?? new URL(".", import.met
 const target = process.env.CARGO_TARGET_DIR ?? join(repository, "target");
 export const lyceum = process.env.LYCEUM ?? join(target, "debug/lyceum");
 export const workerProgram = process.env.LYCEUM_WORKER ?? join(target, "debug/lyceum-worker");
+const workshopProgram = process.env.LYCEUM_WORKSHOP ?? join(target, "debug/lyceum-workshop");
 
 /** Timeout in milliseconds for a page to load or an expected change, even on a slow machine. */
 const patience = 120_000;
@@ -112,7 +113,7 @@ export function importSuite(lab, problems) {
   const file = join(lab.data, "..", "held-out-seedling.jsonl");
   const python = process.env.LYCEUM_PYTHON ?? join(repository, ".venv/bin/python");
   for (const [program, ...words] of [
-    [workerProgram, "held-out", "--out", file, "--problems", String(problems), "--python", python],
+    [workshopProgram, "held-out", "--out", file, "--problems", String(problems), "--python", python],
     [lyceum, "--data", lab.data, "benchmark", "import", "held-out-seedling", file],
   ]) {
     const { status, stderr } = spawnSync(program, words, { encoding: "utf8", cwd: repository });

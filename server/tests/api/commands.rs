@@ -267,7 +267,9 @@ async fn rows_of_ones_own_are_imported_for_any_purpose() {
 
     let said = refuses(&server, &["dataset", "import", bad, "--purpose", "training"]).await;
     assert!(said.contains("line 2: missing field `oracle`"), "{said}");
-    let said = refuses(&server, &["dataset", "import", own, "--purpose", "learning"]).await;
+    let output = lyceum(&server, &["dataset", "import", own, "--purpose", "learning"]).await;
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let said = String::from_utf8(output.stderr).expect("text");
     assert!(
         said.contains("possible values: seeds, goalposts, training, benchmark"),
         "{said}"
@@ -311,7 +313,9 @@ async fn rows_of_ones_own_are_imported_for_any_purpose() {
         !told.contains("1319"),
         "a training set has as many rows as it has: {told}"
     );
-    let said = refuses(&server, &["benchmark", "import", "gsm8k", suite, "--purpose", "seeds"]).await;
+    let output = lyceum(&server, &["benchmark", "import", "gsm8k", suite, "--purpose", "seeds"]).await;
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let said = String::from_utf8(output.stderr).expect("text");
     assert!(
         said.contains("possible values: goalposts, training, benchmark"),
         "{said}"

@@ -144,7 +144,16 @@ async fn a_config_names_seeds_that_are_there() {
     let seeds = id(&imported(&writer, &dataset("seeds", "seeds", &seeds)).await);
     let other = id(&imported(&writer, &dataset("train", "training", &json!([problem("a", "1?")]))).await);
     let body = |dataset: Uuid, rows: u32| {
-        let parameters = json!({"problems": {"seed_dataset": {"id": dataset, "rows": rows}}});
+        let parameters = json!({
+            "prompts": {"set": "seedling"},
+            "problems": {
+                "references": 2,
+                "num_inputs": 6,
+                "max_prompt_bytes": 368,
+                "seed_dataset": {"id": dataset, "rows": rows},
+            },
+            "sampling": {"propose": {"max_tokens": 100}, "solve": {"max_tokens": 96}},
+        });
         json!({"config": config("azr", &json!(["proposer", "solver"]), &parameters)})
     };
     let place = "/config/parameters/problems/seed_dataset";

@@ -43,6 +43,12 @@ impl ModelsFolder {
         if stays_inside && inside.is_dir() {
             return lyceum_engine::hub::model_folder(&inside.to_string_lossy());
         }
+        if !name.contains('/') {
+            return Err(EngineError::Population(format!(
+                "base model `{name}`: there is no folder {}; a model of the hub is named like `Qwen/Qwen2.5-0.5B`",
+                inside.display()
+            )));
+        }
         if !lyceum_engine::hub::is_here(name) {
             tracing::info!(base_model = %name, "fetching base model {name} from the hub");
         }

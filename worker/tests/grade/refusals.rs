@@ -52,7 +52,7 @@ fn bad_files_are_refused_by_line() -> Result<()> {
             data.as_bytes(),
             r#"{"task_id":"gsm8k/7","solution":""}"#,
             &[],
-            "samples.jsonl: line 1: `gsm8k/7` is no task",
+            "samples.jsonl: line 1: `gsm8k/7` is not a task",
         ),
         (
             data.as_bytes(),
@@ -111,7 +111,7 @@ fn wrong_names_and_places_are_told_before_anything_is_graded() -> Result<()> {
     let (_, told_name) = told("gms8k", data.as_bytes(), RIGHT.as_bytes(), &[])?;
     assert!(told_name.contains("did you mean `gsm8k`?"), "{told_name}");
     let (_, told_day) = told("gsm8k", data.as_bytes(), RIGHT.as_bytes(), &["--from", "soon"])?;
-    assert!(told_day.contains("`soon` is not a day"), "{told_day}");
+    assert!(told_day.contains("`soon` is not a date"), "{told_day}");
     let folder = Folder(tempfile::tempdir()?);
     let (rows, samples) = (
         folder.write("data", data.as_bytes())?,
