@@ -3,7 +3,7 @@
 //! Models may write anything, so the rules are few and cover any text:
 //! - A tag is literal. `<question id="1">`, `<Question>` and `<question/>` are text.
 //! - A closing tag closes the nearest open tag with its name. A tag that is never closed opens nothing, so "I shall use
-//!   <question>" does not swallow the question that follows.
+//!   `<question>`" does not swallow the question that follows.
 //! - Fields are read from left to right and do not overlap. Tags inside a field are part of its text: an answer inside
 //!   a question is not an answer. White space at a field's ends is dropped.
 //! - The box is the last one outside the fields.
