@@ -93,7 +93,7 @@ impl Recipe for Relay {
             rates: true,
             evolves: true,
             archives: true,
-            crosses: false,
+            ..Capabilities::default()
         }
     }
 }

@@ -18,6 +18,9 @@ use crate::{
     work::{BaseModel, Compute, LoraShape},
 };
 
+/// Maximum steps of a run.
+pub(crate) const MAX_STEPS: u32 = 1_000_000;
+
 /// A run config. Fields are only ever added, never removed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -28,7 +31,7 @@ pub struct RunConfig {
     #[serde(default)]
     pub seed: u64,
     /// Steps to run.
-    #[schemars(range(min = 1, max = 1_000_000))]
+    #[schemars(range(min = 1, max = MAX_STEPS))]
     pub steps: u32,
     /// The populations by name.
     #[schemars(length(min = 1, max = 16))]
@@ -213,8 +216,15 @@ pub fn resolve(document: &serde_json::Value, registry: &Registry) -> Result<RunC
     let known = suites.iter().map(|(at, suite)| (*at, suite));
     faults.extend(SuiteChoice::faults(known, "/benchmarks/suites"));
     Faults(faults).or(())?;
+    let mut document = document.clone();
+    if recipe.is_some_and(|recipe| recipe.capabilities().stages)
+        && let Some(fields) = document.as_object_mut()
+    {
+        // The recipe settles it (`Stages::settle`).
+        fields.entry("steps").or_insert_with(|| 0.into());
+    }
     let config: RunConfig =
-        serde_json::from_value(document.clone()).map_err(|error| Faults(vec![Fault::new("", error.to_string())]))?;
+        serde_json::from_value(document).map_err(|error| Faults(vec![Fault::new("", error.to_string())]))?;
     Faults(config.benchmarks.iter().flat_map(BenchmarkSchedule::faults).collect()).or(())?;
     match recipe {
         Some(recipe) => recipe.resolve(config),

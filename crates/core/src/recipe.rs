@@ -8,7 +8,7 @@ mod config;
 pub mod cross_play;
 mod draft;
 mod memo;
-mod metric;
+pub mod metric;
 mod pause;
 mod plan;
 pub mod populora;
@@ -17,6 +17,7 @@ mod registry;
 pub mod rlvr;
 mod role;
 pub mod rows;
+mod stages;
 mod state;
 mod view;
 
@@ -29,23 +30,22 @@ pub use record::{
 };
 pub use registry::{Registry, UnknownRecipe};
 pub use role::{Role, Side};
+pub use stages::{Stage, Stages};
 pub use state::RunState;
 pub use view::{DatasetRow, StepView, Want, WorkState};
 
 pub use azr::Azr;
 pub use benchmark::{BenchmarkEvaluation, BenchmarkParameters, BenchmarkSubject, SuiteSlice};
 pub use code::PoolFilter;
-pub use config::{ItemConfig, LearningConfig, SamplingConfig};
+pub use config::{ItemConfig, LearningConfig, SamplingConfig, sampling_faults};
 pub use cross_play::{Contestant, CrossPlayCell, CrossPlayEvaluation, CrossPlayParameters};
-pub use pause::{Pause, Progress, both, join};
-pub use populora::Populora;
-pub use rlvr::Rlvr;
-
-pub(crate) use config::sampling_faults;
-pub(crate) use draft::{
+pub use draft::{
     Draft, Generation, Learner, Lesson, Living, Names, Sequence, founders, population_faults, read_parameters,
     single_population_fault, written_out,
 };
+pub use pause::{Pause, Progress, both, join};
+pub use populora::Populora;
+pub use rlvr::Rlvr;
 
 use crate::{config::RunConfig, dataset::DatasetUse, fault::Faults, id::ExecutionId};
 
@@ -119,4 +119,6 @@ pub struct Capabilities {
     pub archives: bool,
     /// Any student can attempt any teacher's problems, so missing cells of the matrix can be filled.
     pub crosses: bool,
+    /// Steps belong to named stages, and their number follows from them ([`Stages`]): a config may leave `steps` out.
+    pub stages: bool,
 }

@@ -53,6 +53,13 @@ impl Schema {
             object.remove("$schema");
         }
         document["properties"]["parameters"] = parameters;
+        if recipe.capabilities().stages
+            && let Some(required) = document["required"].as_array_mut()
+        {
+            required.retain(|field| field != "steps");
+            document["properties"]["steps"]["description"] =
+                json!("Steps to run. They follow from the stages in the parameters, so leave this out.");
+        }
         document["properties"]["recipe"] = json!({
             "type": "string",
             "const": recipe.name(),

@@ -37,11 +37,9 @@ impl Planner for BenchmarkEvaluation {
     fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError> {
         let parameters = BenchmarkParameters::of(config)?;
         let first = parameters.suites.first();
-        Ok(RunState {
-            stage: first.map(|slice| slice.name().to_owned()).unwrap_or_default(),
-            ..RunState::first(run, config, &Vec::<Scored>::new())?
-        }
-        .holding(parameters.subjects.iter().filter_map(|subject| subject.adapter)))
+        let state = RunState::first(run, config, &Vec::<Scored>::new())?
+            .in_stage(first.map(|slice| slice.name()).unwrap_or_default());
+        Ok(state.holding(parameters.subjects.iter().filter_map(|subject| subject.adapter)))
     }
 
     fn plan(&self, run: &RunState, view: &StepView) -> Result<Plan, PlanError> {

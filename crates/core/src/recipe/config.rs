@@ -145,7 +145,7 @@ impl SamplingConfig {
 }
 
 /// Faults in the sampling of completions that an update learns from, at a JSON pointer.
-pub(crate) fn sampling_faults(pointer: &str, sampling: &Sampling) -> Vec<Fault> {
+pub fn sampling_faults(pointer: &str, sampling: &Sampling) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut fault = |field: &str, detail: String| faults.push(Fault::new(format!("{pointer}/{field}"), detail));
     if sampling.max_tokens == 0 {

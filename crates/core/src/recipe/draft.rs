@@ -6,10 +6,10 @@ mod members;
 mod population;
 mod update;
 
-pub(crate) use generate::Generation;
-pub(crate) use members::{Living, Names, founders};
-pub(crate) use population::{population_faults, read_parameters, single_population_fault, written_out};
-pub(crate) use update::{Learner, Lesson, Sequence};
+pub use generate::Generation;
+pub use members::{Living, Names, founders};
+pub use population::{population_faults, read_parameters, single_population_fault, written_out};
+pub use update::{Learner, Lesson, Sequence};
 
 use super::{DatasetRow, Pause, Plan, PlanError, Progress, RunState, StepView, Want, WorkItem};
 use crate::{
@@ -28,16 +28,20 @@ use crate::{
 ///
 /// Phases return [`Progress`]: a phase asks for the work it needs, unless the view has it already, and waits until that
 /// work has ended. Asking again and writing a record again are harmless, so phases keep no state.
-pub(crate) struct Draft<'a> {
-    pub(crate) run: &'a RunState,
-    pub(crate) view: &'a StepView,
-    pub(crate) plan: Plan,
+pub struct Draft<'a> {
+    /// The run before the step.
+    pub run: &'a RunState,
+    /// The results of the step so far.
+    pub view: &'a StepView,
+    /// The plan so far.
+    pub plan: Plan,
     /// The living members of all populations, by position.
-    pub(crate) members: Vec<Living>,
+    pub members: Vec<Living>,
 }
 
 impl<'a> Draft<'a> {
-    pub(crate) fn new(run: &'a RunState, view: &'a StepView, members: Vec<Living>) -> Self {
+    /// A step of these members with nothing planned.
+    pub fn new(run: &'a RunState, view: &'a StepView, members: Vec<Living>) -> Self {
         Self {
             run,
             view,
@@ -47,7 +51,7 @@ impl<'a> Draft<'a> {
     }
 
     /// The plan of a step with this `outcome`: the run's next state, or a pause.
-    pub(crate) fn close(mut self, outcome: Progress<RunState>) -> Result<Plan, PlanError> {
+    pub fn close(mut self, outcome: Progress<RunState>) -> Result<Plan, PlanError> {
         match outcome {
             Ok(next) => self.plan.finish = Some(next),
             Err(Pause::Waiting) => {}
@@ -57,17 +61,17 @@ impl<'a> Draft<'a> {
     }
 
     /// The key of a chunk of a phase of this step.
-    pub(crate) fn key(&self, phase: &str, chunk: u32) -> WorkKey {
+    pub fn key(&self, phase: &str, chunk: u32) -> WorkKey {
         WorkKey::new(self.run.step, phase).chunk(chunk)
     }
 
     /// The seed of `item` at `key`.
-    pub(crate) fn seed(&self, key: &WorkKey, item: u32) -> u64 {
+    pub fn seed(&self, key: &WorkKey, item: u32) -> u64 {
         derive(self.run.config.seed, &key.to_string(), u64::from(item))
     }
 
     /// The population of a member, with its name.
-    pub(crate) fn population(&self, place: usize) -> Result<(&'a str, &'a PopulationConfig), PlanError> {
+    pub fn population(&self, place: usize) -> Result<(&'a str, &'a PopulationConfig), PlanError> {
         let populations = &self.run.config.populations;
         let found = match self.members.get(place).and_then(|member| member.population.as_deref()) {
             Some(name) => populations.get_key_value(name),
@@ -79,7 +83,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Asks for a rollout and returns its result.
-    pub(crate) fn rollout(
+    pub fn rollout(
         &mut self,
         key: &WorkKey,
         payload: impl FnOnce(&Self) -> Result<RolloutPayload, PlanError>,
@@ -92,7 +96,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Asks for the verdicts on `count` tasks, one each, and returns them. Without tasks there is no item.
-    pub(crate) fn verify(
+    pub fn verify(
         &mut self,
         key: &WorkKey,
         count: usize,
@@ -113,11 +117,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Asks for a child and returns it.
-    pub(crate) fn evolve(
-        &mut self,
-        key: &WorkKey,
-        payload: impl FnOnce() -> EvolvePayload,
-    ) -> Progress<&'a EvolveResult> {
+    pub fn evolve(&mut self, key: &WorkKey, payload: impl FnOnce() -> EvolvePayload) -> Progress<&'a EvolveResult> {
         if !self.is_asked(key) {
             self.ask(key.clone(), Payload::Evolve(payload()), None);
         }
@@ -125,7 +125,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Waits until every problem of `ids` is in the view.
-    pub(crate) fn problems(&mut self, ids: impl IntoIterator<Item = ProblemId>) -> Progress<()> {
+    pub fn problems(&mut self, ids: impl IntoIterator<Item = ProblemId>) -> Progress<()> {
         let known = &self.view.problems;
         let mut missing: Vec<ProblemId> = ids.into_iter().filter(|id| !known.contains_key(id)).collect();
         missing.sort_unstable();
@@ -134,7 +134,7 @@ impl<'a> Draft<'a> {
     }
 
     /// The rows of a dataset at `places`.
-    pub(crate) fn rows(&mut self, dataset: DatasetId, places: &[u32]) -> Progress<Vec<&'a DatasetRow>> {
+    pub fn rows(&mut self, dataset: DatasetId, places: &[u32]) -> Progress<Vec<&'a DatasetRow>> {
         let view = self.view;
         let missing = places
             .iter()
@@ -178,8 +178,8 @@ impl<'a> Draft<'a> {
         });
     }
 
-    /// The result does not match the request.
-    pub(crate) fn misfit(key: &WorkKey, detail: impl Into<String>) -> PlanError {
+    /// The error of a result that does not match its request.
+    pub fn misfit(key: &WorkKey, detail: impl Into<String>) -> PlanError {
         PlanError::Result {
             key: key.clone(),
             detail: detail.into(),

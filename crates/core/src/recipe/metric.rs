@@ -1,4 +1,6 @@
 //! Metrics: what a recipe records in every step, and how it is charted.
+//!
+//! A recipe lists its metrics as measures of its own type of outcome; [`values`] computes a row of them.
 
 mod cost;
 mod learning;
@@ -84,7 +86,7 @@ pub const COST: ChartGroup = ChartGroup {
 };
 
 /// A chart of one metric, also recorded per member.
-pub(crate) const fn chart(group: &'static ChartGroup, title: &'static str, about: &'static str) -> Chart {
+pub const fn chart(group: &'static ChartGroup, title: &'static str, about: &'static str) -> Chart {
     Chart {
         title,
         about,
@@ -94,7 +96,7 @@ pub(crate) const fn chart(group: &'static ChartGroup, title: &'static str, about
 }
 
 /// A chart of the parts of a whole.
-pub(crate) const fn parts(group: &'static ChartGroup, title: &'static str, about: &'static str) -> Chart {
+pub const fn parts(group: &'static ChartGroup, title: &'static str, about: &'static str) -> Chart {
     Chart {
         title,
         about,
@@ -104,13 +106,16 @@ pub(crate) const fn parts(group: &'static ChartGroup, title: &'static str, about
 }
 
 /// A metric and the function that computes it from a step's outcome; NaN if there is no value.
-pub(crate) struct Measure<T> {
-    pub(crate) metric: Metric,
-    pub(crate) value: fn(&T) -> f64,
+#[derive(Clone, Copy, Debug)]
+pub struct Measure<T> {
+    /// The metric.
+    pub metric: Metric,
+    /// Computes it.
+    pub value: fn(&T) -> f64,
 }
 
 /// Builds a measure.
-pub(crate) const fn measure<T>(
+pub const fn measure<T>(
     name: &'static str,
     unit: &'static str,
     summary: &'static str,
@@ -129,17 +134,17 @@ pub(crate) const fn measure<T>(
 }
 
 /// The values of `measures`, in order.
-pub(crate) fn values<T>(measures: &[Measure<T>], of: &T) -> Vec<f64> {
+pub fn values<T>(measures: &[Measure<T>], of: &T) -> Vec<f64> {
     measures.iter().map(|measure| (measure.value)(of)).collect()
 }
 
 /// The mean; NaN if there are no values.
-pub(crate) fn mean(values: impl Iterator<Item = f64>) -> f64 {
+pub fn mean(values: impl Iterator<Item = f64>) -> f64 {
     let (sum, count) = values.fold((0.0, 0_u32), |(sum, count), value| (sum + value, count + 1));
     sum / f64::from(count)
 }
 
 /// 1 for true, so that the mean is a share.
-pub(crate) fn share(is_so: bool) -> f64 {
+pub fn share(is_so: bool) -> f64 {
     f64::from(u8::from(is_so))
 }

@@ -77,6 +77,7 @@ impl Recipe for Populora {
             evolves: true,
             archives: true,
             crosses: true,
+            ..Capabilities::default()
         }
     }
 }

@@ -5,11 +5,11 @@ mod metrics;
 mod question;
 mod sampler;
 
+pub use answer::Answer;
+pub use question::{Entered, Question};
 pub use sampler::Sampler;
 
-pub(crate) use answer::Answer;
 pub(crate) use metrics::{metrics, records};
-pub(crate) use question::Question;
 
 use std::sync::Arc;
 
@@ -17,20 +17,16 @@ use super::{Draft, Living, PlanError, RunState, StepView};
 use crate::benchmark::PromptStyle;
 
 /// A step being planned, with rows of a dataset as its problems.
-pub(crate) struct Rows<'a> {
-    pub(crate) draft: Draft<'a>,
+pub struct Rows<'a> {
+    /// The step.
+    pub draft: Draft<'a>,
     /// How rows are rendered as prompts, and answers read.
     style: Arc<PromptStyle>,
 }
 
 impl<'a> Rows<'a> {
     /// A step of these members, with the prompt style called `style`.
-    pub(crate) fn new(
-        run: &'a RunState,
-        view: &'a StepView,
-        style: &str,
-        members: Vec<Living>,
-    ) -> Result<Self, PlanError> {
+    pub fn new(run: &'a RunState, view: &'a StepView, style: &str, members: Vec<Living>) -> Result<Self, PlanError> {
         let shipped = || PromptStyle::shipped(style).map_err(|error| PlanError::Other(error.to_string()));
         Ok(Self {
             draft: Draft::new(run, view, members),

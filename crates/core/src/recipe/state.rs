@@ -50,6 +50,13 @@ impl RunState {
         })
     }
 
+    /// The same in a stage; for the first step of a recipe with stages.
+    #[must_use]
+    pub fn in_stage(mut self, stage: impl Into<String>) -> Self {
+        self.stage = stage.into();
+        self
+    }
+
     /// Keeps the weights of `adapters` as long as the execution.
     pub fn holding(mut self, adapters: impl IntoIterator<Item = AdapterRef>) -> Self {
         self.artifacts
@@ -64,7 +71,7 @@ impl RunState {
         Ok(T::deserialize(&self.memory)?)
     }
 
-    /// The state before the next step, with this `memory`; completed if this was the config's last step.
+    /// The state before the next step, in `stage` and with this `memory`; completed if this was the config's last step.
     pub fn next<T: Serialize>(&self, stage: impl Into<String>, memory: &T) -> Result<Self, PlanError> {
         let step = self.step + 1;
         Ok(Self {

@@ -47,11 +47,7 @@ pub struct DatasetRow(pub serde_json::Value);
 impl StepView {
     /// The value of `make`, computed once for all plans of the step. It must depend only on data that never changes
     /// once in the view, and `name` must identify it.
-    pub(crate) fn once<T: Any + Send + Sync, E>(
-        &self,
-        name: &str,
-        make: impl FnOnce() -> Result<T, E>,
-    ) -> Result<Arc<T>, E> {
+    pub fn once<T: Any + Send + Sync, E>(&self, name: &str, make: impl FnOnce() -> Result<T, E>) -> Result<Arc<T>, E> {
         if let Some(known) = self.memo.get(name) {
             return Ok(known);
         }

@@ -11,7 +11,7 @@ use crate::{
 
 impl Draft<'_> {
     /// Creates weights for members that have none, in the run's first step.
-    pub(crate) fn born(&mut self) -> Progress<()> {
+    pub fn born(&mut self) -> Progress<()> {
         if self.members.iter().all(|member| member.adapter.is_some()) {
             return Ok(());
         }

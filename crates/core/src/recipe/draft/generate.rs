@@ -7,19 +7,20 @@ use crate::{
 };
 
 /// The work of one generation item: requests to members of one population.
-pub(crate) struct Generation {
-    pub(crate) sampling: Sampling,
+pub struct Generation {
+    /// How completions are sampled.
+    pub sampling: Sampling,
     /// Samples per request.
-    pub(crate) samples: u32,
+    pub samples: u32,
     /// Whether an update will learn from them.
-    pub(crate) keep_tokens: bool,
+    pub keep_tokens: bool,
     /// For each request: its number, which is its name and determines its seed; its member's position; and its prompt.
-    pub(crate) requests: Vec<(u32, usize, Prompt)>,
+    pub requests: Vec<(u32, usize, Prompt)>,
 }
 
 impl<'a> Draft<'a> {
     /// Asks for the completions of an item's requests, `count` requests of `samples` each, and returns them.
-    pub(crate) fn generate(
+    pub fn generate(
         &mut self,
         key: &WorkKey,
         [count, samples]: [usize; 2],

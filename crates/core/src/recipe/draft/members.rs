@@ -12,24 +12,25 @@ use crate::{
 
 /// A living member.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Living {
+pub struct Living {
     /// Its name, which determines its identifier.
-    pub(crate) name: String,
+    pub name: String,
     /// Its population; `None` in a run with only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) population: Option<String>,
-    pub(crate) roles: Vec<Role>,
+    pub population: Option<String>,
+    /// The roles it plays.
+    pub roles: Vec<Role>,
     /// Its weights; `None` before its birth in step 0.
-    pub(crate) adapter: Option<AdapterRef>,
+    pub adapter: Option<AdapterRef>,
     /// Updates since its birth.
-    pub(crate) ordinal: u32,
+    pub ordinal: u32,
     /// The step in which it was born.
-    pub(crate) born: u32,
+    pub born: u32,
 }
 
 impl Living {
     /// A member that has no weights yet.
-    pub(crate) fn unborn(name: String, roles: Vec<Role>, born: u32) -> Self {
+    pub fn unborn(name: String, roles: Vec<Role>, born: u32) -> Self {
         Self {
             name,
             population: None,
@@ -41,18 +42,18 @@ impl Living {
     }
 
     /// Its identifier in `run`.
-    pub(crate) fn id(&self, run: ExecutionId) -> MemberId {
+    pub fn id(&self, run: ExecutionId) -> MemberId {
         MemberId::of(run, &self.name)
     }
 
     /// Its identifier and the version it plays with.
-    pub(crate) fn playing(&self, run: ExecutionId) -> (MemberId, VersionId) {
+    pub fn playing(&self, run: ExecutionId) -> (MemberId, VersionId) {
         let id = self.id(run);
         (id, self.adapter.map_or(VersionId::of(id, 0), |adapter| adapter.version))
     }
 
     /// Whether it plays `role`.
-    pub(crate) fn plays(&self, role: Role) -> bool {
+    pub fn plays(&self, role: Role) -> bool {
         self.roles.contains(&role)
     }
 }
@@ -60,11 +61,11 @@ impl Living {
 /// How many names of each kind have been given out: names are never reused.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct Names(BTreeMap<String, u32>);
+pub struct Names(BTreeMap<String, u32>);
 
 impl Names {
     /// A name for a member with these roles: `teacher-0`, `teacher-1`, …; `agent-0` for one with several.
-    pub(crate) fn next(&mut self, roles: &[Role]) -> String {
+    pub fn next(&mut self, roles: &[Role]) -> String {
         let stem = match roles {
             [role] => role.name(),
             _ => "agent",
@@ -77,7 +78,7 @@ impl Names {
 }
 
 /// The founding members of a config, in its order.
-pub(crate) fn founders(config: &RunConfig, names: &mut Names) -> Vec<Living> {
+pub fn founders(config: &RunConfig, names: &mut Names) -> Vec<Living> {
     let has_several = config.populations.len() > 1;
     let groups = config.populations.iter().flat_map(|(name, population)| {
         let groups = population.members.iter();

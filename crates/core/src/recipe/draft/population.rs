@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// The parameters of a config that has passed the schema; a missing value means the defaults.
-pub(crate) fn read_parameters<T: DeserializeOwned>(config: &RunConfig) -> Result<T, Faults> {
+pub fn read_parameters<T: DeserializeOwned>(config: &RunConfig) -> Result<T, Faults> {
     let given = match &config.parameters {
         Value::Null => serde_json::json!({}),
         given => given.clone(),
@@ -18,7 +18,7 @@ pub(crate) fn read_parameters<T: DeserializeOwned>(config: &RunConfig) -> Result
 }
 
 /// Parameters with every default filled in. Optional fields stay left out: TOML has no null.
-pub(crate) fn written_out<T: Serialize>(parameters: &T) -> Result<Value, Faults> {
+pub fn written_out<T: Serialize>(parameters: &T) -> Result<Value, Faults> {
     let mut value =
         serde_json::to_value(parameters).map_err(|error| Faults(vec![Fault::new("/parameters", error.to_string())]))?;
     leave_out_nulls(&mut value);
@@ -44,7 +44,7 @@ const PROJECTIONS: [&str; 7] = [
 ];
 
 /// Refuses more than one population.
-pub(crate) fn single_population_fault(config: &RunConfig) -> Option<Fault> {
+pub fn single_population_fault(config: &RunConfig) -> Option<Fault> {
     let count = config.populations.len();
     let names = config.populations.keys().cloned().collect::<Vec<_>>().join(", ");
     let detail = format!("this recipe plays with 1 population, not {count} ({names})");
@@ -52,7 +52,7 @@ pub(crate) fn single_population_fault(config: &RunConfig) -> Option<Fault> {
 }
 
 /// Faults in the bases and adapter shapes of the populations.
-pub(crate) fn population_faults(config: &RunConfig) -> Vec<Fault> {
+pub fn population_faults(config: &RunConfig) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (name, population) in &config.populations {
         let place = format!("/populations/{}", pointer_token(name));

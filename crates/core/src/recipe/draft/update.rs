@@ -16,35 +16,43 @@ use crate::{
 
 /// A sequence sampled by a member, and its reward.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Sequence {
-    pub(crate) source: WorkKey,
-    pub(crate) request: u32,
-    pub(crate) sample: u32,
-    pub(crate) sampled: Sampled,
+pub struct Sequence {
+    /// The rollout it came from, which kept its tokens.
+    pub source: WorkKey,
+    /// The number of its request there.
+    pub request: u32,
+    /// Its index among the request's samples.
+    pub sample: u32,
+    /// Its reward, group and length.
+    pub sampled: Sampled,
 }
 
 /// A member and the sequences it learns from, with an advantage each.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Learner {
+pub struct Learner {
     /// A position among the members.
-    pub(crate) member: usize,
-    pub(crate) sequences: Vec<Sequence>,
-    pub(crate) advantages: Vec<f32>,
+    pub member: usize,
+    /// What it learns from.
+    pub sequences: Vec<Sequence>,
+    /// The advantage of each sequence.
+    pub advantages: Vec<f32>,
     /// The version that the member is kept close to; replaces the loss's reference.
-    pub(crate) kl_reference: Option<AdapterRef>,
+    pub kl_reference: Option<AdapterRef>,
 }
 
 /// How members learn, and how the work is divided into items.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Lesson<'a> {
-    pub(crate) learning: &'a LearningConfig,
-    pub(crate) items: &'a ItemConfig,
+pub struct Lesson<'a> {
+    /// Loss and optimizer.
+    pub learning: &'a LearningConfig,
+    /// Members per item, and pieces per gradient.
+    pub items: &'a ItemConfig,
 }
 
 impl<'a> Draft<'a> {
     /// Asks for the updates of `learners` and returns them once all are there. Members without a sequence do not learn.
     /// An item has members of one population, which share a base.
-    pub(crate) fn update(&mut self, lesson: Lesson<'_>, learners: &[Learner]) -> Progress<Vec<&'a MemberUpdated>> {
+    pub fn update(&mut self, lesson: Lesson<'_>, learners: &[Learner]) -> Progress<Vec<&'a MemberUpdated>> {
         let mut by_population: Vec<(&str, Vec<&Learner>)> = Vec::new();
         for learner in learners.iter().filter(|learner| !learner.sequences.is_empty()) {
             let (name, _) = self.population(learner.member)?;
@@ -167,7 +175,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Gives members their updated weights, and writes the versions.
-    pub(crate) fn adopt(&mut self, updated: &[&MemberUpdated]) {
+    pub fn adopt(&mut self, updated: &[&MemberUpdated]) {
         for new in updated {
             let run = self.run.run;
             let Some(member) = self.members.iter_mut().find(|member| member.id(run) == new.member) else {

@@ -13,20 +13,23 @@ use crate::{
 };
 
 /// A graded answer.
-#[derive(Clone)]
-pub(crate) struct Answer {
+#[derive(Clone, Debug)]
+pub struct Answer {
     /// The solver: a position among the members.
-    pub(crate) member: usize,
+    pub member: usize,
     /// The sequence to learn from; answers to one question form a group.
-    pub(crate) sequence: Sequence,
-    pub(crate) well_formed: bool,
-    pub(crate) correct: bool,
-    pub(crate) entropy: Option<f32>,
+    pub sequence: Sequence,
+    /// Whether a solution was found in it.
+    pub well_formed: bool,
+    /// Whether it solves the problem.
+    pub correct: bool,
+    /// Mean entropy of the model over it, in nats.
+    pub entropy: Option<f32>,
 }
 
 impl<'a> Rows<'a> {
     /// The answers to a chunk of questions, `n` per question.
-    pub(crate) fn solve(
+    pub fn solve(
         &mut self,
         chunk: u32,
         questions: &[Question],
@@ -55,12 +58,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Grades a chunk's answers: 1 if correct, 0 if wrong or not in the required form.
-    pub(crate) fn grade(
-        &mut self,
-        chunk: u32,
-        questions: &[Question],
-        solved: &RolloutResult,
-    ) -> Progress<Arc<Vec<Answer>>> {
+    pub fn grade(&mut self, chunk: u32, questions: &[Question], solved: &RolloutResult) -> Progress<Arc<Vec<Answer>>> {
         let key = self.draft.key("grade", chunk);
         let source = self.draft.key("solve", chunk);
         let view = self.draft.view;

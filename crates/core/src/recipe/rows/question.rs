@@ -13,24 +13,29 @@ use crate::{
 };
 
 /// A row and its problem.
-pub(crate) struct Entered {
-    pub(super) id: ProblemId,
-    pub(super) row: BenchmarkRow,
+#[derive(Clone, Debug)]
+pub struct Entered {
+    /// The problem.
+    pub id: ProblemId,
+    /// The row.
+    pub row: BenchmarkRow,
 }
 
 /// A row given to a member.
-pub(crate) struct Question {
+#[derive(Clone, Debug)]
+pub struct Question {
     /// The request's name.
-    pub(super) number: u32,
-    pub(super) row: Arc<Entered>,
+    pub number: u32,
+    /// The row.
+    pub row: Arc<Entered>,
     /// A position among the members.
-    pub(super) member: usize,
+    pub member: usize,
 }
 
 impl Rows<'_> {
     /// Gives the rows at `places` of a dataset to members, in order, once they are in the view; writes the problems. A
     /// row is the same problem each time it is drawn.
-    pub(crate) fn questions(&mut self, dataset: DatasetId, places: &[(usize, u32)]) -> Progress<Arc<Vec<Question>>> {
+    pub fn questions(&mut self, dataset: DatasetId, places: &[(usize, u32)]) -> Progress<Arc<Vec<Question>>> {
         let view = self.draft.view;
         view.once("questions", || {
             let mut distinct: Vec<u32> = places.iter().map(|(_, place)| *place).collect();

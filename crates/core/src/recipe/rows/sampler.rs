@@ -21,7 +21,7 @@ pub enum Sampler {
 impl Sampler {
     /// The rows of a step's batch, out of `rows`. `path` names the batch. The same arguments give the same rows, so no
     /// state of the draws needs to be kept.
-    pub(crate) fn draw(self, rows: Range<u32>, batch: u32, seed: u64, path: &str, step: u32) -> Vec<u32> {
+    pub fn draw(self, rows: Range<u32>, batch: u32, seed: u64, path: &str, step: u32) -> Vec<u32> {
         if rows.is_empty() {
             return Vec::new();
         }
