@@ -27,11 +27,11 @@ use std::{
 use tempfile::TempDir;
 use uuid::Uuid;
 
-use crate::{relay::Relay, script::Script};
+use crate::{relay::Relay, script::Script, seminar::Seminar};
 
 /// The scripted recipes.
 pub fn registry() -> Registry {
-    Registry::shipped().with(Script).with(Relay)
+    Registry::shipped().with(Script).with(Relay).with(Seminar)
 }
 
 /// A database with the product's tables and the handlers' diary, and an artifact folder.

@@ -1,7 +1,6 @@
 //! The product's server in this process, accessed over HTTP, alongside others on the same database.
 
 use anyhow::{Context as _, Result, ensure};
-use lyceum_core::recipe::Registry;
 use lyceum_server::{
     api::ApiSettings,
     serve::{Server, Serving},
@@ -15,9 +14,9 @@ use tokio::{
     net::TcpStream,
 };
 
-use crate::house::House;
+use crate::house::{House, registry};
 
-/// A server without a coordinator.
+/// A server without a coordinator, which knows the scripted recipes.
 pub struct Lab {
     address: SocketAddr,
     token: String,
@@ -30,7 +29,7 @@ impl Lab {
         let server = Server {
             store: house.store.clone(),
             artifacts: ArtifactStore::folder(&house.artifacts(), house.pool().clone())?,
-            registry: Registry::shipped(),
+            registry: registry(),
             settings: ApiSettings {
                 threads: Some(1),
                 coordinate: None,

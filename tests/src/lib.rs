@@ -7,3 +7,4 @@ pub mod lab;
 pub mod product;
 pub mod relay;
 pub mod script;
+pub mod seminar;

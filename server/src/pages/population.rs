@@ -11,6 +11,7 @@ use lyceum_store::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use std::collections::HashMap;
 use uuid::Uuid;
 
@@ -43,6 +44,7 @@ pub(crate) struct PopulationFilter {
 struct Ranked {
     id: Uuid,
     name: String,
+    population: String,
     mu: Option<f64>,
     sigma: Option<f64>,
     lower_bound: Option<f64>,
@@ -86,6 +88,26 @@ struct PopulationPage {
     living: i64,
     died: i64,
     leaderboards: Vec<Leaderboard>,
+}
+
+impl PopulationPage {
+    /// The populations of the run's config.
+    fn populations(&self) -> Option<&Map<String, Value>> {
+        self.run.detail.config["populations"].as_object()
+    }
+
+    /// Whether members must be told apart by population.
+    fn has_several_populations(&self) -> bool {
+        self.populations().is_some_and(|populations| populations.len() > 1)
+    }
+
+    /// The base model of a population.
+    fn base_of(&self, population: &str) -> &str {
+        let population = self.populations().and_then(|populations| populations.get(population));
+        population
+            .and_then(|population| population["base_model"]["name"].as_str())
+            .unwrap_or_default()
+    }
 }
 
 /// The population of a run.
@@ -207,6 +229,7 @@ impl Known {
         Ranked {
             id: member.id,
             name: member.name.clone(),
+            population: member.population.clone(),
             mu: rating.map(|rating| rating.mu),
             sigma: rating.map(|rating| rating.sigma),
             lower_bound: rating.map(|rating| rating.mu - self.lcb_k * rating.sigma),

@@ -2,9 +2,12 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::id::{ExecutionId, ProblemId};
+use lyceum_core::{
+    id::{ExecutionId, ProblemId},
+    recipe::Side,
+};
 use lyceum_store::{
-    attempts::{self, Attempt, AttemptFilter},
+    attempts::{self, Answers, Attempt, AttemptFilter},
     members,
     problems::{self, ProblemParent},
 };
@@ -50,6 +53,8 @@ struct ProblemPage {
     problem: problems::Problem,
     relations: Vec<ProblemParent>,
     attempts: Vec<Attempt>,
+    /// All answers to it, and how many are right. Its own count is left out for a dataset's row, which nobody is rewarded for.
+    answers: Answers,
     next: Option<String>,
     /// What it was inspired by, and what it inspired.
     #[serde(skip)]
@@ -132,8 +137,18 @@ impl ProblemPage {
         all.count().saturating_sub(RELATIVES)
     }
 
-    fn attempts_made(&self) -> String {
-        counted(&i64::from(self.problem.attempts), "attempt")
+    /// The share of the answers that are right, and how many there are.
+    fn solve_rate(&self) -> Option<(f64, String)> {
+        let (rate, count) = match self.problem.solve_rate {
+            Some(rate) => (f64::from(rate), i64::from(self.problem.attempts)),
+            None => (self.answers.share_correct()?, self.answers.count),
+        };
+        Some((rate, counted(&count, "attempt")))
+    }
+
+    /// Whether an attempt is an answer, rather than a plan or a judgement.
+    fn is_answer(&self, attempt: &Attempt) -> bool {
+        Side::Solves.roles().any(|role| role.name() == attempt.role)
     }
 
     fn reward_parts(&self) -> Vec<Part> {
@@ -194,6 +209,7 @@ pub(crate) async fn show_problem(
         next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
         first_page: cursor.map(|_| view.with_cursor(None)),
         attempts: page.items,
+        answers: attempts::answers(db, problem_id).await?,
         next: page.next,
         problem,
         relations,

@@ -67,6 +67,11 @@ impl RunNow {
         rate(&self.pace)
     }
 
+    /// Whether the recipe's steps belong to stages.
+    pub(super) fn has_stages(&self) -> bool {
+        self.last_steps.iter().any(|step| !step.stage.is_empty())
+    }
+
     pub(super) fn overall_time(&self) -> String {
         format::duration(&self.phases.iter().map(|phase| phase.seconds).sum())
     }

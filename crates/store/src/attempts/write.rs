@@ -1,17 +1,13 @@
 //! Attempts, and the sums over them by who proposed and who answered.
 
-use lyceum_core::recipe::{AttemptRecord, Role, Side};
+use lyceum_core::recipe::AttemptRecord;
 use sqlx::{PgConnection, QueryBuilder, types::Json};
 
+use super::answers::solvers;
 use crate::{Result, steps::StepRef, text::storable};
 
 /// Rows of a statement; Postgres takes at most 65,535 parameters.
 const BATCH: usize = 2000;
-
-/// The roles whose attempts are answers. Those of planners and critics are rows, but not failed solutions.
-fn solvers() -> Vec<&'static str> {
-    Side::Solves.roles().map(Role::name).collect()
-}
 
 /// Writes attempts, counts the answers among them on the run and adds them to cross-play.
 pub(crate) async fn write(tx: &mut PgConnection, at: StepRef, records: &[AttemptRecord]) -> Result<()> {

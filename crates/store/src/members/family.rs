@@ -14,6 +14,8 @@ pub struct Relative {
     pub id: Uuid,
     /// Its name within the run.
     pub name: String,
+    /// Its population's name.
+    pub population: String,
     /// What it plays.
     pub roles: Vec<String>,
     /// The step of its birth.
@@ -99,7 +101,7 @@ enum Of {
 
 async fn relatives(db: &PgPool, run: ExecutionId, of: Of, metric: Option<usize>, limit: u32) -> Result<Vec<Relative>> {
     let mut query = QueryBuilder::new(
-        "SELECT m.id, m.name, m.roles, m.born_step, m.died_step, m.cause_of_death, b.operator, b.replaces_id,
+        "SELECT m.id, m.name, (SELECT name FROM populations WHERE id = m.population_id) AS population, m.roles, m.born_step, m.died_step, m.cause_of_death, b.operator, b.replaces_id,
              (SELECT coalesce(json_agg(json_build_object('member_id', v.member_id, 'version_id', v.id, 'ordinal', v.ordinal)
                   ORDER BY p.position), '[]')
               FROM birth_parents p JOIN adapter_versions v ON v.id = p.version_id WHERE p.child_id = m.id) AS parents,

@@ -192,6 +192,7 @@ mod tests {
         Relative {
             id: Uuid::from_u128(id),
             name: format!("m{id}"),
+            population: "main".to_owned(),
             roles: vec!["teacher".to_owned()],
             born_step: born,
             died_step: None,

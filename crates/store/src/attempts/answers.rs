@@ -1,0 +1,42 @@
+//! The answers to a problem, counted.
+
+use lyceum_core::{
+    id::ProblemId,
+    recipe::{Role, Side},
+};
+use serde::Serialize;
+use sqlx::{FromRow, PgPool};
+
+use crate::Result;
+
+/// The answers to a problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow, Serialize)]
+pub struct Answers {
+    /// How many there are.
+    pub count: i64,
+    /// How many are correct.
+    pub correct: i64,
+}
+
+impl Answers {
+    /// The share that is correct; `None` without answers.
+    pub fn share_correct(self) -> Option<f64> {
+        (self.count > 0).then(|| self.correct as f64 / self.count as f64)
+    }
+}
+
+/// The roles whose attempts are answers. Those of planners and critics are rows, but not failed solutions.
+pub(super) fn solvers() -> Vec<&'static str> {
+    Side::Solves.roles().map(Role::name).collect()
+}
+
+/// Counts the answers to a problem.
+pub async fn answers(db: &PgPool, problem: ProblemId) -> Result<Answers> {
+    let count = "SELECT count(*) AS count, count(*) FILTER (WHERE correct) AS correct FROM attempts
+        WHERE problem_id = $1 AND role = ANY($2)";
+    Ok(sqlx::query_as(count)
+        .bind(problem.0)
+        .bind(solvers())
+        .fetch_one(db)
+        .await?)
+}

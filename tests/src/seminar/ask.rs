@@ -1,0 +1,172 @@
+//! Asks members about problems: critics for scores, solvers for answers.
+
+use lyceum_core::{
+    advantage::Sampled,
+    id::{AttemptId, ProblemId, WorkId},
+    recipe::{AttemptRecord, Draft, Generation, Progress, Role, Sequence, join},
+    verify::{Check, Solution, Status, Task},
+    work::{Prompt, Sampling, WorkKey},
+};
+use std::collections::BTreeMap;
+
+use super::step::{Lessons, SAMPLES, Step};
+
+/// A problem and the text shown of it.
+pub(super) type Shown = (ProblemId, String);
+
+/// A completion.
+#[derive(Clone)]
+pub(super) struct Said {
+    pub(super) source: WorkKey,
+    pub(super) request: u32,
+    pub(super) sample: u32,
+    pub(super) text: String,
+    pub(super) tokens: u32,
+}
+
+impl Said {
+    /// What is learned from it.
+    pub(super) fn sequence(&self, reward: f32) -> Sequence {
+        Sequence {
+            source: self.source.clone(),
+            request: self.request,
+            sample: self.sample,
+            sampled: Sampled {
+                reward,
+                group: self.request,
+                tokens: self.tokens,
+            },
+        }
+    }
+}
+
+impl Step<'_> {
+    /// One prompt after the other to a member, `samples` of each.
+    pub(super) fn ask(
+        &mut self,
+        (phase, chunk): (&str, u32),
+        member: usize,
+        prompts: &[String],
+        samples: u32,
+    ) -> Progress<Vec<Said>> {
+        if prompts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let draft = &mut self.rows.draft;
+        let source = draft.key(phase, chunk);
+        let result = draft.generate(&source, [prompts.len(), samples as usize], || {
+            let requests = (0..).zip(prompts);
+            let requests = requests.map(|(number, prompt)| (number, member, Prompt::Text(prompt.clone())));
+            Ok(Generation {
+                sampling: Sampling::default(),
+                samples,
+                keep_tokens: true,
+                requests: requests.collect(),
+            })
+        })?;
+        let said = (0..).zip(&result.generated).flat_map(|(request, generated)| {
+            let source = &source;
+            let completions = (0..).zip(&generated.completions);
+            completions.map(move |(sample, completion)| Said {
+                source: source.clone(),
+                request,
+                sample,
+                text: completion.text.clone(),
+                tokens: completion.tokens,
+            })
+        });
+        Ok(said.collect())
+    }
+
+    /// The critic scores problems, 0 or 1. It is rewarded for the format alone, as in SAGE.
+    pub(super) fn critique(&mut self, problems: &[Shown]) -> Progress<(BTreeMap<ProblemId, f64>, Lessons)> {
+        let critic = self.first(Role::Critic)?;
+        let prompts: Vec<String> = problems.iter().map(|(_, shown)| format!("<cq>{shown}")).collect();
+        let said = self.ask(("critique", 0), critic, &prompts, 1)?;
+        let (mut scores, mut lessons) = (BTreeMap::new(), Vec::new());
+        for (said, (problem, _)) in said.iter().zip(problems) {
+            let score: Option<f64> = said.text.parse().ok();
+            let reward = if score.is_some() { 1.0 } else { 0.0 };
+            let attempt = attempt(&self.rows.draft, critic, Role::Critic, *problem, said, reward);
+            self.rows.draft.plan.records.attempts.push(AttemptRecord {
+                answer: score.map(|score| score.to_string()),
+                well_formed: score.is_some(),
+                status: if score.is_some() { Status::Ok } else { Status::Malformed },
+                ..attempt
+            });
+            self.tally.scores.extend(score);
+            scores.insert(*problem, score.unwrap_or(0.5));
+            lessons.push((critic, said.sequence(reward)));
+        }
+        Ok((scores, lessons))
+    }
+
+    /// Every solver answers every problem [`SAMPLES`] times, and the answers are graded.
+    pub(super) fn solve(&mut self, problems: &[Shown]) -> Progress<Lessons> {
+        let solvers = self.playing(Role::Solver);
+        let answered = join((0..).zip(solvers), |(chunk, solver)| {
+            let prompts: Vec<String> = problems
+                .iter()
+                .map(|(_, program)| format!("<so>{program}<in>1"))
+                .collect();
+            let said = self.ask(("solve", chunk), solver, &prompts, SAMPLES)?;
+            let key = self.rows.draft.key("grade", chunk);
+            let tasks = || said.iter().map(|said| grading(problems, said)).collect();
+            let verdicts = self.rows.draft.verify(&key, said.len(), tasks)?;
+            let mut lessons = Vec::new();
+            for (said, verdict) in said.iter().zip(verdicts) {
+                let (problem, correct) = (problems[said.request as usize].0, verdict.correct == Some(true));
+                let reward = f32::from(u8::from(correct));
+                let attempt = attempt(&self.rows.draft, solver, Role::Solver, problem, said, reward);
+                self.rows.draft.plan.records.attempts.push(AttemptRecord {
+                    status: verdict.status,
+                    correct,
+                    ..attempt
+                });
+                self.tally.solved(solver, correct);
+                lessons.push((solver, said.sequence(reward)));
+            }
+            Ok(lessons)
+        })?;
+        Ok(answered.into_iter().flatten().collect())
+    }
+}
+
+fn grading(problems: &[Shown], said: &Said) -> Task {
+    Task {
+        id: format!("{}/{}", said.request, said.sample),
+        check: Check::Solve(Solution::Output {
+            program: problems[said.request as usize].1.clone(),
+            input: "1".to_owned(),
+            answer: said.text.clone(),
+        }),
+    }
+}
+
+/// The row of a completion about a problem; a wrong answer unless its fields are changed.
+fn attempt(
+    draft: &Draft<'_>,
+    member: usize,
+    role: Role,
+    problem: ProblemId,
+    said: &Said,
+    reward: f32,
+) -> AttemptRecord {
+    let run = draft.run.run;
+    AttemptRecord {
+        id: AttemptId::of(WorkId::of(run, &said.source), &said.request.to_string(), said.sample),
+        problem,
+        solver: draft.members[member].playing(run),
+        role,
+        sample: said.sample,
+        text: said.text.clone(),
+        answer: Some(said.text.clone()),
+        well_formed: true,
+        status: Status::Ok,
+        reason: String::new(),
+        correct: false,
+        reward,
+        reward_parts: serde_json::json!({}),
+        tokens: said.tokens,
+    }
+}
