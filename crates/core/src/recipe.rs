@@ -47,6 +47,8 @@ pub use pause::{Pause, Progress, both, join};
 pub use populora::Populora;
 pub use rlvr::Rlvr;
 
+pub(crate) use config::frozen_faults;
+
 use crate::{config::RunConfig, dataset::DatasetUse, fault::Faults, id::ExecutionId};
 
 /// Plans an execution: a run or an evaluation. It does no I/O, has no clock and draws only from seeds derived from (run

@@ -73,6 +73,17 @@ impl BaseShape {
         })
     }
 
+    /// Hidden size, intermediate size, layers, and tokens of the vocabulary.
+    pub(super) fn dimensions(&self) -> [u128; 4] {
+        [
+            self.hidden_size,
+            self.intermediate_size,
+            self.num_hidden_layers,
+            self.vocab_size,
+        ]
+        .map(u128::from)
+    }
+
     /// Output widths of the q projection and the k projection.
     pub(super) fn attention_widths(&self) -> (u128, u128) {
         let width = |heads: u64| u128::from(heads) * u128::from(self.head_dim);
@@ -85,13 +96,7 @@ impl BaseShape {
     }
 
     pub(super) fn weights(&self) -> u128 {
-        let [hidden, intermediate, layers, vocabulary] = [
-            self.hidden_size,
-            self.intermediate_size,
-            self.num_hidden_layers,
-            self.vocab_size,
-        ]
-        .map(u128::from);
+        let [hidden, intermediate, layers, vocabulary] = self.dimensions();
         let (query, key) = self.attention_widths();
         let layer = hidden * (2 * query + 2 * key + 3 * intermediate + 2);
         let embeddings = vocabulary * hidden * if self.tie_word_embeddings { 1 } else { 2 };

@@ -120,13 +120,7 @@ impl UpdateShape {
             self.bytes,
         ]
         .map(u128::from);
-        let [hidden, intermediate, layers, vocabulary] = [
-            base.hidden_size,
-            base.intermediate_size,
-            base.num_hidden_layers,
-            base.vocab_size,
-        ]
-        .map(u128::from);
+        let [hidden, intermediate, layers, vocabulary] = base.dimensions();
         let (query, key) = base.attention_widths();
         let joint = query + 2 * key;
         let adapters = 4 * members * base.adapter_weights(adapter);

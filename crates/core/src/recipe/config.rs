@@ -6,6 +6,7 @@ use std::cmp::Ordering;
 
 use crate::{
     fault::Fault,
+    recipe::Role,
     work::{Optimizer, PolicyLoss, Sampling},
 };
 
@@ -142,6 +143,17 @@ impl SamplingConfig {
         let faults = groups.map(|(name, sampling)| sampling_faults(&format!("/parameters/sampling/{name}"), sampling));
         faults.concat()
     }
+}
+
+/// Faults in a list of roles that do not learn, in a recipe of two `roles`.
+pub(crate) fn frozen_faults(frozen: &[Role], roles: [Role; 2]) -> Vec<Fault> {
+    let wrong = frozen.iter().enumerate().filter(|(_, role)| !roles.contains(role));
+    let fault = |(index, role): (usize, &Role)| {
+        let [role, one, other] = [*role, roles[0], roles[1]].map(Role::name);
+        let detail = format!("{role} is not a role of this recipe: valid are {one} and {other}");
+        Fault::new(format!("/parameters/frozen/{index}"), detail)
+    };
+    wrong.map(fault).collect()
 }
 
 /// Faults in the sampling of completions that an update learns from, at a JSON pointer.

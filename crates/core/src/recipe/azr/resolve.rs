@@ -4,7 +4,10 @@ use super::Parameters;
 use crate::{
     config::{RunConfig, pointer_token},
     fault::{Fault, Faults},
-    recipe::{Role, code::MOST_PROPOSALS, population_faults, read_parameters, single_population_fault, written_out},
+    recipe::{
+        Role, code::MOST_PROPOSALS, frozen_faults, population_faults, read_parameters, single_population_fault,
+        written_out,
+    },
 };
 
 pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
@@ -45,15 +48,7 @@ pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
         let detail = format!("{all} proposals a step are too many: {MOST_PROPOSALS} over all types are valid");
         faults.push(Fault::new("/parameters/batch", detail));
     }
-    for (index, role) in parameters.frozen.iter().enumerate() {
-        if !matches!(role, Role::Proposer | Role::Solver) {
-            let detail = format!(
-                "{} is not a role of this recipe: valid are proposer and solver",
-                role.name()
-            );
-            faults.push(Fault::new(format!("/parameters/frozen/{index}"), detail));
-        }
-    }
+    faults.extend(frozen_faults(&parameters.frozen, [Role::Proposer, Role::Solver]));
     Faults(faults).or(())?;
     config.parameters = written_out(&parameters)?;
     Ok(config)

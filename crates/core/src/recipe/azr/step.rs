@@ -35,25 +35,17 @@ impl<'a> Step<'a> {
         })
     }
 
-    /// Propose → check → estimate difficulty, with practice alongside; then one update of both roles.
+    /// Propose → check → estimate difficulty, and practise alongside → update both roles.
     pub(super) fn play(&mut self) -> Progress<RunState> {
         self.begin()?;
         let asks = self.asks()?;
         let practised = self.practised();
         let shown = asks.iter().flat_map(|ask| ask.shown.iter().copied());
         self.scene.readable(shown.chain(practised.iter().copied()))?;
-        let practice = self.practise(&practised);
-        let judged = self.judged(&asks);
-        let (judged, practice) = both(judged, practice)?;
-        let insertions = self.memory.experience.illuminate(&judged);
-        let entered = insertions.len();
-        self.scene.draft.plan.records.insertions.extend(insertions);
-        let lesson = Lesson {
-            learning: &self.parameters.learning,
-            items: &self.parameters.items,
-        };
-        let learner = self.learner(&judged, &practice);
-        let updated = self.scene.draft.update(lesson, &[learner])?;
+        let (practice, judged) = (self.practise(&practised), self.judged(&asks));
+        let (practice, judged) = both(practice, judged)?;
+        let entered = self.scene.illuminate(&mut self.memory.experience, &judged);
+        let updated = self.update(&judged, &practice)?;
         self.scene.draft.adopt(&updated);
         self.finish(&judged, &practice, &updated, entered)
     }
@@ -140,6 +132,16 @@ impl<'a> Step<'a> {
             self.scene.grade(&exam, solved)
         })?;
         Ok(graded.iter().flat_map(|part| part.iter().flatten().cloned()).collect())
+    }
+
+    /// Updates the member from one batch of both roles.
+    fn update(&mut self, judged: &[(Judged, f32)], practice: &[Attempt]) -> Progress<Vec<&'a MemberUpdated>> {
+        let lesson = Lesson {
+            learning: &self.parameters.learning,
+            items: &self.parameters.items,
+        };
+        let learner = self.learner(judged, practice);
+        self.scene.draft.update(lesson, &[learner])
     }
 
     /// Metrics, and the state before the next step.

@@ -3,14 +3,17 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{overhead::Overhead, seeds};
+use super::{
+    overhead::{Overhead, stretching},
+    seeds,
+};
 use crate::{
     archive::ArchiveConfig,
     config::RunConfig,
     dataset::{DatasetUse, Purpose},
     fault::Fault,
     id::DatasetId,
-    prompt::{PromptConfig, PromptError, PromptSet, task_name},
+    prompt::{PromptConfig, PromptError, PromptSet},
     recipe::{ItemConfig, LearningConfig, SamplingConfig},
     verify::ProblemKind,
 };
@@ -156,7 +159,7 @@ impl Groups<'_> {
         let Ok(overhead) = PromptSet::compile(self.prompts).and_then(|prompts| self.overhead(&prompts)) else {
             return faults;
         };
-        if let Some(fault) = self.stretch_fault(overhead) {
+        if let Some(fault) = self.stretch_fault() {
             faults.push(fault);
         }
         if overhead.largest() >= limit {
@@ -188,17 +191,16 @@ impl Groups<'_> {
         }
         faults
     }
+
     /// Faults of a template that lengthens some characters: no limit on problems could keep its prompts short enough.
-    fn stretch_fault(&self, overhead: Overhead) -> Option<Fault> {
+    fn stretch_fault(&self) -> Option<Fault> {
         let prompts = PromptSet::compile(self.prompts).ok()?;
         let problems = self.problems;
-        let (act, kind) = overhead
-            .stretches(&prompts, &problems.types, problems.num_inputs as usize)
-            .ok()??;
+        let template = stretching(&prompts, &problems.types, problems.num_inputs as usize).ok()??;
         let detail = "it writes some letters longer than they are, as the filters `escape` and `indent` do, so that no limit on \
                       problems keeps its prompts within max_prompt_bytes: show fields as they are";
         Some(Fault::new(
-            format!("/parameters/prompts/templates/{}", task_name(act, kind)),
+            format!("/parameters/prompts/templates/{}", template.name),
             detail,
         ))
     }

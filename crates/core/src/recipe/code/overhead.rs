@@ -3,7 +3,7 @@
 use super::{Problem, problem::Values};
 use crate::{
     id::ProblemId,
-    prompt::{PromptError, PromptSet},
+    prompt::{CODE_TEMPLATES, PromptError, PromptSet, Template},
     verify::ProblemKind,
 };
 use uuid::Uuid;
@@ -19,11 +19,8 @@ struct Cost {
 
 impl Cost {
     /// Measures a template by rendering it with both fields empty, and with two lengths of text in either.
-    fn measure(
-        letters: &str,
-        render: impl Fn([&str; 2]) -> Result<(String, usize), PromptError>,
-    ) -> Result<Self, PromptError> {
-        let (some, more) = (letters.repeat(TIMES), letters.repeat(2 * TIMES));
+    fn measure(render: impl Fn([&str; 2]) -> Result<(String, usize), PromptError>) -> Result<Self, PromptError> {
+        let (some, more) = ("0".repeat(TIMES), "0".repeat(2 * TIMES));
         let (some, more) = (some.as_str(), more.as_str());
         let mut growth = 1;
         for [once, twice] in [[[some, ""], [more, ""]], [["", some], ["", more]]] {
@@ -44,11 +41,8 @@ impl Cost {
     }
 }
 
-/// How often each letter is repeated in a measurement.
+/// Letters of a text in a measurement.
 const TIMES: usize = 64;
-
-/// Characters that filters such as `escape` and `indent` lengthen.
-const STRETCHED: [&str; 9] = ["\n0", "\"", "'", "\\", "<", "&", "/", "\u{1}", "é"];
 
 /// The sizes of a set's prompts.
 #[derive(Clone, Copy, Debug)]
@@ -64,40 +58,11 @@ impl Overhead {
     /// Measures the templates of `prompts`; a function has `num_inputs` inputs. Types that are not played may lack
     /// templates.
     pub(crate) fn measure(prompts: &PromptSet, types: &[ProblemKind], num_inputs: usize) -> Result<Self, PromptError> {
-        Self::measure_with("0", prompts, types, num_inputs)
-    }
-
-    /// The first task whose template lengthens some characters, so that the size of a prompt cannot be computed from
-    /// that of its contents.
-    pub(crate) fn stretches(
-        &self,
-        prompts: &PromptSet,
-        types: &[ProblemKind],
-        num_inputs: usize,
-    ) -> Result<Option<(&'static str, ProblemKind)>, PromptError> {
-        for letters in STRETCHED {
-            let measured = Self::measure_with(letters, prompts, types, num_inputs)?;
-            if let Some(index) = (0..TYPES.len()).find(|&at| measured.solve[at].growth > self.solve[at].growth) {
-                return Ok(Some(("solve", TYPES[index])));
-            }
-            if measured.propose_function.growth > self.propose_function.growth {
-                return Ok(Some(("propose", ProblemKind::CodeF)));
-            }
-        }
-        Ok(None)
-    }
-
-    fn measure_with(
-        letters: &str,
-        prompts: &PromptSet,
-        types: &[ProblemKind],
-        num_inputs: usize,
-    ) -> Result<Self, PromptError> {
         let nothing = Cost { base: 0, growth: 1 };
         let mut solve = [nothing; 3];
         let mut propose_io = [0; 2];
         for (index, kind) in TYPES.into_iter().enumerate().filter(|(_, kind)| types.contains(kind)) {
-            solve[index] = Cost::measure(letters, |fields| {
+            solve[index] = Cost::measure(|fields| {
                 let problem = probe(kind, fields, num_inputs);
                 Ok((problem.prompt(prompts)?.text, problem.shown_bytes()))
             })?;
@@ -107,9 +72,9 @@ impl Overhead {
         }
         let propose_function = match types.contains(&ProblemKind::CodeF) {
             false => nothing,
-            true => Cost::measure(letters, |[program, _]| {
-                Ok((prompts.propose_function(program, num_inputs)?.text, program.len()))
-            })?,
+            true => {
+                Cost::measure(|[program, _]| Ok((prompts.propose_function(program, num_inputs)?.text, program.len())))?
+            }
         };
         Ok(Self {
             solve,
@@ -137,6 +102,26 @@ impl Overhead {
             _ => Ok(()),
         }
     }
+}
+
+/// The first template that lengthens some characters, so that the size of a prompt cannot be computed from that of its
+/// contents.
+pub(crate) fn stretching(
+    prompts: &PromptSet,
+    types: &[ProblemKind],
+    num_inputs: usize,
+) -> Result<Option<&'static Template>, PromptError> {
+    let numbers = [("num_inputs", num_inputs as u64)];
+    let shows_problems = |template: &&Template| {
+        let of_type = |kind: &ProblemKind| template.name.ends_with(kind.name());
+        (template.name.starts_with("solve") || template.name == "propose_code_f") && types.iter().any(of_type)
+    };
+    for template in CODE_TEMPLATES.iter().filter(shows_problems) {
+        if prompts.stretched(template, &numbers)?.is_some() {
+            return Ok(Some(template));
+        }
+    }
+    Ok(None)
 }
 
 /// A problem with `text` as its program or message and `value` as each of its values.
@@ -185,6 +170,7 @@ mod tests {
             assert!(overhead.largest() > 4);
         }
     }
+
     /// The shipped compact set with another template for solvers of `code_o`.
     fn with_solve_code_o(template: &str) -> PromptSet {
         let config = PromptConfig {
@@ -212,11 +198,7 @@ mod tests {
                 assert!(overhead.check(&problem, real - 1).is_err(), "{template}");
                 assert!(overhead.check(&problem, 3 * real + 100).is_ok(), "{template}");
             }
-            assert_eq!(
-                overhead.stretches(&prompts, &[ProblemKind::CodeO], 6),
-                Ok(None),
-                "{template}"
-            );
+            assert_eq!(stretching(&prompts, &[ProblemKind::CodeO], 6), Ok(None), "{template}");
         }
     }
 
@@ -224,14 +206,12 @@ mod tests {
     fn a_filter_that_makes_letters_longer_is_found() {
         for filter in ["escape", "indent(4)"] {
             let prompts = with_solve_code_o(&format!("{{{{ program|{filter} }}}}{{{{ input }}}}"));
-            let overhead = Overhead::measure(&prompts, &TYPES, 6).unwrap();
-            let found = overhead.stretches(&prompts, &TYPES, 6).unwrap();
-            assert_eq!(found, Some(("solve", ProblemKind::CodeO)), "{filter}");
+            let found = stretching(&prompts, &TYPES, 6).unwrap().map(|template| template.name);
+            assert_eq!(found, Some("solve_code_o"), "{filter}");
         }
         for set in ["seedling", "azr"] {
             let prompts = PromptSet::shipped(set).unwrap();
-            let overhead = Overhead::measure(&prompts, &TYPES, 6).unwrap();
-            assert_eq!(overhead.stretches(&prompts, &TYPES, 6), Ok(None), "{set}");
+            assert_eq!(stretching(&prompts, &TYPES, 6), Ok(None), "{set}");
         }
     }
 }

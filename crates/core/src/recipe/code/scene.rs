@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{Groups, Problem, overhead::Overhead};
+use super::{Experience, Groups, Judged, Problem, overhead::Overhead};
 use crate::{
     archive::Centroids,
     id::ProblemId,
@@ -60,6 +60,14 @@ impl<'a> Scene<'a> {
                 seeds: Arc::default(),
             },
         })
+    }
+
+    /// Puts valid problems into the archive; returns how many entered.
+    pub(crate) fn illuminate(&mut self, experience: &mut Experience, judged: &[(Judged, f32)]) -> usize {
+        let insertions = experience.illuminate(judged);
+        let entered = insertions.len();
+        self.draft.plan.records.insertions.extend(insertions);
+        entered
     }
 
     /// Waits until every problem of `ids` can be read.

@@ -48,14 +48,6 @@ impl Step<'_> {
         }
     }
 
-    /// Puts valid problems into the archive; returns how many entered.
-    pub(super) fn illuminate(&mut self, judged: &[(Judged, f32)]) -> usize {
-        let insertions = self.memory.experience.illuminate(judged);
-        let entered = insertions.len();
-        self.scene.draft.plan.records.insertions.extend(insertions);
-        entered
-    }
-
     /// Adds the step's problems to the pool; returns which are near duplicates.
     pub(super) fn remember(&mut self, judged: &[(Judged, f32)]) -> Vec<bool> {
         let run = self.scene.draft.run.run;

@@ -4,7 +4,10 @@ use super::Parameters;
 use crate::{
     config::RunConfig,
     fault::{Fault, Faults},
-    recipe::{Role, code::MOST_PROPOSALS, population_faults, read_parameters, single_population_fault, written_out},
+    recipe::{
+        Role, code::MOST_PROPOSALS, frozen_faults, population_faults, read_parameters, single_population_fault,
+        written_out,
+    },
 };
 
 pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
@@ -41,15 +44,7 @@ pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
         let detail = format!("{all} proposals a step are too many: {MOST_PROPOSALS} over all teachers are valid");
         faults.push(Fault::new("/parameters/prompts_per_matchup", detail));
     }
-    for (index, role) in parameters.frozen.iter().enumerate() {
-        if !matches!(role, Role::Teacher | Role::Student) {
-            let detail = format!(
-                "{} is not a role of this recipe: valid are teacher and student",
-                role.name()
-            );
-            faults.push(Fault::new(format!("/parameters/frozen/{index}"), detail));
-        }
-    }
+    faults.extend(frozen_faults(&parameters.frozen, [Role::Teacher, Role::Student]));
     Faults(faults).or(())?;
     config.parameters = written_out(&parameters)?;
     Ok(config)

@@ -39,7 +39,7 @@ impl<'a> Step<'a> {
         let asks = self.asks(&matches)?;
         let judged = self.judged(&asks)?;
         let matchups = self.rate(&matches, &judged);
-        let archive_insertions = self.illuminate(&judged);
+        let archive_insertions = self.scene.illuminate(&mut self.memory.experience, &judged);
         let crossed = self.cross_play(&judged);
         let updated = self.update(&judged);
         let (updated, ()) = both(updated, crossed)?;
