@@ -40,8 +40,8 @@ pub use code::PoolFilter;
 pub use config::{ItemConfig, LearningConfig, SamplingConfig, sampling_faults};
 pub use cross_play::{Contestant, CrossPlayCell, CrossPlayEvaluation, CrossPlayParameters};
 pub use draft::{
-    Draft, Generation, Learner, Lesson, Living, Names, Sequence, founders, population_faults, read_parameters,
-    single_population_fault, written_out,
+    Draft, Generation, Learner, Lesson, Living, Names, Sample, Sequence, completions, founders, population_faults,
+    read_parameters, single_population_fault, written_out,
 };
 pub use pause::{Pause, Progress, both, join};
 pub use populora::Populora;

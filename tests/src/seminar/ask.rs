@@ -1,11 +1,10 @@
 //! Asks members about problems: critics for scores, solvers for answers.
 
 use lyceum_core::{
-    advantage::Sampled,
-    id::{AttemptId, ProblemId, WorkId},
-    recipe::{AttemptRecord, Draft, Generation, Progress, Role, Sequence, join},
+    id::ProblemId,
+    recipe::{AttemptRecord, Draft, Generation, Progress, Role, Sample, Sequence, completions, join},
     verify::{Check, Solution, Status, Task},
-    work::{Prompt, Sampling, WorkKey},
+    work::{Prompt, Sampling},
 };
 use std::collections::BTreeMap;
 
@@ -15,28 +14,15 @@ use super::step::{Lessons, SAMPLES, Step};
 pub(super) type Shown = (ProblemId, String);
 
 /// A completion.
-#[derive(Clone)]
 pub(super) struct Said {
-    pub(super) source: WorkKey,
-    pub(super) request: u32,
-    pub(super) sample: u32,
+    pub(super) sample: Sample,
     pub(super) text: String,
-    pub(super) tokens: u32,
 }
 
 impl Said {
     /// What is learned from it.
     pub(super) fn sequence(&self, reward: f32) -> Sequence {
-        Sequence {
-            source: self.source.clone(),
-            request: self.request,
-            sample: self.sample,
-            sampled: Sampled {
-                reward,
-                group: self.request,
-                tokens: self.tokens,
-            },
-        }
+        self.sample.sequence(reward, self.sample.request)
     }
 }
 
@@ -64,16 +50,10 @@ impl Step<'_> {
                 requests: requests.collect(),
             })
         })?;
-        let said = (0..).zip(&result.generated).flat_map(|(request, generated)| {
-            let source = &source;
-            let completions = (0..).zip(&generated.completions);
-            completions.map(move |(sample, completion)| Said {
-                source: source.clone(),
-                request,
-                sample,
-                text: completion.text.clone(),
-                tokens: completion.tokens,
-            })
+        let requests: Vec<u32> = (0..).zip(prompts).map(|(request, _)| request).collect();
+        let said = completions(&requests, result).map(|(request, index, completion)| Said {
+            sample: Sample::of(&source, *request, index, completion),
+            text: completion.text.clone(),
         });
         Ok(said.collect())
     }
@@ -115,7 +95,7 @@ impl Step<'_> {
             let verdicts = self.rows.draft.verify(&key, said.len(), tasks)?;
             let mut lessons = Vec::new();
             for (said, verdict) in said.iter().zip(verdicts) {
-                let (problem, correct) = (problems[said.request as usize].0, verdict.correct == Some(true));
+                let (problem, correct) = (problems[said.sample.request as usize].0, verdict.correct == Some(true));
                 let reward = f32::from(u8::from(correct));
                 let attempt = attempt(&self.rows.draft, solver, Role::Solver, problem, said, reward);
                 self.rows.draft.plan.records.attempts.push(AttemptRecord {
@@ -134,9 +114,9 @@ impl Step<'_> {
 
 fn grading(problems: &[Shown], said: &Said) -> Task {
     Task {
-        id: format!("{}/{}", said.request, said.sample),
+        id: format!("{}/{}", said.sample.request, said.sample.index),
         check: Check::Solve(Solution::Output {
-            program: problems[said.request as usize].1.clone(),
+            program: problems[said.sample.request as usize].1.clone(),
             input: "1".to_owned(),
             answer: said.text.clone(),
         }),
@@ -154,11 +134,11 @@ fn attempt(
 ) -> AttemptRecord {
     let run = draft.run.run;
     AttemptRecord {
-        id: AttemptId::of(WorkId::of(run, &said.source), &said.request.to_string(), said.sample),
+        id: said.sample.attempt(run),
         problem,
         solver: draft.members[member].playing(run),
         role,
-        sample: said.sample,
+        sample: said.sample.index,
         text: said.text.clone(),
         answer: Some(said.text.clone()),
         well_formed: true,
@@ -167,6 +147,6 @@ fn attempt(
         correct: false,
         reward,
         reward_parts: serde_json::json!({}),
-        tokens: said.tokens,
+        tokens: said.sample.tokens,
     }
 }

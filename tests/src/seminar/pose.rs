@@ -1,7 +1,7 @@
 //! Posing problems: propose → check → critique and solve → accept.
 
 use lyceum_core::{
-    id::{ProblemId, WorkId},
+    id::ProblemId,
     recipe::{ProblemOutcomeRecord, ProblemRecord, Progress, Role, both},
     verify::{Check, ProblemKind, Proposal, Task},
 };
@@ -64,14 +64,14 @@ impl Step<'_> {
         let run = draft.run.run;
         let mut posed = Vec::new();
         for (said, verdict) in said.into_iter().zip(verdicts) {
-            let problem = ProblemId::of(WorkId::of(run, &said.source), &said.request.to_string(), 0);
+            let problem = said.sample.problem(run);
             let valid = verdict.valid == Some(true);
             let program = program(&said).to_owned();
             draft.plan.records.problems.push(ProblemRecord {
                 id: problem,
-                index: said.request,
+                index: said.sample.request,
                 proposer: Some(draft.members[proposer].playing(run)),
-                source: Some(said.source.clone()),
+                source: Some(said.sample.source.clone()),
                 kind: ProblemKind::CodeO,
                 prompt: "<po>".to_owned(),
                 proposal: said.text.clone(),
@@ -100,7 +100,7 @@ fn program(said: &Said) -> &str {
 
 fn check(said: &Said) -> Task {
     Task {
-        id: said.request.to_string(),
+        id: said.sample.request.to_string(),
         check: Check::Propose(Proposal::Io {
             problem: ProblemKind::CodeO,
             program: program(said).to_owned(),

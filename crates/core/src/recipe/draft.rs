@@ -4,11 +4,13 @@ mod births;
 mod generate;
 mod members;
 mod population;
+mod sample;
 mod update;
 
 pub use generate::Generation;
 pub use members::{Living, Names, founders};
 pub use population::{population_faults, read_parameters, single_population_fault, written_out};
+pub use sample::{Sample, completions};
 pub use update::{Learner, Lesson, Sequence};
 
 use super::{DatasetRow, Pause, Plan, PlanError, Progress, RunState, StepView, Want, WorkItem};

@@ -4,7 +4,7 @@ use rand::seq::SliceRandom as _;
 
 use super::step::Step;
 use crate::{
-    advantage::{Sampled, task_relative_reinforce_plus_plus},
+    advantage::task_relative_reinforce_plus_plus,
     id::ProblemId,
     recipe::{
         Learner, Role, Sequence,
@@ -44,36 +44,14 @@ impl Step<'_> {
         let scale = self.parameters.learning.reward_scale;
         let learns = |role: Role| !self.parameters.frozen.contains(&role);
         let proposals = judged.iter().filter(|_| learns(Role::Proposer));
-        let proposals = proposals.map(|(judged, reward)| {
-            let sequence = (&judged.source, judged.request, judged.sample, *reward, judged.tokens);
-            ((Role::Proposer, judged.kind), sequence)
-        });
-        let attempts = practice.iter().filter(|_| learns(Role::Solver)).map(|attempt| {
-            let sequence = (
-                &attempt.source,
-                attempt.request,
-                attempt.sample,
-                attempt.reward,
-                attempt.tokens,
-            );
-            ((Role::Solver, attempt.kind), sequence)
-        });
-        let (tasks, sequences): (Vec<_>, Vec<_>) = proposals
-            .chain(attempts)
-            .zip(0..)
-            .map(|((task, (source, request, sample, reward, tokens)), group)| {
-                let sampled = Sampled {
-                    reward: reward * scale,
-                    group,
-                    tokens,
-                };
-                let sequence = Sequence {
-                    source: source.clone(),
-                    request,
-                    sample,
-                    sampled,
-                };
-                ((task, sampled), sequence)
+        let proposals = proposals.map(|(judged, reward)| ((Role::Proposer, judged.kind), &judged.sample, *reward));
+        let attempts = practice.iter().filter(|_| learns(Role::Solver));
+        let attempts = attempts.map(|attempt| ((Role::Solver, attempt.kind), &attempt.sample, attempt.reward));
+        let batch = (0..).zip(proposals.chain(attempts));
+        let (tasks, sequences): (Vec<_>, Vec<Sequence>) = batch
+            .map(|(group, (task, sample, reward))| {
+                let sequence = sample.sequence(reward * scale, group);
+                ((task, sequence.sampled), sequence)
             })
             .unzip();
         Learner {

@@ -6,9 +6,9 @@ use super::{Ask, Judged, Problem, Scene, problem::Values, scene::Material};
 use crate::{
     archive::{Descriptor, descriptor},
     duplicate::fingerprint,
-    id::{ProblemId, WorkId},
+    id::ProblemId,
     prompt::ProposalText,
-    recipe::{ParentRelation, PlanError, ProblemRecord, Progress},
+    recipe::{ParentRelation, PlanError, ProblemRecord, Progress, Sample, completions},
     verify::{ProblemKind, Proposal, Status, Task, Verdict},
     work::{Completion, RolloutResult},
 };
@@ -39,7 +39,7 @@ impl Scene<'_> {
         let view = self.draft.view;
         let material = &self.material;
         let parsed = view.once(&format!("parsed/{key}"), || -> Progress<Vec<Parsed>> {
-            let read = proposals(asks, proposed);
+            let read = completions(asks, proposed);
             Ok(read
                 .map(|(ask, _, completion)| material.parse(ask, completion))
                 .collect())
@@ -48,7 +48,7 @@ impl Scene<'_> {
             let number = |ask: &Ask, sample: u32| ask.index * samples + sample;
             let well_formed = parsed.iter().filter(|parsed| parsed.is_ok()).count();
             let verdicts = self.draft.verify(&key, well_formed, || {
-                let read = proposals(asks, proposed).zip(parsed.iter());
+                let read = completions(asks, proposed).zip(parsed.iter());
                 let task = |((ask, sample, _), parsed): ((&Ask, u32, _), &Parsed)| {
                     let check = parsed.clone().ok()?.into();
                     let id = number(ask, sample).to_string();
@@ -58,12 +58,12 @@ impl Scene<'_> {
             })?;
             let mut verdicts = verdicts.iter();
             let mut judged = Vec::with_capacity(parsed.len());
-            for ((ask, sample, completion), parsed) in proposals(asks, proposed).zip(parsed.iter()) {
+            for ((ask, sample, completion), parsed) in completions(asks, proposed).zip(parsed.iter()) {
                 let verdict = parsed.as_ref().ok().and_then(|_| verdicts.next());
-                let run = self.draft.run.run;
-                let id = ProblemId::of(WorkId::of(run, &source), &ask.index.to_string(), sample);
-                let admitted = self.material.admit(id, ask.kind, parsed, verdict);
                 let index = number(ask, sample);
+                let sample = Sample::of(&source, ask.index, sample, completion);
+                let id = sample.problem(self.draft.run.run);
+                let admitted = self.material.admit(id, ask.kind, parsed, verdict);
                 self.write_problem(id, index, ask, completion, parsed, &admitted, chunk)?;
                 judged.push(Judged {
                     index,
@@ -71,11 +71,7 @@ impl Scene<'_> {
                     kind: ask.kind,
                     proposer: ask.proposer,
                     solver: ask.solver,
-                    source: source.clone(),
-                    request: ask.index,
                     sample,
-                    tokens: completion.tokens,
-                    entropy: completion.entropy,
                     fingerprint: admitted.problem.as_ref().map(|problem| fingerprint(&problem.program)),
                     problem: admitted.problem,
                     descriptor: admitted.descriptor,
@@ -130,14 +126,6 @@ impl Scene<'_> {
         self.draft.plan.records.problems.push(record);
         Ok(())
     }
-}
-
-/// Every completion with its prompt and its number among the prompt's samples, by index.
-fn proposals<'r>(asks: &'r [Ask], proposed: &'r RolloutResult) -> impl Iterator<Item = (&'r Ask, u32, &'r Completion)> {
-    asks.iter().zip(&proposed.generated).flat_map(|(ask, generated)| {
-        let completions = (0..).zip(&generated.completions);
-        completions.map(move |(sample, completion)| (ask, sample, completion))
-    })
 }
 
 /// The program and values for a row: those of the problem, or those proposed if it is invalid.

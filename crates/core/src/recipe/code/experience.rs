@@ -54,9 +54,9 @@ impl Experience {
     ) -> Vec<bool> {
         let duplicates = self.near_duplicates(judged);
         for (judged, _) in judged.iter().filter(|(judged, _)| judged.enters(problems.pool_filter)) {
-            let (request, sample) = (judged.request, judged.sample);
+            let sample = &judged.sample;
             self.pool
-                .add(judged.kind, run, &judged.source, request, sample, samples);
+                .add(judged.kind, run, &sample.source, sample.request, sample.index, samples);
         }
         self.pool.trim(problems.pool_size);
         self.fingerprints

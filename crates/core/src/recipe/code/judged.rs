@@ -2,7 +2,11 @@
 
 use super::{Attempt, Problem};
 use crate::{
-    archive::Descriptor, id::ProblemId, recipe::PoolFilter, reward::Solved, verify::ProblemKind, work::WorkKey,
+    archive::Descriptor,
+    id::ProblemId,
+    recipe::{PoolFilter, Sample},
+    reward::Solved,
+    verify::ProblemKind,
 };
 
 /// A proposal after its check, and later with its attempts.
@@ -16,14 +20,7 @@ pub(crate) struct Judged {
     pub(crate) proposer: usize,
     /// The solver.
     pub(crate) solver: usize,
-    /// The item it was sampled in, with its request and sample there.
-    pub(crate) source: WorkKey,
-    pub(crate) request: u32,
-    pub(crate) sample: u32,
-    /// Its length in tokens.
-    pub(crate) tokens: u32,
-    /// Mean entropy along it, in nats.
-    pub(crate) entropy: Option<f32>,
+    pub(crate) sample: Sample,
     /// The problem for solvers; `None` if invalid.
     pub(crate) problem: Option<Problem>,
     pub(crate) descriptor: Option<Descriptor>,

@@ -7,9 +7,8 @@ use super::{
     scene::{Material, prompt_error},
 };
 use crate::{
-    id::{AttemptId, WorkId},
     prompt::Answer,
-    recipe::{AttemptRecord, Generation, ProblemOutcomeRecord, Progress, Role},
+    recipe::{AttemptRecord, Generation, ProblemOutcomeRecord, Progress, Role, Sample, completions},
     reward::{Solved, student_reward},
     verify::{Status, Task, Verdict},
     work::{Completion, RolloutResult},
@@ -123,20 +122,14 @@ impl<'a> Scene<'a> {
         let key = self.draft.key(exam.phases[1], exam.chunk);
         let view = self.draft.view;
         let answers = view.once(&format!("answers/{key}"), || -> Progress<Vec<Answer>> {
-            let read = exam
-                .sittings
-                .iter()
-                .zip(&solved.generated)
-                .flat_map(|(sitting, generated)| {
-                    let completions = generated.completions.iter();
-                    completions.map(|completion| self.material.answer(sitting.problem, completion))
-                });
+            let answers = completions(&exam.sittings, solved);
+            let read = answers.map(|(sitting, _, completion)| self.material.answer(sitting.problem, completion));
             Ok(read.collect())
         })?;
         view.once(&format!("graded/{key}"), || {
             let asked = answers.iter().filter(|answer| answer.is_ok()).count();
             let verdicts = self.draft.verify(&key, asked, || {
-                let read = attempts(exam, solved).zip(answers.iter());
+                let read = completions(&exam.sittings, solved).zip(answers.iter());
                 let task = |((sitting, sample, _), answer): ((&Sitting<'_>, u32, _), &Answer)| -> Option<Task> {
                     let id = format!("{}/{sample}", sitting.number);
                     Some(sitting.problem.task(id, answer.clone().ok()?))
@@ -145,25 +138,19 @@ impl<'a> Scene<'a> {
             })?;
             let mut verdicts = verdicts.iter();
             let source = self.draft.key(exam.phases[0], exam.chunk);
-            let work = WorkId::of(self.draft.run.run, &source);
             let mut graded: Vec<Attempt> = Vec::with_capacity(answers.len());
-            for ((sitting, sample, completion), answer) in attempts(exam, solved).zip(answers.iter()) {
+            for ((sitting, sample, completion), answer) in completions(&exam.sittings, solved).zip(answers.iter()) {
                 let verdict = answer.as_ref().ok().and_then(|_| verdicts.next());
                 let (well_formed, correct) = self.material.grade(verdict);
                 let attempt = Attempt {
-                    source: source.clone(),
-                    request: sitting.number,
-                    sample,
+                    sample: Sample::of(&source, sitting.number, sample, completion),
                     kind: sitting.problem.kind,
                     solver: sitting.solver,
-                    tokens: completion.tokens,
-                    entropy: completion.entropy,
                     well_formed,
                     correct,
                     reward: student_reward(well_formed, correct),
                 };
-                let id = AttemptId::of(work, &sitting.number.to_string(), sample);
-                self.write_attempt(id, exam.role, sitting, &attempt, completion, answer, verdict);
+                self.write_attempt(exam.role, sitting, &attempt, completion, answer, verdict);
                 graded.push(attempt);
             }
             let mut graded = graded.into_iter();
@@ -218,10 +205,8 @@ impl<'a> Scene<'a> {
         rewarded
     }
 
-    #[expect(clippy::too_many_arguments, reason = "a row has many columns")]
     fn write_attempt(
         &mut self,
-        id: AttemptId,
         role: Role,
         sitting: &Sitting<'_>,
         attempt: &Attempt,
@@ -237,11 +222,11 @@ impl<'a> Scene<'a> {
             Err(reason) => reason.clone(),
         };
         let record = AttemptRecord {
-            id,
+            id: attempt.sample.attempt(self.draft.run.run),
             problem: sitting.problem.id,
             solver: member.playing(self.draft.run.run),
             role,
-            sample: attempt.sample,
+            sample: attempt.sample.index,
             text: completion.text.clone(),
             answer: answer.clone().ok(),
             well_formed: attempt.well_formed,
@@ -257,24 +242,10 @@ impl<'a> Scene<'a> {
                     (false, _) => 0.0,
                 },
             }),
-            tokens: attempt.tokens,
+            tokens: attempt.sample.tokens,
         };
         self.draft.plan.records.attempts.push(record);
     }
-}
-
-/// Every completion with its sitting and its number among the sitting's samples, by index.
-fn attempts<'r>(
-    exam: &'r Exam<'r>,
-    solved: &'r RolloutResult,
-) -> impl Iterator<Item = (&'r Sitting<'r>, u32, &'r Completion)> {
-    exam.sittings
-        .iter()
-        .zip(&solved.generated)
-        .flat_map(|(sitting, generated)| {
-            let completions = (0..).zip(&generated.completions);
-            completions.map(move |(sample, completion)| (sitting, sample, completion))
-        })
 }
 
 impl Material<'_> {

@@ -3,7 +3,7 @@
 use super::step::Step;
 use crate::{
     advantage::{Sampled, reinforce_plus_plus_baseline},
-    recipe::{Learner, Role, Sequence, code::Judged},
+    recipe::{Learner, Role, code::Judged},
 };
 
 impl Step<'_> {
@@ -11,7 +11,11 @@ impl Step<'_> {
     /// both for the baseline. Advantages are REINFORCE++-baseline over the member's own batch, so members stay
     /// independent.
     pub(super) fn learners(&self, judged: &[(Judged, f32)]) -> Vec<Learner> {
-        let prompts = judged.iter().map(|(judged, _)| judged.request + 1).max().unwrap_or(0);
+        let prompts = judged
+            .iter()
+            .map(|(judged, _)| judged.sample.request + 1)
+            .max()
+            .unwrap_or(0);
         let learns = |role: Role| !self.parameters.frozen.contains(&role);
         let mut learners: Vec<Learner> = (0..self.scene.draft.members.len())
             .map(|member| Learner {
@@ -22,33 +26,16 @@ impl Step<'_> {
         let scale = self.parameters.learning.reward_scale;
         if learns(Role::Teacher) {
             for (judged, reward) in judged {
-                learners[judged.proposer].sequences.push(Sequence {
-                    source: judged.source.clone(),
-                    request: judged.request,
-                    sample: judged.sample,
-                    sampled: Sampled {
-                        reward: reward * scale,
-                        group: judged.request,
-                        tokens: judged.tokens,
-                    },
-                });
+                let sequence = judged.sample.sequence(reward * scale, judged.sample.request);
+                learners[judged.proposer].sequences.push(sequence);
             }
         }
         if learns(Role::Student) {
-            for (judged, attempt) in judged
-                .iter()
-                .flat_map(|(judged, _)| judged.attempts.iter().map(move |a| (judged, a)))
-            {
-                learners[attempt.solver].sequences.push(Sequence {
-                    source: attempt.source.clone(),
-                    request: attempt.request,
-                    sample: attempt.sample,
-                    sampled: Sampled {
-                        reward: attempt.reward * scale,
-                        group: prompts + judged.index,
-                        tokens: attempt.tokens,
-                    },
-                });
+            for (judged, _) in judged {
+                for attempt in &judged.attempts {
+                    let sequence = attempt.sample.sequence(attempt.reward * scale, prompts + judged.index);
+                    learners[attempt.solver].sequences.push(sequence);
+                }
             }
         }
         for learner in &mut learners {

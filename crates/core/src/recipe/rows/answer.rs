@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use super::{Question, Rows};
 use crate::{
-    advantage::Sampled,
     benchmark::{Graded, graded, task},
     id::{AttemptId, WorkId},
-    recipe::{AttemptRecord, Generation, PlanError, Progress, Role, Sequence},
+    recipe::{AttemptRecord, Generation, PlanError, Progress, Role, Sample, Sequence, completions},
     verify::Task,
     work::{Completion, RolloutResult, Sampling, WorkKey},
 };
@@ -99,18 +98,11 @@ impl<'a> Rows<'a> {
         well_formed: bool,
         graded: &Graded,
     ) -> Answer {
+        let sample = Sample::of(source, question.number, sample, completion);
+        let reward = f32::from(u8::from(graded.correct));
         Answer {
             member: question.member,
-            sequence: Sequence {
-                source: source.clone(),
-                request: question.number,
-                sample,
-                sampled: Sampled {
-                    reward: f32::from(u8::from(graded.correct)),
-                    group: question.number,
-                    tokens: completion.tokens,
-                },
-            },
+            sequence: sample.sequence(reward, question.number),
             well_formed,
             correct: graded.correct,
             entropy: completion.entropy,
@@ -165,18 +157,4 @@ fn tasks(
         }
     }
     Ok(tasks)
-}
-
-/// Every completion with its question and its number among the question's samples, by index.
-fn completions<'r>(
-    questions: &'r [Question],
-    solved: &'r RolloutResult,
-) -> impl Iterator<Item = (&'r Question, u32, &'r Completion)> {
-    questions
-        .iter()
-        .zip(&solved.generated)
-        .flat_map(|(question, generated)| {
-            let completions = (0..).zip(&generated.completions);
-            completions.map(move |(sample, completion)| (question, sample, completion))
-        })
 }

@@ -176,17 +176,19 @@ impl<'t> Scoped<'t> {
     }
 
     pub(super) fn proposal_lengths(&self) -> impl Iterator<Item = f64> {
-        self.proposals.iter().map(|(judged, ..)| f64::from(judged.tokens))
+        self.proposals
+            .iter()
+            .map(|(judged, ..)| f64::from(judged.sample.tokens))
     }
 
     pub(super) fn answer_lengths(&self) -> impl Iterator<Item = f64> {
-        self.own_attempts().map(|attempt| f64::from(attempt.tokens))
+        self.own_attempts().map(|attempt| f64::from(attempt.sample.tokens))
     }
 
     /// Mean entropies of all samples.
     pub(super) fn entropies(&self) -> impl Iterator<Item = f64> {
-        let proposals = self.proposals.iter().filter_map(|(judged, ..)| judged.entropy);
-        let attempts = self.own_attempts().filter_map(|attempt| attempt.entropy);
+        let proposals = self.proposals.iter().filter_map(|(judged, ..)| judged.sample.entropy);
+        let attempts = self.own_attempts().filter_map(|attempt| attempt.sample.entropy);
         proposals.chain(attempts).map(f64::from)
     }
 
