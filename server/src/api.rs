@@ -58,7 +58,6 @@ use utoipa_actix_web::{scope, service_config::ServiceConfig};
 use crate::{
     access::{FailedLogins, Requirements},
     events::EventHub,
-    pages::Versions,
 };
 
 /// What handlers work with.
@@ -70,8 +69,6 @@ pub(crate) struct Api {
     pub(crate) presets: Presets,
     pub(crate) settings: ApiSettings,
     pub(crate) events: EventHub,
-    /// Pages that browsers follow.
-    pub(crate) versions: std::sync::Arc<Versions>,
     pub(crate) failed_logins: std::sync::Arc<FailedLogins>,
     pub(crate) requirements: std::sync::Arc<Requirements>,
     pub(crate) document: std::sync::Arc<utoipa::openapi::OpenApi>,

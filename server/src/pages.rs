@@ -13,7 +13,6 @@ mod cross_play;
 mod curves;
 mod dataset;
 mod datasets;
-mod delta;
 mod errors;
 mod evaluation;
 mod evaluations;
@@ -59,7 +58,6 @@ mod work_item;
 mod workers;
 
 pub(crate) use assets::show_asset;
-pub(crate) use delta::Versions;
 pub(crate) use errors::show_errors;
 pub(crate) use layout::{Assets, theme_of};
 pub(crate) use suffix::take_suffix;

@@ -152,8 +152,8 @@ scenario("a view follows the run, and stops while hidden", async () => {
   await page.waitForFunction((before) => document.querySelectorAll("#outcomes tbody tr").length >= before + 2, patience, seen.length);
   const now = await rows();
   assert.deepEqual(now, [...now.keys()], "every step has exactly one row");
-  const difference = await page.waitForResponse((answer) => answer.status() === 226, patience);
-  assert.match(difference.url(), /arms-race$/, "only differences are sent");
+  const update = await page.waitForRequest((request) => request.headers()["lyceum-from-step"], patience);
+  assert.match(update.url(), /arms-race$/, "only new points are asked for");
   assert.equal(await page.$eval("#outcomes details", (details) => details.open), true, "the opened section was closed");
   assert.equal(await page.$eval("#smoothing-value", (output) => output.value), "0.50", "the setting was lost");
   assert.equal(await page.evaluate(() => window.sameDocument), true, "the page was reloaded");

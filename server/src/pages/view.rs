@@ -3,35 +3,21 @@
 use actix_web::{
     FromRequest, HttpMessage as _, HttpRequest, HttpResponse, Responder as _,
     dev::Payload,
-    http::{
-        StatusCode,
-        header::{CACHE_CONTROL, ETAG, HeaderName, HeaderValue, IF_NONE_MATCH, VARY},
-    },
-    web::Data,
+    http::header::{CACHE_CONTROL, HeaderValue, VARY},
 };
 use askama::Template;
 use serde::Serialize;
 use std::future::{Ready, ready};
 
 use super::{
-    delta::Sent,
     figure::Figure,
     layout::{Layout, Section, accepts, theme_of},
     suffix::AsJson,
 };
-use crate::{
-    access::Caller,
-    api::{Answer, Api},
-    api_error::ApiError,
-};
+use crate::{access::Caller, api::Answer, api_error::ApiError};
 
 /// The step from which on a page's charts are wanted: who follows a run has the points before it.
 const FROM_STEP: &str = "lyceum-from-step";
-/// What manipulations of a page the browser takes, and which was used (RFC 3229).
-const A_IM: &str = "a-im";
-const IM: &str = "im";
-/// The one that there is: the lines that differ.
-const LINES: &str = "lines";
 
 /// A look at a page.
 #[derive(Clone, Debug)]
@@ -75,34 +61,12 @@ impl View {
             Answer::ok(page).respond_to(&self.request)
         } else {
             let html = page.render().map_err(|error| ApiError::internal(&error))?;
-            self.html(html)
+            HttpResponse::Ok().content_type("text/html; charset=utf-8").body(html)
         };
         let headers = response.headers_mut();
-        headers.insert(VARY, HeaderValue::from_static("accept, cookie, lyceum-from-step, a-im"));
+        headers.insert(VARY, HeaderValue::from_static("accept, cookie, lyceum-from-step"));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
         Ok(response)
-    }
-
-    /// `html` whole, or what of it differs from the page that the browser says it has.
-    fn html(&self, html: String) -> HttpResponse {
-        let header = |name| self.request.headers().get(name)?.to_str().ok();
-        let api = self.request.app_data::<Data<Api>>();
-        let Some(api) = api.filter(|_| header(HeaderName::from_static(A_IM)) == Some(LINES)) else {
-            return HttpResponse::Ok().content_type("text/html; charset=utf-8").body(html);
-        };
-        let has = header(IF_NONE_MATCH).map(|tag| tag.trim_matches('"'));
-        let Sent { tag, pieces } = api.versions.send(&html, has);
-        let tag = (ETAG, format!("\"{tag}\""));
-        match pieces {
-            None => HttpResponse::Ok()
-                .insert_header(tag)
-                .content_type("text/html; charset=utf-8")
-                .body(html),
-            Some(pieces) => HttpResponse::build(StatusCode::IM_USED)
-                .insert_header(tag)
-                .insert_header((IM, LINES))
-                .json(pieces),
-        }
     }
 
     /// Charts over steps, without the points that who looks already has. A point that stands for `width` steps is sent again

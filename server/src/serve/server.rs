@@ -149,7 +149,6 @@ impl Server {
             registry: self.registry,
             settings: self.settings,
             events,
-            versions: Arc::default(),
         }
     }
 }

@@ -287,57 +287,6 @@ async fn a_page_that_follows_a_run_gets_the_points_that_it_lacks() {
 }
 
 #[actix_web::test]
-async fn a_page_that_is_followed_is_sent_as_what_differs() {
-    let server = TestServer::start().await;
-    let made = filled(&server, 6).await;
-    let follower = browser(&server.actor(Scope::Read).await).with("a-im", "lines");
-    for view in ["population", "lineage", "cross-play"] {
-        let address = format!("/runs/{}/{view}", made.run);
-        let whole = follower.get(&address).await.expect(200);
-        let again = follower.clone().with("if-none-match", whole.header("etag"));
-        let same = again.get(&address).await.expect(226);
-        assert_eq!(
-            (same.header("im"), same.json().as_array().map(Vec::len)),
-            ("lines", Some(1))
-        );
-
-        let known = follower.clone().with("if-none-match", same.header("etag"));
-        sqlx::query("UPDATE members SET name = 'renamed-' || name WHERE id = $1")
-            .bind(made.teacher.0)
-            .execute(server.store.pool())
-            .await
-            .expect("a name");
-        let news = known.get(&address).await.expect(226);
-        assert_eq!(news.header("cache-control"), "private, no-cache");
-        assert!(news.text().contains("renamed-"), "{news:?}");
-        assert!(
-            news.body.len() * 2 < whole.body.len(),
-            "{view}: {} of {}",
-            news.body.len(),
-            whole.body.len()
-        );
-        let now = follower.get(&address).await.expect(200).text();
-        assert_eq!(put_together(&whole.text(), &news.json()), now, "{view}");
-    }
-    server.stop().await;
-}
-
-/// What a browser makes of a page that it has and of what differs: `web/src/page.ts`.
-fn put_together(old: &str, pieces: &Value) -> String {
-    let lines: Vec<&str> = old.split('\n').collect();
-    let place = |number: &Value| usize::try_from(number.as_u64().expect("a number")).expect("a place");
-    let piece = |piece: &Value| match piece {
-        Value::String(text) => text.clone(),
-        of_old => {
-            let from = place(&of_old[0]);
-            lines[from..from + place(&of_old[1])].join("\n")
-        }
-    };
-    let pieces = pieces.as_array().expect("pieces");
-    pieces.iter().map(piece).collect::<Vec<_>>().join("\n")
-}
-
-#[actix_web::test]
 async fn a_page_over_all_runs_goes_on_where_it_stopped_looking() {
     let server = TestServer::start().await;
     let reader = server.actor(Scope::Read).await;

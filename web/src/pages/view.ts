@@ -1,10 +1,10 @@
 // Keeps `#view` up to date while the page is visible. `data-follow` names runs and evaluations whose events trigger an
 // update; `data-every` is a polling interval in seconds. An update requests the page itself, with charts only from the
-// first missing step on; only differences are sent and applied.
+// first missing step on, and applies only what differs.
 import { say } from "../say";
 import { watch } from "../live";
 import { tell } from "../news";
-import { newestPage, take } from "../page";
+import { pageAt, take } from "../page";
 
 /** Maximum number of open streams: a browser has six connections per server, shared by all tabs. */
 const streams = 3;
@@ -24,10 +24,10 @@ let failed = false;
 
 async function newest(): Promise<Document | undefined> {
   const from = step();
-  const page = await newestPage(from === undefined ? {} : { "lyceum-from-step": from });
+  const page = await pageAt(location.href, from === undefined ? {} : { "lyceum-from-step": from });
   // For curves that appeared or disappeared the earlier points are missing, so load everything.
   const isEnough = from === undefined || !page || heads(page) === heads(document);
-  return isEnough ? page : newestPage();
+  return isEnough ? page : pageAt(location.href);
 }
 
 async function refresh(): Promise<void> {
