@@ -47,9 +47,7 @@ pub(crate) use page::{Listing, Order};
 pub(crate) use path::{malformed_path, nothing_here};
 pub(crate) use preset::{Preset, Presets};
 pub(crate) use run_metrics::level_for;
-pub(crate) use runs::RunState;
 pub use settings::ApiSettings;
-pub(crate) use work::WorkState;
 
 use lyceum_core::recipe::Registry;
 use lyceum_store::{Store, artifact::ArtifactStore};

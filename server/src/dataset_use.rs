@@ -20,8 +20,7 @@ pub(crate) async fn faults(db: &mut PgConnection, uses: &[DatasetUse]) -> Result
             Err(StoreError::NotFound { .. }) => {
                 let detail = format!(
                     "there is no dataset {}: `lyceum dataset list --purpose {}` shows those that there are",
-                    one.dataset,
-                    one.purpose.name()
+                    one.dataset, one.purpose
                 );
                 faults.push(Fault::new(format!("{}/id", one.pointer), detail));
             }
@@ -32,7 +31,7 @@ pub(crate) async fn faults(db: &mut PgConnection, uses: &[DatasetUse]) -> Result
 }
 
 async fn misfits(db: &mut PgConnection, one: &DatasetUse, dataset: &Dataset) -> Result<Vec<Fault>, StoreError> {
-    let wanted = one.purpose.name();
+    let wanted = one.purpose;
     if dataset.purpose != wanted {
         let detail = format!(
             "dataset `{}` is for {}: import its rows with purpose `{wanted}`",
@@ -48,7 +47,7 @@ async fn misfits(db: &mut PgConnection, one: &DatasetUse, dataset: &Dataset) -> 
     }
     if !one.allow_overlap {
         for overlap in datasets::overlaps(db, DatasetId(dataset.id)).await? {
-            if overlap.purpose == Purpose::Benchmark.name() {
+            if overlap.purpose == Purpose::Benchmark {
                 let detail = format!(
                     "{} rows of dataset `{}` ask what the benchmark `{}` asks, whose scores would mean nothing: leave them out, \
                      or set `allow_overlap`",

@@ -24,6 +24,7 @@ use lyceum_store::{
     artifact::ArtifactStore,
     datasets::{self, NewDataset},
     evaluations::{self, NewEvaluation},
+    executions::State,
     listener::Listener,
 };
 use lyceum_system_tests::{house::House, lab::Lab};
@@ -202,9 +203,9 @@ async fn canonical_solutions_are_all_right_and_empty_ones_all_wrong() -> Result<
     let give_up = std::time::Instant::now() + std::time::Duration::from_secs(1200);
     let evaluation = loop {
         let evaluation = evaluations::find(house.pool(), id).await?;
-        match evaluation.state.as_str() {
-            "completed" => break evaluation,
-            "failed" => bail!("{}", evaluation.error.unwrap_or_default()),
+        match evaluation.state {
+            State::Completed => break evaluation,
+            State::Failed => bail!("{}", evaluation.error.unwrap_or_default()),
             _ => ensure!(std::time::Instant::now() < give_up, "it was not over in twenty minutes"),
         }
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;

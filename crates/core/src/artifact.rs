@@ -65,8 +65,21 @@ impl From<Digest> for String {
 }
 
 /// The kind of content of an artifact.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ArtifactKind {
     /// A PEFT folder of one adapter version, as an uncompressed tar of its files in name order.
     Adapter,
@@ -82,19 +95,7 @@ pub enum ArtifactKind {
     Embeddings,
 }
 
-impl ArtifactKind {
-    /// The name used in SQL and in the API.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Adapter => "adapter",
-            Self::Optimizer => "optimizer",
-            Self::Tokens => "tokens",
-            Self::Gradient => "gradient",
-            Self::Samples => "samples",
-            Self::Embeddings => "embeddings",
-        }
-    }
-}
+crate::named!(ArtifactKind, "a kind of artifact");
 
 #[cfg(test)]
 mod tests {

@@ -17,6 +17,7 @@ pub mod fault;
 pub mod footprint;
 pub mod id;
 pub mod matchmaking;
+pub mod named;
 pub mod prompt;
 pub mod rating;
 pub mod recipe;

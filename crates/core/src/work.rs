@@ -15,7 +15,7 @@ pub use benchmark::{BenchmarkPayload, BenchmarkResult, BenchmarkSample};
 pub use compute::{Compute, Dtype};
 pub use evolve::{EvolvePayload, EvolveResult};
 pub use key::{NotAPhase, WorkKey};
-pub use kind::{UnknownWorkKind, WorkKind};
+pub use kind::WorkKind;
 pub use loss::Loss;
 pub use requirements::Requirements;
 pub use rollout::{

@@ -28,7 +28,8 @@ pub struct Dataset {
     /// What people call it; no two have the same name.
     pub name: String,
     /// `seeds`, `goalposts`, `training` or `benchmark`.
-    pub purpose: String,
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
+    pub purpose: Purpose,
     /// The suite of benchmarks that it belongs to.
     pub suite: Option<String>,
     /// SHA-256 of its rows, each as compact JSON and a newline.
@@ -80,7 +81,8 @@ pub struct Overlap {
     /// Its name.
     pub name: String,
     /// What it is for: rows that are both trained on and measured with make a measurement worthless.
-    pub purpose: String,
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
+    pub purpose: Purpose,
     /// Rows of this dataset that ask what a row of the other asks, or are about the same program.
     pub rows: i64,
 }
@@ -112,7 +114,7 @@ impl Import {
         )
         .bind(id)
         .bind(new.name)
-        .bind(new.purpose.name())
+        .bind(new.purpose)
         .bind(new.suite)
         .bind(new.source)
         .bind(new.revision)
@@ -179,7 +181,7 @@ pub async fn create(tx: &mut PgConnection, new: &NewDataset<'_>) -> Result<Datas
 pub async fn page(db: &PgPool, purpose: Option<Purpose>, window: &Window) -> Result<Page<Dataset>> {
     let mut query = QueryBuilder::new(format!("SELECT {COLUMNS} FROM datasets WHERE true"));
     if let Some(purpose) = purpose {
-        query.push(" AND purpose = ").push_bind(purpose.name());
+        query.push(" AND purpose = ").push_bind(purpose);
     }
     by_seq(db, query, "seq", window).await
 }

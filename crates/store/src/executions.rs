@@ -6,5 +6,5 @@ mod state;
 
 pub(crate) use begin::{NewExecution, insert, open_step};
 pub use pace::{Pace, pace, stalled_since};
-pub use state::{State, UnknownState, cancel, fail, lock, pause, resume};
+pub use state::{State, cancel, fail, lock, pause, resume};
 pub(crate) use state::{restart, stop};

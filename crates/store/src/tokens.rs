@@ -4,15 +4,28 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use sqlx::{FromRow, PgConnection, PgPool};
-use std::{fmt, str::FromStr};
 use uuid::Uuid;
 
 use crate::{Result, StoreError};
 
 /// What a token allows. Each scope holds those before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Scope {
     /// To look at everything.
     Read,
@@ -22,41 +35,7 @@ pub enum Scope {
     Admin,
 }
 
-impl Scope {
-    /// Every scope, from the least.
-    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Admin];
-
-    /// The name used in SQL, in the API and on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Admin => "admin",
-        }
-    }
-}
-
-impl fmt::Display for Scope {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// A name that no scope has.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no scope: read, write and admin are")]
-pub struct UnknownScope(String);
-
-impl FromStr for Scope {
-    type Err = UnknownScope;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL
-            .into_iter()
-            .find(|scope| scope.name() == text)
-            .ok_or_else(|| UnknownScope(text.to_owned()))
-    }
-}
+lyceum_core::named!(Scope, "a scope");
 
 /// A token as a list shows it.
 #[derive(Clone, Debug, FromRow, Serialize)]
@@ -67,7 +46,6 @@ pub struct Token {
     /// What people call it.
     pub name: String,
     /// What it allows.
-    #[sqlx(try_from = "String")]
     pub scope: Scope,
     /// When it was made.
     pub created_at: DateTime<Utc>,
@@ -77,14 +55,6 @@ pub struct Token {
     pub last_used_at: Option<DateTime<Utc>>,
     /// When it was revoked.
     pub revoked_at: Option<DateTime<Utc>>,
-}
-
-impl TryFrom<String> for Scope {
-    type Error = UnknownScope;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
-    }
 }
 
 /// The hash under which a secret is kept: it has 256 random bits, so it needs neither salt nor a slow function.
@@ -107,7 +77,7 @@ pub async fn create(
     .bind(Uuid::now_v7())
     .bind(name)
     .bind(hash(secret).as_slice())
-    .bind(scope.name())
+    .bind(scope)
     .bind(expires_at)
     .fetch_one(tx)
     .await?)

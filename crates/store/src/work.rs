@@ -6,6 +6,7 @@ mod end;
 mod fail;
 mod lease;
 mod page;
+mod state;
 mod sweep;
 
 pub use backlog::{Backlog, backlog};
@@ -14,4 +15,5 @@ pub use end::end;
 pub use fail::{Failure, FailureKind, fail, release, retry};
 pub use lease::{Held, Progress, renew};
 pub use page::{WorkDetail, WorkFilter, WorkItem, find, page};
+pub use state::WorkState;
 pub use sweep::{Sweeper, Swept};

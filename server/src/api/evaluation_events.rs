@@ -41,5 +41,5 @@ pub(crate) async fn watch_evaluation(
     query: Query<WatchQuery>,
 ) -> Result<HttpResponse, ApiError> {
     let evaluation = evaluations::find(api.store.pool(), *id).await?;
-    watch(&request, &api, *id, (&evaluation.state, evaluation.last_event), query.0).await
+    watch(&request, &api, *id, (evaluation.state, evaluation.last_event), query.0).await
 }

@@ -21,7 +21,6 @@ use super::{
     idempotent::{Begun, IdempotencyKey},
     page::{Listing, Order, Page},
     query::Query,
-    runs::RunState,
 };
 use crate::{api_error::ApiError, benchmark, cross_play, log::TraceId};
 
@@ -53,7 +52,7 @@ pub(crate) struct ListEvaluationsQuery {
     run: Option<Uuid>,
     /// In this state.
     #[param(inline)]
-    state: Option<RunState>,
+    state: Option<State>,
     /// Rows of the page; 50 where it is left out.
     #[schemars(range(min = 1, max = 100))]
     #[param(minimum = 1, maximum = 100)]
@@ -183,7 +182,7 @@ pub(crate) async fn list_evaluations(
     let listing = Listing::new("evaluations", query.limit, query.cursor.as_deref(), query.order)?;
     let filter = EvaluationFilter {
         run: query.run.map(ExecutionId),
-        state: query.state.map(State::from),
+        state: query.state,
         ..EvaluationFilter::default()
     };
     Ok(listing.answer(

@@ -46,7 +46,7 @@ pub(super) async fn watch(
     request: &HttpRequest,
     api: &Api,
     id: ExecutionId,
-    (state, last_event): (&str, i64),
+    (state, last_event): (State, i64),
     query: WatchQuery,
 ) -> Result<HttpResponse, ApiError> {
     let after = match last_event_id(request)? {
@@ -62,7 +62,7 @@ pub(super) async fn watch(
         let items = event::after(api.store.pool(), id, after, BATCH).await?;
         return Ok(Answer::ok(Events { items }).respond_to(request));
     }
-    let over = matches!(state.parse(), Ok(State::Completed | State::Failed | State::Cancelled));
+    let over = matches!(state, State::Completed | State::Failed | State::Cancelled);
     if over && after >= last_event {
         return Ok(HttpResponse::NoContent().finish());
     }

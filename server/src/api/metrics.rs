@@ -2,7 +2,11 @@
 
 use ::metrics::{describe_counter, describe_gauge, describe_histogram, gauge};
 use actix_web::{HttpResponse, get, web};
-use lyceum_store::gauges::{self, Count};
+use lyceum_store::{
+    gauges::{self, Count},
+    work::WorkState,
+    workers::WorkerState,
+};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use std::sync::OnceLock;
 
@@ -63,14 +67,14 @@ pub(crate) async fn metrics(api: web::Data<Api>) -> Result<HttpResponse, ApiErro
         return Err(ApiError::unavailable("metrics are not recorded"));
     };
     let db = api.store.pool();
-    let states = ["ready", "running"];
+    let states = [WorkState::Ready, WorkState::Running];
     for kind in lyceum_core::work::WorkKind::ALL {
         for state in states {
-            gauge!("lyceum_work_items", "kind" => kind.name(), "state" => state).set(0.0);
+            gauge!("lyceum_work_items", "kind" => kind.name(), "state" => state.name()).set(0.0);
         }
     }
-    for state in ["idle", "busy", "draining"] {
-        gauge!("lyceum_workers", "state" => state).set(0.0);
+    for state in [WorkerState::Idle, WorkerState::Busy, WorkerState::Draining] {
+        gauge!("lyceum_workers", "state" => state.name()).set(0.0);
     }
     for state in lyceum_store::executions::State::ALL {
         for kind in ["run", "evaluation"] {

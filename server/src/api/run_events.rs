@@ -41,5 +41,5 @@ pub(crate) async fn watch_run(
     query: Query<WatchQuery>,
 ) -> Result<HttpResponse, ApiError> {
     let run = runs::find(api.store.pool(), *id).await?.run;
-    watch(&request, &api, *id, (&run.state, run.last_event), query.0).await
+    watch(&request, &api, *id, (run.state, run.last_event), query.0).await
 }

@@ -10,7 +10,7 @@ use lyceum_store::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 use sqlx::PgPool;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 use uuid::Uuid;
 
 use super::{
@@ -22,34 +22,6 @@ use super::{
 use crate::api_error::ApiError;
 use lyceum_core::fault::Fault;
 
-/// What a run is doing.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum RunState {
-    /// Its work is being done.
-    Running,
-    /// Its work waits.
-    Paused,
-    /// All its steps are over.
-    Completed,
-    /// An item or its plan failed for good.
-    Failed,
-    /// Somebody stopped it.
-    Cancelled,
-}
-
-impl From<RunState> for State {
-    fn from(state: RunState) -> Self {
-        match state {
-            RunState::Running => Self::Running,
-            RunState::Paused => Self::Paused,
-            RunState::Completed => Self::Completed,
-            RunState::Failed => Self::Failed,
-            RunState::Cancelled => Self::Cancelled,
-        }
-    }
-}
-
 /// Which runs.
 #[derive(Debug, Deserialize, JsonSchema, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -57,7 +29,7 @@ impl From<RunState> for State {
 pub(crate) struct ListRunsQuery {
     /// In this state.
     #[param(inline)]
-    state: Option<RunState>,
+    state: Option<State>,
     /// Of this recipe.
     recipe: Option<String>,
     /// Of this experiment.
@@ -107,7 +79,7 @@ pub(crate) async fn list_runs(
     let query = query.0;
     let listing = Listing::new("runs", query.limit, query.cursor.as_deref(), query.order)?;
     let filter = RunFilter {
-        state: query.state.map(State::from),
+        state: query.state,
         recipe: query.recipe,
         experiment: query.experiment.map(ExperimentId),
         arm: query.arm,

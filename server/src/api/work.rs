@@ -5,10 +5,10 @@ use lyceum_core::{
     id::{ExecutionId, WorkId, WorkerId},
     work::WorkKind,
 };
-use lyceum_store::work::{self, WorkDetail, WorkFilter, WorkItem};
+use lyceum_store::work::{self, WorkDetail, WorkFilter, WorkItem, WorkState};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 use uuid::Uuid;
 
 use super::{
@@ -18,35 +18,6 @@ use super::{
     query::Query,
 };
 use crate::api_error::ApiError;
-
-/// How far an item is.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum WorkState {
-    /// It waits for a worker.
-    Ready,
-    /// A worker has it.
-    Running,
-    /// It has a result.
-    Done,
-    /// Its tries are spent.
-    Failed,
-    /// Its run was cancelled.
-    Cancelled,
-}
-
-impl WorkState {
-    /// The name used in SQL.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Ready => "ready",
-            Self::Running => "running",
-            Self::Done => "done",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
-    }
-}
 
 /// Which items.
 #[derive(Debug, Deserialize, JsonSchema, IntoParams)]
@@ -105,7 +76,7 @@ pub(crate) async fn list_work(
     let filter = WorkFilter {
         execution: query.run.or(query.evaluation).map(ExecutionId),
         step: query.step,
-        state: query.state.map(WorkState::name),
+        state: query.state,
         kind: query.kind,
         worker: query.worker.map(WorkerId),
     };

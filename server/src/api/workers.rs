@@ -2,10 +2,10 @@
 
 use actix_web::{HttpRequest, get, web};
 use lyceum_core::id::WorkerId;
-use lyceum_store::workers::{self, Worker, WorkerFilter};
+use lyceum_store::workers::{self, Worker, WorkerFilter, WorkerState};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 use super::{
     Api,
@@ -14,34 +14,6 @@ use super::{
     query::Query,
 };
 use crate::api_error::ApiError;
-
-/// What a worker is doing.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum WorkerState {
-    /// Nothing.
-    Idle,
-    /// Work.
-    Busy,
-    /// Finishing, and taking nothing new.
-    Draining,
-    /// It has left.
-    Stopped,
-    /// It went without a word.
-    Lost,
-}
-
-impl WorkerState {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Idle => "idle",
-            Self::Busy => "busy",
-            Self::Draining => "draining",
-            Self::Stopped => "stopped",
-            Self::Lost => "lost",
-        }
-    }
-}
 
 /// Which workers.
 #[derive(Debug, Deserialize, JsonSchema, IntoParams)]
@@ -80,7 +52,7 @@ pub(crate) async fn list_workers(
     let query = query.0;
     let listing = Listing::new("workers", query.limit, query.cursor.as_deref(), query.order)?;
     let filter = WorkerFilter {
-        state: query.state.map(WorkerState::name),
+        state: query.state,
         alive: query.alive,
     };
     Ok(listing.answer(

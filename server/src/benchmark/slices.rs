@@ -87,7 +87,7 @@ async fn dataset_of(
         }
         Err(error) => return Err(error),
     };
-    let wrong = if dataset.purpose == Purpose::Seeds.name() {
+    let wrong = if dataset.purpose == Purpose::Seeds {
         Some("is for seeds, which no answer can be judged by".to_owned())
     } else if dataset.suite.as_deref() != Some(&suite.name) {
         let of = dataset.suite.as_deref().unwrap_or("none");

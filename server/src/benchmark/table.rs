@@ -38,17 +38,18 @@ pub(crate) async fn measured(
         let found = runs::find(db, baseline).await;
         let found = found.map_err(|error| ApiError::invalid_query(vec![("baseline".to_owned(), error.to_string())]))?;
         beside = benchmarks::population_results(db, baseline, None).await?;
-        beside.retain(|result| result.role != "base");
+        beside.retain(|result| result.role != SubjectRole::Base);
         scores.extend(beside.iter().map(|result| {
             let name = format!("{}: {}", found.run.name, result.name);
             score(result, name, SubjectRole::Baseline)
         }));
     }
     let results = benchmarks::population_results(db, run, step).await?;
-    scores.extend(results.iter().map(|result| {
-        let role = SubjectRole::of(std::slice::from_ref(&result.role));
-        score(result, result.name.clone(), role)
-    }));
+    scores.extend(
+        results
+            .iter()
+            .map(|result| score(result, result.name.clone(), result.role)),
+    );
     let mut table = Table::of(scores);
     let notes = table
         .suites

@@ -10,6 +10,7 @@ use askama::Template;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use lyceum_core::id::ExecutionId;
 use lyceum_store::{
+    executions::State,
     metrics::{self, MetricRow, MetricsQuery},
     page::{Order, Window},
     runs::{self, Run, RunDetail, RunFilter, RunSort},
@@ -190,7 +191,7 @@ impl ComparePage {
     }
 
     fn is_live(&self) -> bool {
-        self.runs.iter().any(|run| run.state == "running")
+        self.runs.iter().any(|run| run.state == State::Running)
     }
 
     fn is_full(&self) -> bool {

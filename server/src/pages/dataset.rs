@@ -54,7 +54,7 @@ impl DatasetPage {
 
     /// Whether one of the two is measured with and the other is not.
     fn is_harmful(&self, overlap: &Overlap) -> bool {
-        let benchmark = Purpose::Benchmark.name();
+        let benchmark = Purpose::Benchmark;
         (self.dataset.purpose == benchmark) != (overlap.purpose == benchmark)
     }
 

@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
 use std::collections::HashMap;
+use strum::VariantArray as _;
 use uuid::Uuid;
 
 use super::{
@@ -22,7 +23,7 @@ use super::{
     view::View,
 };
 use crate::{
-    api::{Api, Listing, Order, RunState},
+    api::{Api, Listing, Order},
     api_error::ApiError,
 };
 
@@ -35,8 +36,11 @@ pub(super) fn title(name: &str) -> &str {
 }
 
 /// What an evaluation measures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema, strum::IntoStaticStr, strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub(crate) enum EvaluationType {
     /// Answers to suites.
     Benchmark,
@@ -51,23 +55,9 @@ pub(crate) enum EvaluationType {
 }
 
 impl EvaluationType {
-    const ALL: [Self; 5] = [
-        Self::Benchmark,
-        Self::CrossPlay,
-        Self::FrozenSide,
-        Self::OperatorRetention,
-        Self::Regenerate,
-    ];
-
     /// The name that specs have.
     fn name(self) -> &'static str {
-        match self {
-            Self::Benchmark => "benchmark",
-            Self::CrossPlay => "cross_play",
-            Self::FrozenSide => "frozen_side",
-            Self::OperatorRetention => "operator_retention",
-            Self::Regenerate => "regenerate",
-        }
+        self.into()
     }
 }
 
@@ -76,7 +66,7 @@ impl EvaluationType {
 #[serde(deny_unknown_fields)]
 pub(crate) struct EvaluationsFilter {
     run: Option<Uuid>,
-    state: Option<RunState>,
+    state: Option<State>,
     #[serde(rename = "type")]
     kind: Option<EvaluationType>,
     cursor: Option<String>,
@@ -150,7 +140,7 @@ impl EvaluationLine {
 
     /// Whether its work is being done, or could be.
     pub(super) fn is_open(&self) -> bool {
-        matches!(self.evaluation.state.as_str(), "running" | "paused")
+        self.evaluation.state.is_open()
     }
 
     /// How far it is.
@@ -191,14 +181,12 @@ struct EvaluationsPage {
 
 impl EvaluationsPage {
     fn types(&self) -> Vec<(&'static str, bool)> {
-        let all = EvaluationType::ALL.iter();
+        let all = EvaluationType::VARIANTS.iter();
         all.map(|kind| (kind.name(), self.asked.kind == Some(*kind))).collect()
     }
 
-    fn states(&self) -> Vec<(&'static str, bool)> {
-        let chosen = self.asked.state.map(|state| State::from(state).name());
-        let all = ["running", "paused", "completed", "failed", "cancelled"];
-        all.map(|state| (state, chosen == Some(state))).to_vec()
+    fn states(&self) -> [(State, bool); State::ALL.len()] {
+        State::ALL.map(|state| (state, self.asked.state == Some(state)))
     }
 
     fn is_filtered(&self) -> bool {
@@ -218,7 +206,7 @@ pub(crate) async fn show_evaluations(
     let listing = Listing::new("evaluations", None, asked.cursor.as_deref(), asked.order)?;
     let filter = EvaluationFilter {
         run: asked.run.map(ExecutionId),
-        state: asked.state.map(State::from),
+        state: asked.state,
         kind: asked.kind.map(EvaluationType::name),
     };
     let page = listing.page(evaluations::page(db, &filter, listing.window()).await?);

@@ -15,7 +15,7 @@ use super::{
 pub(super) struct Curve {
     suite: String,
     name: String,
-    role: String,
+    role: SubjectRole,
     /// Samples a row.
     n: i32,
     points: Vec<CurvePoint>,
@@ -28,7 +28,7 @@ pub(super) fn curves(results: &[BenchmarkResult]) -> Vec<Curve> {
         .map(|result| Curve {
             suite: result.suite.clone(),
             name: result.name.clone(),
-            role: result.role.clone(),
+            role: result.role,
             n: result.n,
             points: result.score().curve(),
         })
@@ -39,7 +39,7 @@ pub(super) fn curves(results: &[BenchmarkResult]) -> Vec<Curve> {
 pub(super) fn figures(curves: &[Curve]) -> Vec<Figure> {
     let suites: BTreeSet<&str> = curves.iter().map(|curve| curve.suite.as_str()).collect();
     let line = |curve: &Curve| {
-        let is_base = curve.role == SubjectRole::Base.name();
+        let is_base = curve.role == SubjectRole::Base;
         Series {
             name: curve.name.clone(),
             style: if is_base { Style::Dashed } else { Style::Line },

@@ -4,7 +4,7 @@ use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::{
     id::{ExecutionId, ProblemId},
-    recipe::Side,
+    recipe::{ParentRelation, Side},
 };
 use lyceum_store::{
     attempts::{self, Answers, Attempt, AttemptFilter},
@@ -72,7 +72,7 @@ struct ProblemPage {
 /// A problem that this one came from, or that came from it.
 struct Relative {
     id: Uuid,
-    relation: String,
+    relation: ParentRelation,
     /// None where it belongs to another run, or is gone.
     problem: Option<problems::Problem>,
 }
@@ -148,7 +148,7 @@ impl ProblemPage {
 
     /// Whether an attempt is an answer, rather than a plan or a judgement.
     fn is_answer(&self, attempt: &Attempt) -> bool {
-        Side::Solves.roles().any(|role| role.name() == attempt.role)
+        attempt.role.side() == Side::Solves
     }
 
     fn reward_parts(&self) -> Vec<Part> {
@@ -230,14 +230,14 @@ async fn relatives(
         };
         let named = relations
             .iter()
-            .filter_map(move |relation| Some((other(relation)?, relation.relation.clone())));
+            .filter_map(move |relation| Some((other(relation)?, relation.relation)));
         named.take(RELATIVES).collect::<Vec<_>>()
     };
     let (before, after) = (of(true), of(false));
     let ids: Vec<Uuid> = before.iter().chain(&after).map(|(id, _)| *id).collect();
     let found = problems::by_ids(api.store.pool(), run, &ids).await?;
     let found: HashMap<Uuid, problems::Problem> = found.into_iter().map(|problem| (problem.id, problem)).collect();
-    let relative = |(id, relation): (Uuid, String)| Relative {
+    let relative = |(id, relation): (Uuid, ParentRelation)| Relative {
         id,
         relation,
         problem: found.get(&id).cloned(),

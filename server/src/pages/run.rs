@@ -5,6 +5,7 @@ use askama::Template;
 use lyceum_core::id::ExecutionId;
 use lyceum_store::{
     evaluations,
+    executions::State,
     members::{self, Member, MemberFilter},
     metrics::{self, MetricRow, MetricsQuery},
     page::{Order, Window},
@@ -108,9 +109,9 @@ impl RunPage {
             )
         };
         let mut lines = Vec::new();
-        match run.state.as_str() {
-            "running" => lines.push(line("POST", "/pause", "")),
-            "paused" => lines.push(line("POST", "/resume", "")),
+        match run.state {
+            State::Running => lines.push(line("POST", "/pause", "")),
+            State::Paused => lines.push(line("POST", "/resume", "")),
             _ => {}
         }
         if self.run.is_open() {

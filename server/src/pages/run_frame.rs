@@ -1,7 +1,10 @@
 //! What every page of a run has above it: its name, its state and the tabs.
 
 use lyceum_core::id::ExecutionId;
-use lyceum_store::runs::{self, Run, RunDetail};
+use lyceum_store::{
+    executions::State,
+    runs::{self, Run, RunDetail},
+};
 use serde::Serialize;
 use sqlx::PgPool;
 
@@ -45,7 +48,7 @@ impl RunFrame {
     /// The last step that there is anything of: the one that goes on, or the last of all.
     pub(crate) fn last_step(&self) -> i32 {
         let run = self.run();
-        (run.step - i32::from(run.state == "completed")).max(0)
+        (run.step - i32::from(run.state == State::Completed)).max(0)
     }
 
     /// The step before which a fork would branch off if nothing else is said: the one that it is at, or its last.
@@ -56,6 +59,6 @@ impl RunFrame {
 
     /// Whether its work is being done, or could be.
     pub(crate) fn is_open(&self) -> bool {
-        matches!(self.run().state.as_str(), "running" | "paused")
+        self.run().state.is_open()
     }
 }

@@ -5,7 +5,7 @@ use askama::Template;
 use chrono::{DateTime, Utc};
 use lyceum_core::id::ExecutionId;
 use lyceum_store::{
-    executions::{self, Pace},
+    executions::{self, Pace, State},
     page::{Order, Window},
     runs::Run,
     steps::{self, PhaseProgress, Step},
@@ -81,7 +81,7 @@ impl RunNow {
 pub(super) fn eta(run: &Run, pace: &Pace) -> Option<f64> {
     let left = f64::from(run.steps - run.step);
     pace.median_seconds
-        .filter(|_| run.state == "running")
+        .filter(|_| run.state == State::Running)
         .map(|seconds| seconds * left)
 }
 

@@ -19,7 +19,7 @@ use super::{
     view::View,
 };
 use crate::{
-    api::{Api, Listing, Order, RunState},
+    api::{Api, Listing, Order},
     api_error::ApiError,
 };
 
@@ -69,7 +69,7 @@ impl From<Sort> for RunSort {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RunsFilter {
-    state: Option<RunState>,
+    state: Option<State>,
     recipe: Option<String>,
     experiment: Option<Uuid>,
     arm: Option<String>,
@@ -107,7 +107,9 @@ struct RunsPage {
 }
 
 impl RunsPage {
-    const STATES: [&'static str; 5] = ["running", "paused", "completed", "failed", "cancelled"];
+    fn states(&self) -> [(State, bool); State::ALL.len()] {
+        State::ALL.map(|state| (state, self.filter.state == Some(state)))
+    }
 
     fn sorts() -> [(Sort, &'static str, &'static str); 4] {
         Sort::SHOWN
@@ -115,10 +117,6 @@ impl RunsPage {
 
     fn is_sorted_by(&self, sort: &Sort) -> bool {
         self.sort == *sort
-    }
-
-    fn has_state(&self, state: &&str) -> bool {
-        self.filter.state.is_some_and(|chosen| chosen.name() == *state)
     }
 
     fn has_recipe(&self, recipe: &str) -> bool {
@@ -146,7 +144,7 @@ pub(crate) async fn show_runs(
     let sort = asked.sort.unwrap_or_default();
     let listing = Listing::new(sort.list(), asked.limit, asked.cursor.as_deref(), asked.order)?;
     let filter = RunFilter {
-        state: asked.state.map(State::from),
+        state: asked.state,
         recipe: asked.recipe,
         experiment: asked.experiment.map(ExperimentId),
         arm: asked.arm,

@@ -26,7 +26,7 @@ fn figure(name: &str, scores: &[ScoreAtStep]) -> Option<Figure> {
     if steps.len() < 2 {
         return None;
     }
-    let base = scores.iter().find(|score| score.role == SubjectRole::Base.name());
+    let base = scores.iter().find(|score| score.role == SubjectRole::Base);
     let level = base.map(|base| Series {
         name: format!("base: {}", base.name),
         style: Style::Dashed,
@@ -90,7 +90,10 @@ fn line(name: &str, member: Uuid, scores: &[&ScoreAtStep]) -> Series {
     let own: Vec<&&ScoreAtStep> = scores.iter().filter(|score| score.member_id == Some(member)).collect();
     Series {
         name: name.to_owned(),
-        colour: own.first().map(|score| colour_of(&score.role)).unwrap_or_default(),
+        colour: own
+            .first()
+            .map(|score| colour_of(score.role.name()))
+            .unwrap_or_default(),
         points: own
             .iter()
             .filter_map(|score| Some((f64::from(score.step?), Some(100.0 * score.pass_at_1))))
@@ -109,7 +112,11 @@ mod tests {
             step: (member > 0).then_some(step),
             member_id: (member > 0).then(|| Uuid::from_u128(member)),
             name: format!("m{member}"),
-            role: if member > 0 { "student" } else { "base" }.to_owned(),
+            role: if member > 0 {
+                SubjectRole::Student
+            } else {
+                SubjectRole::Base
+            },
             pass_at_1,
             standard_error: 0.0,
         }

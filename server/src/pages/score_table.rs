@@ -65,9 +65,7 @@ fn of_subject(table: &Table, row: &TableRow, run: ExecutionId, results: &[Benchm
         results
             .iter()
             .find(|result| {
-                result.suite == suite
-                    && result.member_id == row.subject.member
-                    && result.role == row.subject.role.name()
+                result.suite == suite && result.member_id == row.subject.member && result.role == row.subject.role
             })
             .filter(|result| result.member_id.is_some() || result.name == row.subject.name)
     };
@@ -83,7 +81,7 @@ fn of_subject(table: &Table, row: &TableRow, run: ExecutionId, results: &[Benchm
     };
     let is_own = results
         .iter()
-        .any(|result| result.member_id == row.subject.member && result.role == row.subject.role.name());
+        .any(|result| result.member_id == row.subject.member && result.role == row.subject.role);
     let member = row.subject.member.filter(|_| is_own);
     Line {
         name: row.subject.name.clone(),

@@ -6,7 +6,7 @@ use lyceum_core::{
     id::{ExecutionId, WorkerId},
     work::WorkKind,
 };
-use lyceum_store::work::{self, Backlog, WorkFilter, WorkItem};
+use lyceum_store::work::{self, Backlog, WorkFilter, WorkItem, WorkState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -17,7 +17,7 @@ use super::{
     view::View,
 };
 use crate::{
-    api::{Api, Listing, Order, WorkState},
+    api::{Api, Listing, Order},
     api_error::ApiError,
 };
 
@@ -52,15 +52,12 @@ struct WorkPage {
 }
 
 impl WorkPage {
-    const STATES: [&'static str; 5] = ["ready", "running", "done", "failed", "cancelled"];
-    const KINDS: [&'static str; 5] = ["rollout", "verify", "update", "evolve", "benchmark"];
-
-    fn has_state(&self, state: &&str) -> bool {
-        self.filter.state == Some(*state)
+    fn states(&self) -> [(WorkState, bool); WorkState::ALL.len()] {
+        WorkState::ALL.map(|state| (state, self.filter.state == Some(state)))
     }
 
-    fn has_kind(&self, kind: &&str) -> bool {
-        self.filter.kind.is_some_and(|chosen| chosen.name() == *kind)
+    fn kinds(&self) -> [(WorkKind, bool); WorkKind::ALL.len()] {
+        WorkKind::ALL.map(|kind| (kind, self.filter.kind == Some(kind)))
     }
 
     fn is_filtered(&self) -> bool {
@@ -100,7 +97,7 @@ pub(crate) async fn show_queue(
     let filter = WorkFilter {
         execution: asked.run.map(ExecutionId),
         step: asked.step,
-        state: asked.state.map(WorkState::name),
+        state: asked.state,
         kind: asked.kind,
         worker: asked.worker.map(WorkerId),
     };

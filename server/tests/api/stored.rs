@@ -3,6 +3,7 @@
 use actix_web::http::Method;
 use lyceum_core::{artifact::Digest, id::WorkerId, work::WorkKind};
 use lyceum_store::{
+    problems,
     tokens::Scope,
     work::{self, Failure, FailureKind, Slot},
     workers::{self, NewWorker},
@@ -56,6 +57,27 @@ async fn a_problem_is_shown_with_where_it_came_from_and_the_attempts_at_it() {
             .map(Vec::len),
         Some(1)
     );
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn a_row_with_an_unknown_name_is_reported_with_its_column() {
+    let server = TestServer::start().await;
+    let made = filled(&server, 1).await;
+    let db = server.store.pool();
+    sqlx::query("UPDATE problems SET status = 'puzzled' WHERE id = $1")
+        .bind(made.problems[0].0)
+        .execute(db)
+        .await
+        .expect("an update");
+    let error = problems::find(db, made.run, made.problems[0]).await.unwrap_err();
+    let detail = format!("{:#}", anyhow::Error::from(error));
+    for part in [
+        "\"status\"",
+        "`puzzled` is not a status of a verdict: valid are ok, malformed",
+    ] {
+        assert!(detail.contains(part), "{detail}");
+    }
     server.stop().await;
 }
 

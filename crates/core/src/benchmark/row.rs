@@ -26,7 +26,8 @@ pub struct BenchmarkRow {
 }
 
 /// The kind of answer a row wants, and what it is checked against.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Question {
     /// HumanEval: a function, tested by code that defines `check(candidate)`.
@@ -143,15 +144,7 @@ impl Question {
 
     /// The name of its type in JSON.
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Script { .. } => "script",
-            Self::Reference { .. } => "reference",
-            Self::LiveCodeBench { .. } => "live_code_bench",
-            Self::Math { .. } => "math",
-            Self::CodeO { .. } => "code_o",
-            Self::CodeI { .. } => "code_i",
-            Self::CodeF { .. } => "code_f",
-        }
+        self.into()
     }
 
     /// Whether a solution is a program.

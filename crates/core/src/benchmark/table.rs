@@ -21,8 +21,21 @@ pub struct Subject {
 }
 
 /// The role of a subject.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum SubjectRole {
     /// The frozen base without an adapter.
     Base,
@@ -36,18 +49,9 @@ pub enum SubjectRole {
     Member,
 }
 
-impl SubjectRole {
-    /// The name used in SQL and in the API.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Base => "base",
-            Self::Baseline => "baseline",
-            Self::Student => "student",
-            Self::Teacher => "teacher",
-            Self::Member => "member",
-        }
-    }
+crate::named!(SubjectRole, "a role of a subject");
 
+impl SubjectRole {
     /// The role with this name; a member with any other role, or with several, is `Member`.
     pub fn of(roles: &[impl AsRef<str>]) -> Self {
         match roles {

@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 /// What a dataset is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Purpose {
     /// Problems that proposers start from.
     Seeds,
@@ -16,17 +17,4 @@ pub enum Purpose {
     Benchmark,
 }
 
-impl Purpose {
-    /// Every purpose.
-    pub const ALL: [Self; 4] = [Self::Seeds, Self::Goalposts, Self::Training, Self::Benchmark];
-
-    /// The name used in SQL and in the API.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Seeds => "seeds",
-            Self::Goalposts => "goalposts",
-            Self::Training => "training",
-            Self::Benchmark => "benchmark",
-        }
-    }
-}
+crate::named!(Purpose, "a purpose of datasets");

@@ -7,8 +7,9 @@ use super::Parameter;
 use crate::fault::nearest;
 
 /// The purpose of an operator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::IntoStaticStr, strum::VariantArray)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Family {
     /// Changes one parent.
     Mutation,
@@ -18,16 +19,7 @@ pub enum Family {
     Control,
 }
 
-impl Family {
-    /// The name used in lists and in the API.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Mutation => "mutation",
-            Self::Crossover => "crossover",
-            Self::Control => "control",
-        }
-    }
-}
+crate::named!(Family, "a family of operators");
 
 /// An operator of the catalogue (PopuLoRA, appendix 8).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

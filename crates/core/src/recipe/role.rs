@@ -3,8 +3,23 @@
 use serde::{Deserialize, Serialize};
 
 /// The role of a member.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Role {
     /// Proposes to students (PopuLoRA).
     Teacher,
@@ -22,6 +37,8 @@ pub enum Role {
     Critic,
 }
 
+crate::named!(Role, "a role");
+
 /// A role's contribution to a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -37,30 +54,6 @@ pub enum Side {
 }
 
 impl Role {
-    /// Every role.
-    pub const ALL: [Self; 7] = [
-        Self::Teacher,
-        Self::Student,
-        Self::Proposer,
-        Self::Solver,
-        Self::Challenger,
-        Self::Planner,
-        Self::Critic,
-    ];
-
-    /// The name used in SQL and in the API.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Teacher => "teacher",
-            Self::Student => "student",
-            Self::Proposer => "proposer",
-            Self::Solver => "solver",
-            Self::Challenger => "challenger",
-            Self::Planner => "planner",
-            Self::Critic => "critic",
-        }
-    }
-
     /// Its contribution to a problem.
     pub fn side(self) -> Side {
         match self {

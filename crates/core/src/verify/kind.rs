@@ -5,8 +5,23 @@ use serde::{Deserialize, Serialize};
 
 /// The kind of a problem: the three types of Absolute Zero, and those of recipes with mathematics (R-Zero, SAGE) or
 /// whole programs (SAGE, benchmarks).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ProblemKind {
     /// Abduction: an input that produces the shown output.
     CodeI,
@@ -20,24 +35,11 @@ pub enum ProblemKind {
     Code,
 }
 
-impl ProblemKind {
-    /// Every kind.
-    pub const ALL: [Self; 5] = [Self::CodeI, Self::CodeO, Self::CodeF, Self::Math, Self::Code];
+crate::named!(ProblemKind, "a kind of problem");
 
+impl ProblemKind {
     /// The types of Absolute Zero and PopuLoRA: a program with its inputs and outputs, one of the three hidden.
     pub const TRIPLES: [Self; 3] = [Self::CodeI, Self::CodeO, Self::CodeF];
-
-    /// The name used in tasks, in SQL, in configs and in the API.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::CodeI => "code_i",
-            Self::CodeO => "code_o",
-            Self::CodeF => "code_f",
-            Self::Math => "math",
-            Self::Code => "code",
-        }
-    }
 
     /// Whether it is one of [`Self::TRIPLES`].
     #[must_use]

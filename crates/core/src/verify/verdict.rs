@@ -3,8 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 /// How the execution behind a verdict ended. Whether an answer is correct is in [`Verdict::correct`], not here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Status {
     /// Everything ran to its end and could be compared.
     Ok,
@@ -24,22 +27,7 @@ pub enum Status {
     Unserialisable,
 }
 
-impl Status {
-    /// The name in verdicts, in SQL and in the API.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Malformed => "malformed",
-            Self::Error => "error",
-            Self::Timeout => "timeout",
-            Self::Memory => "memory",
-            Self::Nondeterministic => "nondeterministic",
-            Self::Unsafe => "unsafe",
-            Self::Unserialisable => "unserialisable",
-        }
-    }
-}
+crate::named!(Status, "a status of a verdict");
 
 /// The structural complexity of a program (PopuLoRA, section 10, "Structural complexity metrics").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

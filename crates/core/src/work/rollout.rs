@@ -198,14 +198,17 @@ pub struct Completion {
 }
 
 /// Why a completion ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum FinishReason {
     /// End of text, or a stop text.
     Stop,
     /// The token limit.
     Length,
 }
+
+crate::named!(FinishReason, "a reason to finish");
 
 /// The cost of a rollout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

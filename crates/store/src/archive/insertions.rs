@@ -1,6 +1,6 @@
 //! Problems that entered the archive.
 
-use lyceum_core::id::ExecutionId;
+use lyceum_core::{id::ExecutionId, recipe::InsertionStatus};
 use serde::Serialize;
 use sqlx::{FromRow, PgPool, QueryBuilder};
 use uuid::Uuid;
@@ -24,8 +24,8 @@ pub struct Insertion {
     /// The problem.
     pub problem_id: Uuid,
     /// What it did to its cell: `new` or `improve`.
-    #[cfg_attr(feature = "schema", schema(example = "new"))]
-    pub status: String,
+    #[cfg_attr(feature = "schema", schema(value_type = String, example = "new"))]
+    pub status: InsertionStatus,
     /// By what elites are compared.
     pub objective: f32,
 }

@@ -19,7 +19,7 @@ pub(crate) async fn write(tx: &mut PgConnection, at: StepRef, records: &[Archive
                 .push_bind(at.number())
                 .push_bind(record.cell.cast_signed())
                 .push_bind(record.problem.0)
-                .push_bind(record.status.name())
+                .push_bind(record.status)
                 .push_bind(record.objective);
         });
         insert.push(

@@ -8,7 +8,8 @@ use super::{ArtifactStore, store::remove};
 use crate::Result;
 
 /// Why an artifact is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Reason {
     /// A result of an item names it, until the item's step is over.
     Step,
@@ -26,19 +27,7 @@ pub enum Reason {
     State,
 }
 
-impl Reason {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Step => "step",
-            Self::Version => "version",
-            Self::Optimizer => "optimizer",
-            Self::Birth => "birth",
-            Self::Fork => "fork",
-            Self::Evaluation => "evaluation",
-            Self::State => "state",
-        }
-    }
-}
+lyceum_core::named!(Reason, "a reason to keep an artifact");
 
 /// Keeps `digest` for `holder` (an item, version or evaluation of `execution`).
 pub async fn hold(
@@ -55,7 +44,7 @@ pub async fn hold(
     )
     .bind(digest.to_string())
     .bind(execution.0)
-    .bind(reason.name())
+    .bind(reason)
     .bind(holder)
     .bind(step.map(u32::cast_signed))
     .execute(tx)

@@ -87,7 +87,7 @@ impl ArtifactStore {
                      ON CONFLICT (digest) DO UPDATE SET created_at = now(), removed_at = NULL",
                 )
                 .bind(digest.to_string())
-                .bind(kind.name())
+                .bind(kind)
                 .bind(i64::try_from(bytes.len()).unwrap_or(i64::MAX))
                 .execute(pool)
                 .await?;

@@ -1,5 +1,6 @@
 //! How much is kept.
 
+use lyceum_core::artifact::ArtifactKind;
 use serde::Serialize;
 use sqlx::{FromRow, PgPool};
 
@@ -9,7 +10,7 @@ use crate::Result;
 #[derive(Clone, Debug, FromRow, Serialize)]
 pub struct Usage {
     /// The kind.
-    pub kind: String,
+    pub kind: ArtifactKind,
     /// How many there are.
     pub artifacts: i64,
     /// Their bytes together.

@@ -26,8 +26,8 @@ impl Answers {
 }
 
 /// The roles whose attempts are answers. Those of planners and critics are rows, but not failed solutions.
-pub(super) fn solvers() -> Vec<&'static str> {
-    Side::Solves.roles().map(Role::name).collect()
+pub(super) fn solvers() -> Vec<Role> {
+    Side::Solves.roles().collect()
 }
 
 /// Counts the answers to a problem.

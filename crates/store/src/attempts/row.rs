@@ -1,6 +1,7 @@
 //! An attempt's row.
 
 use chrono::{DateTime, Utc};
+use lyceum_core::{recipe::Role, verify::Status};
 use serde::Serialize;
 use sqlx::FromRow;
 use uuid::Uuid;
@@ -25,7 +26,8 @@ pub struct Attempt {
     /// By which weights.
     pub version_id: Uuid,
     /// What it played.
-    pub role: String,
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
+    pub role: Role,
     /// Which of the samples, from 0.
     pub sample: i32,
     /// What it answered, unparsed.
@@ -35,7 +37,8 @@ pub struct Attempt {
     /// Whether the answer has the form that was asked for.
     pub well_formed: bool,
     /// What the verifier met.
-    pub status: String,
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
+    pub status: Status,
     /// The same, said to a person.
     pub reason: String,
     /// Whether it solves the problem.

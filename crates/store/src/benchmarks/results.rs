@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use lyceum_core::{
-    benchmark::Score,
+    benchmark::{Score, SubjectRole},
     id::{ExecutionId, MemberId},
 };
 use serde::Serialize;
@@ -32,8 +32,8 @@ pub struct BenchmarkResult {
     /// The subject's name.
     pub name: String,
     /// `base`, `baseline`, `student`, `teacher` or `member`.
-    #[cfg_attr(feature = "schema", schema(example = "student"))]
-    pub role: String,
+    #[cfg_attr(feature = "schema", schema(value_type = String, example = "student"))]
+    pub role: SubjectRole,
     /// The run that the subject belongs to.
     pub run_id: Option<Uuid>,
     /// The member of that run.

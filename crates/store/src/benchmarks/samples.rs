@@ -1,6 +1,6 @@
 //! Samples of benchmarks.
 
-use lyceum_core::id::ExecutionId;
+use lyceum_core::{id::ExecutionId, verify::Status, work::FinishReason};
 use serde::Serialize;
 use sqlx::{FromRow, PgPool, QueryBuilder};
 use uuid::Uuid;
@@ -32,11 +32,13 @@ pub struct BenchmarkSample {
     /// The solution that was found in it.
     pub solution: Option<String>,
     /// `stop` or `length`.
-    pub finish_reason: String,
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
+    pub finish_reason: FinishReason,
     /// Its length in tokens.
     pub tokens: i32,
     /// How its execution ended.
-    pub status: String,
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
+    pub status: Status,
     /// Why it is not right.
     pub reason: String,
     /// Whether it is right.

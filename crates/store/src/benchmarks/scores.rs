@@ -1,6 +1,6 @@
 //! Scores of a run's members over its steps, without the counts that they are made of.
 
-use lyceum_core::id::ExecutionId;
+use lyceum_core::{benchmark::SubjectRole, id::ExecutionId};
 use serde::Serialize;
 use sqlx::{FromRow, PgPool};
 use uuid::Uuid;
@@ -19,7 +19,7 @@ pub struct ScoreAtStep {
     /// The subject's name.
     pub name: String,
     /// `base`, `student`, `teacher` or `member`.
-    pub role: String,
+    pub role: SubjectRole,
     /// Mean pass@1 over the rows, from 0 to 1.
     pub pass_at_1: f64,
     /// Its standard error over the rows.

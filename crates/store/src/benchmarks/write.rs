@@ -39,7 +39,7 @@ pub(crate) async fn write_results(
         .bind(&record.suite)
         .bind(record.subject.cast_signed())
         .bind(&record.name)
-        .bind(record.role.name())
+        .bind(record.role)
         .bind(record.run.map(|id| id.0))
         .bind(record.member.map(|id| id.0))
         .bind(record.version.map(|id| id.0))
@@ -89,7 +89,7 @@ pub(crate) async fn write_samples(
                     FinishReason::Length => "length",
                 })
                 .push_bind(sample.tokens.cast_signed())
-                .push_bind(graded.status.name())
+                .push_bind(graded.status)
                 .push_bind(storable(&graded.reason))
                 .push_bind(graded.correct)
                 .push_bind(graded.base_correct);

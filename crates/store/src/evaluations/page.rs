@@ -30,8 +30,8 @@ pub struct Evaluation {
     #[cfg_attr(feature = "schema", schema(value_type = Option<Object>))]
     pub result: Option<serde_json::Value>,
     /// `running`, `paused`, `completed`, `failed` or `cancelled`.
-    #[cfg_attr(feature = "schema", schema(example = "completed"))]
-    pub state: String,
+    #[cfg_attr(feature = "schema", schema(value_type = String, example = "completed"))]
+    pub state: State,
     /// Why it failed.
     pub error: Option<String>,
     /// The step that it is at, from 0.
@@ -83,7 +83,7 @@ const SELECT: &str = "SELECT e.id, e.seq, v.run_id, v.spec, v.result, e.state, e
 pub async fn page(db: &PgPool, filter: &EvaluationFilter, window: &Window) -> Result<Page<Evaluation>> {
     let mut query = QueryBuilder::new(SELECT);
     and(&mut query, "v.run_id = ", filter.run.map(|id| id.0));
-    and(&mut query, "e.state = ", filter.state.map(State::name));
+    and(&mut query, "e.state = ", filter.state);
     and(&mut query, "v.spec ->> 'type' = ", filter.kind);
     by_seq(db, query, "e.seq", window).await
 }

@@ -1,75 +1,43 @@
-//! What an execution is doing.
+//! States of executions.
+//!
+//! ```text
+//! running ⇄ paused        running → completed
+//! running → failed        failed → running
+//! running, paused, failed → cancelled
+//! ```
 
 use lyceum_core::id::ExecutionId;
 use serde::{Deserialize, Serialize};
 use sqlx::{Acquire, PgConnection, PgPool, Postgres};
-use std::{fmt, str::FromStr};
 
 use crate::{Result, StoreError, event};
 
-/// What an execution is doing.
-///
-/// ```text
-/// running ⇄ paused        running → completed
-/// running → failed        failed → running
-/// running, paused, failed → cancelled
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// What a run or evaluation is doing.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray,
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum State {
     /// Its work is being done.
     Running,
-    /// Its work waits; what had begun is finished.
+    /// Its work waits; items that were running are finished.
     Paused,
     /// All its steps are over.
     Completed,
     /// An item or its plan failed for good.
     Failed,
-    /// Somebody stopped it.
+    /// It was cancelled.
     Cancelled,
 }
 
+lyceum_core::named!(State, "a state of a run or evaluation");
+
 impl State {
-    /// All of them.
-    pub const ALL: [Self; 5] = [
-        Self::Running,
-        Self::Paused,
-        Self::Completed,
-        Self::Failed,
-        Self::Cancelled,
-    ];
-
-    /// The name used in SQL and in the API.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Paused => "paused",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
-    }
-}
-
-impl fmt::Display for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// A name that no state has.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("`{0}` is no state: running, paused, completed, failed and cancelled are")]
-pub struct UnknownState(String);
-
-impl FromStr for State {
-    type Err = UnknownState;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::ALL
-            .into_iter()
-            .find(|state| state.name() == text)
-            .ok_or_else(|| UnknownState(text.to_owned()))
+    /// Whether it may still change by itself: running or paused.
+    pub fn is_open(self) -> bool {
+        matches!(self, Self::Running | Self::Paused)
     }
 }
 
@@ -150,18 +118,18 @@ async fn change<'c>(
     action: &'static str,
 ) -> Result<()> {
     let mut tx = db.begin().await?;
-    let row: Option<(String, String)> =
+    let row: Option<(String, State)> =
         sqlx::query_as("SELECT kind, state FROM executions WHERE id = $1 FOR NO KEY UPDATE")
             .bind(id.0)
             .fetch_optional(&mut *tx)
             .await?;
     let (kind, state) = row.ok_or_else(|| StoreError::not_found("execution", id))?;
-    if !from.iter().any(|from| from.name() == state) {
+    if !from.contains(&state) {
         let what = if kind == "run" { "run" } else { "evaluation" };
         return Err(StoreError::Conflict {
             what,
             id: id.to_string(),
-            state,
+            state: state.to_string(),
             wanted,
             action,
         });
@@ -191,7 +159,7 @@ pub(crate) async fn stop(tx: &mut PgConnection, id: ExecutionId, to: State, erro
          WHERE id = $1",
     )
     .bind(id.0)
-    .bind(to.name())
+    .bind(to)
     .bind(error.as_deref())
     .bind(over)
     .execute(&mut *tx)

@@ -5,7 +5,8 @@ mod columns;
 use std::borrow::Cow;
 
 /// A table of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum Table {
     /// Everything that was proposed.
     Problems,
@@ -28,6 +29,8 @@ pub enum Table {
     /// What each subject came to on each suite of benchmarks.
     Benchmarks,
 }
+
+lyceum_core::named!(Table, "a table");
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,36 +60,6 @@ pub struct Field {
 type Source = (&'static str, Kind, &'static str);
 
 impl Table {
-    /// Every table.
-    pub const ALL: [Self; 10] = [
-        Self::Problems,
-        Self::Attempts,
-        Self::Matchups,
-        Self::Metrics,
-        Self::Members,
-        Self::Ratings,
-        Self::Births,
-        Self::Deaths,
-        Self::Evaluations,
-        Self::Benchmarks,
-    ];
-
-    /// Its name in addresses and files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Problems => "problems",
-            Self::Attempts => "attempts",
-            Self::Matchups => "matchups",
-            Self::Metrics => "metrics",
-            Self::Members => "members",
-            Self::Ratings => "ratings",
-            Self::Births => "births",
-            Self::Deaths => "deaths",
-            Self::Evaluations => "evaluations",
-            Self::Benchmarks => "benchmarks",
-        }
-    }
-
     /// What a row of it is, for people.
     pub fn about(self) -> &'static str {
         match self {

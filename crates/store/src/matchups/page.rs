@@ -1,6 +1,9 @@
 //! Matchups of a run.
 
-use lyceum_core::id::{ExecutionId, MemberId};
+use lyceum_core::{
+    id::{ExecutionId, MemberId},
+    recipe::Winner,
+};
 use serde::Serialize;
 use sqlx::{FromRow, PgPool, QueryBuilder};
 use uuid::Uuid;
@@ -34,8 +37,8 @@ pub struct Matchup {
     /// Probability of the student's winning, as the ratings before predicted it.
     pub predicted: f32,
     /// `teacher` or `student`.
-    #[cfg_attr(feature = "schema", schema(example = "student"))]
-    pub winner: String,
+    #[cfg_attr(feature = "schema", schema(value_type = String, example = "student"))]
+    pub winner: Winner,
 }
 
 /// Which matchups.

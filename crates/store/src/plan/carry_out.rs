@@ -106,7 +106,7 @@ async fn insert_work(tx: &mut PgConnection, state: &RunState, items: &[WorkItem]
         .bind(&item.key.phase)
         .bind(item.key.round.cast_signed())
         .bind(item.key.chunk.cast_signed())
-        .bind(item.payload.kind().name())
+        .bind(item.payload.kind())
         .bind(json_text("payload", &item.payload)?)
         .bind(item.requirements.base_model.as_deref())
         .bind(i64::try_from(item.requirements.memory_bytes).unwrap_or(i64::MAX))

@@ -32,8 +32,8 @@ pub struct Locked {
 /// Locks an execution that is due for planning. `None` when it is not due, or when another coordinator has it: that one
 /// looks again after it has planned.
 pub async fn lock(tx: &mut PgConnection, id: ExecutionId) -> Result<Option<Locked>> {
-    let row: Option<(String, Json<RunConfig>, Json<RunState>, i32)> = sqlx::query_as(
-        "SELECT e.kind, e.config, r.state, s.ended FROM executions e
+    let row: Option<(bool, Json<RunConfig>, Json<RunState>, i32)> = sqlx::query_as(
+        "SELECT e.kind = 'run', e.config, r.state, s.ended FROM executions e
          JOIN steps s ON s.execution_id = e.id AND s.step = e.step
          JOIN run_states r ON r.execution_id = e.id AND r.step = e.step
          WHERE e.id = $1 AND e.state = 'running' AND s.finished_at IS NULL AND s.ended > s.planned
@@ -42,12 +42,12 @@ pub async fn lock(tx: &mut PgConnection, id: ExecutionId) -> Result<Option<Locke
     .bind(id.0)
     .fetch_optional(tx)
     .await?;
-    Ok(row.map(|(kind, config, state, ended)| Locked {
+    Ok(row.map(|(is_run, config, state, ended)| Locked {
         state: RunState {
             config: Arc::new(config.0),
             ..state.0
         },
         ended,
-        is_run: kind == "run",
+        is_run,
     }))
 }

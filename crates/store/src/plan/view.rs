@@ -6,7 +6,6 @@ use lyceum_core::{
     verify::{ProblemKind, Status},
     work::{Outcome, WorkKey},
 };
-use serde::de::DeserializeOwned;
 use sqlx::{FromRow, PgConnection, types::Json};
 use std::collections::{BTreeMap, HashSet};
 use uuid::Uuid;
@@ -93,7 +92,7 @@ pub async fn wanted(tx: &mut PgConnection, wants: &[Want], view: &mut StepView) 
     .fetch_all(&mut *tx)
     .await?;
     for row in rows {
-        let problem = row.into_record()?;
+        let problem = row.into_record();
         view.problems.insert(problem.id, problem);
     }
     match problems
@@ -128,11 +127,11 @@ struct ProblemRow {
     index: i32,
     proposer_id: Option<Uuid>,
     version_id: Option<Uuid>,
-    r#type: String,
+    r#type: ProblemKind,
     prompt: String,
     proposal: String,
     valid: bool,
-    status: String,
+    status: Status,
     reason: String,
     program: Option<String>,
     values: Json<serde_json::Value>,
@@ -145,12 +144,12 @@ struct ProblemRow {
 
 impl ProblemRow {
     /// The record as it was written, less what only the lists need (its source and parents).
-    fn into_record(self) -> Result<ProblemRecord> {
+    fn into_record(self) -> ProblemRecord {
         let descriptor = match (self.ast_depth, self.cyclomatic, self.loc, self.variables) {
             (Some(depth), Some(cyclomatic), Some(loc), Some(variables)) => Some([depth, cyclomatic, loc, variables]),
             _ => None,
         };
-        Ok(ProblemRecord {
+        ProblemRecord {
             id: ProblemId(self.id),
             index: self.index.cast_unsigned(),
             proposer: self
@@ -158,21 +157,17 @@ impl ProblemRow {
                 .zip(self.version_id)
                 .map(|(member, version)| (MemberId(member), VersionId(version))),
             source: None,
-            kind: named::<ProblemKind>("problem's type", &self.r#type)?,
+            kind: self.r#type,
             prompt: self.prompt,
             proposal: self.proposal,
             valid: self.valid,
-            status: named::<Status>("problem's status", &self.status)?,
+            status: self.status,
             reason: self.reason,
             program: self.program,
             values: self.values.0,
             descriptor,
             cell: self.cell.map(i32::cast_unsigned),
             parents: Vec::new(),
-        })
+        }
     }
-}
-
-fn named<T: DeserializeOwned>(what: &'static str, name: &str) -> Result<T> {
-    serde_json::from_value(serde_json::Value::String(name.to_owned())).map_err(StoreError::json(what))
 }

@@ -1,7 +1,11 @@
 //! A problem's row.
 
 use chrono::{DateTime, Utc};
-use lyceum_core::id::{ExecutionId, ProblemId};
+use lyceum_core::{
+    id::{ExecutionId, ProblemId},
+    recipe::ParentRelation,
+    verify::Status,
+};
 use serde::Serialize;
 use sqlx::{FromRow, PgPool, QueryBuilder};
 use uuid::Uuid;
@@ -36,7 +40,8 @@ pub struct Problem {
     pub valid: bool,
     /// What the verifier met: `ok`, `malformed`, `error`, `timeout`, `memory`, `nondeterministic`, `unsafe` or
     /// `unserialisable`.
-    pub status: String,
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
+    pub status: Status,
     /// The same, said to a person.
     pub reason: String,
     /// Its program.
@@ -93,7 +98,8 @@ pub struct ProblemParent {
     /// The problem that it came from.
     pub parent_id: Uuid,
     /// What the earlier is to the later: `reference`, `goalpost` or `lemma`.
-    pub relation: String,
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
+    pub relation: ParentRelation,
 }
 
 pub(super) const BRIEF: &str =

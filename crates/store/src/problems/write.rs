@@ -28,11 +28,11 @@ pub(crate) async fn write(tx: &mut PgConnection, at: StepRef, records: &[Problem
                 .push_bind(record.index.cast_signed())
                 .push_bind(record.proposer.map(|(member, _)| member.0))
                 .push_bind(record.proposer.map(|(_, version)| version.0))
-                .push_bind(record.kind.name())
+                .push_bind(record.kind)
                 .push_bind(storable(&record.prompt))
                 .push_bind(storable(&record.proposal))
                 .push_bind(record.valid)
-                .push_bind(record.status.name())
+                .push_bind(record.status)
                 .push_bind(storable(&record.reason))
                 .push_bind(record.program.as_deref().map(storable))
                 .push_bind(values)
@@ -64,7 +64,7 @@ pub(crate) async fn write(tx: &mut PgConnection, at: StepRef, records: &[Problem
         insert.push_values(
             batch,
             |mut row, (problem, parent, relation): &(_, _, ParentRelation)| {
-                row.push_bind(problem.0).push_bind(parent.0).push_bind(relation.name());
+                row.push_bind(problem.0).push_bind(parent.0).push_bind(*relation);
             },
         );
         insert.push(" ON CONFLICT DO NOTHING");

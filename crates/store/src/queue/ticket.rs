@@ -2,6 +2,7 @@
 
 use apalis::prelude::TaskBuilder;
 use apalis_postgres::{PgTask, queries::push_tasks};
+use lyceum_core::work::WorkKind;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 
@@ -36,7 +37,7 @@ pub async fn issue(db: &mut PgConnection, lane: Lane, count: u32) -> Result<()> 
 /// Issues tickets where fewer are out than items wait: for items that have become due after a failure, and in place of tickets
 /// that died with a worker or that a worker could not use. Returns how many were missing.
 pub async fn top_up(db: &mut PgConnection, lane: Lane) -> Result<u32> {
-    let kinds: Vec<&str> = lane.kinds().map(|kind| kind.name()).collect();
+    let kinds: Vec<WorkKind> = lane.kinds().collect();
     let waiting: i64 = sqlx::query_scalar(
         "SELECT count(*) FROM work w JOIN executions e ON e.id = w.execution_id
          WHERE w.state = 'ready' AND w.kind = ANY($1) AND w.run_at <= now() AND e.state = 'running'",

@@ -16,7 +16,7 @@ pub(crate) async fn write(tx: &mut PgConnection, at: StepRef, records: &[RatingR
         row.push_bind(at.run.0)
             .push_bind(at.number())
             .push_bind(record.member.0)
-            .push_bind(record.role.name())
+            .push_bind(record.role)
             .push_bind(record.mu)
             .push_bind(record.sigma);
     });

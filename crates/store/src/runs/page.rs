@@ -66,7 +66,7 @@ type ValueOf = fn(&Run) -> f32;
 /// Runs that fit `filter`, sorted.
 pub async fn page(db: &PgPool, filter: &RunFilter, sort: RunSort, window: &Window) -> Result<Page<Run>> {
     let mut query = QueryBuilder::new(format!("SELECT {COLUMNS} {FROM} WHERE e.kind = 'run'"));
-    and(&mut query, "e.state = ", filter.state.map(State::name));
+    and(&mut query, "e.state = ", filter.state);
     and(&mut query, "e.recipe = ", filter.recipe.clone());
     and(&mut query, "r.experiment_id = ", filter.experiment.map(|id| id.0));
     and(&mut query, "r.arm = ", filter.arm.clone());

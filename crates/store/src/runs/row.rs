@@ -6,7 +6,7 @@ use serde::Serialize;
 use sqlx::{FromRow, PgExecutor, PgPool, QueryBuilder};
 use uuid::Uuid;
 
-use crate::{Result, StoreError, page::keyed_by_seq, seed::Seed};
+use crate::{Result, StoreError, executions::State, page::keyed_by_seq, seed::Seed};
 
 /// A run as a list shows it.
 #[derive(Clone, Debug, FromRow, Serialize)]
@@ -26,8 +26,8 @@ pub struct Run {
     /// The algorithm.
     pub recipe: String,
     /// `running`, `paused`, `completed`, `failed` or `cancelled`.
-    #[cfg_attr(feature = "schema", schema(example = "running"))]
-    pub state: String,
+    #[cfg_attr(feature = "schema", schema(value_type = String, example = "running"))]
+    pub state: State,
     /// Why it failed.
     pub error: Option<String>,
     /// The step that it is at, from 0.

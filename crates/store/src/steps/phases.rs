@@ -1,6 +1,6 @@
 //! The phases of a step.
 
-use lyceum_core::id::ExecutionId;
+use lyceum_core::{id::ExecutionId, work::WorkKind};
 use serde::Serialize;
 use sqlx::{FromRow, PgPool};
 
@@ -12,7 +12,7 @@ pub struct PhaseProgress {
     /// What the step is doing in it.
     pub phase: String,
     /// The kind of work.
-    pub kind: String,
+    pub kind: WorkKind,
     /// Items planned so far.
     pub total: i64,
     /// Those that wait for a worker.

@@ -1,5 +1,6 @@
 //! Work that is not over, or that failed.
 
+use lyceum_core::work::WorkKind;
 use serde::Serialize;
 use sqlx::{FromRow, PgPool};
 
@@ -9,7 +10,7 @@ use crate::Result;
 #[derive(Clone, Debug, FromRow, Serialize)]
 pub struct Backlog {
     /// The kind.
-    pub kind: String,
+    pub kind: WorkKind,
     /// Items that wait for a worker.
     pub ready: i64,
     /// Those of them whose next try is still to come.

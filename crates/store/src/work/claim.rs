@@ -59,7 +59,7 @@ struct Claimed {
     phase: String,
     round: i32,
     chunk: i32,
-    kind: String,
+    kind: WorkKind,
     attempts: i32,
     fence: i64,
     trace_id: Option<String>,
@@ -135,10 +135,9 @@ pub async fn claim_next(db: &PgPool, slot: &Slot, lane: Lane) -> Result<Option<C
 }
 
 async fn take(db: &PgPool, slot: &Slot, ticket_of: Option<Lane>) -> Result<Option<Claim>> {
-    let kinds: Vec<&str> = slot.kinds.iter().map(|kind| kind.name()).collect();
     let row: Option<Claimed> = sqlx::query_as(AssertSqlSafe(CLAIM.as_str()))
         .bind(slot.worker.0)
-        .bind(kinds)
+        .bind(&slot.kinds)
         .bind(slot.base_models.as_deref())
         .bind(&slot.loaded_models)
         .bind(i64::try_from(slot.memory_bytes).unwrap_or(i64::MAX))
@@ -157,8 +156,7 @@ impl From<Claimed> for Claim {
             key: WorkKey::new(row.step.cast_unsigned(), row.phase)
                 .round(row.round.cast_unsigned())
                 .chunk(row.chunk.cast_unsigned()),
-            // The column's CHECK names the kinds.
-            kind: row.kind.parse().unwrap_or(WorkKind::Verify),
+            kind: row.kind,
             attempt: row.attempts.cast_unsigned(),
             fence: row.fence,
             trace_id: row.trace_id,

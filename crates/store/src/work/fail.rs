@@ -1,11 +1,14 @@
 //! Items that did not end well.
 
-use lyceum_core::id::{ExecutionId, WorkId};
+use lyceum_core::{
+    id::{ExecutionId, WorkId},
+    work::WorkKind,
+};
 use serde::Serialize;
 use sqlx::{PgConnection, PgPool, types::Json};
 use std::time::Duration;
 
-use super::Claim;
+use super::{Claim, WorkState};
 use crate::{
     Result, StoreError, event,
     executions::{self, State},
@@ -66,7 +69,7 @@ pub(super) async fn fail_in(tx: &mut PgConnection, id: WorkId, fence: i64, failu
         .bind(id.0)
         .execute(&mut *tx)
         .await?;
-    let row: Option<(uuid::Uuid, String, i32, i32, String)> = sqlx::query_as(
+    let row: Option<(uuid::Uuid, WorkKind, i32, i32, String)> = sqlx::query_as(
         "SELECT execution_id, kind, attempts, max_attempts, format('%s/%s/%s/%s', step, phase, round, chunk) FROM work
          WHERE id = $1 AND fence = $2 AND state = 'running' FOR UPDATE",
     )
@@ -139,17 +142,17 @@ pub async fn retry(db: &PgPool, id: WorkId) -> Result<()> {
         .bind(id.0)
         .execute(&mut *tx)
         .await?;
-    let row: Option<(uuid::Uuid, String, String)> =
+    let row: Option<(uuid::Uuid, WorkKind, WorkState)> =
         sqlx::query_as("SELECT execution_id, kind, state FROM work WHERE id = $1 FOR UPDATE")
             .bind(id.0)
             .fetch_optional(&mut *tx)
             .await?;
     let (execution, kind, state) = row.ok_or_else(|| StoreError::not_found("work", id))?;
-    if state != "failed" {
+    if state != WorkState::Failed {
         return Err(StoreError::Conflict {
             what: "work",
             id: id.to_string(),
-            state,
+            state: state.to_string(),
             wanted: "failed",
             action: "retried",
         });
@@ -160,9 +163,7 @@ pub async fn retry(db: &PgPool, id: WorkId) -> Result<()> {
         .await?;
     let execution = ExecutionId(execution);
     executions::restart(&mut tx, execution).await?;
-    if let Ok(kind) = kind.parse() {
-        issue(&mut tx, Lane::of(kind), 1).await?;
-    }
+    issue(&mut tx, Lane::of(kind), 1).await?;
     event::wake_coordinator(&mut *tx, execution).await?;
     tx.commit().await?;
     Ok(())

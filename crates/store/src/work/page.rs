@@ -9,6 +9,7 @@ use serde::Serialize;
 use sqlx::{FromRow, PgPool, QueryBuilder};
 use uuid::Uuid;
 
+use super::WorkState;
 use crate::{
     Result, StoreError,
     page::{Page, Window, and, by_seq, keyed_by_seq},
@@ -34,15 +35,15 @@ pub struct WorkItem {
     /// Which part of the round.
     pub chunk: i32,
     /// `rollout`, `verify`, `update`, `evolve` or `benchmark`.
-    #[cfg_attr(feature = "schema", schema(example = "verify"))]
-    pub kind: String,
+    #[cfg_attr(feature = "schema", schema(value_type = String, example = "verify"))]
+    pub kind: WorkKind,
     /// The base model that a worker must have.
     pub base_model: Option<String>,
     /// Memory of the device that it needs at its peak, in bytes.
     pub memory_bytes: i64,
     /// `ready`, `running`, `done`, `failed` or `cancelled`.
-    #[cfg_attr(feature = "schema", schema(example = "ready"))]
-    pub state: String,
+    #[cfg_attr(feature = "schema", schema(value_type = String, example = "ready"))]
+    pub state: WorkState,
     /// Tries so far.
     pub attempts: i32,
     /// Tries at most.
@@ -96,7 +97,7 @@ pub struct WorkFilter {
     /// Of this step.
     pub step: Option<u32>,
     /// In this state.
-    pub state: Option<&'static str>,
+    pub state: Option<WorkState>,
     /// Of this kind.
     pub kind: Option<WorkKind>,
     /// That this worker has or had last.
@@ -118,7 +119,7 @@ pub async fn page(db: &PgPool, filter: &WorkFilter, window: &Window) -> Result<P
     and(&mut query, "w.execution_id = ", filter.execution.map(|id| id.0));
     and(&mut query, "w.step = ", filter.step.map(u32::cast_signed));
     and(&mut query, "w.state = ", filter.state);
-    and(&mut query, "w.kind = ", filter.kind.map(WorkKind::name));
+    and(&mut query, "w.kind = ", filter.kind);
     and(&mut query, "w.worker_id = ", filter.worker.map(|id| id.0));
     by_seq(db, query, "w.seq", window).await
 }

@@ -1,11 +1,12 @@
 //! Workers, those that have left included.
 
 use chrono::{DateTime, Utc};
-use lyceum_core::id::WorkerId;
+use lyceum_core::{id::WorkerId, work::WorkKind};
 use serde::Serialize;
 use sqlx::{FromRow, PgPool, QueryBuilder};
 use uuid::Uuid;
 
+use super::WorkerState;
 use crate::{
     Result, StoreError,
     page::{Page, Window, and, by_seq, keyed_by_seq},
@@ -27,7 +28,8 @@ pub struct Worker {
     /// `cpu`, or the GPU's name.
     pub device: String,
     /// What it serves.
-    pub kinds: Vec<String>,
+    #[cfg_attr(feature = "schema", schema(value_type = Vec<String>))]
+    pub kinds: Vec<WorkKind>,
     /// The base models that it can load; empty can load any.
     pub base_models: Vec<String>,
     /// Those that it has loaded.
@@ -38,8 +40,8 @@ pub struct Worker {
     #[cfg_attr(feature = "schema", schema(value_type = Object))]
     pub versions: serde_json::Value,
     /// `idle`, `busy`, `draining`, `stopped` or `lost`.
-    #[cfg_attr(feature = "schema", schema(example = "idle"))]
-    pub state: String,
+    #[cfg_attr(feature = "schema", schema(value_type = String, example = "idle"))]
+    pub state: WorkerState,
     /// When it started.
     pub started_at: DateTime<Utc>,
     /// When it was last heard of.
@@ -52,7 +54,7 @@ pub struct Worker {
 #[derive(Clone, Debug, Default)]
 pub struct WorkerFilter {
     /// In this state.
-    pub state: Option<&'static str>,
+    pub state: Option<WorkerState>,
     /// That are there, or that are not.
     pub alive: Option<bool>,
 }

@@ -28,7 +28,6 @@ pub struct NewWorker<'a> {
 
 /// Writes a worker down.
 pub async fn register(db: &PgPool, worker: &NewWorker<'_>) -> Result<()> {
-    let kinds: Vec<&str> = worker.kinds.iter().map(|kind| kind.name()).collect();
     sqlx::query(
         "INSERT INTO workers (id, name, host, device, kinds, base_models, memory_bytes, versions, state)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'idle')",
@@ -37,7 +36,7 @@ pub async fn register(db: &PgPool, worker: &NewWorker<'_>) -> Result<()> {
     .bind(worker.name)
     .bind(worker.host)
     .bind(worker.device)
-    .bind(kinds)
+    .bind(worker.kinds)
     .bind(worker.base_models)
     .bind(i64::try_from(worker.memory_bytes).unwrap_or(i64::MAX))
     .bind(Json(&worker.versions))
@@ -46,8 +45,9 @@ pub async fn register(db: &PgPool, worker: &NewWorker<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What a worker is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a worker says that it is doing: a [`WorkerState`](super::WorkerState) other than lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Doing {
     /// Nothing.
     Idle,
@@ -62,18 +62,12 @@ pub enum Doing {
 /// Notes that a worker is there, what it does and which base models it has loaded. One that has left stays so, though an
 /// earlier word of it may arrive late.
 pub async fn seen(db: &PgPool, id: WorkerId, doing: Doing, loaded_models: &[String]) -> Result<()> {
-    let state = match doing {
-        Doing::Idle => "idle",
-        Doing::Busy => "busy",
-        Doing::Draining => "draining",
-        Doing::Stopped => "stopped",
-    };
     sqlx::query(
         "UPDATE workers SET last_seen = now(), state = $2, loaded_models = $3,
              stopped_at = CASE WHEN $2 = 'stopped' THEN now() END WHERE id = $1 AND state <> 'stopped'",
     )
     .bind(id.0)
-    .bind(state)
+    .bind(<&str>::from(doing))
     .bind(loaded_models)
     .execute(db)
     .await?;

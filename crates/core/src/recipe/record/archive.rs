@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::id::ProblemId;
 
 /// The effect of an insertion on its cell. Names are those of pyribs' `AddStatus`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum InsertionStatus {
     /// The cell was empty.
     New,
@@ -14,15 +15,7 @@ pub enum InsertionStatus {
     Improve,
 }
 
-impl InsertionStatus {
-    /// The name used in SQL and in the API.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::New => "new",
-            Self::Improve => "improve",
-        }
-    }
-}
+crate::named!(InsertionStatus, "an effect of an insertion");
 
 /// A problem's insertion into the archive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -8,14 +8,17 @@ use crate::{
 };
 
 /// The winner of a matchup.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Winner {
     /// The teacher.
     Teacher,
     /// The student.
     Student,
 }
+
+crate::named!(Winner, "a winner");
 
 /// A match between a teacher and a student.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

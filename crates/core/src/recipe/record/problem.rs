@@ -44,8 +44,9 @@ pub struct ProblemRecord {
 }
 
 /// The role of an earlier problem for a later one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ParentRelation {
     /// Shown to the proposer as an example to differ from (Absolute Zero).
     Reference,
@@ -55,16 +56,7 @@ pub enum ParentRelation {
     Lemma,
 }
 
-impl ParentRelation {
-    /// The name used in SQL and in the API.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Reference => "reference",
-            Self::Goalpost => "goalpost",
-            Self::Lemma => "lemma",
-        }
-    }
-}
+crate::named!(ParentRelation, "a relation to a parent");
 
 /// The outcome of a problem.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

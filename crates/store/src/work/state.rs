@@ -1,0 +1,23 @@
+//! How far an item is.
+
+use serde::{Deserialize, Serialize};
+
+/// How far an item is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum WorkState {
+    /// It waits for a worker.
+    Ready,
+    /// A worker has it.
+    Running,
+    /// It has a result.
+    Done,
+    /// Its tries are spent.
+    Failed,
+    /// Its run was cancelled.
+    Cancelled,
+}
+
+lyceum_core::named!(WorkState, "a state of an item");
