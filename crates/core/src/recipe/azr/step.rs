@@ -42,7 +42,7 @@ impl<'a> Step<'a> {
         let practised = self.practised();
         let shown = asks.iter().flat_map(|ask| ask.shown.iter().copied());
         self.scene.readable(shown.chain(practised.iter().copied()))?;
-        let (practice, judged) = (self.practise(&practised), self.judged(&asks));
+        let (practice, judged) = (self.practise(&practised), self.propose_and_solve(&asks));
         let (practice, judged) = both(practice, judged)?;
         let entered = self.scene.illuminate(&mut self.memory.experience, &judged);
         let updated = self.update(&judged, &practice)?;
@@ -85,7 +85,7 @@ impl<'a> Step<'a> {
 
     /// Every proposal with the attempts that estimate its difficulty, and its reward (Eq. 4), by index. The attempts
     /// are not learned from.
-    fn judged(&mut self, asks: &[Ask]) -> Progress<Arc<Vec<(Judged, f32)>>> {
+    fn propose_and_solve(&mut self, asks: &[Ask]) -> Progress<Arc<Vec<(Judged, f32)>>> {
         let samples = self.parameters.difficulty_samples;
         let size = self.parameters.items.propose as usize;
         let scene = &mut self.scene;

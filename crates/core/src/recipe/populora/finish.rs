@@ -1,6 +1,6 @@
-//! The end of a step: archive, metrics and the run's memory.
+//! The end of a step: pool, metrics and the run's memory.
 
-use super::step::Step;
+use super::{Parameters, step::Step};
 use crate::{
     id::MemberId,
     rating::Rating,
@@ -24,14 +24,15 @@ pub(super) struct Players {
 /// The outcome of a step.
 pub(super) struct Outcome<'o> {
     pub(super) judged: &'o [(Judged, f32)],
-    pub(super) duplicates: &'o [bool],
     pub(super) matchups: &'o [(usize, usize, Winner)],
+    pub(super) players: Players,
     pub(super) updated: &'o [&'o MemberUpdated],
     pub(super) archive_insertions: usize,
     pub(super) births: usize,
 }
 
 impl Step<'_> {
+    /// The members as they play this step.
     pub(super) fn players(&self) -> Players {
         let draft = &self.scene.draft;
         let ratings = draft.members.iter().enumerate().flat_map(|(place, member)| {
@@ -48,16 +49,24 @@ impl Step<'_> {
         }
     }
 
-    /// Adds the step's problems to the pool; returns which are near duplicates.
-    pub(super) fn remember(&mut self, judged: &[(Judged, f32)]) -> Vec<bool> {
-        let run = self.scene.draft.run.run;
-        let samples = self.parameters.proposals_per_prompt;
-        let problems = &self.parameters.problems;
-        self.memory.experience.remember(run, judged, problems, samples)
+    /// Adds the step's problems to the pool, writes its metrics, and returns the state before the next step.
+    pub(super) fn finish(&mut self, outcome: &Outcome<'_>) -> Progress<RunState> {
+        let run = self.scene.draft.run;
+        let Parameters {
+            problems,
+            proposals_per_prompt: samples,
+            ..
+        } = self.parameters;
+        let experience = &mut self.memory.experience;
+        let duplicates = experience.remember(run.run, outcome.judged, problems, *samples);
+        self.measure(outcome, &duplicates);
+        self.memory.members = std::mem::take(&mut self.scene.draft.members);
+        Ok(run.next("", &self.memory)?)
     }
 
     /// Writes the step's metrics.
-    pub(super) fn measure(&mut self, players: &Players, outcome: &Outcome<'_>) {
+    fn measure(&mut self, outcome: &Outcome<'_>, duplicates: &[bool]) {
+        let players = &outcome.players;
         let place = |new: &MemberUpdated| players.members.iter().position(|(id, _)| *id == new.member);
         let updated: Vec<(usize, &MemberUpdated)> = outcome
             .updated
@@ -68,7 +77,7 @@ impl Step<'_> {
         let tally = Tally {
             view: self.scene.draft.view,
             judged: outcome.judged,
-            duplicates: outcome.duplicates,
+            duplicates,
             practice: &[],
             matchups: outcome.matchups,
             ratings: &players.ratings,
@@ -84,11 +93,5 @@ impl Step<'_> {
             .map(|(place, (id, role))| (place, *role, *id));
         let records = tally.records(members);
         self.scene.draft.plan.records.metrics.extend(records);
-    }
-
-    /// The state before the next step.
-    pub(super) fn next(&mut self) -> Progress<RunState> {
-        self.memory.members = std::mem::take(&mut self.scene.draft.members);
-        Ok(self.scene.draft.run.next("", &self.memory)?)
     }
 }

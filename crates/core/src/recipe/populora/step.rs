@@ -37,30 +37,27 @@ impl<'a> Step<'a> {
         let matches = self.pair();
         self.begin(&matches)?;
         let asks = self.asks(&matches)?;
-        let judged = self.judged(&asks)?;
+        let judged = self.propose_and_solve(&asks)?;
         let matchups = self.rate(&matches, &judged);
         let archive_insertions = self.scene.illuminate(&mut self.memory.experience, &judged);
-        let crossed = self.cross_play(&judged);
-        let updated = self.update(&judged);
-        let (updated, ()) = both(updated, crossed)?;
+        let (crossed, updated) = (self.cross_play(&judged), self.update(&judged));
+        let ((), updated) = both(crossed, updated)?;
         let players = self.players();
         self.scene.draft.adopt(&updated);
         let births = self.evolve()?;
-        let outcome = Outcome {
+        self.finish(&Outcome {
             judged: &judged,
-            duplicates: &self.remember(&judged),
             matchups: &matchups,
+            players,
             updated: &updated,
             archive_insertions,
             births,
-        };
-        self.measure(&players, &outcome);
-        self.next()
+        })
     }
 
     /// Every proposal with its attempts and its reward (Eq. 2), by index. Chunks are checked and solved while others
     /// are still being proposed.
-    fn judged(&mut self, asks: &[Ask]) -> Progress<Arc<Vec<(Judged, f32)>>> {
+    fn propose_and_solve(&mut self, asks: &[Ask]) -> Progress<Arc<Vec<(Judged, f32)>>> {
         let Parameters {
             items,
             proposals_per_prompt: each,
