@@ -11,9 +11,16 @@ use crate::{
 };
 
 /// Valid problems by kind, oldest first. Only their origin is remembered; identifiers follow from it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Pool(BTreeMap<ProblemKind, Vec<Block>>);
+
+impl Default for Pool {
+    /// An empty pool. Its JSON names the three types of Absolute Zero, as every state of a run does.
+    fn default() -> Self {
+        Self(ProblemKind::TRIPLES.map(|kind| (kind, Vec::new())).into())
+    }
+}
 
 /// Problems of one type from one item.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -177,6 +184,12 @@ mod tests {
         let mut wanted: Vec<_> = (4..10).map(id).collect();
         wanted.sort_unstable();
         assert_eq!(kept, wanted);
+    }
+
+    #[test]
+    fn an_empty_pool_names_the_types_of_absolute_zero() {
+        let json = serde_json::json!({"code_f": [], "code_i": [], "code_o": []});
+        assert_eq!(serde_json::to_value(Pool::default()).unwrap(), json);
     }
 
     #[test]
