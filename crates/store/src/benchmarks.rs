@@ -1,4 +1,4 @@
-//! Results of benchmarks, and the samples behind them.
+//! Results of benchmarks, and their samples.
 
 mod results;
 mod samples;

@@ -1,4 +1,4 @@
-//! Births: who was born of whom.
+//! Births, with their parents.
 
 mod page;
 mod write;

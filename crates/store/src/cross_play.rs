@@ -1,4 +1,4 @@
-//! Who solves whose problems: sums that are kept as attempts are written.
+//! Who solves whose problems: sums that are updated as attempts are written.
 
 use lyceum_core::id::{ExecutionId, MemberId, ProblemId};
 use serde::Serialize;
@@ -10,32 +10,32 @@ use crate::{Result, page::and};
 /// Attempts of a student at a teacher's problems.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow, Serialize)]
 pub struct CrossPlay {
-    /// The window of steps, from 0; 0 where there is but one.
+    /// Index of the window of steps, from 0.
     pub window: i32,
-    /// Who proposed.
+    /// The proposer.
     pub teacher_id: Uuid,
-    /// Who answered.
+    /// The member that answered.
     pub student_id: Uuid,
-    /// Attempts made.
+    /// Number of attempts.
     pub attempts: i64,
-    /// Those that solved their problem.
+    /// Number of correct ones.
     pub solved: i64,
 }
 
-/// Which attempts.
+/// Selects attempts.
 #[derive(Clone, Debug, Default)]
 pub struct CrossPlayFilter {
-    /// From this step on.
+    /// From this step on, inclusive.
     pub from: u32,
-    /// Up to this step.
+    /// Up to this step, inclusive.
     pub to: Option<u32>,
     /// At problems of this type.
     pub problem_type: Option<String>,
-    /// Steps of a window; none for one window over all steps.
+    /// Steps per window; `None` for one window over all steps.
     pub width: Option<u32>,
 }
 
-/// Every pair of `run` that met, by window, teacher and student.
+/// Every pair of `run` with attempts, by window, teacher and student.
 pub async fn pairs(db: &PgPool, run: ExecutionId, filter: &CrossPlayFilter) -> Result<Vec<CrossPlay>> {
     let mut query = QueryBuilder::new("SELECT (CASE WHEN ");
     query.push_bind(filter.width.map(u32::cast_signed));
@@ -56,7 +56,7 @@ pub async fn pairs(db: &PgPool, run: ExecutionId, filter: &CrossPlayFilter) -> R
     Ok(query.build_query_as().fetch_all(db).await?)
 }
 
-/// Types of the problems of `run` that were attempted.
+/// Types of attempted problems of `run`.
 pub async fn types(db: &PgPool, run: ExecutionId) -> Result<Vec<String>> {
     Ok(
         sqlx::query_scalar("SELECT DISTINCT type FROM cross_play WHERE run_id = $1 ORDER BY type")
@@ -66,8 +66,8 @@ pub async fn types(db: &PgPool, run: ExecutionId) -> Result<Vec<String>> {
     )
 }
 
-/// The newest valid problems of each of these teachers that were proposed before `step`, `limit` of each at most: teacher and
-/// problem, the oldest of a teacher first.
+/// Up to `limit` of the newest valid problems that each of these teachers proposed before `step`: teacher and problem,
+/// each teacher's oldest first.
 pub async fn problems_to_play(
     db: &PgPool,
     run: ExecutionId,

@@ -25,37 +25,37 @@ pub struct Dataset {
     #[serde(skip)]
     #[doc(hidden)]
     pub seq: i64,
-    /// What people call it; no two have the same name.
+    /// Its name, unique.
     pub name: String,
     /// `seeds`, `goalposts`, `training` or `benchmark`.
     #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub purpose: Purpose,
-    /// The suite of benchmarks that it belongs to.
+    /// Its benchmark suite.
     pub suite: Option<String>,
     /// SHA-256 of its rows, each as compact JSON and a newline.
     pub sha256: String,
-    /// Where it came from.
+    /// Its source.
     pub source: String,
-    /// Which revision of that.
+    /// The revision of the source.
     pub revision: Option<String>,
-    /// How many rows it has.
+    /// Number of rows.
     pub rows: i32,
     /// When it was imported.
     pub created_at: DateTime<Utc>,
 }
 
-/// What a new dataset is made of.
+/// A new dataset, without its rows' checksum.
 #[derive(Clone, Debug)]
 pub struct NewDataset<'a> {
-    /// What people call it.
+    /// Its name.
     pub name: &'a str,
     /// What it is for.
     pub purpose: Purpose,
-    /// The suite of benchmarks that it belongs to.
+    /// Its benchmark suite.
     pub suite: Option<&'a str>,
-    /// Where it came from.
+    /// Its source.
     pub source: &'a str,
-    /// Which revision of that.
+    /// The revision of the source.
     pub revision: Option<&'a str>,
     /// Its rows.
     pub rows: &'a [Value],
@@ -65,7 +65,7 @@ pub struct NewDataset<'a> {
 #[derive(Clone, Debug, FromRow, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct DatasetRow {
-    /// Its place, from 0.
+    /// Its index, from 0.
     pub index: i32,
     /// The row.
     #[cfg_attr(feature = "schema", schema(value_type = Object))]
@@ -80,19 +80,19 @@ pub struct Overlap {
     pub dataset_id: Uuid,
     /// Its name.
     pub name: String,
-    /// What it is for: rows that are both trained on and measured with make a measurement worthless.
+    /// Its purpose: a measurement on rows that were also trained on is worthless.
     #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub purpose: Purpose,
-    /// Rows of this dataset that ask what a row of the other asks, or are about the same program.
+    /// Rows of this dataset with the question or program of a row of the other.
     pub rows: i64,
 }
 
 const COLUMNS: &str = "id, seq, name, purpose, suite, sha256, source, revision, rows, created_at";
 
-/// Rows of one statement; Postgres takes at most 65,535 parameters.
+/// Rows per statement; Postgres takes at most 65,535 parameters.
 const BATCH: usize = 5000;
 
-/// A dataset that is being written, batch by batch, in one transaction: whoever drops that drops the whole.
+/// A dataset being written batch by batch in one transaction; if that is rolled back, nothing is kept.
 #[derive(Debug)]
 pub struct Import {
     id: Uuid,
@@ -101,13 +101,13 @@ pub struct Import {
 }
 
 impl Import {
-    /// Begins a dataset; the rows of `new` are not looked at.
+    /// Begins a dataset; the rows of `new` are ignored.
     ///
     /// # Errors
-    /// [`StoreError::Taken`] when another has the name.
+    /// [`StoreError::Taken`] if the name is in use.
     pub async fn begin(tx: &mut PgConnection, new: &NewDataset<'_>) -> Result<Self> {
         let id = Uuid::now_v7();
-        // Checksum and count are known at the end; until then nobody else sees the row.
+        // Checksum and count are filled in at the end; until then no other transaction sees the row.
         let inserted = sqlx::query(
             "INSERT INTO datasets (id, name, purpose, suite, sha256, source, revision, rows)
              VALUES ($1, $2, $3, $4, repeat('0', 64), $5, $6, 1) ON CONFLICT (name) DO NOTHING",
@@ -156,7 +156,7 @@ impl Import {
         Ok(())
     }
 
-    /// Ends it.
+    /// Writes checksum and count.
     pub async fn finish(self, tx: &mut PgConnection) -> Result<Dataset> {
         let sha256: String = self.hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
         let mut query = QueryBuilder::new("UPDATE datasets SET sha256 = ");
@@ -170,14 +170,14 @@ impl Import {
 /// Writes a dataset.
 ///
 /// # Errors
-/// [`StoreError::Taken`] when another has the name.
+/// [`StoreError::Taken`] if the name is in use.
 pub async fn create(tx: &mut PgConnection, new: &NewDataset<'_>) -> Result<Dataset> {
     let mut import = Import::begin(&mut *tx, new).await?;
     import.add(&mut *tx, new.rows).await?;
     import.finish(tx).await
 }
 
-/// Datasets, or those for one purpose.
+/// Datasets, of all purposes or of one.
 pub async fn page(db: &PgPool, purpose: Option<Purpose>, window: &Window) -> Result<Page<Dataset>> {
     let mut query = QueryBuilder::new(format!("SELECT {COLUMNS} FROM datasets WHERE true"));
     if let Some(purpose) = purpose {
@@ -197,14 +197,14 @@ pub async fn find(db: impl PgExecutor<'_>, id: DatasetId) -> Result<Dataset> {
     dataset.ok_or_else(|| StoreError::not_found("dataset", id))
 }
 
-/// Rows in their order.
+/// Rows, in order.
 pub async fn rows(db: &PgPool, id: DatasetId, window: &Window) -> Result<Page<DatasetRow>> {
     let mut query = QueryBuilder::new("SELECT index, row FROM dataset_rows WHERE dataset_id = ");
     query.push_bind(id.0);
     by_seq(db, query, "index", window).await
 }
 
-/// `count` rows from the `first` on, in their order; fewer at the end.
+/// Up to `count` rows from `first` on, in order.
 pub async fn slice(db: &PgPool, id: DatasetId, first: u32, count: u32) -> Result<Vec<Value>> {
     Ok(sqlx::query_scalar(
         "SELECT row FROM dataset_rows WHERE dataset_id = $1 AND index >= $2 AND index < $3 ORDER BY index",
@@ -216,7 +216,7 @@ pub async fn slice(db: &PgPool, id: DatasetId, first: u32, count: u32) -> Result
     .await?)
 }
 
-/// What these rows of a benchmark ask, by their place; in no order, and without those that are not there.
+/// The questions of these rows of a benchmark, with their index; unordered, without missing ones.
 pub async fn questions(db: &PgPool, id: DatasetId, places: &[i32]) -> Result<Vec<(i32, String)>> {
     Ok(sqlx::query_as(
         "SELECT index, row ->> 'question' FROM dataset_rows
@@ -228,7 +228,7 @@ pub async fn questions(db: &PgPool, id: DatasetId, places: &[i32]) -> Result<Vec
     .await?)
 }
 
-/// The rows of a suite that were imported last.
+/// The newest dataset of a suite.
 pub async fn newest_of_suite(db: &mut PgConnection, suite: &str) -> Result<Option<Dataset>> {
     let mut query = QueryBuilder::new(format!(
         "SELECT {COLUMNS} FROM datasets WHERE purpose = 'benchmark' AND suite = "
@@ -237,8 +237,7 @@ pub async fn newest_of_suite(db: &mut PgConnection, suite: &str) -> Result<Optio
     Ok(query.build_query_as().fetch_optional(db).await?)
 }
 
-/// Other datasets with rows that ask the same question or are about the same program
-/// ([`fingerprints`]), the oldest first.
+/// Other datasets with rows that ask the same question or are about the same program ([`fingerprints`]), oldest first.
 pub async fn overlaps(db: impl PgExecutor<'_>, id: DatasetId) -> Result<Vec<Overlap>> {
     Ok(sqlx::query_as(
         "SELECT d.id AS dataset_id, d.name, d.purpose, count(DISTINCT same.index) AS rows

@@ -1,13 +1,13 @@
-//! What can go wrong with stored things.
+//! Errors of the store.
 
 use lyceum_core::{artifact::Digest, id::ExecutionId};
 
 use crate::artifact::ArtifactPlace;
 
-/// The result of anything stored.
+/// A result of the store.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
-/// What can go wrong with stored things.
+/// Errors of the store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Postgres refused or could not be reached.
@@ -16,18 +16,18 @@ pub enum StoreError {
     /// A migration failed.
     #[error("the database's schema cannot be brought up to date: {0}")]
     Migrate(#[from] sqlx::migrate::MigrateError),
-    /// apalis refused.
+    /// apalis failed.
     #[error("the queue: {0}")]
     Queue(String),
-    /// Postgres is older than what the schema needs.
+    /// Postgres is too old for the schema.
     #[error("the database is Postgres {found}, and at least {oldest} is needed")]
     PostgresTooOld {
         /// Its major version.
         found: i32,
-        /// The oldest that works.
+        /// The oldest supported version.
         oldest: i32,
     },
-    /// A bucket of artifacts that cannot be written.
+    /// The bucket for artifacts cannot be written.
     #[error(
         "cannot keep artifacts at {place}: {source}. AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION say who may, \
          and AWS_ENDPOINT_URL (with AWS_ALLOW_HTTP=true for plain HTTP) where a store other than AWS is"
@@ -35,26 +35,26 @@ pub enum StoreError {
     Bucket {
         /// The bucket.
         place: ArtifactPlace,
-        /// Why not.
+        /// Why.
         source: object_store::Error,
     },
-    /// Stored JSON of a form that this release does not read.
+    /// Stored JSON that this release cannot read.
     #[error("a stored {what} cannot be read: {source}")]
     Json {
         /// What was read.
         what: &'static str,
-        /// Why it could not be.
+        /// Why.
         source: serde_json::Error,
     },
-    /// Nothing is called that.
+    /// There is no such row.
     #[error("there is no {what} {id}")]
     NotFound {
-        /// What was looked for.
+        /// The kind of thing.
         what: &'static str,
-        /// By which name.
+        /// Its id or name.
         id: String,
     },
-    /// The name belongs to another.
+    /// The name is in use.
     #[error("there is a {what} `{name}` already")]
     Taken {
         /// What it is.
@@ -62,7 +62,7 @@ pub enum StoreError {
         /// The name.
         name: String,
     },
-    /// The thing is not in a state in which this can be done.
+    /// The action is not possible in the current state.
     #[error("{what} {id} is {state}, and only one that is {wanted} can be {action}")]
     Conflict {
         /// What it is.
@@ -71,26 +71,26 @@ pub enum StoreError {
         id: String,
         /// Its state.
         state: String,
-        /// The states in which it could be done.
+        /// The states in which it is possible.
         wanted: &'static str,
-        /// What was to be done.
+        /// The action, as a participle.
         action: &'static str,
     },
-    /// The item was given to another worker, or cancelled, since it was claimed; nothing was written.
+    /// The item was cancelled or given to another worker since it was claimed; nothing was written.
     #[error("the claim on this work is no longer held")]
     FenceLost,
     /// The artifact store could not read or write.
     #[error("the artifact store: {0}")]
     Artifacts(#[from] object_store::Error),
-    /// The server that keeps the artifacts did not do as asked.
+    /// The server with the artifacts failed.
     #[error("artifacts through the server: {0}")]
     Remote(String),
-    /// Bytes that do not hash to their name.
+    /// The bytes do not match their digest.
     #[error("artifact {digest} is damaged: its bytes hash to {found}")]
     Damaged {
         /// Its name.
         digest: Digest,
-        /// What its bytes hash to.
+        /// The digest of its bytes.
         found: Digest,
     },
     /// The run cannot be forked there.
@@ -98,9 +98,9 @@ pub enum StoreError {
     NoSuchStep {
         /// The run.
         run: ExecutionId,
-        /// Where it was to be forked.
+        /// The requested step.
         step: u32,
-        /// The first step that it could be forked at.
+        /// The first step at which it can be forked.
         first: u32,
         /// The last.
         last: u32,
@@ -123,12 +123,12 @@ impl From<crate::artifact::RemoteError> for StoreError {
 }
 
 impl StoreError {
-    /// A function that names what could not be read.
+    /// Wraps an error of reading `what`.
     pub(crate) fn json(what: &'static str) -> impl FnOnce(serde_json::Error) -> Self {
         move |source| Self::Json { what, source }
     }
 
-    /// Nothing called `id`.
+    /// There is no `what` with this id.
     pub fn not_found(what: &'static str, id: impl ToString) -> Self {
         Self::NotFound {
             what,
@@ -136,7 +136,7 @@ impl StoreError {
         }
     }
 
-    /// The name belongs to another.
+    /// The name is in use.
     pub(crate) fn taken(what: &'static str, name: &str) -> Self {
         Self::Taken {
             what,
@@ -144,10 +144,10 @@ impl StoreError {
         }
     }
 
-    /// Whether trying again later may help.
+    /// Whether a later retry may succeed.
     pub fn is_transient(&self) -> bool {
         match self {
-            // Of what Postgres itself says: a lost connection, a lost race, no room, an operator's intervention.
+            // Codes of Postgres: connection lost, serialization failure, out of resources, operator intervention.
             Self::Database(sqlx::Error::Database(error)) => error
                 .code()
                 .is_some_and(|code| ["08", "40", "53", "55", "57"].contains(&code.get(..2).unwrap_or_default())),

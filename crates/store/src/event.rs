@@ -1,4 +1,4 @@
-//! What happened, for those who watch.
+//! Events of runs and evaluations, for watchers.
 
 use chrono::{DateTime, Utc};
 use lyceum_core::id::ExecutionId;
@@ -10,40 +10,40 @@ use crate::{
     listener::{Listener, Words},
 };
 
-/// The channel on which coordinators hear of executions that should be planned; the payload is the execution's id.
+/// The channel that tells coordinators which execution to plan; the payload is its id.
 pub(crate) const PLAN_CHANNEL: &str = "lyceum_plan";
 
-/// The channel on which servers hear of new events; the payload is the execution's id.
+/// The channel that tells servers of new events; the payload is the execution's id.
 const EVENT_CHANNEL: &str = "lyceum_events";
 
-/// Subscribes to the executions that should be planned.
+/// Subscribes to the executions to be planned.
 pub fn to_be_planned(listener: &mut Listener) -> Words<ExecutionId> {
     listener.subscribe(PLAN_CHANNEL, |payload| payload.parse().ok())
 }
 
-/// Subscribes to the executions that something happened to.
+/// Subscribes to the executions with new events.
 pub fn happened_to(listener: &mut Listener) -> Words<ExecutionId> {
     listener.subscribe(EVENT_CHANNEL, |payload| payload.parse().ok())
 }
 
-/// Something that happened to an execution.
+/// An event of an execution.
 #[derive(Clone, Debug, FromRow, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Event {
-    /// Its number within the execution, from 1 without gaps: readers resume after the last one they saw.
+    /// Its number within the execution, from 1 without gaps; readers resume after the last one they have seen.
     pub number: i64,
     /// What happened: `created`, `step_started`, `step_finished`, `planned`, `state`, `renamed`, `measuring`,
-    /// `not_measured`; of an evaluation, `measured`.
+    /// `not_measured`; for evaluations also `measured`.
     pub kind: String,
-    /// The particulars.
+    /// Details, depending on the kind.
     #[cfg_attr(feature = "schema", schema(value_type = Object))]
     pub data: serde_json::Value,
-    /// When.
+    /// When it happened.
     pub created_at: DateTime<Utc>,
 }
 
-/// Appends an event. The execution's row stays locked until the transaction ends, so numbers are given and become visible
-/// in the same order, and a reader who saw number n has seen all before it.
+/// Appends an event. The execution's row stays locked until the transaction ends, so events become visible in the order
+/// of their numbers, and a reader who has seen number n has seen all before it.
 pub async fn append(tx: &mut PgConnection, execution: ExecutionId, kind: &str, data: &impl Serialize) -> Result<i64> {
     let data = serde_json::to_value(data).map_err(StoreError::json("event"))?;
     let number: i64 = sqlx::query_scalar(
@@ -67,7 +67,7 @@ pub async fn append(tx: &mut PgConnection, execution: ExecutionId, kind: &str, d
     Ok(number)
 }
 
-/// Events after number `after`, oldest first, at most `limit`.
+/// At most `limit` events after number `after`, oldest first.
 pub async fn after(db: &PgPool, execution: ExecutionId, after: i64, limit: i64) -> Result<Vec<Event>> {
     Ok(sqlx::query_as(
         "SELECT number, kind, data, created_at FROM events WHERE execution_id = $1 AND number > $2
@@ -93,7 +93,7 @@ pub async fn last_numbers(db: &PgPool, executions: &[ExecutionId]) -> Result<Vec
     Ok(rows.into_iter().map(|(id, last)| (ExecutionId(id), last)).collect())
 }
 
-/// Tells coordinators, once the transaction is through, that there may be something to plan.
+/// Tells coordinators, when the transaction commits, that there may be something to plan.
 pub async fn wake_coordinator(db: impl PgExecutor<'_>, execution: ExecutionId) -> Result<()> {
     sqlx::query("SELECT pg_notify($1, $2)")
         .bind(PLAN_CHANNEL)

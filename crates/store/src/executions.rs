@@ -1,4 +1,4 @@
-//! What runs and evaluations have in common: they begin, pause, resume, fail and end alike.
+//! What runs and evaluations share: starting, pausing, resuming, failing and ending.
 
 mod begin;
 mod pace;

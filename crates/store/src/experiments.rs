@@ -20,9 +20,9 @@ pub struct Experiment {
     #[serde(skip)]
     #[doc(hidden)]
     pub seq: i64,
-    /// What people call it; no two have the same name.
+    /// Its name, unique.
     pub name: String,
-    /// What it is about.
+    /// Its description.
     pub description: String,
     /// Labels.
     pub tags: Vec<String>,
@@ -34,32 +34,32 @@ pub struct Experiment {
 
 const COLUMNS: &str = "id, seq, name, description, tags, created_at, updated_at";
 
-/// What people say of an experiment.
+/// The editable fields of a new experiment.
 #[derive(Clone, Copy, Debug)]
 pub struct NewExperiment<'a> {
-    /// What it is called.
+    /// Its name.
     pub name: &'a str,
-    /// What it is about.
+    /// Its description.
     pub description: &'a str,
     /// Labels.
     pub tags: &'a [String],
 }
 
-/// What to change about an experiment.
+/// Changes to an experiment; `None` leaves a field as it is.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ExperimentChanges<'a> {
-    /// What it is called.
+    /// Its name.
     pub name: Option<&'a str>,
-    /// What it is about.
+    /// Its description.
     pub description: Option<&'a str>,
     /// Labels.
     pub tags: Option<&'a [String]>,
 }
 
-/// Which experiments.
+/// Selects experiments.
 #[derive(Clone, Debug, Default)]
 pub struct ExperimentFilter {
-    /// Whose name begins so, in any case.
+    /// Whose name starts with this, ignoring case.
     pub name: Option<String>,
     /// With this tag.
     pub tag: Option<String>,
@@ -68,7 +68,7 @@ pub struct ExperimentFilter {
 /// Writes an experiment.
 ///
 /// # Errors
-/// [`StoreError::Taken`] when another has the name.
+/// [`StoreError::Taken`] if the name is in use.
 pub async fn create(tx: &mut PgConnection, new: &NewExperiment<'_>) -> Result<Experiment> {
     let mut query = QueryBuilder::new("INSERT INTO experiments (id, name, description, tags) VALUES (");
     query
@@ -92,7 +92,7 @@ pub async fn page(db: &PgPool, filter: &ExperimentFilter, window: &Window) -> Re
     by_seq(db, query, "seq", window).await
 }
 
-/// How many runs each of `experiments` has, and how many of them go on. Those without runs are left out.
+/// How many runs each of `experiments` has, and how many of them are running. Experiments without runs are omitted.
 pub async fn run_counts(db: &PgPool, experiments: &[Uuid]) -> Result<Vec<(Uuid, i64, i64)>> {
     Ok(sqlx::query_as(
         "SELECT r.experiment_id, count(*), count(*) FILTER (WHERE e.state IN ('running', 'paused'))
@@ -114,7 +114,7 @@ pub async fn find(db: &PgPool, id: ExperimentId) -> Result<Experiment> {
     experiment.ok_or_else(|| StoreError::not_found("experiment", id))
 }
 
-/// The experiment that is called `name`, or has it as its id.
+/// The experiment with this name or id.
 pub async fn named(db: &PgPool, name: &str) -> Result<Option<ExperimentId>> {
     let id: Option<Uuid> = sqlx::query_scalar("SELECT id FROM experiments WHERE name = $1 OR id::text = $1 LIMIT 1")
         .bind(name)
@@ -123,10 +123,10 @@ pub async fn named(db: &PgPool, name: &str) -> Result<Option<ExperimentId>> {
     Ok(id.map(ExperimentId))
 }
 
-/// Changes what is given.
+/// Changes the given fields.
 ///
 /// # Errors
-/// [`StoreError::NotFound`], or [`StoreError::Taken`] when another has the name.
+/// [`StoreError::NotFound`], or [`StoreError::Taken`] if the name is in use.
 pub async fn update(db: &PgPool, id: ExperimentId, changes: &ExperimentChanges<'_>) -> Result<Experiment> {
     let mut query = QueryBuilder::new("UPDATE experiments SET updated_at = now(), name = coalesce(");
     query

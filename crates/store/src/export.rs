@@ -1,4 +1,4 @@
-//! Whole tables of a run, batch by batch: nothing is left out, and no more than a few batches are in memory at once.
+//! Whole tables of a run, in batches, so only a few are in memory at once.
 
 mod batch;
 mod table;

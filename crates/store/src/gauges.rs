@@ -1,21 +1,21 @@
-//! How much there is of what, for those who watch over the service.
+//! Counts for monitoring.
 
 use sqlx::PgPool;
 
 use crate::Result;
 
-/// A number of things of one sort and state.
+/// A count by kind and state.
 #[derive(Clone, Debug, PartialEq, Eq, sqlx::FromRow)]
 pub struct Count {
-    /// The sort: a kind of work, or `run` or `evaluation`.
+    /// A kind of work, `run`, `evaluation` or `worker`.
     pub kind: String,
     /// The state.
     pub state: String,
-    /// How many.
+    /// The count.
     pub count: i64,
 }
 
-/// Work that is not over, by kind and state.
+/// Ready and running work, by kind and state.
 pub async fn open_work(db: &PgPool) -> Result<Vec<Count>> {
     Ok(sqlx::query_as(
         "SELECT kind, state, count(*) AS count FROM work WHERE state = 'ready' GROUP BY kind, state
@@ -35,7 +35,7 @@ pub async fn executions(db: &PgPool) -> Result<Vec<Count>> {
     )
 }
 
-/// Workers that are there, by state.
+/// Workers that have not left, by state.
 pub async fn workers(db: &PgPool) -> Result<Vec<Count>> {
     Ok(sqlx::query_as(
         "SELECT 'worker' AS kind, state, count(*) AS count FROM workers WHERE stopped_at IS NULL GROUP BY state",
@@ -44,7 +44,7 @@ pub async fn workers(db: &PgPool) -> Result<Vec<Count>> {
     .await?)
 }
 
-/// Seconds for which the oldest item has been ready; none where none is.
+/// How long the oldest ready item has been waiting, in seconds; `None` if no item is ready.
 pub async fn oldest_ready_seconds(db: &PgPool) -> Result<Option<f64>> {
     Ok(sqlx::query_scalar(
         "SELECT extract(epoch FROM now() - min(w.run_at))::float8 FROM work w JOIN executions e ON e.id = w.execution_id

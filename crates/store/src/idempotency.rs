@@ -1,29 +1,29 @@
-//! Answers to creations, kept for a day, so that a repeated request repeats the answer.
+//! Responses to creation requests, kept for a day, so a repeated request gets the same response.
 
 use sqlx::{PgConnection, PgPool, Postgres, Transaction};
 use uuid::Uuid;
 
 use crate::Result;
 
-/// What is known of a key.
+/// The state of a key.
 #[derive(Debug)]
 pub enum Known {
-    /// Nothing: the creation goes into this transaction, and [`keep`] its answer.
+    /// Unused: create in this transaction, then [`keep`] the response.
     New(Transaction<'static, Postgres>),
-    /// The same request was answered so.
+    /// The same request got this response.
     Answered {
         /// The HTTP status.
         status: u16,
         /// The body.
         response: serde_json::Value,
     },
-    /// Another request had this key.
+    /// The key was used for another request.
     Other,
-    /// A request with this key is under way.
+    /// A request with this key is in progress.
     Running,
 }
 
-/// Begins a creation under `key`, which is `token`'s own. `fingerprint` is a hash of the request.
+/// Begins a creation under `key`; keys belong to a `token`. `fingerprint` is a hash of the request.
 pub async fn begin(db: &PgPool, token: Uuid, key: &str, fingerprint: &[u8]) -> Result<Known> {
     let mut tx = db.begin().await?;
     let mine: bool = sqlx::query_scalar("SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0))")
@@ -52,7 +52,7 @@ pub async fn begin(db: &PgPool, token: Uuid, key: &str, fingerprint: &[u8]) -> R
     })
 }
 
-/// Keeps the answer in the transaction of the creation, so that there is either both or neither.
+/// Keeps the response in the transaction of the creation, so either both are written or neither.
 pub async fn keep(
     tx: &mut PgConnection,
     token: Uuid,

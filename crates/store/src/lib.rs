@@ -1,8 +1,7 @@
 //! Postgres rows, the work queue and the artifact store.
 //!
-//! Every statement of the product stands in this crate, one room a subject; whoever calls it sees functions and plain
-//! structs. Queries are checked by tests against the real Postgres rather than at build time, so that building needs
-//! no database.
+//! All SQL of the product is in this crate, in a module per subject; callers see functions and plain structs. Queries
+//! are checked by tests against a real Postgres rather than at build time, so building needs no database.
 
 pub mod archive;
 pub mod artifact;
@@ -50,25 +49,26 @@ use std::{str::FromStr as _, time::Duration};
 /// The oldest Postgres that the migrations and queries work on (`NULLS NOT DISTINCT` came with it).
 pub const OLDEST_POSTGRES: i32 = 150_000;
 
-/// Everything that is kept in Postgres.
+/// Access to the database.
 #[derive(Clone, Debug)]
 pub struct Store {
     pool: PgPool,
 }
 
 impl Store {
-    /// Connects, and refuses a Postgres that is too old.
+    /// Connects and checks the version of Postgres.
     ///
     /// # Errors
-    /// An address that is none, a server that does not answer within ten seconds, or one older than [`OLDEST_POSTGRES`].
+    /// The address is malformed, the server does not answer within ten seconds, or it is older than
+    /// [`OLDEST_POSTGRES`].
     pub async fn connect(url: &str, connections: u32) -> Result<Self> {
         let options = PgConnectOptions::from_str(url)?.application_name("lyceum");
         Self::connect_with(options, connections).await
     }
 
-    /// Connects as a worker does: its commits do not wait for the disk, except those of claims, whose fences must never be
-    /// given twice. Should Postgres crash, it forgets a worker's last commits of some tenths of a second at the most, in
-    /// their order and with all that was built on them, and the items are done again.
+    /// Connects for a worker: commits do not wait for the disk, except those of claims, whose fences must never be
+    /// given twice. A crash of Postgres loses the commits of the last few tenths of a second, in order, and the items
+    /// are done again.
     ///
     /// # Errors
     /// As [`Store::connect`].
@@ -97,8 +97,8 @@ impl Store {
         Ok(Self { pool })
     }
 
-    /// The same database by connections of its own, opened as they are needed. A connection is driven by the threads on which
-    /// it was opened: whoever must go on while these are blocked shares none with them.
+    /// The same database with separate connections, opened on demand. A connection is driven by the threads that opened
+    /// it, so code that must not wait for those threads needs its own.
     #[must_use]
     pub fn apart(&self) -> Self {
         let options = (*self.pool.connect_options()).clone();
@@ -110,10 +110,10 @@ impl Store {
     /// Brings the schema up to this release: the product's own tables, then the queue's.
     ///
     /// # Errors
-    /// A migration that fails, or a database that a later release has changed.
+    /// A migration fails, or a later release has changed the database.
     pub async fn migrate(&self) -> Result<()> {
-        // The queue's own migrations come with its crate, in a schema of their own, and are not written to run twice at
-        // once; one lock over both lets two servers start on one database.
+        // The queue's migrations come with its crate, in their own schema, and must not run concurrently; one lock over
+        // both lets two servers start on one database.
         let mut lock = self.pool.acquire().await?;
         sqlx::query("SELECT pg_advisory_lock(hashtext('lyceum.migrate'))")
             .execute(&mut *lock)
@@ -130,7 +130,7 @@ impl Store {
         queue::migrate(&self.pool).await
     }
 
-    /// The connections.
+    /// The connection pool.
     pub fn pool(&self) -> &PgPool {
         &self.pool
     }

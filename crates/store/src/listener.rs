@@ -1,4 +1,4 @@
-//! What Postgres tells this process: one connection listens to every channel and hands on what it hears.
+//! Notifications from Postgres: one connection listens to all channels and passes notifications on.
 
 use sqlx::{
     PgPool,
@@ -11,36 +11,36 @@ use tokio::{
     time::sleep,
 };
 
-/// Between two attempts to connect.
+/// Time between two attempts to connect.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// What a subscriber hears.
+/// A message to a subscriber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word<T> {
     /// A notification.
     Said(T),
-    /// The connection was lost and is back: notifications may have been missed, so look instead.
+    /// The connection was lost and restored: notifications may have been missed, so check the database.
     Missed,
 }
 
-/// The words of one channel. Not bounded: taking note of a word is quick, and `PgListener` has no bound either.
+/// The messages of one channel. Unbounded: handling a message is quick, and `PgListener` has no bound either.
 pub type Words<T> = UnboundedReceiver<Word<T>>;
 
-/// Hands on a payload, or that some were missed. False once nobody listens any more.
+/// Passes on a payload, or `None` if some were missed. Returns false once the subscriber is gone.
 type HandOn = Box<dyn Fn(Option<&str>) -> bool + Send>;
 
-/// A connection that listens for all parts of a process. Subscribe first, then start it.
+/// A connection that listens for all parts of a process. Subscribe before starting it.
 pub struct Listener {
     pool: PgPool,
     subscribers: Vec<(&'static str, HandOn)>,
 }
 
-/// A listener at work; it stops when dropped.
+/// A running listener; it stops when dropped.
 #[derive(Debug)]
 pub struct Listening(JoinHandle<()>);
 
 impl Listener {
-    /// A listener that will take one connection of `pool`.
+    /// A listener that will use one connection of `pool`.
     pub fn new(pool: &PgPool) -> Self {
         Self {
             pool: pool.clone(),
@@ -48,7 +48,7 @@ impl Listener {
         }
     }
 
-    /// Subscribes to `channel`. Payloads of which `read` makes nothing are not for this subscriber.
+    /// Subscribes to `channel`. Payloads for which `read` returns `None` are skipped.
     pub fn subscribe<T: Send + 'static>(
         &mut self,
         channel: &'static str,
@@ -60,7 +60,7 @@ impl Listener {
         heard
     }
 
-    /// Starts to listen. Must be called within a tokio runtime.
+    /// Starts listening. Must be called within a tokio runtime.
     pub fn start(self) -> Listening {
         Listening(tokio::spawn(self.run()))
     }
@@ -70,7 +70,7 @@ impl Listener {
         loop {
             let error = match self.connect().await {
                 Ok(mut connection) => {
-                    // What was said before this, or while there was no connection, was not heard.
+                    // Notifications sent before this, or without a connection, were missed.
                     self.tell_missed();
                     is_told = false;
                     self.listen(&mut connection).await
@@ -87,7 +87,7 @@ impl Listener {
 
     async fn connect(&mut self) -> Result<PgListener, sqlx::Error> {
         let mut connection = PgListener::connect_with(&self.pool).await?;
-        // The owner of the pool drops this too.
+        // The owner of the pool drops this as well.
         connection.ignore_pool_close_event(true);
         let mut channels: Vec<&str> = self.subscribers.iter().map(|(channel, _)| *channel).collect();
         channels.sort_unstable();
@@ -96,12 +96,12 @@ impl Listener {
         Ok(connection)
     }
 
-    /// Hands on what is heard until the connection fails for good.
+    /// Passes notifications on until the connection fails permanently.
     async fn listen(&mut self, connection: &mut PgListener) -> sqlx::Error {
         loop {
             match connection.try_recv().await {
                 Ok(Some(notification)) => self.tell(&notification),
-                // Lost, and made again.
+                // The connection was lost and restored.
                 Ok(None) => self.tell_missed(),
                 Err(error) => return error,
             }

@@ -1,4 +1,4 @@
-//! Matchups: meetings of a teacher and a student.
+//! Matchups of a teacher and a student.
 
 mod outcomes;
 mod page;

@@ -1,4 +1,4 @@
-//! Members of populations, and how they are related.
+//! Members of populations, and their relations.
 
 mod family;
 mod page;

@@ -1,7 +1,7 @@
 //! Pages of lists.
 //!
-//! A page begins after the last key of the page before (keyset), so that it costs the same anywhere in the list and skips or
-//! repeats nothing while rows are being added.
+//! A page starts after the last key of the previous one (keyset pagination), so it costs the same anywhere in the list,
+//! and no row is skipped or repeated while rows are added.
 
 mod filter;
 
@@ -11,51 +11,51 @@ use sqlx::{FromRow, PgPool, Postgres, QueryBuilder, postgres::PgRow};
 
 use crate::Result;
 
-/// The place of a row in its list.
+/// The position of a row in its list.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Key {
-    /// The value that the list is sorted by, where it is not by age.
+    /// The value the list is sorted by, if not by age.
     pub value: Option<f32>,
-    /// The row's number, by age.
+    /// The row's number, which increases with time.
     pub seq: i64,
 }
 
-/// In which order a list by age runs.
+/// The order of a list by age.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// What came last is first.
+    /// Newest first.
     #[default]
     Newest,
-    /// What came first is first.
+    /// Oldest first.
     Oldest,
 }
 
 /// A part of a list.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
-    /// Rows, at most.
+    /// Maximum number of rows.
     pub limit: u32,
-    /// The last row of the part before.
+    /// The last row of the previous part.
     pub after: Option<Key>,
-    /// Which way it runs.
+    /// Its order.
     pub order: Order,
 }
 
-/// A part of a list, and whether there is more.
+/// A part of a list, and where the next one starts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Page<T> {
     /// The rows.
     pub items: Vec<T>,
-    /// The key after which the next part begins; none at the end.
+    /// The key after which the next part starts; `None` at the end.
     pub next: Option<Key>,
 }
 
-/// A row that knows its place.
+/// A row with a position.
 pub(crate) trait Keyed {
     fn key(&self) -> Key;
 }
 
-/// Ends `query`, which has its WHERE, with the window over the column `seq`, and runs it.
+/// Adds the window over the column `seq` to `query`, which has its WHERE, and runs it.
 pub(crate) async fn by_seq<T>(
     db: &PgPool,
     mut query: QueryBuilder<Postgres>,
@@ -69,7 +69,7 @@ where
     limited(db, query, window).await
 }
 
-/// Has `query`, which has its WHERE, begin after the window's key by the column `seq`, in the window's order.
+/// Makes `query`, which has its WHERE, start after the window's key by the column `seq`, in the window's order.
 pub(crate) fn order_by_seq(query: &mut QueryBuilder<Postgres>, seq: &str, window: &Window) {
     let (comparison, direction) = directions(window.order);
     if let Some(after) = window.after {
@@ -80,7 +80,7 @@ pub(crate) fn order_by_seq(query: &mut QueryBuilder<Postgres>, seq: &str, window
     query.push(format_args!(" ORDER BY {seq} {direction}"));
 }
 
-/// The same by `value` and then `seq`.
+/// The same, by `value` and then `seq`.
 pub(crate) fn order_by_value(query: &mut QueryBuilder<Postgres>, (value, seq): (&str, &str), window: &Window) {
     let (comparison, direction) = directions(window.order);
     if let Some(Key {
@@ -101,14 +101,14 @@ fn directions(order: Order) -> (&'static str, &'static str) {
     }
 }
 
-/// Runs `query`, which has its ORDER BY, for as many rows as the window has.
+/// Runs `query`, which has its ORDER BY, with the window's limit.
 pub(crate) async fn limited<T>(db: &PgPool, mut query: QueryBuilder<Postgres>, window: &Window) -> Result<Page<T>>
 where
     T: Keyed + Send + Unpin + for<'r> FromRow<'r, PgRow>,
 {
     query.push(" LIMIT ").push_bind(i64::from(window.limit) + 1);
-    // Planned anew each time, since the best plan hangs on how rare the values asked for are: one plan for all values
-    // takes a tag of one run in twenty for one of a few, and then compares thousands of rows with one another.
+    // Planned anew each time, since the best plan depends on how rare the requested values are: one plan for all values
+    // assumes that a tag of every twentieth run is rare, and then sorts thousands of rows.
     let mut items: Vec<T> = query.build_query_as().persistent(false).fetch_all(db).await?;
     let more = items.len() > window.limit as usize;
     items.truncate(window.limit as usize);

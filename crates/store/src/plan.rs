@@ -1,4 +1,4 @@
-//! Carrying out what a recipe planned, once.
+//! Carrying out plans, once each.
 
 mod carry_out;
 mod due;

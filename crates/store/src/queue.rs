@@ -16,7 +16,7 @@ use sqlx::PgPool;
 
 use crate::Result;
 
-/// Brings apalis' own schema up to date. Not to be run twice at once.
+/// Brings apalis' schema up to date. Must not run concurrently.
 pub(crate) async fn migrate(db: &PgPool) -> Result<()> {
     Ok(apalis_postgres::PostgresStorage::<()>::setup(db).await?)
 }

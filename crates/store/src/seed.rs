@@ -1,9 +1,9 @@
-//! Seeds of 64 bits, which Postgres keeps as decimals.
+//! 64-bit seeds, stored by Postgres as decimals.
 
 use serde::Serialize;
 use std::fmt;
 
-/// A seed, read from the decimal in which it is kept.
+/// A seed, read from its decimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Seed(pub u64);

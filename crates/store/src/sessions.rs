@@ -18,7 +18,7 @@ pub struct Session {
     pub token: Token,
 }
 
-/// Keeps a new session, of which `secret` is known to the browser alone, for `lifetime`.
+/// Writes a new session with a `lifetime`; only the browser knows `secret`.
 pub async fn open(db: &PgPool, token: &Token, secret: &str, csrf: &str, lifetime: Duration) -> Result<()> {
     sqlx::query(
         "WITH over AS (DELETE FROM sessions WHERE expires_at < now())
@@ -33,7 +33,7 @@ pub async fn open(db: &PgPool, token: &Token, secret: &str, csrf: &str, lifetime
     Ok(())
 }
 
-/// The session with this secret, unless it is over or its token no longer counts.
+/// The session with this secret, unless it has expired or its token is no longer valid.
 pub async fn find(db: &PgPool, secret: &str) -> Result<Option<Session>> {
     let session: Option<Session> = sqlx::query_as(
         "SELECT s.csrf, t.id, t.name, t.scope, t.created_at, t.expires_at, t.last_used_at, t.revoked_at

@@ -1,4 +1,4 @@
-//! Access tokens: made, and kept as hashes only.
+//! Access tokens, stored only as hashes.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::{Result, StoreError};
 
-/// What a token allows. Each scope holds those before it.
+/// A token's permissions. Each scope includes those before it.
 #[derive(
     Clone,
     Copy,
@@ -27,29 +27,29 @@ use crate::{Result, StoreError};
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Scope {
-    /// To look at everything.
+    /// Read everything.
     Read,
-    /// And to create and steer runs.
+    /// Also create and control runs.
     Write,
-    /// And to make tokens.
+    /// Also manage tokens.
     Admin,
 }
 
 lyceum_core::named!(Scope, "a scope");
 
-/// A token as a list shows it.
+/// A token, without its secret.
 #[derive(Clone, Debug, FromRow, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Token {
-    /// The token's name for revoking it; not the token itself.
+    /// Its id, for revoking it; not the secret.
     pub id: Uuid,
-    /// What people call it.
+    /// Its name.
     pub name: String,
-    /// What it allows.
+    /// Its permissions.
     pub scope: Scope,
-    /// When it was made.
+    /// When it was created.
     pub created_at: DateTime<Utc>,
-    /// When it ends by itself.
+    /// When it expires.
     pub expires_at: Option<DateTime<Utc>>,
     /// When it was last used, to the minute.
     pub last_used_at: Option<DateTime<Utc>>,
@@ -57,12 +57,12 @@ pub struct Token {
     pub revoked_at: Option<DateTime<Utc>>,
 }
 
-/// The hash under which a secret is kept: it has 256 random bits, so it needs neither salt nor a slow function.
+/// The stored hash of a secret. Secrets have 256 random bits, so neither a salt nor a slow hash is needed.
 pub fn hash(secret: &str) -> [u8; 32] {
     Sha256::digest(secret).into()
 }
 
-/// Keeps a new token, of which `secret` is known to the caller alone.
+/// Writes a new token; only the caller knows `secret`.
 pub async fn create(
     tx: &mut PgConnection,
     name: &str,
@@ -83,7 +83,7 @@ pub async fn create(
     .await?)
 }
 
-/// The token with this secret, unless it is revoked or has expired. Notes that it was used, at most once a minute.
+/// The token with this secret, unless it was revoked or has expired. Records its use, at most once a minute.
 pub async fn authenticate(db: &PgPool, secret: &str) -> Result<Option<Token>> {
     let token: Option<Token> = sqlx::query_as(
         "SELECT id, name, scope, created_at, expires_at, last_used_at, revoked_at FROM tokens
@@ -98,7 +98,7 @@ pub async fn authenticate(db: &PgPool, secret: &str) -> Result<Option<Token>> {
     Ok(token)
 }
 
-/// Notes that a token was used, at most once a minute.
+/// Records the use of a token, at most once a minute.
 pub(crate) async fn used(db: &PgPool, token: &Token) -> Result<()> {
     let minute = chrono::Duration::minutes(1);
     if token.last_used_at.is_none_or(|last| Utc::now() - last >= minute) {
@@ -113,7 +113,7 @@ pub(crate) async fn used(db: &PgPool, token: &Token) -> Result<()> {
     Ok(())
 }
 
-/// All tokens, the newest first.
+/// All tokens, newest first.
 pub async fn list(db: &PgPool) -> Result<Vec<Token>> {
     Ok(sqlx::query_as(
         "SELECT id, name, scope, created_at, expires_at, last_used_at, revoked_at FROM tokens
@@ -123,7 +123,7 @@ pub async fn list(db: &PgPool) -> Result<Vec<Token>> {
     .await?)
 }
 
-/// Makes a token worthless, and ends the sessions that were opened with it. Doing it again changes nothing.
+/// Revokes a token and ends its sessions. Revoking it again changes nothing.
 ///
 /// # Errors
 /// [`StoreError::NotFound`].

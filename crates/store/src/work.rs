@@ -1,4 +1,4 @@
-//! Items of work: claimed, ended, failed, and swept up behind lost workers.
+//! Items of work: claiming, ending, failing, and recovering from lost workers.
 
 mod backlog;
 mod claim;

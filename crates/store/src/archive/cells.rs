@@ -1,4 +1,4 @@
-//! Cells that are taken.
+//! Occupied cells.
 
 use lyceum_core::id::ExecutionId;
 use serde::Serialize;
@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::Result;
 
-/// A cell that is taken.
+/// An occupied cell.
 #[derive(Clone, Debug, FromRow, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Cell {
@@ -15,13 +15,13 @@ pub struct Cell {
     pub cell: i32,
     /// Its elite.
     pub problem_id: Uuid,
-    /// The step at which the elite came in.
+    /// The step in which the elite was inserted.
     pub step: i32,
-    /// By what elites are compared.
+    /// The value by which elites are compared.
     pub objective: f32,
 }
 
-/// The map of `run` after `step`, or as it is: each taken cell with its elite, in the order of the cells.
+/// The map of `run` after `step`, or now: each occupied cell with its elite, by cell.
 pub async fn cells_at(db: &PgPool, run: ExecutionId, step: Option<u32>) -> Result<Vec<Cell>> {
     Ok(sqlx::query_as(
         "SELECT DISTINCT ON (cell) cell, problem_id, step, objective FROM archive_insertions

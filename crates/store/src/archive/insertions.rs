@@ -1,4 +1,4 @@
-//! Problems that entered the archive.
+//! Insertions into the archive.
 
 use lyceum_core::{id::ExecutionId, recipe::InsertionStatus};
 use serde::Serialize;
@@ -10,7 +10,7 @@ use crate::{
     page::{Page, Window, and, by_seq, keyed_by_seq},
 };
 
-/// A problem that entered the archive.
+/// An insertion into the archive.
 #[derive(Clone, Debug, FromRow, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Insertion {
@@ -23,16 +23,16 @@ pub struct Insertion {
     pub cell: i32,
     /// The problem.
     pub problem_id: Uuid,
-    /// What it did to its cell: `new` or `improve`.
+    /// The effect on the cell: `new` or `improve`.
     #[cfg_attr(feature = "schema", schema(value_type = String, example = "new"))]
     pub status: InsertionStatus,
-    /// By what elites are compared.
+    /// The value by which elites are compared.
     pub objective: f32,
 }
 
 keyed_by_seq!(Insertion);
 
-/// What entered the archive of `run`, or one cell of it.
+/// Insertions into the archive of `run`, or into one of its cells.
 pub async fn insertions(db: &PgPool, run: ExecutionId, cell: Option<u32>, window: &Window) -> Result<Page<Insertion>> {
     let mut query = QueryBuilder::new(
         "SELECT seq, step, cell, problem_id, status, objective FROM archive_insertions WHERE run_id = ",

@@ -1,4 +1,4 @@
-//! The archive as a map: every cell that is taken, with what its elite is like.
+//! The archive as a map: every occupied cell with the properties of its elite.
 
 use lyceum_core::id::ExecutionId;
 use serde::Serialize;
@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::Result;
 
-/// A cell that is taken.
+/// An occupied cell.
 #[derive(Clone, Debug, PartialEq, FromRow, Serialize)]
 pub struct MapCell {
     /// The cell.
@@ -18,9 +18,9 @@ pub struct MapCell {
     #[serde(rename = "type")]
     #[sqlx(rename = "type")]
     pub problem_type: String,
-    /// The step at which the elite came in.
+    /// The step in which the elite was inserted.
     pub step: i32,
-    /// By what elites are compared.
+    /// The value by which elites are compared.
     pub objective: f32,
     /// Share of the attempts that solved the elite.
     pub solve_rate: Option<f32>,
@@ -34,18 +34,18 @@ pub struct MapCell {
     pub variables: Option<f32>,
 }
 
-/// What entered the archive in some steps.
+/// Insertions over some steps.
 #[derive(Clone, Debug, PartialEq, FromRow, Serialize)]
 pub struct Growth {
     /// The first step.
     pub step: i32,
-    /// Problems that took an empty cell.
+    /// Insertions into empty cells.
     pub new: i64,
-    /// Problems that took the cell of a worse one.
+    /// Insertions that replaced a worse elite.
     pub improved: i64,
 }
 
-/// The map of `run` after `step`, or as it is, in the order of the cells.
+/// The map of `run` after `step`, or now, by cell.
 pub async fn map_at(db: &PgPool, run: ExecutionId, step: Option<u32>) -> Result<Vec<MapCell>> {
     Ok(sqlx::query_as(
         "SELECT c.cell, c.problem_id, p.type, c.step, c.objective, p.solve_rate, p.ast_depth, p.cyclomatic, p.loc, p.variables
@@ -59,7 +59,7 @@ pub async fn map_at(db: &PgPool, run: ExecutionId, step: Option<u32>) -> Result<
     .await?)
 }
 
-/// How the archive of `run` grew, over `width` steps each.
+/// Insertions into the archive of `run`, in groups of `width` steps.
 pub async fn growth(db: &PgPool, run: ExecutionId, width: u32) -> Result<Vec<Growth>> {
     Ok(sqlx::query_as(
         "SELECT step / $2 * $2 AS step, count(*) FILTER (WHERE status = 'new') AS new,

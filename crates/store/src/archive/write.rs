@@ -1,14 +1,14 @@
-//! What entered the archive.
+//! Writing insertions into the archive.
 
 use lyceum_core::recipe::ArchiveInsertionRecord;
 use sqlx::{PgConnection, QueryBuilder};
 
 use crate::{Result, steps::StepRef};
 
-/// Rows of a statement; Postgres takes at most 65,535 parameters.
+/// Rows per statement; Postgres takes at most 65,535 parameters.
 const BATCH: usize = 5000;
 
-/// Writes insertions, and counts the cells that they took on the run.
+/// Writes insertions and adds newly occupied cells to the run's count.
 pub(crate) async fn write(tx: &mut PgConnection, at: StepRef, records: &[ArchiveInsertionRecord]) -> Result<()> {
     for batch in records.chunks(BATCH) {
         let mut insert = QueryBuilder::new(

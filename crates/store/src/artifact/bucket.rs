@@ -1,4 +1,4 @@
-//! A bucket of a store that speaks S3: AWS, MinIO, Ceph, R2 and the like.
+//! Buckets of object stores with the S3 API: AWS, MinIO, Ceph, R2 and others.
 
 use object_store::{
     ObjectStore, ObjectStoreExt as _, PutPayload, RetryConfig,
@@ -11,20 +11,20 @@ use std::{sync::Arc, time::Duration};
 use super::ArtifactPlace;
 use crate::{Result, StoreError};
 
-/// What is written to see that it can be.
+/// Written to check that writing works.
 const PROBE: &str = "lyceum";
-/// How long one request is tried; the item that needs it is tried again after that.
+/// Time limit of a request with its retries; after that the item that needs it fails and is retried.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Opens the bucket and writes a small object, so that a wrong key or a missing bucket is known before the first artifact.
-/// `options` are environment variables of the AWS tools (`AWS_ACCESS_KEY_ID`, `AWS_REGION`, `AWS_ENDPOINT_URL`, ..); others are
-/// left alone.
+/// Opens the bucket and writes a small object, so a wrong key or a missing bucket is reported at once. `options` are
+/// the environment variables of the AWS tools (`AWS_ACCESS_KEY_ID`, `AWS_REGION`, `AWS_ENDPOINT_URL`, ..); others are
+/// ignored.
 pub(super) async fn open(
     bucket: &str,
     prefix: &str,
     options: impl IntoIterator<Item = (String, String)>,
 ) -> Result<Arc<dyn ObjectStore>> {
-    // The rest of Lyceum speaks TLS by the same provider. Whoever installed one before is welcome.
+    // The rest of Lyceum uses the same TLS provider; one that is already installed is kept.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let retry = RetryConfig {
         retry_timeout: PATIENCE,

@@ -1,4 +1,4 @@
-//! Who needs an artifact, and the collection of those that nobody needs.
+//! Holds on artifacts, and the collection of artifacts without one.
 
 use lyceum_core::{artifact::Digest, id::ExecutionId};
 use sqlx::PgConnection;
@@ -11,19 +11,19 @@ use crate::Result;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum Reason {
-    /// A result of an item names it, until the item's step is over.
+    /// An item's result refers to it; ends with the item's step.
     Step,
-    /// It is the weights of a version.
+    /// The weights of a version.
     Version,
-    /// It is the optimizer state of one of a member's last two versions.
+    /// The optimizer state of one of a member's last two versions.
     Optimizer,
-    /// A birth's parent: the birth can be replayed.
+    /// A parent at a birth, kept so that the birth can be replayed.
     Birth,
     /// A fork started from it.
     Fork,
     /// An evaluation measured it.
     Evaluation,
-    /// A run's state names it.
+    /// A run's state refers to it.
     State,
 }
 
@@ -52,7 +52,7 @@ pub async fn hold(
     Ok(())
 }
 
-/// Lets go of what only the results of `step` named.
+/// Releases artifacts held only for results of `step`.
 pub async fn release_step(tx: &mut PgConnection, execution: ExecutionId, step: u32) -> Result<()> {
     sqlx::query("DELETE FROM artifact_holds WHERE execution_id = $1 AND reason = 'step' AND step <= $2")
         .bind(execution.0)
@@ -62,8 +62,8 @@ pub async fn release_step(tx: &mut PgConnection, execution: ExecutionId, step: u
     Ok(())
 }
 
-/// Removes artifacts that nothing has held for an hour, at most `limit`; returns how many. The hour covers the time between
-/// the writing of an artifact and of the result that names it.
+/// Removes at most `limit` artifacts that are older than an hour and not held; returns how many. The hour covers the
+/// time between writing an artifact and writing the result that refers to it.
 pub async fn collect(store: &ArtifactStore, limit: i64) -> Result<u32> {
     let Some((objects, pool)) = store.objects() else {
         return Ok(0);

@@ -3,28 +3,28 @@
 use serde::Deserialize;
 use std::{fmt, path::PathBuf, str::FromStr};
 
-/// A folder, or a bucket of a store that speaks S3.
+/// A folder, or a bucket with the S3 API.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum ArtifactPlace {
-    /// A folder of this machine, or one that it shares.
+    /// A folder on this machine or a network share.
     Folder(PathBuf),
     /// A bucket.
     Bucket {
         /// Its name.
         bucket: String,
-        /// What all names in it begin with; may be empty.
+        /// Prefix of all names in it; may be empty.
         prefix: String,
     },
 }
 
-/// Why a text names no place.
+/// Why a text is not a valid place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArtifactPlaceError {
-    /// Nothing.
+    /// The text is empty.
     #[error("the place of the artifacts is empty; it has to be a folder or s3://BUCKET/PREFIX")]
     Empty,
-    /// No bucket behind `s3://`.
+    /// No bucket after `s3://`.
     #[error("`{0}` names no bucket; it has to be s3://BUCKET or s3://BUCKET/PREFIX")]
     NoBucket(String),
     /// Another scheme.

@@ -1,10 +1,10 @@
-//! Artifacts through a server, for a worker on a machine that has no way to the folder they are in.
+//! Artifacts through a server, for workers without access to their folder.
 
 use lyceum_core::artifact::{ArtifactKind, Digest};
 use std::{fmt, io::Read as _, sync::Arc};
 use ureq::Agent;
 
-/// The largest artifact that is read, in bytes: well over an adapter of a 70B model with its optimizer state.
+/// Maximum size of an artifact, in bytes: well above an adapter of a 70B model with its optimizer state.
 const LIMIT: u64 = 16 << 30;
 
 /// A server that reads and writes artifacts for its workers.
@@ -15,10 +15,10 @@ pub struct RemoteArtifacts {
     token: Arc<str>,
 }
 
-/// What a server answered instead.
+/// Errors of the server with the artifacts.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
-    /// It could not be asked.
+    /// The server cannot be reached.
     #[error("cannot reach {server}: {source}")]
     Unreachable {
         /// The server.
@@ -26,17 +26,17 @@ pub enum RemoteError {
         /// Why.
         source: Box<ureq::Error>,
     },
-    /// It refused.
+    /// The server refused the request.
     #[error("{server} answers {status}: {detail}")]
     Refused {
         /// The server.
         server: String,
         /// The HTTP status.
         status: u16,
-        /// What it says.
+        /// Its message.
         detail: String,
     },
-    /// The connection broke off.
+    /// The connection was lost.
     #[error("the answer of {server} broke off: {source}")]
     BrokeOff {
         /// The server.
@@ -77,7 +77,7 @@ impl RemoteArtifacts {
         self.read(answer).map(|_| ())
     }
 
-    /// The bytes called `digest`; none when the server has none. Blocks.
+    /// The bytes of `digest`; `None` if the server does not have them. Blocks.
     pub(super) fn get(&self, digest: Digest) -> Result<Option<Vec<u8>>, RemoteError> {
         let asked = self
             .agent

@@ -8,7 +8,7 @@ use std::{ffi::OsString, sync::Arc};
 use super::{ArtifactPlace, RemoteArtifacts, RemoteError, bucket};
 use crate::{Result, StoreError};
 
-/// Artifacts in a folder or an object store with a row each, or those of a server.
+/// Artifacts in a folder or an object store, with a row each; or those of a server.
 #[derive(Clone, Debug)]
 pub struct ArtifactStore(Backend);
 
@@ -22,10 +22,10 @@ enum Backend {
 }
 
 impl ArtifactStore {
-    /// Artifacts at `place`. How a bucket is reached, the environment says as it does for the tools of AWS.
+    /// Artifacts at `place`. Buckets are configured by the environment variables of the AWS tools.
     ///
     /// # Errors
-    /// A folder that cannot be made or entered; a bucket that cannot be written.
+    /// The folder cannot be created or opened; the bucket cannot be written.
     pub async fn open(place: &ArtifactPlace, pool: PgPool) -> Result<Self> {
         match place {
             ArtifactPlace::Folder(folder) => Self::folder(folder, pool),
@@ -37,10 +37,10 @@ impl ArtifactStore {
         }
     }
 
-    /// Artifacts in a bucket, below `prefix`. `options` are named as the environment variables of the tools of AWS are.
+    /// Artifacts in a bucket, below `prefix`. `options` are named like the environment variables of the AWS tools.
     ///
     /// # Errors
-    /// [`StoreError::Bucket`] when it cannot be written.
+    /// [`StoreError::Bucket`] if it cannot be written.
     pub async fn bucket(
         bucket: &str,
         prefix: &str,
@@ -50,10 +50,10 @@ impl ArtifactStore {
         Ok(Self::new(bucket::open(bucket, prefix, options).await?, pool))
     }
 
-    /// Artifacts below `folder`, which is made if it is not there.
+    /// Artifacts below `folder`, which is created if missing.
     ///
     /// # Errors
-    /// A folder that cannot be made or entered.
+    /// The folder cannot be created or opened.
     pub fn folder(folder: &std::path::Path, pool: PgPool) -> Result<Self> {
         std::fs::create_dir_all(folder).map_err(|source| object_store::Error::Generic {
             store: "folder",
@@ -67,21 +67,21 @@ impl ArtifactStore {
         Self(Backend::Objects { objects, pool })
     }
 
-    /// Artifacts of a server, which keeps their rows.
+    /// Artifacts of a server, which also keeps their rows.
     pub fn remote(server: RemoteArtifacts) -> Self {
         Self(Backend::Server(server))
     }
 
-    /// Writes `bytes` and returns their name. Writing what is there already is harmless.
+    /// Writes `bytes` and returns their digest. Writing an artifact again is harmless.
     ///
     /// # Errors
-    /// When the bytes cannot be written, as on a full disk; then nothing names them.
+    /// The bytes cannot be written, for example because the disk is full; nothing refers to them then.
     pub async fn put(&self, kind: ArtifactKind, bytes: Vec<u8>) -> Result<Digest> {
         let digest = Digest::of(&bytes);
         match &self.0 {
             Backend::Objects { objects, pool } => {
-                // The row comes first and is young, so that a collection which runs beside this leaves the bytes alone;
-                // whoever names an artifact does so after this returns.
+                // The row is written first and is young, so a collection that runs at the same time leaves the bytes
+                // alone. References to the artifact are only written after this returns.
                 sqlx::query(
                     "INSERT INTO artifacts (digest, kind, bytes) VALUES ($1, $2, $3)
                      ON CONFLICT (digest) DO UPDATE SET created_at = now(), removed_at = NULL",
@@ -101,10 +101,10 @@ impl ArtifactStore {
         Ok(digest)
     }
 
-    /// The bytes called `digest`.
+    /// The bytes of `digest`.
     ///
     /// # Errors
-    /// [`StoreError::NotFound`], or [`StoreError::Damaged`] when they are not what they were.
+    /// [`StoreError::NotFound`], or [`StoreError::Damaged`] if the bytes do not match the digest.
     pub async fn get(&self, digest: Digest) -> Result<Vec<u8>> {
         let bytes = match &self.0 {
             Backend::Objects { objects, .. } => match objects.get(&place(digest)).await {
@@ -126,7 +126,7 @@ impl ArtifactStore {
         }
     }
 
-    /// What can be collected: the objects and their rows. A server collects its own.
+    /// The objects and their rows, for collection; `None` for those of a server, which collects them itself.
     pub(super) fn objects(&self) -> Option<(&Arc<dyn ObjectStore>, &PgPool)> {
         match &self.0 {
             Backend::Objects { objects, pool } => Some((objects, pool)),
@@ -135,7 +135,7 @@ impl ArtifactStore {
     }
 }
 
-/// Removes the object called `digest`, if it is there.
+/// Removes the object of `digest`, if it exists.
 pub(super) async fn remove(objects: &Arc<dyn ObjectStore>, digest: Digest) -> Result<()> {
     match objects.delete(&place(digest)).await {
         Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
@@ -148,7 +148,7 @@ async fn blocking<T: Send + 'static>(ask: impl FnOnce() -> Result<T, RemoteError
     Ok(answer.map_err(|lost| StoreError::Remote(lost.to_string()))??)
 }
 
-/// Two letters a folder, so that none grows large.
+/// Folders by the first two letters, so none grows large.
 fn place(digest: Digest) -> Path {
     let name = digest.to_string();
     Path::from_iter([&name[..2], &name])

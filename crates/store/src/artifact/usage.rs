@@ -1,4 +1,4 @@
-//! How much is kept.
+//! Storage used by artifacts.
 
 use lyceum_core::artifact::ArtifactKind;
 use serde::Serialize;
@@ -11,13 +11,13 @@ use crate::Result;
 pub struct Usage {
     /// The kind.
     pub kind: ArtifactKind,
-    /// How many there are.
+    /// Number of artifacts.
     pub artifacts: i64,
-    /// Their bytes together.
+    /// Their total size in bytes.
     pub bytes: i64,
 }
 
-/// What is kept, by kind of artifact.
+/// Storage used, by kind of artifact.
 pub async fn usage(db: &PgPool) -> Result<Vec<Usage>> {
     Ok(sqlx::query_as(
         "SELECT kind, count(*) AS artifacts, coalesce(sum(bytes), 0)::bigint AS bytes

@@ -9,7 +9,7 @@ use crate::{
     page::{Page, Window, and, by_seq, limited, order_by_seq},
 };
 
-/// Which attempts.
+/// Selects attempts.
 #[derive(Clone, Debug, Default)]
 pub struct AttemptFilter {
     /// At this problem.
@@ -20,15 +20,15 @@ pub struct AttemptFilter {
     pub proposer: Option<MemberId>,
     /// At problems of this type.
     pub problem_type: Option<String>,
-    /// From this step on.
+    /// From this step on, inclusive.
     pub from: Option<u32>,
-    /// Up to this step.
+    /// Up to this step, inclusive.
     pub to: Option<u32>,
-    /// Those that solve their problem, or those that do not.
+    /// Correct or incorrect ones.
     pub correct: Option<bool>,
 }
 
-/// How many attempts are walked past, in the list's order, before it begins at the problems instead.
+/// How many attempts are scanned in list order before the search starts from the problems instead.
 const STRETCH: i64 = 2000;
 
 /// Attempts of `run` that fit `filter`.
@@ -57,8 +57,8 @@ pub async fn page(db: &PgPool, run: ExecutionId, filter: &AttemptFilter, window:
         and(query, "p.proposer_id = ", filter.proposer.map(|id| id.0));
         and(query, "p.type = ", filter.problem_type.clone());
     };
-    // A teacher has a good part of the attempts while it lives, and a page is soon full; what is rarer is found by its
-    // problems, which are few then. Each attempt's problem is looked up by itself, since a page needs few of the stretch.
+    // A living teacher has a good part of the attempts, so a page fills quickly. Rarer matches are found through their
+    // problems, which are few then. Each attempt's problem is looked up separately, since a page needs few of them.
     let mut stretch = QueryBuilder::new(format!("SELECT {COLUMNS} FROM (SELECT * FROM attempts WHERE "));
     narrow(&mut stretch);
     span.bound(&mut stretch, "attempts.seq");
@@ -74,7 +74,7 @@ pub async fn page(db: &PgPool, run: ExecutionId, filter: &AttemptFilter, window:
     if page.next.is_some() {
         return Ok(page);
     }
-    // Those attempts lie all over the table, so their numbers are read from indices alone, and then the rows of a page.
+    // These attempts are scattered over the table, so their numbers are read from indices alone, then the page's rows.
     let mut indexed = QueryBuilder::new(format!(
         "SELECT {COLUMNS} FROM (SELECT met.seq FROM problems p JOIN attempts met ON met.problem_id = p.id WHERE true"
     ));

@@ -21,36 +21,36 @@ pub struct Attempt {
     pub step: i32,
     /// The problem.
     pub problem_id: Uuid,
-    /// Who answered.
+    /// The member that answered.
     pub member_id: Uuid,
-    /// By which weights.
+    /// The version of its weights.
     pub version_id: Uuid,
-    /// What it played.
+    /// Its role.
     #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub role: Role,
-    /// Which of the samples, from 0.
+    /// Index of the sample, from 0.
     pub sample: i32,
-    /// What it answered, unparsed.
+    /// Its response, unparsed.
     pub text: String,
     /// The answer found in it.
     pub answer: Option<String>,
-    /// Whether the answer has the form that was asked for.
+    /// Whether the answer has the requested form.
     pub well_formed: bool,
-    /// What the verifier met.
+    /// The verifier's status.
     #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub status: Status,
-    /// The same, said to a person.
+    /// The status as text.
     pub reason: String,
     /// Whether it solves the problem.
     pub correct: bool,
-    /// What it got.
+    /// Its reward.
     pub reward: f32,
-    /// The parts that the reward was made of, by name.
+    /// The parts of the reward, by name.
     #[cfg_attr(feature = "schema", schema(value_type = Object))]
     pub reward_parts: serde_json::Value,
     /// Its length in tokens.
     pub tokens: i32,
-    /// When it was written down.
+    /// When it was written.
     pub created_at: DateTime<Utc>,
 }
 

@@ -1,4 +1,4 @@
-//! Where the attempts of some steps are in the table.
+//! The range of rows that holds the attempts of some steps.
 
 use lyceum_core::id::ExecutionId;
 use sqlx::{PgPool, Postgres, QueryBuilder};
@@ -14,7 +14,7 @@ struct Steps {
 }
 
 impl Steps {
-    /// Those of them from `first` to `last`.
+    /// The part from `first` to `last`.
     fn within(self, first: i32, last: i32) -> Self {
         Self {
             from: Some(self.from.map_or(first, |from| from.max(first))),
@@ -23,8 +23,8 @@ impl Steps {
     }
 }
 
-/// Between which numbers the attempts of some steps stand. Steps of a run come one after the other, and so do their rows, but
-/// for those of evaluations: they are written later than those of later steps.
+/// The range of row numbers of the attempts of some steps. Steps of a run follow one another, and so do their rows,
+/// except those of evaluations, which are written later.
 #[derive(Default)]
 pub(super) struct Span {
     first: Option<i64>,
@@ -32,8 +32,8 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// None where there is no attempt in the steps asked for, or in those in which the proposer's problems were attempted, or,
-    /// of the steps asked for, in those in which the member attempted any.
+    /// `None` if there are no attempts in the requested steps, or in the steps in which the proposer's problems were
+    /// attempted, or in the requested steps in which the member made any.
     pub(super) async fn of(db: &PgPool, run: ExecutionId, filter: &AttemptFilter) -> Result<Option<Self>> {
         let mut steps = Steps {
             from: filter.from.map(u32::cast_signed),

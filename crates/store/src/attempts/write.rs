@@ -1,4 +1,4 @@
-//! Attempts, and the sums over them by who proposed and who answered.
+//! Writing attempts, and their sums by proposer and solver.
 
 use lyceum_core::recipe::AttemptRecord;
 use sqlx::{PgConnection, QueryBuilder, types::Json};
@@ -6,7 +6,7 @@ use sqlx::{PgConnection, QueryBuilder, types::Json};
 use super::answers::solvers;
 use crate::{Result, steps::StepRef, text::storable};
 
-/// Rows of a statement; Postgres takes at most 65,535 parameters.
+/// Rows per statement; Postgres takes at most 65,535 parameters.
 const BATCH: usize = 2000;
 
 /// Writes attempts, counts the answers among them on the run and adds them to cross-play.

@@ -14,7 +14,7 @@ use crate::{
     page::{Page, Window, and, by_seq, keyed_by_seq},
 };
 
-/// What one subject came to on one suite.
+/// The result of a subject on a suite.
 #[derive(Clone, Debug, FromRow, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct BenchmarkResult {
@@ -25,31 +25,32 @@ pub struct BenchmarkResult {
     pub seq: i64,
     /// The evaluation that measured it.
     pub evaluation_id: Uuid,
-    /// The suite, or the name that the evaluation gave to its rows; then `protocol.suite` is the suite.
+    /// The suite, or the name the evaluation gave its rows; then `protocol.suite` is the suite.
     pub suite: String,
-    /// Which subject of the evaluation it is, from 0.
+    /// Index of the subject in the evaluation, from 0.
     pub subject: i32,
     /// The subject's name.
     pub name: String,
     /// `base`, `baseline`, `student`, `teacher` or `member`.
     #[cfg_attr(feature = "schema", schema(value_type = String, example = "student"))]
     pub role: SubjectRole,
-    /// The run that the subject belongs to.
+    /// The subject's run.
     pub run_id: Option<Uuid>,
     /// The member of that run.
     pub member_id: Option<Uuid>,
     /// Its exact weights.
     pub version_id: Option<Uuid>,
-    /// Steps of the run that they have seen; none for the base.
+    /// Number of steps the weights have been through; none for the base.
     pub step: Option<i32>,
     /// The frozen base.
     pub base_model: String,
-    /// The imported rows; none once they were deleted.
+    /// The dataset; none once it was deleted.
     pub dataset_id: Option<Uuid>,
-    /// How it was asked: prompt style and its hash, hash of the chat template, decoding, tokens at most, samples, seed.
+    /// How the model was asked: prompt style and its hash, hash of the chat template, decoding, token limit, samples,
+    /// seed.
     #[cfg_attr(feature = "schema", schema(value_type = Object))]
     pub protocol: serde_json::Value,
-    /// Samples a row.
+    /// Samples per row.
     pub n: i32,
     /// Rows measured.
     pub rows: i32,
@@ -57,11 +58,11 @@ pub struct BenchmarkResult {
     #[serde(skip)]
     #[cfg_attr(feature = "schema", schema(ignore))]
     pub samples: Vec<i32>,
-    /// Right ones by row.
+    /// Correct samples by row.
     #[serde(skip)]
     #[cfg_attr(feature = "schema", schema(ignore))]
     pub correct: Vec<i32>,
-    /// Right ones by row, by the tests of the base benchmark alone (EvalPlus).
+    /// Correct samples by row, by the base benchmark's tests alone (EvalPlus).
     #[serde(skip)]
     #[cfg_attr(feature = "schema", schema(ignore))]
     pub base_correct: Option<Vec<i32>>,
@@ -71,19 +72,19 @@ pub struct BenchmarkResult {
     pub standard_error: f64,
     /// Tokens generated.
     pub completion_tokens: i64,
-    /// Time that generation took, over all its items.
+    /// Time spent on generation, in seconds, summed over its items.
     pub seconds: f64,
     /// When it was measured.
     pub created_at: DateTime<Utc>,
 }
 
 impl BenchmarkResult {
-    /// The suite's own name, where `suite` may be another that the evaluation gave it.
+    /// The suite's own name; `suite` may be a name given by the evaluation.
     pub fn suite_name(&self) -> &str {
         self.protocol["suite"].as_str().unwrap_or(&self.suite)
     }
 
-    /// The counts that pass@k is made of.
+    /// The counts for pass@k.
     pub fn score(&self) -> Score {
         Score {
             samples: unsigned(&self.samples),
@@ -91,7 +92,7 @@ impl BenchmarkResult {
         }
     }
 
-    /// Those by the tests of the base benchmark alone, where they are counted apart.
+    /// The counts by the base benchmark's tests alone, if counted separately.
     pub fn base_score(&self) -> Option<Score> {
         self.base_correct.as_deref().map(|correct| Score {
             samples: unsigned(&self.samples),
@@ -104,7 +105,7 @@ fn unsigned(counts: &[i32]) -> Vec<u32> {
     counts.iter().map(|count| count.cast_unsigned()).collect()
 }
 
-/// Which results.
+/// Selects results.
 #[derive(Clone, Debug, Default)]
 pub struct BenchmarkFilter {
     /// Of this run's members and base.
@@ -115,7 +116,7 @@ pub struct BenchmarkFilter {
     pub suite: Option<String>,
     /// Of this member.
     pub member: Option<MemberId>,
-    /// Of weights that have seen so many steps.
+    /// Of weights after this many steps.
     pub step: Option<u32>,
     /// Of this subject of its evaluation.
     pub subject: Option<u32>,
@@ -140,8 +141,8 @@ pub async fn results(db: &PgPool, filter: &BenchmarkFilter, window: &Window) -> 
     by_seq(db, query, "seq", window).await
 }
 
-/// The best results on a suite across all runs, the best first; of each member and each base the best one. Results on fewer
-/// rows than the most that the suite was measured on stand behind the others: a few rows are easily all solved.
+/// The best result of each member and each base on a suite across all runs, best first. Results on fewer rows than the
+/// most measured come after the others, since a few rows are easily all solved.
 pub async fn leaderboard(db: &PgPool, suite: &str, limit: u32) -> Result<Vec<BenchmarkResult>> {
     let mut query =
         QueryBuilder::new("SELECT * FROM (SELECT DISTINCT ON (coalesce(member_id::text, base_model)) * FROM (");
@@ -154,7 +155,7 @@ pub async fn leaderboard(db: &PgPool, suite: &str, limit: u32) -> Result<Vec<Ben
     Ok(query.build_query_as().fetch_all(db).await?)
 }
 
-/// Suites that anything was measured on.
+/// Suites with results.
 pub async fn measured_suites(db: &PgPool) -> Result<Vec<String>> {
     Ok(
         sqlx::query_scalar("SELECT DISTINCT suite FROM benchmark_results ORDER BY suite")
@@ -163,8 +164,8 @@ pub async fn measured_suites(db: &PgPool) -> Result<Vec<String>> {
     )
 }
 
-/// The results of a run's population at a step, or at the newest step that was measured, and those of its base: of each subject
-/// and suite the newest.
+/// The results of a run's population at a step, or at the newest measured step, and of its base; the newest for each
+/// subject and suite.
 pub async fn population_results(db: &PgPool, run: ExecutionId, step: Option<u32>) -> Result<Vec<BenchmarkResult>> {
     let mut query =
         QueryBuilder::new("SELECT * FROM (SELECT DISTINCT ON (suite, coalesce(member_id::text, base_model)) * FROM (");
@@ -178,7 +179,7 @@ pub async fn population_results(db: &PgPool, run: ExecutionId, step: Option<u32>
     Ok(query.build_query_as().fetch_all(db).await?)
 }
 
-/// All results of a run's members on a suite, in the order of their steps.
+/// All results of a run's members on a suite, by step.
 pub async fn results_by_step(db: &PgPool, run: ExecutionId, suite: &str) -> Result<Vec<BenchmarkResult>> {
     let mut query = QueryBuilder::new(RESULTS);
     query

@@ -19,17 +19,17 @@ pub struct BenchmarkSample {
     pub seq: i64,
     /// The suite.
     pub suite: String,
-    /// Which subject of the evaluation made it, from 0.
+    /// Index of the subject in the evaluation, from 0.
     pub subject: i32,
     /// The row of the suite, from 0.
     pub row: i32,
-    /// Which sample of the row, from 0.
+    /// Index of the sample within its row, from 0.
     pub sample: i32,
     /// The task.
     pub task_id: String,
-    /// What the model wrote.
+    /// The model's response.
     pub text: String,
-    /// The solution that was found in it.
+    /// The solution found in it.
     pub solution: Option<String>,
     /// `stop` or `length`.
     #[cfg_attr(feature = "schema", schema(value_type = String))]
@@ -39,15 +39,15 @@ pub struct BenchmarkSample {
     /// How its execution ended.
     #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub status: Status,
-    /// Why it is not right.
+    /// Why it is incorrect.
     pub reason: String,
-    /// Whether it is right.
+    /// Whether it is correct.
     pub correct: bool,
-    /// Whether it is right by the tests of the base benchmark alone.
+    /// Whether it is correct by the base benchmark's tests alone.
     pub base_correct: Option<bool>,
 }
 
-/// Which samples.
+/// Selects samples.
 #[derive(Clone, Debug, Default)]
 pub struct SampleFilter {
     /// Of this suite.
@@ -56,7 +56,7 @@ pub struct SampleFilter {
     pub subject: Option<u32>,
     /// Of this task.
     pub task_id: Option<String>,
-    /// Right or wrong ones.
+    /// Correct or incorrect ones.
     pub correct: Option<bool>,
 }
 
@@ -99,7 +99,7 @@ pub async fn samples_of_subject(
     .await?)
 }
 
-/// Right ones of each repeat: of sample 0 of every row, of sample 1, and so on.
+/// The share of correct samples in each repeat: sample 0 of every row, sample 1, and so on.
 #[derive(Clone, Debug, FromRow)]
 pub struct Repeat {
     /// The evaluation.
@@ -108,11 +108,11 @@ pub struct Repeat {
     pub suite: String,
     /// The subject.
     pub subject: i32,
-    /// Share of the rows that are right, from 0 to 1.
+    /// Share of correct rows, from 0 to 1.
     pub share: f64,
 }
 
-/// The repeats of everything that these evaluations measured.
+/// The repeats of all results of these evaluations.
 pub async fn repeats(db: &PgPool, evaluations: &[Uuid]) -> Result<Vec<Repeat>> {
     Ok(sqlx::query_as(
         "SELECT evaluation_id, suite, subject, avg(correct::int)::float8 AS share FROM benchmark_samples

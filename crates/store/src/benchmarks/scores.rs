@@ -1,4 +1,4 @@
-//! Scores of a run's members over its steps, without the counts that they are made of.
+//! Scores of a run's members over its steps, without counts.
 
 use lyceum_core::{benchmark::SubjectRole, id::ExecutionId};
 use serde::Serialize;
@@ -7,12 +7,12 @@ use uuid::Uuid;
 
 use crate::Result;
 
-/// What one subject came to on one suite when so many steps were done.
+/// The score of a subject on a suite at a step.
 #[derive(Clone, Debug, PartialEq, FromRow, Serialize)]
 pub struct ScoreAtStep {
     /// The suite.
     pub suite: String,
-    /// Steps of the run that the weights have seen; none for the base.
+    /// Number of steps the weights have been through; none for the base.
     pub step: Option<i32>,
     /// The member; none for the base.
     pub member_id: Option<Uuid>,
@@ -26,7 +26,8 @@ pub struct ScoreAtStep {
     pub standard_error: f64,
 }
 
-/// Scores of a run's members and of their base, of each subject, suite and step the newest: by suite, subject and step.
+/// Scores of a run's members and of their base, the newest for each subject, suite and step; by suite, subject and
+/// step.
 pub async fn scores_by_step(db: &PgPool, run: ExecutionId) -> Result<Vec<ScoreAtStep>> {
     Ok(sqlx::query_as(
         "SELECT DISTINCT ON (suite, coalesce(member_id::text, base_model), step)
@@ -39,7 +40,7 @@ pub async fn scores_by_step(db: &PgPool, run: ExecutionId) -> Result<Vec<ScoreAt
     .await?)
 }
 
-/// A run whose members were measured.
+/// A run with measured members.
 #[derive(Clone, Debug, FromRow, Serialize)]
 pub struct MeasuredRun {
     /// The run.
@@ -48,7 +49,7 @@ pub struct MeasuredRun {
     pub name: String,
 }
 
-/// Runs whose members were measured, the newest first, `limit` at most.
+/// At most `limit` runs with measured members, newest first.
 pub async fn measured_runs(db: &PgPool, limit: u32) -> Result<Vec<MeasuredRun>> {
     Ok(sqlx::query_as(
         "SELECT r.id, r.name FROM runs r JOIN executions e USING (id)

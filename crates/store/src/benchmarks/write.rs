@@ -1,4 +1,4 @@
-//! Results of benchmarks and the samples behind them.
+//! Writing results of benchmarks and their samples.
 
 use lyceum_core::{
     id::ExecutionId,
@@ -10,10 +10,10 @@ use uuid::Uuid;
 
 use crate::{Result, text::storable};
 
-/// Rows of a statement; Postgres takes at most 65,535 parameters.
+/// Rows per statement; Postgres takes at most 65,535 parameters.
 const BATCH: usize = 2000;
 
-/// Writes results; returns how many were not written before.
+/// Writes results; returns how many are new.
 pub(crate) async fn write_results(
     tx: &mut PgConnection,
     evaluation: ExecutionId,

@@ -1,4 +1,4 @@
-//! Births of a run, from which its family tree is drawn.
+//! Lists of births.
 
 use lyceum_core::id::ExecutionId;
 use serde::{Deserialize, Serialize};
@@ -29,13 +29,13 @@ pub struct Birth {
     /// All values of the operator's parameters.
     #[cfg_attr(feature = "schema", schema(value_type = Object))]
     pub parameters: serde_json::Value,
-    /// The seed of its draws.
+    /// The operator's seed.
     #[sqlx(try_from = "String")]
     #[cfg_attr(feature = "schema", schema(value_type = u64))]
     pub seed: Seed,
-    /// Whose place the child takes.
+    /// The member the child replaces.
     pub replaces_id: Option<Uuid>,
-    /// What the operator met.
+    /// Notes of the operator.
     pub notes: Vec<String>,
     /// The parents, in the operator's order.
     #[cfg_attr(feature = "schema", schema(value_type = Vec<Parent>))]

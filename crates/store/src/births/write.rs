@@ -9,7 +9,7 @@ use crate::{
     steps::StepRef,
 };
 
-/// Writes births and their parents, whose weights and optimizer state are held from then on.
+/// Writes births and their parents, and holds the parents' weights and optimizer state.
 pub(crate) async fn write(tx: &mut PgConnection, at: StepRef, records: &[BirthRecord]) -> Result<()> {
     for record in records {
         let inserted = sqlx::query(

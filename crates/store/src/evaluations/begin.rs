@@ -8,22 +8,22 @@ use crate::{
     executions::{self, NewExecution},
 };
 
-/// What a new evaluation is made of.
+/// A new evaluation.
 #[derive(Clone, Debug)]
 pub struct NewEvaluation<'a> {
-    /// What it measures.
+    /// Its specification.
     pub spec: &'a EvaluationSpec,
-    /// The run that it looks at, where it is one.
+    /// The run it is about, if there is one.
     pub run: Option<ExecutionId>,
-    /// The resolved config of its plan.
+    /// The resolved config of its planner.
     pub config: &'a RunConfig,
-    /// What its plan starts from.
+    /// The initial state.
     pub state: &'a RunState,
-    /// Follows the request into the work.
+    /// Links the request to its work (W3C trace id).
     pub trace_id: Option<&'a str>,
 }
 
-/// Writes an evaluation; it begins as soon as the transaction is through.
+/// Writes an evaluation; it starts when the transaction commits.
 pub async fn begin(tx: &mut PgConnection, new: &NewEvaluation<'_>) -> Result<()> {
     let id = new.state.run;
     executions::insert(

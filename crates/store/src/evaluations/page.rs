@@ -21,12 +21,12 @@ pub struct Evaluation {
     #[serde(skip)]
     #[doc(hidden)]
     pub seq: i64,
-    /// The run that it looks at, where it is one.
+    /// The run it is about, if there is one.
     pub run_id: Option<Uuid>,
-    /// What it measures.
+    /// Its specification.
     #[cfg_attr(feature = "schema", schema(value_type = Object))]
     pub spec: serde_json::Value,
-    /// What it came to, once it is completed.
+    /// Its result, once completed.
     #[cfg_attr(feature = "schema", schema(value_type = Option<Object>))]
     pub result: Option<serde_json::Value>,
     /// `running`, `paused`, `completed`, `failed` or `cancelled`.
@@ -34,9 +34,9 @@ pub struct Evaluation {
     pub state: State,
     /// Why it failed.
     pub error: Option<String>,
-    /// The step that it is at, from 0.
+    /// The current step, from 0.
     pub step: i32,
-    /// Steps in all.
+    /// Number of steps.
     pub steps: i32,
     /// When it was created.
     pub created_at: DateTime<Utc>,
@@ -48,29 +48,29 @@ pub struct Evaluation {
     pub last_event: i64,
 }
 
-/// Which evaluations.
+/// Selects evaluations.
 #[derive(Clone, Debug, Default)]
 pub struct EvaluationFilter {
     /// Of this run.
     pub run: Option<ExecutionId>,
     /// In this state.
     pub state: Option<State>,
-    /// Of this type, as the spec names it.
+    /// Of this type, as named in the spec.
     pub kind: Option<&'static str>,
 }
 
-/// How far an evaluation is, and what it was resolved to.
+/// The progress and subjects of an evaluation.
 #[derive(Clone, Debug, FromRow)]
 pub struct EvaluationProgress {
     /// The evaluation.
     pub id: Uuid,
-    /// The name of the run that it looks at.
+    /// The name of its run.
     pub run: Option<String>,
-    /// Items of the step that it is at.
+    /// Items of the current step.
     pub items: i32,
-    /// Those that have ended.
+    /// Items of it that have ended.
     pub ended: i32,
-    /// Names of those that are measured.
+    /// Names of its subjects.
     pub subjects: Vec<String>,
 }
 
@@ -88,7 +88,7 @@ pub async fn page(db: &PgPool, filter: &EvaluationFilter, window: &Window) -> Re
     by_seq(db, query, "e.seq", window).await
 }
 
-/// How far these evaluations are, in no order.
+/// The progress of these evaluations, unordered.
 pub async fn progress(db: &PgPool, ids: &[Uuid]) -> Result<Vec<EvaluationProgress>> {
     Ok(sqlx::query_as(
         "SELECT e.id, r.name AS run, coalesce(s.total, 0) AS items, coalesce(s.ended, 0) AS ended,

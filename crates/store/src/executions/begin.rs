@@ -9,18 +9,18 @@ use crate::{
     text::json_text,
 };
 
-/// A run or an evaluation that is about to begin.
+/// A run or evaluation to be started.
 #[derive(Debug)]
 pub(crate) struct NewExecution<'a> {
     /// `run` or `evaluation`.
     pub(crate) kind: &'static str,
     /// The resolved config.
     pub(crate) config: &'a RunConfig,
-    /// What it remembers before its first step.
+    /// Its state before its first step.
     pub(crate) state: &'a RunState,
     /// The recipe's metrics, in order.
     pub(crate) metrics: &'a [&'static str],
-    /// Follows the request into the work.
+    /// Links the request to its work (W3C trace id).
     pub(crate) trace_id: Option<&'a str>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) async fn insert(tx: &mut PgConnection, new: &NewExecution<'_>) -> Res
     open_step(tx, new.state).await
 }
 
-/// Writes what an execution remembers before a step, and opens the step.
+/// Writes the state of an execution before a step, and opens the step.
 pub(crate) async fn open_step(tx: &mut PgConnection, state: &RunState) -> Result<()> {
     sqlx::query("INSERT INTO run_states (execution_id, step, state) VALUES ($1, $2, $3::text::json)")
         .bind(state.run.0)

@@ -1,4 +1,4 @@
-//! How fast an execution advances, and since when it has not.
+//! How fast an execution advances, and whether it is stalled.
 
 use chrono::{DateTime, Utc};
 use lyceum_core::id::ExecutionId;
@@ -7,14 +7,14 @@ use sqlx::{FromRow, PgPool};
 
 use crate::Result;
 
-/// How long the last steps of a run took.
+/// Durations of a run's last steps.
 #[derive(Clone, Debug, FromRow, Serialize)]
 pub struct Pace {
-    /// How many steps this is about: the last that ended, 20 at most.
+    /// How many steps are counted: the last to end, at most 20.
     pub steps: i64,
     /// The median of their durations, in seconds.
     pub median_seconds: Option<f64>,
-    /// Share of their time in which nothing of this run was being worked on.
+    /// Share of their time during which no item of the run was in progress.
     pub idle_share: Option<f64>,
     /// When the last of them ended.
     pub last_finished_at: Option<DateTime<Utc>>,
@@ -42,7 +42,7 @@ pub async fn pace(db: &PgPool, execution: ExecutionId) -> Result<Pace> {
     .await?)
 }
 
-/// Since when nothing has happened to a run that could go on, once that is a minute.
+/// The time of the last activity of a running run, if that was more than a minute ago.
 pub async fn stalled_since(db: &PgPool, execution: ExecutionId) -> Result<Option<DateTime<Utc>>> {
     Ok(sqlx::query_scalar(
         "SELECT last FROM (

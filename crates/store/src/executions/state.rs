@@ -20,13 +20,13 @@ use crate::{Result, StoreError, event};
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum State {
-    /// Its work is being done.
+    /// Its items are being worked on.
     Running,
-    /// Its work waits; items that were running are finished.
+    /// No further items are started; running ones are finished.
     Paused,
-    /// All its steps are over.
+    /// All its steps have ended.
     Completed,
-    /// An item or its plan failed for good.
+    /// An item or a plan failed permanently.
     Failed,
     /// It was cancelled.
     Cancelled,
@@ -35,13 +35,13 @@ pub enum State {
 lyceum_core::named!(State, "a state of a run or evaluation");
 
 impl State {
-    /// Whether it may still change by itself: running or paused.
+    /// Whether it is running or paused.
     pub fn is_open(self) -> bool {
         matches!(self, Self::Running | Self::Paused)
     }
 }
 
-/// Keeps others from changing the state of an execution until the transaction ends.
+/// Locks the state of an execution until the transaction ends.
 ///
 /// # Errors
 /// [`StoreError::NotFound`].
@@ -53,7 +53,7 @@ pub async fn lock(tx: &mut PgConnection, id: ExecutionId) -> Result<()> {
     }
 }
 
-/// Lets no further item of a running execution begin.
+/// Pauses a running execution: no further items are started.
 ///
 /// # Errors
 /// [`StoreError::NotFound`], or [`StoreError::Conflict`] in another state.
@@ -61,7 +61,7 @@ pub async fn pause<'c>(db: impl Acquire<'c, Database = Postgres>, id: ExecutionI
     change(db, id, &[State::Running], State::Paused, "running", "paused").await
 }
 
-/// Lets an execution go on that was paused, or that failed: what failed has a fresh set of tries.
+/// Resumes a paused or failed execution. Failed items get a fresh set of tries.
 ///
 /// # Errors
 /// [`StoreError::NotFound`], or [`StoreError::Conflict`] in another state.
@@ -77,10 +77,10 @@ pub async fn resume<'c>(db: impl Acquire<'c, Database = Postgres>, id: Execution
     .await
 }
 
-/// Ends an execution that is not over. What is being done for it is dropped by its workers at their next renewal.
+/// Cancels an execution that has not ended. Workers drop its items at their next renewal.
 ///
 /// # Errors
-/// [`StoreError::NotFound`], or [`StoreError::Conflict`] when it is over.
+/// [`StoreError::NotFound`], or [`StoreError::Conflict`] if it has ended.
 pub async fn cancel<'c>(db: impl Acquire<'c, Database = Postgres>, id: ExecutionId) -> Result<()> {
     let open = [State::Running, State::Paused, State::Failed];
     change(
@@ -94,7 +94,7 @@ pub async fn cancel<'c>(db: impl Acquire<'c, Database = Postgres>, id: Execution
     .await
 }
 
-/// Stops a running execution because it cannot go on. One that is not running any more is left as it is.
+/// Marks a running execution as failed; others are left as they are.
 pub async fn fail(db: &PgPool, id: ExecutionId, error: &str) -> Result<()> {
     let mut tx = db.begin().await?;
     let running: Option<bool> =
@@ -150,7 +150,8 @@ async fn change<'c>(
     Ok(())
 }
 
-/// Sets the state of an execution whose row this transaction has locked, and drops the items that it will not need.
+/// Sets the state of an execution whose row this transaction has locked. If cancelled, its open items are cancelled
+/// too.
 pub(crate) async fn stop(tx: &mut PgConnection, id: ExecutionId, to: State, error: Option<&str>) -> Result<()> {
     let error = error.map(crate::text::storable);
     let over = matches!(to, State::Completed | State::Failed | State::Cancelled);
@@ -177,7 +178,7 @@ pub(crate) async fn stop(tx: &mut PgConnection, id: ExecutionId, to: State, erro
     Ok(())
 }
 
-/// Lets a failed execution go on, unless another of its items has failed too.
+/// Resumes a failed execution unless another of its items has failed.
 pub(crate) async fn restart(tx: &mut PgConnection, id: ExecutionId) -> Result<()> {
     let restarts: bool = sqlx::query_scalar(
         "SELECT state = 'failed' AND NOT EXISTS (SELECT FROM work WHERE execution_id = $1 AND state = 'failed')

@@ -8,9 +8,9 @@ use sqlx::{AssertSqlSafe, PgPool, Row as _, postgres::PgRow};
 use super::{Field, Kind, Table};
 use crate::Result;
 
-/// Rows of a batch, at most.
+/// Maximum number of rows in a batch.
 const ROWS: usize = 20_000;
-/// Bytes of text after which a batch is not added to: rows may be a megabyte each.
+/// Bytes of text after which a batch is closed: a row may have a megabyte.
 const BYTES: usize = 8 << 20;
 
 /// Values of one column.
@@ -22,18 +22,18 @@ pub enum Column {
     Int(Vec<Option<i64>>),
     /// Numbers.
     Float(Vec<Option<f64>>),
-    /// Yes or no.
+    /// Booleans.
     Bool(Vec<Option<bool>>),
     /// Times.
     Time(Vec<Option<DateTime<Utc>>>),
 }
 
-/// Some rows: one column for each field of the table.
+/// Some rows, with one column for each field of the table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
     /// The columns.
     pub columns: Vec<Column>,
-    /// How many rows.
+    /// Number of rows.
     pub rows: usize,
 }
 
@@ -52,7 +52,7 @@ impl Batch {
         }
     }
 
-    /// Adds a row whose columns from `fixed` on are the values of one array; returns its bytes of text.
+    /// Adds a row whose columns from `fixed` on are the values of one array; returns the bytes of its text.
     fn push(&mut self, row: &PgRow, fixed: usize) -> sqlx::Result<usize> {
         let mut bytes = 0;
         let named: Vec<f64> = match self.columns.len() > fixed {
@@ -62,7 +62,7 @@ impl Batch {
         for (place, column) in self.columns.iter_mut().enumerate() {
             match column {
                 Column::Float(values) if place >= fixed => {
-                    // A value that is no number says that there is none.
+                    // NaN means that there is no value.
                     values.push(named.get(place - fixed).copied().filter(|value| !value.is_nan()));
                 }
                 Column::Text(values) => {
@@ -81,7 +81,7 @@ impl Batch {
     }
 }
 
-/// A table of a run, as it is read.
+/// A table of a run, being read.
 pub struct Batches<'a> {
     rows: BoxStream<'a, sqlx::Result<PgRow>>,
     fields: Vec<Field>,
@@ -89,8 +89,7 @@ pub struct Batches<'a> {
 }
 
 impl<'a> Batches<'a> {
-    /// Reads all of `table` of `run` in one statement, so that it is as it was at one moment. It holds a connection until it
-    /// is dropped.
+    /// Reads all of `table` of `run` in one statement, as of one moment. Holds a connection until dropped.
     pub fn of(db: &'a PgPool, run: ExecutionId, table: Table, metrics: &[String]) -> Self {
         Self {
             rows: sqlx::query(AssertSqlSafe(table.statement())).bind(run.0).fetch(db),
@@ -99,7 +98,7 @@ impl<'a> Batches<'a> {
         }
     }
 
-    /// The next rows; none at the end.
+    /// The next rows; `None` at the end.
     pub async fn next(&mut self) -> Result<Option<Batch>> {
         let mut batch = Batch::new(&self.fields);
         let mut bytes = 0;

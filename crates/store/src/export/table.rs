@@ -1,4 +1,4 @@
-//! What can be exported.
+//! Tables that can be exported.
 
 mod columns;
 
@@ -8,59 +8,59 @@ use std::borrow::Cow;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum Table {
-    /// Everything that was proposed.
+    /// Proposed problems.
     Problems,
-    /// Everything that was answered.
+    /// Attempts.
     Attempts,
-    /// Meetings of teachers and students.
+    /// Matchups of teachers and students.
     Matchups,
-    /// Values of every step, of the run and of each member.
+    /// Metrics of every step, for the run and each member.
     Metrics,
-    /// Who lived, in which role, and from when to when.
+    /// Members, with roles and lifetimes.
     Members,
-    /// What each member was worth after each step.
+    /// Each member's rating after each step.
     Ratings,
-    /// Who was born of whom, by which operator.
+    /// Births, with parents and operator.
     Births,
-    /// Who died when, and why.
+    /// Deaths, with step and cause.
     Deaths,
-    /// What was evaluated, and the result.
+    /// Evaluations and their results.
     Evaluations,
-    /// What each subject came to on each suite of benchmarks.
+    /// Each subject's result on each benchmark suite.
     Benchmarks,
 }
 
 lyceum_core::named!(Table, "a table");
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Text; JSON and ids too.
+    /// Text, including JSON and ids.
     Text,
-    /// A whole number.
+    /// An integer.
     Int,
-    /// A number.
+    /// A floating-point number.
     Float,
-    /// Yes or no.
+    /// A boolean.
     Bool,
-    /// A time.
+    /// A timestamp.
     Time,
 }
 
-/// A column. Any may be without a value.
+/// A column. All are nullable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
     /// Its name.
     pub name: Cow<'static, str>,
-    /// What it holds.
+    /// Its type.
     pub kind: Kind,
 }
 
-/// Name, kind and where the value comes from.
+/// Name, type and SQL expression.
 type Source = (&'static str, Kind, &'static str);
 
 impl Table {
-    /// What a row of it is, for people.
+    /// A description of a row.
     pub fn about(self) -> &'static str {
         match self {
             Self::Problems => "what was proposed, valid or not",
@@ -91,7 +91,7 @@ impl Table {
         }
     }
 
-    /// The rows of the run `$1`, in the order in which they were written.
+    /// The rows of the run `$1`, in the order they were written.
     fn rows(self) -> &'static str {
         match self {
             Self::Problems => {
@@ -128,7 +128,7 @@ impl Table {
         }
     }
 
-    /// The statement that reads it.
+    /// The SQL that reads it.
     pub(super) fn statement(self) -> String {
         let mut columns: Vec<&str> = self.sources().iter().map(|(_, _, source)| *source).collect();
         if self == Self::Metrics {
@@ -137,7 +137,7 @@ impl Table {
         format!("SELECT {} FROM {}", columns.join(", "), self.rows())
     }
 
-    /// Its columns; `metrics` names those of the run.
+    /// Its columns; `metrics` are the names of the run's metrics.
     pub fn fields(self, metrics: &[String]) -> Vec<Field> {
         let fixed = self.sources().iter().map(|(name, kind, _)| Field {
             name: Cow::Borrowed(name),

@@ -1,4 +1,4 @@
-//! How matchups ended.
+//! Outcomes of matchups.
 
 use lyceum_core::id::ExecutionId;
 use serde::Serialize;
@@ -7,22 +7,22 @@ use uuid::Uuid;
 
 use crate::{Result, steps::Stretch};
 
-/// What the matchups of some steps came to.
+/// Outcomes of the matchups of some steps.
 #[derive(Clone, Debug, PartialEq, FromRow, Serialize)]
 pub struct MatchupOutcomes {
     /// The first step.
     pub step: i32,
-    /// Matchups decided.
+    /// Number of matchups.
     pub matchups: i64,
-    /// Those that the teacher won.
+    /// Number won by the teacher.
     pub teacher_wins: i64,
-    /// Mean solve rate of those that had a valid problem.
+    /// Mean solve rate over matchups with a valid problem.
     pub solve_rate: Option<f64>,
-    /// Mean of the probability, as predicted, that the student wins.
+    /// Mean predicted win probability of the student.
     pub predicted: f64,
 }
 
-/// What the matchups of `run` came to, in the order of the steps.
+/// Outcomes of the matchups of `run`, by step.
 pub async fn outcomes(db: &PgPool, run: ExecutionId, steps: Stretch) -> Result<Vec<MatchupOutcomes>> {
     let [from, to, width] = steps.binds();
     Ok(sqlx::query_as(
@@ -38,18 +38,18 @@ pub async fn outcomes(db: &PgPool, run: ExecutionId, steps: Stretch) -> Result<V
     .await?)
 }
 
-/// How a member did in its matchups.
+/// A member's record in its matchups.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow, Serialize)]
 pub struct Wins {
     /// The member.
     pub id: Uuid,
-    /// Matchups that it had, as a teacher or a student.
+    /// Number of matchups, as a teacher or a student.
     pub matchups: i64,
-    /// Those that it won.
+    /// Number it won.
     pub wins: i64,
 }
 
-/// How the members of `run` did that had a matchup.
+/// The records of the members of `run` that had a matchup.
 pub async fn wins(db: &PgPool, run: ExecutionId) -> Result<Vec<Wins>> {
     Ok(sqlx::query_as(
         "SELECT id, count(*) AS matchups, count(*) FILTER (WHERE won) AS wins FROM (

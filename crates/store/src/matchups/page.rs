@@ -13,7 +13,7 @@ use crate::{
     page::{Page, Window, and, by_seq, keyed_by_seq},
 };
 
-/// A teacher's meeting with a student.
+/// A matchup of a teacher and a student.
 #[derive(Clone, Debug, FromRow, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Matchup {
@@ -24,24 +24,24 @@ pub struct Matchup {
     pub seq: i64,
     /// The step.
     pub step: i32,
-    /// Who proposed.
+    /// The proposer.
     pub teacher_id: Uuid,
-    /// Who solved.
+    /// The solver.
     pub student_id: Uuid,
     /// Problems proposed.
     pub proposed: i32,
-    /// Those that were valid.
+    /// Valid ones among them.
     pub valid: i32,
-    /// Mean solve rate over the valid ones; none where there is none.
+    /// Mean solve rate over the valid ones; none if there are none.
     pub solve_rate: Option<f32>,
-    /// Probability of the student's winning, as the ratings before predicted it.
+    /// The student's win probability, predicted from the ratings before the matchup.
     pub predicted: f32,
     /// `teacher` or `student`.
     #[cfg_attr(feature = "schema", schema(value_type = String, example = "student"))]
     pub winner: Winner,
 }
 
-/// Which matchups.
+/// Selects matchups.
 #[derive(Clone, Debug, Default)]
 pub struct MatchupFilter {
     /// Of this teacher.

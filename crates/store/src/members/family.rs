@@ -1,4 +1,4 @@
-//! The members of a run as a family: births, deaths, parents and where each stands.
+//! The members of a run as a family: births, deaths, parents and ratings.
 
 use lyceum_core::id::{ExecutionId, MemberId};
 use serde::Serialize;
@@ -16,7 +16,7 @@ pub struct Relative {
     pub name: String,
     /// Its population's name.
     pub population: String,
-    /// What it plays.
+    /// Its roles.
     pub roles: Vec<String>,
     /// The step of its birth.
     pub born_step: i32,
@@ -24,9 +24,9 @@ pub struct Relative {
     pub died_step: Option<i32>,
     /// Why it died.
     pub cause_of_death: Option<String>,
-    /// `init`, or an operator of the catalogue; none where the birth was not written down.
+    /// `init`, or an operator of the catalogue; none if the birth was not recorded.
     pub operator: Option<String>,
-    /// Whose place it took.
+    /// The member it replaced.
     pub replaces_id: Option<Uuid>,
     /// Its parents, in the operator's order.
     pub parents: Json<Vec<Parent>>,
@@ -34,22 +34,22 @@ pub struct Relative {
     pub ratings: Json<Vec<Rating>>,
     /// Ordinal of its newest weights.
     pub ordinal: Option<i32>,
-    /// The asked metric's newest value; none where it never had one.
+    /// The requested metric's newest value, if it ever had one.
     pub metric: Option<f64>,
 }
 
-/// What a member is called.
+/// A member's name and roles.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow, Serialize)]
 pub struct MemberName {
     /// The member.
     pub id: Uuid,
     /// Its name within the run.
     pub name: String,
-    /// What it plays.
+    /// Its roles.
     pub roles: Vec<String>,
 }
 
-/// Names of the members of `run` in the order of their births, at most `limit`.
+/// Names of the first `limit` members of `run`, by birth.
 pub async fn names(db: &PgPool, run: ExecutionId, limit: u32) -> Result<Vec<MemberName>> {
     Ok(
         sqlx::query_as("SELECT id, name, roles FROM members WHERE run_id = $1 ORDER BY seq LIMIT $2")
@@ -60,7 +60,7 @@ pub async fn names(db: &PgPool, run: ExecutionId, limit: u32) -> Result<Vec<Memb
     )
 }
 
-/// How many members of `run` live, and how many died.
+/// How many members of `run` are alive, and how many died.
 pub async fn lives(db: &PgPool, run: ExecutionId) -> Result<(i64, i64)> {
     Ok(sqlx::query_as(
         "SELECT count(*) FILTER (WHERE died_step IS NULL), count(died_step) FROM members WHERE run_id = $1",
@@ -70,18 +70,17 @@ pub async fn lives(db: &PgPool, run: ExecutionId) -> Result<(i64, i64)> {
     .await?)
 }
 
-/// Members of `run` that live, in the order of their births, at most `limit`.
+/// The first `limit` living members of `run`, by birth.
 pub async fn living(db: &PgPool, run: ExecutionId, limit: u32) -> Result<Vec<Relative>> {
     relatives(db, run, Of::Living, None, limit).await
 }
 
-/// Members of `run` in the order of their births, at most `limit`, each with the newest value of its `metric`th metric
-/// (from 0).
+/// The first `limit` members of `run`, by birth, each with the newest value of metric number `metric` (from 0).
 pub async fn family(db: &PgPool, run: ExecutionId, metric: Option<usize>, limit: u32) -> Result<Vec<Relative>> {
     relatives(db, run, Of::All, metric, limit).await
 }
 
-/// One of them; none where `run` has no such member.
+/// One member; `None` if `run` does not have it.
 pub async fn relative(db: &PgPool, run: ExecutionId, member: MemberId) -> Result<Option<Relative>> {
     Ok(relatives(db, run, Of::Member(member), None, 1).await?.pop())
 }
@@ -91,7 +90,7 @@ pub async fn children(db: &PgPool, run: ExecutionId, member: MemberId, limit: u3
     relatives(db, run, Of::Parent(member), None, limit).await
 }
 
-/// Which members.
+/// Selects members.
 enum Of {
     All,
     Living,

@@ -24,7 +24,7 @@ pub struct Member {
     pub population: String,
     /// Its name within the run.
     pub name: String,
-    /// What it plays.
+    /// Its roles.
     pub roles: Vec<String>,
     /// The step of its birth.
     pub born_step: i32,
@@ -46,7 +46,7 @@ pub struct Member {
 pub struct LatestVersion {
     /// The version.
     pub id: Uuid,
-    /// 0 at birth, one more with each update.
+    /// 0 at birth, incremented by each update.
     pub ordinal: i32,
     /// The step that made it.
     pub step: i32,
@@ -54,12 +54,12 @@ pub struct LatestVersion {
     pub artifact: String,
 }
 
-/// Which members.
+/// Selects members.
 #[derive(Clone, Debug, Default)]
 pub struct MemberFilter {
-    /// Those that live, or those that died.
+    /// Living or dead ones.
     pub alive: Option<bool>,
-    /// Those that play this role.
+    /// With this role.
     pub role: Option<&'static str>,
 }
 

@@ -44,7 +44,7 @@ pub(crate) async fn write(tx: &mut PgConnection, at: StepRef, records: &[MemberR
     Ok(())
 }
 
-/// Writes that members died in this step, and why.
+/// Writes the deaths of members in this step, with their causes.
 pub(crate) async fn write_deaths(tx: &mut PgConnection, at: StepRef, records: &[DeathRecord]) -> Result<()> {
     let (members, causes): (Vec<Uuid>, Vec<&str>) = records
         .iter()

@@ -7,56 +7,56 @@ use uuid::Uuid;
 
 use crate::Result;
 
-/// Which metrics.
+/// Selects metrics.
 #[derive(Clone, Debug, Default)]
 pub struct MetricsQuery {
-    /// From this step on.
+    /// From this step on, inclusive.
     pub from: u32,
-    /// Up to this step.
+    /// Up to this step, inclusive.
     pub to: Option<u32>,
-    /// Of one member; none for all and the run.
+    /// Of one member; `None` for the run and all members.
     pub member: Option<MemberId>,
     /// Of the run alone, without its members.
     pub run_alone: bool,
-    /// 0 for every step; level n has mean, minimum and maximum over 4^n steps.
+    /// Level of downsampling: 0 has every step, n has mean, minimum and maximum over 4^n steps.
     pub level: u8,
-    /// Rows, at most.
+    /// Maximum number of rows.
     pub limit: u32,
 }
 
-/// The values of one step or bucket, of one member or of the run.
+/// The values of a member or the run in a step or bucket.
 #[derive(Clone, Debug, FromRow, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct MetricRow {
     /// The (first) step.
     pub step: i32,
-    /// How many steps it stands for.
+    /// How many steps it covers.
     pub width: i32,
     /// The member; none for the run.
     pub member_id: Option<Uuid>,
-    /// Values, or their means, in the order of the run's metrics; null where there is none.
+    /// Values, or their means, in the order of the run's metrics; null if there is none.
     #[cfg_attr(feature = "schema", schema(value_type = Vec<Option<f64>>))]
     pub mean: Vec<f64>,
-    /// Least values; only where the row stands for several steps.
+    /// Minima; only if the row covers several steps.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(value_type = Option<Vec<Option<f64>>>))]
     pub min: Option<Vec<f64>>,
-    /// Greatest values; only where the row stands for several steps.
+    /// Maxima; only if the row covers several steps.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(value_type = Option<Vec<Option<f64>>>))]
     pub max: Option<Vec<f64>>,
 }
 
-/// Rows in the order of their steps.
+/// Rows by step.
 #[derive(Clone, Debug)]
 pub struct MetricRows {
     /// The rows.
     pub rows: Vec<MetricRow>,
-    /// The step from which to go on; none at the end.
+    /// The step at which to continue; `None` at the end.
     pub next: Option<u32>,
 }
 
-/// What is written when a bucket is complete, and single steps behind the last complete one.
+/// Complete buckets, and single steps after the last of them.
 const ROWS: &str = "
 SELECT step, width, member_id, mean, min, max FROM (
     SELECT bucket * $6 AS step, $6 AS width, member_id, mean, min, max FROM metric_levels
@@ -83,7 +83,7 @@ pub async fn rows(db: &PgPool, run: ExecutionId, query: &MetricsQuery) -> Result
         .bind(i64::from(query.limit) + 1)
         .fetch_all(db)
         .await?;
-    // A page ends between steps: the step that it would cut in two begins the next.
+    // A page ends between steps: a step that would be cut in two starts the next page.
     let next = if rows.len() > query.limit as usize {
         rows.pop().map(|row| row.step)
     } else {
@@ -100,8 +100,8 @@ pub async fn rows(db: &PgPool, run: ExecutionId, query: &MetricsQuery) -> Result
     })
 }
 
-/// Sums over all steps of the run's own values of the metrics at `places` (from 0), in their order; a value that is
-/// missing (NaN) does not count, and a metric that never had one is none.
+/// Sums over all steps of the run's own values of the metrics with the indices `places`, in that order. Missing values
+/// (NaN) do not count; a metric without any value is `None`.
 pub async fn sums(db: &PgPool, run: ExecutionId, places: &[usize]) -> Result<Vec<Option<f64>>> {
     if places.is_empty() {
         return Ok(Vec::new());

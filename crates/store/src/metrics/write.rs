@@ -5,12 +5,12 @@ use sqlx::{PgConnection, QueryBuilder};
 
 use crate::{Result, steps::StepRef};
 
-/// Steps of a bucket at level 1; each level above holds this many buckets of the one below.
+/// Steps of a bucket at level 1; each further level combines this many buckets of the one below.
 const FACTOR: u32 = 4;
 /// The coarsest level: a bucket of 65,536 steps.
 const LEVELS: u32 = 8;
 
-/// Writes metrics, and closes the levels whose bucket ends with this step.
+/// Writes metrics, and closes the buckets that end with this step.
 pub(crate) async fn write(tx: &mut PgConnection, at: StepRef, records: &[MetricRecord]) -> Result<()> {
     if records.is_empty() {
         return Ok(());
@@ -34,8 +34,8 @@ pub(crate) async fn write(tx: &mut PgConnection, at: StepRef, records: &[MetricR
     Ok(())
 }
 
-/// Closes the bucket of `width` steps that ends with this step. A member that was not there for all of it has a bucket
-/// over what there is; a metric without a value (NaN) does not count.
+/// Closes the bucket of `width` steps that ends with this step. For a member that did not live through all of them, it
+/// covers those it did; missing values (NaN) do not count.
 async fn downsample(tx: &mut PgConnection, at: StepRef, level: u32, width: u32) -> Result<()> {
     sqlx::query(
         "INSERT INTO metric_levels (run_id, level, bucket, member_id, mean, min, max)

@@ -1,8 +1,8 @@
-//! Conditions that are only there when they are asked for.
+//! Optional conditions.
 
 use sqlx::{Encode, Postgres, QueryBuilder, Type};
 
-/// Adds ` AND <condition><value>` where there is a value.
+/// Adds ` AND <condition><value>` if there is a value.
 pub(crate) fn and<'q, T>(query: &mut QueryBuilder<Postgres>, condition: &str, value: Option<T>)
 where
     T: 'q + Encode<'q, Postgres> + Type<Postgres>,
@@ -12,7 +12,7 @@ where
     }
 }
 
-/// The pattern of what begins with `text`.
+/// The LIKE pattern for texts that start with `text`.
 pub(crate) fn prefix(text: &str) -> String {
     let mut pattern = text
         .to_lowercase()

@@ -18,10 +18,10 @@ use crate::{
     text::json_text,
 };
 
-/// What a plan came to.
+/// The effect of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Carried {
-    /// Items that are new.
+    /// Number of new items.
     pub new_work: u32,
     /// Whether the step is over.
     pub finished: bool,
@@ -29,8 +29,8 @@ pub struct Carried {
     pub completed: bool,
 }
 
-/// Writes a plan's records and items, announces the items and, where the step is over, opens the next one: all in the
-/// transaction that locked the execution, or none of it.
+/// Writes a plan's records and items, announces the items and, if the step is over, opens the next one; all in the
+/// transaction that locked the execution, or nothing.
 pub async fn carry_out(tx: &mut PgConnection, locked: &Locked, plan: &Plan, seconds: f64) -> Result<Carried> {
     let state = &locked.state;
     if locked.is_run && !plan.records.is_empty() {

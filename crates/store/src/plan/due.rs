@@ -1,4 +1,4 @@
-//! Which executions should be planned, and by whom.
+//! Executions to be planned, and their lock.
 
 use lyceum_core::{config::RunConfig, id::ExecutionId, recipe::RunState};
 use sqlx::{PgConnection, PgPool, types::Json};
@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::Result;
 
-/// Running executions whose step has not been planned, or has had items end since.
+/// Running executions whose step has not been planned, or has had items end since its last plan.
 pub async fn due(db: &PgPool) -> Result<Vec<ExecutionId>> {
     let ids: Vec<Uuid> = sqlx::query_scalar(
         "SELECT e.id FROM executions e JOIN steps s ON s.execution_id = e.id AND s.step = e.step
@@ -18,19 +18,19 @@ pub async fn due(db: &PgPool) -> Result<Vec<ExecutionId>> {
     Ok(ids.into_iter().map(ExecutionId).collect())
 }
 
-/// An execution that this transaction alone may plan.
+/// An execution locked for planning.
 #[derive(Clone, Debug)]
 pub struct Locked {
-    /// What it remembers before its step.
+    /// Its state before the step.
     pub state: RunState,
-    /// Ends of items that the plan to be made will have seen at least.
+    /// Number of ended items that the plan will have seen, at least.
     pub ended: i32,
-    /// Whether it is a run (and not an evaluation), which writes all records for itself.
+    /// Whether it is a run rather than an evaluation; a run writes all records under its own id.
     pub is_run: bool,
 }
 
-/// Locks an execution that is due for planning. `None` when it is not due, or when another coordinator has it: that one
-/// looks again after it has planned.
+/// Locks an execution that is due for planning. `None` if it is not due, or if another coordinator has it, which checks
+/// again after planning.
 pub async fn lock(tx: &mut PgConnection, id: ExecutionId) -> Result<Option<Locked>> {
     let row: Option<(bool, Json<RunConfig>, Json<RunState>, i32)> = sqlx::query_as(
         "SELECT e.kind = 'run', e.config, r.state, s.ended FROM executions e

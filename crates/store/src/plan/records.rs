@@ -1,4 +1,4 @@
-//! The records of a plan. Every statement writes a whole batch, and writing a batch again changes nothing.
+//! Writing the records of a plan, in batches. Writing a batch again changes nothing.
 
 use lyceum_core::recipe::Records;
 use sqlx::PgConnection;
@@ -7,7 +7,7 @@ use crate::{
     Result, archive, attempts, births, matchups, members, metrics, problems, ratings, steps::StepRef, versions,
 };
 
-/// Writes all records, in the order in which they refer to one another.
+/// Writes all records, each after those it refers to.
 pub(super) async fn write(tx: &mut PgConnection, at: StepRef, records: &Records) -> Result<()> {
     members::write_populations(tx, at, &records.populations).await?;
     members::write(tx, at, &records.members).await?;

@@ -1,4 +1,4 @@
-//! What a step has so far, kept between plans so that each result is read once.
+//! The view of a step, kept between plans so that each result is read once.
 
 use lyceum_core::{
     id::{DatasetId, ExecutionId, MemberId, ProblemId, VersionId},
@@ -12,8 +12,8 @@ use uuid::Uuid;
 
 use crate::{Result, StoreError};
 
-/// The view of the step that an execution stands at. It only ever grows from rows, so a coordinator that starts anew, or
-/// that another ran ahead of, comes to the same view.
+/// The view of an execution's current step. It only grows from rows, so a coordinator that was restarted or overtaken
+/// gets the same view.
 #[derive(Debug, Default)]
 pub struct ViewCache {
     step: Option<u32>,
@@ -68,10 +68,10 @@ fn key(step: u32, phase: String, round: i32, chunk: i32) -> WorkKey {
         .chunk(chunk.cast_unsigned())
 }
 
-/// Reads the rows that a recipe wants to see into its view.
+/// Reads the rows that a recipe requested into its view.
 ///
 /// # Errors
-/// [`StoreError::NotFound`] for a row that is not there.
+/// [`StoreError::NotFound`] for a missing row.
 pub async fn wanted(tx: &mut PgConnection, wants: &[Want], view: &mut StepView) -> Result<()> {
     let mut problems = Vec::new();
     let mut rows: BTreeMap<DatasetId, Vec<u32>> = BTreeMap::new();
@@ -143,7 +143,7 @@ struct ProblemRow {
 }
 
 impl ProblemRow {
-    /// The record as it was written, less what only the lists need (its source and parents).
+    /// The record as it was written, without its source and parents, which only lists need.
     fn into_record(self) -> ProblemRecord {
         let descriptor = match (self.ast_depth, self.cyclomatic, self.loc, self.variables) {
             (Some(depth), Some(cyclomatic), Some(loc), Some(variables)) => Some([depth, cyclomatic, loc, variables]),

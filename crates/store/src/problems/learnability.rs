@@ -1,4 +1,4 @@
-//! How often problems were solved: where there is something to learn, and where there is not.
+//! How often problems were solved: only those solved sometimes teach anything.
 
 use lyceum_core::id::ExecutionId;
 use serde::Serialize;
@@ -7,18 +7,18 @@ use uuid::Uuid;
 
 use crate::{Result, steps::Stretch};
 
-/// Problems of some steps that were solved equally often.
+/// The number of problems of some steps in a band of solve rates.
 #[derive(Clone, Debug, PartialEq, FromRow, Serialize)]
 pub struct SolveBand {
     /// The first step.
     pub step: i32,
-    /// From 0, solved by no attempt, to the number of bands less one, solved by all; those between are of equal width.
+    /// The band, from 0 (never solved) to the last (always solved); those between have equal widths.
     pub band: i32,
-    /// Problems.
+    /// Number of problems.
     pub problems: i64,
 }
 
-/// A valid problem with what can make it suspicious.
+/// A valid problem with the properties that can make it suspicious.
 #[derive(Clone, Debug, FromRow)]
 pub struct Candidate {
     /// The problem.
@@ -28,7 +28,7 @@ pub struct Candidate {
     /// Its type.
     #[sqlx(rename = "type")]
     pub problem_type: String,
-    /// Who proposed it.
+    /// Its proposer.
     pub proposer_id: Option<Uuid>,
     /// The program.
     pub program: String,
@@ -38,13 +38,13 @@ pub struct Candidate {
     pub solve_rate: Option<f32>,
     /// Attempts made.
     pub attempts: i32,
-    /// Letters of what the proposer wrote.
+    /// Length of the proposal in characters.
     pub proposal_letters: i32,
-    /// Letters of the longest answer that solved it.
+    /// Length of the longest correct answer in characters.
     pub answer_letters: Option<i32>,
 }
 
-/// Attempted problems of `run` by how often they were solved: none, all, and `inner` bands of equal width between.
+/// Attempted problems of `run` by solve rate: 0, 1, and `inner` bands of equal width between.
 pub async fn solve_bands(db: &PgPool, run: ExecutionId, steps: Stretch, inner: u32) -> Result<Vec<SolveBand>> {
     let [from, to, width] = steps.binds();
     Ok(sqlx::query_as(
@@ -63,7 +63,7 @@ pub async fn solve_bands(db: &PgPool, run: ExecutionId, steps: Stretch, inner: u
     .await?)
 }
 
-/// The newest `limit` valid problems of `run` that were attempted.
+/// The newest `limit` attempted valid problems of `run`.
 pub async fn candidates(db: &PgPool, run: ExecutionId, limit: u32) -> Result<Vec<Candidate>> {
     Ok(sqlx::query_as(
         "SELECT id, step, type, proposer_id, left(program, 20000) AS program, cyclomatic, solve_rate, attempts,

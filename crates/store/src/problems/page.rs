@@ -15,37 +15,37 @@ use crate::{
     page::{Key, Keyed, Page, Window},
 };
 
-/// Which problems.
+/// Selects problems.
 #[derive(Clone, Debug, Default)]
 pub struct ProblemFilter {
     /// Of this step.
     pub step: Option<u32>,
     /// Of this type.
     pub problem_type: Option<String>,
-    /// Those that are valid, or those that are not.
+    /// Valid or invalid ones.
     pub valid: Option<bool>,
-    /// Those at which the verifier met this.
+    /// With this status.
     pub status: Option<String>,
     /// By this proposer.
     pub proposer: Option<MemberId>,
     /// In this cell of the archive.
     pub cell: Option<u32>,
-    /// Solved by at least this share of the attempts.
+    /// With at least this solve rate.
     pub solve_rate_min: Option<f32>,
-    /// Solved by at most this share of the attempts.
+    /// With at most this solve rate.
     pub solve_rate_max: Option<f32>,
     /// With these words in program or reason.
     pub text: Option<String>,
-    /// Whose AST depth, cyclomatic complexity, lines and variables are at least and at most this.
+    /// Minimum and maximum of AST depth, cyclomatic complexity, lines and variables.
     pub complexity: [(Option<f32>, Option<f32>); 4],
     /// With prompt, proposal, values and parts of the reward.
     pub full: bool,
 }
 
-/// By what a list of problems is sorted.
+/// How a list of problems is sorted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProblemSort {
-    /// By age; the window says which way.
+    /// By age, in the window's order.
     #[default]
     Age,
     /// Least solved first.
@@ -95,7 +95,7 @@ impl Keyed for FoundProblem {
     }
 }
 
-/// Problems of all runs that fit `filter`, by age, in brief.
+/// Problems of all runs that fit `filter`, by age, without long fields.
 pub async fn page_of_all_runs(db: &PgPool, filter: &ProblemFilter, window: &Window) -> Result<Page<FoundProblem>> {
     let brief: Vec<String> = BRIEF
         .split(',')

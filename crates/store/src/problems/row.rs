@@ -15,7 +15,7 @@ use crate::{
     page::{Key, Keyed},
 };
 
-/// A problem. A list leaves out what is long unless it is asked for in full.
+/// A problem. Lists omit long fields unless full rows are requested.
 #[derive(Clone, Debug, FromRow, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Problem {
@@ -24,25 +24,25 @@ pub struct Problem {
     #[serde(skip)]
     #[doc(hidden)]
     pub seq: i64,
-    /// The step that it was proposed in.
+    /// The step in which it was proposed.
     pub step: i32,
-    /// Its place within the step, from 0.
+    /// Its index within the step, from 0.
     pub index: i32,
-    /// Who proposed it; none for a row of a dataset.
+    /// Its proposer; none for a row of a dataset.
     pub proposer_id: Option<Uuid>,
-    /// By which weights.
+    /// The version of the proposer's weights.
     pub version_id: Option<Uuid>,
-    /// What sort of problem it is, such as `code_o`.
+    /// Its type, such as `code_o`.
     #[serde(rename = "type")]
     #[sqlx(rename = "type")]
     pub problem_type: String,
     /// Whether it may be attempted.
     pub valid: bool,
-    /// What the verifier met: `ok`, `malformed`, `error`, `timeout`, `memory`, `nondeterministic`, `unsafe` or
+    /// The verifier's status: `ok`, `malformed`, `error`, `timeout`, `memory`, `nondeterministic`, `unsafe` or
     /// `unserialisable`.
     #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub status: Status,
-    /// The same, said to a person.
+    /// The status as text.
     pub reason: String,
     /// Its program.
     pub program: Option<String>,
@@ -54,27 +54,27 @@ pub struct Problem {
     pub loc: Option<f32>,
     /// Distinct variables.
     pub variables: Option<f32>,
-    /// The cell of the archive that it falls into.
+    /// Its cell in the archive.
     pub cell: Option<i32>,
-    /// Share of the attempts that solved it; none where it was not attempted.
+    /// Share of the attempts that solved it; none without attempts.
     pub solve_rate: Option<f32>,
-    /// Attempts made.
+    /// Number of attempts.
     pub attempts: i32,
-    /// What its proposer got.
+    /// Its proposer's reward.
     pub reward: Option<f32>,
-    /// When it was written down.
+    /// When it was written.
     pub created_at: DateTime<Utc>,
-    /// What the proposer was asked; in full only.
+    /// The proposer's prompt; in full only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// What it answered, unparsed; in full only.
+    /// The proposer's response, unparsed; in full only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proposal: Option<String>,
     /// Inputs, outputs and message; in full only.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(value_type = Option<Object>))]
     pub values: Option<serde_json::Value>,
-    /// The parts that the reward was made of, by name; in full only.
+    /// The parts of the reward, by name; in full only.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(value_type = Option<Object>))]
     pub reward_parts: Option<serde_json::Value>,
@@ -89,15 +89,15 @@ impl Keyed for Problem {
     }
 }
 
-/// What a problem came from, or what came from it.
+/// A relation between two problems.
 #[derive(Clone, Debug, FromRow, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct ProblemParent {
-    /// The problem that came of it.
+    /// The later problem.
     pub problem_id: Uuid,
-    /// The problem that it came from.
+    /// The earlier problem.
     pub parent_id: Uuid,
-    /// What the earlier is to the later: `reference`, `goalpost` or `lemma`.
+    /// The role of the earlier for the later: `reference`, `goalpost` or `lemma`.
     #[cfg_attr(feature = "schema", schema(value_type = String))]
     pub relation: ParentRelation,
 }
@@ -109,7 +109,7 @@ pub(super) const FULL: &str = "prompt, proposal, \"values\", reward_parts";
 pub(super) const LEFT_OUT: &str =
     "NULL::text AS prompt, NULL::text AS proposal, NULL::json AS \"values\", NULL::jsonb AS reward_parts";
 
-/// Problems of `run` by their ids, in brief, in no order.
+/// Problems of `run` with these ids, without long fields, unordered.
 pub async fn by_ids(db: &PgPool, run: ExecutionId, ids: &[Uuid]) -> Result<Vec<Problem>> {
     let mut query = QueryBuilder::new(format!("SELECT {BRIEF}, {LEFT_OUT} FROM problems WHERE run_id = "));
     query
@@ -131,7 +131,7 @@ pub async fn find(db: &PgPool, run: ExecutionId, id: ProblemId) -> Result<Proble
     problem.ok_or_else(|| StoreError::not_found("problem", id))
 }
 
-/// What a problem came from, and what came from it; at most a thousand of each.
+/// The relations of a problem to earlier and later ones, at most a thousand each.
 pub async fn parents(db: &PgPool, id: ProblemId) -> Result<Vec<ProblemParent>> {
     Ok(sqlx::query_as(
         "(SELECT problem_id, parent_id, relation FROM problem_parents WHERE problem_id = $1 LIMIT 1000)

@@ -1,9 +1,9 @@
-//! Finding problems by words and by what is known of them, in the order of a list.
+//! Searching problems by words and properties, in list order.
 //!
-//! Postgres cannot tell how common a combination of conditions is, and each way of finding it is slow for some: a walk along
-//! the list for one that is rare, the indices of its conditions for one that half of all problems meet. So a stretch of the
-//! list is walked first. What is common fills a page from it; what does not is rare enough for the indices, whose matches
-//! are put in order afterwards. Either way a page is full unless there is nothing more.
+//! Postgres cannot estimate how common a combination of conditions is, and each strategy is slow for some: scanning the
+//! list for a rare one, indices for one that half of all problems meet. So a stretch of the list is scanned first.
+//! Common matches fill a page from it; if they do not, they are rare enough for the indices, whose matches are sorted
+//! afterwards. Either way a page is full unless there are no more matches.
 
 use lyceum_core::id::ExecutionId;
 use sqlx::{FromRow, PgPool, Postgres, QueryBuilder, postgres::PgRow};
@@ -14,27 +14,27 @@ use crate::{
     page::{Keyed, Order, Page, Window, and, limited, order_by_seq, order_by_value},
 };
 
-/// How many problems are walked past, in the list's order, before indices are asked.
+/// How many problems are scanned in list order before indices are used.
 const STRETCH: i64 = 8000;
 
-/// What is looked for, and how it is listed.
+/// A search and the form of its results.
 pub(super) struct Search<'a> {
-    /// In this run, or in all.
+    /// The run to search; `None` for all.
     pub(super) run: Option<ExecutionId>,
-    /// What it meets.
+    /// The conditions.
     pub(super) filter: &'a ProblemFilter,
-    /// In which order.
+    /// The order.
     pub(super) sort: ProblemSort,
-    /// Which part of the list.
+    /// The part of the list.
     pub(super) window: &'a Window,
-    /// The columns, by the name `problems`.
+    /// The columns, of a table called `problems`.
     pub(super) columns: String,
-    /// What is joined to them.
+    /// Joins.
     pub(super) join: &'static str,
 }
 
 impl Search<'_> {
-    /// The page.
+    /// Runs the search.
     pub(super) async fn page<T>(&self, db: &PgPool) -> Result<Page<T>>
     where
         T: Keyed + Send + Unpin + for<'r> FromRow<'r, PgRow>,
@@ -67,7 +67,7 @@ impl Search<'_> {
         indexed.push("(SELECT * FROM problems WHERE true");
         self.facets(&mut indexed);
         self.bounds_and_words(&mut indexed);
-        // OFFSET keeps the planner from walking the list here too.
+        // OFFSET keeps the planner from scanning the list here as well.
         indexed.push(" OFFSET 0) problems ");
         indexed.push(self.join).push(" WHERE true");
         self.order(&mut indexed);
@@ -78,8 +78,8 @@ impl Search<'_> {
         QueryBuilder::new(format!("SELECT {} FROM ", self.columns))
     }
 
-    /// Whether an index has what is asked for in the list's own order: in a run all that is asked for by value, over all
-    /// runs one thing that is.
+    /// Whether an index has the matches in list order: within a run, all conditions on values; over all runs, one of
+    /// them.
     fn is_in_order_of_an_index(&self) -> bool {
         let filter = self.filter;
         let by_bounds_or_words =

@@ -1,4 +1,4 @@
-//! Problems and how they fared.
+//! Writing problems and their outcomes.
 
 use lyceum_core::recipe::{ParentRelation, ProblemOutcomeRecord, ProblemRecord};
 use sqlx::{PgConnection, QueryBuilder, types::Json};
@@ -9,7 +9,7 @@ use crate::{
     text::{json_text, storable},
 };
 
-/// Rows of a statement; Postgres takes at most 65,535 parameters.
+/// Rows per statement; Postgres takes at most 65,535 parameters.
 const BATCH: usize = 1000;
 
 /// Writes problems with their parents, and counts them on the run.
@@ -73,7 +73,7 @@ pub(crate) async fn write(tx: &mut PgConnection, at: StepRef, records: &[Problem
     Ok(())
 }
 
-/// Writes how problems fared.
+/// Writes the outcomes of problems.
 pub(crate) async fn write_outcomes(tx: &mut PgConnection, records: &[ProblemOutcomeRecord]) -> Result<()> {
     for batch in records.chunks(BATCH) {
         let mut update = QueryBuilder::new(

@@ -1,5 +1,5 @@
-//! SQL on apalis' own tables, for what its crate has no function for: using up a ticket in the statement of a claim, and
-//! removing what it keeps for ever. Its statistics could count tickets, but read the table some twenty times for it.
+//! SQL on apalis' tables where its crate has no function: using up a ticket in the statement of a claim, and removing
+//! rows it would keep for ever. Its statistics could count tickets, but scan the table some twenty times.
 
 use sqlx::{PgConnection, PgPool};
 
@@ -9,7 +9,7 @@ use crate::Result;
 /// The channel on which apalis' trigger announces jobs.
 pub(super) const ANNOUNCED: &str = "apalis::job::insert";
 
-/// Deletes a ticket that nobody has fetched, of the queue that the parameter `queue` names, if `condition` holds.
+/// Deletes a ticket that was not fetched yet from the queue named by the parameter `queue`, if `condition` holds.
 pub(crate) fn use_up(queue: &str, condition: &str) -> String {
     format!(
         "DELETE FROM apalis.jobs WHERE id = (
@@ -28,14 +28,14 @@ pub(super) async fn out(db: &mut PgConnection, lane: Lane) -> Result<i64> {
     Ok(sqlx::query_scalar(out).bind(lane.queue()).fetch_one(db).await?)
 }
 
-/// Removes used tickets and the queue's rows of workers that are gone.
+/// Removes used tickets and the queue's rows of workers that have left.
 pub async fn tidy(db: &PgPool) -> Result<()> {
     sqlx::query(
         "DELETE FROM apalis.jobs WHERE status IN ('Done', 'Failed', 'Killed') AND done_at < now() - interval '1 minute'",
     )
     .execute(db)
     .await?;
-    // A ticket that its worker took to the grave is of no use to anybody: top_up has issued another.
+    // A ticket of a dead worker is useless: top_up has issued another.
     sqlx::query(
         "DELETE FROM apalis.jobs WHERE status IN ('Queued', 'Running') AND lock_at < now() - interval '1 minute'
          AND lock_by IN (SELECT id FROM apalis.workers WHERE last_seen < now() - interval '1 minute')",

@@ -1,8 +1,8 @@
-//! Tickets for slots of one sort.
+//! Kinds of slots, each with its tickets.
 
 use lyceum_core::work::WorkKind;
 
-/// What a slot is for: verification runs on any core, the rest shares a worker's device.
+/// The purpose of a slot: verification runs on any core, other work shares a worker's device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lane {
     /// `verify`.
@@ -15,7 +15,7 @@ impl Lane {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Verifier, Self::Engine];
 
-    /// Where a kind of work is announced.
+    /// The lane of a kind of work.
     pub fn of(kind: WorkKind) -> Self {
         match kind {
             WorkKind::Verify => Self::Verifier,
@@ -31,7 +31,7 @@ impl Lane {
         }
     }
 
-    /// The kinds announced here.
+    /// The kinds of work of this lane.
     pub fn kinds(self) -> impl Iterator<Item = WorkKind> {
         WorkKind::ALL.into_iter().filter(move |kind| Self::of(*kind) == self)
     }

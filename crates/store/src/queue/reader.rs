@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::{Lane, apalis_tables::ANNOUNCED, ticket::Ticket, wake::Wake};
 use crate::listener::{Listener, Word, Words};
 
-/// Word of tickets of one lane, for one reader at a time.
+/// Announcements of a lane's tickets, for one reader at a time.
 #[derive(Clone, Debug)]
 pub struct Announcements(Arc<Mutex<Words<()>>>);
 
@@ -31,11 +31,11 @@ pub fn announcements(listener: &mut Listener, lane: Lane) -> Announcements {
 }
 
 impl Announcements {
-    /// Whether there was any; wakes the task at the next one.
+    /// Whether there was an announcement; wakes the task at the next one.
     pub(super) fn poll(&self, cx: &mut Context<'_>) -> bool {
         let mut words = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut any = false;
-        // Until there is none: only then is the waker armed.
+        // Drains the channel: only then is the waker armed.
         while let Poll::Ready(Some(Word::Said(()) | Word::Missed)) = words.poll_recv(cx) {
             any = true;
         }
@@ -43,26 +43,26 @@ impl Announcements {
     }
 }
 
-/// How one lane is read.
+/// Settings for reading a lane.
 #[derive(Clone, Debug)]
 pub struct Reader {
     /// The lane.
     pub lane: Lane,
-    /// What the worker is called.
+    /// The worker's name.
     pub name: String,
-    /// Tickets redeemed at once.
+    /// Number of tickets redeemed concurrently.
     pub slots: usize,
-    /// Between signs of life.
+    /// Time between heartbeats.
     pub heartbeat: Duration,
-    /// Between looks that nothing announced.
+    /// Time between polls without an announcement.
     pub tick: Duration,
 }
 
 impl Reader {
-    /// Calls `redeem` for each ticket, until `stop` ends or the queue can no longer be read.
+    /// Calls `redeem` for each ticket until `stop` ends or the queue can no longer be read.
     ///
     /// # Errors
-    /// When the queue can no longer be read: apalis' reader does not survive a failed query.
+    /// The queue can no longer be read: apalis' reader does not survive a failed query.
     pub async fn read<R, F>(
         &self,
         db: &PgPool,
@@ -74,12 +74,12 @@ impl Reader {
         R: Fn() -> F + Clone + Send + Sync + 'static,
         F: Future<Output = ()> + Send + 'static,
     {
-        // apalis takes a job for held as long as anybody of its holder's name lives, so no name is used twice.
+        // apalis considers a job held as long as any worker with its holder's name is alive, so no name is used twice.
         let name = format!("{}-{}", self.name, Uuid::now_v7());
         let storage = PostgresStorage::<Ticket>::new(db)
             .with_config(self.config())
             .poll_with_strategy(Wake::new(announcements.clone(), self.tick));
-        // A ticket never fails: what could not be done is known to the work table, and a second try would be one too many.
+        // A ticket never fails: failures are recorded in the work table, and apalis must not retry them.
         let redeem = move |_: Ticket| {
             let redeemed = redeem();
             async move {
@@ -98,8 +98,8 @@ impl Reader {
         worker.run_until(stopped).await
     }
 
-    /// One ticket at a time, since apalis neither renews its reader's heartbeat nor acknowledges while fetched tickets wait in
-    /// a buffer.
+    /// One ticket at a time, since apalis neither renews its reader's heartbeat nor acknowledges while fetched tickets
+    /// wait in a buffer.
     fn config(&self) -> Config {
         Config::default()
             .queue(self.lane.queue())

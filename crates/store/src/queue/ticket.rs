@@ -1,4 +1,4 @@
-//! Tickets: leave to look for one item.
+//! Tickets: each lets a slot look for one item.
 
 use apalis::prelude::TaskBuilder;
 use apalis_postgres::{PgTask, queries::push_tasks};
@@ -9,23 +9,23 @@ use sqlx::PgConnection;
 use super::{Lane, apalis_tables};
 use crate::{Result, StoreError};
 
-/// Tickets issued at once when many are missing; the next look issues more.
+/// Maximum number of tickets issued at once; the next sweep issues more.
 const TOP_UP: i64 = 1000;
 
-/// Leave to look for one item of a lane. It says nothing about which.
+/// Lets a slot look for one item of a lane, without saying which.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Ticket {}
 
 impl Ticket {
-    /// A job that is tried once, since [`top_up`] makes good what a failed look leaves behind. It is due since 1970: apalis
-    /// would stamp it with this machine's clock, and the database compares with its own.
+    /// A job that is tried once, since [`top_up`] replaces lost tickets. It has been due since 1970: apalis would use
+    /// this machine's clock, but the database compares with its own.
     fn task(self) -> Result<PgTask> {
         let args = serde_json::to_vec(&self).map_err(StoreError::json("ticket"))?;
         Ok(TaskBuilder::new(args).max_attempts(1).run_at_timestamp(0).build())
     }
 }
 
-/// Issues `count` tickets. Inside a transaction they come to be with it.
+/// Issues `count` tickets. In a transaction they appear when it commits.
 pub async fn issue(db: &mut PgConnection, lane: Lane, count: u32) -> Result<()> {
     if count > 0 {
         let tasks = (0..count).map(|_| Ticket {}.task()).collect::<Result<_>>()?;
@@ -34,8 +34,8 @@ pub async fn issue(db: &mut PgConnection, lane: Lane, count: u32) -> Result<()> 
     Ok(())
 }
 
-/// Issues tickets where fewer are out than items wait: for items that have become due after a failure, and in place of tickets
-/// that died with a worker or that a worker could not use. Returns how many were missing.
+/// Issues tickets if there are fewer than waiting items: for items that have become due after a failure, and for
+/// tickets that were lost with a worker or that a worker could not use. Returns how many were missing.
 pub async fn top_up(db: &mut PgConnection, lane: Lane) -> Result<u32> {
     let kinds: Vec<WorkKind> = lane.kinds().collect();
     let waiting: i64 = sqlx::query_scalar(

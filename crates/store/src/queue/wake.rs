@@ -1,4 +1,4 @@
-//! When a reader looks into the queue.
+//! When a reader polls the queue.
 
 use apalis::prelude::{PollSnapshot, PollStrategy};
 use std::{
@@ -10,8 +10,8 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use super::Announcements;
 
-/// Looks whenever a ticket is announced, and at an even pace for announcements that were lost. apalis' own
-/// `poll_with_interval` re-arms its timer without polling it, so that nothing wakes it again.
+/// Polls whenever a ticket is announced, and at a fixed interval in case announcements are lost. apalis' own
+/// `poll_with_interval` re-arms its timer without polling it, so nothing wakes it again.
 pub(super) struct Wake {
     announcements: Announcements,
     every: Duration,
@@ -31,7 +31,7 @@ impl Wake {
 impl PollStrategy for Wake {
     fn poll_drive(&mut self, cx: &mut Context<'_>, _: &PollSnapshot) -> Poll<Option<()>> {
         let mut is_due = self.announcements.poll(cx);
-        // Polling again after the reset is what arms the waker.
+        // Polling again after the reset arms the waker.
         while self.alarm.as_mut().poll(cx).is_ready() {
             is_due = true;
             let next = Instant::now() + self.every;

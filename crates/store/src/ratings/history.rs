@@ -22,7 +22,7 @@ pub struct RatingPoint {
     pub sigma: f64,
 }
 
-/// Ratings of the members of `run`, or of some of them, at every so manyth step of `steps` and at the last one.
+/// Ratings of all or some members of `run`, at every `steps.width`th step and at the last one.
 pub async fn history(
     db: &PgPool,
     run: ExecutionId,

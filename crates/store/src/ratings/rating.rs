@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct Rating {
     /// The role.
     pub role: String,
-    /// After which step.
+    /// The step after which it was computed.
     pub step: i32,
     /// Mean.
     pub mu: f64,

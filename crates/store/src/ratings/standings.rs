@@ -1,4 +1,4 @@
-//! Members by what they are worth at least: the lower bound of their rating.
+//! Members ranked by the lower bound of their rating.
 
 use chrono::{DateTime, Utc};
 use lyceum_core::id::ExecutionId;
@@ -11,7 +11,7 @@ use crate::{
     page::{Key, Keyed, Page, Window, and, limited, order_by_value},
 };
 
-/// A member where it stands.
+/// A member's standing.
 #[derive(Clone, Debug, FromRow, Serialize)]
 pub struct Standing {
     /// The member.
@@ -29,9 +29,9 @@ pub struct Standing {
     pub recipe: String,
     /// The base model's name.
     pub base_model: Option<String>,
-    /// The role that it is rated in.
+    /// The rated role.
     pub role: String,
-    /// After which step.
+    /// The step after which it was computed.
     pub step: i32,
     /// Mean (TrueSkill).
     pub mu: f64,
@@ -47,14 +47,14 @@ pub struct Standing {
     pub run_created_at: DateTime<Utc>,
 }
 
-/// Which members.
+/// Selects members.
 #[derive(Clone, Debug, Default)]
 pub struct StandingFilter {
     /// In this role.
     pub role: Option<&'static str>,
     /// Of this run.
     pub run: Option<ExecutionId>,
-    /// Those that live, or those that died.
+    /// Living or dead ones.
     pub alive: Option<bool>,
     /// Of runs of this recipe.
     pub recipe: Option<String>,

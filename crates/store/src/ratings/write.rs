@@ -5,7 +5,7 @@ use sqlx::{PgConnection, QueryBuilder};
 
 use crate::{Result, steps::StepRef};
 
-/// Writes ratings, and brings the standings up to them.
+/// Writes ratings and updates the standings.
 pub(crate) async fn write(tx: &mut PgConnection, at: StepRef, records: &[RatingRecord]) -> Result<()> {
     if records.is_empty() {
         return Ok(());

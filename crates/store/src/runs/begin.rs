@@ -13,32 +13,32 @@ use crate::{
     executions::{self, NewExecution},
 };
 
-/// What a new run is made of.
+/// A new run.
 #[derive(Clone, Debug)]
 pub struct NewRun<'a> {
-    /// What people call it.
+    /// Its name.
     pub name: &'a str,
-    /// The experiment that it belongs to.
+    /// Its experiment.
     pub experiment: Option<ExperimentId>,
-    /// The preset that its config came from.
+    /// The preset of its config.
     pub preset: Option<&'a str>,
     /// Labels.
     pub tags: &'a [String],
-    /// Anything.
+    /// A note.
     pub note: &'a str,
     /// The resolved config.
     pub config: &'a RunConfig,
-    /// What it remembers before its first step.
+    /// Its state before its first step.
     pub state: &'a RunState,
     /// The recipe's metrics, in order.
     pub metrics: &'a [&'static str],
-    /// Follows the request into the work.
+    /// Links the request to its work (W3C trace id).
     pub trace_id: Option<&'a str>,
-    /// The run that it branches off from, and at which step.
+    /// The run it is forked from, and at which step.
     pub forked_from: Option<(ExecutionId, u32)>,
 }
 
-/// Writes a run; it begins as soon as the transaction is through.
+/// Writes a run; it starts when the transaction commits.
 pub async fn begin(tx: &mut PgConnection, new: &NewRun<'_>) -> Result<()> {
     let id = new.state.run;
     executions::insert(
@@ -79,7 +79,7 @@ fn arm(config: &RunConfig) -> Result<String> {
         ..config.clone()
     };
     let mut seedless = serde_json::to_value(&seedless).map_err(StoreError::json("config"))?;
-    // The order in which a user wrote parameters makes no other arm.
+    // The order of parameters does not matter.
     seedless.sort_all_objects();
     let bytes = seedless.to_string();
     Ok(Sha256::digest(bytes)

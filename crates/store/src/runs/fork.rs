@@ -1,4 +1,4 @@
-//! Branching a run off at a step.
+//! Forking a run at a step.
 
 use lyceum_core::{
     config::RunConfig,
@@ -15,31 +15,31 @@ use crate::{
     artifact::{self, Reason},
 };
 
-/// What a fork changes.
+/// A fork to be written.
 #[derive(Clone, Debug)]
 pub struct Fork<'a> {
     /// The new run.
     pub id: ExecutionId,
-    /// The run that it branches off from.
+    /// The run it is forked from.
     pub from: ExecutionId,
-    /// The step before which it does.
+    /// The step before which it is forked.
     pub step: u32,
-    /// What it remembers: [`state_at`] of the run that it branches off from.
+    /// Its state: [`state_at`] of the run it is forked from.
     pub state: RunState,
-    /// Everything else; its `state` and `forked_from` are filled in here.
+    /// All else; its `state` and `forked_from` are filled in here.
     pub name: &'a str,
-    /// The resolved config, which may differ from that of the run it branches off from.
+    /// The resolved config, which may differ from that of the original run.
     pub config: &'a RunConfig,
     /// The recipe's metrics, in order.
     pub metrics: &'a [&'static str],
-    /// Follows the request into the work.
+    /// Links the request to its work (W3C trace id).
     pub trace_id: Option<&'a str>,
 }
 
-/// What a run remembers before `step`, under the config that it had.
+/// The state of a run before `step`, with its config at that time.
 ///
 /// # Errors
-/// [`StoreError::NotFound`], or [`StoreError::NoSuchStep`] with the steps that there are.
+/// [`StoreError::NotFound`], or [`StoreError::NoSuchStep`] with the available steps.
 pub async fn state_at(db: &PgPool, run: ExecutionId, step: u32) -> Result<RunState> {
     let config: Option<Json<RunConfig>> = sqlx::query_scalar("SELECT config FROM executions WHERE id = $1")
         .bind(run.0)
@@ -72,11 +72,11 @@ pub async fn state_at(db: &PgPool, run: ExecutionId, step: u32) -> Result<RunSta
     })
 }
 
-/// Writes the branch: populations, members and their versions under new names of identity, so that the two runs may each
-/// go on from there. Problems, matchups and metrics of before stay with the run that they were made in.
+/// Writes the fork: populations, members and versions get new ids, so both runs can continue. Earlier problems,
+/// matchups and metrics stay with the original run.
 ///
 /// # Errors
-/// [`StoreError::NoSuchStep`] where the branch's config leaves nothing to do.
+/// [`StoreError::NoSuchStep`] if the fork's config leaves no steps to run.
 pub async fn fork(tx: &mut PgConnection, fork: &Fork<'_>) -> Result<()> {
     if fork.step >= fork.config.steps {
         return Err(StoreError::NoSuchStep {

@@ -13,7 +13,7 @@ use crate::{
     page::{Key, Page, Window, and, by_seq, limited, order_by_value, prefix},
 };
 
-/// Which runs.
+/// Selects runs.
 #[derive(Clone, Debug, Default)]
 pub struct RunFilter {
     /// In this state.
@@ -26,26 +26,26 @@ pub struct RunFilter {
     pub arm: Option<String>,
     /// With this tag.
     pub tag: Option<String>,
-    /// Whose name begins so, in any case.
+    /// Whose name starts with this, ignoring case.
     pub name: Option<String>,
 }
 
-/// By what a list of runs is sorted. What is not age is the greatest first where the window says newest first.
+/// How a list of runs is sorted. Values other than age are descending if the window is newest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RunSort {
     /// By age.
     #[default]
     Age,
-    /// By the step that they are at.
+    /// By current step.
     Step,
-    /// By how many valid problems they have.
+    /// By number of valid problems.
     ValidProblems,
-    /// By how many cells of the archive are taken.
+    /// By number of occupied cells of the archive.
     Cells,
 }
 
 impl RunSort {
-    /// The column, and what a run has in it. Counts are compared as they stand in cursors.
+    /// The column and its value. Counts are compared as cursors hold them.
     fn value(self) -> Option<(&'static str, ValueOf)> {
         #[expect(
             clippy::cast_precision_loss,
@@ -60,7 +60,7 @@ impl RunSort {
     }
 }
 
-/// What a run has in the column that a list is sorted by.
+/// A run's value in the column by which a list is sorted.
 type ValueOf = fn(&Run) -> f32;
 
 /// Runs that fit `filter`, sorted.

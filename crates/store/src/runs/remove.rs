@@ -5,11 +5,11 @@ use sqlx::PgPool;
 
 use crate::{Result, StoreError};
 
-/// Removes a run that is over, with everything that was made in it. Artifacts that nothing else holds go with the next
+/// Removes a run that has ended, with all its rows. Artifacts that nothing else holds are removed by the next
 /// collection.
 ///
 /// # Errors
-/// [`StoreError::NotFound`], or [`StoreError::Conflict`] when it is not over.
+/// [`StoreError::NotFound`], or [`StoreError::Conflict`] if it has not ended.
 pub async fn remove(db: &PgPool, id: ExecutionId) -> Result<()> {
     let mut tx = db.begin().await?;
     let state: Option<String> =

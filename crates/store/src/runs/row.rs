@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::{Result, StoreError, executions::State, page::keyed_by_seq, seed::Seed};
 
-/// A run as a list shows it.
+/// A run, as shown in lists.
 #[derive(Clone, Debug, FromRow, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Run {
@@ -17,11 +17,11 @@ pub struct Run {
     #[serde(skip)]
     #[doc(hidden)]
     pub seq: i64,
-    /// What people call it.
+    /// Its name.
     pub name: String,
-    /// The experiment that it belongs to.
+    /// Its experiment.
     pub experiment_id: Option<Uuid>,
-    /// That experiment's name.
+    /// The experiment's name.
     pub experiment: Option<String>,
     /// The algorithm.
     pub recipe: String,
@@ -30,43 +30,43 @@ pub struct Run {
     pub state: State,
     /// Why it failed.
     pub error: Option<String>,
-    /// The step that it is at, from 0.
+    /// The current step, from 0.
     pub step: i32,
-    /// Steps in all.
+    /// Number of steps.
     pub steps: i32,
-    /// What the recipe calls this part of the run; empty for a recipe without stages.
+    /// The recipe's name for this part of the run; empty without stages.
     pub stage: String,
-    /// Seed of everything random.
+    /// Seed of all randomness.
     #[sqlx(try_from = "String")]
     #[cfg_attr(feature = "schema", schema(value_type = u64))]
     pub seed: Seed,
-    /// Hash of the config without its seed: the runs of one arm differ by seed alone.
+    /// Hash of the config without its seed: runs of one arm differ only by seed.
     pub arm: String,
-    /// The preset that its config came from.
+    /// The preset of its config.
     pub preset: Option<String>,
     /// Labels.
     pub tags: Vec<String>,
-    /// The first 280 letters of what people noted.
+    /// The first 280 characters of the note.
     pub note_excerpt: String,
-    /// Items of a run with a higher priority go first.
+    /// Items of runs with a higher priority go first.
     pub priority: i16,
-    /// Items that are worked on at once, at most.
+    /// Maximum number of items in progress at once.
     pub max_concurrent: Option<i32>,
-    /// Whether the same config and seed would give the same run, bit for bit.
+    /// Whether the same config and seed would reproduce the run bit for bit.
     pub reproducible: bool,
-    /// The run that it branched off from.
+    /// The run it was forked from.
     pub forked_from: Option<Uuid>,
-    /// At which step it did.
+    /// The step at which it was forked.
     pub forked_at_step: Option<i32>,
     /// Problems proposed so far.
     pub problems: i64,
-    /// Those of them that are valid.
+    /// Valid problems so far.
     pub valid_problems: i64,
     /// Attempts so far.
     pub attempts: i64,
     /// Matchups so far.
     pub matchups: i64,
-    /// Cells of the archive that are taken.
+    /// Occupied cells of the archive.
     pub cells: i64,
     /// Number of its last event.
     pub last_event: i64,
@@ -78,22 +78,22 @@ pub struct Run {
     pub finished_at: Option<DateTime<Utc>>,
 }
 
-/// A run in full.
+/// A run, in full.
 #[derive(Clone, Debug, FromRow, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct RunDetail {
-    /// What a list shows of it.
+    /// The fields shown in lists.
     #[sqlx(flatten)]
     #[serde(flatten)]
     pub run: Run,
-    /// Anything that people noted.
+    /// A note.
     pub note: String,
-    /// The resolved config, every default written out.
+    /// The resolved config, with all defaults.
     #[cfg_attr(feature = "schema", schema(value_type = Object))]
     pub config: serde_json::Value,
     /// Names of its metrics, in the order of their values.
     pub metrics: Vec<String>,
-    /// Follows the request that created it into its work (W3C trace id).
+    /// Links the request that created it to its work (W3C trace id).
     pub trace_id: Option<String>,
 }
 
@@ -122,7 +122,7 @@ pub async fn find(db: impl PgExecutor<'_>, id: ExecutionId) -> Result<RunDetail>
     run.ok_or_else(|| StoreError::not_found("run", id))
 }
 
-/// The names of the runs `ids`, those that there are.
+/// The names of the runs with these ids, without missing ones.
 pub async fn names(db: &PgPool, ids: &[Uuid]) -> Result<Vec<(Uuid, String)>> {
     Ok(sqlx::query_as("SELECT id, name FROM runs WHERE id = ANY($1)")
         .bind(ids)

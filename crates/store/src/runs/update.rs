@@ -1,24 +1,24 @@
-//! What may change about a run while it goes on: nothing that its arithmetic depends on.
+//! Changes to a run that do not affect its results.
 
 use lyceum_core::id::{ExecutionId, ExperimentId};
 use sqlx::{Acquire, Postgres};
 
 use crate::{Result, StoreError, event};
 
-/// What to change; `None` leaves it as it is.
+/// The changes; `None` leaves a field as it is.
 #[derive(Clone, Debug, Default)]
 pub struct RunChanges<'a> {
-    /// What people call it.
+    /// Its name.
     pub name: Option<&'a str>,
-    /// Anything that people note.
+    /// A note.
     pub note: Option<&'a str>,
     /// Labels.
     pub tags: Option<&'a [String]>,
-    /// The experiment that it belongs to.
+    /// Its experiment.
     pub experiment: Option<ExperimentId>,
-    /// Items of a run with a higher priority go first.
+    /// Items of runs with a higher priority go first.
     pub priority: Option<i16>,
-    /// Items that are worked on at once, at most; 0 is no limit.
+    /// Maximum number of items in progress at once; 0 means no limit.
     pub max_concurrent: Option<u32>,
 }
 

@@ -19,15 +19,15 @@ pub struct Step {
     pub seq: i64,
     /// Its number, from 0.
     pub step: i32,
-    /// What the recipe calls this part of the run.
+    /// The recipe's name for this part of the run.
     pub stage: String,
     /// Items planned so far.
     pub total: i32,
-    /// Those of them that have ended.
+    /// Items that have ended.
     pub ended: i32,
     /// Time spent planning it, in seconds.
     pub plan_seconds: f64,
-    /// When it began.
+    /// When it started.
     pub started_at: DateTime<Utc>,
     /// When it ended.
     pub finished_at: Option<DateTime<Utc>>,
@@ -38,7 +38,7 @@ keyed_by_seq!(Step);
 const SELECT: &str = "SELECT step::bigint AS seq, step, stage, total, ended, plan_seconds, started_at, finished_at
     FROM steps WHERE execution_id = ";
 
-/// Steps that have begun.
+/// Steps that have started.
 pub async fn page(db: &PgPool, execution: ExecutionId, window: &Window) -> Result<Page<Step>> {
     let mut query = QueryBuilder::new(SELECT);
     query.push_bind(execution.0);
@@ -59,7 +59,7 @@ pub async fn find(db: &PgPool, execution: ExecutionId, number: u32) -> Result<St
     step.ok_or_else(|| StoreError::not_found("step", number))
 }
 
-/// Seconds that each finished step of `run` took, in order.
+/// The duration of each finished step of `run`, in seconds, in order.
 pub async fn seconds(db: &PgPool, run: ExecutionId) -> Result<Vec<f64>> {
     Ok(sqlx::query_scalar(
         "SELECT extract(epoch FROM finished_at - started_at)::float8 FROM steps

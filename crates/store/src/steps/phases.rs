@@ -9,27 +9,27 @@ use crate::Result;
 /// One phase of a step.
 #[derive(Clone, Debug, FromRow, Serialize)]
 pub struct PhaseProgress {
-    /// What the step is doing in it.
+    /// Its name.
     pub phase: String,
     /// The kind of work.
     pub kind: WorkKind,
     /// Items planned so far.
     pub total: i64,
-    /// Those that wait for a worker.
+    /// Items waiting for a worker.
     pub ready: i64,
-    /// Those that a worker has.
+    /// Items held by a worker.
     pub running: i64,
-    /// Those with a result.
+    /// Items with a result.
     pub done: i64,
-    /// Those whose tries are spent.
+    /// Items without tries left.
     pub failed: i64,
-    /// Tries beyond the first, of all items.
+    /// Retries, over all items.
     pub retries: i64,
-    /// Time that workers spent on those that ended, in seconds.
+    /// Time workers spent on ended items, in seconds.
     pub seconds: f64,
 }
 
-/// The phases of a step, in the order in which they began.
+/// The phases of a step, in the order they started.
 pub async fn phases(db: &PgPool, execution: ExecutionId, step: i32) -> Result<Vec<PhaseProgress>> {
     Ok(sqlx::query_as(
         "SELECT phase, kind, count(*) AS total, count(*) FILTER (WHERE state = 'ready') AS ready,

@@ -2,7 +2,7 @@
 
 use lyceum_core::id::ExecutionId;
 
-/// The step of a run that records belong to.
+/// The run and step of records.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StepRef {
     /// The run.
@@ -12,7 +12,7 @@ pub(crate) struct StepRef {
 }
 
 impl StepRef {
-    /// The step, as Postgres takes it.
+    /// The step as Postgres' integer.
     pub(crate) fn number(self) -> i32 {
         self.step.cast_signed()
     }

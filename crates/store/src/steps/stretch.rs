@@ -1,18 +1,18 @@
-//! A stretch of a run.
+//! Ranges of steps.
 
-/// Steps of a run, and how many of them a point of a curve stands for.
+/// A range of steps, and how many of them each point of a curve covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
     /// The first step.
     pub from: u32,
     /// The last one.
     pub to: u32,
-    /// Steps of a point; at least 1.
+    /// Steps per point; at least 1.
     pub width: u32,
 }
 
 impl Stretch {
-    /// All steps, `width` to a point.
+    /// All steps, `width` per point.
     #[must_use]
     pub fn whole(width: u32) -> Self {
         Self {
@@ -22,7 +22,7 @@ impl Stretch {
         }
     }
 
-    /// From, to and width as Postgres takes them.
+    /// First, last and width as Postgres' integers.
     pub(crate) fn binds(self) -> [i32; 3] {
         [self.from, self.to, self.width.max(1)].map(|steps| i32::try_from(steps).unwrap_or(i32::MAX))
     }

@@ -13,7 +13,7 @@ use crate::{Result, StoreError};
 pub struct Version {
     /// The version.
     pub id: Uuid,
-    /// 0 at birth, one more with each update.
+    /// 0 at birth, incremented by each update.
     pub ordinal: i32,
     /// The step that made it.
     pub step: i32,
@@ -21,9 +21,9 @@ pub struct Version {
     pub artifact: String,
     /// The folder's size in bytes.
     pub bytes: i64,
-    /// Whether the folder was removed since.
+    /// Whether the folder has been removed.
     pub removed: bool,
-    /// When it was made.
+    /// When it was created.
     pub created_at: DateTime<Utc>,
 }
 

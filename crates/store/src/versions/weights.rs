@@ -1,4 +1,4 @@
-//! Whom an evaluation can measure: exact weights with the names that people know them by.
+//! Subjects of evaluations: exact weights with the names of member and run.
 
 use lyceum_core::{
     artifact::Digest,
@@ -19,7 +19,7 @@ pub struct Weights {
     pub member: MemberId,
     /// The member's name within the run.
     pub name: String,
-    /// What it plays.
+    /// Its roles.
     pub roles: Vec<String>,
     /// The step that made the weights.
     pub made_in: u32,
@@ -47,7 +47,7 @@ const SELECT: &str = "v.id AS version, v.artifact, v.step, v.run_id, m.id AS mem
 /// The weights of these versions, in this order.
 ///
 /// # Errors
-/// [`StoreError::NotFound`] for a version that is not there.
+/// [`StoreError::NotFound`] for a missing version.
 pub async fn of_versions(db: &mut PgConnection, versions: &[VersionId]) -> Result<Vec<Weights>> {
     let ids: Vec<Uuid> = versions.iter().map(|version| version.0).collect();
     let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(format!("SELECT {SELECT} WHERE v.id = ANY($1)")))
@@ -64,8 +64,8 @@ pub async fn of_versions(db: &mut PgConnection, versions: &[VersionId]) -> Resul
         .collect()
 }
 
-/// The members of a run that live when `step` steps are done, each with its weights of then; without a step, those that live
-/// now. In the order of their births.
+/// The members of a run that were alive after `step` steps, each with its weights at that time; without a step, those
+/// alive now. Ordered by birth.
 pub async fn of_run(db: &mut PgConnection, run: ExecutionId, step: Option<u32>) -> Result<Vec<Weights>> {
     let query = format!(
         "SELECT * FROM (SELECT DISTINCT ON (m.id) m.seq, {SELECT}
@@ -81,8 +81,8 @@ pub async fn of_run(db: &mut PgConnection, run: ExecutionId, step: Option<u32>) 
     rows.iter().map(Row::weights).collect()
 }
 
-/// These members of a run, dead or alive, each with its weights when `step` steps were done; those that had none are left out.
-/// In the order of their births.
+/// These members of a run, dead or alive, each with its weights after `step` steps; those without any are omitted.
+/// Ordered by birth.
 pub async fn of_members(
     db: &mut PgConnection,
     run: ExecutionId,

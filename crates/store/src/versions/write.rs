@@ -9,7 +9,7 @@ use crate::{
     steps::StepRef,
 };
 
-/// Versions that keep their optimizer state, counted from the newest of a member.
+/// How many of a member's newest versions keep their optimizer state.
 const KEPT_OPTIMIZERS: i32 = 2;
 
 /// Writes versions and holds their artifacts. Optimizer state is held for the last few versions of a member.

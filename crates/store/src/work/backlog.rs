@@ -1,4 +1,4 @@
-//! Work that is not over, or that failed.
+//! Unfinished and failed work.
 
 use lyceum_core::work::WorkKind;
 use serde::Serialize;
@@ -6,24 +6,24 @@ use sqlx::{FromRow, PgPool};
 
 use crate::Result;
 
-/// Work of one kind that is not over, or that failed.
+/// Unfinished and failed work of one kind.
 #[derive(Clone, Debug, FromRow, Serialize)]
 pub struct Backlog {
     /// The kind.
     pub kind: WorkKind,
-    /// Items that wait for a worker.
+    /// Items waiting for a worker.
     pub ready: i64,
-    /// Those of them whose next try is still to come.
+    /// Ready items whose next try is not due yet.
     pub delayed: i64,
-    /// Items that a worker has.
+    /// Items held by a worker.
     pub running: i64,
-    /// Those of them to which nothing has happened for a minute.
+    /// Running items without progress for a minute.
     pub stalled: i64,
-    /// Items whose tries are spent.
+    /// Items without tries left.
     pub failed: i64,
 }
 
-/// The backlog of every kind that has one.
+/// The backlog of every kind, without empty ones.
 pub async fn backlog(db: &PgPool) -> Result<Vec<Backlog>> {
     Ok(sqlx::query_as(
         "SELECT kind, count(*) FILTER (WHERE state = 'ready') AS ready,

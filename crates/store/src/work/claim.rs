@@ -1,4 +1,4 @@
-//! Taking an item.
+//! Claiming items.
 
 use lyceum_core::{
     id::{ExecutionId, WorkId, WorkerId},
@@ -13,41 +13,41 @@ use crate::{
     queue::{Lane, use_up},
 };
 
-/// What a worker can take.
+/// The items a worker's slot can take.
 #[derive(Clone, Debug)]
 pub struct Slot {
     /// The worker.
     pub worker: WorkerId,
-    /// The kinds that it serves.
+    /// The kinds of work it takes.
     pub kinds: Vec<WorkKind>,
-    /// The base models that it can load; `None` can load any.
+    /// The base models it can load; `None` means any.
     pub base_models: Option<Vec<String>>,
-    /// Those that it has loaded; their items come first.
+    /// The base models it has loaded; their items come first.
     pub loaded_models: Vec<String>,
     /// Memory of its device, in bytes.
     pub memory_bytes: u64,
-    /// How long a claim holds without renewal.
+    /// How long a claim lasts without renewal.
     pub lease: Duration,
 }
 
-/// An item that is held.
+/// A claimed item.
 #[derive(Clone, Debug)]
 pub struct Claim {
     /// The item.
     pub id: WorkId,
-    /// Whose it is.
+    /// Its execution.
     pub execution: ExecutionId,
     /// Its place.
     pub key: WorkKey,
     /// Its kind.
     pub kind: WorkKind,
-    /// Which try this is, from 1.
+    /// The number of this try, from 1.
     pub attempt: u32,
-    /// What the holder's writes must show. Each claim raises it, so that a holder who lost its claim writes nothing.
+    /// Required for the holder's writes. Each claim increments it, so a holder that lost its claim cannot write.
     pub fence: i64,
-    /// Follows a request into its work (W3C trace id).
+    /// Links the request to its work (W3C trace id).
     pub trace_id: Option<String>,
-    /// What is asked, or why it cannot be read.
+    /// The payload, or why it cannot be read.
     pub payload: Result<Payload, String>,
 }
 
@@ -66,12 +66,12 @@ struct Claimed {
     payload: Json<Box<serde_json::value::RawValue>>,
 }
 
-/// The first fitting item of each running execution competes, of each kind one whose base is loaded and one whatever its
-/// base; the highest priority wins, then the execution that holds the fewest workers, then the loaded base, then age. Each of
-/// these is the first entry of an index, so a claim's cost grows with the number of executions, not of items.
+/// Each running execution competes with its oldest fitting items: per kind, one whose base is loaded and one with any
+/// base. The highest priority wins, then the execution with the fewest claims, then the loaded base, then age. Each
+/// candidate is the first entry of an index, so the cost of a claim grows with the number of executions, not of items.
 ///
-/// `durable` makes this one commit wait for the disk whatever the connection's setting: a fence that a crash of Postgres
-/// took back would be given twice.
+/// `durable` makes this commit wait for the disk whatever the connection's setting: a fence rolled back by a crash of
+/// Postgres would be given twice.
 static CLAIM: LazyLock<String> = LazyLock::new(|| {
     let used = use_up("$7", "$7::text IS NOT NULL AND EXISTS (SELECT FROM candidate)");
     format!(
@@ -122,14 +122,14 @@ RETURNING w.id, w.execution_id, w.step, w.phase, w.round, w.chunk, w.kind, w.att
     )
 });
 
-/// Takes an item that fits `slot`, if there is one: what a ticket is good for.
+/// Claims an item that fits `slot`, if there is one. This redeems a ticket.
 pub async fn claim(db: &PgPool, slot: &Slot) -> Result<Option<Claim>> {
     take(db, slot, None).await
 }
 
-/// As [`claim`], for a slot that has just ended an item of `lane` and holds no ticket: where there is an item, a ticket that
-/// is still out is used up with it, so that there are as many as before for what waits. Saves the ways to the queue that a
-/// ticket takes: being fetched, held and acknowledged.
+/// As [`claim`], for a slot that has just ended an item of `lane` and holds no ticket. If there is an item, an
+/// outstanding ticket is deleted with it, so there are still as many tickets as waiting items. Saves the queue's round
+/// trips for a ticket: fetching, holding and acknowledging it.
 pub async fn claim_next(db: &PgPool, slot: &Slot, lane: Lane) -> Result<Option<Claim>> {
     take(db, slot, Some(lane)).await
 }

@@ -6,9 +6,9 @@ use sqlx::{PgExecutor, PgPool};
 use super::Claim;
 use crate::{Result, StoreError, artifact, event, text::json_text};
 
-/// The step's row is the one on which two last finishers meet: whoever comes second sees the other's count. It also numbers
-/// the ends, in the order in which they become visible. Nothing is counted unless the claim is held. One statement, since each
-/// item pays for its round trips.
+/// Items that end at the same time are serialized on the step's row: the second sees the first one's count. The row
+/// also numbers the ends in the order they become visible. Nothing is counted unless the claim is held. One statement,
+/// since every item pays for the round trips.
 const END: &str = "
 WITH held AS MATERIALIZED (
     SELECT id FROM work WHERE id = $3 AND fence = $4 AND state = 'running' FOR UPDATE
@@ -25,11 +25,11 @@ done AS (
 )
 SELECT pg_notify($6, $1::uuid::text) FROM done";
 
-/// Writes `outcome`, `done` and the step's count in one transaction, and tells the coordinator. `artifacts` are those that
-/// the outcome names; they are held until the step is over, or for as long as what the plan makes of them.
+/// Writes `outcome`, `done` and the step's count in one transaction, and tells the coordinator. `artifacts` are those
+/// the outcome refers to; they are held until the step is over, or as long as the rows planned from them.
 ///
 /// # Errors
-/// [`StoreError::FenceLost`] when the claim is no longer held; then nothing is written.
+/// [`StoreError::FenceLost`] if the claim is no longer held; nothing is written then.
 pub async fn end(db: &PgPool, claim: &Claim, outcome: &Outcome, artifacts: &[Digest]) -> Result<()> {
     if artifacts.is_empty() {
         return write(db, claim, outcome).await;

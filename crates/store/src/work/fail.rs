@@ -1,4 +1,4 @@
-//! Items that did not end well.
+//! Failed and released items.
 
 use lyceum_core::{
     id::{ExecutionId, WorkId},
@@ -15,32 +15,32 @@ use crate::{
     queue::{Lane, issue},
 };
 
-/// What sort of failure it was.
+/// The kind of failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
-    /// The handler said no.
+    /// The handler returned an error.
     Error,
     /// The handler panicked.
     Panic,
-    /// The worker went away without a word.
+    /// The worker disappeared.
     Lost,
-    /// The payload is not understood.
+    /// The payload cannot be read.
     Payload,
 }
 
 /// Why an item failed.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// What sort.
+    /// The kind.
     pub kind: FailureKind,
-    /// Said to a person.
+    /// The message.
     pub message: String,
-    /// Whether another try may end better.
+    /// Whether another try may succeed.
     pub retry: bool,
 }
 
-/// Least and greatest wait before the next try; it doubles from the one to the other.
+/// Shortest and longest wait before the next try; it doubles in between.
 const BACK_OFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
 
 /// The wait before the try after try `attempt` (from 1).
@@ -51,11 +51,11 @@ pub(super) fn back_off(attempt: u32) -> Duration {
         .min(BACK_OFF.1)
 }
 
-/// Notes the failure on the item and either puts it back for later or, once its tries are spent, fails its execution.
+/// Records the failure on the item and either schedules another try or, without tries left, fails its execution.
 /// Returns whether it will be tried again.
 ///
 /// # Errors
-/// [`StoreError::FenceLost`] when the claim is no longer held; then nothing is written.
+/// [`StoreError::FenceLost`] if the claim is no longer held; nothing is written then.
 pub async fn fail(db: &PgPool, claim: &Claim, failure: &Failure) -> Result<bool> {
     let mut tx = db.begin().await?;
     let again = fail_in(&mut tx, claim.id, claim.fence, failure).await?;
@@ -64,7 +64,7 @@ pub async fn fail(db: &PgPool, claim: &Claim, failure: &Failure) -> Result<bool>
 }
 
 pub(super) async fn fail_in(tx: &mut PgConnection, id: WorkId, fence: i64, failure: &Failure) -> Result<bool> {
-    // Whoever stops an execution locks it before its items; the same order here keeps the two from waiting in a circle.
+    // Stopping an execution locks it before its items; the same order here prevents deadlocks.
     sqlx::query("SELECT FROM executions WHERE id = (SELECT execution_id FROM work WHERE id = $1) FOR NO KEY UPDATE")
         .bind(id.0)
         .execute(&mut *tx)
@@ -82,7 +82,7 @@ pub(super) async fn fail_in(tx: &mut PgConnection, id: WorkId, fence: i64, failu
     };
     let execution = ExecutionId(execution);
     let again = failure.retry && attempts < max_attempts;
-    // A lost worker is seldom its item's doing; where it is, the tries run out.
+    // A lost worker is rarely its item's fault; if it is, the tries run out.
     let wait = if failure.kind == FailureKind::Lost {
         BACK_OFF.0
     } else {
@@ -103,7 +103,7 @@ pub(super) async fn fail_in(tx: &mut PgConnection, id: WorkId, fence: i64, failu
     .bind(wait.as_secs_f64())
     .execute(&mut *tx)
     .await?;
-    // The sweep that finds it due issues its ticket.
+    // The sweep issues its ticket when it is due.
     if !again {
         let error = format!(
             "{kind} {place} failed after {attempts} of {max_attempts} tries: {}",
@@ -114,7 +114,7 @@ pub(super) async fn fail_in(tx: &mut PgConnection, id: WorkId, fence: i64, failu
     Ok(again)
 }
 
-/// Puts an item back that its worker will not finish, as when it is told to stop. The try does not count.
+/// Returns an item that its worker will not finish, for example because it was told to stop. The try does not count.
 pub async fn release(db: &PgPool, claim: &Claim) -> Result<()> {
     let mut tx = db.begin().await?;
     let released = sqlx::query(
@@ -132,10 +132,10 @@ pub async fn release(db: &PgPool, claim: &Claim) -> Result<()> {
     Ok(())
 }
 
-/// Gives a failed item a fresh set of tries, and lets its failed execution go on.
+/// Gives a failed item a fresh set of tries and resumes its failed execution.
 ///
 /// # Errors
-/// [`StoreError::NotFound`], or [`StoreError::Conflict`] when the item has not failed.
+/// [`StoreError::NotFound`], or [`StoreError::Conflict`] if the item has not failed.
 pub async fn retry(db: &PgPool, id: WorkId) -> Result<()> {
     let mut tx = db.begin().await?;
     sqlx::query("SELECT FROM executions WHERE id = (SELECT execution_id FROM work WHERE id = $1) FOR NO KEY UPDATE")

@@ -1,4 +1,4 @@
-//! Holding on to an item.
+//! Renewing claims.
 
 use sqlx::PgPool;
 use std::time::Duration;
@@ -6,25 +6,25 @@ use std::time::Duration;
 use super::Claim;
 use crate::Result;
 
-/// How far a handler is.
+/// A handler's progress.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Progress {
-    /// From 0 to 1, where it can be told.
+    /// From 0 to 1, if known.
     pub share: Option<f32>,
-    /// What it is doing.
+    /// The current activity.
     pub note: Option<String>,
 }
 
 /// Whether an item is still held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Held {
-    /// It is.
+    /// It is still held.
     Yes,
-    /// It was cancelled, or given to somebody else: what is still being done for it is in vain.
+    /// It was cancelled or given to another worker: further work on it is wasted.
     No,
 }
 
-/// Renews the claim. `progress`, when given, is something new: the time of it is what "stalled since" goes by.
+/// Renews the claim. `progress` is given if there is any; its time determines "stalled since".
 pub async fn renew(db: &PgPool, claim: &Claim, lease: Duration, progress: Option<&Progress>) -> Result<Held> {
     let renewed = sqlx::query(
         "UPDATE work SET lease_until = now() + $3 * interval '1 second',

@@ -15,81 +15,81 @@ use crate::{
     page::{Page, Window, and, by_seq, keyed_by_seq},
 };
 
-/// An item as a list shows it.
+/// An item, as shown in lists.
 #[derive(Clone, Debug, FromRow, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct WorkItem {
-    /// The item: a hash of its run and place.
+    /// The item: a hash of its run and key.
     pub id: Uuid,
     #[serde(skip)]
     #[doc(hidden)]
     pub seq: i64,
-    /// The run or evaluation that it belongs to.
+    /// Its run or evaluation.
     pub execution_id: Uuid,
     /// The step.
     pub step: i32,
-    /// What the step is doing.
+    /// The phase of the step.
     pub phase: String,
-    /// Which repetition of the phase.
+    /// The round of the phase.
     pub round: i32,
-    /// Which part of the round.
+    /// The chunk of the round.
     pub chunk: i32,
     /// `rollout`, `verify`, `update`, `evolve` or `benchmark`.
     #[cfg_attr(feature = "schema", schema(value_type = String, example = "verify"))]
     pub kind: WorkKind,
-    /// The base model that a worker must have.
+    /// The base model a worker must be able to load.
     pub base_model: Option<String>,
-    /// Memory of the device that it needs at its peak, in bytes.
+    /// Peak device memory, in bytes.
     pub memory_bytes: i64,
     /// `ready`, `running`, `done`, `failed` or `cancelled`.
     #[cfg_attr(feature = "schema", schema(value_type = String, example = "ready"))]
     pub state: WorkState,
     /// Tries so far.
     pub attempts: i32,
-    /// Tries at most.
+    /// Maximum number of tries.
     pub max_attempts: i32,
-    /// Who has it, or had it last.
+    /// The worker that has it, or had it last.
     pub worker_id: Option<Uuid>,
     /// That worker's name.
     pub worker: Option<String>,
-    /// From 0 to 1, where it can be told.
+    /// From 0 to 1, if known.
     pub progress: Option<f32>,
-    /// What is being done.
+    /// The current activity.
     pub progress_note: Option<String>,
-    /// When something last happened.
+    /// Time of the last progress.
     pub progress_at: Option<DateTime<Utc>>,
-    /// Since when nothing has happened to an item that runs, once that is a minute.
+    /// Time of the last progress, if the item is running and that was more than a minute ago.
     pub stalled_since: Option<DateTime<Utc>>,
-    /// Not before this.
+    /// Earliest time of the next try.
     pub run_at: DateTime<Utc>,
-    /// What went wrong, a try each: `attempt`, `at`, `worker`, `kind` (`error`, `panic`, `lost`, `payload`), `message`.
+    /// Errors, one per failed try: `attempt`, `at`, `worker`, `kind` (`error`, `panic`, `lost`, `payload`), `message`.
     #[cfg_attr(feature = "schema", schema(value_type = Vec<Object>))]
     pub errors: serde_json::Value,
     /// When it was planned.
     pub created_at: DateTime<Utc>,
-    /// When its last try began.
+    /// When its last try started.
     pub started_at: Option<DateTime<Utc>>,
     /// When it ended.
     pub finished_at: Option<DateTime<Utc>>,
 }
 
-/// An item in full.
+/// An item, in full.
 #[derive(Clone, Debug, FromRow, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct WorkDetail {
-    /// What a list shows of it.
+    /// The fields shown in lists.
     #[sqlx(flatten)]
     #[serde(flatten)]
     pub item: WorkItem,
-    /// What is asked.
+    /// The payload.
     #[cfg_attr(feature = "schema", schema(value_type = Object))]
     pub payload: serde_json::Value,
-    /// What was answered.
+    /// The result.
     #[cfg_attr(feature = "schema", schema(value_type = Option<Object>))]
     pub result: Option<serde_json::Value>,
 }
 
-/// Which items.
+/// Selects items.
 #[derive(Clone, Debug, Default)]
 pub struct WorkFilter {
     /// Of this run or evaluation.
@@ -100,7 +100,7 @@ pub struct WorkFilter {
     pub state: Option<WorkState>,
     /// Of this kind.
     pub kind: Option<WorkKind>,
-    /// That this worker has or had last.
+    /// Held by this worker, now or last.
     pub worker: Option<WorkerId>,
 }
 

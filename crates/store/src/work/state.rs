@@ -1,8 +1,8 @@
-//! How far an item is.
+//! States of items.
 
 use serde::{Deserialize, Serialize};
 
-/// How far an item is.
+/// States of items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 pub enum WorkState {
     /// It waits for a worker.
     Ready,
-    /// A worker has it.
+    /// A worker holds it.
     Running,
     /// It has a result.
     Done,
-    /// Its tries are spent.
+    /// It has no tries left.
     Failed,
     /// Its run was cancelled.
     Cancelled,

@@ -1,4 +1,4 @@
-//! What the dead leave behind.
+//! Recovering from lost workers.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use lyceum_core::id::WorkId;
@@ -12,32 +12,32 @@ use crate::{
     queue::{self, Lane},
 };
 
-/// What a sweep found.
+/// The findings of a sweep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
-    /// Items whose lease had run out.
+    /// Items with an expired lease.
     pub lost: u32,
-    /// Tickets that were missing.
+    /// Missing tickets.
     pub tickets: u32,
-    /// Workers that had gone without a word.
+    /// Workers that had disappeared.
     pub workers: u32,
 }
 
-/// How long a claim that ran out while nobody looked may still be renewed: workers renew theirs every ten seconds at least,
-/// and at once when the database is back.
+/// Grace period for claims that expired during a standstill: workers renew theirs at least every ten seconds, and
+/// immediately when the database is back.
 const GRACE: TimeDelta = TimeDelta::seconds(15);
 
-/// A claim, as it was when it ran out: its item, its fence and the end of its lease.
+/// An expired claim: its item, its fence and the end of its lease.
 type LateClaim = (Uuid, i64, DateTime<Utc>);
 
-/// Puts items back whose lease ran out, makes good lost tickets, and writes off workers not seen for a minute. Any number
-/// of servers may sweep at once.
+/// Returns items with an expired lease, replaces lost tickets, and marks workers not seen for a minute as lost. Several
+/// servers may sweep at the same time.
 ///
-/// Nobody is lost because the whole house stood still: a laptop that slept, a Postgres that was away, a machine too busy to
-/// do anything. Claims that ran out while this sweeper did not get to look either have 15 s to be renewed, once.
+/// A standstill of the whole system (a laptop asleep, Postgres down, a machine overloaded) loses no claims: those that
+/// expired while this sweeper could not check either get another 15 s, once.
 #[derive(Debug)]
 pub struct Sweeper {
-    /// A longer time between two looks than this was a standstill.
+    /// A longer time than this between two sweeps is a standstill.
     patience: TimeDelta,
     grace: TimeDelta,
     looked: Option<DateTime<Utc>>,
@@ -45,7 +45,7 @@ pub struct Sweeper {
 }
 
 impl Sweeper {
-    /// For one who sweeps every so often.
+    /// A sweeper that is run at this interval.
     pub fn every(pace: Duration) -> Self {
         let pace = TimeDelta::from_std(pace).unwrap_or(TimeDelta::MAX / 4);
         Self {
@@ -90,7 +90,7 @@ impl Sweeper {
             let mut tx = db.begin().await?;
             match fail_in(&mut tx, WorkId(id), fence, &failure).await {
                 Ok(_) => swept.lost += 1,
-                // Renewed or swept by another in the meantime.
+                // Renewed, or swept by another server, in the meantime.
                 Err(StoreError::FenceLost) => continue,
                 Err(error) => return Err(error),
             }
@@ -112,14 +112,14 @@ impl Sweeper {
         Ok(swept)
     }
 
-    /// The time by the clock that leases go by, and whether nothing was looked at for too long.
+    /// The database's time, and whether the last sweep was too long ago.
     async fn look(&mut self, db: &PgPool) -> Result<(DateTime<Utc>, bool)> {
         let now: DateTime<Utc> = sqlx::query_scalar("SELECT clock_timestamp()").fetch_one(db).await?;
         let looked = self.looked.replace(now);
         Ok((now, looked.is_some_and(|looked| now - looked > self.patience)))
     }
 
-    /// Remembers which claims have how long, and forgets those that are no longer late.
+    /// Gives claims a grace period after a standstill, and forgets those that are no longer late.
     fn spare(&mut self, late: impl Iterator<Item = LateClaim>, now: DateTime<Utc>, stood_still: bool) {
         let before = std::mem::take(&mut self.spared);
         self.spared = late
@@ -163,7 +163,7 @@ mod tests {
         let mut sweeper = sweeper();
         sweeper.spare([claim(9)].into_iter(), at(100), true);
         assert!(is_spared(&sweeper, claim(9), 100));
-        // However often things stand still from now on.
+        // However many standstills follow.
         for now in [105, 110, 120] {
             sweeper.spare([claim(9)].into_iter(), at(now), true);
         }

@@ -1,4 +1,4 @@
-//! Workers, those that have left included.
+//! Workers, including those that have left.
 
 use chrono::{DateTime, Utc};
 use lyceum_core::{id::WorkerId, work::WorkKind};
@@ -16,27 +16,27 @@ use crate::{
 #[derive(Clone, Debug, FromRow, Serialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Worker {
-    /// The worker: new with every start.
+    /// The worker; a new id with every start.
     pub id: Uuid,
     #[serde(skip)]
     #[doc(hidden)]
     pub seq: i64,
-    /// What people call it.
+    /// Its name.
     pub name: String,
     /// The machine.
     pub host: String,
     /// `cpu`, or the GPU's name.
     pub device: String,
-    /// What it serves.
+    /// The kinds of work it takes.
     #[cfg_attr(feature = "schema", schema(value_type = Vec<String>))]
     pub kinds: Vec<WorkKind>,
-    /// The base models that it can load; empty can load any.
+    /// The base models it can load; empty means any.
     pub base_models: Vec<String>,
-    /// Those that it has loaded.
+    /// The base models it has loaded.
     pub loaded_models: Vec<String>,
     /// Memory of its device, in bytes.
     pub memory_bytes: i64,
-    /// Release, libtorch, Python and the like.
+    /// Versions of Lyceum, libtorch, Python and so on.
     #[cfg_attr(feature = "schema", schema(value_type = Object))]
     pub versions: serde_json::Value,
     /// `idle`, `busy`, `draining`, `stopped` or `lost`.
@@ -44,18 +44,18 @@ pub struct Worker {
     pub state: WorkerState,
     /// When it started.
     pub started_at: DateTime<Utc>,
-    /// When it was last heard of.
+    /// When it was last seen.
     pub last_seen: DateTime<Utc>,
-    /// When it left, or was given up.
+    /// When it left or was marked as lost.
     pub stopped_at: Option<DateTime<Utc>>,
 }
 
-/// Which workers.
+/// Selects workers.
 #[derive(Clone, Debug, Default)]
 pub struct WorkerFilter {
     /// In this state.
     pub state: Option<WorkerState>,
-    /// That are there, or that are not.
+    /// Present or departed ones.
     pub alive: Option<bool>,
 }
 

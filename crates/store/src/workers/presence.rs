@@ -1,32 +1,32 @@
-//! How workers make themselves known.
+//! Registration and heartbeats of workers.
 
 use lyceum_core::{id::WorkerId, work::WorkKind};
 use sqlx::{PgPool, types::Json};
 
 use crate::Result;
 
-/// How a worker introduces itself.
+/// A worker's registration.
 #[derive(Clone, Debug)]
 pub struct NewWorker<'a> {
-    /// New with every start, so that nobody is mistaken for a predecessor.
+    /// New with every start, so it is not mistaken for its predecessor.
     pub id: WorkerId,
-    /// What people call it.
+    /// Its name.
     pub name: &'a str,
     /// The machine.
     pub host: &'a str,
     /// `cpu`, or the GPU's name.
     pub device: &'a str,
-    /// What it serves.
+    /// The kinds of work it takes.
     pub kinds: &'a [WorkKind],
-    /// The base models that it can load.
+    /// The base models it can load.
     pub base_models: &'a [String],
     /// Memory of its device, in bytes.
     pub memory_bytes: u64,
-    /// Release, libtorch, Python and the like.
+    /// Versions of Lyceum, libtorch, Python and so on.
     pub versions: serde_json::Value,
 }
 
-/// Writes a worker down.
+/// Registers a worker.
 pub async fn register(db: &PgPool, worker: &NewWorker<'_>) -> Result<()> {
     sqlx::query(
         "INSERT INTO workers (id, name, host, device, kinds, base_models, memory_bytes, versions, state)
@@ -45,22 +45,22 @@ pub async fn register(db: &PgPool, worker: &NewWorker<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What a worker says that it is doing: a [`WorkerState`](super::WorkerState) other than lost.
+/// A state reported by a worker: a [`WorkerState`](super::WorkerState) other than lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Doing {
-    /// Nothing.
+    /// Waiting for work.
     Idle,
-    /// Work.
+    /// Working.
     Busy,
-    /// Finishing, and taking nothing new.
+    /// Finishing, without taking new work.
     Draining,
     /// It has left.
     Stopped,
 }
 
-/// Notes that a worker is there, what it does and which base models it has loaded. One that has left stays so, though an
-/// earlier word of it may arrive late.
+/// Records a heartbeat with a worker's state and loaded base models. A worker that has left stays so, even if an
+/// earlier heartbeat arrives late.
 pub async fn seen(db: &PgPool, id: WorkerId, doing: Doing, loaded_models: &[String]) -> Result<()> {
     sqlx::query(
         "UPDATE workers SET last_seen = now(), state = $2, loaded_models = $3,

@@ -1,22 +1,22 @@
-//! What a worker is doing.
+//! States of workers.
 
 use serde::{Deserialize, Serialize};
 
-/// What a worker is doing.
+/// States of workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema, utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum WorkerState {
-    /// Nothing.
+    /// Waiting for work.
     Idle,
-    /// Work.
+    /// Working.
     Busy,
-    /// Finishing, and taking nothing new.
+    /// Finishing, without taking new work.
     Draining,
     /// It has left.
     Stopped,
-    /// It went without a word.
+    /// It disappeared.
     Lost,
 }
 

@@ -1,4 +1,4 @@
-//! What workers got done of late.
+//! Recent throughput of workers.
 
 use serde::Serialize;
 use sqlx::{FromRow, PgPool};
@@ -6,18 +6,18 @@ use uuid::Uuid;
 
 use crate::Result;
 
-/// What a worker did in the last ten minutes.
+/// A worker's throughput over the last ten minutes.
 #[derive(Clone, Debug, FromRow, Serialize)]
 pub struct Throughput {
     /// The worker.
     pub worker_id: Uuid,
-    /// Items that it ended, 1000 at most.
+    /// Items it ended, at most 1000.
     pub items: i64,
-    /// Time that it spent on them, in seconds, summed over its slots.
+    /// Time it spent on them, in seconds, summed over its slots.
     pub seconds: f64,
 }
 
-/// What each of `workers` did in the last ten minutes.
+/// The throughput of each of `workers` over the last ten minutes.
 pub async fn throughput(db: &PgPool, workers: &[Uuid]) -> Result<Vec<Throughput>> {
     Ok(sqlx::query_as(
         "SELECT asked.id AS worker_id, count(*) AS items,

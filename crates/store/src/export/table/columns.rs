@@ -1,4 +1,4 @@
-//! The columns of what can be exported: name, kind, and where the value comes from.
+//! The columns of exported tables: name, type and SQL expression.
 
 use super::{Kind, Source};
 
