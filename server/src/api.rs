@@ -3,6 +3,7 @@
 mod answer;
 mod artifacts;
 mod benchmarks;
+mod bounds;
 mod dataset_import;
 mod datasets;
 mod document;
@@ -56,6 +57,7 @@ use utoipa_actix_web::{scope, service_config::ServiceConfig};
 use crate::{
     access::{FailedLogins, Requirements},
     events::EventHub,
+    openapi::bound,
 };
 
 /// What handlers work with.
@@ -70,6 +72,18 @@ pub(crate) struct Api {
     pub(crate) failed_logins: std::sync::Arc<FailedLogins>,
     pub(crate) requirements: std::sync::Arc<Requirements>,
     pub(crate) document: std::sync::Arc<utoipa::openapi::OpenApi>,
+}
+
+/// Gives the bodies of requests their bounds in `document`.
+pub(crate) fn bound_bodies(document: &mut utoipa::openapi::OpenApi) {
+    bound::<datasets::CreateDataset>(document);
+    bound::<evaluations::CreateEvaluation>(document);
+    bound::<experiments::CreateExperiment>(document);
+    bound::<experiments::UpdateExperiment>(document);
+    bound::<run_actions::UpdateRun>(document);
+    bound::<run_create::CreateRun>(document);
+    bound::<run_fork::ForkRun>(document);
+    bound::<tokens::CreateToken>(document);
 }
 
 /// Every endpoint.

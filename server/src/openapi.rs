@@ -2,9 +2,11 @@
 //! for all of them.
 
 mod common;
+mod requests;
 
 use common::Common;
 pub(crate) use common::operations;
+pub(crate) use requests::{bound, query, query_parameters};
 
 use actix_web::App;
 use utoipa::OpenApi as _;
@@ -46,5 +48,6 @@ pub fn document() -> utoipa::openapi::OpenApi {
         .configure(routes)
         .split_for_parts();
     common::complete(&mut document);
+    crate::api::bound_bodies(&mut document);
     document
 }

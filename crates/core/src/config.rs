@@ -19,7 +19,10 @@ use crate::{
 };
 
 /// Maximum steps of a run.
-pub(crate) const MAX_STEPS: u32 = 1_000_000;
+pub const MAX_STEPS: u32 = 1_000_000;
+
+/// Maximum priority; the minimum is its negative.
+pub const MAX_PRIORITY: i16 = 100;
 
 /// A run config. Fields are only ever added, never removed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -159,7 +162,7 @@ pub struct MemberGroup {
 #[serde(deny_unknown_fields, default)]
 pub struct SchedulingConfig {
     /// Priority; items of runs with a higher priority go first.
-    #[schemars(range(min = -100, max = 100))]
+    #[schemars(range(min = -MAX_PRIORITY, max = MAX_PRIORITY))]
     pub priority: i16,
     /// Maximum number of items of this run in progress at once; left out, there is no limit.
     #[schemars(range(min = 1))]

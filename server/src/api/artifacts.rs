@@ -11,20 +11,20 @@ use actix_web::{
 use lyceum_core::artifact::{ArtifactKind, Digest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
 use super::{Api, answer::Answer, document, query::Query};
 use crate::api_error::ApiError;
 
 /// What an artifact holds.
-#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
 pub(crate) struct WriteArtifactQuery {
     /// `adapter`, `optimizer`, `tokens`, `gradient` or `samples`.
-    #[param(value_type = String)]
     kind: ArtifactKind,
 }
+
+crate::openapi::query!(WriteArtifactQuery);
 
 /// An artifact that was written.
 #[derive(Debug, Serialize, ToSchema)]

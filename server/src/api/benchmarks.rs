@@ -8,9 +8,9 @@ use lyceum_store::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
-use super::{Api, answer::Answer, query::Query};
+use super::{Api, answer::Answer, bounds, query::Query};
 use crate::api_error::ApiError;
 
 /// A suite of benchmarks.
@@ -42,15 +42,15 @@ pub(crate) struct BenchmarkSuites {
 }
 
 /// How many.
-#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
 pub(crate) struct LeaderboardQuery {
     /// Results; 50 where it is left out.
-    #[schemars(range(min = 1, max = 100))]
-    #[param(minimum = 1, maximum = 100)]
+    #[schemars(range(min = 1, max = bounds::ROWS))]
     limit: Option<u32>,
 }
+
+crate::openapi::query!(LeaderboardQuery);
 
 /// Results, the best first.
 #[derive(Debug, Serialize, ToSchema)]

@@ -15,11 +15,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
-use utoipa::IntoParams;
 
 use super::{
     Api,
     answer::Answer,
+    bounds,
     datasets::{DatasetDetail, DatasetPurpose},
     document::{check_length, check_type},
     query::Query,
@@ -34,30 +34,26 @@ const BATCH: usize = 8 << 20;
 const FAULTS: usize = 100;
 
 /// What the rows that are sent belong to.
-#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
 pub(crate) struct ImportDatasetQuery {
     /// What people call the dataset; no two have the same name.
-    #[schemars(length(min = 1, max = 200))]
-    #[param(min_length = 1, max_length = 200)]
+    #[schemars(length(min = 1, max = bounds::NAME))]
     name: String,
     /// What it is for.
-    #[param(inline)]
     purpose: DatasetPurpose,
     /// The suite of benchmarks that it belongs to.
     #[schemars(length(max = 200))]
-    #[param(max_length = 200)]
     suite: Option<String>,
     /// Where it came from.
     #[schemars(length(max = 2000))]
-    #[param(max_length = 2000)]
     source: Option<String>,
     /// Which revision of that.
     #[schemars(length(max = 200))]
-    #[param(max_length = 200)]
     revision: Option<String>,
 }
+
+crate::openapi::query!(ImportDatasetQuery);
 
 /// Import a dataset of any size: a JSON object a line, all of them or none.
 #[utoipa::path(

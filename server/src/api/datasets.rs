@@ -15,11 +15,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sqlx::PgExecutor;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
 use super::{
     Api, ApiSettings,
     answer::Answer,
+    bounds,
     document::{Document, RequestBody},
     idempotent::{Begun, IdempotencyKey},
     page::{Listing, Order, Page},
@@ -57,28 +58,24 @@ impl From<DatasetPurpose> for Purpose {
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateDataset {
     /// What people call it; no two have the same name.
-    #[schemars(length(min = 1, max = 200))]
-    #[schema(min_length = 1, max_length = 200)]
+    #[schemars(length(min = 1, max = bounds::NAME))]
     name: String,
     /// What it is for.
     purpose: DatasetPurpose,
     /// The suite of benchmarks that it belongs to.
     #[schemars(length(max = 200))]
-    #[schema(max_length = 200)]
     suite: Option<String>,
     /// Where it came from.
     #[serde(default)]
     #[schemars(length(max = 2000))]
-    #[schema(max_length = 2000)]
     source: String,
     /// Which revision of that.
     #[schemars(length(max = 200))]
-    #[schema(max_length = 200)]
     revision: Option<String>,
     /// Its rows: for `seeds` with `snippet` and `input`, or `inputs` and `message`; for the others with `task_id`, `question` and
     /// `oracle`, or problems of self-play with `type`, `program` and the fields of that type.
     #[schemars(length(min = 1))]
-    #[schema(min_items = 1, value_type = Vec<Object>)]
+    #[schema(value_type = Vec<Object>)]
     rows: Vec<Map<String, Value>>,
 }
 
@@ -112,36 +109,34 @@ impl DatasetDetail {
 }
 
 /// Which datasets.
-#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
 pub(crate) struct ListDatasetsQuery {
     /// For this purpose.
-    #[param(inline)]
     purpose: Option<DatasetPurpose>,
     /// Rows of the page; 50 where it is left out.
-    #[schemars(range(min = 1, max = 100))]
-    #[param(minimum = 1, maximum = 100)]
+    #[schemars(range(min = 1, max = bounds::ROWS))]
     limit: Option<u32>,
     /// `next` of the page before.
     cursor: Option<String>,
     /// `newest` (the default) or `oldest` first.
-    #[param(inline)]
     order: Option<Order>,
 }
 
+crate::openapi::query!(ListDatasetsQuery);
+
 /// Which rows.
-#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
 pub(crate) struct ListRowsQuery {
     /// Rows of the page; 50 where it is left out.
-    #[schemars(range(min = 1, max = 100))]
-    #[param(minimum = 1, maximum = 100)]
+    #[schemars(range(min = 1, max = bounds::ROWS))]
     limit: Option<u32>,
     /// `next` of the page before.
     cursor: Option<String>,
 }
+
+crate::openapi::query!(ListRowsQuery);
 
 /// Import a dataset.
 #[utoipa::path(

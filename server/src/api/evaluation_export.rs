@@ -12,7 +12,7 @@ use lyceum_store::{
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
 use super::{Api, query::Query};
 use crate::api_error::ApiError;
@@ -31,22 +31,20 @@ pub(crate) enum ExportFormat {
 }
 
 /// What to export.
-#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
 pub(crate) struct ExportQuery {
     /// `evalplus` (the default), `lm_eval_results` or `lm_eval_samples`.
-    #[param(inline)]
     format: Option<ExportFormat>,
     /// The suite; the evaluation's first where it is left out.
     #[schemars(length(max = 200))]
-    #[param(max_length = 200)]
     suite: Option<String>,
     /// The subject of the evaluation, from 0; the first where it is left out.
-    #[schemars(range(max = 2_147_483_647))]
-    #[param(maximum = 2_147_483_647_u32)]
+    #[schemars(range(max = i32::MAX))]
     subject: Option<u32>,
 }
+
+crate::openapi::query!(ExportQuery);
 
 /// Export what an evaluation on benchmarks came to in another tool's format.
 #[utoipa::path(

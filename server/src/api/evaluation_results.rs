@@ -11,11 +11,12 @@ use lyceum_store::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
 use super::{
     Api,
     answer::Answer,
+    bounds,
     page::{Listing, Order, Page},
     query::Query,
 };
@@ -60,54 +61,48 @@ impl ResultWithCurve {
 }
 
 /// Which results.
-#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
 pub(crate) struct ListResultsQuery {
     /// On this suite.
     #[schemars(length(max = 200))]
-    #[param(max_length = 200)]
     suite: Option<String>,
     /// Rows of the page; 50 where it is left out.
-    #[schemars(range(min = 1, max = 100))]
-    #[param(minimum = 1, maximum = 100)]
+    #[schemars(range(min = 1, max = bounds::ROWS))]
     limit: Option<u32>,
     /// `next` of the page before.
     cursor: Option<String>,
     /// `newest` (the default) or `oldest` first.
-    #[param(inline)]
     order: Option<Order>,
 }
 
+crate::openapi::query!(ListResultsQuery);
+
 /// Which samples.
-#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
 pub(crate) struct ListSamplesQuery {
     /// On this suite.
     #[schemars(length(max = 200))]
-    #[param(max_length = 200)]
     suite: Option<String>,
     /// Of this subject of the evaluation, from 0.
-    #[schemars(range(max = 2_147_483_647))]
-    #[param(maximum = 2_147_483_647_u32)]
+    #[schemars(range(max = i32::MAX))]
     subject: Option<u32>,
     /// Of this task.
     #[schemars(length(max = 500))]
-    #[param(max_length = 500)]
     task: Option<String>,
     /// Right ones, or wrong ones.
     correct: Option<bool>,
     /// Rows of the page; 50 where it is left out.
-    #[schemars(range(min = 1, max = 100))]
-    #[param(minimum = 1, maximum = 100)]
+    #[schemars(range(min = 1, max = bounds::ROWS))]
     limit: Option<u32>,
     /// `next` of the page before.
     cursor: Option<String>,
     /// `newest` (the default) or `oldest` first.
-    #[param(inline)]
     order: Option<Order>,
 }
+
+crate::openapi::query!(ListSamplesQuery);
 
 /// List what an evaluation on benchmarks came to, with pass@k curves.
 #[utoipa::path(

@@ -1,7 +1,13 @@
 //! Evaluations: planned work on frozen versions that changes no run.
 
 use actix_web::{HttpRequest, get, post, web};
-use lyceum_core::{config::RunConfig, evaluation::EvaluationSpec, fault::Fault, id::ExecutionId, recipe::Planner};
+use lyceum_core::{
+    config::{MAX_PRIORITY, RunConfig},
+    evaluation::EvaluationSpec,
+    fault::Fault,
+    id::ExecutionId,
+    recipe::Planner,
+};
 use lyceum_store::{
     StoreError,
     evaluations::{self, Evaluation, EvaluationFilter, NewEvaluation},
@@ -11,12 +17,13 @@ use lyceum_store::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::{
     Api,
     answer::Answer,
+    bounds,
     document::{Document, RequestBody},
     idempotent::{Begun, IdempotencyKey},
     page::{Listing, Order, Page},
@@ -36,33 +43,30 @@ pub(crate) struct CreateEvaluation {
     seed: u64,
     /// Items of an evaluation with a higher priority go first.
     #[serde(default)]
-    #[schemars(range(min = -100, max = 100))]
-    #[schema(minimum = -100, maximum = 100)]
+    #[schemars(range(min = -MAX_PRIORITY, max = MAX_PRIORITY))]
     priority: i16,
 }
 
 impl RequestBody for CreateEvaluation {}
 
 /// Which evaluations.
-#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
 pub(crate) struct ListEvaluationsQuery {
     /// Of this run.
     run: Option<Uuid>,
     /// In this state.
-    #[param(inline)]
     state: Option<State>,
     /// Rows of the page; 50 where it is left out.
-    #[schemars(range(min = 1, max = 100))]
-    #[param(minimum = 1, maximum = 100)]
+    #[schemars(range(min = 1, max = bounds::ROWS))]
     limit: Option<u32>,
     /// `next` of the page before.
     cursor: Option<String>,
     /// `newest` (the default) or `oldest` first.
-    #[param(inline)]
     order: Option<Order>,
 }
+
+crate::openapi::query!(ListEvaluationsQuery);
 
 /// Create an evaluation, which begins at once.
 #[utoipa::path(

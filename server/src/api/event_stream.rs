@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep_until};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
 use super::{Api, answer::Answer};
 use crate::api_error::ApiError;
@@ -24,15 +24,15 @@ use crate::api_error::ApiError;
 const BATCH: i64 = 1000;
 
 /// From where on.
-#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
 pub(super) struct WatchQuery {
     /// The number of the last event that the caller has; from the first where it is left out.
     #[schemars(range(min = 0))]
-    #[param(minimum = 0)]
     after: Option<i64>,
 }
+
+crate::openapi::query!(WatchQuery);
 
 /// Events of a run or an evaluation.
 #[derive(Debug, Serialize, ToSchema)]

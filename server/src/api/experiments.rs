@@ -6,11 +6,12 @@ use lyceum_store::experiments::{self, Experiment, ExperimentChanges, ExperimentF
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
 use super::{
     Api,
     answer::{Answer, check_if_match},
+    bounds,
     document::{Document, RequestBody},
     idempotent::{Begun, IdempotencyKey},
     page::{Listing, Order, Page},
@@ -23,18 +24,15 @@ use crate::api_error::ApiError;
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateExperiment {
     /// What people call it; no two have the same name.
-    #[schemars(length(min = 1, max = 200))]
-    #[schema(min_length = 1, max_length = 200)]
+    #[schemars(length(min = 1, max = bounds::NAME))]
     name: String,
     /// What it is about.
     #[serde(default)]
-    #[schemars(length(max = 20000))]
-    #[schema(max_length = 20000)]
+    #[schemars(length(max = bounds::NOTE))]
     description: String,
     /// Labels.
     #[serde(default)]
-    #[schemars(length(max = 50))]
-    #[schema(max_items = 50)]
+    #[schemars(length(max = bounds::TAGS))]
     tags: Vec<String>,
 }
 
@@ -43,38 +41,34 @@ pub(crate) struct CreateExperiment {
 #[serde(deny_unknown_fields)]
 pub(crate) struct UpdateExperiment {
     /// What people call it.
-    #[schemars(length(min = 1, max = 200))]
-    #[schema(min_length = 1, max_length = 200)]
+    #[schemars(length(min = 1, max = bounds::NAME))]
     name: Option<String>,
     /// What it is about.
-    #[schemars(length(max = 20000))]
-    #[schema(max_length = 20000)]
+    #[schemars(length(max = bounds::NOTE))]
     description: Option<String>,
     /// Labels.
-    #[schemars(length(max = 50))]
-    #[schema(max_items = 50)]
+    #[schemars(length(max = bounds::TAGS))]
     tags: Option<Vec<String>>,
 }
 
 /// Which experiments.
-#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
 pub(crate) struct ListExperimentsQuery {
     /// Whose name begins so, in any case.
     name: Option<String>,
     /// With this tag.
     tag: Option<String>,
     /// Rows of the page; 50 where it is left out.
-    #[schemars(range(min = 1, max = 100))]
-    #[param(minimum = 1, maximum = 100)]
+    #[schemars(range(min = 1, max = bounds::ROWS))]
     limit: Option<u32>,
     /// `next` of the page before.
     cursor: Option<String>,
     /// `newest` (the default) or `oldest` first.
-    #[param(inline)]
     order: Option<Order>,
 }
+
+crate::openapi::query!(ListExperimentsQuery);
 
 impl RequestBody for CreateExperiment {}
 impl RequestBody for UpdateExperiment {}

@@ -1,7 +1,7 @@
 //! What is done to a run that is there.
 
 use actix_web::{HttpRequest, HttpResponse, delete, patch, post, web};
-use lyceum_core::id::ExecutionId;
+use lyceum_core::{config::MAX_PRIORITY, id::ExecutionId};
 use lyceum_store::{
     StoreError, executions,
     runs::{self, RunChanges, RunDetail},
@@ -14,6 +14,7 @@ use utoipa::ToSchema;
 use super::{
     Api,
     answer::{Answer, check_if_match},
+    bounds,
     document::{Document, RequestBody},
     runs::find_experiment,
 };
@@ -24,26 +25,21 @@ use crate::api_error::ApiError;
 #[serde(deny_unknown_fields)]
 pub(crate) struct UpdateRun {
     /// What people call it.
-    #[schemars(length(min = 1, max = 200))]
-    #[schema(min_length = 1, max_length = 200)]
+    #[schemars(length(min = 1, max = bounds::NAME))]
     name: Option<String>,
     /// Anything.
-    #[schemars(length(max = 20000))]
-    #[schema(max_length = 20000)]
+    #[schemars(length(max = bounds::NOTE))]
     note: Option<String>,
     /// Labels.
-    #[schemars(length(max = 50))]
-    #[schema(max_items = 50)]
+    #[schemars(length(max = bounds::TAGS))]
     tags: Option<Vec<String>>,
     /// The experiment that it belongs to, by name or id.
     experiment: Option<String>,
     /// Items of a run with a higher priority go first.
-    #[schemars(range(min = -100, max = 100))]
-    #[schema(minimum = -100, maximum = 100)]
+    #[schemars(range(min = -MAX_PRIORITY, max = MAX_PRIORITY))]
     priority: Option<i16>,
     /// Items that are worked on at once, at most; 0 is no limit.
     #[schemars(range(max = 1_000_000))]
-    #[schema(maximum = 1_000_000)]
     max_concurrent: Option<u32>,
 }
 

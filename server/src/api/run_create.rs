@@ -16,12 +16,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sqlx::PgConnection;
 use std::collections::BTreeMap;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::{
     Api,
     answer::Answer,
+    bounds,
     document::{Document, RequestBody},
     idempotent::{Begun, IdempotencyKey},
     query::Query,
@@ -39,8 +40,7 @@ pub(crate) struct CreateRun {
     #[schema(value_type = Option<Object>)]
     config: Option<Map<String, Value>>,
     /// What people call it; the preset or the recipe where it is left out.
-    #[schemars(length(min = 1, max = 200))]
-    #[schema(min_length = 1, max_length = 200)]
+    #[schemars(length(min = 1, max = bounds::NAME))]
     name: Option<String>,
     /// The experiment that it belongs to, by name or id.
     experiment: Option<String>,
@@ -50,24 +50,23 @@ pub(crate) struct CreateRun {
     overrides: BTreeMap<String, Value>,
     /// Labels.
     #[serde(default)]
-    #[schemars(length(max = 50))]
-    #[schema(max_items = 50)]
+    #[schemars(length(max = bounds::TAGS))]
     tags: Vec<String>,
     /// Anything.
     #[serde(default)]
-    #[schemars(length(max = 20000))]
-    #[schema(max_length = 20000)]
+    #[schemars(length(max = bounds::NOTE))]
     note: String,
 }
 
 /// Whether to create, or only to say what would be.
-#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
 pub(crate) struct CreateRunQuery {
     /// `true` creates nothing and answers the resolved config.
     dry_run: Option<bool>,
 }
+
+crate::openapi::query!(CreateRunQuery);
 
 /// What a run would be.
 #[derive(Debug, Serialize, ToSchema)]

@@ -2,7 +2,7 @@
 
 use actix_web::{post, web};
 use lyceum_core::{
-    config::{RunConfig, apply_overrides, resolve},
+    config::{MAX_STEPS, RunConfig, apply_overrides, resolve},
     dataset::DatasetUse,
     fault::{Fault, Faults},
     id::ExecutionId,
@@ -19,6 +19,7 @@ use uuid::Uuid;
 use super::{
     Api,
     answer::Answer,
+    bounds,
     document::{Document, RequestBody},
     idempotent::{Begun, IdempotencyKey},
     run_create::placed,
@@ -30,12 +31,10 @@ use crate::{api_error::ApiError, dataset_use, log::TraceId};
 #[serde(deny_unknown_fields)]
 pub(crate) struct ForkRun {
     /// The step before which it branches off.
-    #[schemars(range(max = 1_000_000))]
-    #[schema(maximum = 1_000_000)]
+    #[schemars(range(max = MAX_STEPS))]
     step: u32,
     /// What people call the branch.
-    #[schemars(length(min = 1, max = 200))]
-    #[schema(min_length = 1, max_length = 200)]
+    #[schemars(length(min = 1, max = bounds::NAME))]
     name: Option<String>,
     /// Values over the config's own, by dotted path.
     #[serde(default)]

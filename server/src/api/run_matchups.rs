@@ -8,40 +8,38 @@ use lyceum_store::{
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
-use utoipa::IntoParams;
 use uuid::Uuid;
 
 use super::{
     Api,
     answer::Answer,
+    bounds,
     page::{Listing, Order, Page},
     query::Query,
 };
 use crate::api_error::ApiError;
 
 /// Which matchups.
-#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
 pub(crate) struct ListMatchupsQuery {
     /// Of this teacher.
     teacher: Option<Uuid>,
     /// Of this student.
     student: Option<Uuid>,
     /// Of this step.
-    #[schemars(range(max = 2_147_483_647))]
-    #[param(maximum = 2_147_483_647_u32)]
+    #[schemars(range(max = i32::MAX))]
     step: Option<u32>,
     /// Rows of the page; 50 where it is left out.
-    #[schemars(range(min = 1, max = 100))]
-    #[param(minimum = 1, maximum = 100)]
+    #[schemars(range(min = 1, max = bounds::ROWS))]
     limit: Option<u32>,
     /// `next` of the page before.
     cursor: Option<String>,
     /// `newest` (the default) or `oldest` first.
-    #[param(inline)]
     order: Option<Order>,
 }
+
+crate::openapi::query!(ListMatchupsQuery);
 
 /// List the matchups of a run.
 #[utoipa::path(

@@ -11,36 +11,34 @@ use lyceum_store::{
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
-use utoipa::IntoParams;
 
 use super::{
     Api,
     answer::Answer,
+    bounds,
     page::{Listing, Order, Page},
     query::Query,
 };
 use crate::api_error::ApiError;
 
 /// Which members.
-#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
 pub(crate) struct ListMembersQuery {
     /// `true` for those that live, `false` for those that died.
     alive: Option<bool>,
     /// Those that play this role: `teacher`, `student`, `proposer`, `solver`, `challenger`, `planner` or `critic`.
-    #[param(value_type = Option<String>)]
     role: Option<Role>,
     /// Rows of the page; 50 where it is left out.
-    #[schemars(range(min = 1, max = 100))]
-    #[param(minimum = 1, maximum = 100)]
+    #[schemars(range(min = 1, max = bounds::ROWS))]
     limit: Option<u32>,
     /// `next` of the page before.
     cursor: Option<String>,
     /// `newest` (the default) or `oldest` first.
-    #[param(inline)]
     order: Option<Order>,
 }
+
+crate::openapi::query!(ListMembersQuery);
 
 /// List the members of a run, each with its newest ratings and weights.
 #[utoipa::path(

@@ -11,7 +11,7 @@ use lyceum_store::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::{Api, answer::Answer, query::Query};
@@ -21,9 +21,8 @@ use crate::api_error::ApiError;
 const ROWS: u32 = 20_000;
 
 /// Which metrics.
-#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
 pub(crate) struct ShowMetricsQuery {
     /// Metrics by name, with commas between; all where this is left out.
     metrics: Option<String>,
@@ -37,13 +36,13 @@ pub(crate) struct ShowMetricsQuery {
     to: Option<u32>,
     /// Buckets of 4^level steps; 0 is every step. Chosen by `points` where it is left out.
     #[schemars(range(max = 8))]
-    #[param(maximum = 8)]
     level: Option<u8>,
     /// Points that a series needs at most; 1000 where it is left out.
     #[schemars(range(min = 1, max = 10_000))]
-    #[param(minimum = 1, maximum = 10_000)]
     points: Option<u32>,
 }
+
+crate::openapi::query!(ShowMetricsQuery);
 
 /// Metrics over steps.
 #[derive(Debug, Serialize, ToSchema)]

@@ -10,12 +10,13 @@ use lyceum_store::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::{
     Api,
     answer::Answer,
+    bounds,
     page::{Listing, Order, Page},
     query::Query,
 };
@@ -32,17 +33,14 @@ pub(crate) enum Difficulty {
 }
 
 /// Which problems.
-#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
 pub(crate) struct ListProblemsQuery {
     /// Of this step.
-    #[schemars(range(max = 2_147_483_647))]
-    #[param(maximum = 2_147_483_647_u32)]
+    #[schemars(range(max = i32::MAX))]
     step: Option<u32>,
     /// Of this type, such as `code_o`.
     #[serde(rename = "type")]
-    #[param(rename = "type")]
     problem_type: Option<String>,
     /// `true` for those that may be attempted, `false` for the others.
     valid: Option<bool>,
@@ -51,41 +49,35 @@ pub(crate) struct ListProblemsQuery {
     /// By this proposer.
     proposer: Option<Uuid>,
     /// In this cell of the archive.
-    #[schemars(range(max = 2_147_483_647))]
-    #[param(maximum = 2_147_483_647_u32)]
+    #[schemars(range(max = i32::MAX))]
     cell: Option<u32>,
     /// Solved by at least this share of the attempts.
     #[schemars(range(min = 0.0, max = 1.0))]
-    #[param(minimum = 0, maximum = 1)]
     solve_rate_min: Option<f32>,
     /// Solved by at most this share of the attempts.
     #[schemars(range(min = 0.0, max = 1.0))]
-    #[param(minimum = 0, maximum = 1)]
     solve_rate_max: Option<f32>,
     /// With these words in program or reason.
     #[schemars(length(min = 1, max = 1000))]
-    #[param(min_length = 1, max_length = 1000)]
     q: Option<String>,
     /// `true` adds prompt, proposal, values and parts of the reward to every row.
     full: Option<bool>,
     /// `hardest` or `easiest` first, of those that were attempted, instead of by age.
-    #[param(inline)]
     sort: Option<Difficulty>,
     /// Rows of the page; 50 where it is left out.
-    #[schemars(range(min = 1, max = 100))]
-    #[param(minimum = 1, maximum = 100)]
+    #[schemars(range(min = 1, max = bounds::ROWS))]
     limit: Option<u32>,
     /// `next` of the page before.
     cursor: Option<String>,
     /// `newest` (the default) or `oldest` first.
-    #[param(inline)]
     order: Option<Order>,
 }
 
+crate::openapi::query!(ListProblemsQuery);
+
 /// Which attempts.
-#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
 pub(crate) struct ListAttemptsQuery {
     /// At this problem.
     problem: Option<Uuid>,
@@ -94,15 +86,15 @@ pub(crate) struct ListAttemptsQuery {
     /// `true` for those that solve their problem, `false` for the others.
     correct: Option<bool>,
     /// Rows of the page; 50 where it is left out.
-    #[schemars(range(min = 1, max = 100))]
-    #[param(minimum = 1, maximum = 100)]
+    #[schemars(range(min = 1, max = bounds::ROWS))]
     limit: Option<u32>,
     /// `next` of the page before.
     cursor: Option<String>,
     /// `newest` (the default) or `oldest` first.
-    #[param(inline)]
     order: Option<Order>,
 }
+
+crate::openapi::query!(ListAttemptsQuery);
 
 /// A problem in full.
 #[derive(Debug, Serialize, ToSchema)]

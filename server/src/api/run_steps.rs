@@ -8,31 +8,30 @@ use lyceum_store::{
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
-use utoipa::IntoParams;
 
 use super::{
     Api,
     answer::Answer,
+    bounds,
     page::{Listing, Order, Page},
     query::Query,
 };
 use crate::api_error::ApiError;
 
 /// Which steps.
-#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
 pub(crate) struct ListStepsQuery {
     /// Rows of the page; 50 where it is left out.
-    #[schemars(range(min = 1, max = 100))]
-    #[param(minimum = 1, maximum = 100)]
+    #[schemars(range(min = 1, max = bounds::ROWS))]
     limit: Option<u32>,
     /// `next` of the page before.
     cursor: Option<String>,
     /// `newest` (the default) or `oldest` first.
-    #[param(inline)]
     order: Option<Order>,
 }
+
+crate::openapi::query!(ListStepsQuery);
 
 /// List the steps of a run that have begun.
 #[utoipa::path(

@@ -8,7 +8,7 @@ use lyceum_store::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::{Api, answer::Answer, query::Query};
@@ -28,20 +28,19 @@ pub(crate) enum TableFormat {
 }
 
 /// Which table.
-#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
 pub(crate) struct TableQuery {
     /// The members when this many steps were done; left out, the newest that were measured.
-    #[schemars(range(max = 2_147_483_647))]
-    #[param(maximum = 2_147_483_647_u32)]
+    #[schemars(range(max = i32::MAX))]
     step: Option<u32>,
     /// A run whose newest measured members stand beside these as the baseline.
     baseline: Option<Uuid>,
     /// `json` (the default), `csv` or `markdown`.
-    #[param(inline)]
     format: Option<TableFormat>,
 }
+
+crate::openapi::query!(TableQuery);
 
 /// Show the table of a run: each member, mean, deviation, worst and best, averages, against base and baseline.
 #[utoipa::path(
@@ -75,15 +74,15 @@ pub(crate) async fn show_table(
 }
 
 /// Which suite.
-#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
 pub(crate) struct SolvedQuery {
     /// The suite; the first that the run was measured on where it is left out.
     #[schemars(length(max = 200))]
-    #[param(max_length = 200)]
     suite: Option<String>,
 }
+
+crate::openapi::query!(SolvedQuery);
 
 /// Which tasks members have solved, by step.
 #[derive(Debug, Serialize, ToSchema)]

@@ -10,12 +10,12 @@ use lyceum_store::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 use sqlx::PgPool;
-use utoipa::IntoParams;
 use uuid::Uuid;
 
 use super::{
     Api,
     answer::Answer,
+    bounds,
     page::{Listing, Order, Page},
     query::Query,
 };
@@ -23,12 +23,10 @@ use crate::api_error::ApiError;
 use lyceum_core::fault::Fault;
 
 /// Which runs.
-#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
 pub(crate) struct ListRunsQuery {
     /// In this state.
-    #[param(inline)]
     state: Option<State>,
     /// Of this recipe.
     recipe: Option<String>,
@@ -41,15 +39,15 @@ pub(crate) struct ListRunsQuery {
     /// Whose name begins so, in any case.
     name: Option<String>,
     /// Rows of the page; 50 where it is left out.
-    #[schemars(range(min = 1, max = 100))]
-    #[param(minimum = 1, maximum = 100)]
+    #[schemars(range(min = 1, max = bounds::ROWS))]
     limit: Option<u32>,
     /// `next` of the page before.
     cursor: Option<String>,
     /// `newest` (the default) or `oldest` first.
-    #[param(inline)]
     order: Option<Order>,
 }
+
+crate::openapi::query!(ListRunsQuery);
 
 /// The experiment that a request names by name or id.
 pub(super) async fn find_experiment(db: &PgPool, name: Option<&str>) -> Result<Option<ExperimentId>, ApiError> {

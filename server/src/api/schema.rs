@@ -5,19 +5,20 @@ use lyceum_core::config::{RunConfig, Schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
 use super::{Api, answer::Answer, query::Query};
 use crate::api_error::ApiError;
 
 /// For which recipe.
-#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
 pub(crate) struct RunConfigSchemaQuery {
     /// Fills in this recipe's parameters; they are open where this is left out.
     recipe: Option<String>,
 }
+
+crate::openapi::query!(RunConfigSchemaQuery);
 
 /// An algorithm.
 #[derive(Debug, Serialize, ToSchema)]

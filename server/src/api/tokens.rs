@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::{
     Api,
     answer::Answer,
+    bounds,
     document::{Document, RequestBody},
 };
 use crate::{access::new_secret, api_error::ApiError, token::PREFIX};
@@ -42,8 +43,7 @@ impl From<TokenScope> for Scope {
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateToken {
     /// What people call it.
-    #[schemars(length(min = 1, max = 200))]
-    #[schema(min_length = 1, max_length = 200)]
+    #[schemars(length(min = 1, max = bounds::NAME))]
     name: String,
     /// What it allows.
     scope: TokenScope,

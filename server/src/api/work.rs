@@ -8,48 +8,44 @@ use lyceum_core::{
 use lyceum_store::work::{self, WorkDetail, WorkFilter, WorkItem, WorkState};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use utoipa::IntoParams;
 use uuid::Uuid;
 
 use super::{
     Api,
     answer::Answer,
+    bounds,
     page::{Listing, Order, Page},
     query::Query,
 };
 use crate::api_error::ApiError;
 
 /// Which items.
-#[derive(Debug, Deserialize, JsonSchema, IntoParams)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
 pub(crate) struct ListWorkQuery {
     /// Of this run.
     run: Option<Uuid>,
     /// Of this evaluation.
     evaluation: Option<Uuid>,
     /// Of this step.
-    #[schemars(range(max = 2_147_483_647))]
-    #[param(maximum = 2_147_483_647_u32)]
+    #[schemars(range(max = i32::MAX))]
     step: Option<u32>,
     /// In this state.
-    #[param(inline)]
     state: Option<WorkState>,
     /// Of this kind: `rollout`, `verify`, `update`, `evolve` or `benchmark`.
-    #[param(value_type = Option<String>)]
     kind: Option<WorkKind>,
     /// That this worker has or had last.
     worker: Option<Uuid>,
     /// Rows of the page; 50 where it is left out.
-    #[schemars(range(min = 1, max = 100))]
-    #[param(minimum = 1, maximum = 100)]
+    #[schemars(range(min = 1, max = bounds::ROWS))]
     limit: Option<u32>,
     /// `next` of the page before.
     cursor: Option<String>,
     /// `newest` (the default) or `oldest` first.
-    #[param(inline)]
     order: Option<Order>,
 }
+
+crate::openapi::query!(ListWorkQuery);
 
 /// List work, each item with what went wrong with it.
 #[utoipa::path(
