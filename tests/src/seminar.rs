@@ -9,12 +9,12 @@ mod step;
 
 use lyceum_core::{
     config::{RunConfig, schema_of},
-    dataset::{DatasetUse, Purpose},
+    dataset::DatasetUse,
     fault::{Fault, Faults},
-    id::{DatasetId, ExecutionId, ProblemId},
+    id::{ExecutionId, ProblemId},
     recipe::{
         Capabilities, ItemConfig, LearningConfig, Living, Metric, Names, Plan, PlanError, Planner, Recipe, Role,
-        RunState, Stages, StepView, founders, population_faults, read_parameters, written_out,
+        RunState, Stages, StepView, founders, population_faults, read_parameters, rows::TrainingSet, written_out,
     },
 };
 use schemars::JsonSchema;
@@ -48,17 +48,6 @@ pub struct Parameters {
     /// How a step is divided into items.
     #[serde(default)]
     pub items: ItemConfig,
-}
-
-/// A dataset.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct TrainingSet {
-    /// The dataset.
-    pub id: DatasetId,
-    /// How many of its rows, from the first.
-    #[schemars(range(min = 1))]
-    pub rows: u32,
 }
 
 fn one() -> u32 {
@@ -143,14 +132,7 @@ impl Recipe for Seminar {
     }
 
     fn datasets(&self, config: &RunConfig) -> Result<Vec<DatasetUse>, PlanError> {
-        let TrainingSet { id, rows } = Parameters::of(config)?.dataset;
-        Ok(vec![DatasetUse {
-            pointer: "/parameters/dataset".to_owned(),
-            dataset: id,
-            purpose: Purpose::Training,
-            rows: Some(rows),
-            allow_overlap: false,
-        }])
+        Ok(vec![Parameters::of(config)?.dataset.usage("/parameters/dataset")])
     }
 
     fn capabilities(&self) -> Capabilities {

@@ -21,7 +21,7 @@ pub use pool::Pool;
 pub use seeds::shipped_seeds;
 
 pub(crate) use attempt::Attempt;
-pub(crate) use config::{Groups, MOST_PROPOSALS};
+pub(crate) use config::{Groups, MOST_PROPOSALS, resolve_prompts};
 pub(crate) use experience::Experience;
 pub(crate) use judged::Judged;
 pub(crate) use metrics::{Tally, metrics};

@@ -15,7 +15,7 @@ use self::step::{Memory, Step};
 use super::{Metric, Names, Plan, PlanError, Planner, Recipe, RunState, StepView, founders, rows::metrics};
 use crate::{
     config::{RunConfig, schema_of},
-    dataset::{DatasetUse, Purpose},
+    dataset::DatasetUse,
     fault::Faults,
     id::ExecutionId,
 };
@@ -56,14 +56,7 @@ impl Recipe for Rlvr {
     }
 
     fn datasets(&self, config: &RunConfig) -> Result<Vec<DatasetUse>, PlanError> {
-        let dataset = Parameters::of(config)?.dataset;
-        Ok(vec![DatasetUse {
-            pointer: "/parameters/dataset".to_owned(),
-            dataset: dataset.id,
-            purpose: Purpose::Training,
-            rows: Some(dataset.rows),
-            allow_overlap: dataset.allow_overlap,
-        }])
+        Ok(vec![Parameters::of(config)?.dataset.usage("/parameters/dataset")])
     }
 
     fn metrics(&self) -> Vec<Metric> {

@@ -4,10 +4,12 @@ mod answer;
 mod metrics;
 mod question;
 mod sampler;
+mod training_set;
 
 pub use answer::Answer;
 pub use question::{Entered, Question};
 pub use sampler::Sampler;
+pub use training_set::TrainingSet;
 
 pub(crate) use metrics::{metrics, records};
 

@@ -5,22 +5,15 @@ use crate::{
     config::{RunConfig, pointer_token},
     fault::{Fault, Faults},
     recipe::{
-        Role, code::MOST_PROPOSALS, frozen_faults, population_faults, read_parameters, single_population_fault,
-        written_out,
+        Role,
+        code::{MOST_PROPOSALS, resolve_prompts},
+        frozen_faults, population_faults, read_parameters, single_population_fault, written_out,
     },
 };
 
 pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
     let mut parameters: Parameters = read_parameters(&config)?;
-    let mut faults = Vec::new();
-    match parameters
-        .prompts
-        .clone()
-        .resolve("/parameters/prompts", &parameters.problems.types)
-    {
-        Ok(resolved) => parameters.prompts = resolved,
-        Err(found) => faults.extend(found),
-    }
+    let mut faults = resolve_prompts(&mut parameters.prompts, &parameters.problems.types);
     let types = u32::try_from(parameters.problems.types.len()).unwrap_or(u32::MAX);
     faults.extend(
         parameters

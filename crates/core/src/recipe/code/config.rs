@@ -21,6 +21,17 @@ use crate::{
 /// Maximum proposals per step: their rows are numbered, and a step's plan is held in memory.
 pub(crate) const MOST_PROPOSALS: u32 = 1_000_000;
 
+/// Fills in the prompts' choices for problems of these types; returns their faults.
+pub(crate) fn resolve_prompts(prompts: &mut PromptConfig, types: &[ProblemKind]) -> Vec<Fault> {
+    match prompts.clone().resolve("/parameters/prompts", types) {
+        Ok(resolved) => {
+            *prompts = resolved;
+            Vec::new()
+        }
+        Err(faults) => faults,
+    }
+}
+
 /// The problems and where they are kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]

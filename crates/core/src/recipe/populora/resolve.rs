@@ -5,19 +5,15 @@ use crate::{
     config::RunConfig,
     fault::{Fault, Faults},
     recipe::{
-        Role, code::MOST_PROPOSALS, frozen_faults, population_faults, read_parameters, single_population_fault,
-        written_out,
+        Role,
+        code::{MOST_PROPOSALS, resolve_prompts},
+        frozen_faults, population_faults, read_parameters, single_population_fault, written_out,
     },
 };
 
 pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
     let mut parameters: Parameters = read_parameters(&config)?;
-    let mut faults = Vec::new();
-    let prompts = parameters.prompts.clone();
-    match prompts.resolve("/parameters/prompts", &parameters.problems.types) {
-        Ok(resolved) => parameters.prompts = resolved,
-        Err(found) => faults.extend(found),
-    }
+    let mut faults = resolve_prompts(&mut parameters.prompts, &parameters.problems.types);
     let batch = parameters
         .prompts_per_matchup
         .saturating_mul(parameters.proposals_per_prompt);

@@ -6,8 +6,10 @@ use serde::{Deserialize, Serialize};
 use crate::{
     advantage::AdvantageConfig,
     config::RunConfig,
-    id::DatasetId,
-    recipe::{ItemConfig, LearningConfig, PlanError, rows::Sampler},
+    recipe::{
+        ItemConfig, LearningConfig, PlanError,
+        rows::{Sampler, TrainingSet},
+    },
     work::Sampling,
 };
 
@@ -46,20 +48,6 @@ pub struct Parameters {
     /// How a step is cut into items of work.
     #[serde(default)]
     pub items: ItemConfig,
-}
-
-/// Rows to learn from.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct TrainingSet {
-    /// The dataset.
-    pub id: DatasetId,
-    /// How many of its rows, from the first.
-    #[schemars(range(min = 1, max = 10_000_000))]
-    pub rows: u32,
-    /// Allow rows that ask what an imported benchmark asks. Scores on that benchmark then mean nothing.
-    #[serde(default)]
-    pub allow_overlap: bool,
 }
 
 mod defaults {
