@@ -18,6 +18,7 @@ pub mod footprint;
 pub mod id;
 pub mod matchmaking;
 pub mod named;
+pub mod problem;
 pub mod prompt;
 pub mod rating;
 pub mod recipe;

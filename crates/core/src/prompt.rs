@@ -19,7 +19,7 @@ mod spelling;
 mod tagged;
 mod template;
 
-pub use code::{CODE_TEMPLATES, Pair, Reference, task_name};
+pub use code::{CODE_TEMPLATES, Reference, task_name};
 pub use config::{PromptConfig, Style};
 pub use form::{Field, Take};
 pub use grammar::{Answer, Grammar, ProposalText};

@@ -1,8 +1,11 @@
 //! Samples match the prompts of `configs/prompts/seedling` and the expected answers.
 
-use lyceum_core::prompt::{Pair, PromptSet, ProposalText, Reference};
 use lyceum_core::seed;
 use lyceum_core::work::FinishReason;
+use lyceum_core::{
+    problem::Statement,
+    prompt::{PromptSet, ProposalText, Reference},
+};
 use lyceum_curriculum::message::message;
 use lyceum_curriculum::sample::{Part, Sample, SampleSpec, TaskKind, Weights};
 use lyceum_curriculum::{Executed, Level};
@@ -127,11 +130,11 @@ fn solutions_answer_the_templates() {
             let (input, output, rendered) = match task {
                 TaskKind::SolveCodeO => {
                     let input = branch[0].text.trim_start_matches("<in>").trim_end_matches("<out>");
-                    (input, answer, prompts.solve_output(program, input))
+                    (input, answer, prompts.solve(&Statement::Output { program, input }))
                 }
                 _ => {
                     let output = branch[0].text.trim_start_matches("<out>").trim_end_matches("<in>");
-                    (answer, output, prompts.solve_input(program, output))
+                    (answer, output, prompts.solve(&Statement::Input { program, output }))
                 }
             };
             assert_eq!(rendered.unwrap().text, prompt);
@@ -145,19 +148,15 @@ fn solutions_answer_the_templates() {
             .trim_end_matches("<prog>")
             .split("<in>")
             .skip(1)
-            .map(|pair| {
-                let (input, output) = pair.split_once("<out>").unwrap();
-                Pair {
-                    input: input.to_owned(),
-                    output: output.to_owned(),
-                }
-            });
+            .map(|pair| pair.split_once("<out>").unwrap());
         let pairs: Vec<_> = pairs.collect();
         assert!((1..=5).contains(&pairs.len()));
-        assert_eq!(
-            prompts.solve_function(&message(program), &pairs).unwrap().text,
-            sample.prefix[0].text
-        );
+        let message = message(program);
+        let function = Statement::Function {
+            message: &message,
+            pairs,
+        };
+        assert_eq!(prompts.solve(&function).unwrap().text, sample.prefix[0].text);
         assert_eq!(sample.prefix[1].text, format!("{program}<eos>"));
     }
 }

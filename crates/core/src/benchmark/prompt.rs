@@ -6,7 +6,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::{BenchmarkRow, Question, Suite, code_of, mathematics_of};
 use crate::{
-    prompt::{Pair, PromptError, PromptSet, Style},
+    problem::Statement,
+    prompt::{PromptError, PromptSet, Style},
     verify::ProblemKind,
     work::{FinishReason, Message, Prompt},
 };
@@ -143,30 +144,32 @@ impl PromptStyle {
     /// # Errors
     /// The style has no template for this kind of row.
     pub fn render(&self, row: &BenchmarkRow) -> Result<Prompt, PromptError> {
-        if let Some(set) = &self.self_play {
-            let rendered = match &row.oracle {
-                Question::CodeO { program, input } => set.solve_output(program, input),
-                Question::CodeI { program, output } => set.solve_input(program, output),
-                Question::CodeF { message, pairs } => set.solve_function(message, &shown(pairs)),
-                _ => Err(PromptError::Missing(format!("{} of `{}`", row.task_id, self.name))),
-            };
-            return rendered.map(|rendered| rendered.prompt);
-        }
-        let (template, starter_code) = match &row.oracle {
-            Question::Math { .. } => ("math", ""),
-            Question::LiveCodeBench { starter_code, .. } => ("code", starter_code.as_str()),
-            Question::Script { .. } | Question::Reference { .. } => ("code", ""),
-            _ => return Err(PromptError::Missing(format!("{} of `{}`", row.task_id, self.name))),
+        let values = row.values();
+        let statement = values.statement(row.oracle.kind(), row.oracle.program().unwrap_or_default());
+        let content = match (&self.self_play, statement) {
+            (Some(set), statement) => return set.solve(&statement).map(|rendered| rendered.prompt),
+            (None, Statement::Math { question }) => {
+                let question = question.trim_end_matches('\n');
+                self.text("math", context! { question })?
+            }
+            (
+                None,
+                Statement::Code {
+                    question,
+                    entry_point,
+                    starter_code,
+                },
+            ) => self.text(
+                "code",
+                context! {
+                    question => question.trim_end_matches('\n'),
+                    starter_code => starter_code.unwrap_or_default(),
+                    reads_input => entry_point.is_none(),
+                    entry_point => entry_point.unwrap_or_default(),
+                },
+            )?,
+            (None, _) => return Err(PromptError::Missing(format!("{} of `{}`", row.task_id, self.name))),
         };
-        let content = self.text(
-            template,
-            context! {
-                question => row.question.trim_end_matches('\n'),
-                starter_code,
-                reads_input => matches!(row.oracle, Question::LiveCodeBench { entry_point: None, .. }),
-                entry_point => row.oracle.entry_point().unwrap_or_default(),
-            },
-        )?;
         let text = self.text("frame", context! { content })?;
         Ok(match self.style {
             Style::Base => Prompt::Text(text),
@@ -237,16 +240,6 @@ impl PromptStyle {
         let found = found.map_err(|_| PromptError::Missing(format!("{template} of `{}`", self.name)))?;
         found.render(context).map_err(|error| template_error(template, &error))
     }
-}
-
-/// The pairs shown to the solver: the first half, rounded up so that there is at least one. (Self-play rounds down, as
-/// Absolute Zero does; every preset has an even number of inputs.)
-fn shown(pairs: &[(String, String)]) -> Vec<Pair> {
-    let pair = |(input, output): &(String, String)| Pair {
-        input: input.clone(),
-        output: output.clone(),
-    };
-    pairs[..pairs.len().div_ceil(2)].iter().map(pair).collect()
 }
 
 fn template_error(name: &str, error: &minijinja::Error) -> PromptError {

@@ -1,10 +1,12 @@
 //! A row of a suite as Lyceum stores it, whatever the format of its file.
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use std::collections::BTreeMap;
 
-use crate::verify::{CodePair, ProblemKind};
+use crate::{
+    problem::Values,
+    verify::{CodePair, ProblemKind},
+};
 
 /// One task of a suite. JSON values from the file (inputs of any size) are kept as text, since databases and parsers
 /// round numbers.
@@ -95,20 +97,37 @@ pub enum Question {
 
 impl BenchmarkRow {
     /// The row's values as a problem: the parts shown to a solver and the hidden ones.
-    pub fn values(&self) -> serde_json::Value {
-        let canonical = self.canonical.as_deref();
+    pub fn values(&self) -> Values {
+        let canonical = self.canonical.clone();
         match &self.oracle {
-            Question::CodeO { input, .. } => json!({ "input": input, "output": canonical }),
-            Question::CodeI { output, .. } => json!({ "input": canonical, "output": output }),
+            Question::CodeO { input, .. } => Values::Io {
+                input: Some(input.clone()),
+                output: canonical,
+            },
+            Question::CodeI { output, .. } => Values::Io {
+                input: canonical,
+                output: Some(output.clone()),
+            },
             Question::CodeF { message, pairs } => {
-                let (inputs, outputs): (Vec<&String>, Vec<&String>) =
-                    pairs.iter().map(|(input, output)| (input, output)).unzip();
-                json!({ "inputs": inputs, "outputs": outputs, "message": message, "shown": pairs.len().div_ceil(2) })
+                let (inputs, outputs) = pairs.iter().cloned().unzip();
+                Values::Function {
+                    inputs,
+                    outputs,
+                    message: message.clone(),
+                    // Rounded up so that at least one pair is shown. Self-play rounds down, as Absolute Zero does.
+                    shown: pairs.len().div_ceil(2),
+                }
             }
-            Question::Math { gold } => json!({ "question": self.question, "answer": gold }),
-            Question::Script { .. } | Question::Reference { .. } | Question::LiveCodeBench { .. } => {
-                json!({ "question": self.question, "canonical": canonical })
-            }
+            Question::Math { gold } => Values::Math {
+                question: self.question.clone(),
+                answer: gold.clone(),
+            },
+            Question::Script { .. } | Question::Reference { .. } | Question::LiveCodeBench { .. } => Values::Code {
+                question: self.question.clone(),
+                canonical,
+                entry_point: self.oracle.entry_point().map(str::to_owned),
+                starter_code: self.oracle.starter_code().map(str::to_owned),
+            },
         }
     }
 }
@@ -138,6 +157,14 @@ impl Question {
         match self {
             Self::Script { entry_point, .. } | Self::Reference { entry_point, .. } => Some(entry_point),
             Self::LiveCodeBench { entry_point, .. } => entry_point.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The code a solution starts with, if there is any.
+    pub fn starter_code(&self) -> Option<&str> {
+        match self {
+            Self::LiveCodeBench { starter_code, .. } => Some(starter_code.as_str()).filter(|code| !code.is_empty()),
             _ => None,
         }
     }

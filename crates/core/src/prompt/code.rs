@@ -3,7 +3,7 @@
 use minijinja::{Value, context};
 
 use super::{PromptConfig, PromptError, PromptSet, Rendered, Template, Variable};
-use crate::{fault::Fault, verify::ProblemKind};
+use crate::{fault::Fault, problem::Statement, verify::ProblemKind};
 
 const PROGRAM: &str = "def f(a):\n return a";
 
@@ -61,15 +61,6 @@ pub struct Reference {
     pub output: String,
 }
 
-/// An input with its output.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pair {
-    /// Arguments.
-    pub input: String,
-    /// The value.
-    pub output: String,
-}
-
 impl PromptConfig {
     /// Fills in the set's choices and checks the templates of `problems`.
     ///
@@ -104,32 +95,29 @@ impl PromptSet {
         self.render("propose_code_f", context! { program, num_inputs })
     }
 
-    /// The prompt that asks for an output.
+    /// The prompt for a solver: the template `solve_` with the name of the problem's kind.
     ///
     /// # Errors
     /// The template is missing or uses an unknown variable.
-    pub fn solve_output(&self, program: &str, input: &str) -> Result<Rendered, PromptError> {
-        self.render("solve_code_o", context! { program, input => self.spell(input) })
-    }
-
-    /// The prompt that asks for an input.
-    ///
-    /// # Errors
-    /// The template is missing or uses an unknown variable.
-    pub fn solve_input(&self, program: &str, output: &str) -> Result<Rendered, PromptError> {
-        self.render("solve_code_i", context! { program, output => self.spell(output) })
-    }
-
-    /// The prompt that asks for a program that maps the shown inputs to the shown outputs.
-    ///
-    /// # Errors
-    /// The template is missing or uses an unknown variable.
-    pub fn solve_function(&self, message: &str, pairs: &[Pair]) -> Result<Rendered, PromptError> {
-        let shown = pairs
-            .iter()
-            .map(|Pair { input, output }| context! { input => self.spell(input), output => self.spell(output) });
-        let pairs: Vec<Value> = shown.collect();
-        self.render("solve_code_f", context! { message, pairs })
+    pub fn solve(&self, statement: &Statement<'_>) -> Result<Rendered, PromptError> {
+        let variables = match statement {
+            Statement::Output { program, input } => context! { program => *program, input => self.spell(input) },
+            Statement::Input { program, output } => context! { program => *program, output => self.spell(output) },
+            Statement::Function { message, pairs } => {
+                let pair = |(input, output): &(&str, &str)| {
+                    context! { input => self.spell(input), output => self.spell(output) }
+                };
+                let pairs: Vec<Value> = pairs.iter().map(pair).collect();
+                context! { message => *message, pairs }
+            }
+            Statement::Math { question } => context! { question => *question },
+            Statement::Code {
+                question,
+                entry_point,
+                starter_code,
+            } => context! { question => *question, entry_point => *entry_point, starter_code => *starter_code },
+        };
+        self.render(&task_name("solve", statement.kind()), variables)
     }
 }
 

@@ -1,6 +1,9 @@
 //! A problem with a known answer, as posed and judged.
 
-use lyceum_core::prompt::{Pair, PromptError, PromptSet, Rendered};
+use lyceum_core::{
+    problem::Statement,
+    prompt::{PromptError, PromptSet, Rendered},
+};
 use lyceum_verifier::{Check, ProblemKind, Solution};
 
 /// A problem with a known answer.
@@ -13,18 +16,22 @@ pub(super) struct Problem {
 
 impl Problem {
     pub(super) fn prompt(&self, problem: ProblemKind, prompts: &PromptSet) -> Result<Rendered, PromptError> {
-        let (input, output) = self.pairs.first().map_or(("", ""), |(input, output)| (input, output));
-        match problem {
-            ProblemKind::CodeO => prompts.solve_output(&self.program, input),
-            ProblemKind::CodeI => prompts.solve_input(&self.program, output),
+        let (input, output) = self
+            .pairs
+            .first()
+            .map_or(("", ""), |(input, output)| (input.as_str(), output.as_str()));
+        let program = self.program.as_str();
+        prompts.solve(&match problem {
+            ProblemKind::CodeO => Statement::Output { program, input },
+            ProblemKind::CodeI => Statement::Input { program, output },
             _ => {
-                let shown = self.shown(problem).iter().map(|(input, output)| Pair {
-                    input: input.clone(),
-                    output: output.clone(),
-                });
-                prompts.solve_function(&self.message, &shown.collect::<Vec<_>>())
+                let pairs = self.shown(problem).iter();
+                Statement::Function {
+                    message: &self.message,
+                    pairs: pairs.map(|(input, output)| (input.as_str(), output.as_str())).collect(),
+                }
             }
-        }
+        })
     }
 
     /// The pairs that a solver may see, in whole or in part.

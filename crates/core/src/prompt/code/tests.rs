@@ -25,16 +25,24 @@ fn the_compact_set_writes_what_its_readme_says() {
         text(set.propose_function("def f(a):\n return a", 6)),
         "<pf>def f(a):\n return a<in>"
     );
-    assert_eq!(text(set.solve_output("P", "1, 2")), "<so>P<in>1,2<out>");
-    assert_eq!(text(set.solve_input("P", "(1, 2)")), "<si>P<out>(1,2)<in>");
-    let pair = Pair {
-        input: "1".to_owned(),
-        output: "'a b'".to_owned(),
+    let solve = |statement| text(set.solve(&statement));
+    let output = Statement::Output {
+        program: "P",
+        input: "1, 2",
     };
-    assert_eq!(
-        text(set.solve_function("adds", &[pair.clone(), pair])),
-        "<sf><msg>adds<in>1<out>'a b'<in>1<out>'a b'<prog>"
-    );
+    assert_eq!(solve(output), "<so>P<in>1,2<out>");
+    let input = Statement::Input {
+        program: "P",
+        output: "(1, 2)",
+    };
+    assert_eq!(solve(input), "<si>P<out>(1,2)<in>");
+    let function = Statement::Function {
+        message: "adds",
+        pairs: vec![("1", "'a b'"); 2],
+    };
+    assert_eq!(solve(function), "<sf><msg>adds<in>1<out>'a b'<in>1<out>'a b'<prog>");
+    let mathematics = set.solve(&Statement::Math { question: "1 + 1?" });
+    assert_eq!(mathematics, Err(PromptError::Missing("solve_math".to_owned())));
 }
 
 #[test]
@@ -62,7 +70,11 @@ fn a_chat_model_gets_a_message_that_asks_for_the_tags() {
         ..PromptConfig::default()
     };
     let set = PromptSet::compile(&config.resolve("", &[]).unwrap()).unwrap();
-    let prompt = set.solve_output("P", "1").unwrap();
+    let statement = Statement::Output {
+        program: "P",
+        input: "1",
+    };
+    let prompt = set.solve(&statement).unwrap();
     assert_eq!(set.opening(), "");
     assert!(matches!(&prompt.prompt, Prompt::Messages(messages) if messages[0].role == "user"));
     assert!(prompt.text.contains("<think>") && prompt.text.trim_end().ends_with("</answer>."));

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{Ask, Judged, Problem, Scene, problem::Values, scene::Material};
+use super::{Ask, Judged, Problem, Scene, scene::Material};
 use crate::{
     archive::{Descriptor, descriptor},
     duplicate::fingerprint,
     id::ProblemId,
+    problem::Values,
     prompt::ProposalText,
     recipe::{ParentRelation, PlanError, ProblemRecord, Progress, Sample, completions},
     verify::{ProblemKind, Proposal, Status, Task, Verdict},
@@ -208,7 +209,7 @@ impl Material<'_> {
         }
         let (program, values) = match (proposal, &verdict.output, &verdict.outputs) {
             (Proposal::Io { program, input, .. }, Some(output), _) => {
-                let (input, output) = (input.clone(), output.clone());
+                let (input, output) = (Some(input.clone()), Some(output.clone()));
                 (program.clone(), Values::Io { input, output })
             }
             (

@@ -1,8 +1,9 @@
 //! Bounds on prompt sizes, computed from their contents, so that no prompt is ever too long for the model.
 
-use super::{Problem, problem::Values};
+use super::Problem;
 use crate::{
     id::ProblemId,
+    problem::Values,
     prompt::{CODE_TEMPLATES, PromptError, PromptSet, Template},
     verify::ProblemKind,
 };
@@ -64,7 +65,7 @@ impl Overhead {
         for (index, kind) in TYPES.into_iter().enumerate().filter(|(_, kind)| types.contains(kind)) {
             solve[index] = Cost::measure(|fields| {
                 let problem = probe(kind, fields, num_inputs);
-                Ok((problem.prompt(prompts)?.text, problem.shown_bytes()))
+                Ok((problem.prompt(prompts)?.text, problem.statement().bytes()))
             })?;
             if index < 2 {
                 propose_io[index] = prompts.propose_io(kind, &[])?.text.len();
@@ -93,7 +94,7 @@ impl Overhead {
     /// Refuses a problem that cannot be shown within `limit` bytes, to a solver or as the program of a function.
     pub(crate) fn check(&self, problem: &Problem, limit: u32) -> Result<(), String> {
         let index = TYPES.iter().position(|kind| *kind == problem.kind).unwrap_or(0);
-        let solve = self.solve[index].of(problem.shown_bytes());
+        let solve = self.solve[index].of(problem.statement().bytes());
         let propose = self.propose_function.of(problem.program.len());
         match solve.max(propose) {
             needed if needed > limit as usize => Err(format!(
@@ -132,8 +133,8 @@ fn probe(kind: ProblemKind, [text, value]: [&str; 2], num_inputs: usize) -> Prob
             Values::function(pairs.clone(), pairs, text.to_owned())
         }
         _ => Values::Io {
-            input: value.to_owned(),
-            output: value.to_owned(),
+            input: Some(value.to_owned()),
+            output: Some(value.to_owned()),
         },
     };
     Problem {

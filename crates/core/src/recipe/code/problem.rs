@@ -1,10 +1,11 @@
 //! A valid problem, as presented to solvers.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize as _;
 
 use crate::{
     id::ProblemId,
-    prompt::{Pair, PromptError, PromptSet, Reference, Rendered},
+    problem::{Statement, Values},
+    prompt::{PromptError, PromptSet, Reference, Rendered},
     recipe::ProblemRecord,
     verify::{ProblemKind, Solution, Task},
 };
@@ -16,34 +17,6 @@ pub(crate) struct Problem {
     pub(crate) kind: ProblemKind,
     pub(crate) program: String,
     pub(crate) values: Values,
-}
-
-/// The problem's data besides its program: the `values` of its row.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub(crate) enum Values {
-    /// Of types `code_i` and `code_o`. The solver sees one of the two.
-    Io { input: String, output: String },
-    /// Of type `code_f`. The solver sees the message and the first `shown` pairs.
-    Function {
-        inputs: Vec<String>,
-        outputs: Vec<String>,
-        message: String,
-        shown: usize,
-    },
-}
-
-impl Values {
-    /// The values of a function; the solver sees the first half (Absolute Zero).
-    pub(crate) fn function(inputs: Vec<String>, outputs: Vec<String>, message: String) -> Self {
-        let shown = inputs.len() / 2;
-        Self::Function {
-            inputs,
-            outputs,
-            message,
-            shown,
-        }
-    }
 }
 
 impl Problem {
@@ -63,8 +36,9 @@ impl Problem {
     /// The problem as an example for a proposer; a function shows its first pair.
     pub(crate) fn reference(&self) -> Option<Reference> {
         let (input, output) = match &self.values {
-            Values::Io { input, output } => (input, output),
+            Values::Io { input, output } => (input.as_ref()?, output.as_ref()?),
             Values::Function { inputs, outputs, .. } => (inputs.first()?, outputs.first()?),
+            Values::Math { .. } | Values::Code { .. } => return None,
         };
         Some(Reference {
             program: self.program.clone(),
@@ -73,68 +47,38 @@ impl Problem {
         })
     }
 
-    /// The prompt for a solver.
-    pub(crate) fn prompt(&self, prompts: &PromptSet) -> Result<Rendered, PromptError> {
-        match &self.values {
-            Values::Io { input, .. } if self.kind == ProblemKind::CodeO => prompts.solve_output(&self.program, input),
-            Values::Io { output, .. } => prompts.solve_input(&self.program, output),
-            Values::Function {
-                inputs,
-                outputs,
-                message,
-                shown,
-            } => {
-                let pairs = inputs.iter().zip(outputs).take(*shown).map(|(input, output)| Pair {
-                    input: input.clone(),
-                    output: output.clone(),
-                });
-                prompts.solve_function(message, &pairs.collect::<Vec<_>>())
-            }
-        }
+    /// What a solver sees.
+    pub(crate) fn statement(&self) -> Statement<'_> {
+        self.values.statement(self.kind, &self.program)
     }
 
-    /// The bytes of its contents in a solver's prompt.
-    pub(crate) fn shown_bytes(&self) -> usize {
-        match &self.values {
-            Values::Io { input, .. } if self.kind == ProblemKind::CodeO => self.program.len() + input.len(),
-            Values::Io { output, .. } => self.program.len() + output.len(),
-            Values::Function {
-                inputs,
-                outputs,
-                message,
-                shown,
-            } => {
-                let pairs = inputs.iter().zip(outputs).take(*shown);
-                message.len() + pairs.map(|(input, output)| input.len() + output.len()).sum::<usize>()
-            }
-        }
+    /// The prompt for a solver.
+    pub(crate) fn prompt(&self, prompts: &PromptSet) -> Result<Rendered, PromptError> {
+        prompts.solve(&self.statement())
     }
 
     /// The verifier task that checks whether `answer` solves it.
     pub(crate) fn task(&self, id: String, answer: String) -> Task {
         let program = self.program.clone();
-        let solution = match &self.values {
-            Values::Io { input, .. } if self.kind == ProblemKind::CodeO => Solution::Output {
+        let solution = match self.statement() {
+            Statement::Output { input, .. } => Solution::Output {
                 program,
-                input: input.clone(),
+                input: input.to_owned(),
                 answer,
             },
-            Values::Io { output, .. } => Solution::Input {
+            Statement::Input { output, .. } => Solution::Input {
                 program,
-                output: output.clone(),
+                output: output.to_owned(),
                 answer,
             },
-            Values::Function {
-                inputs, outputs, shown, ..
-            } => Solution::Function {
-                pairs: inputs
-                    .iter()
-                    .cloned()
-                    .zip(outputs.iter().cloned())
-                    .skip(*shown)
-                    .collect(),
-                answer,
-            },
+            _ => {
+                let pairs = self.values.hidden_pairs();
+                let pairs = pairs.map(|(input, output)| (input.to_owned(), output.to_owned()));
+                Solution::Function {
+                    pairs: pairs.collect(),
+                    answer,
+                }
+            }
         };
         Task {
             id,
@@ -168,8 +112,8 @@ mod tests {
     fn a_solver_never_sees_what_it_must_find() {
         let prompts = PromptSet::shipped("seedling").unwrap();
         let io = Values::Io {
-            input: "41".to_owned(),
-            output: "42".to_owned(),
+            input: Some("41".to_owned()),
+            output: Some("42".to_owned()),
         };
         let shown = |problem: &Problem| problem.prompt(&prompts).unwrap().text;
         assert_eq!(
@@ -201,13 +145,13 @@ mod tests {
             problem(
                 ProblemKind::CodeO,
                 Values::Io {
-                    input: "[1, 2]".to_owned(),
-                    output: "3".to_owned(),
+                    input: Some("[1, 2]".to_owned()),
+                    output: Some("3".to_owned()),
                 },
             ),
         ] {
             let markers = "<sf><msg><in><out><in><out><prog>".len();
-            assert!(problem.prompt(&prompts).unwrap().text.len() <= problem.shown_bytes() + markers);
+            assert!(problem.prompt(&prompts).unwrap().text.len() <= problem.statement().bytes() + markers);
         }
     }
 }

@@ -75,7 +75,7 @@ impl Rows<'_> {
             status: Status::Ok,
             reason: String::new(),
             program: row.oracle.program().map(str::to_owned),
-            values: row.values(),
+            values: serde_json::to_value(row.values())?,
             descriptor: None,
             cell: None,
             parents: Vec::new(),
