@@ -1,11 +1,11 @@
-//! Cross-play evaluations: from a run and its step to exact problems and exact weights.
+//! Cross-play evaluations: resolves a run and a step to exact problems and weights.
 
 use lyceum_core::{
     config::RunConfig,
     evaluation::{EvaluationSpec, Pairing},
     fault::{Fault, Faults},
     id::{ExecutionId, MemberId, ProblemId},
-    recipe::{Contestant, CrossPlayCell, CrossPlayParameters, Planner, Recipe, Registry, Role},
+    recipe::{Contestant, CrossPlayCell, CrossPlayParameters, Planner, Recipe, Registry, Role, Side},
 };
 use lyceum_store::{
     Store, StoreError,
@@ -21,10 +21,10 @@ use std::{
 
 use crate::benchmark::Unprepared;
 
-/// Attempts of an evaluation, at most: its plan is made in memory.
+/// Maximum attempts of an evaluation; its plan is made in memory.
 const ATTEMPTS: u64 = 200_000;
 
-/// The config of a cross-play evaluation, with everything that its spec names looked up; pointers begin at `/spec`.
+/// The config of a cross-play evaluation, with everything in its spec looked up; pointers begin at `/spec`.
 pub(crate) async fn prepare(
     store: &Store,
     registry: &Registry,
@@ -57,7 +57,7 @@ pub(crate) async fn prepare(
             .map(|recipe| recipe.name());
         let valid = valid.collect::<Vec<_>>().join(", ");
         let detail = format!(
-            "run {run} is of recipe `{}`, whose members do not meet as teachers and students: runs of {valid} can be filled in",
+            "run {run} is of recipe `{}`, whose solvers cannot attempt every proposer's problems; it can be a run of {valid}",
             of_run.recipe
         );
         return Err(one("/spec/run", detail));
@@ -97,7 +97,7 @@ pub(crate) async fn prepare(
     }
     if filled.is_empty() {
         let detail = format!(
-            "no teacher of {} missing pairs has proposed a valid problem before step {step}",
+            "no proposer of the {} missing pairs has a valid problem from before step {step}",
             pairs.len()
         );
         return Err(one("/spec", detail));
@@ -144,7 +144,7 @@ fn teachers_of(pairs: &[Pairing]) -> Vec<MemberId> {
     teachers
 }
 
-/// The members of the cells, or all who lived at the step where no cell is named, with their weights of then.
+/// The members of the cells, or all members alive at the step if there are no cells, with their weights of that step.
 async fn members(
     store: &Store,
     run: ExecutionId,
@@ -162,7 +162,7 @@ async fn members(
     Ok(weights.into_iter().map(|weights| (weights.member, weights)).collect())
 }
 
-/// Who is to meet whom.
+/// The pairs to evaluate.
 async fn pairs(
     db: &PgPool,
     run: ExecutionId,
@@ -170,13 +170,16 @@ async fn pairs(
     cells: &[Pairing],
     members: &BTreeMap<MemberId, Weights>,
 ) -> Result<Vec<Pairing>, Unprepared> {
-    let plays = |weights: &Weights, role: Role| weights.roles.iter().any(|own| own == role.name());
+    let plays = |weights: &Weights, side: Side| {
+        let names: Vec<&str> = side.roles().map(Role::name).collect();
+        weights.roles.iter().any(|own| names.contains(&own.as_str()))
+    };
     if !cells.is_empty() {
         let mut faults = Vec::new();
         for (at, cell) in cells.iter().enumerate() {
-            for (field, member, role) in [
-                ("teacher", cell.teacher, Role::Teacher),
-                ("student", cell.student, Role::Student),
+            for (field, member, side) in [
+                ("teacher", cell.teacher, Side::Proposes),
+                ("student", cell.student, Side::Solves),
             ] {
                 let place = format!("/spec/cells/{at}/{field}");
                 match members.get(&member) {
@@ -184,12 +187,12 @@ async fn pairs(
                         let detail = format!("run {run} has no member {member} with weights from before step {step}");
                         faults.push(Fault::new(place, detail));
                     }
-                    Some(weights) if !plays(weights, role) => {
+                    Some(weights) if !plays(weights, side) => {
                         let detail = format!(
-                            "{} plays {}, not {}",
+                            "{} plays {}, which is not a role for {} problems",
                             weights.name,
                             weights.roles.join(" and "),
-                            role.name()
+                            side.name()
                         );
                         faults.push(Fault::new(place, detail));
                     }
@@ -214,9 +217,9 @@ async fn pairs(
         .iter()
         .map(|pair| (MemberId(pair.teacher_id), MemberId(pair.student_id)))
         .collect();
-    let of_role = |role| members.values().filter(move |weights| plays(weights, role));
-    let all = of_role(Role::Teacher).flat_map(|teacher| {
-        of_role(Role::Student).map(move |student| Pairing {
+    let on_side = |side| members.values().filter(move |weights| plays(weights, side));
+    let all = on_side(Side::Proposes).flat_map(|teacher| {
+        on_side(Side::Solves).map(move |student| Pairing {
             teacher: teacher.member,
             student: student.member,
         })

@@ -48,6 +48,7 @@ mod scale;
 mod score_curves;
 mod score_table;
 mod settings;
+mod sides;
 mod sparkline;
 mod steps;
 mod stream;

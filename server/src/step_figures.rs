@@ -2,28 +2,25 @@
 
 use chrono::TimeDelta;
 
-/// The main figures of a step that its recipe has, and how long it took, separated by commas. `value` looks up a metric of
-/// the run by name.
-pub(crate) fn step_figures(value: impl Fn(&str) -> Option<f64>, took: Option<TimeDelta>) -> String {
-    let mut parts = Vec::new();
-    if let (Some(valid), Some(proposals)) = (value("valid_problems"), value("proposals")) {
-        parts.push(format!("{valid} of {proposals} problems valid"));
-    }
-    if let Some(share) = value("solve_rate") {
-        parts.push(format!("{:.0} % of attempts right", 100.0 * share));
-    }
-    if let (Some(teacher), Some(student)) = (value("teacher_mu"), value("student_mu")) {
-        parts.push(format!("ratings: teachers {teacher:.1}, students {student:.1}"));
-    }
-    if let Some(share) = value("coverage") {
-        parts.push(format!("coverage {:.2} %", 100.0 * share));
-    }
-    if let Some(born) = value("births").filter(|born| *born > 0.0) {
-        parts.push(format!("{born} born"));
-    }
-    if let Some(took) = took {
-        parts.push(format!("{:.1} s", took.num_milliseconds() as f64 / 1000.0));
-    }
+/// The values of a step's highlighted metrics and its duration, separated by commas. `metrics` are names and units, and
+/// `value` looks up a metric of the run.
+pub(crate) fn step_figures<'m>(
+    metrics: impl IntoIterator<Item = (&'m str, &'m str)>,
+    value: impl Fn(&str) -> Option<f64>,
+    took: Option<TimeDelta>,
+) -> String {
+    let figure = |(name, unit): (&str, &str)| {
+        let text = match (unit, value(name)?) {
+            ("share", share) if share >= 0.1 => format!("{:.0} %", 100.0 * share),
+            ("share", share) => format!("{:.2} %", 100.0 * share),
+            (_, 0.0) => return None,
+            (unit, number) if number.fract() == 0.0 => format!("{number} {unit}"),
+            (unit, number) => format!("{number:.1} {unit}"),
+        };
+        Some(format!("{} {}", name.replace('_', " "), text.trim_end()))
+    };
+    let took = took.map(|took| format!("{:.1} s", took.num_milliseconds() as f64 / 1000.0));
+    let parts: Vec<String> = metrics.into_iter().filter_map(figure).chain(took).collect();
     parts.join(", ")
 }
 
@@ -32,22 +29,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_recipe_is_told_by_the_figures_that_it_has() {
-        let populora = |name: &str| match name {
-            "valid_problems" => Some(23.0),
-            "proposals" => Some(24.0),
+    fn a_step_is_told_by_its_recipe_s_own_metrics() {
+        let metrics = [
+            ("solve_rate", "share"),
+            ("coverage", "share"),
+            ("teacher_mu", ""),
+            ("proof_length", "tokens"),
+            ("births", ""),
+            ("absent", ""),
+        ];
+        let value = |name: &str| match name {
             "solve_rate" => Some(0.168),
-            "teacher_mu" => Some(25.94),
-            "student_mu" => Some(24.06),
             "coverage" => Some(0.0061),
-            "births" => Some(2.0),
+            "teacher_mu" => Some(25.94),
+            "proof_length" => Some(71.0),
+            "births" => Some(0.0),
             _ => None,
         };
         assert_eq!(
-            step_figures(populora, Some(TimeDelta::milliseconds(3610))),
-            "23 of 24 problems valid, 17 % of attempts right, ratings: teachers 25.9, students 24.1, coverage 0.61 %, 2 born, 3.6 s"
+            step_figures(metrics, value, Some(TimeDelta::milliseconds(3610))),
+            "solve rate 17 %, coverage 0.61 %, teacher mu 25.9, proof length 71 tokens, 3.6 s"
         );
-        let quiet = |name: &str| (name == "births").then_some(0.0);
-        assert_eq!(step_figures(quiet, None), "");
+        assert_eq!(step_figures(metrics, |_| None, None), "");
     }
 }

@@ -6,8 +6,10 @@ export interface Palette {
   line: string;
   surface: string;
   accent: string;
-  teacher: string;
-  student: string;
+  proposing: string;
+  solving: string;
+  planning: string;
+  judging: string;
   good: string;
   bad: string;
   warn: string;
@@ -15,7 +17,7 @@ export interface Palette {
   series: string[];
 }
 
-const names = ["text", "muted", "line", "surface", "accent", "teacher", "student", "good", "bad", "warn"] as const;
+const names = ["text", "muted", "line", "surface", "accent", "proposing", "solving", "planning", "judging", "good", "bad", "warn"] as const;
 
 /** The colours of the current theme. */
 export function palette(): Palette {

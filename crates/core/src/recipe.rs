@@ -21,7 +21,7 @@ mod stages;
 mod state;
 mod view;
 
-pub use metric::{COST, Chart, ChartGroup, LEARNING, Metric, PROPOSING, SOLVING};
+pub use metric::{COST, Chart, ChartGroup, Highlight, LEARNING, Metric, PROPOSING, SOLVING};
 pub use plan::{Plan, PlanError, WorkItem};
 pub use record::{
     ArchiveInsertionRecord, AttemptRecord, BenchmarkResultRecord, BenchmarkSampleRecord, BirthRecord, DeathRecord,
@@ -98,6 +98,11 @@ pub trait Recipe: Planner {
         Ok(Vec::new())
     }
 
+    /// The roles its members play; none if they follow from the config alone.
+    fn roles(&self) -> Vec<Role> {
+        Vec::new()
+    }
+
     /// Features of its runs besides problems, attempts and metrics; none by default. Pages and evaluations depend on
     /// it.
     fn capabilities(&self) -> Capabilities {
@@ -119,8 +124,19 @@ pub struct Capabilities {
     pub evolves: bool,
     /// Valid problems enter an archive.
     pub archives: bool,
-    /// Any student can attempt any teacher's problems, so missing cells of the matrix can be filled.
+    /// Any solver can attempt any proposer's problems, so missing cells of the matrix can be filled.
     pub crosses: bool,
     /// Steps belong to named stages, and their number follows from them ([`Stages`]): a config may leave `steps` out.
     pub stages: bool,
+}
+
+impl Capabilities {
+    /// Every feature.
+    pub const ALL: Self = Self {
+        rates: true,
+        evolves: true,
+        archives: true,
+        crosses: true,
+        stages: true,
+    };
 }

@@ -10,3 +10,10 @@ pub use answers::{Answers, answers};
 pub use page::{AttemptFilter, page};
 pub use row::Attempt;
 pub(crate) use write::write;
+
+use lyceum_core::recipe::{Role, Side};
+
+/// The roles of `side`, for queries. Attempts of planners and critics are rows, but not failed solutions.
+pub(crate) fn roles_of(side: Side) -> Vec<Role> {
+    side.roles().collect()
+}

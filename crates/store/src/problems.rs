@@ -8,5 +8,5 @@ mod write;
 
 pub use learnability::{Candidate, SolveBand, candidates, solve_bands};
 pub use page::{FoundProblem, ProblemFilter, ProblemSort, page, page_of_all_runs};
-pub use row::{Problem, ProblemParent, by_ids, find, parents};
+pub use row::{Problem, ProblemParent, by_ids, find, parents, values};
 pub(crate) use write::{write, write_outcomes};

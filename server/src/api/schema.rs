@@ -1,7 +1,10 @@
-//! What configs look like, and the description of this API.
+//! Recipes, the schema of their configs, and the description of this API.
 
 use actix_web::{get, web};
-use lyceum_core::config::{RunConfig, Schema};
+use lyceum_core::{
+    config::{RunConfig, Schema},
+    recipe::{Capabilities, Highlight, Metric, Recipe, Role, Side},
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -10,11 +13,11 @@ use utoipa::ToSchema;
 use super::{Api, answer::Answer, query::Query};
 use crate::api_error::ApiError;
 
-/// For which recipe.
+/// The recipe of a schema.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RunConfigSchemaQuery {
-    /// Fills in this recipe's parameters; they are open where this is left out.
+    /// Adds the schema of this recipe's parameters; without it they are open.
     recipe: Option<String>,
 }
 
@@ -25,20 +28,118 @@ crate::openapi::query!(RunConfigSchemaQuery);
 pub(crate) struct RecipeSummary {
     /// Its name.
     name: &'static str,
-    /// What it is.
+    /// What it does, in a sentence.
     summary: &'static str,
-    /// Names of the metrics that it records.
+    /// The roles its members play; empty if they follow from the config alone.
+    roles: Vec<RoleSummary>,
+    /// The features of its runs.
+    capabilities: CapabilitySummary,
+    /// Names of the metrics it records, in the order of their values.
     metrics: Vec<&'static str>,
+    /// The same metrics in full.
+    metric_details: Vec<MetricSummary>,
+}
+
+/// A role.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct RoleSummary {
+    /// Its name.
+    #[schema(example = "teacher")]
+    name: &'static str,
+    /// What its members do with problems: `proposing`, `solving`, `planning` or `judging`.
+    #[schema(example = "proposing")]
+    side: &'static str,
+}
+
+/// The features of a recipe's runs besides problems, attempts and metrics.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct CapabilitySummary {
+    /// Members play matchups and are rated by them.
+    rates: bool,
+    /// Members are born and die after the first step.
+    evolves: bool,
+    /// Valid problems enter an archive.
+    archives: bool,
+    /// Any solver can attempt any proposer's problems, so missing cells of the cross-play matrix can be filled.
+    crosses: bool,
+    /// Runs are divided into stages.
+    stages: bool,
+}
+
+/// A metric.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct MetricSummary {
+    /// Its name.
+    #[schema(example = "solve_rate")]
+    name: &'static str,
+    /// Its unit; empty for a plain number.
+    #[schema(example = "share")]
+    unit: &'static str,
+    /// Its meaning, in a sentence.
+    summary: &'static str,
+    /// The group of its first chart; none if it has no chart.
+    group: Option<&'static str>,
+    /// Titles of the charts that show it.
+    charts: Vec<&'static str>,
+    /// The side it is about, if it is about one only.
+    side: Option<&'static str>,
+    /// Where it is shown besides its charts: `step_line`, `comparison` or `learnability`.
+    #[schema(value_type = Vec<String>)]
+    highlights: &'static [Highlight],
 }
 
 /// All recipes.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Recipes {
-    /// In the order of their names.
+    /// The recipes, sorted by name.
     items: Vec<RecipeSummary>,
 }
 
-/// List the recipes that this server knows.
+impl RecipeSummary {
+    fn of(recipe: &dyn Recipe) -> Self {
+        let Capabilities {
+            rates,
+            evolves,
+            archives,
+            crosses,
+            stages,
+        } = recipe.capabilities();
+        let role = |role: Role| RoleSummary {
+            name: role.name(),
+            side: role.side().name(),
+        };
+        Self {
+            name: recipe.name(),
+            summary: recipe.summary(),
+            roles: recipe.roles().into_iter().map(role).collect(),
+            capabilities: CapabilitySummary {
+                rates,
+                evolves,
+                archives,
+                crosses,
+                stages,
+            },
+            metrics: recipe.metric_names(),
+            metric_details: recipe.metrics().into_iter().map(MetricSummary::of).collect(),
+        }
+    }
+}
+
+impl MetricSummary {
+    fn of(metric: Metric) -> Self {
+        Self {
+            name: metric.name,
+            unit: metric.unit,
+            summary: metric.summary,
+            group: metric.charts.first().map(|chart| chart.group.title),
+            charts: metric.charts.iter().map(|chart| chart.title).collect(),
+            side: metric.side.map(Side::name),
+            highlights: metric.highlights,
+        }
+    }
+}
+
+/// List the recipes this server knows.
 #[utoipa::path(
     tag = "configs",
     responses((status = 200, description = "All recipes", body = Recipes)),
@@ -46,12 +147,9 @@ pub(crate) struct Recipes {
 )]
 #[get("/recipes")]
 pub(crate) async fn list_recipes(api: web::Data<Api>) -> Answer<Recipes> {
-    let items = api.registry.recipes().map(|recipe| RecipeSummary {
-        name: recipe.name(),
-        summary: recipe.summary(),
-        metrics: recipe.metric_names(),
-    });
-    Answer::ok(Recipes { items: items.collect() })
+    let recipes = api.registry.recipes();
+    let items = recipes.map(|recipe| RecipeSummary::of(recipe.as_ref())).collect();
+    Answer::ok(Recipes { items })
 }
 
 /// Show the JSON Schema of a run config.

@@ -134,7 +134,7 @@ impl Planner {
             "planned",
         );
         if carried.finished && locked.is_run {
-            log_step(self.store.pool(), id, locked.state.step).await;
+            log_step(self.store.pool(), &self.registry, id, locked.state.step).await;
         }
         Ok(Some(carried))
     }

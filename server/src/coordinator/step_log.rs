@@ -1,6 +1,9 @@
 //! A line in the log for every step of a run.
 
-use lyceum_core::id::ExecutionId;
+use lyceum_core::{
+    id::ExecutionId,
+    recipe::{Highlight, Registry},
+};
 use lyceum_store::{
     Result,
     metrics::{self, MetricsQuery},
@@ -11,16 +14,16 @@ use sqlx::PgPool;
 use crate::log::PROGRESS;
 use crate::step_figures::step_figures;
 
-/// Logs what a finished step of a run came to.
-pub(super) async fn log_step(db: &PgPool, run: ExecutionId, step: u32) {
-    match line(db, run, step).await {
+/// Logs the main figures of a finished step.
+pub(super) async fn log_step(db: &PgPool, registry: &Registry, run: ExecutionId, step: u32) {
+    match line(db, registry, run, step).await {
         Ok(line) => tracing::info!(target: PROGRESS, { run.id = %run, step }, "{line}"),
-        Err(error) => tracing::debug!(run.id = %run, step, %error, "cannot read what step {step} came to"),
+        Err(error) => tracing::debug!(run.id = %run, step, %error, "cannot read the figures of step {step}"),
     }
 }
 
 /// The run's name, the step counted from 1, and its figures.
-async fn line(db: &PgPool, id: ExecutionId, step: u32) -> Result<String> {
+async fn line(db: &PgPool, registry: &Registry, id: ExecutionId, step: u32) -> Result<String> {
     let run = runs::find(db, id).await?;
     let query = MetricsQuery {
         from: step,
@@ -37,7 +40,12 @@ async fn line(db: &PgPool, id: ExecutionId, step: u32) -> Result<String> {
     };
     let times = steps::find(db, id, step).await?;
     let took = times.finished_at.map(|finished| finished - times.started_at);
-    let figures = step_figures(value, took);
+    let metrics = registry.get(&run.run.recipe).map(|recipe| recipe.metrics());
+    let metrics = metrics.unwrap_or_default();
+    let highlighted = metrics
+        .iter()
+        .filter(|one| one.highlights.contains(&Highlight::StepLine));
+    let figures = step_figures(highlighted.map(|metric| (metric.name, metric.unit)), value, took);
     let name = run.run.name.escape_debug();
     Ok(format!("{name}: step {} of {}: {figures}", step + 1, run.run.steps))
 }

@@ -154,7 +154,7 @@ pub(crate) async fn show_archive(
     let db = api.store.pool();
     let asked = filters.0;
     let tile = asked.tile.as_deref().map(tile_of).transpose()?;
-    let run = RunFrame::load(db, *id, Tab::Archive).await?;
+    let run = RunFrame::load(&api, *id, Tab::Archive).await?;
     let (x, y) = (
         asked.x.unwrap_or(Dimension::AstDepth),
         asked.y.unwrap_or(Dimension::Cyclomatic),

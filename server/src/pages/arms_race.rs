@@ -1,4 +1,4 @@
-//! `/runs/{id}/arms-race`: ratings of every member over steps, what matchups came to, and who leads (PopuLoRA, Figure 5).
+//! `/runs/{id}/arms-race`: ratings of every member over steps, outcomes of matchups, and who leads (PopuLoRA, Figure 5).
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
@@ -18,6 +18,7 @@ use super::{
     layout::{Layout, Section, Tab},
     run_frame::RunFrame,
     scale::{MEMBERS, POINTS},
+    sides::{SideNames, order, side_of},
     steps::Steps,
     view::View,
 };
@@ -29,9 +30,9 @@ struct ArmsRacePage {
     #[serde(skip)]
     layout: Layout,
     run: RunFrame,
-    /// Ratings stand for every so many steps, and for the last.
+    /// Steps between two ratings; the last step has one as well.
     stride: u32,
-    /// The steps that are shown.
+    /// The steps shown.
     steps: Steps,
     members: Vec<MemberName>,
     ratings: Vec<RatingPoint>,
@@ -41,14 +42,14 @@ struct ArmsRacePage {
     figures: Vec<Figure>,
 }
 
-/// Who wins more matchups than the ratings expect, over a sliding window of steps.
+/// The side that wins more matchups, over a sliding window of steps.
 #[derive(Debug, Default, PartialEq, Serialize)]
 struct Lead {
-    /// `teacher` or `student`; none before any matchup.
-    now: Option<&'static str>,
+    /// The name of its role, such as `teacher`; none before any matchup.
+    now: Option<String>,
     /// The step since which it leads.
     since: Option<i32>,
-    /// How often the lead passed from one to the other.
+    /// How often the lead changed.
     changes: u32,
 }
 
@@ -61,7 +62,7 @@ pub(crate) async fn show_arms_race(
     steps: Filters<Steps>,
 ) -> Result<HttpResponse, ApiError> {
     let db = api.store.pool();
-    let run = RunFrame::load(db, *id, Tab::ArmsRace).await?;
+    let run = RunFrame::load(&api, *id, Tab::ArmsRace).await?;
     let stretch = steps.0.of_run(run.run().step, POINTS)?;
     let members = members::names(db, *id, MEMBERS).await?;
     let ratings = ratings::history(db, *id, None, stretch).await?;
@@ -70,7 +71,8 @@ pub(crate) async fn show_arms_race(
         .into_iter()
         .map(|role| ratings_of(&role, &members, &ratings))
         .collect();
-    figures.push(outcomes_of(&outcomes));
+    let names = SideNames::of(&members);
+    figures.push(outcomes_of(&outcomes, &names));
     view.show(&ArmsRacePage {
         layout: view.layout(format!("Arms race · {}", run.run().name), Section::Runs),
         run,
@@ -78,26 +80,24 @@ pub(crate) async fn show_arms_race(
         steps: steps.0,
         members,
         ratings,
-        lead: lead(&outcomes),
+        lead: lead(&outcomes, &names),
         outcomes,
         figures: view.news(figures, stretch.width),
     })
 }
 
-/// The roles that are rated, teachers' first.
+/// The rated roles, proposers' first.
 fn roles(ratings: &[RatingPoint]) -> Vec<String> {
     let mut roles: Vec<String> = ratings.iter().map(|point| point.role.clone()).collect();
-    roles.sort_unstable_by(|one, other| other.cmp(one));
+    roles.sort_unstable();
     roles.dedup();
+    roles.sort_by_key(|role| order(role));
     roles
 }
 
-/// The colour that a role has on every page.
+/// The colour of a role on every page.
 pub(super) fn colour_of(role: &str) -> Colour {
-    match role {
-        "teacher" | "proposer" | "challenger" => Colour::Teacher,
-        _ => Colour::Student,
-    }
+    side_of(role).map(Colour::from).unwrap_or_default()
 }
 
 fn ratings_of(role: &str, members: &[MemberName], ratings: &[RatingPoint]) -> Figure {
@@ -136,7 +136,7 @@ fn ratings_of(role: &str, members: &[MemberName], ratings: &[RatingPoint]) -> Fi
     Figure {
         id: format!("ratings-{role}"),
         title: format!("Ratings as {role}"),
-        note: "Light: each member with one sigma to either side. Bold: the mean of all that live.".to_owned(),
+        note: "Light: each member with one sigma to either side. Bold: the mean of the living.".to_owned(),
         x: "step".to_owned(),
         y: "mu (TrueSkill)".to_owned(),
         series: [mean].into_iter().chain(members.iter().filter_map(line)).collect(),
@@ -144,10 +144,11 @@ fn ratings_of(role: &str, members: &[MemberName], ratings: &[RatingPoint]) -> Fi
     }
 }
 
-fn outcomes_of(outcomes: &[MatchupOutcomes]) -> Figure {
+fn outcomes_of(outcomes: &[MatchupOutcomes], names: &SideNames) -> Figure {
+    let SideNames { proposer, solver } = names;
     let share = |outcome: &MatchupOutcomes| outcome.teacher_wins as f64 / outcome.matchups.max(1) as f64;
-    let curve = |name: &str, style, colour, value: &dyn Fn(&MatchupOutcomes) -> Option<f64>| Series {
-        name: name.to_owned(),
+    let curve = |name: String, style, colour, value: &dyn Fn(&MatchupOutcomes) -> Option<f64>| Series {
+        name,
         style,
         colour,
         points: outcomes
@@ -161,23 +162,26 @@ fn outcomes_of(outcomes: &[MatchupOutcomes]) -> Figure {
         title: "Matchups".to_owned(),
         note:
             "Above the dotted line that side wins more than half. A lead that swings is the arms race; one that stays \
-               says that a side has lost contact."
+               means that the other side has been left behind."
                 .to_owned(),
         x: "step".to_owned(),
         y: "share won".to_owned(),
         range: Some([0.0, 1.0]),
         level: Some(0.5),
         series: vec![
-            curve("teachers", Style::Bold, Colour::Teacher, &|outcome| {
+            curve(format!("{proposer}s"), Style::Bold, Colour::Proposing, &|outcome| {
                 Some(share(outcome))
             }),
-            curve("students", Style::Line, Colour::Student, &|outcome| {
+            curve(format!("{solver}s"), Style::Line, Colour::Solving, &|outcome| {
                 Some(1.0 - share(outcome))
             }),
-            curve("students, predicted", Style::Dashed, Colour::Student, &|outcome| {
-                Some(outcome.predicted)
-            }),
-            curve("solve rate", Style::Dashed, Colour::Muted, &|outcome| {
+            curve(
+                format!("{solver}s, predicted"),
+                Style::Dashed,
+                Colour::Solving,
+                &|outcome| Some(outcome.predicted),
+            ),
+            curve("solve rate".to_owned(), Style::Dashed, Colour::Muted, &|outcome| {
                 outcome.solve_rate
             }),
         ],
@@ -185,24 +189,24 @@ fn outcomes_of(outcomes: &[MatchupOutcomes]) -> Figure {
     }
 }
 
-/// Rows of outcomes that the lead is taken over: one matchup won is no lead yet.
+/// Rows of outcomes over which the lead is computed: winning one matchup is not a lead.
 const WINDOW: usize = 5;
 
-fn lead(outcomes: &[MatchupOutcomes]) -> Lead {
+fn lead(outcomes: &[MatchupOutcomes], names: &SideNames) -> Lead {
     let mut lead = Lead::default();
     for end in 1..=outcomes.len() {
         let window = &outcomes[end.saturating_sub(WINDOW)..end];
-        let teachers: i64 = window.iter().map(|outcome| outcome.teacher_wins).sum();
+        let won: i64 = window.iter().map(|outcome| outcome.teacher_wins).sum();
         let all: i64 = window.iter().map(|outcome| outcome.matchups).sum();
-        let leads = match (2 * teachers).cmp(&all) {
-            std::cmp::Ordering::Greater => "teacher",
-            std::cmp::Ordering::Less => "student",
-            // Who led goes on leading.
+        let leads = match (2 * won).cmp(&all) {
+            std::cmp::Ordering::Greater => &names.proposer,
+            std::cmp::Ordering::Less => &names.solver,
+            // The leader keeps the lead.
             std::cmp::Ordering::Equal => continue,
         };
-        if lead.now != Some(leads) {
+        if lead.now.as_ref() != Some(leads) {
             lead.changes += u32::from(lead.now.is_some());
-            lead.now = Some(leads);
+            lead.now = Some(leads.clone());
             lead.since = Some(outcomes[end - 1].step);
         }
     }
@@ -224,19 +228,62 @@ mod tests {
         (0..).zip(won).map(outcome).collect()
     }
 
+    fn names() -> SideNames {
+        SideNames {
+            proposer: "challenger".to_owned(),
+            solver: "solver".to_owned(),
+        }
+    }
+
     #[test]
     fn the_lead_passes_when_a_window_says_so() {
-        assert_eq!(lead(&outcomes(&[])), Lead::default());
-        let steady = lead(&outcomes(&[4, 4, 0, 4, 4]));
+        let lead = |won: &[i64]| lead(&outcomes(won), &names());
+        assert_eq!(lead(&[]), Lead::default());
+        let steady = lead(&[4, 4, 0, 4, 4]);
         assert_eq!(
-            (steady.now, steady.since, steady.changes),
-            (Some("teacher"), Some(0), 0)
+            (steady.now.as_deref(), steady.since, steady.changes),
+            (Some("challenger"), Some(0), 0)
         );
-        let passed = lead(&outcomes(&[4, 4, 4, 0, 0, 0, 0, 0]));
+        let passed = lead(&[4, 4, 4, 0, 0, 0, 0, 0]);
         assert_eq!(
-            (passed.now, passed.since, passed.changes),
-            (Some("student"), Some(5), 1)
+            (passed.now.as_deref(), passed.since, passed.changes),
+            (Some("solver"), Some(5), 1)
         );
-        assert_eq!(lead(&outcomes(&[2, 2])).now, None, "a tie is nobody's lead");
+        assert_eq!(lead(&[2, 2]).now, None, "a tie is nobody's lead");
+    }
+
+    #[test]
+    fn curves_are_named_for_the_run_s_roles_and_coloured_by_side() {
+        let figure = outcomes_of(&outcomes(&[1, 3]), &names());
+        let curves: Vec<(&str, Colour)> = figure
+            .series
+            .iter()
+            .map(|one| (one.name.as_str(), one.colour))
+            .collect();
+        assert_eq!(
+            curves[..2],
+            [("challengers", Colour::Proposing), ("solvers", Colour::Solving)]
+        );
+        for (role, colour) in [
+            ("teacher", Colour::Proposing),
+            ("proposer", Colour::Proposing),
+            ("challenger", Colour::Proposing),
+            ("student", Colour::Solving),
+            ("solver", Colour::Solving),
+            ("planner", Colour::Planning),
+            ("critic", Colour::Judging),
+            ("oracle", Colour::Next),
+        ] {
+            assert_eq!(colour_of(role), colour, "{role}");
+        }
+        let point = |role: &str| RatingPoint {
+            member_id: Uuid::nil(),
+            role: role.to_owned(),
+            step: 0,
+            mu: 25.0,
+            sigma: 8.0,
+        };
+        let rated = roles(&[point("critic"), point("solver"), point("challenger"), point("solver")]);
+        assert_eq!(rated, ["challenger", "solver", "critic"]);
     }
 }

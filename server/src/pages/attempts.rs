@@ -1,8 +1,11 @@
-//! `/runs/{id}/attempts`: attempts by who proposed, who answered, type, steps and verdict.
+//! `/runs/{id}/attempts`: attempts by proposer, solver, type, steps and verdict.
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::id::{ExecutionId, MemberId, ProblemId};
+use lyceum_core::{
+    id::{ExecutionId, MemberId, ProblemId},
+    recipe::Side,
+};
 use lyceum_store::{
     attempts::{self, Attempt, AttemptFilter},
     members, problems,
@@ -28,7 +31,7 @@ use crate::{
     api_error::ApiError,
 };
 
-/// Which attempts.
+/// Filters of attempts.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AttemptsFilter {
@@ -42,6 +45,8 @@ pub(crate) struct AttemptsFilter {
     #[schemars(range(max = 2_147_483_647))]
     to: Option<u32>,
     correct: Option<bool>,
+    /// By members in a role of this side.
+    side: Option<Side>,
     cursor: Option<String>,
     order: Option<Order>,
 }
@@ -58,7 +63,7 @@ struct AttemptsPage {
     asked: AttemptsFilter,
     #[serde(skip)]
     names: HashMap<Uuid, String>,
-    /// Which problem of its step each attempt is at.
+    /// The index within its step of each attempted problem.
     #[serde(skip)]
     places: HashMap<Uuid, i32>,
     #[serde(skip)]
@@ -82,6 +87,13 @@ impl AttemptsPage {
             || asked.problem_type.is_some()
             || asked.from.or(asked.to).is_some()
             || asked.correct.is_some()
+            || asked.side.is_some()
+    }
+
+    /// The side asked for, as in the address.
+    fn side(&self) -> Option<String> {
+        let name = serde_json::to_value(self.asked.side?).ok()?;
+        name.as_str().map(str::to_owned)
     }
 
     fn text_of(&self, attempt: &Attempt) -> super::inert::Excerpt {
@@ -89,7 +101,7 @@ impl AttemptsPage {
     }
 }
 
-/// Which problem of its step each of `attempts` is at.
+/// The index within its step of each attempted problem.
 pub(super) async fn places(
     db: &PgPool,
     run: ExecutionId,
@@ -112,7 +124,7 @@ pub(crate) async fn show_attempts(
 ) -> Result<HttpResponse, ApiError> {
     let asked = filters.0;
     let listing = Listing::new("attempts", None, asked.cursor.as_deref(), asked.order)?;
-    let run = RunFrame::load(api.store.pool(), *id, Tab::CrossPlay).await?;
+    let run = RunFrame::load(&api, *id, Tab::Problems).await?;
     let filter = AttemptFilter {
         problem: asked.problem.map(ProblemId),
         member: asked.student.map(MemberId),
@@ -121,6 +133,7 @@ pub(crate) async fn show_attempts(
         from: asked.from,
         to: asked.to,
         correct: asked.correct,
+        side: asked.side,
     };
     let page = listing.page(attempts::page(api.store.pool(), *id, &filter, listing.window()).await?);
     view.show(&AttemptsPage {

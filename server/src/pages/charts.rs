@@ -1,4 +1,4 @@
-//! Which metrics a run's page draws together, and in which order. `docs/METRICS.md` says how each is read.
+//! The charts of a run's page. `docs/METRICS.md` explains every metric.
 
 use lyceum_core::recipe::{Chart as Drawn, Metric, Side};
 use serde::Serialize;
@@ -6,19 +6,21 @@ use serde::Serialize;
 /// A chart: metrics over steps.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Chart {
-    /// What it is called in files that are saved of it.
+    /// Its name in saved files.
     pub(crate) name: String,
-    /// What it shows, for people.
+    /// Its title.
     pub(crate) title: String,
-    /// How it is read.
+    /// How to read it.
     pub(crate) about: &'static str,
-    /// The metrics that it draws.
+    /// The metrics drawn.
     pub(crate) metrics: Vec<String>,
-    /// What each is called beside the others.
+    /// The legend's name for each.
     pub(crate) labels: Vec<String>,
-    /// Whether its metrics are parts of one thing, drawn for the run alone, rather than one that members have.
+    /// The side each is about, as [`Side::name`]; `None` if it is about several.
+    pub(crate) sides: Vec<Option<&'static str>>,
+    /// Whether its metrics are parts of a whole, drawn for the run only.
     pub(crate) parts: bool,
-    /// Whose curves are drawn, where such members are: those of `proposing` or `solving` members; none for all.
+    /// The side whose members' curves are drawn, as [`Side::name`]; `None` for all members.
     pub(crate) side: Option<&'static str>,
 }
 
@@ -31,8 +33,8 @@ pub(crate) struct ChartGroup {
     pub(crate) charts: Vec<Chart>,
 }
 
-/// The charts of a run that records metrics of these names, as its recipe draws them. A metric that the recipe does not know
-/// gets a chart of its own, so that nothing is left out.
+/// The charts of a run with metrics of these names, as its recipe declares them. A metric unknown to the recipe gets a
+/// chart of its own.
 pub(crate) fn charts_of(names: &[String], known: &[Metric]) -> Vec<ChartGroup> {
     let recorded: Vec<&Metric> = names
         .iter()
@@ -53,10 +55,12 @@ pub(crate) fn charts_of(names: &[String], known: &[Metric]) -> Vec<ChartGroup> {
             }
         };
         if group.charts.iter().all(|chart| chart.title != drawn.title) {
-            let metrics = recorded.iter().filter(|metric| metric.charts.contains(drawn));
-            group
-                .charts
-                .push(Chart::of(drawn, metrics.map(|metric| metric.name.to_owned()).collect()));
+            let metrics: Vec<&Metric> = recorded
+                .iter()
+                .copied()
+                .filter(|metric| metric.charts.contains(drawn))
+                .collect();
+            group.charts.push(Chart::of(drawn, &metrics));
         }
     }
     let drawn = |name: &&String| {
@@ -75,25 +79,29 @@ pub(crate) fn charts_of(names: &[String], known: &[Metric]) -> Vec<ChartGroup> {
 }
 
 impl Chart {
-    fn of(drawn: &Drawn, metrics: Vec<String>) -> Self {
+    fn of(drawn: &Drawn, metrics: &[&Metric]) -> Self {
+        let sides = metrics.iter().map(|metric| metric.side.map(Side::name)).collect();
+        let metrics: Vec<String> = metrics.iter().map(|metric| metric.name.to_owned()).collect();
         Self {
             name: drawn.title.to_lowercase().replace(' ', "-"),
             title: drawn.title.to_owned(),
             about: drawn.about,
             labels: labels(&metrics),
+            sides,
             metrics,
             parts: drawn.has_parts,
             side: drawn.group.side.map(Side::name),
         }
     }
 
-    /// A chart of a metric of which nothing but its name is known.
+    /// A chart of a metric known only by name.
     fn bare(metric: &String) -> Self {
         Self {
             name: metric.clone(),
             title: metric.replace('_', " "),
             about: "",
             labels: labels(std::slice::from_ref(metric)),
+            sides: vec![None],
             metrics: vec![metric.clone()],
             parts: false,
             side: None,
@@ -101,8 +109,8 @@ impl Chart {
     }
 }
 
-/// Names of metrics that stand beside each other: without the words that all of them begin or end with, which the chart's title
-/// says, but with types of problems whole (`code_i`).
+/// Short names of metrics in one legend: without the words all of them begin or end with, which are in the chart's title.
+/// Types of problems stay whole (`code_i`).
 fn labels(metrics: &[String]) -> Vec<String> {
     let words: Vec<Vec<&str>> = metrics.iter().map(|metric| metric.split('_').collect()).collect();
     let alike = |from_end: bool| {
@@ -184,6 +192,7 @@ mod tests {
         };
         let metric = Metric {
             charts: &[&VENDI],
+            side: Some(Side::Proposes),
             ..Metric::bare("vendi_score")
         };
         let groups = charts_of(&["vendi_score".to_owned()], &[metric]);
@@ -193,6 +202,7 @@ mod tests {
             about: "Effective number of distinct problems.",
             metrics: vec!["vendi_score".to_owned()],
             labels: vec!["vendi score".to_owned()],
+            sides: vec![Some("proposing")],
             parts: false,
             side: Some("proposing"),
         };

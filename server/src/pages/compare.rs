@@ -1,4 +1,4 @@
-//! `/compare`: any runs: their curves overlaid, what differs in their configs, what each cost, and where they ended.
+//! `/compare`: runs side by side: curves, differences of their configs, costs and final values.
 
 mod account;
 mod arms;
@@ -8,7 +8,10 @@ mod labels;
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use lyceum_core::id::ExecutionId;
+use lyceum_core::{
+    id::ExecutionId,
+    recipe::{Highlight, Metric, Registry},
+};
 use lyceum_store::{
     executions::State,
     metrics::{self, MetricRow, MetricsQuery},
@@ -19,6 +22,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
+use std::collections::BTreeSet;
 use uuid::Uuid;
 
 pub(super) use self::labels::labels;
@@ -33,50 +37,41 @@ use super::{
 };
 use crate::{api::Api, api_error::ApiError};
 
-/// Runs of a comparison, at most.
+/// Maximum runs of a comparison.
 pub(super) const RUNS: usize = 12;
-/// Runs that are read at the same time, each by a connection of its own.
+/// Runs read at the same time, each over its own connection.
 const AT_ONCE: usize = 3;
-/// Points of a curve, at most.
+/// Maximum points of a curve.
 const POINTS: u32 = 300;
-/// Metrics that are drawn where the address names none.
-const METRICS: [&str; 6] = [
-    "solve_rate",
-    "difficulty",
-    "validity",
-    "coverage",
-    "cyclomatic",
-    "entropy",
-];
-/// Metrics that are drawn at most.
+/// Metrics drawn, at most.
 const DRAWN: usize = 16;
-/// Last steps among which a metric's newest value is looked for before it is taken from a point of the curve.
+/// The last steps in which a metric's newest value is searched for before it is taken from a point of the curve.
 const NEWEST: u32 = 64;
 
-/// Which runs, and what of them.
+/// The runs and metrics compared.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CompareFilter {
-    /// Ids of runs, with commas between.
+    /// Ids of runs, separated by commas.
     runs: Option<String>,
-    /// Names of metrics, with commas between.
+    /// Names of metrics, separated by commas.
     metrics: Option<String>,
     /// `true` (the default) draws runs of an arm as one curve with a band over its seeds.
     arms: Option<bool>,
 }
 
-/// A run with what is compared of it.
+/// A run in the comparison.
 pub(super) struct Compared {
     pub(super) detail: RunDetail,
-    /// What it is called among the others.
+    /// Its name among the others.
     pub(super) label: String,
     pub(super) rows: Vec<MetricRow>,
-    /// Its last steps, where `rows` are means over several.
+    /// Its last steps, if `rows` are means over several.
     newest: Vec<MetricRow>,
 }
 
 impl Compared {
-    /// Reads the curves of a run, each point of which stands for 4^`level` steps.
+    /// Reads the curves of a run, with 4^`level` steps per point.
     async fn read(db: &PgPool, (detail, label, level): (RunDetail, String, u8)) -> Result<Self, ApiError> {
         let id = ExecutionId(detail.run.id);
         let query = MetricsQuery {
@@ -129,7 +124,7 @@ struct ComparePage {
     #[serde(skip)]
     layout: Layout,
     runs: Vec<Run>,
-    /// What each run is called among the others.
+    /// The name of each run among the others.
     labels: Vec<String>,
     differences: Vec<Difference>,
     accounts: Vec<Account>,
@@ -198,7 +193,7 @@ impl ComparePage {
         self.runs.len() >= RUNS
     }
 
-    /// How the curves are read.
+    /// How to read the curves.
     fn about(&self) -> &'static str {
         if self.by_arm {
             "A curve is a run, or the mean over the seeds of an arm, with one standard deviation to either side."
@@ -220,7 +215,7 @@ impl ComparePage {
         words(name)
     }
 
-    /// The metrics that the address names.
+    /// The metrics named in the address.
     fn chosen_list(&self) -> String {
         if self.chosen { self.metric_list() } else { String::new() }
     }
@@ -245,11 +240,14 @@ pub(crate) async fn show_compare(
     let details: Vec<RunDetail> = details.buffered(AT_ONCE).try_collect().await?;
     let labels = labels(details.iter().map(|detail| &detail.run));
     let levels = levels(&details, by_arm);
-    let named = details.into_iter().zip(labels.iter().cloned()).zip(levels);
-    let compared = stream::iter(named).map(|((detail, label), level)| Compared::read(db, (detail, label, level)));
+    let labelled = details.into_iter().zip(labels.iter().cloned()).zip(levels);
+    let compared = stream::iter(labelled).map(|((detail, label), level)| Compared::read(db, (detail, label, level)));
     let compared: Vec<Compared> = compared.buffered(AT_ONCE).try_collect().await?;
     let known = known(&compared);
-    let metrics = metrics(asked.metrics.as_deref(), &known, compared.is_empty())?;
+    let metrics = match asked.metrics.as_deref() {
+        Some(names) => named(names, &known, compared.is_empty())?,
+        None => usual(&api.registry, &compared, &known),
+    };
     let accounts = stream::iter(&compared).map(|run| Account::of(db, &run.detail));
     let accounts: Vec<Account> = accounts.buffered(AT_ONCE).try_collect().await?;
     let recent = Window {
@@ -288,7 +286,7 @@ pub(crate) async fn show_compare(
     })
 }
 
-/// The address of a comparison; of the usual metrics where `metrics` is empty.
+/// The address of a comparison; of the usual metrics if `metrics` is empty.
 fn address(ids: &str, metrics: &str, by_arm: bool) -> String {
     let mut address = format!("/compare?runs={ids}");
     if !metrics.is_empty() {
@@ -301,7 +299,7 @@ fn address(ids: &str, metrics: &str, by_arm: bool) -> String {
     address
 }
 
-/// How finely each run's curves are read: runs of an arm alike, or they would have no points in common.
+/// The resolution of each run's curves. Runs of an arm share one, as they would have no points in common otherwise.
 fn levels(details: &[RunDetail], by_arm: bool) -> Vec<u8> {
     let longest = |detail: &RunDetail| {
         let of_arm = details.iter().filter(|other| by_arm && other.run.arm == detail.run.arm);
@@ -319,7 +317,7 @@ fn ids(text: &str) -> Result<Vec<ExecutionId>, ApiError> {
     for id in text.split(',').map(str::trim).filter(|id| !id.is_empty()) {
         let id = id
             .parse()
-            .map_err(|_| wrong(format!("`{id}` is no id of a run; /runs lists runs")))?;
+            .map_err(|_| wrong(format!("`{id}` is not the id of a run; /runs lists them")))?;
         if !ids.contains(&id) {
             ids.push(id);
         }
@@ -332,7 +330,7 @@ fn ids(text: &str) -> Result<Vec<ExecutionId>, ApiError> {
     }
 }
 
-/// Metrics that any of the runs has.
+/// The metrics of any of the runs.
 fn known(compared: &[Compared]) -> Vec<String> {
     let mut known: Vec<String> = Vec::new();
     for metric in compared.iter().flat_map(|run| &run.detail.metrics) {
@@ -343,12 +341,21 @@ fn known(compared: &[Compared]) -> Vec<String> {
     known
 }
 
-fn metrics(asked: Option<&str>, known: &[String], is_empty: bool) -> Result<Vec<String>, ApiError> {
-    let Some(asked) = asked else {
-        let usual = METRICS.iter().filter(|name| known.iter().any(|one| one == *name));
-        return Ok(usual.map(|name| (*name).to_owned()).collect());
-    };
-    let names: Vec<String> = asked
+/// The metrics that the recipes of the runs highlight in comparisons.
+fn usual(registry: &Registry, compared: &[Compared], known: &[String]) -> Vec<String> {
+    let recipes: BTreeSet<&str> = compared.iter().map(|run| run.detail.run.recipe.as_str()).collect();
+    let metrics: Vec<Metric> = recipes
+        .into_iter()
+        .filter_map(|name| registry.get(name).ok())
+        .flat_map(|recipe| recipe.metrics())
+        .filter(|metric| metric.highlights.contains(&Highlight::Comparison))
+        .collect();
+    let is_usual = |name: &&String| metrics.iter().any(|metric| metric.name == **name);
+    known.iter().filter(is_usual).take(DRAWN).cloned().collect()
+}
+
+fn named(names: &str, known: &[String], is_empty: bool) -> Result<Vec<String>, ApiError> {
+    let names: Vec<String> = names
         .split(',')
         .map(|name| name.trim().to_owned())
         .filter(|name| !name.is_empty())

@@ -1,4 +1,4 @@
-//! `/runs/{id}/cross-play`: how each student fares against each teacher (PopuLoRA, Figure 12).
+//! `/runs/{id}/cross-play`: how each solver fares against each proposer (PopuLoRA, Figure 12).
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
@@ -6,6 +6,7 @@ use lyceum_core::{
     cross_play::Solves,
     evaluation::Pairing,
     id::{ExecutionId, MemberId},
+    recipe::Side,
     seriation::cluster_order,
 };
 use lyceum_store::{
@@ -25,46 +26,47 @@ use super::{
     population::Link,
     run_frame::RunFrame,
     scale::MEMBERS,
+    sides::{SideNames, side_of},
     view::View,
 };
 use crate::{api::Api, api_error::ApiError};
 
-/// Teachers, and students, of a matrix at most: those with the most attempts.
+/// Rows, and columns, of a matrix at most: the members with the most attempts.
 const SIDE: usize = 40;
-/// Missing cells that one evaluation is planned for, at most.
+/// Missing cells in one evaluation, at most.
 const PLANNED: usize = 200;
-/// Windows that the steps are cut into for the parallel coordinates, as in the paper.
+/// Windows of steps for the parallel coordinates, as in the paper.
 const WINDOWS: u32 = 5;
 
-/// In which order rows and columns stand.
+/// The order of rows and columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum MatrixOrder {
     /// By the newest mu, the best first.
     #[default]
     Rating,
-    /// Those with similar rows, and columns, side by side.
+    /// Similar rows, and columns, next to each other.
     Cluster,
 }
 
-/// Which attempts.
+/// Filters of attempts.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MatrixFilter {
     /// At problems of this type.
     #[serde(rename = "type")]
     problem_type: Option<String>,
-    /// From this step on.
+    /// The first step.
     #[schemars(range(max = 2_147_483_647))]
     from: Option<u32>,
-    /// Up to this step.
+    /// The last step.
     #[schemars(range(max = 2_147_483_647))]
     to: Option<u32>,
     /// `rating` (the default) or `cluster`.
     order: Option<MatrixOrder>,
 }
 
-/// One student's attempts at one teacher's problems.
+/// A solver's attempts at a proposer's problems.
 #[derive(Clone, Debug, Serialize)]
 struct Cell {
     solve_rate: f64,
@@ -98,14 +100,16 @@ struct CrossPlayPage {
     types: Vec<String>,
     teachers: Vec<Link>,
     students: Vec<Link>,
-    /// A row for each teacher, a column for each student; nothing where they never met.
+    #[serde(skip)]
+    sides: SideNames,
+    /// A row for each proposer, a column for each solver; nothing if they never met.
     cells: Vec<Vec<Option<Cell>>>,
     /// Pairs that never met.
     missing: usize,
-    /// What plans the missing cells as an evaluation; none where this server cannot.
+    /// The request for an evaluation of the missing cells; none if this server cannot plan it.
     #[serde(skip)]
     plan: Option<String>,
-    /// The same by window of steps.
+    /// The attempts by window of steps.
     windows: Vec<CrossPlay>,
     #[serde(skip)]
     figures: Vec<Figure>,
@@ -116,13 +120,13 @@ impl CrossPlayPage {
         self.problem_type.as_deref() == Some(name)
     }
 
-    /// A type that is asked for though nothing of it was attempted.
+    /// The requested type, if no problem of this type was attempted.
     fn unknown_type(&self) -> Option<&str> {
         let asked = self.problem_type.as_deref()?;
         self.types.iter().all(|one| one != asked).then_some(asked)
     }
 
-    /// Whether attempts are left out, so that a pair without any may have met all the same.
+    /// Whether attempts are left out, so that a pair without any may still have met.
     fn is_filtered(&self) -> bool {
         self.problem_type.is_some() || self.from > 0 || self.to.is_some()
     }
@@ -151,7 +155,7 @@ pub(crate) async fn show_cross_play(
         let detail = "the last step must not be before the first, `from`";
         return Err(ApiError::invalid_query(vec![("to".to_owned(), detail.to_owned())]));
     }
-    let run = RunFrame::load(db, *id, Tab::CrossPlay).await?;
+    let run = RunFrame::load(&api, *id, Tab::CrossPlay).await?;
     let members = members::family(db, *id, None, MEMBERS).await?;
     let last = asked.to.unwrap_or_else(|| run.last_step().cast_unsigned());
     let width = (last.saturating_sub(from) + 1).div_ceil(WINDOWS).max(1);
@@ -167,7 +171,15 @@ pub(crate) async fn show_cross_play(
     let names: HashMap<Uuid, String> = members.iter().map(|member| (member.id, member.name.clone())).collect();
     let solves: HashMap<(Uuid, Uuid), Solves> = pairs.iter().map(solves_of).collect();
     let (teachers, students) = sides(&pairs, &members, &solves, order);
-    let figures = parallels(&windows, &teachers, &students, &names, from..=last, width);
+    let side_names = SideNames::of(&members::names(db, *id, MEMBERS).await?);
+    let figures = parallels(
+        &windows,
+        [&teachers, &students],
+        &side_names.proposer,
+        &names,
+        from..=last,
+        width,
+    );
     let query = Query {
         run: *id,
         asked: &asked,
@@ -200,6 +212,7 @@ pub(crate) async fn show_cross_play(
                 serde_json::json!({"type": "cross_play", "run": *id, "step": step, "problems": 8, "cells": cells});
             serde_json::json!({ "spec": spec }).to_string()
         }),
+        sides: side_names,
         teachers: teachers.iter().map(link).collect(),
         students: students.iter().map(link).collect(),
         problem_type: asked.problem_type,
@@ -255,7 +268,10 @@ impl Query<'_> {
     fn cell(&self, teacher: Uuid, student: Uuid, solves: &HashMap<(Uuid, Uuid), Solves>) -> Option<Cell> {
         let solves = solves.get(&(teacher, student))?;
         let interval = solves.interval()?;
-        let mut address = format!("/runs/{}/attempts?teacher={teacher}&student={student}", self.run);
+        let mut address = format!(
+            "/runs/{}/attempts?teacher={teacher}&student={student}&side=solves",
+            self.run
+        );
         if let Some(problem_type) = &self.asked.problem_type {
             let encoded = percent_encoding::utf8_percent_encode(problem_type, percent_encoding::NON_ALPHANUMERIC);
             address.push_str(&format!("&type={encoded}"));
@@ -276,28 +292,27 @@ impl Query<'_> {
     }
 }
 
-/// What a member is worth on the side of those who propose, or of those who solve: one that plays both has a rating for each.
-fn mu_of(member: &Relative, proposes: bool) -> Option<f64> {
+/// The rating of a member on `side`, as one that plays both has two.
+fn mu_of(member: &Relative, side: Side) -> Option<f64> {
     let ratings = &member.ratings.0;
-    let on_side = |role: &str| matches!(role, "teacher" | "proposer" | "challenger") == proposes;
     let rating = ratings
         .iter()
-        .find(|rating| on_side(&rating.role))
+        .find(|rating| side_of(&rating.role) == Some(side))
         .or(ratings.first())?;
     Some(rating.mu)
 }
 
-/// Teachers and students in the order that was asked for.
+/// Proposers and solvers in the requested order.
 fn sides(
     pairs: &[CrossPlay],
     members: &[Relative],
     solves: &HashMap<(Uuid, Uuid), Solves>,
     order: MatrixOrder,
 ) -> (Vec<Uuid>, Vec<Uuid>) {
-    let most_met = |of: fn(&CrossPlay) -> Uuid, proposes: bool| {
+    let most_met = |of: fn(&CrossPlay) -> Uuid, on: Side| {
         let mu: HashMap<Uuid, f64> = members
             .iter()
-            .filter_map(|member| Some((member.id, mu_of(member, proposes)?)))
+            .filter_map(|member| Some((member.id, mu_of(member, on)?)))
             .collect();
         let mut attempts: HashMap<Uuid, i64> = HashMap::new();
         for pair in pairs {
@@ -311,8 +326,8 @@ fn sides(
         side.sort_by(|one, other| rating(other).total_cmp(&rating(one)).then(one.cmp(other)));
         side
     };
-    let teachers = most_met(|pair| pair.teacher_id, true);
-    let students = most_met(|pair| pair.student_id, false);
+    let teachers = most_met(|pair| pair.teacher_id, Side::Proposes);
+    let students = most_met(|pair| pair.student_id, Side::Solves);
     if order == MatrixOrder::Rating {
         return (teachers, students);
     }
@@ -332,11 +347,11 @@ fn sides(
     )
 }
 
-/// A chart a window: an axis a teacher, a line a student.
+/// A chart for each window, with an axis for each proposer and a line for each solver.
 fn parallels(
     windows: &[CrossPlay],
-    teachers: &[Uuid],
-    students: &[Uuid],
+    [teachers, students]: [&[Uuid]; 2],
+    proposer: &str,
     names: &HashMap<Uuid, String>,
     steps: RangeInclusive<u32>,
     width: u32,
@@ -366,7 +381,7 @@ fn parallels(
         Figure {
             id: format!("window-{window}"),
             title: format!("Steps {first} to {last}"),
-            x: "teacher".to_owned(),
+            x: proposer.to_owned(),
             labels: met.iter().map(|teacher| name(teacher)).collect(),
             y: "solve rate".to_owned(),
             range: Some([0.0, 1.0]),

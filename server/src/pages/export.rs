@@ -87,7 +87,7 @@ pub(crate) async fn show_export(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
 ) -> Result<HttpResponse, ApiError> {
-    let run = RunFrame::load(api.store.pool(), *id, Tab::Problems).await?;
+    let run = RunFrame::load(&api, *id, Tab::Problems).await?;
     let kept = run.run();
     let rows = |table: Table| match table {
         Table::Problems => Some(kept.problems),

@@ -1,5 +1,6 @@
 //! A chart as data: `web/src/pages/figures.ts` draws it, and the template prints the same as a table.
 
+use lyceum_core::recipe::Side;
 use serde::{Serialize, Serializer, ser::SerializeSeq as _};
 
 use super::format::value;
@@ -61,14 +62,29 @@ pub(crate) enum Colour {
     /// The next that is free.
     #[default]
     Next,
-    /// The teachers'.
-    Teacher,
-    /// The students'.
-    Student,
+    /// The proposers'.
+    Proposing,
+    /// The solvers'.
+    Solving,
+    /// The planners'.
+    Planning,
+    /// The critics'.
+    Judging,
     /// What teaches nothing.
     Muted,
     /// What is wanted.
     Good,
+}
+
+impl From<Side> for Colour {
+    fn from(side: Side) -> Self {
+        match side {
+            Side::Proposes => Self::Proposing,
+            Side::Solves => Self::Solving,
+            Side::Plans => Self::Planning,
+            Side::Judges => Self::Judging,
+        }
+    }
 }
 
 /// A curve.

@@ -1,6 +1,7 @@
 //! What every page has around it.
 
 use actix_web::{HttpRequest, http::header::ACCEPT};
+use lyceum_core::recipe::Capabilities;
 use lyceum_store::tokens::Scope;
 use uuid::Uuid;
 
@@ -64,7 +65,7 @@ pub(crate) enum Tab {
     Population,
     /// Births and deaths.
     Lineage,
-    /// Teachers by students.
+    /// Proposers by solvers.
     CrossPlay,
     /// The map of problems.
     Archive,
@@ -88,6 +89,21 @@ impl Tab {
         (Self::Learnability, "/learnability", "Learnability"),
         (Self::Benchmarks, "/benchmarks", "Benchmarks"),
     ];
+
+    /// Why a run whose recipe has these capabilities lacks the page; `None` if it has it.
+    pub(crate) fn absence(self, recipe: Capabilities) -> Option<&'static str> {
+        let (has_it, why) = match self {
+            Self::ArmsRace => (recipe.rates, "its members play no matchups and have no ratings"),
+            Self::Lineage => (
+                recipe.evolves,
+                "its members do not evolve: none is born or dies after the first step",
+            ),
+            Self::CrossPlay => (recipe.crosses, "its members do not attempt each other's problems"),
+            Self::Archive => (recipe.archives, "it keeps no archive of its problems"),
+            Self::Overview | Self::Population | Self::Problems | Self::Learnability | Self::Benchmarks => (true, ""),
+        };
+        (!has_it).then_some(why)
+    }
 }
 
 /// A link of a navigation.
@@ -98,14 +114,15 @@ pub(crate) struct Link {
     pub(crate) current: bool,
 }
 
-/// The tabs of `run`, of which `open` is shown.
-pub(crate) fn tabs(run: Uuid, open: Tab) -> Vec<Link> {
+/// The tabs of `run`, whose recipe has these capabilities; `open` is shown.
+pub(crate) fn tabs(run: Uuid, open: Tab, recipe: Capabilities) -> Vec<Link> {
+    let present = Tab::SHOWN.iter().filter(|(tab, ..)| tab.absence(recipe).is_none());
     let link = |(tab, path, label): &(Tab, &str, &'static str)| Link {
         address: format!("/runs/{run}{path}"),
         label,
         current: *tab == open,
     };
-    Tab::SHOWN.iter().map(link).collect()
+    present.map(link).collect()
 }
 
 /// Addresses of scripts and styles.

@@ -1,14 +1,15 @@
-//! `/runs/{id}/learnability`: where there is something to learn, and signs that there no longer is.
+//! `/runs/{id}/learnability`: which problems teach something, and signs that they no longer do.
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::{
     id::ExecutionId,
+    recipe::{Highlight, Metric},
     suspicion::{Sample, suspicious},
 };
 use lyceum_store::{
     members,
-    metrics::{self, MetricsQuery},
+    metrics::{self, MetricRow, MetricsQuery},
     problems::{self, Candidate, SolveBand},
 };
 use serde::Serialize;
@@ -19,11 +20,13 @@ use super::{
     curves::level_for,
     figure::{Colour, Figure, Series, Style},
     filters::Filters,
+    format::words,
     inert::{Excerpt, SHOWN_IN_LIST, excerpt},
     layout::{Layout, Section, Tab},
     population::names,
     run_frame::RunFrame,
     scale::{MEMBERS, POINTS},
+    sides::capital,
     steps::Steps,
     view::View,
 };
@@ -33,9 +36,9 @@ use crate::{api::Api, api_error::ApiError};
 const BANDS: u32 = 4;
 /// Bars of the histogram, at most.
 const BARS: u32 = 120;
-/// Newest problems that suspicious ones are looked for among.
+/// Newest problems that are searched for suspicious ones.
 const LOOKED_AT: u32 = 2000;
-/// Suspicious ones that are shown.
+/// Suspicious problems shown.
 const SHOWN: usize = 10;
 
 /// A problem that a person should look at.
@@ -63,11 +66,11 @@ struct LearnabilityPage {
     #[serde(skip)]
     layout: Layout,
     run: RunFrame,
-    /// The steps that are shown.
+    /// The steps shown.
     steps: Steps,
-    /// Steps of a bar.
+    /// Steps per bar.
     width: u32,
-    /// Problems by step and band: band 0 was solved by no attempt, the last by all.
+    /// Problems by step and band; band 0 was solved by no attempt, the last by all.
     bands: Vec<SolveBand>,
     /// Share of the problems that no attempt or every attempt solved.
     no_signal: Option<f64>,
@@ -86,7 +89,7 @@ pub(crate) async fn show_learnability(
     steps: Filters<Steps>,
 ) -> Result<HttpResponse, ApiError> {
     let db = api.store.pool();
-    let run = RunFrame::load(db, *id, Tab::Learnability).await?;
+    let run = RunFrame::load(&api, *id, Tab::Learnability).await?;
     let stretch = steps.0.of_run(run.run().step, BARS)?;
     let width = stretch.width;
     let bands = problems::solve_bands(db, *id, stretch, BANDS).await?;
@@ -103,36 +106,13 @@ pub(crate) async fn show_learnability(
     let candidates = problems::candidates(db, *id, LOOKED_AT).await?;
     let names = names(members::names(db, *id, MEMBERS).await?);
     let looked_at = candidates.len();
-    // Programs may be long, and all of them are read.
+    // Programs may be long.
     let suspects = tokio::task::spawn_blocking(move || suspects(candidates, &names))
         .await
         .map_err(|error| ApiError::internal(&error))?;
-    let drift = |id: &str, title: &str, y: &str, range: Option<[f64; 2]>, metrics: &[&str]| Figure {
-        id: id.to_owned(),
-        title: title.to_owned(),
-        x: "step".to_owned(),
-        y: y.to_owned(),
-        range,
-        series: super::curves::of(&rows, &run.detail.metrics, metrics),
-        ..Figure::default()
-    };
-    let drifts = vec![
-        drift(
-            "duplicates",
-            "Near duplicates and no signal",
-            "share",
-            Some([0.0, 1.0]),
-            &["near_duplicate_rate", "no_signal_share"],
-        ),
-        drift(
-            "lengths",
-            "Lengths in tokens",
-            "tokens",
-            None,
-            &["proposal_length", "answer_length", "response_length"],
-        ),
-    ];
-    // A bar and a point of a curve stand for different numbers of steps.
+    let recipe = api.registry.get(&run.run().recipe).map(|recipe| recipe.metrics());
+    let drifts = drifts(&rows, &run.detail.metrics, &recipe.unwrap_or_default());
+    // A bar and a point of a curve cover different numbers of steps.
     let mut figures = view.news(vec![histogram(&bands)], width);
     figures.extend(view.news(drifts, 4u32.pow(u32::from(level))));
     view.show(&LearnabilityPage {
@@ -148,6 +128,36 @@ pub(crate) async fn show_learnability(
     })
 }
 
+/// The curves of the metrics the recipe highlights here, a figure for each unit.
+fn drifts(rows: &[MetricRow], recorded: &[String], known: &[Metric]) -> Vec<Figure> {
+    let highlighted = |metric: &&Metric| metric.highlights.contains(&Highlight::Learnability);
+    let shown: Vec<&Metric> = known.iter().filter(highlighted).collect();
+    let mut units: Vec<&str> = Vec::new();
+    for metric in &shown {
+        if !units.contains(&metric.unit) {
+            units.push(metric.unit);
+        }
+    }
+    let figure = |unit: &str| {
+        let names = shown.iter().filter(|metric| metric.unit == unit);
+        let names: Vec<&str> = names.map(|metric| metric.name).collect();
+        let titles: Vec<String> = names.iter().map(|name| words(name)).collect();
+        Figure {
+            id: format!(
+                "drift-{}",
+                unit.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-")
+            ),
+            title: capital(&titles.join(", ")),
+            x: "step".to_owned(),
+            y: unit.to_owned(),
+            range: (unit == "share").then_some([0.0, 1.0]),
+            series: super::curves::of(rows, recorded, &names),
+            ..Figure::default()
+        }
+    };
+    units.into_iter().map(figure).collect()
+}
+
 fn no_signal(bands: &[SolveBand]) -> Option<f64> {
     let all: i64 = bands.iter().map(|band| band.problems).sum();
     let last = BANDS.cast_signed() + 1;
@@ -155,7 +165,7 @@ fn no_signal(bands: &[SolveBand]) -> Option<f64> {
     (all > 0).then(|| ends.map(|band| band.problems).sum::<i64>() as f64 / all as f64)
 }
 
-/// Shares of the problems of each step, from those that nobody solved to those that everybody did.
+/// Shares of the problems of each step by solve rate, from never to always solved.
 fn histogram(bands: &[SolveBand]) -> Figure {
     let mut steps: BTreeMap<i32, HashMap<i32, i64>> = BTreeMap::new();
     for band in bands {
@@ -235,6 +245,35 @@ fn suspects(candidates: Vec<Candidate>, names: &HashMap<Uuid, String>) -> Vec<Su
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_recipe_s_own_signs_are_drawn_by_unit() {
+        let metric = |name, unit, highlights| Metric {
+            unit,
+            highlights,
+            ..Metric::bare(name)
+        };
+        let known = [
+            metric("copies", "share", &[Highlight::Learnability]),
+            metric("proof_length", "tokens", &[Highlight::Learnability]),
+            metric("echoes", "share", &[Highlight::Learnability]),
+            metric("elsewhere", "share", &[Highlight::StepLine]),
+        ];
+        let row = MetricRow {
+            step: 0,
+            width: 1,
+            member_id: None,
+            mean: vec![0.5, 12.0, 0.25, 1.0],
+            min: None,
+            max: None,
+        };
+        let recorded = known.iter().map(|metric| metric.name.to_owned()).collect::<Vec<_>>();
+        let figures = drifts(&[row], &recorded, &known);
+        let titles: Vec<&str> = figures.iter().map(|figure| figure.title.as_str()).collect();
+        assert_eq!(titles, ["Copies, echoes", "Proof length"]);
+        assert_eq!(figures[0].series.len(), 2);
+        assert_eq!(figures[0].range, Some([0.0, 1.0]));
+    }
 
     #[test]
     fn shares_of_a_step_add_up_and_the_ends_have_no_signal() {

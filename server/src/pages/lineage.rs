@@ -70,7 +70,7 @@ pub(crate) async fn show_lineage(
     id: web::Path<ExecutionId>,
     filters: Filters<LineageFilter>,
 ) -> Result<HttpResponse, ApiError> {
-    let run = RunFrame::load(api.store.pool(), *id, Tab::Lineage).await?;
+    let run = RunFrame::load(&api, *id, Tab::Lineage).await?;
     let metric = match filters.0.colour.as_deref() {
         None | Some("rating") => None,
         Some(name) => Some(place_of("colour", name, &run.detail.metrics)?),

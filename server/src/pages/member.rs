@@ -1,8 +1,11 @@
-//! `/runs/{id}/members/{member}`: one member: its ratings, versions, family, matchups and problems.
+//! `/runs/{id}/members/{member}`: a member's ratings, versions, family, matchups and problems.
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::id::{ExecutionId, MemberId};
+use lyceum_core::{
+    id::{ExecutionId, MemberId},
+    recipe::Side,
+};
 use lyceum_store::{
     attempts::{self, Attempt, AttemptFilter},
     benchmarks::{self, BenchmarkFilter, BenchmarkResult},
@@ -24,17 +27,17 @@ use super::{
     filters::Filters,
     layout::{Layout, Section, Tab},
     population::{Link, lcb_k, names, parents},
-    problems::proposes,
     run_frame::RunFrame,
     scale::{MEMBERS, POINTS},
+    sides::{SideNames, plays},
     steps::Steps,
     view::View,
 };
 use crate::{api::Api, api_error::ApiError};
 
-/// Rows of each list; the whole lists are a link away.
+/// Rows of each list; the page links to the whole lists.
 const ROWS: u32 = 20;
-/// Children that are named.
+/// Children shown.
 const CHILDREN: u32 = 100;
 
 #[derive(Template, Serialize)]
@@ -58,17 +61,19 @@ struct MemberPage {
     #[serde(skip)]
     names: HashMap<Uuid, String>,
     #[serde(skip)]
+    sides: SideNames,
+    #[serde(skip)]
     figures: Vec<Figure>,
     #[serde(skip)]
     steps: Steps,
-    /// Which problem of its step each attempt is at.
+    /// The index within its step of each attempted problem.
     #[serde(skip)]
     places: HashMap<Uuid, i32>,
 }
 
 impl MemberPage {
     fn proposes(&self) -> bool {
-        self.member.roles.iter().any(|role| proposes(role))
+        plays(&self.member.roles, Side::Proposes)
     }
 
     fn name_of(&self, id: &Uuid) -> String {
@@ -86,9 +91,11 @@ pub(crate) async fn show_member(
 ) -> Result<HttpResponse, ApiError> {
     let (id, member_id) = place.into_inner();
     let db = api.store.pool();
-    let run = RunFrame::load(db, id, Tab::Population).await?;
+    let run = RunFrame::load(&api, id, Tab::Population).await?;
     let member = members::find(db, id, member_id).await?;
-    let names = names(members::names(db, id, MEMBERS).await?);
+    let family = members::names(db, id, MEMBERS).await?;
+    let sides = SideNames::of(&family);
+    let names = names(family);
     let own = members::relative(db, id, member_id).await?;
     let window = Window {
         limit: ROWS,
@@ -128,12 +135,13 @@ pub(crate) async fn show_member(
         lcb_k: lcb_k(&run),
         ratings,
         names,
+        sides,
         member,
         run,
     })
 }
 
-/// The newest matchups in either role.
+/// The newest matchups on either side.
 async fn matchups(api: &Api, run: ExecutionId, member: MemberId, window: &Window) -> Result<Vec<Matchup>, ApiError> {
     let filters = [
         MatchupFilter {

@@ -1,4 +1,4 @@
-//! `/runs/{id}/population`: who is in it, by what each is worth at least.
+//! `/runs/{id}/population`: the members by the lower bound of their rating.
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
@@ -21,6 +21,7 @@ use super::{
     layout::{Layout, Section, Tab},
     run_frame::RunFrame,
     scale::{MEMBERS, stride},
+    sides::order,
     sparkline,
     view::View,
 };
@@ -28,14 +29,14 @@ use crate::{api::Api, api_error::ApiError};
 
 /// Points of a sparkline.
 const HISTORY: u32 = 60;
-/// Rows of a table, at most; more dead members than this are in the lineage.
+/// Rows of a table, at most; the lineage has more.
 const ROWS: usize = 200;
 
-/// Which members.
+/// Filters of members.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PopulationFilter {
-    /// `true` for those that live (the default), `false` for all.
+    /// `true` (the default) for living members, `false` for all.
     alive: Option<bool>,
 }
 
@@ -48,7 +49,7 @@ struct Ranked {
     mu: Option<f64>,
     sigma: Option<f64>,
     lower_bound: Option<f64>,
-    /// Steps that it lived, or has lived so far.
+    /// Steps lived so far.
     age: i32,
     born_step: i32,
     died_step: Option<i32>,
@@ -56,7 +57,7 @@ struct Ranked {
     parents: Vec<Link>,
     matchups: i64,
     wins: i64,
-    /// Updates that its weights had.
+    /// Updates of its weights.
     ordinal: Option<i32>,
     #[serde(skip)]
     sparkline: String,
@@ -81,7 +82,7 @@ struct PopulationPage {
     #[serde(skip)]
     layout: Layout,
     run: RunFrame,
-    /// How many sigma the lower bound is below mu.
+    /// Sigmas from mu to the lower bound.
     lcb_k: f64,
     #[serde(skip)]
     alive_only: bool,
@@ -120,7 +121,7 @@ pub(crate) async fn show_population(
 ) -> Result<HttpResponse, ApiError> {
     let db = api.store.pool();
     let alive_only = filters.0.alive != Some(false);
-    let run = RunFrame::load(db, *id, Tab::Population).await?;
+    let run = RunFrame::load(&api, *id, Tab::Population).await?;
     let members = match alive_only {
         true => members::living(db, *id, MEMBERS).await?,
         false => members::family(db, *id, None, MEMBERS).await?,
@@ -159,14 +160,14 @@ pub(crate) async fn show_population(
     })
 }
 
-/// How far below mu the run's own lower bound lies; TrueSkill's 3 where the recipe has none.
+/// Sigmas from mu to the run's lower bound; TrueSkill's 3 if the config does not set it.
 pub(super) fn lcb_k(run: &RunFrame) -> f64 {
     run.detail.config["parameters"]["rating"]["lcb_k"]
         .as_f64()
         .unwrap_or(3.0)
 }
 
-/// Roles that anybody plays, in the order in which members that play them came.
+/// The members' roles, proposers first.
 fn roles(members: &[Relative]) -> Vec<String> {
     let mut roles: Vec<String> = Vec::new();
     for role in members.iter().flat_map(|member| &member.roles) {
@@ -174,6 +175,7 @@ fn roles(members: &[Relative]) -> Vec<String> {
             roles.push(role.clone());
         }
     }
+    roles.sort_by_key(|role| order(role));
     roles
 }
 
@@ -191,7 +193,7 @@ pub(super) fn parents(member: &Relative, names: &HashMap<Uuid, String>) -> Vec<L
     member.parents.0.iter().map(|parent| link(parent.member_id)).collect()
 }
 
-/// What leaderboards are made of.
+/// The data for leaderboards.
 struct Known {
     members: Vec<Relative>,
     names: HashMap<Uuid, String>,

@@ -1,10 +1,12 @@
-//! `/runs/{id}/problems/{problem}`: the biography of a problem.
+//! `/runs/{id}/problems/{problem}`: the history of a problem.
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::{
     id::{ExecutionId, ProblemId},
-    recipe::{ParentRelation, Side},
+    problem::{Part, Values, parts},
+    recipe::ParentRelation,
+    verify::ProblemKind,
 };
 use lyceum_store::{
     attempts::{self, Answers, Attempt, AttemptFilter},
@@ -12,7 +14,7 @@ use lyceum_store::{
     problems::{self, ProblemParent},
 };
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::IntoDeserializer as _};
 use serde_json::Value;
 use std::collections::HashMap;
 use uuid::Uuid;
@@ -25,6 +27,7 @@ use super::{
     population::names,
     run_frame::RunFrame,
     scale::MEMBERS,
+    sides::solves,
     view::View,
 };
 use crate::{
@@ -32,12 +35,12 @@ use crate::{
     api_error::ApiError,
 };
 
-/// Letters of the name of a part of a reward, at most.
+/// Maximum characters of a name that models or recipes chose.
 const NAME: usize = 200;
-/// Relatives that are named on each side.
+/// Relatives shown on each side.
 const RELATIVES: usize = 50;
 
-/// Which attempts.
+/// The position in the list of attempts.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BiographyFilter {
@@ -56,7 +59,7 @@ struct ProblemPage {
     /// All answers to it, and how many are right. Its own count is left out for a dataset's row, which nobody is rewarded for.
     answers: Answers,
     next: Option<String>,
-    /// What it was inspired by, and what it inspired.
+    /// The problems that inspired it, and those it inspired.
     #[serde(skip)]
     before: Vec<Relative>,
     #[serde(skip)]
@@ -69,11 +72,11 @@ struct ProblemPage {
     first_page: Option<String>,
 }
 
-/// A problem that this one came from, or that came from it.
+/// A problem that inspired this one, or was inspired by it.
 struct Relative {
     id: Uuid,
     relation: ParentRelation,
-    /// None where it belongs to another run, or is gone.
+    /// `None` if it is in another run or was deleted.
     problem: Option<problems::Problem>,
 }
 
@@ -84,16 +87,31 @@ impl Relative {
     }
 }
 
-/// A value of the problem, and whether a solver sees it.
-pub(super) struct Shown {
+/// A part of the problem.
+struct Shown {
     name: String,
-    text: Excerpt,
-    /// `shown` or `hidden`; empty for a problem that nobody may attempt.
+    /// `None` if it is in the dataset's row only.
+    text: Option<Excerpt>,
+    /// Whether solvers see it: `shown` or `hidden`; empty for a problem that nobody may attempt.
     to_solver: &'static str,
 }
 
+impl Shown {
+    fn of(part: Part<'_>, valid: bool) -> Self {
+        Self {
+            name: part.name.into_owned(),
+            text: part.text.map(|text| excerpt(text, SHOWN)),
+            to_solver: match (valid, part.shown) {
+                (false, _) => "",
+                (true, true) => "shown",
+                (true, false) => "hidden",
+            },
+        }
+    }
+}
+
 /// A part of a reward.
-struct Part {
+struct RewardPart {
     name: String,
     value: String,
 }
@@ -103,8 +121,36 @@ impl ProblemPage {
         self.names.get(id).cloned().unwrap_or_else(|| super::format::id(id))
     }
 
-    fn program(&self) -> Option<Excerpt> {
-        Some(excerpt(self.problem.program.as_deref()?, SHOWN))
+    /// The name of the part that has a card of its own.
+    fn lead(&self) -> &'static str {
+        let has_program = self.problem.program.is_some();
+        let has_question = self
+            .problem
+            .values
+            .as_ref()
+            .is_some_and(|values| values["question"].is_string());
+        if has_question && !has_program {
+            "question"
+        } else {
+            "program"
+        }
+    }
+
+    /// That part.
+    fn lead_part(&self) -> Option<Shown> {
+        self.parts().into_iter().find(|part| part.name == self.lead())
+    }
+
+    /// The other parts.
+    fn values(&self) -> Vec<Shown> {
+        let all = self.parts().into_iter();
+        all.filter(|part| part.name != self.lead()).collect()
+    }
+
+    fn parts(&self) -> Vec<Shown> {
+        let problem = &self.problem;
+        let values = problem.values.as_ref().unwrap_or(&Value::Null);
+        parts_of_problem(&problem.problem_type, problem.valid, problem.program.as_deref(), values)
     }
 
     fn prompt(&self) -> Option<Excerpt> {
@@ -121,12 +167,7 @@ impl ProblemPage {
         excerpt(&self.problem.reason, SHOWN)
     }
 
-    fn values(&self) -> Vec<Shown> {
-        let values = self.problem.values.as_ref().unwrap_or(&Value::Null);
-        values_of(&self.problem.problem_type, self.problem.valid, values)
-    }
-
-    /// Relatives that are not named.
+    /// Relatives not shown.
     fn more_before(&self) -> usize {
         let all = self.relations.iter().filter(|one| one.problem_id == self.problem.id);
         all.count().saturating_sub(RELATIVES)
@@ -148,14 +189,14 @@ impl ProblemPage {
 
     /// Whether an attempt is an answer, rather than a plan or a judgement.
     fn is_answer(&self, attempt: &Attempt) -> bool {
-        attempt.role.side() == Side::Solves
+        solves(&attempt.role)
     }
 
-    fn reward_parts(&self) -> Vec<Part> {
+    fn reward_parts(&self) -> Vec<RewardPart> {
         parts_of(self.problem.reward_parts.as_ref().unwrap_or(&Value::Null))
     }
 
-    fn parts_of(&self, attempt: &Attempt) -> Vec<Part> {
+    fn parts_of(&self, attempt: &Attempt) -> Vec<RewardPart> {
         parts_of(&attempt.reward_parts)
     }
 
@@ -172,7 +213,7 @@ impl ProblemPage {
     }
 }
 
-/// The biography of a problem.
+/// The history of a problem.
 #[get("/runs/{id}/problems/{problem}")]
 pub(crate) async fn show_problem(
     view: View,
@@ -184,7 +225,7 @@ pub(crate) async fn show_problem(
     let db = api.store.pool();
     let cursor = filters.0.cursor.as_deref();
     let listing = Listing::new("attempts", None, cursor, Some(api::Order::Oldest))?;
-    let run = RunFrame::load(db, id, Tab::Problems).await?;
+    let run = RunFrame::load(&api, id, Tab::Problems).await?;
     let problem = problems::find(db, id, problem_id).await?;
     let relations = problems::parents(db, problem_id).await?;
     let filter = AttemptFilter {
@@ -248,49 +289,20 @@ async fn relatives(
     ))
 }
 
-/// What belongs to the program, and what of it a solver is shown: the output of `code_i`, the input of `code_o`, the message
-/// and the first pairs of `code_f` (Absolute Zero, section 3.2).
-pub(super) fn values_of(problem_type: &str, valid: bool, values: &Value) -> Vec<Shown> {
-    let Some(fields) = values.as_object() else {
-        return Vec::new();
-    };
-    let shown_pairs = fields.get("shown").and_then(Value::as_u64);
-    let visible = |shown: bool| match (valid, shown) {
-        (false, _) => "",
-        (true, true) => "shown",
-        (true, false) => "hidden",
-    };
-    // Inputs and outputs of a function in pairs, after what stands alone.
-    let mut all: Vec<(usize, Shown)> = Vec::new();
-    for (name, value) in fields.iter().filter(|(name, _)| *name != "shown") {
-        match value {
-            Value::Array(items) => {
-                for (place, item) in items.iter().enumerate() {
-                    let shown = shown_pairs.is_some_and(|pairs| (place as u64) < pairs);
-                    let value = Shown {
-                        name: format!("{} {}", name.trim_end_matches('s'), place + 1),
-                        text: excerpt(&text_of(item), SHOWN),
-                        to_solver: visible(shown),
-                    };
-                    all.push((place + 1, value));
-                }
-            }
-            value => {
-                let shown = matches!(
-                    (problem_type, name.as_str()),
-                    ("code_i", "output") | ("code_o", "input") | ("code_f", "message")
-                );
-                let value = Shown {
-                    name: name.clone(),
-                    text: excerpt(&text_of(value), SHOWN),
-                    to_solver: visible(shown),
-                };
-                all.push((0, value));
-            }
-        }
+/// The parts of a problem, as core tells them apart. Values of an unknown form are listed by name.
+fn parts_of_problem(problem_type: &str, valid: bool, program: Option<&str>, values: &Value) -> Vec<Shown> {
+    let kind = ProblemKind::deserialize(problem_type.into_deserializer());
+    let kind: Result<ProblemKind, serde::de::value::Error> = kind;
+    if let (Ok(kind), Ok(values)) = (kind, Values::deserialize(values)) {
+        let parts = parts(kind, program, &values);
+        return parts.into_iter().map(|part| Shown::of(part, valid)).collect();
     }
-    all.sort_by_key(|(place, _)| *place);
-    all.into_iter().map(|(_, value)| value).collect()
+    let shown = |(name, value): (&String, &Value)| Shown {
+        name: excerpt(name, NAME).text,
+        text: Some(excerpt(&text_of(value), SHOWN)),
+        to_solver: "",
+    };
+    values.as_object().into_iter().flatten().map(shown).collect()
 }
 
 fn text_of(value: &Value) -> String {
@@ -300,8 +312,8 @@ fn text_of(value: &Value) -> String {
     }
 }
 
-fn parts_of(parts: &Value) -> Vec<Part> {
-    let part = |(name, value): (&String, &Value)| Part {
+fn parts_of(parts: &Value) -> Vec<RewardPart> {
+    let part = |(name, value): (&String, &Value)| RewardPart {
         name: excerpt(&super::format::words(name), NAME).text,
         value: value.as_f64().map_or_else(
             || excerpt(&text_of(value), NAME).text,
@@ -316,37 +328,62 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn seen(problem_type: &str, valid: bool, values: Value) -> Vec<(String, String, &'static str)> {
-        values_of(problem_type, valid, &values)
+    fn seen(problem_type: &str, valid: bool, program: Option<&str>, values: Value) -> Vec<(String, &'static str)> {
+        parts_of_problem(problem_type, valid, program, &values)
             .into_iter()
-            .map(|value| (value.name, value.text.text, value.to_solver))
+            .map(|part| (part.name, part.to_solver))
             .collect()
     }
 
     #[test]
-    fn what_a_solver_sees_is_told_from_what_it_must_find() {
-        let row = |name: &str, text: &str, to_solver| (name.to_owned(), text.to_owned(), to_solver);
+    fn the_parts_of_every_kind_are_those_of_core() {
+        let rows = |named: &[(&str, &'static str)]| -> Vec<(String, &'static str)> {
+            named.iter().map(|(name, seen)| ((*name).to_owned(), *seen)).collect()
+        };
         let io = json!({"input": "1", "output": "2"});
+        let program = Some("def f(a): return a + 1");
         assert_eq!(
-            seen("code_o", true, io.clone()),
-            [row("input", "1", "shown"), row("output", "2", "hidden")]
+            seen("code_o", true, program, io.clone()),
+            rows(&[("program", "shown"), ("input", "shown"), ("output", "hidden")])
         );
         assert_eq!(
-            seen("code_i", true, io.clone()),
-            [row("input", "1", "hidden"), row("output", "2", "shown")]
+            seen("code_i", true, program, io.clone()),
+            rows(&[("program", "shown"), ("output", "shown"), ("input", "hidden")])
         );
-        assert_eq!(seen("code_i", false, io)[0].2, "");
+        assert_eq!(seen("code_i", false, program, io)[0].1, "", "nobody may attempt it");
         let function = json!({"inputs": ["1", "2"], "outputs": ["3", "4"], "message": "m", "shown": 1});
         assert_eq!(
-            seen("code_f", true, function),
-            [
-                row("message", "m", "shown"),
-                row("input 1", "1", "shown"),
-                row("output 1", "3", "shown"),
-                row("input 2", "2", "hidden"),
-                row("output 2", "4", "hidden"),
-            ]
+            seen("code_f", true, program, function),
+            rows(&[
+                ("message", "shown"),
+                ("input 1", "shown"),
+                ("output 1", "shown"),
+                ("program", "hidden"),
+                ("input 2", "hidden"),
+                ("output 2", "hidden"),
+            ])
         );
-        assert_eq!(seen("code_f", true, Value::Null), []);
+        let question = json!({"question": "1 + 1?", "answer": "2"});
+        assert_eq!(
+            seen("math", true, None, question),
+            rows(&[("question", "shown"), ("answer", "hidden")])
+        );
+        let code = json!({"question": "Add.", "canonical": "def add(a, b): return a + b", "entry_point": "add"});
+        assert_eq!(
+            seen("code", true, None, code),
+            rows(&[
+                ("entry point", "shown"),
+                ("question", "shown"),
+                ("solution", "hidden"),
+                ("tests", "hidden"),
+            ])
+        );
+    }
+
+    #[test]
+    fn values_of_an_unknown_form_are_listed() {
+        assert_eq!(seen("code_f", true, None, Value::Null), []);
+        let odd = json!({"picture": [1, 2]});
+        assert_eq!(seen("drawing", true, None, odd), [("picture".to_owned(), "")]);
     }
 }

@@ -1,15 +1,16 @@
-//! `/problems` and `/runs/{id}/problems`: problems by words and by what is known of them.
+//! `/problems` and `/runs/{id}/problems`: problems, filtered by words and properties.
 
 mod form;
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::id::ExecutionId;
+use lyceum_core::{id::ExecutionId, problem::Values, recipe::Side};
 use lyceum_store::{
     members,
     problems::{self, FoundProblem},
 };
-use serde::Serialize;
+use serde::{Deserialize as _, Serialize};
+use sqlx::PgPool;
 use std::collections::HashMap;
 use uuid::Uuid;
 
@@ -23,6 +24,7 @@ use super::{
     population::{Link, names},
     run_frame::RunFrame,
     scale::MEMBERS,
+    sides::{SideNames, plays},
     view::View,
 };
 use crate::{
@@ -30,12 +32,13 @@ use crate::{
     api_error::ApiError,
 };
 
-/// A row as both pages show it.
+/// A row of both pages.
 pub(crate) struct Shown<'a> {
     pub(crate) problem: &'a problems::Problem,
     pub(crate) run_id: Uuid,
     pub(crate) run: Option<&'a str>,
     pub(crate) proposer: Option<String>,
+    question: Option<&'a String>,
 }
 
 impl Shown<'_> {
@@ -44,11 +47,16 @@ impl Shown<'_> {
         Some(excerpt(program, SHOWN_IN_LIST))
     }
 
+    /// The question of a problem that is not about a program.
+    pub(crate) fn question(&self) -> Option<Excerpt> {
+        Some(excerpt(self.question?, SHOWN_IN_LIST))
+    }
+
     pub(crate) fn reason(&self) -> Excerpt {
         excerpt(&self.problem.reason, SHOWN_IN_LIST)
     }
 
-    /// How it fared and how complex it is, in a line.
+    /// Its solve rate and complexity, in a line.
     pub(crate) fn facts(&self) -> String {
         let problem = self.problem;
         let mut facts = vec![match problem.solve_rate {
@@ -84,6 +92,8 @@ struct RunProblemsPage {
     #[serde(skip)]
     names: HashMap<Uuid, String>,
     #[serde(skip)]
+    questions: HashMap<Uuid, String>,
+    #[serde(skip)]
     next_page: Option<String>,
     #[serde(skip)]
     first_page: Option<String>,
@@ -96,6 +106,7 @@ impl RunProblemsPage {
             run_id: self.run.run().id,
             run: None,
             proposer: problem.proposer_id.and_then(|id| self.names.get(&id).cloned()),
+            question: self.questions.get(&problem.id),
         };
         self.items.iter().map(shown).collect()
     }
@@ -108,6 +119,8 @@ struct ProblemsPage {
     layout: Layout,
     items: Vec<FoundProblem>,
     next: Option<String>,
+    #[serde(skip)]
+    questions: HashMap<Uuid, String>,
     #[serde(skip)]
     form: Form,
     #[serde(skip)]
@@ -125,14 +138,29 @@ impl ProblemsPage {
                 run_id: found.run_id,
                 run: Some(&found.run),
                 proposer: None,
+                question: self.questions.get(&found.problem.id),
             })
             .collect()
     }
 }
 
-/// Whether members in `role` propose problems.
-pub(super) fn proposes(role: &str) -> bool {
-    matches!(role, "teacher" | "proposer" | "challenger")
+/// The questions of those of `problems` that are not about a program.
+async fn questions<'p>(
+    db: &PgPool,
+    problems: impl Iterator<Item = &'p problems::Problem>,
+) -> Result<HashMap<Uuid, String>, ApiError> {
+    let without = problems.filter(|problem| problem.program.is_none() && problem.valid);
+    let ids: Vec<Uuid> = without.map(|problem| problem.id).collect();
+    if ids.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let question = |(id, values): (Uuid, serde_json::Value)| match Values::deserialize(values).ok()? {
+        Values::Math { question, .. } | Values::Code { question, .. } => Some((id, question)),
+        Values::Function { message, .. } => Some((id, message)),
+        Values::Io { .. } => None,
+    };
+    let values = problems::values(db, &ids).await?;
+    Ok(values.into_iter().filter_map(question).collect())
 }
 
 /// Problems of a run.
@@ -146,26 +174,29 @@ pub(crate) async fn show_run_problems(
     let db = api.store.pool();
     let asked = filters.0;
     let (listing, sort) = asked.listing()?;
-    let run = RunFrame::load(db, *id, Tab::Problems).await?;
+    let run = RunFrame::load(&api, *id, Tab::Problems).await?;
     let page = listing.page(problems::page(db, *id, &asked.for_store(), sort, listing.window()).await?);
     let family = members::names(db, *id, MEMBERS).await?;
     let proposers = family
         .iter()
-        .filter(|member| member.roles.iter().any(|role| proposes(role)))
+        .filter(|member| plays(&member.roles, Side::Proposes))
         .map(|member| Link {
             id: member.id,
             name: member.name.clone(),
         });
     let proposers: Vec<Link> = proposers.collect();
+    let sides = SideNames::of(&family);
     view.show(&RunProblemsPage {
         layout: view.layout(format!("Problems · {}", run.run().name), Section::Runs),
         names: names(family),
+        questions: questions(db, page.items.iter()).await?,
         next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
         first_page: asked.cursor.as_ref().map(|_| view.with_cursor(None)),
         items: page.items,
         next: page.next,
         form: Form {
             proposers,
+            proposer: sides.proposer,
             asked,
             of_run: true,
         },
@@ -191,12 +222,14 @@ pub(crate) async fn show_all_problems(
     let page = listing.page(found);
     view.show(&ProblemsPage {
         layout: view.layout("Problems", Section::Problems),
+        questions: questions(api.store.pool(), page.items.iter().map(|found| &found.problem)).await?,
         next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
         first_page: asked.cursor.as_ref().map(|_| view.with_cursor(None)),
         items: page.items,
         next: page.next,
         form: Form {
             proposers: Vec::new(),
+            proposer: String::new(),
             asked,
             of_run: false,
         },

@@ -1,4 +1,4 @@
-//! `/runs/{id}`: how far a run is, where its time goes, and its curves.
+//! `/runs/{id}`: progress, times and curves of a run.
 
 use actix_web::{HttpResponse, get, http::header, web};
 use askama::Template;
@@ -19,6 +19,7 @@ use super::{
     layout::{Layout, Section, Tab},
     run_frame::RunFrame,
     run_now::RunNow,
+    sides::sides_of,
     view::View,
 };
 use crate::{
@@ -26,11 +27,11 @@ use crate::{
     api_error::ApiError,
 };
 
-/// Steps or buckets that a curve comes with; the script gets finer ones when somebody zooms in.
+/// Points of a curve in the page; the script loads finer ones for a zoomed range.
 const POINTS: u32 = 250;
-/// Rows of a chart's table, evenly over the run.
+/// Rows of a chart's table, evenly spaced over the run.
 const TABLE_ROWS: usize = 12;
-/// Members that the page knows by name.
+/// Members whose curves are drawn.
 const MEMBERS: u32 = 500;
 
 #[derive(Template, Serialize)]
@@ -51,10 +52,14 @@ struct RunPage {
 }
 
 impl RunPage {
-    /// What the script draws from.
+    /// The script's data.
     fn data(&self) -> String {
+        let several = self
+            .members
+            .iter()
+            .any(|member| member.population != self.members[0].population);
         let members = self.members.iter().map(|member| {
-            json!({"id": member.id, "name": member.name, "roles": member.roles, "born": member.born_step, "died": member.died_step})
+            json!({"id": member.id, "name": member.name, "sides": sides_of(&member.roles), "group": group(member, several)})
         });
         island(&json!({
             "run": self.run.run().id,
@@ -69,7 +74,7 @@ impl RunPage {
         }))
     }
 
-    /// Rows of a chart's table: the step and a value for each metric, evenly over the run, the last one among them.
+    /// Rows of a chart's table: the step and a value for each metric, evenly spaced, with the last step.
     fn table(&self, chart: &Chart) -> Vec<(i32, Vec<String>)> {
         let known = &self.run.detail.metrics;
         let places: Vec<Option<usize>> = chart
@@ -89,12 +94,12 @@ impl RunPage {
             .collect()
     }
 
-    /// Steps that a row stands for.
+    /// Steps per row.
     fn width(&self) -> i32 {
         4_i32.pow(u32::from(self.level))
     }
 
-    /// What the page's buttons and forms do, for a shell.
+    /// Shell commands equivalent to the page's buttons and forms.
     fn commands(&self) -> String {
         let run = self.run.run();
         let line = |method: &str, path: &str, body: &str| {
@@ -128,6 +133,16 @@ impl RunPage {
     }
 }
 
+/// The members that `member` is averaged with: those of its roles, and of its population if the run has `several`.
+fn group(member: &Member, several: bool) -> String {
+    let roles: Vec<String> = member.roles.iter().map(|role| format!("{role}s")).collect();
+    let roles = roles.join(" and ");
+    match several {
+        true => format!("{roles} of {}", member.population),
+        false => roles,
+    }
+}
+
 /// A row as a chart needs it: means, to six digits.
 fn brief(row: &MetricRow) -> serde_json::Value {
     let rounded = |value: &f64| format!("{value:.5e}").parse().unwrap_or(*value);
@@ -135,7 +150,7 @@ fn brief(row: &MetricRow) -> serde_json::Value {
     json!({"step": row.step, "width": row.width, "member_id": row.member_id, "mean": mean})
 }
 
-/// `count` of `rows` at most, evenly, the last one among them.
+/// At most `count` of `rows`, evenly spaced, with the last one.
 fn evenly<T>(rows: &[T], count: usize) -> impl Iterator<Item = &T> {
     let every = rows.len().div_ceil(count).max(1);
     let skipped = rows.len().saturating_sub(1) % every;
@@ -150,8 +165,8 @@ pub(crate) async fn show_run(
     id: web::Path<ExecutionId>,
 ) -> Result<HttpResponse, ApiError> {
     let db = api.store.pool();
-    let run = match RunFrame::load(db, *id, Tab::Overview).await {
-        // Work is of runs and of evaluations, and links to both as runs.
+    let run = match RunFrame::load(&api, *id, Tab::Overview).await {
+        // Work items link to evaluations as if they were runs.
         Err(_) if evaluations::find(db, *id).await.is_ok() => {
             let there = (header::LOCATION, format!("/evaluations/{id}"));
             return Ok(HttpResponse::SeeOther().insert_header(there).finish());
@@ -192,6 +207,24 @@ pub(crate) async fn show_run(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn members_are_averaged_by_role_and_by_population_if_there_are_several() {
+        let member = Member {
+            id: uuid::Uuid::nil(),
+            seq: 0,
+            population: "big".to_owned(),
+            name: "m".to_owned(),
+            roles: vec!["proposer".to_owned(), "critic".to_owned()],
+            born_step: 0,
+            died_step: None,
+            cause_of_death: None,
+            ratings: sqlx::types::Json(Vec::new()),
+            version: None,
+        };
+        assert_eq!(group(&member, false), "proposers and critics");
+        assert_eq!(group(&member, true), "proposers and critics of big");
+    }
 
     #[test]
     fn a_table_ends_with_the_last_row_and_keeps_to_its_length() {

@@ -142,7 +142,7 @@ pub(crate) async fn show_run_benchmarks(
 ) -> Result<HttpResponse, ApiError> {
     let db = api.store.pool();
     let asked = filters.0;
-    let run = RunFrame::load(db, *id, Tab::Benchmarks).await?;
+    let run = RunFrame::load(&api, *id, Tab::Benchmarks).await?;
     let Measured { table, results } = measured(db, *id, asked.step, asked.baseline.map(ExecutionId)).await?;
     let scores = benchmarks::scores_by_step(db, *id).await?;
     let steps: BTreeSet<i32> = scores.iter().filter_map(|score| score.step).collect();

@@ -1,15 +1,14 @@
-//! What every page of a run has above it: its name, its state and the tabs.
+//! The name, state and tabs above every page of a run.
 
-use lyceum_core::id::ExecutionId;
+use lyceum_core::{id::ExecutionId, recipe::Capabilities};
 use lyceum_store::{
     executions::State,
     runs::{self, Run, RunDetail},
 };
 use serde::Serialize;
-use sqlx::PgPool;
 
 use super::layout::{Link, Tab, tabs};
-use crate::api_error::ApiError;
+use crate::{api::Api, api_error::ApiError};
 
 /// A run as `run/frame.html` shows it. In the page's JSON it is the run.
 #[derive(Clone, Debug, Serialize)]
@@ -19,17 +18,34 @@ pub(crate) struct RunFrame {
     pub(crate) detail: RunDetail,
     #[serde(skip)]
     pub(crate) tabs: Vec<Link>,
+    /// What the run's recipe has.
+    #[serde(skip)]
+    pub(crate) capabilities: Capabilities,
 }
 
 impl RunFrame {
-    /// Reads the run `id`, of which the page `open` is shown.
+    /// Reads the run `id` for its page `open`.
     ///
     /// # Errors
-    /// 404 where there is no such run.
-    pub(crate) async fn load(db: &PgPool, id: ExecutionId, open: Tab) -> Result<Self, ApiError> {
-        let detail = runs::find(db, id).await?;
+    /// 404 if there is no such run, or if its recipe has nothing to show on this page.
+    pub(crate) async fn load(api: &Api, id: ExecutionId, open: Tab) -> Result<Self, ApiError> {
+        let detail = runs::find(api.store.pool(), id).await?;
+        let recipe = detail.run.recipe.as_str();
+        // The rows of a recipe that this server lacks may be of any sort.
+        let capabilities = match api.registry.get(recipe) {
+            Ok(recipe) => recipe.capabilities(),
+            Err(_) => Capabilities::ALL,
+        };
+        if let Some(why) = open.absence(capabilities) {
+            let detail = format!(
+                "`{}` is a run of recipe `{recipe}`, which has no such page: {why}",
+                detail.run.name
+            );
+            return Err(ApiError::not_found(detail));
+        }
         Ok(Self {
-            tabs: tabs(detail.run.id, open),
+            tabs: tabs(detail.run.id, open, capabilities),
+            capabilities,
             detail,
         })
     }
@@ -39,25 +55,25 @@ impl RunFrame {
         &self.detail.run
     }
 
-    /// How much of it is over, from 0 to 100.
+    /// Progress in per cent.
     pub(crate) fn percent(&self) -> i64 {
         let run = self.run();
         (i64::from(run.step) * 100 / i64::from(run.steps.max(1))).clamp(0, 100)
     }
 
-    /// The last step that there is anything of: the one that goes on, or the last of all.
+    /// The current step, or the last one of a completed run.
     pub(crate) fn last_step(&self) -> i32 {
         let run = self.run();
         (run.step - i32::from(run.state == State::Completed)).max(0)
     }
 
-    /// The step before which a fork would branch off if nothing else is said: the one that it is at, or its last.
+    /// The step before which a fork branches off by default: the current or the last one.
     pub(crate) fn fork_step(&self) -> i32 {
         let run = self.run();
         run.step.min(run.steps - 1).max(0)
     }
 
-    /// Whether its work is being done, or could be.
+    /// Whether it has not ended.
     pub(crate) fn is_open(&self) -> bool {
         self.run().state.is_open()
     }

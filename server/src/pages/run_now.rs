@@ -120,7 +120,7 @@ pub(crate) async fn show_run_now(
     id: web::Path<ExecutionId>,
 ) -> Result<HttpResponse, ApiError> {
     let db = api.store.pool();
-    let run = RunFrame::load(db, *id, Tab::Overview).await?;
+    let run = RunFrame::load(&api, *id, Tab::Overview).await?;
     let now = RunNow::load(db, run.run()).await?;
     let layout = view.layout(run.run().name.clone(), Section::Runs);
     view.show(&RunNowPart { layout, run, now })

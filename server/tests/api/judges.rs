@@ -5,12 +5,13 @@ use lyceum_core::{
     recipe::{AttemptRecord, Plan, Records, Role},
     verify::Status,
 };
-use lyceum_store::plan;
+use lyceum_store::{plan, problems, tokens::Scope};
 use serde_json::json;
 
 use crate::{
     fixtures::{Filled, filled},
     harness::TestServer,
+    views::browser,
 };
 
 /// Attempts that the run counts, those that the cross-play matrix counts, and rows.
@@ -37,12 +38,12 @@ async fn a_plan_or_a_score_is_no_failed_solution() {
         solver: (made.student, VersionId::of(made.student, 0)),
         role,
         sample: number,
-        text: "7".to_owned(),
+        text: if role == Role::Solver { "7" } else { "A long appraisal." }.to_owned(),
         answer: Some("7".to_owned()),
         well_formed: true,
         status: Status::Ok,
         reason: String::new(),
-        correct: false,
+        correct: true,
         reward: 0.5,
         reward_parts: json!({"quality": 0.5}),
         tokens: 3,
@@ -68,5 +69,32 @@ async fn a_plan_or_a_score_is_no_failed_solution() {
     plan::carry_out(&mut tx, &locked, &plan, 0.001).await.expect("a plan");
     tx.commit().await.expect("a commit");
     assert_eq!(counted(&server, &made).await, (13, 13, 15), "of the three, one solves");
+    let candidates = problems::candidates(server.store.pool(), made.run, 10)
+        .await
+        .expect("candidates");
+    let judged = candidates.iter().find(|candidate| candidate.id == made.problems[0].0);
+    assert_eq!(
+        judged.and_then(|candidate| candidate.answer_letters),
+        Some("It is ␀ 2.".chars().count() as i32),
+        "only answers tell how long an answer has to be"
+    );
+    let reader = server.actor(Scope::Read).await;
+    let run = made.run;
+    for (side, expected) in [("solves", 13), ("plans", 1), ("judges", 1), ("proposes", 0)] {
+        let page = reader.get(&format!("/runs/{run}/attempts.json?side={side}")).await;
+        let items = page.expect(200).json()["items"].as_array().map(Vec::len);
+        assert_eq!(items, Some(expected), "{side}");
+    }
+    let page = format!("/runs/{run}/problems/{}", made.problems[0]);
+    let html = browser(&reader).get(&page).await.expect(200).text();
+    assert!(
+        html.contains("as critic, sample") && html.contains("as solver, sample"),
+        "{html}"
+    );
+    assert_eq!(
+        html.matches("<span class=\"good\">correct</span>").count(),
+        2,
+        "plans and scores have no verdict"
+    );
     server.stop().await;
 }

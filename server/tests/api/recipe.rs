@@ -4,7 +4,7 @@ use lyceum_core::{
     config::RunConfig,
     fault::{Fault, Faults},
     id::ExecutionId,
-    recipe::{Metric, Plan, PlanError, Planner, Recipe, RunState, StepView},
+    recipe::{Capabilities, Highlight, Metric, Plan, PlanError, Planner, Recipe, Role, RunState, Side, StepView},
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -63,7 +63,21 @@ impl Recipe for Scripted {
         })
     }
 
+    fn roles(&self) -> Vec<Role> {
+        vec![Role::Teacher, Role::Student, Role::Critic]
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::ALL
+    }
+
     fn metrics(&self) -> Vec<Metric> {
-        ["reward", "solve_rate"].map(Metric::bare).to_vec()
+        let reward = Metric {
+            unit: "points",
+            side: Some(Side::Proposes),
+            highlights: &[Highlight::Comparison],
+            ..Metric::bare("reward")
+        };
+        vec![reward, Metric::bare("solve_rate")]
     }
 }

@@ -388,6 +388,32 @@ async fn presets_recipes_and_the_schema_of_configs_are_there_to_start_from() {
         ["azr", "rlvr", "scripted"],
         "planners of evaluations are not recipes for runs"
     );
+    let [azr, scripted] = ["azr", "scripted"].map(|name| {
+        let of_name = |recipe: &&Value| recipe["name"] == name;
+        let items = recipes["items"].as_array().expect("a list");
+        items.iter().find(of_name).expect("a recipe").clone()
+    });
+    assert_eq!(
+        azr["roles"],
+        json!([{"name": "proposer", "side": "proposing"}, {"name": "solver", "side": "solving"}])
+    );
+    assert_eq!(
+        azr["capabilities"],
+        json!({"rates": false, "evolves": false, "archives": true, "crosses": false, "stages": false})
+    );
+    let names = azr["metrics"].as_array().expect("names");
+    let details = azr["metric_details"].as_array().expect("details");
+    assert!(names.iter().eq(details.iter().map(|metric| &metric["name"])));
+    assert_eq!(
+        details[0],
+        json!({"name": "solve_rate", "unit": "share", "summary": "Attempts that solved their problem.",
+            "group": "Solving", "charts": ["Solve rate"], "side": null, "highlights": ["step_line", "comparison"]})
+    );
+    assert_eq!(
+        scripted["metric_details"][0],
+        json!({"name": "reward", "unit": "points", "summary": "", "group": null, "charts": [], "side": "proposing",
+            "highlights": ["comparison"]})
+    );
     let open = reader.get("/api/v1/schema/run-config").await.expect(200).json();
     let own = reader
         .get("/api/v1/schema/run-config?recipe=scripted")

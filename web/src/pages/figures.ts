@@ -14,7 +14,7 @@ import { settings, showRange, startSettings } from "../settings";
 echarts.use([BarChart, CustomChart, MarkLineComponent]);
 
 type Style = "line" | "faint" | "bold" | "dashed" | "stacked";
-type Colour = "next" | "teacher" | "student" | "muted" | "good";
+type Colour = "next" | "proposing" | "solving" | "planning" | "judging" | "muted" | "good";
 
 interface Series {
   name: string;

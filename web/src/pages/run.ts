@@ -9,10 +9,16 @@ import { type Palette, faint } from "../palette";
 import { say } from "../say";
 import { settings, showRange, startSettings } from "../settings";
 
+/** A side of a problem: the roles of a recipe that propose, solve, plan or judge. */
+type Side = "proposing" | "solving" | "planning" | "judging";
+
 interface Member {
   id: string;
   name: string;
-  roles: string[];
+  /** The sides of its roles. */
+  sides: Side[];
+  /** The members it is averaged with, such as "teachers". */
+  group: string;
 }
 
 interface ChartSpec {
@@ -20,8 +26,10 @@ interface ChartSpec {
   title: string;
   metrics: string[];
   labels: string[];
+  /** The side each metric is about, if it is about one only. */
+  sides: (Side | null)[];
   parts: boolean;
-  side: keyof typeof sides | null;
+  side: Side | null;
 }
 
 interface Data {
@@ -59,52 +67,46 @@ interface Line {
   bold: boolean;
 }
 
-const sides = {
-  proposing: ["teacher", "proposer", "challenger"],
-  solving: ["student", "solver"],
-  planning: ["planner"],
-  judging: ["critic"],
-};
-
 /** The series of a chart: parts of a whole, or members and role means. */
 function lines(spec: ChartSpec, colours: Palette): Line[] {
   if (spec.parts) {
     return spec.metrics.map((metric, index) => ({
       name: spec.labels[index] ?? metric,
-      colour: roleColour(metric.split("_")[0] ?? "", colours) ?? colours.series[index % colours.series.length] ?? colours.accent,
+      colour: sideColour(spec.sides[index], colours) ?? colours.series[index % colours.series.length] ?? colours.accent,
       points: curve(metric),
       bold: true,
     }));
   }
   const metric = spec.metrics[0] ?? "";
-  const byRole = new Map<string, Line[]>();
+  const byGroup = new Map<string, Line[]>();
+  const groupColours = new Map<string, string>();
   if (settings.members) {
-    // A teacher's row also covers attempts at its problems, so both sides may have the metric; draw it for one side
+    // A proposer's row also covers attempts at its problems, so both sides may have the metric; draw it for one side
     // only.
     const ids = metrics.members(metric);
-    const ofSide = ids.filter((id) => spec.side === null || members.get(id)?.roles.some((role) => sides[spec.side!].includes(role)));
+    const ofSide = ids.filter((id) => spec.side === null || members.get(id)?.sides.includes(spec.side));
     for (const id of ofSide.length > 0 ? ofSide : ids) {
       const member = members.get(id);
-      const role = member?.roles.join(" and ") ?? "member";
-      const colour = faint(roleColour(role, colours) ?? colours.accent, 0.45);
-      const line = { name: member?.name ?? id.slice(-8), colour, points: curve(metric, id), bold: false };
-      byRole.set(role, [...(byRole.get(role) ?? []), line]);
+      const group = member?.group ?? "members";
+      // A member on several sides has no colour of its own.
+      const colour = sideColour(member?.sides.length === 1 ? member.sides[0] : undefined, colours) ?? colours.accent;
+      const line = { name: member?.name ?? id.slice(-8), colour: faint(colour, 0.45), points: curve(metric, id), bold: false };
+      groupColours.set(group, colour);
+      byGroup.set(group, [...(byGroup.get(group) ?? []), line]);
     }
   }
   const own: Line = { name: "run", colour: colours.accent, points: curve(metric), bold: true };
-  const means = [...byRole].map(([role, thin]) => ({
-    name: `mean of ${role}s`,
-    colour: roleColour(role, colours) ?? colours.accent,
+  const means = [...byGroup].map(([group, thin]) => ({
+    name: `mean of ${group}`,
+    colour: groupColours.get(group) ?? colours.accent,
     points: mean(thin.map((line) => line.points)),
     bold: true,
   }));
-  return [...[...byRole.values()].flat(), ...(means.length > 0 ? means : [own])];
+  return [...[...byGroup.values()].flat(), ...(means.length > 0 ? means : [own])];
 }
 
-function roleColour(role: string, colours: Palette): string | undefined {
-  if (sides.proposing.includes(role)) return colours.teacher;
-  if (sides.solving.includes(role)) return colours.student;
-  return undefined;
+function sideColour(side: Side | null | undefined, colours: Palette): string | undefined {
+  return side ? colours[side] : undefined;
 }
 
 function option(spec: ChartSpec, colours: Palette, width: number) {

@@ -18,7 +18,7 @@ mod tests;
 pub use parameters::Parameters;
 
 use self::{memory::Memory, step::Step};
-use super::{Capabilities, Metric, Plan, PlanError, Planner, Recipe, RunState, StepView, code::metrics};
+use super::{Capabilities, Metric, Plan, PlanError, Planner, Recipe, Role, RunState, StepView, code::metrics};
 use crate::{
     config::{RunConfig, schema_of},
     dataset::DatasetUse,
@@ -58,6 +58,10 @@ impl Planner for Azr {
 impl Recipe for Azr {
     fn parameters_schema(&self) -> serde_json::Value {
         schema_of::<Parameters>()
+    }
+
+    fn roles(&self) -> Vec<Role> {
+        vec![Role::Proposer, Role::Solver]
     }
 
     fn metrics(&self) -> Vec<Metric> {

@@ -27,6 +27,22 @@ pub struct Metric {
     pub summary: &'static str,
     /// The charts that show it.
     pub charts: &'static [&'static Chart],
+    /// The side it is about, if it is about one only; it is drawn in that side's colour beside others.
+    pub side: Option<Side>,
+    /// Where it is shown besides its charts.
+    pub highlights: &'static [Highlight],
+}
+
+/// A place that shows a few metrics only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Highlight {
+    /// The line about a step in the log and in `lyceum run watch`.
+    StepLine,
+    /// Comparisons of runs that name no metrics.
+    Comparison,
+    /// The page about learnability: signs that problems no longer teach anything.
+    Learnability,
 }
 
 impl Metric {
@@ -37,6 +53,8 @@ impl Metric {
             unit: "",
             summary: "",
             charts: &[],
+            side: None,
+            highlights: &[],
         }
     }
 }
@@ -114,6 +132,18 @@ pub struct Measure<T> {
     pub value: fn(&T) -> f64,
 }
 
+/// A measure of one side only.
+pub const fn of_side<T>(side: Side, mut measure: Measure<T>) -> Measure<T> {
+    measure.metric.side = Some(side);
+    measure
+}
+
+/// A measure that these places show.
+pub const fn highlighted<T>(places: &'static [Highlight], mut measure: Measure<T>) -> Measure<T> {
+    measure.metric.highlights = places;
+    measure
+}
+
 /// Builds a measure.
 pub const fn measure<T>(
     name: &'static str,
@@ -128,6 +158,8 @@ pub const fn measure<T>(
             unit,
             summary,
             charts,
+            side: None,
+            highlights: &[],
         },
         value,
     }

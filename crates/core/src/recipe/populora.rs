@@ -21,7 +21,7 @@ mod tests;
 pub use parameters::Parameters;
 
 use self::{memory::Memory, step::Step};
-use super::{Capabilities, Metric, Plan, PlanError, Planner, Recipe, RunState, StepView, code::metrics};
+use super::{Capabilities, Metric, Plan, PlanError, Planner, Recipe, Role, RunState, StepView, code::metrics};
 use crate::{
     config::{RunConfig, schema_of},
     dataset::DatasetUse,
@@ -61,6 +61,10 @@ impl Planner for Populora {
 impl Recipe for Populora {
     fn parameters_schema(&self) -> serde_json::Value {
         schema_of::<Parameters>()
+    }
+
+    fn roles(&self) -> Vec<Role> {
+        vec![Role::Teacher, Role::Student]
     }
 
     fn metrics(&self) -> Vec<Metric> {

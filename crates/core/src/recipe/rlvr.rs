@@ -12,7 +12,7 @@ mod tests;
 pub use parameters::Parameters;
 
 use self::step::{Memory, Step};
-use super::{Metric, Names, Plan, PlanError, Planner, Recipe, RunState, StepView, founders, rows::metrics};
+use super::{Metric, Names, Plan, PlanError, Planner, Recipe, Role, RunState, StepView, founders, rows::metrics};
 use crate::{
     config::{RunConfig, schema_of},
     dataset::DatasetUse,
@@ -57,6 +57,10 @@ impl Recipe for Rlvr {
 
     fn datasets(&self, config: &RunConfig) -> Result<Vec<DatasetUse>, PlanError> {
         Ok(vec![Parameters::of(config)?.dataset.usage("/parameters/dataset")])
+    }
+
+    fn roles(&self) -> Vec<Role> {
+        vec![Role::Solver]
     }
 
     fn metrics(&self) -> Vec<Metric> {

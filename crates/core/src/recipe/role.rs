@@ -40,7 +40,7 @@ pub enum Role {
 crate::named!(Role, "a role");
 
 /// A role's contribution to a problem.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
     /// Poses it.

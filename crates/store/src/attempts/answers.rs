@@ -1,12 +1,10 @@
 //! The answers to a problem, counted.
 
-use lyceum_core::{
-    id::ProblemId,
-    recipe::{Role, Side},
-};
+use lyceum_core::{id::ProblemId, recipe::Side};
 use serde::Serialize;
 use sqlx::{FromRow, PgPool};
 
+use super::roles_of;
 use crate::Result;
 
 /// The answers to a problem.
@@ -25,18 +23,13 @@ impl Answers {
     }
 }
 
-/// The roles whose attempts are answers. Those of planners and critics are rows, but not failed solutions.
-pub(super) fn solvers() -> Vec<Role> {
-    Side::Solves.roles().collect()
-}
-
 /// Counts the answers to a problem.
 pub async fn answers(db: &PgPool, problem: ProblemId) -> Result<Answers> {
     let count = "SELECT count(*) AS count, count(*) FILTER (WHERE correct) AS correct FROM attempts
         WHERE problem_id = $1 AND role = ANY($2)";
     Ok(sqlx::query_as(count)
         .bind(problem.0)
-        .bind(solvers())
+        .bind(roles_of(Side::Solves))
         .fetch_one(db)
         .await?)
 }

@@ -1,9 +1,12 @@
 //! Lists of attempts.
 
-use lyceum_core::id::{ExecutionId, MemberId, ProblemId};
+use lyceum_core::{
+    id::{ExecutionId, MemberId, ProblemId},
+    recipe::Side,
+};
 use sqlx::{PgPool, Postgres, QueryBuilder};
 
-use super::{Attempt, row::COLUMNS, span::Span};
+use super::{Attempt, roles_of, row::COLUMNS, span::Span};
 use crate::{
     Result,
     page::{Page, Window, and, by_seq, limited, order_by_seq},
@@ -26,6 +29,8 @@ pub struct AttemptFilter {
     pub to: Option<u32>,
     /// Correct or incorrect ones.
     pub correct: Option<bool>,
+    /// By members in a role of this side.
+    pub side: Option<Side>,
 }
 
 /// How many attempts are scanned in list order before the search starts from the problems instead.
@@ -44,6 +49,12 @@ pub async fn page(db: &PgPool, run: ExecutionId, filter: &AttemptFilter, window:
         and(query, "attempts.problem_id = ", filter.problem.map(|id| id.0));
         and(query, "attempts.member_id = ", filter.member.map(|id| id.0));
         and(query, "attempts.correct = ", filter.correct);
+        if let Some(side) = filter.side {
+            query
+                .push(" AND attempts.role = ANY(")
+                .push_bind(roles_of(side))
+                .push(")");
+        }
         and(query, "attempts.step >= ", filter.from.map(u32::cast_signed));
         and(query, "attempts.step <= ", filter.to.map(u32::cast_signed));
     };

@@ -1,9 +1,9 @@
 //! Writing attempts, and their sums by proposer and solver.
 
-use lyceum_core::recipe::AttemptRecord;
+use lyceum_core::recipe::{AttemptRecord, Side};
 use sqlx::{PgConnection, QueryBuilder, types::Json};
 
-use super::answers::solvers;
+use super::roles_of;
 use crate::{Result, steps::StepRef, text::storable};
 
 /// Rows per statement; Postgres takes at most 65,535 parameters.
@@ -39,7 +39,7 @@ pub(crate) async fn write(tx: &mut PgConnection, at: StepRef, records: &[Attempt
             " ON CONFLICT DO NOTHING RETURNING run_id, step, problem_id, member_id, correct, role),
              solved AS (SELECT * FROM inserted WHERE role = ANY(",
         );
-        insert.push_bind(solvers());
+        insert.push_bind(roles_of(Side::Solves));
         insert.push(
             ")),
              met AS (INSERT INTO cross_play (run_id, step, teacher_id, student_id, type, attempts, solved)

@@ -1,11 +1,11 @@
 //! How often problems were solved: only those solved sometimes teach anything.
 
-use lyceum_core::id::ExecutionId;
+use lyceum_core::{id::ExecutionId, recipe::Side};
 use serde::Serialize;
 use sqlx::{FromRow, PgPool};
 use uuid::Uuid;
 
-use crate::{Result, steps::Stretch};
+use crate::{Result, attempts::roles_of, steps::Stretch};
 
 /// The number of problems of some steps in a band of solve rates.
 #[derive(Clone, Debug, PartialEq, FromRow, Serialize)]
@@ -68,12 +68,14 @@ pub async fn candidates(db: &PgPool, run: ExecutionId, limit: u32) -> Result<Vec
     Ok(sqlx::query_as(
         "SELECT id, step, type, proposer_id, left(program, 20000) AS program, cyclomatic, solve_rate, attempts,
              length(proposal) AS proposal_letters,
-             (SELECT max(length(a.text)) FROM attempts a WHERE a.problem_id = p.id AND a.correct) AS answer_letters
+             (SELECT max(length(a.text)) FROM attempts a
+                  WHERE a.problem_id = p.id AND a.correct AND a.role = ANY($3)) AS answer_letters
          FROM (SELECT * FROM problems WHERE run_id = $1 AND valid ORDER BY seq DESC LIMIT $2) p
          WHERE program IS NOT NULL AND attempts > 0 ORDER BY seq DESC",
     )
     .bind(run.0)
     .bind(i64::from(limit))
+    .bind(roles_of(Side::Solves))
     .fetch_all(db)
     .await?)
 }

@@ -120,6 +120,12 @@ pub async fn by_ids(db: &PgPool, run: ExecutionId, ids: &[Uuid]) -> Result<Vec<P
     Ok(query.build_query_as().fetch_all(db).await?)
 }
 
+/// The values of these problems, by id, in no order.
+pub async fn values(db: &PgPool, ids: &[Uuid]) -> Result<Vec<(Uuid, serde_json::Value)>> {
+    let query = sqlx::query_as("SELECT id, \"values\" FROM problems WHERE id = ANY($1)");
+    Ok(query.bind(ids).fetch_all(db).await?)
+}
+
 /// One problem in full.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! `lyceum run watch`: a line a step, and a bar.
+//! `lyceum run watch`: a line for each step, and a progress bar.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -16,6 +16,7 @@ use crate::step_figures::step_figures;
 pub(super) fn follow(client: &Client, id: Uuid) -> anyhow::Result<ExitCode> {
     const PATIENCE: u32 = 30;
     let run = client.get(&format!("/api/v1/runs/{id}"))?;
+    let metrics = step_metrics(client, run["recipe"].as_str().unwrap_or_default());
     let bar = ProgressBar::new(run["steps"].as_u64().unwrap_or(0));
     let style = ProgressStyle::with_template("{msg} {wide_bar} step {pos} of {len} ({eta} to go)")?;
     bar.set_style(style);
@@ -27,7 +28,7 @@ pub(super) fn follow(client: &Client, id: Uuid) -> anyhow::Result<ExitCode> {
     loop {
         let more = client.events(&format!("/api/v1/runs/{id}/events"), after, |event| {
             after = event.number;
-            show(client, id, &bar, &event)
+            show(client, id, &metrics, &bar, &event)
         });
         match more {
             Ok(false) => break,
@@ -59,13 +60,35 @@ pub(super) fn follow(client: &Client, id: Uuid) -> anyhow::Result<ExitCode> {
     })
 }
 
-fn show(client: &Client, id: Uuid, bar: &ProgressBar, event: &ServerEvent) -> anyhow::Result<()> {
+/// The metrics that the recipe highlights in a step's line, as names and units; none if the server does not say.
+fn step_metrics(client: &Client, recipe: &str) -> Vec<(String, String)> {
+    let recipes = client.get("/api/v1/recipes").unwrap_or_default();
+    let items = recipes["items"].as_array().into_iter().flatten();
+    let own = items.filter(|item| item["name"] == recipe);
+    let details = own.filter_map(|item| item["metric_details"].as_array()).flatten();
+    let highlighted = details.filter(|metric| {
+        let places = metric["highlights"].as_array();
+        places.is_some_and(|places| places.iter().any(|place| place == "step_line"))
+    });
+    let text = |metric: &Value, field: &str| metric[field].as_str().unwrap_or_default().to_owned();
+    highlighted
+        .map(|metric| (text(metric, "name"), text(metric, "unit")))
+        .collect()
+}
+
+fn show(
+    client: &Client,
+    id: Uuid,
+    metrics: &[(String, String)],
+    bar: &ProgressBar,
+    event: &ServerEvent,
+) -> anyhow::Result<()> {
     match event.kind.as_str() {
         "step_finished" => {
             let step = event.data["step"].as_u64().unwrap_or(0);
             bar.set_position(step + 1);
-            // A line that cannot be had is not worth ending the watch for.
-            let told = told(client, id, step).unwrap_or_default();
+            // A missing line is no reason to end the watch.
+            let told = told(client, id, metrics, step).unwrap_or_default();
             bar.suspend(|| line(format_args!("step {}{told}", step + 1)))?;
         }
         "state" => bar.set_message(event.data["state"].as_str().unwrap_or_default().to_owned()),
@@ -75,7 +98,7 @@ fn show(client: &Client, id: Uuid, bar: &ProgressBar, event: &ServerEvent) -> an
 }
 
 /// The figures of a step.
-fn told(client: &Client, id: Uuid, step: u64) -> anyhow::Result<String> {
+fn told(client: &Client, id: Uuid, highlighted: &[(String, String)], step: u64) -> anyhow::Result<String> {
     let metrics = client.get(&format!(
         "/api/v1/runs/{id}/metrics?run_alone=true&from={step}&to={step}"
     ))?;
@@ -85,7 +108,8 @@ fn told(client: &Client, id: Uuid, step: u64) -> anyhow::Result<String> {
         metrics["rows"][0]["mean"][place].as_f64()
     };
     let row = client.get(&format!("/api/v1/runs/{id}/steps/{step}"))?;
-    let figures = step_figures(value, took(&row));
+    let highlighted = highlighted.iter().map(|(name, unit)| (name.as_str(), unit.as_str()));
+    let figures = step_figures(highlighted, value, took(&row));
     Ok(if figures.is_empty() {
         String::new()
     } else {

@@ -1,6 +1,6 @@
-//! What lists of problems are filtered by, and the form that asks for it.
+//! Filters of lists of problems, and their form.
 
-use lyceum_core::id::MemberId;
+use lyceum_core::{id::MemberId, verify::ProblemKind};
 use lyceum_store::problems::{ProblemFilter, ProblemSort};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -12,13 +12,13 @@ use crate::{
     api_error::ApiError,
 };
 
-/// By what a run's problems are sorted, besides age.
+/// The order of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Sort {
-    /// What came last first.
+    /// Newest first.
     Newest,
-    /// What came first first.
+    /// Oldest first.
     Oldest,
     /// Least solved first.
     Hardest,
@@ -26,7 +26,7 @@ pub(crate) enum Sort {
     Easiest,
 }
 
-/// Which problems.
+/// Filters of problems.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ProblemsFilter {
@@ -90,7 +90,7 @@ impl ProblemsFilter {
         Ok((Listing::new(name, None, self.cursor.as_deref(), order)?, sort))
     }
 
-    /// Whether anything that hides problems is set.
+    /// Whether any filter is set.
     fn is_set(&self) -> bool {
         let filter = self.for_store();
         filter.text.is_some()
@@ -109,17 +109,17 @@ impl ProblemsFilter {
     }
 }
 
-/// What the form of filters shows; the same on both pages.
+/// The filter form of both pages.
 pub(crate) struct Form {
     pub(super) asked: ProblemsFilter,
     /// Proposers by name; none over all runs.
     pub(super) proposers: Vec<Link>,
+    /// What the run calls them.
+    pub(super) proposer: String,
     pub(super) of_run: bool,
 }
 
-/// Types that problems have.
-const TYPES: [&str; 5] = ["code_i", "code_o", "code_f", "math", "code"];
-/// What the verifier meets.
+/// Statuses of the verifier.
 const STATUSES: [&str; 8] = [
     "ok",
     "malformed",
@@ -228,10 +228,10 @@ impl Form {
 
 /// Types to choose from.
 pub(crate) fn types(chosen: Option<&str>) -> Vec<Choice> {
-    plain(&TYPES, chosen)
+    plain(&ProblemKind::ALL.map(ProblemKind::name), chosen)
 }
 
-/// `values` to choose from, and what was chosen though it is none of them: a filter that is on is seen to be.
+/// `values` to choose from, and the chosen one if it is not among them, so that an active filter is always visible.
 fn plain(values: &[&str], chosen: Option<&str>) -> Vec<Choice> {
     let choice = |value: &str| Choice {
         value: value.to_owned(),

@@ -4,11 +4,13 @@ use super::Answer;
 use crate::{
     advantage::has_signal,
     recipe::{
-        Chart, Draft, LEARNING, Metric, MetricRecord, SOLVING,
+        Chart, Draft,
+        Highlight::{Comparison, Learnability, StepLine},
+        LEARNING, Metric, MetricRecord, SOLVING,
         metric::{
             Costs, HasCosts, HasUpdates, Measure, TOKENS, chart, clip_share, entropy, grad_norm, grade_seconds,
-            halvings, kl, learned_tokens, mean, measure, policy_loss, prompt_tokens, ratio, sampler_mismatch, share,
-            solve_seconds, update_seconds, updates, values,
+            halvings, highlighted, kl, learned_tokens, mean, measure, policy_loss, prompt_tokens, ratio,
+            sampler_mismatch, share, solve_seconds, update_seconds, updates, values,
         },
     },
     work::MemberUpdated,
@@ -47,35 +49,47 @@ pub(crate) fn metrics() -> Vec<Metric> {
 
 fn measures<'t>() -> Vec<Measure<Tally<'t>>> {
     vec![
-        measure("pass_rate", "share", "Answers that are correct.", &[&PASS_RATE], |of| {
-            mean(of.answers.iter().map(|answer| share(answer.correct)))
-        }),
-        measure(
-            "format_rate",
-            "share",
-            "Answers with a solution in them.",
-            &[&FORMAT_RATE],
-            |of| mean(of.answers.iter().map(|answer| share(answer.well_formed))),
+        highlighted(
+            &[StepLine, Comparison],
+            measure("pass_rate", "share", "Answers that are correct.", &[&PASS_RATE], |of| {
+                mean(of.answers.iter().map(|answer| share(answer.correct)))
+            }),
         ),
-        measure(
-            "no_signal_share",
-            "share",
-            "Questions whose answers all got the same reward.",
-            &[&NO_SIGNAL],
-            |of| mean(of.groups().map(|rewards| share(!has_signal(&rewards)))),
+        highlighted(
+            &[StepLine, Comparison],
+            measure(
+                "format_rate",
+                "share",
+                "Answers with a solution in them.",
+                &[&FORMAT_RATE],
+                |of| mean(of.answers.iter().map(|answer| share(answer.well_formed))),
+            ),
         ),
-        measure(
-            "response_length",
-            "tokens",
-            "Mean length of an answer.",
-            &[&LENGTH],
-            |of| {
-                mean(
-                    of.answers
-                        .iter()
-                        .map(|answer| f64::from(answer.sequence.sampled.tokens)),
-                )
-            },
+        highlighted(
+            &[StepLine, Learnability],
+            measure(
+                "no_signal_share",
+                "share",
+                "Questions whose answers all got the same reward.",
+                &[&NO_SIGNAL],
+                |of| mean(of.groups().map(|rewards| share(!has_signal(&rewards)))),
+            ),
+        ),
+        highlighted(
+            &[StepLine, Comparison, Learnability],
+            measure(
+                "response_length",
+                "tokens",
+                "Mean length of an answer.",
+                &[&LENGTH],
+                |of| {
+                    mean(
+                        of.answers
+                            .iter()
+                            .map(|answer| f64::from(answer.sequence.sampled.tokens)),
+                    )
+                },
+            ),
         ),
         measure(
             "sampled_entropy",
@@ -84,7 +98,7 @@ fn measures<'t>() -> Vec<Measure<Tally<'t>>> {
             &[&SAMPLED_ENTROPY],
             |of| mean(of.answers.iter().filter_map(|answer| answer.entropy).map(f64::from)),
         ),
-        entropy(),
+        highlighted(&[Comparison], entropy()),
         policy_loss(),
         grad_norm(),
         clip_share(),

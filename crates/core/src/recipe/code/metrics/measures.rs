@@ -4,11 +4,12 @@ use super::{charts::*, scope::Scoped};
 use crate::{
     advantage::has_signal,
     recipe::{
-        Role,
+        Highlight::{Comparison, Learnability, StepLine},
+        Role, Side,
         metric::{
             Measure, TOKENS, UPDATES, check_seconds, clip_share, entropy, evolve_seconds, grad_norm, grade_seconds,
-            halvings, kl, learned_tokens, mean, measure, policy_loss, prompt_tokens, propose_seconds, ratio,
-            sampler_mismatch, share, solve_seconds, update_seconds, updates,
+            halvings, highlighted, kl, learned_tokens, mean, measure, of_side, policy_loss, prompt_tokens,
+            propose_seconds, ratio, sampler_mismatch, share, solve_seconds, update_seconds, updates,
         },
     },
     verify::ProblemKind::{CodeF, CodeI, CodeO},
@@ -17,12 +18,15 @@ use crate::{
 /// All metrics, in the order of their values. Stored rows depend on the order: add new ones at the end.
 pub(super) fn measures<'t>() -> Vec<Measure<Scoped<'t>>> {
     vec![
-        measure(
-            "solve_rate",
-            "share",
-            "Attempts that solved their problem.",
-            &[&SOLVE_RATE],
-            |of| of.solve_rate(None),
+        highlighted(
+            &[StepLine, Comparison],
+            measure(
+                "solve_rate",
+                "share",
+                "Attempts that solved their problem.",
+                &[&SOLVE_RATE],
+                |of| of.solve_rate(None),
+            ),
         ),
         measure(
             "solve_rate_code_i",
@@ -52,12 +56,15 @@ pub(super) fn measures<'t>() -> Vec<Measure<Scoped<'t>>> {
             &[&FORMAT_RATE],
             |of| mean(of.attempts.iter().map(|attempt| share(attempt.well_formed))),
         ),
-        measure(
-            "difficulty",
-            "share",
-            "1 − solve rate, over the attempts at a teacher's problems.",
-            &[&DIFFICULTY],
-            |of| of.difficulty(None),
+        highlighted(
+            &[Comparison],
+            measure(
+                "difficulty",
+                "share",
+                "1 − solve rate, over the attempts at a teacher's problems.",
+                &[&DIFFICULTY],
+                |of| of.difficulty(None),
+            ),
         ),
         measure(
             "difficulty_code_i",
@@ -80,12 +87,15 @@ pub(super) fn measures<'t>() -> Vec<Measure<Scoped<'t>>> {
             &[&DIFFICULTY_BY_TYPE],
             |of| of.difficulty(Some(CodeF)),
         ),
-        measure(
-            "validity",
-            "share",
-            "Proposals that are valid problems.",
-            &[&VALIDITY],
-            |of| of.validity(None),
+        highlighted(
+            &[StepLine, Comparison],
+            measure(
+                "validity",
+                "share",
+                "Proposals that are valid problems.",
+                &[&VALIDITY],
+                |of| of.validity(None),
+            ),
         ),
         measure(
             "validity_code_i",
@@ -115,12 +125,15 @@ pub(super) fn measures<'t>() -> Vec<Measure<Scoped<'t>>> {
             &[&AST_DEPTH],
             |of| of.complexity(0),
         ),
-        measure(
-            "cyclomatic",
-            "paths",
-            "Mean cyclomatic complexity of valid programs.",
-            &[&CYCLOMATIC],
-            |of| of.complexity(1),
+        highlighted(
+            &[Comparison],
+            measure(
+                "cyclomatic",
+                "paths",
+                "Mean cyclomatic complexity of valid programs.",
+                &[&CYCLOMATIC],
+                |of| of.complexity(1),
+            ),
         ),
         measure("loc", "lines", "Mean lines of code of valid programs.", &[&LOC], |of| {
             of.complexity(2)
@@ -132,12 +145,15 @@ pub(super) fn measures<'t>() -> Vec<Measure<Scoped<'t>>> {
             &[&VARIABLES],
             |of| of.complexity(3),
         ),
-        measure(
-            "coverage",
-            "share",
-            "Cells of the archive that have a problem.",
-            &[&COVERAGE],
-            |of| of.run_only(|tally| tally.coverage),
+        highlighted(
+            &[StepLine, Comparison],
+            measure(
+                "coverage",
+                "share",
+                "Cells of the archive that have a problem.",
+                &[&COVERAGE],
+                |of| of.run_only(|tally| tally.coverage),
+            ),
         ),
         measure(
             "qd_score",
@@ -146,12 +162,15 @@ pub(super) fn measures<'t>() -> Vec<Measure<Scoped<'t>>> {
             &[&QD_SCORE],
             |of| of.run_only(|tally| tally.qd_score),
         ),
-        measure(
-            "near_duplicate_rate",
-            "share",
-            "Valid proposals that differ from an earlier one only in names and constants.",
-            &[&NEAR_DUPLICATES],
-            |of| of.near_duplicates(),
+        highlighted(
+            &[Learnability],
+            measure(
+                "near_duplicate_rate",
+                "share",
+                "Valid proposals that differ from an earlier one only in names and constants.",
+                &[&NEAR_DUPLICATES],
+                |of| of.near_duplicates(),
+            ),
         ),
         measure(
             "unsolved_share",
@@ -174,26 +193,35 @@ pub(super) fn measures<'t>() -> Vec<Measure<Scoped<'t>>> {
             &[&LEARNABLE_SHARE],
             |of| of.band(|solved| solved.solved > 0 && solved.solved == solved.attempts),
         ),
-        measure(
-            "teacher_reward",
-            "",
-            "Mean reward of proposals.",
-            &[&TEACHER_REWARD],
-            |of| mean(of.proposals.iter().map(|(_, reward, _)| f64::from(*reward))),
+        of_side(
+            Side::Proposes,
+            measure(
+                "teacher_reward",
+                "",
+                "Mean reward of proposals.",
+                &[&TEACHER_REWARD],
+                |of| mean(of.proposals.iter().map(|(_, reward, _)| f64::from(*reward))),
+            ),
         ),
-        measure(
-            "student_reward",
-            "",
-            "Mean reward of attempts.",
-            &[&STUDENT_REWARD],
-            |of| mean(of.attempts.iter().map(|attempt| f64::from(attempt.reward))),
+        of_side(
+            Side::Solves,
+            measure(
+                "student_reward",
+                "",
+                "Mean reward of attempts.",
+                &[&STUDENT_REWARD],
+                |of| mean(of.attempts.iter().map(|attempt| f64::from(attempt.reward))),
+            ),
         ),
-        measure(
-            "no_signal_share",
-            "share",
-            "Groups of attempts at one problem that all got the same reward.",
-            &[&NO_SIGNAL],
-            |of| mean(of.groups().map(|rewards| share(!has_signal(&rewards)))),
+        highlighted(
+            &[Learnability],
+            measure(
+                "no_signal_share",
+                "share",
+                "Groups of attempts at one problem that all got the same reward.",
+                &[&NO_SIGNAL],
+                |of| mean(of.groups().map(|rewards| share(!has_signal(&rewards)))),
+            ),
         ),
         measure(
             "teacher_wins",
@@ -202,61 +230,88 @@ pub(super) fn measures<'t>() -> Vec<Measure<Scoped<'t>>> {
             &[&TEACHER_WINS],
             |of| of.teacher_wins(),
         ),
-        measure(
-            "teacher_mu",
-            "",
-            "Mean of the rating as a teacher.",
-            &[&RATINGS_BY_ROLE, &TEACHER_RATING],
-            |of| of.rating(Role::Teacher, |rating| rating.mu),
+        highlighted(
+            &[StepLine],
+            of_side(
+                Side::Proposes,
+                measure(
+                    "teacher_mu",
+                    "",
+                    "Mean of the rating as a teacher.",
+                    &[&RATINGS_BY_ROLE, &TEACHER_RATING],
+                    |of| of.rating(Role::Teacher, |rating| rating.mu),
+                ),
+            ),
         ),
-        measure(
-            "teacher_sigma",
-            "",
-            "Standard deviation of the rating as a teacher.",
-            &[&UNCERTAINTY],
-            |of| of.rating(Role::Teacher, |rating| rating.sigma),
+        of_side(
+            Side::Proposes,
+            measure(
+                "teacher_sigma",
+                "",
+                "Standard deviation of the rating as a teacher.",
+                &[&UNCERTAINTY],
+                |of| of.rating(Role::Teacher, |rating| rating.sigma),
+            ),
         ),
-        measure(
-            "student_mu",
-            "",
-            "Mean of the rating as a student.",
-            &[&RATINGS_BY_ROLE, &STUDENT_RATING],
-            |of| of.rating(Role::Student, |rating| rating.mu),
+        highlighted(
+            &[StepLine],
+            of_side(
+                Side::Solves,
+                measure(
+                    "student_mu",
+                    "",
+                    "Mean of the rating as a student.",
+                    &[&RATINGS_BY_ROLE, &STUDENT_RATING],
+                    |of| of.rating(Role::Student, |rating| rating.mu),
+                ),
+            ),
         ),
-        measure(
-            "student_sigma",
-            "",
-            "Standard deviation of the rating as a student.",
-            &[&UNCERTAINTY],
-            |of| of.rating(Role::Student, |rating| rating.sigma),
+        of_side(
+            Side::Solves,
+            measure(
+                "student_sigma",
+                "",
+                "Standard deviation of the rating as a student.",
+                &[&UNCERTAINTY],
+                |of| of.rating(Role::Student, |rating| rating.sigma),
+            ),
         ),
-        entropy(),
+        highlighted(&[Comparison], entropy()),
         policy_loss(),
         grad_norm(),
         clip_share(),
         ratio(),
         sampler_mismatch(),
         kl(),
-        measure(
-            "response_length",
-            "tokens",
-            "Mean length of all samples.",
-            &[&LENGTHS, &RESPONSE_LENGTH],
-            |of| mean(of.proposal_lengths().chain(of.answer_lengths())),
+        highlighted(
+            &[Learnability],
+            measure(
+                "response_length",
+                "tokens",
+                "Mean length of all samples.",
+                &[&LENGTHS, &RESPONSE_LENGTH],
+                |of| mean(of.proposal_lengths().chain(of.answer_lengths())),
+            ),
         ),
-        measure(
-            "proposal_length",
-            "tokens",
-            "Mean length of proposals.",
-            &[&LENGTHS],
-            |of| mean(of.proposal_lengths()),
+        highlighted(
+            &[Learnability],
+            measure(
+                "proposal_length",
+                "tokens",
+                "Mean length of proposals.",
+                &[&LENGTHS],
+                |of| mean(of.proposal_lengths()),
+            ),
         ),
-        measure(
-            "answer_length",
-            "tokens",
-            "Mean length of attempts.",
-            &[&LENGTHS],
-            |of| mean(of.answer_lengths()),
+        highlighted(
+            &[Learnability],
+            measure(
+                "answer_length",
+                "tokens",
+                "Mean length of attempts.",
+                &[&LENGTHS],
+                |of| mean(of.answer_lengths()),
+            ),
         ),
         measure("proposals", "", "Proposals.", &[&COUNTS], |of| {
             of.proposals.len() as f64
@@ -266,9 +321,12 @@ pub(super) fn measures<'t>() -> Vec<Measure<Scoped<'t>>> {
         }),
         measure("attempts", "", "Attempts.", &[&COUNTS], |of| of.attempts.len() as f64),
         updates(),
-        measure("births", "", "Members born.", &[&UPDATES], |of| {
-            of.run_only(|tally| tally.births as f64)
-        }),
+        highlighted(
+            &[StepLine],
+            measure("births", "", "Members born.", &[&UPDATES], |of| {
+                of.run_only(|tally| tally.births as f64)
+            }),
+        ),
         measure(
             "pool_size",
             "",

@@ -1,0 +1,140 @@
+//! Members and their roles by the side they are on, so that pages serve recipes with any roles.
+
+use lyceum_core::recipe::{Role, Side, Winner};
+use lyceum_store::members::MemberName;
+
+/// The side of `role`; `None` for a role of a release this one does not know.
+pub(super) fn side_of(role: &str) -> Option<Side> {
+    role.parse().ok().map(Role::side)
+}
+
+/// The sides of `roles`, each once, by the name of its activity.
+pub(super) fn sides_of(roles: &[String]) -> Vec<&'static str> {
+    let on = Side::ALL.into_iter().filter(|side| plays(roles, *side));
+    on.map(Side::name).collect()
+}
+
+/// Whether one of `roles` is on `side`.
+pub(super) fn plays(roles: &[String], side: Side) -> bool {
+    roles.iter().any(|role| side_of(role) == Some(side))
+}
+
+/// Whether an attempt in `role` is an answer. Those of planners and critics are neither right nor wrong.
+pub(crate) fn solves(role: &Role) -> bool {
+    role.side() == Side::Solves
+}
+
+/// The class of elements in the colour of `role`.
+pub(crate) fn class_of(role: &str) -> &'static str {
+    match side_of(role) {
+        Some(Side::Proposes) => "side-proposing",
+        Some(Side::Solves) => "side-solving",
+        Some(Side::Plans) => "side-planning",
+        Some(Side::Judges) => "side-judging",
+        None => "",
+    }
+}
+
+/// A key that sorts roles by side, proposers first.
+pub(super) fn order(role: &str) -> usize {
+    let place = Side::ALL.into_iter().position(|side| side_of(role) == Some(side));
+    place.unwrap_or(Side::ALL.len())
+}
+
+/// What a run calls its proposers and its solvers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SideNames {
+    /// Such as `teacher` or `challenger`.
+    pub(crate) proposer: String,
+    /// Such as `student` or `solver`.
+    pub(crate) solver: String,
+}
+
+impl SideNames {
+    /// The names in a run with these members.
+    pub(super) fn of(members: &[MemberName]) -> Self {
+        let named = |side: Side, otherwise: &str| {
+            let mut roles: Vec<&str> = Vec::new();
+            for role in members.iter().flat_map(|member| &member.roles) {
+                if side_of(role) == Some(side) && !roles.contains(&role.as_str()) {
+                    roles.push(role);
+                }
+            }
+            match roles.is_empty() {
+                true => otherwise.to_owned(),
+                false => roles.join(" or "),
+            }
+        };
+        Self {
+            proposer: named(Side::Proposes, Role::Proposer.name()),
+            solver: named(Side::Solves, Role::Solver.name()),
+        }
+    }
+
+    /// The name of the winner of a matchup.
+    pub(crate) fn winner(&self, winner: &Winner) -> &str {
+        match winner {
+            Winner::Teacher => &self.proposer,
+            Winner::Student => &self.solver,
+        }
+    }
+}
+
+/// `name` with a capital letter.
+pub(crate) fn capital(name: &str) -> String {
+    let mut letters = name.chars();
+    match letters.next() {
+        Some(first) => first.to_uppercase().chain(letters).collect(),
+        None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    fn member(roles: &[Role]) -> MemberName {
+        MemberName {
+            id: Uuid::nil(),
+            name: "m".to_owned(),
+            roles: roles.iter().map(|role| role.name().to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn sides_have_the_names_of_the_run_s_own_roles() {
+        let names = |members: &[MemberName]| {
+            let names = SideNames::of(members);
+            (names.proposer, names.solver)
+        };
+        let pair = |proposer: &str, solver: &str| (proposer.to_owned(), solver.to_owned());
+        assert_eq!(
+            names(&[member(&[Role::Teacher]), member(&[Role::Student])]),
+            pair("teacher", "student")
+        );
+        assert_eq!(
+            names(&[member(&[Role::Proposer, Role::Solver])]),
+            pair("proposer", "solver")
+        );
+        let sage = [
+            member(&[Role::Challenger]),
+            member(&[Role::Critic, Role::Planner]),
+            member(&[Role::Solver]),
+        ];
+        assert_eq!(names(&sage), pair("challenger", "solver"));
+        assert_eq!(names(&[member(&[Role::Student])]), pair("proposer", "student"));
+        let both = [member(&[Role::Challenger]), member(&[Role::Teacher])];
+        assert_eq!(names(&both).0, "challenger or teacher");
+    }
+
+    #[test]
+    fn every_role_has_a_class_and_an_unknown_one_none() {
+        assert!(Role::ALL.into_iter().all(|role| !class_of(role.name()).is_empty()));
+        assert_eq!(
+            (class_of("oracle"), solves(&Role::Critic), solves(&Role::Student)),
+            ("", false, true)
+        );
+        assert_eq!(capital("critic"), "Critic");
+    }
+}
