@@ -1,4 +1,4 @@
-//! Who may do what: bearer tokens for programs, cookie sessions for browsers, and what every answer says to browsers.
+//! Access control: bearer tokens for programs, cookie sessions for browsers, and security headers.
 
 mod caller;
 mod compression;

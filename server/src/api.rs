@@ -1,4 +1,4 @@
-//! The REST API, one file a group of endpoints. `docs/API-DESIGN.md` has the rules that all of them keep.
+//! The REST API, with one file per group of endpoints. `docs/API-DESIGN.md` has the rules for all of them.
 
 mod answer;
 mod artifacts;
@@ -60,7 +60,7 @@ use crate::{
     openapi::bound,
 };
 
-/// What handlers work with.
+/// The state shared by all handlers.
 #[derive(Clone)]
 pub(crate) struct Api {
     pub(crate) store: Store,

@@ -1,7 +1,7 @@
 //! Errors of requests, sent as `application/problem+json` (RFC 9457) with every fault at once.
 //!
-//! Internal errors go to the log, not to the caller: [`ApiError::internal`] logs the cause under the request's trace id,
-//! which the response names in `x-trace-id`.
+//! Internal errors go to the log, not to the caller: [`ApiError::internal`] logs the cause under the request's trace
+//! id, which the response names in `x-trace-id`.
 
 mod faults;
 mod store;
@@ -133,7 +133,7 @@ impl ApiError {
 
     /// 413: the body is larger than `limit` bytes.
     pub(crate) fn too_large(limit: usize) -> Self {
-        let detail = format!("the body may have at most {limit} bytes");
+        let detail = format!("the body must not exceed {limit} bytes");
         Self::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "too-large",
@@ -165,7 +165,7 @@ impl ApiError {
 
     /// 412: the resource has changed since the caller read it.
     pub(crate) fn changed() -> Self {
-        let detail = "it has changed since it had the ETag in If-Match; read it again";
+        let detail = "it has changed since the ETag in If-Match; read it again";
         Self::new(
             StatusCode::PRECONDITION_FAILED,
             "changed",

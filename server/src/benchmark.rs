@@ -1,4 +1,4 @@
-//! Evaluations on benchmarks: from what was asked to exact weights and exact rows, and what they came to as a table.
+//! Benchmark evaluations: resolves requests to exact weights and rows, and puts results into tables.
 
 mod slices;
 mod table;
@@ -25,21 +25,21 @@ use uuid::Uuid;
 
 use slices::{Defaults, slices};
 
-/// Samples that one item generates: seconds at the seedling's size, minutes at 7B.
+/// Samples per item: seconds of work at the seedling's size, minutes at 7B.
 const SAMPLES_PER_ITEM: u32 = 64;
 
-/// Why an evaluation cannot be made.
+/// Why an evaluation cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unprepared {
-    /// What was asked is not there or does not fit.
+    /// Something requested does not exist or does not fit.
     #[error(transparent)]
     Faults(#[from] Faults),
-    /// The database.
+    /// A database error.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// The parameters of a benchmark evaluation, with everything that it names looked up; pointers begin below `spec`.
+/// The parameters of a benchmark evaluation, with everything it names looked up; pointers start below `spec`.
 pub(crate) async fn prepare(
     db: &mut PgConnection,
     spec: &EvaluationSpec,
@@ -89,13 +89,13 @@ pub(crate) async fn prepare(
     if let Some(run) = run {
         let members = weights::of_run(&mut *db, *run, *step).await?;
         if members.is_empty() {
-            let when = step.map_or_else(|| "now".to_owned(), |step| format!("when {step} steps were done"));
+            let when = step.map_or_else(|| "now".to_owned(), |step| format!("after {step} steps"));
             faults.push(Fault::new(
                 format!("{pointer}/run"),
-                format!("run {run} has no member that lives {when}"),
+                format!("run {run} has no living member {when}"),
             ));
         }
-        // A member that sat some steps out lived through them all the same, so all have the step that the run is at.
+        // Members that skipped updates were alive as well, so all get the run's step.
         let at = members.iter().map(|weights| weights.made_in + 1).max().unwrap_or(0);
         let step = step.unwrap_or(at);
         weights.retain(|named| {
@@ -107,7 +107,7 @@ pub(crate) async fn prepare(
     }
     let subjects = subjects(&weights, base_model.as_ref(), *base);
     if subjects.is_empty() && faults.is_empty() {
-        let detail = "nobody is named to be measured: give `versions`, `run` or `base_model`";
+        let detail = "there is nothing to measure: give `versions`, `run` or `base_model`";
         faults.push(Fault::new(pointer, detail));
     }
     Faults(faults)
@@ -121,13 +121,13 @@ pub(crate) async fn prepare(
         .map_err(Unprepared::from)
 }
 
-/// Weights, and how many steps of their run were done when they were the member's.
+/// Weights, and the number of finished steps of their run when they were current.
 struct Measurable {
     step: u32,
     weights: Weights,
 }
 
-/// Whom to measure: bases first, each once, then a model by name, then members.
+/// The subjects: each base once, then a model by name, then members.
 fn subjects(measurable: &[Measurable], base_model: Option<&BaseModel>, with_bases: bool) -> Vec<BenchmarkSubject> {
     let mut subjects: Vec<BenchmarkSubject> = Vec::new();
     let bases = measurable
@@ -159,8 +159,8 @@ fn subjects(measurable: &[Measurable], base_model: Option<&BaseModel>, with_base
     subjects
 }
 
-/// Creates the evaluation that a run's config asks for when `done` of its steps are done; none where it asks for none. Its id
-/// is a hash of run and step, so that planning again makes no second one.
+/// Creates the evaluation that a run's config requests after `done` steps, if any. Its id is a hash of run and step, so
+/// planning again creates no second one.
 pub(crate) async fn begin_scheduled(
     tx: &mut PgConnection,
     recipe: &dyn Planner,
@@ -186,7 +186,7 @@ pub(crate) async fn begin_scheduled(
 /// The config of an evaluation.
 ///
 /// # Errors
-/// What does not fit.
+/// Every unsuitable part of the request.
 pub(crate) fn resolve(
     recipe: &dyn Planner,
     parameters: &BenchmarkParameters,
@@ -204,7 +204,7 @@ pub(crate) fn resolve(
     recipe.resolve(config)
 }
 
-/// Writes an evaluation; it begins as soon as the transaction is through.
+/// Writes an evaluation; it starts when the transaction commits.
 async fn begin(
     tx: &mut PgConnection,
     recipe: &dyn Planner,

@@ -1,4 +1,4 @@
-//! The command line: one variant per command, each defined in its own file below `command/`.
+//! The command line; every command is defined in its own file below `command/`.
 
 use std::process::ExitCode;
 
@@ -9,12 +9,12 @@ use crate::settings::CommonArgs;
 
 /// A laboratory in which language models teach each other.
 ///
-/// `lyceum up` is all that a single machine needs. On several machines, run `lyceum server` beside a Postgres of your
-/// own and `lyceum-worker` wherever there is a GPU.
+/// `lyceum up` is all that a single machine needs. On several machines, run `lyceum server` with your own Postgres and
+/// `lyceum-worker` on every machine with a GPU.
 ///
-/// Every setting may come from its flag, from the environment (LYCEUM_ and the flag's name in capitals), or from the
-/// settings file under the flag's name with underscores; the first of these that has it counts. The settings file is
-/// lyceum.toml in the data folder, or the file given by --config.
+/// Every setting is taken from its flag, else from the environment (LYCEUM_ and the flag's name in capitals), else from
+/// the settings file (the flag's name with underscores). The settings file is lyceum.toml in the data folder, or the
+/// one given by --config.
 #[derive(Debug, Parser)]
 #[command(name = "lyceum", version, arg_required_else_help = true, max_term_width = 120)]
 pub struct Cli {
@@ -39,10 +39,10 @@ enum Command {
 }
 
 impl Cli {
-    /// Runs the chosen command to its end.
+    /// Runs the chosen command.
     ///
     /// # Errors
-    /// One that a person can act upon; it is printed as one line.
+    /// One that the user can act upon, to be printed on one line.
     pub fn run(self) -> anyhow::Result<ExitCode> {
         let ended = match self.command {
             Command::Up(up) => up.run(self.common),

@@ -1,4 +1,4 @@
-//! The REST API, called from the command line.
+//! A client of the REST API for the command line.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -19,37 +19,32 @@ pub(crate) struct Client {
     token: Secret,
 }
 
-/// An event that the server sent.
+/// An event sent by the server.
 pub(crate) struct ServerEvent {
     /// Its number.
     pub(crate) number: i64,
-    /// What happened.
+    /// Its kind.
     pub(crate) kind: String,
-    /// The particulars.
+    /// Its data.
     pub(crate) data: Value,
 }
 
 impl Client {
-    /// The server at `url`, or the one that `lyceum up` runs in the data folder.
+    /// The server at `url`, or that of `lyceum up` in the data folder.
     ///
     /// # Errors
-    /// When neither is there, or no token for it.
+    /// There is no server, or no token for it.
     pub(crate) fn new(url: Option<String>, token: Option<Secret>, data: &Path) -> anyhow::Result<Self> {
         let announced = || announced_address(data).map(|address| address.trim().to_owned());
         let base = url.or_else(announced).context(
-            "no server named and none runs in the data folder; start `lyceum up`, or name one with --url or LYCEUM_URL",
+            "no server is running in the data folder; start `lyceum up`, or give the server with --url or LYCEUM_URL",
         )?;
         let file = admin_token_file(data);
         let token = match token {
             Some(token) => token,
             None => std::fs::read_to_string(&file)
                 .map(|text| Secret::from(text.trim().to_owned()))
-                .with_context(|| {
-                    format!(
-                        "no token given and none in {}; use --token or LYCEUM_TOKEN",
-                        file.display()
-                    )
-                })?,
+                .with_context(|| format!("there is no token in {}; use --token or LYCEUM_TOKEN", file.display()))?,
         };
         let config = Agent::config_builder()
             .http_status_as_error(false)
@@ -70,7 +65,7 @@ impl Client {
         self.answer(request.call().map_err(|error| self.unreachable(error))?)
     }
 
-    /// GET of what is no JSON.
+    /// GET of a response that is not JSON.
     pub(crate) fn text(&self, path: &str) -> anyhow::Result<String> {
         let request = self.agent.get(format!("{}{path}", self.base));
         let request = request.header("authorization", self.bearer());
@@ -79,12 +74,12 @@ impl Client {
             200..300 => response
                 .body_mut()
                 .read_to_string()
-                .context("the server's answer is no text"),
+                .context("the server's response is not text"),
             _ => bail!("{}", problem(&mut response)),
         }
     }
 
-    /// POST; without a body for an action.
+    /// POST; actions have no body.
     pub(crate) fn post(&self, path: &str, body: Option<&Value>) -> anyhow::Result<Value> {
         let request = self
             .agent
@@ -99,7 +94,7 @@ impl Client {
         self.answer(response.map_err(|error| self.unreachable(error))?)
     }
 
-    /// POST of a file of JSON lines, which is sent as it is read.
+    /// POST of a file of JSON lines, streamed.
     pub(crate) fn post_lines(&self, path: &str, lines: &std::fs::File) -> anyhow::Result<Value> {
         let request = self
             .agent
@@ -110,8 +105,8 @@ impl Client {
         self.answer(response.map_err(|error| self.unreachable(error))?)
     }
 
-    /// Hands every event after number `after` to `each` until the stream ends or `each` fails. Returns whether anything more
-    /// may come.
+    /// Passes every event after number `after` to `each` until the stream ends or `each` fails. Returns whether more
+    /// events may follow.
     pub(crate) fn events(
         &self,
         path: &str,
@@ -130,7 +125,7 @@ impl Client {
         }
         let (mut number, mut kind) = (0, String::new());
         for line in BufReader::new(response.body_mut().as_reader()).lines() {
-            // A connection that breaks is taken up again by the caller, after the last number.
+            // The caller reconnects after the last number if the connection breaks.
             let Ok(line) = line else { break };
             if let Some(id) = line.strip_prefix("id: ") {
                 number = id.parse().unwrap_or(number);
@@ -154,7 +149,7 @@ impl Client {
             200..300 => response
                 .body_mut()
                 .read_json()
-                .context("the server's answer is not JSON"),
+                .context("the server's response is not JSON"),
             _ => bail!("{}", problem(&mut response)),
         }
     }
@@ -165,17 +160,17 @@ impl Client {
 
     fn unreachable(&self, error: ureq::Error) -> anyhow::Error {
         anyhow::anyhow!(
-            "cannot reach {}: {error}; check that the server runs and that --url is right",
+            "cannot reach {}: {error}; check that the server is running and that --url is right",
             self.base
         )
     }
 }
 
-/// What a problem document says, with all its faults.
+/// The message of a problem document, with all its faults.
 fn problem(response: &mut Response<ureq::Body>) -> String {
     let status = response.status();
     let Ok(problem) = response.body_mut().read_json::<Value>() else {
-        return format!("the server answered {status}");
+        return format!("the server responded with {status}");
     };
     let faults = problem["errors"].as_array().into_iter().flatten().map(|fault| {
         let place = fault["pointer"]
@@ -186,7 +181,7 @@ fn problem(response: &mut Response<ureq::Body>) -> String {
     });
     let faults: Vec<String> = faults.collect();
     match faults.is_empty() {
-        true => problem["detail"].as_str().unwrap_or("the server said no").to_owned(),
+        true => problem["detail"].as_str().unwrap_or("the server refused").to_owned(),
         false => faults.join("; "),
     }
 }

@@ -1,4 +1,4 @@
-//! The commands, one file each.
+//! The commands, one per file.
 
 pub(crate) mod benchmark;
 pub(crate) mod config;
@@ -15,7 +15,7 @@ pub(crate) mod up;
 
 use anyhow::Context as _;
 
-/// What runs a command's asynchronous part.
+/// The runtime for a command's asynchronous part.
 pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Runtime::new().context("the system gives no threads")
+    tokio::runtime::Runtime::new().context("cannot start threads")
 }

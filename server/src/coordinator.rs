@@ -1,4 +1,4 @@
-//! Plans executions and sweeps up behind workers. Any number of servers may coordinate on one database: the lock on an
+//! Plans executions and cleans up after workers. Any number of servers can coordinate on one database: the lock on an
 //! execution's row lets one of them plan it at a time.
 
 mod dispatch;
@@ -13,14 +13,14 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use planner::Planner;
 
-/// How often a coordinator looks for itself, besides being told.
+/// Intervals of a coordinator's checks.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// Between looks for executions that are due, whose notification may have been lost.
+    /// Between checks for due executions whose notification was lost.
     pub look: Duration,
-    /// Between sweeps for claims that ran out.
+    /// Between sweeps for expired claims.
     pub sweep: Duration,
-    /// Between removals of used tickets and of artifacts that nobody holds.
+    /// Between removals of used tickets and unreferenced artifacts.
     pub tidy: Duration,
 }
 
@@ -42,7 +42,7 @@ pub struct Coordinator {
 }
 
 impl Coordinator {
-    /// Starts to coordinate, planning with the recipes of `registry`. It is told of what is due once `listener` is started.
+    /// Starts coordinating with the recipes of `registry`. Notifications arrive once `listener` is started.
     pub fn start(
         store: Store,
         artifacts: ArtifactStore,
@@ -60,7 +60,7 @@ impl Coordinator {
         Self { stop, tasks }
     }
 
-    /// Stops. A plan that is being carried out is either finished or leaves nothing.
+    /// Stops. A plan in progress is either finished or rolled back.
     pub async fn stop(self) {
         self.stop.cancel();
         self.tasks.wait().await;

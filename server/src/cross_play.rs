@@ -205,7 +205,7 @@ async fn pairs(
     if members.is_empty() {
         return Err(one(
             "/spec/step",
-            format!("run {run} had no member when {step} steps were done"),
+            format!("run {run} had no members after {step} steps"),
         ));
     }
     let before = CrossPlayFilter {
@@ -230,7 +230,7 @@ async fn pairs(
     match missing.is_empty() {
         true => Err(one(
             "/spec",
-            format!("all members who lived when {step} steps were done have met before"),
+            format!("all pairs of members alive after {step} steps have already met"),
         )),
         false => Ok(missing),
     }

@@ -1,4 +1,4 @@
-//! The way to the database, with an answer for everything that can bar it.
+//! Connecting to the database, with a helpful error for everything that can go wrong.
 
 use std::time::Duration;
 
@@ -9,15 +9,15 @@ use crate::settings::DatabaseUrl;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Why the database cannot be used. Every message ends with the cure.
+/// Why the database cannot be used. Every message ends with a fix.
 #[derive(Debug, thiserror::Error)]
 pub enum DatabaseError {
-    /// Nothing answers.
+    /// It does not respond.
     #[error("cannot reach the database at {url} ({reason}); check that it is running and that DATABASE_URL is right")]
     Unreachable {
         /// Its address.
         url: DatabaseUrl,
-        /// What the system says.
+        /// The system's message.
         reason: String,
     },
     /// The user or password is wrong.
@@ -25,15 +25,15 @@ pub enum DatabaseError {
     Refused {
         /// Its address.
         url: DatabaseUrl,
-        /// What Postgres says.
+        /// Postgres' message.
         reason: String,
     },
-    /// The server has no such database.
-    #[error("{reason} at {url}; make it with `createdb -E UTF8`, or correct DATABASE_URL")]
+    /// The database does not exist.
+    #[error("{reason} at {url}; create it with `createdb -E UTF8`, or correct DATABASE_URL")]
     NoSuchDatabase {
         /// Its address.
         url: DatabaseUrl,
-        /// What Postgres says.
+        /// Postgres' message.
         reason: String,
     },
     /// The server is too old.
@@ -43,11 +43,11 @@ pub enum DatabaseError {
         url: DatabaseUrl,
         /// Its version.
         found: String,
-        /// The oldest major version that will do.
+        /// The oldest supported major version.
         oldest: u32,
     },
-    /// The database does not hold all of Unicode.
-    #[error("the database at {url} is encoded in {encoding}; make one with `createdb -E UTF8 -T template0`")]
+    /// Its encoding is not UTF-8.
+    #[error("the database at {url} is encoded in {encoding}; create one with `createdb -E UTF8 -T template0`")]
     NotUtf8 {
         /// Its address.
         url: DatabaseUrl,
@@ -56,7 +56,7 @@ pub enum DatabaseError {
     },
 }
 
-/// Checks that the database can be used.
+/// Checks that the database is usable.
 ///
 /// # Errors
 /// All of [`DatabaseError`].
@@ -67,7 +67,7 @@ pub async fn check(url: &DatabaseUrl) -> Result<(), DatabaseError> {
     };
     let connecting = tokio::time::timeout(PATIENCE, PgConnection::connect(url.expose()));
     let mut connection = match connecting.await {
-        Err(_) => return Err(unreachable(format!("no answer within {} s", PATIENCE.as_secs()))),
+        Err(_) => return Err(unreachable(format!("no response within {} s", PATIENCE.as_secs()))),
         Ok(Err(error)) => return Err(explain(url, error)),
         Ok(Ok(connection)) => connection,
     };
@@ -93,10 +93,10 @@ pub async fn check(url: &DatabaseUrl) -> Result<(), DatabaseError> {
     Ok(())
 }
 
-/// Checks the database, opens up to `connections` to it and brings it up to this release.
+/// Checks the database, opens a pool of up to `connections` and migrates to this release.
 ///
 /// # Errors
-/// One of [`DatabaseError`], a migration that fails, or a database that a later release has changed.
+/// One of [`DatabaseError`], a failed migration, or a database migrated by a later release.
 pub async fn open(url: &DatabaseUrl, connections: u32) -> anyhow::Result<Store> {
     check(url).await?;
     let store = Store::connect(url.expose(), connections).await?;
@@ -104,7 +104,7 @@ pub async fn open(url: &DatabaseUrl, connections: u32) -> anyhow::Result<Store> 
     Ok(store)
 }
 
-/// Sorts errors by their SQLSTATE (Postgres manual, appendix A).
+/// Classifies errors by SQLSTATE (Postgres manual, appendix A).
 fn explain(url: &DatabaseUrl, error: sqlx::Error) -> DatabaseError {
     let url = url.clone();
     let reason = match &error {

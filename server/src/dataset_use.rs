@@ -1,4 +1,4 @@
-//! Datasets that a run's config names, looked up before the run begins.
+//! Checks the datasets named in a run's config before the run begins.
 
 use lyceum_core::{
     dataset::{DatasetUse, Purpose},
@@ -11,7 +11,7 @@ use lyceum_store::{
 };
 use sqlx::PgConnection;
 
-/// What is wrong with the datasets of a config; pointers are the config's.
+/// Faults of the datasets of a config; pointers are those of the config.
 pub(crate) async fn faults(db: &mut PgConnection, uses: &[DatasetUse]) -> Result<Vec<Fault>, StoreError> {
     let mut faults = Vec::new();
     for one in uses {
@@ -19,7 +19,7 @@ pub(crate) async fn faults(db: &mut PgConnection, uses: &[DatasetUse]) -> Result
             Ok(dataset) => faults.extend(misfits(&mut *db, one, &dataset).await?),
             Err(StoreError::NotFound { .. }) => {
                 let detail = format!(
-                    "there is no dataset {}: `lyceum dataset list --purpose {}` shows those that there are",
+                    "there is no dataset {}: `lyceum dataset list --purpose {}` lists them",
                     one.dataset, one.purpose
                 );
                 faults.push(Fault::new(format!("{}/id", one.pointer), detail));

@@ -1,4 +1,4 @@
-//! What can be wrong on a machine, one file a subject.
+//! Checks of the machine, one file per subject.
 
 mod database;
 mod disk;
@@ -12,28 +12,28 @@ mod worker;
 
 use crate::settings::{Database, Server, Worker};
 
-/// What one check found.
+/// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// How it is.
+    /// Its outcome.
     pub verdict: Verdict,
-    /// What was found, on one line.
+    /// The finding, on one line.
     pub what: String,
 }
 
-/// How something is.
+/// The outcome of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// As it should be.
+    /// Everything is fine.
     Good,
-    /// Something is not there or not as it could be, and Lyceum works without it.
+    /// Something optional is missing or not ideal.
     Lacking {
-        /// What to do about it.
+        /// The fix.
         cure: String,
     },
-    /// Lyceum does not work like this.
+    /// Lyceum cannot work.
     Bad {
-        /// What to do about it.
+        /// The fix.
         cure: String,
     },
 }
@@ -60,7 +60,7 @@ impl Finding {
         }
     }
 
-    /// An error whose message holds its cure after a semicolon, as all of this crate's do.
+    /// The outcome for an error whose message has its fix after a semicolon, as all of this crate's do.
     fn error(error: &impl std::fmt::Display) -> Self {
         let message = error.to_string();
         match message.split_once("; ") {
@@ -70,20 +70,20 @@ impl Finding {
     }
 }
 
-/// What the checks look at.
+/// The settings to check.
 #[derive(Debug)]
 pub struct Subject {
     /// The data folder.
     pub data: std::path::PathBuf,
-    /// Where the server would listen.
+    /// The address to listen on.
     pub server: Server,
-    /// Which database it would use.
+    /// The database to use.
     pub database: Database,
-    /// Which worker would run.
+    /// The worker to run.
     pub worker: Worker,
 }
 
-/// All checks, in the order in which they matter.
+/// All checks, most important first.
 pub async fn examine(subject: &Subject) -> Vec<Finding> {
     let mut findings = vec![
         folder::examine(&subject.data),
@@ -99,7 +99,7 @@ pub async fn examine(subject: &Subject) -> Vec<Finding> {
     findings
 }
 
-/// The first line of what a program says, if it can be run and succeeds.
+/// The first line of a program's output, if it succeeds.
 fn ask(program: &str, arguments: &[&str]) -> Option<String> {
     let output = std::process::Command::new(program).args(arguments).output().ok()?;
     let said = String::from_utf8_lossy(&output.stdout)

@@ -1,5 +1,5 @@
-//! What a run of a config would take, as far as it can be said beforehand: memory at the peaks of generation and of an update,
-//! and the time of a step of the newest run like it.
+//! Estimates of a run's resources: peak memory of generation and of an update, and the time of a step, taken from the
+//! newest similar run.
 
 mod base;
 
@@ -21,61 +21,61 @@ use uuid::Uuid;
 
 use crate::api_error::ApiError;
 
-/// Sequences that the engine has in flight, at most.
+/// Maximum sequences in flight in the engine.
 const SLOTS: u64 = 256;
-/// Bytes of a prompt's token, about: limits of prompts are bytes.
+/// Approximate bytes per token of a prompt, whose limits are in bytes.
 const BYTES_A_TOKEN: u64 = 4;
-/// Newest runs that one like it is looked for among.
+/// Newest runs searched for a similar one.
 const LOOKED_AT: u32 = 50;
 
-/// What a run would take.
+/// The estimated resources of a run.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct Estimate {
     /// Memory, by population.
     pub(crate) memory: Vec<MemoryEstimate>,
-    /// Seconds of a step of the newest run like it, the median of the last 20; none where there is no such run.
+    /// Median seconds of the last 20 steps of the newest similar run; none if there is no such run.
     pub(crate) step_seconds: Option<f64>,
-    /// Seconds of all steps at that pace.
+    /// Seconds of all steps at that speed.
     pub(crate) seconds: Option<f64>,
-    /// The run that the time was taken from.
+    /// The similar run.
     pub(crate) like: Option<Uuid>,
     /// Its name.
     pub(crate) like_name: Option<String>,
 }
 
-/// Memory at the peaks of an update and of generation of a population, in bytes, by what it is for (`lyceum_core::footprint`).
+/// Peak memory of a population's updates and generation, in bytes, by use (`lyceum_core::footprint`).
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub(crate) struct MemoryEstimate {
     /// The population.
     pub(crate) population: String,
     /// Its base model.
     pub(crate) base_model: String,
-    /// Everything that an update takes; none where it is not known.
+    /// Total memory of an update; none if unknown.
     pub(crate) bytes: Option<u64>,
     /// The base's weights.
     pub(crate) base: Option<u64>,
-    /// Weights of the members before and after.
+    /// The members' weights before and after.
     pub(crate) adapters: Option<u64>,
     /// AdamW's moments before and after.
     pub(crate) moments: Option<u64>,
-    /// The gradient, and the weights arranged for products.
+    /// The gradient, and the weights in the layout for matrix products.
     pub(crate) gradient: Option<u64>,
-    /// Activations, and what a step of the computation needs on top of them.
+    /// Activations and temporary buffers.
     pub(crate) activations: Option<u64>,
-    /// Everything that generation takes when all answers run to their limits; none where it is not known.
+    /// Total memory of generation if all answers reach their limits; none if unknown.
     pub(crate) generation: Option<u64>,
-    /// Of that, keys and values of the sequences in flight.
+    /// The part of it for keys and values of sequences in flight.
     pub(crate) cache: Option<u64>,
-    /// Why it is not known.
+    /// Why it is unknown.
     pub(crate) unknown: Option<String>,
 }
 
 impl Estimate {
-    /// The estimate of a run of `config`, whose steps are taken to be as long as those of `from`, or else of the newest run of
-    /// its recipe and `preset`.
+    /// The estimate of a run of `config`. Step times are those of `from`, or else of the newest run of its recipe and
+    /// `preset`.
     ///
     /// # Errors
-    /// A `from` that there is not, and a database that does not answer.
+    /// `from` does not exist, or the database fails.
     pub(crate) async fn of(
         db: &PgPool,
         config: &RunConfig,
@@ -133,8 +133,8 @@ impl MemoryEstimate {
     }
 }
 
-/// What an update of `population` computes at a time, at most: micro-batches as large as allowed, in which every token is learned
-/// from and no prompt is shared.
+/// The largest update of `population`: micro-batches of maximum size in which every token is learned from and no prompt
+/// is shared.
 fn update(population: &PopulationConfig, config: &RunConfig) -> Result<UpdateShape, String> {
     let learning = &config.parameters["learning"];
     let rows = learning["micro_batch_tokens"]
@@ -142,7 +142,10 @@ fn update(population: &PopulationConfig, config: &RunConfig) -> Result<UpdateSha
         .and_then(|rows| u32::try_from(rows).ok());
     let recompute = learning["recompute"].as_bool();
     let (Some(rows), Some(recompute)) = (rows, recompute) else {
-        return Err(format!("`{}` does not say how it learns", config.recipe));
+        return Err(format!(
+            "the parameters of `{}` do not describe learning",
+            config.recipe
+        ));
     };
     let members = members(population);
     let together = config.parameters["items"]["update"].as_u64().unwrap_or(members);
@@ -154,8 +157,8 @@ fn update(population: &PopulationConfig, config: &RunConfig) -> Result<UpdateSha
     ))
 }
 
-/// What generation of `population` computes at a time, at most: the larger of an item of proposals and one of solutions, with
-/// all members in it. None for a recipe that does not say how large they are.
+/// The largest generation of `population`: an item of proposals or of solutions with all its members. `None` if the
+/// recipe's parameters do not tell their sizes.
 fn generation(population: &PopulationConfig, config: &RunConfig) -> Option<GenerationShape> {
     let parameters = &config.parameters;
     let size = |pointer: &str| parameters.pointer(pointer)?.as_u64();
@@ -176,7 +179,7 @@ fn members(population: &PopulationConfig) -> u64 {
     population.members.iter().map(|group| u64::from(group.count)).sum()
 }
 
-/// Bytes of a number of the model.
+/// Bytes per parameter of the model.
 fn bytes(config: &RunConfig) -> u64 {
     match config.compute.dtype {
         Dtype::Fp32 => 4,
@@ -184,7 +187,7 @@ fn bytes(config: &RunConfig) -> u64 {
     }
 }
 
-/// The run itself, else the newest of the same recipe and preset that has made steps.
+/// The given run, else the newest of the same recipe and preset that has finished steps.
 async fn like(
     db: &PgPool,
     recipe: &str,
@@ -253,6 +256,6 @@ mod tests {
         assert!(unknown.unknown.unwrap().contains("someone/another-model"));
         config.parameters = Value::Null;
         config.populations.get_mut("main").unwrap().base_model.name = "Qwen/Qwen2.5-7B".to_owned();
-        assert!(estimate(&config).unknown.unwrap().contains("how it learns"));
+        assert!(estimate(&config).unknown.unwrap().contains("do not describe learning"));
     }
 }

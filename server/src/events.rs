@@ -1,4 +1,4 @@
-//! News of runs for those who watch: each event is read once for all who watch its run.
+//! Distributes events to watchers: each event is read once for all watchers of its run.
 
 use futures::{Stream, stream};
 use lyceum_core::id::ExecutionId;
@@ -19,19 +19,19 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// Events that a slow reader may be behind before it reads them from the database instead.
+/// Events a slow reader may lag behind before it reads from the database instead.
 const BACKLOG: usize = 256;
 /// Events read at once.
 const BATCH: i64 = 500;
 
 #[derive(Debug)]
 struct Watched {
-    /// Number of the last event that went out.
+    /// The number of the last event sent.
     last: i64,
     out: broadcast::Sender<Arc<Event>>,
 }
 
-/// Sends events to all who watch their run.
+/// Sends events to all watchers of their run.
 #[derive(Clone, Debug)]
 pub(crate) struct EventHub {
     pool: PgPool,
@@ -39,7 +39,7 @@ pub(crate) struct EventHub {
 }
 
 impl EventHub {
-    /// A hub that sends nothing until it [runs](Self::run).
+    /// A hub; it sends nothing until it [runs](Self::run).
     pub(crate) fn new(pool: PgPool) -> Self {
         Self {
             pool,
@@ -47,19 +47,19 @@ impl EventHub {
         }
     }
 
-    /// Streams that are open.
+    /// The number of open streams.
     pub(crate) fn streams(&self) -> usize {
         self.lock().values().map(|watched| watched.out.receiver_count()).sum()
     }
 
-    /// Sends what `words` tell of until told to stop, and looks every `look` for what a lost word would have told.
+    /// Sends events until `stop`, on notifications from `words` and every `look`, in case one was lost.
     pub(crate) async fn run(self, mut words: Words<ExecutionId>, look: Duration, stop: CancellationToken) {
         let mut ticks = interval(look);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let outcome = tokio::select! {
                 () = stop.cancelled() => {
-                    // Without a sender every stream ends.
+                    // All streams end without a sender.
                     self.lock().clear();
                     return;
                 }
@@ -70,12 +70,12 @@ impl EventHub {
                 },
             };
             if let Err(error) = outcome {
-                tracing::warn!(%error, "events could not be read; trying again");
+                tracing::warn!(%error, "cannot read events; trying again");
             }
         }
     }
 
-    /// Sends what is new of all runs that are watched.
+    /// Sends the new events of all watched runs.
     async fn look(&self) -> Result<()> {
         let watched: Vec<ExecutionId> = {
             let mut all = self.lock();
@@ -100,7 +100,7 @@ impl EventHub {
             if let Some(watched) = self.lock().get_mut(&execution) {
                 for event in events {
                     watched.last = event.number;
-                    // Nobody may be left who listens; the next look forgets the run then.
+                    // If nobody listens any more, the next check forgets the run.
                     let _ = watched.out.send(Arc::new(event));
                 }
             }
@@ -110,8 +110,7 @@ impl EventHub {
         }
     }
 
-    /// Events of `execution` after number `after`: those that there are, then those that come. Ends after an event that
-    /// ends the run.
+    /// The past and future events of `execution` after number `after`, up to one that ends the run.
     pub(crate) async fn watch(
         &self,
         execution: ExecutionId,
@@ -134,7 +133,7 @@ impl EventHub {
             execution,
             after,
             read: VecDeque::new(),
-            // What happened before this began is only in the database.
+            // Earlier events are in the database only.
             behind: true,
             live,
             over: false,
@@ -150,7 +149,7 @@ impl EventHub {
     }
 }
 
-/// One who watches.
+/// A watcher.
 struct Reader {
     pool: PgPool,
     execution: ExecutionId,
@@ -188,7 +187,7 @@ impl Reader {
                 }
             }
             match self.live.recv().await {
-                // Numbers have no gaps, so a jump says that something was missed.
+                // Numbers have no gaps, so a jump means that events were missed.
                 Ok(event) if event.number > self.after + 1 => self.behind = true,
                 Ok(event) if event.number == self.after + 1 => self.read.push_back(event),
                 Ok(_) => {}
@@ -199,7 +198,7 @@ impl Reader {
     }
 }
 
-/// Whether nothing comes after this, unless somebody retries what failed.
+/// Whether this is the last event, unless a failure is retried.
 pub(crate) fn ends(event: &Event) -> bool {
     let state = event.data["state"].as_str();
     event.kind == "state" && matches!(state, Some("completed" | "failed" | "cancelled"))

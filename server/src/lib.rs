@@ -1,4 +1,4 @@
-//! Lyceum's server: settings, the command line, and what keeps the processes of one machine running.
+//! Lyceum's server: settings, the command line, and supervision of the processes on one machine.
 
 pub mod access;
 pub mod api;

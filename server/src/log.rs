@@ -1,4 +1,4 @@
-//! What the server logs: see `docs/LOGGING.md`.
+//! The server's log (`docs/LOGGING.md`).
 
 mod request;
 mod terminal;

@@ -14,7 +14,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// An error with its causes. Many messages already end with their cause, which is then not said again.
+/// An error with its causes, omitting those already at the end of a message.
 fn one_line(error: &anyhow::Error) -> String {
     let mut line = String::new();
     for cause in error.chain() {

@@ -1,5 +1,4 @@
-//! The description of the API (OpenAPI 3.1), made from the handlers: what they say of themselves, and what is the same
-//! for all of them.
+//! The description of the API (OpenAPI 3.1), generated from the handlers and completed with what they share.
 
 mod common;
 mod requests;
@@ -25,15 +24,15 @@ use crate::api::routes;
     components(schemas(crate::api_error::ApiError)),
     modifiers(&Common),
     tags(
-        (name = "runs", description = "One execution of a recipe with one config and one seed, and what came of it."),
-        (name = "experiments", description = "Runs that are compared."),
+        (name = "runs", description = "Executions of a recipe with a config and a seed, and their results."),
+        (name = "experiments", description = "Groups of runs to compare."),
         (name = "work", description = "Items of the steps of runs and evaluations."),
-        (name = "workers", description = "Processes that take work."),
-        (name = "evaluations", description = "Planned work on frozen versions that changes no run."),
+        (name = "workers", description = "Processes that do the work."),
+        (name = "evaluations", description = "Work on frozen versions that does not affect runs."),
         (name = "datasets", description = "Imported, hashed rows."),
-        (name = "artifacts", description = "Files by the hash of their content."),
-        (name = "configs", description = "What a run can be made of."),
-        (name = "tokens", description = "Who may do what."),
+        (name = "artifacts", description = "Files, named by the hash of their content."),
+        (name = "configs", description = "Recipes, presets and the schema of run configs."),
+        (name = "tokens", description = "Access tokens."),
         (name = "service", description = "The server itself."),
     ),
 )]

@@ -1,5 +1,5 @@
-//! The lab in the browser: one page a file, rendered on the server, each also as JSON. `web/README.md` says how a page is
-//! added, `docs/PAGES.md` what each one shows.
+//! The web pages, one per file, rendered on the server and also available as JSON. `web/README.md` explains how to add
+//! one, `docs/PAGES.md` what each shows.
 
 mod adapter;
 mod archive;
@@ -87,7 +87,7 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
         .service(settings::show_settings);
 }
 
-/// The views of a population, and what compares runs.
+/// The views of a population, and comparisons of runs.
 fn views(config: &mut ServiceConfig) {
     config
         .service(arms_race::show_arms_race)

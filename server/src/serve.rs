@@ -1,4 +1,4 @@
-//! What `lyceum server` and `lyceum up` serve.
+//! The server of `lyceum server` and `lyceum up`.
 
 mod server;
 
@@ -9,28 +9,26 @@ use std::net::{IpAddr, SocketAddr, TcpListener};
 /// Why the server cannot listen.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// Somebody else listens there.
-    #[error("port {} of {} is in use; stop what uses it, or choose another with --port (0 takes a free one)", .0.port(), .0.ip())]
+    /// The port is in use.
+    #[error("port {} of {} is in use; stop the other program, or choose another port with --port (0 takes a free one)", .0.port(), .0.ip())]
     InUse(SocketAddr),
-    /// The port is one of those that only root may have.
-    #[error("port {} needs root's rights; choose one above 1023 with --port", .0.port())]
+    /// The port is reserved for root.
+    #[error("port {} requires root; choose one above 1023 with --port", .0.port())]
     NotAllowed(SocketAddr),
-    /// The machine has no such address.
-    #[error(
-        "{0} is not an address of this machine; correct --host (127.0.0.1: this machine alone, 0.0.0.0: everybody)"
-    )]
+    /// The address is not one of this machine's.
+    #[error("{0} is not an address of this machine; correct --host (127.0.0.1: this machine only, 0.0.0.0: everyone)")]
     NoSuchAddress(IpAddr),
-    /// Anything else.
-    #[error("cannot listen at {address}: {source}")]
+    /// Another reason.
+    #[error("cannot listen on {address}: {source}")]
     Other {
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// The system's reason.
+        /// The system's error.
         source: std::io::Error,
     },
 }
 
-/// Takes the port, before anything else is done.
+/// Binds the port, before anything else is done.
 ///
 /// # Errors
 /// All of [`ListenError`].

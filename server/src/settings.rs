@@ -1,7 +1,7 @@
-//! Settings: from a flag, the environment or the settings file, in this order, under one name.
+//! Settings: from a flag, the environment or the settings file, in this order, with one name.
 //!
-//! Every group below is at once the flags (clap), the environment (clap) and the keys of the file (serde). A command
-//! names the groups it needs, calls [`Sources::read`] and resolves each group against the file.
+//! Each group below defines flags and environment variables (clap) as well as keys of the file (serde). A command lists
+//! the groups it needs, calls [`Sources::read`] and resolves each group against the file.
 
 mod address;
 mod common;

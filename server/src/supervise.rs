@@ -1,4 +1,4 @@
-//! What keeps the processes of one machine running: the data folder, the private Postgres, the local worker.
+//! Supervision of the processes on one machine: the data folder, the private Postgres, the local worker.
 
 pub mod data_folder;
 pub(crate) mod demo;

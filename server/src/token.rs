@@ -1,4 +1,4 @@
-//! Tokens as the command line makes them: straight in the database, so that an operator can always get in.
+//! Tokens created by the command line, directly in the database, so that operators can always get access.
 
 use chrono::{DateTime, Utc};
 use lyceum_store::tokens::{self, Token};
@@ -8,13 +8,13 @@ pub use lyceum_store::tokens::Scope;
 
 use crate::{access::new_secret, settings::Secret};
 
-/// Marks a token as one of Lyceum's, for those who look for leaked secrets.
+/// Identifies Lyceum's tokens, for secret scanners.
 pub(crate) const PREFIX: &str = "lyc_";
 
-/// Makes a token called `name`. It is shown to nobody but the caller, and cannot be had again.
+/// Creates a token called `name`. Only the caller gets it, and it cannot be shown again.
 ///
 /// # Errors
-/// What the database says.
+/// A database error.
 pub async fn create(
     database: &PgPool,
     name: &str,
@@ -30,7 +30,7 @@ pub async fn create(
 /// Whether `token` is known and neither revoked nor expired.
 ///
 /// # Errors
-/// What the database says.
+/// A database error.
 pub async fn is_valid(database: &PgPool, token: &Secret) -> lyceum_store::Result<bool> {
     Ok(tokens::authenticate(database, token.expose()).await?.is_some())
 }

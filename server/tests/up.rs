@@ -205,7 +205,7 @@ fn a_worker_of_another_release_is_refused_and_nothing_is_made() {
     let worker = machine.worker("0.0.9");
     machine.refused(
         &["--worker", &worker],
-        &["is lyceum-worker 0.0.9", "install both of one release"],
+        &["is lyceum-worker 0.0.9", "install both from one release"],
     );
     assert!(!machine.data().exists());
 }

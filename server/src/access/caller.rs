@@ -1,4 +1,4 @@
-//! Who asks.
+//! The caller of a request.
 
 use actix_web::{FromRequest, HttpMessage as _, HttpRequest, dev::Payload};
 use lyceum_store::tokens::Token;
@@ -6,12 +6,12 @@ use std::future::{Ready, ready};
 
 use crate::api_error::ApiError;
 
-/// Who asks, as the guard found it.
+/// The caller, as identified by the guard.
 #[derive(Clone, Debug)]
 pub struct Caller {
-    /// The token that was sent, or that the session was opened with.
+    /// The token sent, or the one the session was opened with.
     pub token: Token,
-    /// What a session must show to change anything; none for a program with a token.
+    /// The session's CSRF token, required for changes; `None` for a program with a token.
     pub csrf: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Which answers are compressed: texts that are made whole. `docs/SECURITY.md` says why that gives nothing away.
+//! Compression of complete text responses. `docs/SECURITY.md` says why this leaks nothing.
 
 use actix_web::{
     Error,
@@ -8,16 +8,15 @@ use actix_web::{
     middleware::{Compress, Next},
 };
 
-/// Bytes below which an answer is sent as it is.
+/// Smaller responses, in bytes, are not compressed.
 const LEAST: u64 = 1000;
 
-/// Compresses by what the client accepts.
+/// Compresses with an encoding the client accepts.
 pub(crate) fn compress() -> Compress {
     Compress::default()
 }
 
-/// Keeps streams of events, files that are made while they are sent, and what is compressed already from being compressed. Goes
-/// inside [`compress`].
+/// Exempts event streams, generated files and compressed content from compression. Must be inside [`compress`].
 pub(crate) async fn leave_as_it_is<B: MessageBody>(
     request: ServiceRequest,
     next: Next<B>,
@@ -36,7 +35,7 @@ pub(crate) async fn leave_as_it_is<B: MessageBody>(
     Ok(response)
 }
 
-/// Takes away the mark that [`leave_as_it_is`] set: it is no coding to tell clients of.
+/// Removes the mark set by [`leave_as_it_is`], which is not an encoding for clients.
 pub(super) fn forget_identity<B>(response: &mut ServiceResponse<B>) {
     if response
         .headers()

@@ -1,21 +1,21 @@
-//! The secret that a session shows with every change, as answers and requests carry it.
+//! The CSRF token of a session, as sent in responses and requests.
 //!
-//! Answers are compressed, and pages repeat what their address says. Who can make a browser ask for addresses and sees how long
-//! the answers are could find out a secret that is the same in all of them, letter by letter (BREACH). So each answer has it
-//! under a new mask, and no part of it stands there twice.
+//! Responses are compressed, and pages repeat parts of their address. An attacker who can make a browser request
+//! addresses and sees the lengths of the responses could learn a constant secret letter by letter (BREACH). So every
+//! response contains the token under a new mask, and no part of it twice.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 
 use super::guard::same;
 
-/// `csrf` for one answer: a random pad, and the secret added to it.
+/// `csrf` for one response: a random pad, and the secret combined with it.
 pub(crate) fn masked(csrf: &str) -> String {
     let pad: Vec<u8> = csrf.bytes().map(|_| rand::random()).collect();
     let sum: Vec<u8> = pad.iter().zip(csrf.bytes()).map(|(one, other)| one ^ other).collect();
     URL_SAFE_NO_PAD.encode([pad, sum].concat())
 }
 
-/// Whether `shown` is `csrf` under any mask.
+/// Whether `shown` is `csrf` under some mask.
 pub(super) fn shows(shown: &str, csrf: &str) -> bool {
     let Ok(bytes) = URL_SAFE_NO_PAD.decode(shown) else {
         return false;

@@ -1,4 +1,4 @@
-//! The gate before everything: finds out who asks, and whether they may.
+//! Identifies the caller of every request and checks its permissions.
 
 use actix_web::{
     Error, HttpMessage as _, HttpResponse, ResponseError as _,
@@ -18,10 +18,10 @@ use std::net::{IpAddr, Ipv4Addr};
 use super::{Caller, csrf, login::SESSION_COOKIE, requirement::Requirement};
 use crate::{api::Api, api_error::ApiError};
 
-/// Pages and files that are there before anybody has logged in.
+/// Pages and files that need no login.
 const OPEN: [&str; 3] = ["/login", "/docs", "/assets"];
 
-/// Lets a request through that may pass, with its [`Caller`], and answers all others.
+/// Passes on permitted requests with their [`Caller`] and answers all others.
 pub(crate) async fn guard<B: MessageBody>(
     request: ServiceRequest,
     next: Next<B>,
@@ -78,7 +78,7 @@ async fn admit(request: &ServiceRequest) -> Result<(), ApiError> {
             .to_owned();
         return Err(ApiError::invalid_query(vec![(
             name,
-            "this address takes no parameters".to_owned(),
+            "this endpoint takes no parameters".to_owned(),
         )]));
     }
     request.extensions_mut().insert(caller);
@@ -125,7 +125,7 @@ pub(super) fn refuse(api: &Api, address: IpAddr, detail: &str) -> ApiError {
     }
 }
 
-/// Where the connection comes from. Headers that a proxy may set could be set by anybody.
+/// The peer's address. Proxy headers are ignored because anyone could set them.
 fn address(request: &ServiceRequest) -> IpAddr {
     request
         .peer_addr()
@@ -139,12 +139,12 @@ fn shows_csrf(headers: &HeaderMap, csrf: &str) -> bool {
         .is_some_and(|shown| csrf::shows(shown, csrf))
 }
 
-/// Compares hashes, so that the time it takes says nothing about how much was right.
+/// Compares hashes, so the time taken reveals nothing.
 pub(super) fn same(one: &[u8], other: &[u8]) -> bool {
     Sha256::digest(one) == Sha256::digest(other)
 }
 
-/// A browser that asks for a page is sent to the login form.
+/// Redirects browsers that request a page to the login form.
 fn to_login(request: &ServiceRequest, error: &ApiError) -> Option<HttpResponse> {
     let accept = request
         .headers()

@@ -1,4 +1,4 @@
-//! `HEAD`: what `GET` would answer, without its body (RFC 9110, section 9.3.2).
+//! `HEAD`: the response of `GET` without its body (RFC 9110, section 9.3.2).
 
 use actix_web::{
     Error,
@@ -8,7 +8,7 @@ use actix_web::{
     middleware::Next,
 };
 
-/// Answers `HEAD` as `GET` is answered, without sending the body. Goes outside of whatever looks at the method.
+/// Answers `HEAD` like `GET`, without the body. Must be outside any middleware that looks at the method.
 pub(crate) async fn answer_head<B: MessageBody + 'static>(
     mut request: ServiceRequest,
     next: Next<B>,

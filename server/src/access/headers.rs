@@ -1,4 +1,4 @@
-//! What every answer tells browsers: take this for what it says it is, run nothing else, show it in no frame.
+//! Security headers: no content sniffing, no foreign scripts, no framing.
 
 use actix_web::{
     Error,
@@ -10,7 +10,7 @@ use actix_web::{
 
 use super::compression::forget_identity;
 
-/// Everything comes from this server, and nothing inline runs.
+/// Only this server's own files are loaded, and nothing inline runs.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
                       connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
@@ -23,7 +23,7 @@ const HEADERS: [(&str, &str); 6] = [
     ("x-frame-options", "DENY"),
 ];
 
-/// Adds the headers to every answer.
+/// Adds the headers to every response.
 pub(crate) async fn harden<B: MessageBody>(
     request: ServiceRequest,
     next: Next<B>,
@@ -38,7 +38,7 @@ pub(crate) async fn harden<B: MessageBody>(
     Ok(response)
 }
 
-/// Keeps what a token was needed for out of shared caches; a browser asks again with the ETag it has.
+/// Keeps responses that needed a token out of shared caches; browsers revalidate with their ETag.
 pub(crate) async fn say_json_is_private<B: MessageBody>(
     request: ServiceRequest,
     next: Next<B>,

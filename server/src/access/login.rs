@@ -1,4 +1,4 @@
-//! Logging in with a browser: a token for a session. Works without script.
+//! Login with a browser, which exchanges a token for a session. Works without JavaScript.
 
 use actix_web::{
     HttpRequest, HttpResponse,
@@ -19,10 +19,10 @@ use crate::{
     pages::{Assets, theme_of},
 };
 
-/// The cookie of a session.
+/// The name of the session's cookie.
 pub(super) const SESSION_COOKIE: &str = "lyceum_session";
 
-/// Where a session begins.
+/// The address of the login form.
 const HOME: &str = "/";
 
 #[derive(Template)]
@@ -48,7 +48,7 @@ struct LogoutForm {
     csrf_token: String,
 }
 
-/// The form; with `?token=` it logs in at once and sends the browser on to an address without the token.
+/// The form; `?token=` logs in at once and redirects to an address without the token.
 #[get("/login")]
 pub(crate) async fn login_form(
     request: HttpRequest,
@@ -71,7 +71,7 @@ pub(crate) async fn login_post(
     let Ok(form) = form else {
         return page(
             &request,
-            Some("The form holds no token."),
+            Some("The form has no token."),
             actix_web::http::StatusCode::BAD_REQUEST,
         );
     };
@@ -146,7 +146,7 @@ fn session_cookie(api: &Api, value: String) -> Cookie<'static> {
         .finish()
 }
 
-/// Whether a browser says that another site made it send this (Fetch Metadata).
+/// Whether the browser says that another site caused this request (Fetch Metadata).
 fn is_from_elsewhere(headers: &HeaderMap) -> bool {
     let site = headers.get("sec-fetch-site").and_then(|site| site.to_str().ok());
     site.is_some_and(|site| !matches!(site, "same-origin" | "none"))

@@ -1,5 +1,5 @@
-//! What an operation needs. It stands in the operation's own OpenAPI description, so that what is said and what is
-//! enforced cannot differ.
+//! Permissions required by operations. They are read from the OpenAPI description, so documentation and enforcement
+//! cannot differ.
 
 use actix_web::http::Method;
 use lyceum_store::tokens::Scope;
@@ -11,23 +11,23 @@ use utoipa::openapi::{
 
 use crate::openapi::operations;
 
-/// What an operation needs of who asks.
+/// The permission an operation requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Requirement {
-    /// Nothing.
+    /// None.
     Nothing,
-    /// A token of this scope or a greater one.
+    /// A token with this scope or a higher one.
     Scope(Scope),
 }
 
-/// What is known of an operation.
+/// An operation's requirement and parameters.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     needed: Requirement,
     has_query: bool,
 }
 
-/// What every operation needs, by method and pattern.
+/// The requirements of all operations, by method and pattern.
 #[derive(Clone, Debug)]
 pub(crate) struct Requirements(HashMap<(Method, String), Known>);
 
@@ -44,21 +44,21 @@ impl Requirements {
         Self(all.collect())
     }
 
-    /// What `method` of `pattern` needs; none where there is no such operation.
+    /// The requirement of `method` on `pattern`; `None` if there is no such operation.
     pub(crate) fn get(&self, method: &Method, pattern: &str) -> Option<Requirement> {
         self.0
             .get(&(method.clone(), pattern.to_owned()))
             .map(|known| known.needed)
     }
 
-    /// Whether `method` of `pattern` is an operation that takes no parameters in its query.
+    /// Whether `method` on `pattern` is an operation without query parameters.
     pub(crate) fn is_without_query(&self, method: &Method, pattern: &str) -> bool {
         self.0
             .get(&(method.clone(), pattern.to_owned()))
             .is_some_and(|known| !known.has_query)
     }
 
-    /// The methods that `pattern` has.
+    /// The methods of `pattern`.
     pub(crate) fn methods(&self, pattern: &str) -> Vec<&str> {
         let mut methods: Vec<&str> = self
             .0
@@ -71,7 +71,7 @@ impl Requirements {
     }
 }
 
-/// An operation that says nothing needs the most, so that forgetting to say it lets nobody in.
+/// An operation without a declared requirement needs the highest scope, so an omission grants nothing.
 fn needed(operation: &Operation) -> Requirement {
     let Some(security) = &operation.security else {
         return Requirement::Scope(Scope::Admin);

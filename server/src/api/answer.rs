@@ -1,4 +1,4 @@
-//! Answers in JSON, with an ETag for those who ask again.
+//! JSON responses with an ETag.
 
 use actix_web::{
     HttpRequest, HttpResponse, Responder, ResponseError as _,
@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::api_error::ApiError;
 
-/// An answer.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Answer<T> {
     status: StatusCode,
@@ -22,12 +22,12 @@ pub(crate) struct Answer<T> {
 }
 
 impl<T> Answer<T> {
-    /// What was asked for.
+    /// 200 with the body.
     pub(crate) fn ok(body: T) -> Self {
         Self::with(StatusCode::OK, body)
     }
 
-    /// An answer of another status.
+    /// A response with another status.
     pub(crate) fn with(status: StatusCode, body: T) -> Self {
         Self {
             status,
@@ -36,17 +36,17 @@ impl<T> Answer<T> {
         }
     }
 
-    /// What was made, and where it is.
+    /// 201 with the new resource and its address.
     pub(crate) fn created(body: T, location: &str) -> Self {
         Self::with(StatusCode::CREATED, body).header(LOCATION, location)
     }
 
-    /// What was begun and will take its time.
+    /// 202: the operation has started.
     pub(crate) fn accepted(body: T) -> Self {
         Self::with(StatusCode::ACCEPTED, body)
     }
 
-    /// The answer with a header.
+    /// The response with another header.
     pub(crate) fn header(mut self, name: HeaderName, value: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(value) {
             self.headers.push((name, value));
@@ -78,7 +78,7 @@ impl<T: Serialize> Responder for Answer<T> {
     }
 }
 
-/// Weak, since the same state may be written in another order of fields by another release.
+/// Weak, since another release may order the fields differently.
 fn etag_of(body: &[u8]) -> String {
     let hash: String = Sha256::digest(body)
         .iter()
@@ -102,7 +102,7 @@ fn names(request: &HttpRequest, header: HeaderName, etag: &str) -> bool {
         })
 }
 
-/// Refuses to go on when the request names a state (`If-Match`) that `seen` no longer is.
+/// Fails if the request's `If-Match` no longer matches `seen`.
 pub(crate) fn check_if_match(request: &HttpRequest, seen: &impl Serialize) -> Result<(), ApiError> {
     if !request.headers().contains_key(IF_MATCH) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Artifacts, so that a worker on another machine needs no way to the folder they are in.
+//! Artifacts over HTTP, for workers on machines without access to the artifact store.
 
 use actix_web::{
     HttpRequest, HttpResponse, get,
@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 use super::{Api, answer::Answer, document, query::Query};
 use crate::api_error::ApiError;
 
-/// What an artifact holds.
+/// The kind of an artifact.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WriteArtifactQuery {
@@ -26,13 +26,13 @@ pub(crate) struct WriteArtifactQuery {
 
 crate::openapi::query!(WriteArtifactQuery);
 
-/// An artifact that was written.
+/// A written artifact.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct WrittenArtifact {
-    /// SHA-256 of its bytes, which is its name.
+    /// SHA-256 of its content: its name.
     #[schema(value_type = String)]
     digest: Digest,
-    /// How many bytes it has.
+    /// Its size in bytes.
     bytes: usize,
 }
 
@@ -54,7 +54,7 @@ pub(crate) async fn read_artifact(api: web::Data<Api>, digest: web::Path<String>
         .body(bytes))
 }
 
-/// Write an artifact. Writing what is there already is harmless; what nothing names is removed after an hour.
+/// Write an artifact. Writing an existing one is harmless; one that nothing references is removed after an hour.
 #[utoipa::path(
     tag = "artifacts",
     params(("digest" = String, Path, description = "SHA-256 of its bytes, as 64 hexadecimal digits"), WriteArtifactQuery),
@@ -75,7 +75,7 @@ pub(crate) async fn write_artifact(
     let found = Digest::of(&body);
     if found != wanted {
         return Err(ApiError::unprocessable(format!(
-            "the bytes hash to {found}, not to {wanted}; send them again"
+            "the content's hash is {found}, not {wanted}; send it again"
         )));
     }
     let bytes = body.len();

@@ -18,48 +18,48 @@ use crate::api_error::ApiError;
 pub(crate) struct BenchmarkSuite {
     /// Its name.
     name: &'static str,
-    /// The name that people write.
+    /// Its display name.
     title: &'static str,
-    /// The paper, and which rows.
+    /// The paper, and the rows it uses.
     source: &'static str,
-    /// The average that it counts to: `code`, `math` or `held_out`.
+    /// The average it contributes to: `code`, `math` or `held_out`.
     #[schema(value_type = String, example = "code")]
     group: benchmark::Group,
-    /// Rows of the complete suite; none where releases differ.
+    /// Number of rows of the complete suite; none if releases differ.
     rows: Option<u32>,
-    /// How models are asked, unless an evaluation says otherwise: `prompts`, `temperature`, `top_p`, `max_tokens`.
+    /// The default protocol of evaluations: `prompts`, `temperature`, `top_p`, `max_tokens`.
     #[schema(value_type = Object)]
     protocol: &'static benchmark::Protocol,
-    /// The rows that were imported last.
+    /// The latest import.
     dataset: Option<Dataset>,
 }
 
 /// All suites.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct BenchmarkSuites {
-    /// In the order of a table's columns.
+    /// The suites, in the order of the table's columns.
     items: Vec<BenchmarkSuite>,
 }
 
-/// How many.
+/// The number of results.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LeaderboardQuery {
-    /// Results; 50 where it is left out.
+    /// Number of results; 50 by default.
     #[schemars(range(min = 1, max = bounds::ROWS))]
     limit: Option<u32>,
 }
 
 crate::openapi::query!(LeaderboardQuery);
 
-/// Results, the best first.
+/// Results, best first.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Leaderboard {
-    /// Of each member and each base the best one.
+    /// The best result of each member and each base.
     items: Vec<BenchmarkResult>,
 }
 
-/// List the suites of benchmarks.
+/// List the benchmark suites.
 #[utoipa::path(
     tag = "benchmarks",
     responses((status = 200, description = "All suites", body = BenchmarkSuites)),

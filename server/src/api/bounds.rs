@@ -6,5 +6,5 @@ pub(super) const NAME: usize = 200;
 pub(super) const NOTE: usize = 20_000;
 /// Number of tags.
 pub(super) const TAGS: usize = 50;
-/// Rows of a page.
+/// Rows per page.
 pub(super) const ROWS: u32 = 100;

@@ -1,4 +1,4 @@
-//! Datasets of any size, sent line by line.
+//! Import of datasets of any size, line by line.
 
 use actix_web::{
     HttpRequest, post,
@@ -26,40 +26,40 @@ use super::{
 };
 use crate::api_error::ApiError;
 
-/// Imports at once: each keeps a connection to the database for as long as its rows come in.
+/// Concurrent imports; each holds a database connection while its rows arrive.
 static AT_ONCE: Semaphore = Semaphore::const_new(2);
-/// Bytes of rows that are written at once.
+/// Bytes of rows written at a time.
 const BATCH: usize = 8 << 20;
-/// Faults that are looked for before the rest is left unread.
+/// Faults after which the rest is not read.
 const FAULTS: usize = 100;
 
-/// What the rows that are sent belong to.
+/// The dataset the rows belong to.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ImportDatasetQuery {
-    /// What people call the dataset; no two have the same name.
+    /// The dataset's name, which must be unique.
     #[schemars(length(min = 1, max = bounds::NAME))]
     name: String,
-    /// What it is for.
+    /// Its purpose.
     purpose: DatasetPurpose,
-    /// The suite of benchmarks that it belongs to.
+    /// The benchmark suite it belongs to.
     #[schemars(length(max = 200))]
     suite: Option<String>,
-    /// Where it came from.
+    /// Its source.
     #[schemars(length(max = 2000))]
     source: Option<String>,
-    /// Which revision of that.
+    /// The source's revision.
     #[schemars(length(max = 200))]
     revision: Option<String>,
 }
 
 crate::openapi::query!(ImportDatasetQuery);
 
-/// Import a dataset of any size: a JSON object a line, all of them or none.
+/// Import a dataset of any size: one JSON object per line, all or none.
 #[utoipa::path(
     tag = "datasets",
     params(ImportDatasetQuery),
-    request_body(content = String, content_type = "application/x-ndjson", description = "A row a line"),
+    request_body(content = String, content_type = "application/x-ndjson", description = "One row per line"),
     responses((status = 201, description = "The dataset", body = DatasetDetail)),
     security(("token" = ["write"]))
 )]
@@ -91,7 +91,7 @@ pub(crate) async fn import_dataset(
     let mut read = 0;
     let mut line = BytesMut::new();
     while let Some(chunk) = payload.next().await {
-        let chunk = chunk.map_err(|error| ApiError::malformed(format!("the body broke off: {error}")))?;
+        let chunk = chunk.map_err(|error| ApiError::malformed(format!("the body is incomplete: {error}")))?;
         read += chunk.len();
         if read > limit {
             return Err(ApiError::too_large(limit));
@@ -121,10 +121,10 @@ pub(crate) async fn import_dataset(
     Ok(Answer::created(made, &location))
 }
 
-/// Rows that have been read and not been written yet.
+/// Rows read but not yet written.
 struct Rows {
     check: RowCheck,
-    /// Lines read, blank ones among them.
+    /// Lines read, including blank ones.
     line: usize,
     count: usize,
     rows: Vec<Value>,
@@ -170,12 +170,12 @@ impl Rows {
         }
         self.check.check(self.line, &row).map_err(|fault| match fault {
             RowFault::Row(detail) => detail,
-            RowFault::Repeated { task_id, first } => format!("`{task_id}` is the task of line {first} already"),
+            RowFault::Repeated { task_id, first } => format!("`{task_id}` is already the task of line {first}"),
         })?;
         Ok(row)
     }
 
-    /// The rows that have come together.
+    /// The buffered rows.
     fn full(&mut self) -> Result<Vec<Value>, ApiError> {
         self.end_of_faults()?;
         self.bytes = 0;
@@ -186,7 +186,7 @@ impl Rows {
         match self.count {
             0 => Err(ApiError::invalid(vec![Fault::new(
                 "/rows",
-                "there is no row: one a line is wanted",
+                "there are no rows; send one per line",
             )])),
             _ => Ok(()),
         }

@@ -28,17 +28,17 @@ use super::{
 };
 use crate::api_error::ApiError;
 
-/// What a dataset is for.
+/// The purpose of a dataset.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum DatasetPurpose {
-    /// What proposers start from.
+    /// Initial problems for proposers.
     Seeds,
-    /// Hard problems that lemmas are made for.
+    /// Hard problems for which lemmas are proposed.
     Goalposts,
-    /// What is learned from.
+    /// Problems for training.
     Training,
-    /// What is measured with.
+    /// Problems for evaluation.
     Benchmark,
 }
 
@@ -53,27 +53,27 @@ impl From<DatasetPurpose> for Purpose {
     }
 }
 
-/// A dataset to be imported.
+/// A dataset to import.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateDataset {
-    /// What people call it; no two have the same name.
+    /// Its name, which must be unique.
     #[schemars(length(min = 1, max = bounds::NAME))]
     name: String,
-    /// What it is for.
+    /// Its purpose.
     purpose: DatasetPurpose,
-    /// The suite of benchmarks that it belongs to.
+    /// The benchmark suite it belongs to.
     #[schemars(length(max = 200))]
     suite: Option<String>,
-    /// Where it came from.
+    /// Its source.
     #[serde(default)]
     #[schemars(length(max = 2000))]
     source: String,
-    /// Which revision of that.
+    /// The source's revision.
     #[schemars(length(max = 200))]
     revision: Option<String>,
-    /// Its rows: for `seeds` with `snippet` and `input`, or `inputs` and `message`; for the others with `task_id`, `question` and
-    /// `oracle`, or problems of self-play with `type`, `program` and the fields of that type.
+    /// Its rows: for `seeds` with `snippet` and `input`, or `inputs` and `message`; for the others with `task_id`,
+    /// `question` and `oracle`, or problems of self-play with `type`, `program` and the fields of that type.
     #[schemars(length(min = 1))]
     #[schema(value_type = Vec<Object>)]
     rows: Vec<Map<String, Value>>,
@@ -85,14 +85,13 @@ impl RequestBody for CreateDataset {
     }
 }
 
-/// A dataset and what it has in common with others.
+/// A dataset and its overlap with others.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct DatasetDetail {
     /// The dataset.
     #[serde(flatten)]
     dataset: Dataset,
-    /// Other datasets with rows that ask the same question, or are about the same program. One that is trained on and one that is
-    /// measured with should have none.
+    /// Other datasets with the same questions or programs. Training data and benchmarks should not overlap.
     overlaps: Vec<Overlap>,
 }
 
@@ -108,16 +107,16 @@ impl DatasetDetail {
     }
 }
 
-/// Which datasets.
+/// Filters of datasets.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListDatasetsQuery {
-    /// For this purpose.
+    /// With this purpose.
     purpose: Option<DatasetPurpose>,
-    /// Rows of the page; 50 where it is left out.
+    /// Rows per page; 50 by default.
     #[schemars(range(min = 1, max = bounds::ROWS))]
     limit: Option<u32>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     cursor: Option<String>,
     /// `newest` (the default) or `oldest` first.
     order: Option<Order>,
@@ -125,14 +124,14 @@ pub(crate) struct ListDatasetsQuery {
 
 crate::openapi::query!(ListDatasetsQuery);
 
-/// Which rows.
+/// Filters of rows.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListRowsQuery {
-    /// Rows of the page; 50 where it is left out.
+    /// Rows per page; 50 by default.
     #[schemars(range(min = 1, max = bounds::ROWS))]
     limit: Option<u32>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     cursor: Option<String>,
 }
 
@@ -141,7 +140,7 @@ crate::openapi::query!(ListRowsQuery);
 /// Import a dataset.
 #[utoipa::path(
     tag = "datasets",
-    params(("Idempotency-Key" = Option<String>, Header, description = "Repeats the answer of the request that had it")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Repeats the response of the request with the same key")),
     request_body = CreateDataset,
     responses((status = 201, description = "The dataset", body = DatasetDetail)),
     security(("token" = ["write"]))
@@ -179,7 +178,7 @@ pub(crate) async fn create_dataset(
     creation.finish(&made, &made.location()).await
 }
 
-/// The suite of that name. Refuses rows that are not of the purpose and the suite, all of them at once.
+/// The suite of that name, after checking that every row fits the purpose and the suite.
 fn check(purpose: Purpose, suite_name: Option<&str>, rows: &[Value]) -> Result<Option<&'static Suite>, ApiError> {
     let mut faults = Vec::new();
     let suite = suite_name.map(suite).transpose();
@@ -193,7 +192,7 @@ fn check(purpose: Purpose, suite_name: Option<&str>, rows: &[Value]) -> Result<O
             Ok(()) => {}
             Err(RowFault::Row(detail)) => faults.push(Fault::new(format!("/rows/{at}"), detail)),
             Err(RowFault::Repeated { task_id, first }) => {
-                let detail = format!("`{task_id}` is the task of row {first} already");
+                let detail = format!("`{task_id}` is already the task of row {first}");
                 faults.push(Fault::new(format!("/rows/{at}/task_id"), detail));
             }
         }
@@ -223,7 +222,7 @@ pub(crate) async fn list_datasets(
     Ok(listing.answer(&request, page))
 }
 
-/// Show a dataset and what it has in common with others.
+/// Show a dataset and its overlap with others.
 #[utoipa::path(
     tag = "datasets",
     params(("id" = Uuid, Path, description = "The dataset")),
@@ -239,7 +238,7 @@ pub(crate) async fn show_dataset(
     Ok(Answer::ok(DatasetDetail::of(db, datasets::find(db, *id).await?).await?))
 }
 
-/// List the rows of a dataset, in their order.
+/// List the rows of a dataset in order.
 #[utoipa::path(
     tag = "datasets",
     params(("id" = Uuid, Path, description = "The dataset"), ListRowsQuery),

@@ -1,4 +1,4 @@
-//! Bodies: JSON, checked as a whole against their schema before anything is done with them.
+//! JSON request bodies, validated against their schema before use.
 
 use actix_web::{
     FromRequest, HttpRequest,
@@ -19,20 +19,20 @@ use sha2::{Digest as _, Sha256};
 use super::{Api, ApiSettings};
 use crate::api_error::ApiError;
 
-/// A JSON body that a request can carry.
+/// A type of JSON request body.
 pub(crate) trait RequestBody: DeserializeOwned + JsonSchema + 'static {
-    /// Bytes of it, at most.
+    /// Its maximum size in bytes.
     fn limit(settings: &ApiSettings) -> usize {
         settings.body_limit
     }
 }
 
-/// A body that is valid.
+/// A valid body.
 #[derive(Debug)]
 pub(crate) struct Document<T> {
-    /// What was sent.
+    /// The value sent.
     pub(crate) value: T,
-    /// Hash of method, address and body: what makes two requests the same.
+    /// Hash of method, address and body, which identifies repeated requests.
     pub(crate) fingerprint: [u8; 32],
 }
 
@@ -64,7 +64,7 @@ impl<T: RequestBody> FromRequest for Document<T> {
     }
 }
 
-/// Refuses a body of another type.
+/// Refuses a body with another media type.
 pub(super) fn check_type(request: &HttpRequest, wanted: &'static str) -> Result<(), ApiError> {
     let sent = request.headers().get(CONTENT_TYPE);
     let sent = sent.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
@@ -74,7 +74,7 @@ pub(super) fn check_type(request: &HttpRequest, wanted: &'static str) -> Result<
     }
 }
 
-/// Refuses a body that is announced to be longer than `limit`.
+/// Refuses a body whose declared length exceeds `limit`.
 pub(super) fn check_length(request: &HttpRequest, limit: usize) -> Result<(), ApiError> {
     let announced = request.headers().get(CONTENT_LENGTH);
     let announced = announced.and_then(|length| length.to_str().ok()?.parse().ok());
@@ -87,12 +87,12 @@ pub(super) fn check_length(request: &HttpRequest, limit: usize) -> Result<(), Ap
 /// The body's bytes.
 ///
 /// # Errors
-/// As soon as there are more than `limit`.
+/// The body is longer than `limit`.
 pub(super) async fn read(request: &HttpRequest, mut payload: Payload, limit: usize) -> Result<Bytes, ApiError> {
     check_length(request, limit)?;
     let mut bytes = BytesMut::new();
     while let Some(chunk) = payload.next().await {
-        let chunk = chunk.map_err(|error| ApiError::malformed(format!("the body broke off: {error}")))?;
+        let chunk = chunk.map_err(|error| ApiError::malformed(format!("the body is incomplete: {error}")))?;
         if bytes.len() + chunk.len() > limit {
             return Err(ApiError::too_large(limit));
         }
@@ -111,7 +111,7 @@ fn parse<T: RequestBody>(bytes: &[u8]) -> Result<T, ApiError> {
     serde_json::from_value(document).map_err(|error| ApiError::invalid(vec![Fault::new("", error.to_string())]))
 }
 
-/// Postgres stores every character but this.
+/// The only character Postgres cannot store.
 fn find_nul(value: &Value, place: &mut String, faults: &mut Vec<Fault>) {
     let length = place.len();
     match value {

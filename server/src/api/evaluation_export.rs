@@ -1,4 +1,4 @@
-//! What evaluations on benchmarks came to, in other tools' formats.
+//! Export of benchmark evaluations in formats of other tools.
 
 use actix_web::{HttpResponse, get, web};
 use lyceum_core::{
@@ -17,16 +17,16 @@ use utoipa::ToSchema;
 use super::{Api, query::Query};
 use crate::api_error::ApiError;
 
-/// A format of other tools.
+/// A format of another tool.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ExportFormat {
-    /// Samples as `evalplus.evaluate --samples` reads them.
+    /// Samples for `evalplus.evaluate --samples`.
     #[default]
     Evalplus,
-    /// Results as lm-evaluation-harness writes them with `--output_path`.
+    /// Results in the format of lm-evaluation-harness' `--output_path`.
     LmEvalResults,
-    /// Samples as it writes them with `--log_samples`.
+    /// Samples in the format of its `--log_samples`.
     LmEvalSamples,
 }
 
@@ -36,21 +36,21 @@ pub(crate) enum ExportFormat {
 pub(crate) struct ExportQuery {
     /// `evalplus` (the default), `lm_eval_results` or `lm_eval_samples`.
     format: Option<ExportFormat>,
-    /// The suite; the evaluation's first where it is left out.
+    /// The suite; by default the evaluation's first.
     #[schemars(length(max = 200))]
     suite: Option<String>,
-    /// The subject of the evaluation, from 0; the first where it is left out.
+    /// The index of the evaluation's subject, from 0; by default the first.
     #[schemars(range(max = i32::MAX))]
     subject: Option<u32>,
 }
 
 crate::openapi::query!(ExportQuery);
 
-/// Export what an evaluation on benchmarks came to in another tool's format.
+/// Export a benchmark evaluation in another tool's format.
 #[utoipa::path(
     tag = "benchmarks",
     params(("id" = Uuid, Path, description = "The evaluation"), ExportQuery),
-    responses((status = 200, description = "A file: JSON for results, a JSON object a line for samples", body = String,
+    responses((status = 200, description = "A file: JSON for results, one JSON object per line for samples", body = String,
         content_type = "application/x-ndjson")),
     security(("token" = ["read"]))
 )]
@@ -76,7 +76,7 @@ pub(crate) async fn export_evaluation(
         ExportFormat::LmEvalResults => lm_eval_results(&result)?,
         ExportFormat::LmEvalSamples => {
             let dataset = result.dataset_id.map(DatasetId);
-            let dataset = dataset.ok_or_else(|| ApiError::not_found("the rows of this result were deleted"))?;
+            let dataset = dataset.ok_or_else(|| ApiError::not_found("the rows of this result have been deleted"))?;
             let rows = datasets::slice(db, dataset, 0, result.rows.cast_unsigned()).await?;
             let rows: Result<Vec<BenchmarkRow>, String> =
                 (0..).zip(&rows).map(|(place, row)| problem(place, row)).collect();

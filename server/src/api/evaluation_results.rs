@@ -1,4 +1,4 @@
-//! What evaluations on benchmarks came to, and the samples behind it.
+//! Results of benchmark evaluations and their samples.
 
 use actix_web::{HttpRequest, get, web};
 use lyceum_core::{
@@ -27,14 +27,14 @@ use crate::api_error::ApiError;
 pub(crate) struct ResultWithCurve {
     #[serde(flatten)]
     result: BenchmarkResult,
-    /// pass@k over k: points of `k`, `pass_at_k` and `standard_error`.
+    /// pass@k over k: points with `k`, `pass_at_k` and `standard_error`.
     #[schema(value_type = Vec<Object>)]
     curve: Vec<CurvePoint>,
-    /// The same by the tests of the base benchmark alone (EvalPlus).
+    /// The same with the tests of the base benchmark only (EvalPlus).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<Object>>)]
     base_curve: Option<Vec<CurvePoint>>,
-    /// Rows with a right sample.
+    /// Rows with a correct sample.
     solved: u64,
     /// Over the n repeats of the whole suite: `count`, `mean` of pass@1, `std`, `standard_error`, `min`, `max`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,17 +60,17 @@ impl ResultWithCurve {
     }
 }
 
-/// Which results.
+/// Filters of results.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListResultsQuery {
     /// On this suite.
     #[schemars(length(max = 200))]
     suite: Option<String>,
-    /// Rows of the page; 50 where it is left out.
+    /// Rows per page; 50 by default.
     #[schemars(range(min = 1, max = bounds::ROWS))]
     limit: Option<u32>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     cursor: Option<String>,
     /// `newest` (the default) or `oldest` first.
     order: Option<Order>,
@@ -78,25 +78,25 @@ pub(crate) struct ListResultsQuery {
 
 crate::openapi::query!(ListResultsQuery);
 
-/// Which samples.
+/// Filters of samples.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListSamplesQuery {
     /// On this suite.
     #[schemars(length(max = 200))]
     suite: Option<String>,
-    /// Of this subject of the evaluation, from 0.
+    /// Of the evaluation's subject with this index, from 0.
     #[schemars(range(max = i32::MAX))]
     subject: Option<u32>,
     /// Of this task.
     #[schemars(length(max = 500))]
     task: Option<String>,
-    /// Right ones, or wrong ones.
+    /// `true` for correct samples, `false` for wrong ones.
     correct: Option<bool>,
-    /// Rows of the page; 50 where it is left out.
+    /// Rows per page; 50 by default.
     #[schemars(range(min = 1, max = bounds::ROWS))]
     limit: Option<u32>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     cursor: Option<String>,
     /// `newest` (the default) or `oldest` first.
     order: Option<Order>,
@@ -104,7 +104,7 @@ pub(crate) struct ListSamplesQuery {
 
 crate::openapi::query!(ListSamplesQuery);
 
-/// List what an evaluation on benchmarks came to, with pass@k curves.
+/// List the results of a benchmark evaluation, with pass@k curves.
 #[utoipa::path(
     tag = "benchmarks",
     params(("id" = Uuid, Path, description = "The evaluation"), ListResultsQuery),
@@ -126,7 +126,7 @@ pub(crate) async fn list_evaluation_results(
     results(&request, &api, filter, query.0).await
 }
 
-/// List what a run's members came to on benchmarks, at any step, with pass@k curves.
+/// List the benchmark results of a run's members at all steps, with pass@k curves.
 #[utoipa::path(
     tag = "benchmarks",
     params(("id" = Uuid, Path, description = "The run"), ListResultsQuery),
@@ -170,7 +170,7 @@ async fn results(
     Ok(listing.answer(request, page))
 }
 
-/// List the samples of an evaluation on benchmarks.
+/// List the samples of a benchmark evaluation.
 #[utoipa::path(
     tag = "benchmarks",
     params(("id" = Uuid, Path, description = "The evaluation"), ListSamplesQuery),

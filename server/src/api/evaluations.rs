@@ -1,4 +1,4 @@
-//! Evaluations: planned work on frozen versions that changes no run.
+//! Evaluations: work on frozen versions that does not affect runs.
 
 use actix_web::{HttpRequest, get, post, web};
 use lyceum_core::{
@@ -31,17 +31,17 @@ use super::{
 };
 use crate::{api_error::ApiError, benchmark, cross_play, log::TraceId};
 
-/// An evaluation to be created.
+/// An evaluation to create.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateEvaluation {
-    /// What to measure: `type` is `benchmark`, `cross_play`, `frozen_side`, `operator_retention` or `regenerate`.
+    /// The measurement: `type` is `benchmark`, `cross_play`, `frozen_side`, `operator_retention` or `regenerate`.
     #[schema(value_type = Object)]
     spec: EvaluationSpec,
-    /// Seed of everything random.
+    /// The random seed.
     #[serde(default)]
     seed: u64,
-    /// Items of an evaluation with a higher priority go first.
+    /// Items of evaluations with a higher priority are processed first.
     #[serde(default)]
     #[schemars(range(min = -MAX_PRIORITY, max = MAX_PRIORITY))]
     priority: i16,
@@ -49,7 +49,7 @@ pub(crate) struct CreateEvaluation {
 
 impl RequestBody for CreateEvaluation {}
 
-/// Which evaluations.
+/// Filters of evaluations.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListEvaluationsQuery {
@@ -57,10 +57,10 @@ pub(crate) struct ListEvaluationsQuery {
     run: Option<Uuid>,
     /// In this state.
     state: Option<State>,
-    /// Rows of the page; 50 where it is left out.
+    /// Rows per page; 50 by default.
     #[schemars(range(min = 1, max = bounds::ROWS))]
     limit: Option<u32>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     cursor: Option<String>,
     /// `newest` (the default) or `oldest` first.
     order: Option<Order>,
@@ -68,10 +68,10 @@ pub(crate) struct ListEvaluationsQuery {
 
 crate::openapi::query!(ListEvaluationsQuery);
 
-/// Create an evaluation, which begins at once.
+/// Create an evaluation, which starts at once.
 #[utoipa::path(
     tag = "evaluations",
-    params(("Idempotency-Key" = Option<String>, Header, description = "Repeats the answer of the request that had it")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Repeats the response of the request with the same key")),
     request_body = CreateEvaluation,
     responses((status = 201, description = "The evaluation", body = Evaluation)),
     security(("token" = ["write"]))
@@ -148,7 +148,7 @@ async fn configured(api: &Api, recipe: &dyn Planner, request: &CreateEvaluation)
     Ok(recipe.resolve(config)?)
 }
 
-/// What plans evaluations of this type: the recipe `evaluation/` and this name.
+/// The name of the planner of evaluations of this type: `evaluation/` and the type.
 fn planner(spec: &EvaluationSpec) -> &'static str {
     match spec {
         EvaluationSpec::Benchmark { .. } => "benchmark",
@@ -195,7 +195,7 @@ pub(crate) async fn list_evaluations(
     ))
 }
 
-/// Show an evaluation and what it came to.
+/// Show an evaluation and its result.
 #[utoipa::path(
     tag = "evaluations",
     params(("id" = Uuid, Path, description = "The evaluation")),
@@ -210,7 +210,7 @@ pub(crate) async fn show_evaluation(
     Ok(Answer::ok(evaluations::find(api.store.pool(), *id).await?))
 }
 
-/// End an evaluation that is not over.
+/// Cancel an evaluation.
 #[utoipa::path(
     tag = "evaluations",
     params(("id" = Uuid, Path, description = "The evaluation")),

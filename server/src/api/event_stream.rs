@@ -20,14 +20,14 @@ use utoipa::ToSchema;
 use super::{Api, answer::Answer};
 use crate::api_error::ApiError;
 
-/// Events of an answer in JSON, at most.
+/// Maximum events in a JSON response.
 const BATCH: i64 = 1000;
 
-/// From where on.
+/// The position in the stream.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WatchQuery {
-    /// The number of the last event that the caller has; from the first where it is left out.
+    /// The number of the last event the caller has; by default the stream starts with the first event.
     #[schemars(range(min = 0))]
     after: Option<i64>,
 }
@@ -37,11 +37,11 @@ crate::openapi::query!(WatchQuery);
 /// Events of a run or an evaluation.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Events {
-    /// In the order of their numbers, a thousand at most.
+    /// At most a thousand events, in the order of their numbers.
     items: Vec<Event>,
 }
 
-/// Answers with the events of `id`, which is in `state` and whose last event has the number `last_event`.
+/// Responds with the events of `id`, which is in `state`; its last event has the number `last_event`.
 pub(super) async fn watch(
     request: &HttpRequest,
     api: &Api,
@@ -70,7 +70,7 @@ pub(super) async fn watch(
     Ok(HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, "text/event-stream"))
         .insert_header((CACHE_CONTROL, "no-store"))
-        // Asks a proxy (nginx) to pass on what comes as it comes.
+        // Asks a proxy (nginx) not to buffer.
         .insert_header(("x-accel-buffering", "no"))
         .streaming(lines(events, api.settings.keep_alive)))
 }
@@ -81,14 +81,11 @@ fn last_event_id(request: &HttpRequest) -> Result<Option<i64>, ApiError> {
     };
     match value.to_str().ok().and_then(|text| text.parse().ok()) {
         Some(last) if last >= 0 => Ok(Some(last)),
-        _ => Err(ApiError::invalid_header(
-            "last-event-id",
-            "the number of an event is valid",
-        )),
+        _ => Err(ApiError::invalid_header("last-event-id", "send the number of an event")),
     }
 }
 
-/// The stream as it is sent: events, and a comment where there has been nothing for `keep_alive`.
+/// The stream as sent: events, and a comment after every `keep_alive` without an event.
 fn lines(
     events: impl Stream<Item = lyceum_store::Result<Arc<Event>>> + 'static,
     keep_alive: Duration,
@@ -100,8 +97,8 @@ fn lines(
             event = events.next() => match event? {
                 Ok(event) => line(&event),
                 Err(error) => {
-                    // Ending here lets the caller come back to where it was.
-                    tracing::warn!(%error, "a stream of events broke off");
+                    // The caller reconnects and resumes.
+                    tracing::warn!(%error, "an event stream ended early");
                     return None;
                 }
             },

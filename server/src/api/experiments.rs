@@ -19,14 +19,14 @@ use super::{
 };
 use crate::api_error::ApiError;
 
-/// An experiment to be created.
+/// An experiment to create.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateExperiment {
-    /// What people call it; no two have the same name.
+    /// Its name, which must be unique.
     #[schemars(length(min = 1, max = bounds::NAME))]
     name: String,
-    /// What it is about.
+    /// Its description.
     #[serde(default)]
     #[schemars(length(max = bounds::NOTE))]
     description: String,
@@ -36,14 +36,14 @@ pub(crate) struct CreateExperiment {
     tags: Vec<String>,
 }
 
-/// What to change about an experiment.
+/// Changes to an experiment.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct UpdateExperiment {
-    /// What people call it.
+    /// Its name.
     #[schemars(length(min = 1, max = bounds::NAME))]
     name: Option<String>,
-    /// What it is about.
+    /// Its description.
     #[schemars(length(max = bounds::NOTE))]
     description: Option<String>,
     /// Labels.
@@ -51,18 +51,18 @@ pub(crate) struct UpdateExperiment {
     tags: Option<Vec<String>>,
 }
 
-/// Which experiments.
+/// Filters of experiments.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListExperimentsQuery {
-    /// Whose name begins so, in any case.
+    /// Whose name starts with this, ignoring case.
     name: Option<String>,
     /// With this tag.
     tag: Option<String>,
-    /// Rows of the page; 50 where it is left out.
+    /// Rows per page; 50 by default.
     #[schemars(range(min = 1, max = bounds::ROWS))]
     limit: Option<u32>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     cursor: Option<String>,
     /// `newest` (the default) or `oldest` first.
     order: Option<Order>,
@@ -76,7 +76,7 @@ impl RequestBody for UpdateExperiment {}
 /// Create an experiment.
 #[utoipa::path(
     tag = "experiments",
-    params(("Idempotency-Key" = Option<String>, Header, description = "Repeats the answer of the request that had it")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Repeats the response of the request with the same key")),
     request_body = CreateExperiment,
     responses((status = 201, description = "The experiment", body = Experiment)),
     security(("token" = ["write"]))
@@ -145,7 +145,7 @@ pub(crate) async fn show_experiment(
 /// Change an experiment.
 #[utoipa::path(
     tag = "experiments",
-    params(("id" = Uuid, Path, description = "The experiment"), ("If-Match" = Option<String>, Header, description = "The ETag that it must have")),
+    params(("id" = Uuid, Path, description = "The experiment"), ("If-Match" = Option<String>, Header, description = "Its expected ETag")),
     request_body = UpdateExperiment,
     responses((status = 200, description = "The experiment", body = Experiment)),
     security(("token" = ["write"]))

@@ -1,4 +1,4 @@
-//! `Idempotency-Key`: a creation that is asked for again answers as it did, and happens once.
+//! `Idempotency-Key`: a repeated creation happens once and gets the same response.
 
 use actix_web::{FromRequest, HttpRequest, dev::Payload, http::StatusCode, http::header::HeaderName};
 use lyceum_store::idempotency::{self, Known};
@@ -14,10 +14,10 @@ use crate::{access::Caller, api_error::ApiError};
 /// The header of `draft-ietf-httpapi-idempotency-key-header-07`.
 const HEADER: &str = "idempotency-key";
 
-/// Says on a repeated answer that it is one.
+/// Marks a repeated response.
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
-/// The key that a request was sent with, if any, and whose it is.
+/// The request's key, if any, and its owner.
 #[derive(Clone, Debug)]
 pub(crate) struct IdempotencyKey {
     token: Uuid,
@@ -52,22 +52,22 @@ fn key(request: &HttpRequest) -> Result<Option<String>, ApiError> {
     }
 }
 
-/// A creation under way.
+/// A creation in progress.
 pub(crate) struct Creation {
-    /// Everything is written in this.
+    /// The transaction for all its writes.
     pub(crate) tx: Transaction<'static, Postgres>,
     key: IdempotencyKey,
     fingerprint: [u8; 32],
 }
 
-/// Either a creation to carry out, or what it answered before.
+/// A creation to carry out, or the response of an earlier one.
 pub(crate) enum Begun {
     New(Creation),
     Answered(Answer<Value>),
 }
 
 impl IdempotencyKey {
-    /// Begins a creation that the request `fingerprint` asks for.
+    /// Begins the creation requested by the request with this fingerprint.
     pub(crate) async fn begin(self, db: &PgPool, fingerprint: [u8; 32]) -> Result<Begun, ApiError> {
         let Some(name) = &self.key else {
             let tx = db.begin().await?;
@@ -91,14 +91,14 @@ impl IdempotencyKey {
                 "this Idempotency-Key was used for another request; use a new one",
             )),
             Known::Running => Err(ApiError::conflict(
-                "a request with this Idempotency-Key is under way; wait for it",
+                "a request with this Idempotency-Key is in progress; wait for it",
             )),
         }
     }
 }
 
 impl Creation {
-    /// Keeps the answer with what was made, and makes both visible.
+    /// Stores the response with the new resource and commits.
     pub(crate) async fn finish(mut self, body: &impl Serialize, location: &str) -> Result<Answer<Value>, ApiError> {
         let response = serde_json::to_value(body).map_err(|error| ApiError::internal(&error))?;
         if let Some(key) = &self.key.key {

@@ -1,4 +1,4 @@
-//! What Prometheus reads. No label is unbounded: runs, problems and members are in the database, not here.
+//! Prometheus metrics. All labels are bounded: runs, problems and members are in the database, not here.
 
 use ::metrics::{describe_counter, describe_gauge, describe_histogram, gauge};
 use actix_web::{HttpResponse, get, web};
@@ -13,10 +13,10 @@ use std::sync::OnceLock;
 use super::Api;
 use crate::api_error::ApiError;
 
-/// Bounds of buckets for durations, in seconds.
+/// Histogram buckets for durations, in seconds.
 const SECONDS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
 
-/// Records from now on; one recorder serves the whole process.
+/// Starts recording; the process has one recorder.
 pub(crate) fn install() -> Option<&'static PrometheusHandle> {
     static HANDLE: OnceLock<Option<PrometheusHandle>> = OnceLock::new();
     let made = HANDLE.get_or_init(|| {
@@ -39,23 +39,20 @@ pub(crate) fn install() -> Option<&'static PrometheusHandle> {
 
 fn describe() {
     describe_counter!("lyceum_http_requests_total", "Requests answered.");
-    describe_histogram!("lyceum_http_request_duration_seconds", "Time to answer a request.");
+    describe_histogram!("lyceum_http_request_duration_seconds", "Response time of requests.");
     describe_counter!("lyceum_failed_logins_total", "Wrong tokens and sessions.");
-    describe_gauge!("lyceum_event_streams", "Streams of events that are open.");
-    describe_gauge!("lyceum_work_items", "Items of work that are ready or running.");
+    describe_gauge!("lyceum_event_streams", "Open event streams.");
+    describe_gauge!("lyceum_work_items", "Work items that are ready or running.");
     describe_gauge!(
         "lyceum_work_oldest_ready_seconds",
         "How long the oldest item of a running run has been ready."
     );
     describe_gauge!("lyceum_executions", "Runs and evaluations.");
-    describe_gauge!("lyceum_workers", "Workers that are there.");
-    describe_gauge!(
-        "lyceum_database_connections",
-        "Connections to the database that are open."
-    );
+    describe_gauge!("lyceum_workers", "Present workers.");
+    describe_gauge!("lyceum_database_connections", "Open database connections.");
 }
 
-/// Show metrics for Prometheus.
+/// Show Prometheus metrics.
 #[utoipa::path(
     tag = "service",
     responses((status = 200, description = "Prometheus text format", body = String)),

@@ -10,17 +10,17 @@ use utoipa::ToSchema;
 use super::answer::Answer;
 use crate::api_error::ApiError;
 
-/// Rows of a page where the request does not say.
+/// Default rows per page.
 pub(crate) const DEFAULT_LIMIT: u32 = 50;
 
-/// Which way a list by age runs.
+/// The direction of a list sorted by age.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Order {
-    /// What came last is first.
+    /// Newest first.
     #[default]
     Newest,
-    /// What came first is first.
+    /// Oldest first.
     Oldest,
 }
 
@@ -47,12 +47,12 @@ impl From<Order> for page::Order {
 pub(crate) struct Page<T> {
     /// The rows.
     pub(crate) items: Vec<T>,
-    /// What to send as `cursor` for the next page; absent on the last. The header `Link` has the whole address.
+    /// The `cursor` of the next page; absent on the last. The header `Link` has the whole address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next: Option<String>,
 }
 
-/// A list in one of its orders, by a name that its cursors carry: a cursor of one list is of no use in another.
+/// A list in one of its orders. Its name is part of its cursors, so they are not valid for other lists.
 #[derive(Clone, Debug)]
 pub(crate) struct Listing {
     name: String,
@@ -60,7 +60,7 @@ pub(crate) struct Listing {
 }
 
 impl Listing {
-    /// The part of the list `name` that a request asks for.
+    /// The requested part of the list `name`.
     pub(crate) fn new(
         name: &str,
         limit: Option<u32>,
@@ -77,12 +77,12 @@ impl Listing {
         Ok(Self { name, window })
     }
 
-    /// For the store.
+    /// The window for the store.
     pub(crate) fn window(&self) -> &Window {
         &self.window
     }
 
-    /// `page` with the cursor of the next.
+    /// `page` with the cursor of the next page.
     pub(crate) fn page<T>(&self, page: page::Page<T>) -> Page<T> {
         Page {
             items: page.items,
@@ -90,7 +90,7 @@ impl Listing {
         }
     }
 
-    /// The answer that gives `page` and says where the next is.
+    /// The response with `page` and the address of the next one.
     pub(crate) fn answer<T>(&self, request: &HttpRequest, page: page::Page<T>) -> Answer<Page<T>> {
         let page = self.page(page);
         let link = page.next.as_deref().map(|cursor| link(request, cursor));
@@ -102,7 +102,7 @@ impl Listing {
     }
 }
 
-/// Form of the cursors: a later release that changes it can still tell those of this one.
+/// Format of cursors, so that a later release can recognize those of this one.
 const VERSION: u8 = 1;
 
 fn write_cursor(list: &str, key: Key) -> String {
@@ -114,12 +114,12 @@ fn read_cursor(list: &str, cursor: &str) -> Result<Key, ApiError> {
     let wrong = |detail: &str| ApiError::invalid_query(vec![("cursor".to_owned(), detail.to_owned())]);
     let bytes = URL_SAFE_NO_PAD
         .decode(cursor)
-        .map_err(|_| wrong("this is no cursor; take `next` of a page"))?;
+        .map_err(|_| wrong("this is not a cursor; use `next` of a page"))?;
     let (version, name, seq, value): (u8, String, i64, Option<f32>) =
-        serde_json::from_slice(&bytes).map_err(|_| wrong("this is no cursor; take `next` of a page"))?;
+        serde_json::from_slice(&bytes).map_err(|_| wrong("this is not a cursor; use `next` of a page"))?;
     if version != VERSION || name != list {
         return Err(wrong(
-            "this cursor is of another list, another order or another release; begin anew without it",
+            "this cursor belongs to another list, order or release; start again without it",
         ));
     }
     Ok(Key { value, seq })

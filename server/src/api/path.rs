@@ -1,4 +1,4 @@
-//! Addresses that lead nowhere.
+//! Malformed ids and unknown addresses.
 
 use actix_web::{
     Error, HttpRequest, HttpResponse,
@@ -9,14 +9,14 @@ use actix_web::{
 use super::Api;
 use crate::api_error::ApiError;
 
-/// An id that is none is the id of nothing.
+/// A malformed id is reported as 404.
 pub(crate) fn malformed_path() -> PathConfig {
     PathConfig::default().error_handler(|error: PathError, request: &HttpRequest| -> Error {
-        ApiError::not_found(format!("{} leads to nothing: {error}", request.path())).into()
+        ApiError::not_found(format!("{} is not a valid address: {error}", request.path())).into()
     })
 }
 
-/// What is said where no endpoint is, or none of this method.
+/// The response if there is no such endpoint or method.
 pub(crate) async fn nothing_here(request: HttpRequest, api: web::Data<Api>) -> Result<HttpResponse, ApiError> {
     let methods = request
         .match_pattern()
@@ -24,7 +24,7 @@ pub(crate) async fn nothing_here(request: HttpRequest, api: web::Data<Api>) -> R
         .unwrap_or_default();
     if methods.is_empty() {
         return Err(ApiError::not_found(format!(
-            "nothing is at {}; /docs shows what there is",
+            "there is nothing at {}; see /docs",
             request.path()
         )));
     }

@@ -1,4 +1,4 @@
-//! Where presets come from: the files `configs/runs/*.toml` that the server was built with, or a folder.
+//! Presets: the built-in files `configs/runs/*.toml`, or those of a folder.
 
 use include_dir::{Dir, include_dir};
 use lyceum_core::fault::nearest;
@@ -13,18 +13,18 @@ static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../configs/runs");
 pub(crate) struct Preset {
     /// Its name: the file's, without `.toml`.
     pub(crate) name: String,
-    /// What it is for: the comment that the file begins with.
+    /// Its description: the comment at the top of the file.
     pub(crate) description: String,
     /// The config, as written.
     #[schema(value_type = Object)]
     pub(crate) config: serde_json::Value,
 }
 
-/// Where presets come from.
+/// The source of presets.
 #[derive(Clone, Debug)]
 pub(crate) struct Presets(Option<PathBuf>);
 
-/// A preset that cannot be read.
+/// An unreadable preset.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PresetError {
     #[error("the presets in {folder} cannot be read: {source}")]
@@ -34,12 +34,12 @@ pub(crate) enum PresetError {
 }
 
 impl Presets {
-    /// Those of `folder`, or those that the server was built with.
+    /// The presets of `folder`, or the built-in ones.
     pub(crate) fn new(folder: Option<PathBuf>) -> Self {
         Self(folder)
     }
 
-    /// All, in the order of their names.
+    /// All presets, sorted by name.
     pub(crate) fn all(&self) -> Result<Vec<Preset>, PresetError> {
         self.texts()?
             .into_iter()
@@ -47,7 +47,7 @@ impl Presets {
             .collect()
     }
 
-    /// The one called `name`, or what to say instead.
+    /// The preset `name`, or a message if there is none.
     pub(crate) fn get(&self, name: &str) -> Result<Preset, String> {
         let texts = self.texts().map_err(|error| error.to_string())?;
         if let Some(text) = texts.get(name) {

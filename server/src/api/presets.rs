@@ -10,7 +10,7 @@ use crate::api_error::ApiError;
 /// All presets.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct AllPresets {
-    /// In the order of their names.
+    /// The presets, sorted by name.
     items: Vec<Preset>,
 }
 

@@ -1,4 +1,4 @@
-//! Parameters of the address: every one known, every fault at once.
+//! Query parameters: unknown ones are refused, and all faults are reported at once.
 
 use actix_web::{FromRequest, HttpRequest, dev::Payload};
 use lyceum_core::{config::Schema, fault::Fault};
@@ -9,7 +9,7 @@ use std::future::{Ready, ready};
 
 use crate::api_error::ApiError;
 
-/// Parameters that are valid.
+/// Valid parameters.
 #[derive(Debug)]
 pub(crate) struct Query<T>(pub(crate) T);
 
@@ -22,7 +22,7 @@ impl<T: DeserializeOwned + JsonSchema + 'static> FromRequest for Query<T> {
     }
 }
 
-/// Reads `query`, the part of an address behind its `?`.
+/// Parses `query`, the part of an address after `?`.
 pub(crate) fn parse<T: DeserializeOwned + JsonSchema + 'static>(query: &str) -> Result<T, ApiError> {
     let schema = Schema::of::<T>();
     let mut given = Map::new();
@@ -33,7 +33,7 @@ pub(crate) fn parse<T: DeserializeOwned + JsonSchema + 'static>(query: &str) -> 
         }
         let value = typed(&text, &schema.document()["properties"][&name]);
         if given.insert(name.clone(), value).is_some() {
-            faults.push(Fault::new(format!("/{name}"), "this parameter is given twice"));
+            faults.push(Fault::new(format!("/{name}"), "this parameter is repeated"));
         }
     }
     let document = Value::Object(given);
@@ -67,7 +67,7 @@ fn form_urlencoded(query: &str) -> Vec<(String, String)> {
         .unwrap_or_default()
 }
 
-/// `text` as the JSON that `schema` asks for, where it can be read so.
+/// `text` as JSON of the type in `schema`, if possible.
 fn typed(text: &str, schema: &Value) -> Value {
     let wants = |name: &str| mentions_type(schema, name);
     match text {

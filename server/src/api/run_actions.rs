@@ -1,4 +1,4 @@
-//! What is done to a run that is there.
+//! Actions on existing runs.
 
 use actix_web::{HttpRequest, HttpResponse, delete, patch, post, web};
 use lyceum_core::{config::MAX_PRIORITY, id::ExecutionId};
@@ -20,33 +20,32 @@ use super::{
 };
 use crate::api_error::ApiError;
 
-/// What to change about a run.
+/// Changes to a run.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct UpdateRun {
-    /// What people call it.
+    /// Its name.
     #[schemars(length(min = 1, max = bounds::NAME))]
     name: Option<String>,
-    /// Anything.
+    /// A free-form note.
     #[schemars(length(max = bounds::NOTE))]
     note: Option<String>,
     /// Labels.
     #[schemars(length(max = bounds::TAGS))]
     tags: Option<Vec<String>>,
-    /// The experiment that it belongs to, by name or id.
+    /// Its experiment, by name or id.
     experiment: Option<String>,
-    /// Items of a run with a higher priority go first.
+    /// Items of runs with a higher priority are processed first.
     #[schemars(range(min = -MAX_PRIORITY, max = MAX_PRIORITY))]
     priority: Option<i16>,
-    /// Items that are worked on at once, at most; 0 is no limit.
+    /// Maximum items in progress; 0 means no limit.
     #[schemars(range(max = 1_000_000))]
     max_concurrent: Option<u32>,
 }
 
 impl RequestBody for UpdateRun {}
 
-/// Does `act` to a run that is still what the request says it is (`If-Match`), and answers what became of it. Nobody else
-/// changes its state between the look and the act.
+/// Applies `act` to a run that still matches `If-Match`, and responds with the result. The run is locked in between.
 async fn change(
     request: &HttpRequest,
     api: &Api,
@@ -62,7 +61,7 @@ async fn change(
     Ok(run)
 }
 
-/// Does `act` to a run, and says that it is `done`; workers and coordinators come to know of it on their own.
+/// Applies `act` to a run and reports it as `done`; workers and coordinators notice by themselves.
 async fn steer(
     request: &HttpRequest,
     api: &Api,
@@ -75,10 +74,10 @@ async fn steer(
     Ok(Answer::accepted(run))
 }
 
-/// Change what people say of a run, and how it shares the workers.
+/// Change a run's name, notes, tags, experiment, priority or limit.
 #[utoipa::path(
     tag = "runs",
-    params(("id" = Uuid, Path, description = "The run"), ("If-Match" = Option<String>, Header, description = "The ETag that the run must have")),
+    params(("id" = Uuid, Path, description = "The run"), ("If-Match" = Option<String>, Header, description = "The run's expected ETag")),
     request_body = UpdateRun,
     responses((status = 200, description = "The run", body = RunDetail)),
     security(("token" = ["write"]))
@@ -102,7 +101,7 @@ pub(crate) async fn update_run(
     Ok(Answer::ok(run))
 }
 
-/// Delete a run that is over, with everything that was made in it.
+/// Delete a run that has ended, with everything in it.
 #[utoipa::path(
     tag = "runs",
     params(("id" = Uuid, Path, description = "The run")),
@@ -116,10 +115,10 @@ pub(crate) async fn delete_run(api: web::Data<Api>, id: web::Path<ExecutionId>) 
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// Let no further work of a run begin.
+/// Pause a run: no further work starts.
 #[utoipa::path(
     tag = "runs",
-    params(("id" = Uuid, Path, description = "The run"), ("If-Match" = Option<String>, Header, description = "The ETag that the run must have")),
+    params(("id" = Uuid, Path, description = "The run"), ("If-Match" = Option<String>, Header, description = "The run's expected ETag")),
     responses((status = 202, description = "The run", body = RunDetail)),
     security(("token" = ["write"]))
 )]
@@ -135,10 +134,10 @@ pub(crate) async fn pause_run(
     .await
 }
 
-/// Let a paused run go on.
+/// Resume a paused run.
 #[utoipa::path(
     tag = "runs",
-    params(("id" = Uuid, Path, description = "The run"), ("If-Match" = Option<String>, Header, description = "The ETag that the run must have")),
+    params(("id" = Uuid, Path, description = "The run"), ("If-Match" = Option<String>, Header, description = "The run's expected ETag")),
     responses((status = 202, description = "The run", body = RunDetail)),
     security(("token" = ["write"]))
 )]
@@ -154,10 +153,10 @@ pub(crate) async fn resume_run(
     .await
 }
 
-/// End a run that is not over. What is being done for it is dropped.
+/// Cancel a run. Its work in progress is dropped.
 #[utoipa::path(
     tag = "runs",
-    params(("id" = Uuid, Path, description = "The run"), ("If-Match" = Option<String>, Header, description = "The ETag that the run must have")),
+    params(("id" = Uuid, Path, description = "The run"), ("If-Match" = Option<String>, Header, description = "The run's expected ETag")),
     responses((status = 202, description = "The run", body = RunDetail)),
     security(("token" = ["write"]))
 )]

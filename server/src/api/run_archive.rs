@@ -19,27 +19,27 @@ use super::{
 };
 use crate::api_error::ApiError;
 
-/// The map at which step.
+/// The step of the map.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ArchiveQuery {
-    /// The map as it was after this step; as it is where this is left out.
+    /// The map after this step; by default the current one.
     step: Option<u32>,
 }
 
 crate::openapi::query!(ArchiveQuery);
 
-/// Which insertions.
+/// Filters of insertions.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListInsertionsQuery {
-    /// Into this cell.
+    /// Of this cell.
     #[schemars(range(max = i32::MAX))]
     cell: Option<u32>,
-    /// Rows of the page; 50 where it is left out.
+    /// Rows per page; 50 by default.
     #[schemars(range(min = 1, max = bounds::ROWS))]
     limit: Option<u32>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     cursor: Option<String>,
     /// `newest` (the default) or `oldest` first.
     order: Option<Order>,
@@ -50,16 +50,16 @@ crate::openapi::query!(ListInsertionsQuery);
 /// The map of an archive.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Archive {
-    /// After which step; absent for the map as it is.
+    /// The step; absent for the current map.
     #[serde(skip_serializing_if = "Option::is_none")]
     step: Option<u32>,
-    /// Cells that are taken, in their order.
+    /// The occupied cells, in order.
     cells: Vec<Cell>,
     /// Sum of the elites' objectives.
     qd_score: f64,
 }
 
-/// Show the archive of a run as it is or was.
+/// Show the archive of a run, now or after a step.
 #[utoipa::path(
     tag = "runs",
     params(("id" = Uuid, Path, description = "The run"), ArchiveQuery),
@@ -81,7 +81,7 @@ pub(crate) async fn show_archive(
     }))
 }
 
-/// List what entered the archive of a run.
+/// List the insertions into the archive of a run.
 #[utoipa::path(
     tag = "runs",
     params(("id" = Uuid, Path, description = "The run"), ListInsertionsQuery),

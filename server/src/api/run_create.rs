@@ -30,7 +30,7 @@ use super::{
 };
 use crate::{api_error::ApiError, benchmark::named_dataset_faults, dataset_use, estimate::Estimate, log::TraceId};
 
-/// A run to be created: from a preset or a config, one of the two.
+/// A run to create, from either a preset or a config.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateRun {
@@ -39,12 +39,12 @@ pub(crate) struct CreateRun {
     /// A run config (`GET /api/v1/schema/run-config`).
     #[schema(value_type = Option<Object>)]
     config: Option<Map<String, Value>>,
-    /// What people call it; the preset or the recipe where it is left out.
+    /// Its name; by default that of the preset or the recipe.
     #[schemars(length(min = 1, max = bounds::NAME))]
     name: Option<String>,
-    /// The experiment that it belongs to, by name or id.
+    /// Its experiment, by name or id.
     experiment: Option<String>,
-    /// Values over the config's own, by dotted path, such as `populations.main.lora.r`.
+    /// Values that override the config, by dotted path, such as `populations.main.lora.r`.
     #[serde(default)]
     #[schema(value_type = Object)]
     overrides: BTreeMap<String, Value>,
@@ -52,23 +52,23 @@ pub(crate) struct CreateRun {
     #[serde(default)]
     #[schemars(length(max = bounds::TAGS))]
     tags: Vec<String>,
-    /// Anything.
+    /// A free-form note.
     #[serde(default)]
     #[schemars(length(max = bounds::NOTE))]
     note: String,
 }
 
-/// Whether to create, or only to say what would be.
+/// Whether to create the run or only check it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateRunQuery {
-    /// `true` creates nothing and answers the resolved config.
+    /// `true` creates nothing and returns the resolved config.
     dry_run: Option<bool>,
 }
 
 crate::openapi::query!(CreateRunQuery);
 
-/// What a run would be.
+/// The result of a dry run.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ResolvedRun {
     /// The config with every default written out.
@@ -76,20 +76,20 @@ pub(crate) struct ResolvedRun {
     config: Value,
     /// Names of its metrics.
     metrics: Vec<&'static str>,
-    /// What it would take.
+    /// Its estimated time and memory.
     estimate: Estimate,
 }
 
 impl RequestBody for CreateRun {}
 
-/// Create a run, which begins at once.
+/// Create a run, which starts at once.
 #[utoipa::path(
     tag = "runs",
-    params(CreateRunQuery, ("Idempotency-Key" = Option<String>, Header, description = "Repeats the answer of the request that had it")),
+    params(CreateRunQuery, ("Idempotency-Key" = Option<String>, Header, description = "Repeats the response of the request with the same key")),
     request_body = CreateRun,
     responses(
         (status = 201, description = "The run", body = RunDetail),
-        (status = 200, description = "What it would be (`dry_run`)", body = ResolvedRun),
+        (status = 200, description = "The resolved config (`dry_run`)", body = ResolvedRun),
     ),
     security(("token" = ["write"]))
 )]
@@ -152,7 +152,7 @@ pub(crate) async fn create_run(
     Ok(answer)
 }
 
-/// Refuses a config that names datasets which are not there or do not fit.
+/// Refuses a config with datasets that are missing or unsuitable.
 async fn check_datasets(
     db: &mut PgConnection,
     recipe: &dyn Recipe,
@@ -177,7 +177,7 @@ fn configured(api: &Api, request: &CreateRun) -> Result<RunConfig, ApiError> {
         (Some(_), Some(_)) => {
             return Err(ApiError::invalid(vec![Fault::new(
                 "/config",
-                "a preset is named too; send one of the two",
+                "there is also a preset; send only one of the two",
             )]));
         }
         (None, None) => {
@@ -199,7 +199,7 @@ fn configured(api: &Api, request: &CreateRun) -> Result<RunConfig, ApiError> {
     config.map_err(|faults| placed(faults, &request.overrides, request.preset.as_deref()))
 }
 
-/// Faults of a config, said at the place of the request that they come from.
+/// Faults of a config, located in the request.
 pub(super) fn placed(faults: Faults, overrides: &BTreeMap<String, Value>, preset: Option<&str>) -> ApiError {
     let place = |fault: Fault| {
         let dotted = fault.pointer.trim_start_matches('/').replace('/', ".");

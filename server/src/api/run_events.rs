@@ -13,15 +13,15 @@ use crate::api_error::ApiError;
 
 /// Watch the events of a run.
 ///
-/// The answer is a stream (server-sent events) that begins with what there is, goes on with what happens and ends when the
-/// run ends. Each event has its number as `id`, its kind as `event` and the whole as JSON in `data`. A browser's
-/// `EventSource` resumes by `Last-Event-ID`, others by `after`. Once there is nothing more to come, the status is 204,
-/// upon which an `EventSource` stays away. A request that accepts `application/json` gets what there is.
+/// The response is a stream (server-sent events) of past and future events, which ends when the run ends. Each event
+/// has its number as `id`, its kind as `event`, and all of it as JSON in `data`. A browser's `EventSource` resumes by
+/// `Last-Event-ID`, others by `after`. When there will be no more events, the status is 204, so that an `EventSource`
+/// does not reconnect. A request that accepts `application/json` gets the events so far.
 #[utoipa::path(
     tag = "runs",
     params(
         ("id" = Uuid, Path, description = "The run"),
-        ("Last-Event-ID" = Option<i64>, Header, description = "The number of the last event that the caller has"),
+        ("Last-Event-ID" = Option<i64>, Header, description = "The number of the last event the caller has"),
         WatchQuery,
     ),
     responses(
@@ -29,7 +29,7 @@ use crate::api_error::ApiError;
             (Events = "application/json"),
             (String = "text/event-stream"),
         )),
-        (status = 204, description = "The run is over, and the caller has all its events"),
+        (status = 204, description = "The run has ended, and the caller has all its events"),
     ),
     security(("token" = ["read"]))
 )]

@@ -1,4 +1,4 @@
-//! Branching a run off at a step.
+//! Forks of runs.
 
 use actix_web::{post, web};
 use lyceum_core::{
@@ -26,17 +26,17 @@ use super::{
 };
 use crate::{api_error::ApiError, dataset_use, log::TraceId};
 
-/// Where to branch a run off, and what to change.
+/// The step of a fork, and its changes.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ForkRun {
-    /// The step before which it branches off.
+    /// The step before which to fork.
     #[schemars(range(max = MAX_STEPS))]
     step: u32,
-    /// What people call the branch.
+    /// The fork's name.
     #[schemars(length(min = 1, max = bounds::NAME))]
     name: Option<String>,
-    /// Values over the config's own, by dotted path.
+    /// Values that override the config, by dotted path.
     #[serde(default)]
     #[schema(value_type = Object)]
     overrides: BTreeMap<String, Value>,
@@ -44,12 +44,12 @@ pub(crate) struct ForkRun {
 
 impl RequestBody for ForkRun {}
 
-/// Branch a run off at a step, under its own config or a changed one.
+/// Fork a run before a step, with its own config or a changed one.
 #[utoipa::path(
     tag = "runs",
     params(
-        ("id" = Uuid, Path, description = "The run that it branches off from"),
-        ("Idempotency-Key" = Option<String>, Header, description = "Repeats the answer of the request that had it"),
+        ("id" = Uuid, Path, description = "The run to fork"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Repeats the response of the request with the same key"),
     ),
     request_body = ForkRun,
     responses((status = 201, description = "The new run", body = RunDetail)),
@@ -70,7 +70,7 @@ pub(crate) async fn fork_run(
     apply_overrides(&mut document, &fork.overrides)?;
     let config = resolve(&document, &api.registry).map_err(|faults| placed(faults, &fork.overrides, None))?;
     if config.recipe != origin.run.recipe {
-        let detail = format!("a branch goes on with the recipe of its run, {}", origin.run.recipe);
+        let detail = format!("a fork keeps the recipe of its run, {}", origin.run.recipe);
         return Err(ApiError::invalid(vec![Fault::new("/overrides/recipe", detail)]));
     }
     let recipe = api
@@ -78,10 +78,7 @@ pub(crate) async fn fork_run(
         .get(&config.recipe)
         .map_err(|unknown| ApiError::unprocessable(unknown.to_string()))?;
     if fork.step >= config.steps {
-        let detail = format!(
-            "{} leaves nothing to do: the config has {} steps",
-            fork.step, config.steps
-        );
+        let detail = format!("no steps are left after {}: the config has {}", fork.step, config.steps);
         return Err(ApiError::invalid(vec![Fault::new("/step", detail)]));
     }
     let state = runs::state_at(db, *id, fork.step).await?;
@@ -114,7 +111,8 @@ pub(crate) async fn fork_run(
     Ok(answer)
 }
 
-/// The datasets that a branch's config names and its origin's does not: those of the origin may be gone and no longer needed.
+/// The datasets named by the fork's config but not by its origin's, which may have been deleted and are no longer
+/// needed.
 fn new_datasets(recipe: &dyn Recipe, origin: &Value, branch: &RunConfig) -> Result<Vec<DatasetUse>, ApiError> {
     let origin = RunConfig::deserialize(origin).map_err(|error| ApiError::internal(&error))?;
     let of = |config| {
@@ -127,7 +125,7 @@ fn new_datasets(recipe: &dyn Recipe, origin: &Value, branch: &RunConfig) -> Resu
     Ok(named)
 }
 
-/// Names have 200 characters at most.
+/// Names have at most 200 characters.
 fn branch_name(name: &str, step: u32) -> String {
     let kept: String = name.chars().take(170).collect();
     format!("{kept} (from step {step})")

@@ -18,14 +18,14 @@ use super::{
 };
 use crate::api_error::ApiError;
 
-/// Which births.
+/// Filters of births.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListBirthsQuery {
-    /// Rows of the page; 50 where it is left out.
+    /// Rows per page; 50 by default.
     #[schemars(range(min = 1, max = bounds::ROWS))]
     limit: Option<u32>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     cursor: Option<String>,
     /// `newest` (the default) or `oldest` first.
     order: Option<Order>,
@@ -33,7 +33,7 @@ pub(crate) struct ListBirthsQuery {
 
 crate::openapi::query!(ListBirthsQuery);
 
-/// List the births of a run: parents' exact weights, operator and seed, from which each can be replayed.
+/// List the births of a run with the parents' weights, operator and seed, from which each can be replayed.
 #[utoipa::path(
     tag = "runs",
     params(("id" = Uuid, Path, description = "The run"), ListBirthsQuery),

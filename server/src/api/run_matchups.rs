@@ -19,21 +19,21 @@ use super::{
 };
 use crate::api_error::ApiError;
 
-/// Which matchups.
+/// Filters of matchups.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListMatchupsQuery {
-    /// Of this teacher.
+    /// Of this proposer.
     teacher: Option<Uuid>,
-    /// Of this student.
+    /// Of this solver.
     student: Option<Uuid>,
     /// Of this step.
     #[schemars(range(max = i32::MAX))]
     step: Option<u32>,
-    /// Rows of the page; 50 where it is left out.
+    /// Rows per page; 50 by default.
     #[schemars(range(min = 1, max = bounds::ROWS))]
     limit: Option<u32>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     cursor: Option<String>,
     /// `newest` (the default) or `oldest` first.
     order: Option<Order>,

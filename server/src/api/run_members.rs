@@ -21,18 +21,18 @@ use super::{
 };
 use crate::api_error::ApiError;
 
-/// Which members.
+/// Filters of members.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListMembersQuery {
-    /// `true` for those that live, `false` for those that died.
+    /// `true` for living members, `false` for dead ones.
     alive: Option<bool>,
-    /// Those that play this role: `teacher`, `student`, `proposer`, `solver`, `challenger`, `planner` or `critic`.
+    /// With this role: `teacher`, `student`, `proposer`, `solver`, `challenger`, `planner` or `critic`.
     role: Option<Role>,
-    /// Rows of the page; 50 where it is left out.
+    /// Rows per page; 50 by default.
     #[schemars(range(min = 1, max = bounds::ROWS))]
     limit: Option<u32>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     cursor: Option<String>,
     /// `newest` (the default) or `oldest` first.
     order: Option<Order>,

@@ -17,27 +17,27 @@ use uuid::Uuid;
 use super::{Api, answer::Answer, query::Query};
 use crate::api_error::ApiError;
 
-/// Rows of an answer, at most: more than any step has.
+/// Maximum rows of a response: more than any step has.
 const ROWS: u32 = 20_000;
 
-/// Which metrics.
+/// Filters of metrics.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ShowMetricsQuery {
-    /// Metrics by name, with commas between; all where this is left out.
+    /// Names of metrics, separated by commas; by default all.
     metrics: Option<String>,
-    /// Of one member; of all members and the run where this is left out.
+    /// Of this member; by default of all members and the run.
     member: Option<Uuid>,
-    /// `true` for the run without its members.
+    /// `true` for the run only.
     run_alone: Option<bool>,
-    /// From this step on.
+    /// The first step.
     from: Option<u32>,
-    /// Up to this step.
+    /// The last step.
     to: Option<u32>,
-    /// Buckets of 4^level steps; 0 is every step. Chosen by `points` where it is left out.
+    /// Buckets of 4^level steps; 0 is every step. By default it follows from `points`.
     #[schemars(range(max = 8))]
     level: Option<u8>,
-    /// Points that a series needs at most; 1000 where it is left out.
+    /// Maximum points of a series; 1000 by default.
     #[schemars(range(min = 1, max = 10_000))]
     points: Option<u32>,
 }
@@ -47,13 +47,13 @@ crate::openapi::query!(ShowMetricsQuery);
 /// Metrics over steps.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Metrics {
-    /// Names, in the order of the values.
+    /// Names of the metrics, in the order of the values.
     metrics: Vec<String>,
-    /// The level that was taken.
+    /// The level used.
     level: u8,
-    /// Rows in the order of their steps. Behind the last full bucket stand single steps.
+    /// Rows in the order of their steps. The last full bucket is followed by single steps.
     rows: Vec<MetricRow>,
-    /// What to send as `from` to go on; absent at the end.
+    /// The `from` of the next request; absent at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<u32>,
 }
@@ -107,7 +107,7 @@ pub(crate) async fn show_metrics(
     }))
 }
 
-/// The least level at which `steps` are `points` at most.
+/// The lowest level at which `steps` are at most `points` points.
 pub(crate) fn level_for(steps: u32, points: u32) -> u8 {
     (0..8)
         .find(|&level| steps.div_ceil(4u32.pow(u32::from(level))) <= points)

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::api_error::ApiError;
 
-/// By what a list of problems is sorted, besides age.
+/// The order of a list of problems, other than by age.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Difficulty {
@@ -32,7 +32,7 @@ pub(crate) enum Difficulty {
     Easiest,
 }
 
-/// Which problems.
+/// Filters of problems.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListProblemsQuery {
@@ -42,32 +42,32 @@ pub(crate) struct ListProblemsQuery {
     /// Of this type, such as `code_o`.
     #[serde(rename = "type")]
     problem_type: Option<String>,
-    /// `true` for those that may be attempted, `false` for the others.
+    /// `true` for valid problems, `false` for the others.
     valid: Option<bool>,
-    /// Those at which the verifier met this, such as `timeout`.
+    /// With this status of the verifier, such as `timeout`.
     status: Option<String>,
     /// By this proposer.
     proposer: Option<Uuid>,
     /// In this cell of the archive.
     #[schemars(range(max = i32::MAX))]
     cell: Option<u32>,
-    /// Solved by at least this share of the attempts.
+    /// Solved by at least this share of attempts.
     #[schemars(range(min = 0.0, max = 1.0))]
     solve_rate_min: Option<f32>,
-    /// Solved by at most this share of the attempts.
+    /// Solved by at most this share of attempts.
     #[schemars(range(min = 0.0, max = 1.0))]
     solve_rate_max: Option<f32>,
-    /// With these words in program or reason.
+    /// With these words in the program or the reason.
     #[schemars(length(min = 1, max = 1000))]
     q: Option<String>,
-    /// `true` adds prompt, proposal, values and parts of the reward to every row.
+    /// `true` adds prompt, proposal, values and reward components to every row.
     full: Option<bool>,
-    /// `hardest` or `easiest` first, of those that were attempted, instead of by age.
+    /// Attempted problems only, `hardest` or `easiest` first, instead of by age.
     sort: Option<Difficulty>,
-    /// Rows of the page; 50 where it is left out.
+    /// Rows per page; 50 by default.
     #[schemars(range(min = 1, max = bounds::ROWS))]
     limit: Option<u32>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     cursor: Option<String>,
     /// `newest` (the default) or `oldest` first.
     order: Option<Order>,
@@ -75,7 +75,7 @@ pub(crate) struct ListProblemsQuery {
 
 crate::openapi::query!(ListProblemsQuery);
 
-/// Which attempts.
+/// Filters of attempts.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListAttemptsQuery {
@@ -83,12 +83,12 @@ pub(crate) struct ListAttemptsQuery {
     problem: Option<Uuid>,
     /// By this member.
     member: Option<Uuid>,
-    /// `true` for those that solve their problem, `false` for the others.
+    /// `true` for correct attempts, `false` for the others.
     correct: Option<bool>,
-    /// Rows of the page; 50 where it is left out.
+    /// Rows per page; 50 by default.
     #[schemars(range(min = 1, max = bounds::ROWS))]
     limit: Option<u32>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     cursor: Option<String>,
     /// `newest` (the default) or `oldest` first.
     order: Option<Order>,
@@ -102,9 +102,9 @@ pub(crate) struct ProblemDetail {
     /// The problem.
     #[serde(flatten)]
     problem: problems::Problem,
-    /// What it came from and what came from it.
+    /// The problems that inspired it, and those it inspired.
     relations: Vec<ProblemParent>,
-    /// The first hundred attempts at it; `GET /runs/{id}/attempts?problem=` has all.
+    /// The first hundred attempts; `GET /runs/{id}/attempts?problem=` has all.
     #[serde(rename = "first_attempts")]
     attempts: Vec<Attempt>,
 }
@@ -130,7 +130,7 @@ pub(crate) async fn list_problems(
         Some(Difficulty::Easiest) => ("problems.easiest", ProblemSort::Easiest),
     };
     if query.sort.is_some() && query.order.is_some() {
-        let detail = "with `sort` the order is given; leave one of the two out";
+        let detail = "`sort` determines the order; send only one of the two";
         return Err(ApiError::invalid_query(vec![("order".to_owned(), detail.to_owned())]));
     }
     let listing = Listing::new(name, query.limit, query.cursor.as_deref(), query.order)?;
@@ -152,7 +152,7 @@ pub(crate) async fn list_problems(
     Ok(listing.answer(&request, page))
 }
 
-/// Show a problem of a run with the attempts at it.
+/// Show a problem of a run with its attempts.
 #[utoipa::path(
     tag = "runs",
     params(("id" = Uuid, Path, description = "The run"), ("problem" = Uuid, Path, description = "The problem")),

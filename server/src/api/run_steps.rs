@@ -18,14 +18,14 @@ use super::{
 };
 use crate::api_error::ApiError;
 
-/// Which steps.
+/// Filters of steps.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListStepsQuery {
-    /// Rows of the page; 50 where it is left out.
+    /// Rows per page; 50 by default.
     #[schemars(range(min = 1, max = bounds::ROWS))]
     limit: Option<u32>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     cursor: Option<String>,
     /// `newest` (the default) or `oldest` first.
     order: Option<Order>,
@@ -33,7 +33,7 @@ pub(crate) struct ListStepsQuery {
 
 crate::openapi::query!(ListStepsQuery);
 
-/// List the steps of a run that have begun.
+/// List the started steps of a run.
 #[utoipa::path(
     tag = "runs",
     params(("id" = Uuid, Path, description = "The run"), ListStepsQuery),

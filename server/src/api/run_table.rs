@@ -1,4 +1,4 @@
-//! The papers' table of a run, and which step solved which task.
+//! The papers' table of a run, and the step at which each task was first solved.
 
 use actix_web::{HttpResponse, get, web};
 use lyceum_core::{benchmark, id::ExecutionId};
@@ -14,27 +14,27 @@ use uuid::Uuid;
 use super::{Api, answer::Answer, query::Query};
 use crate::{api_error::ApiError, benchmark::measured};
 
-/// How a table is written.
+/// The format of a table.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum TableFormat {
     /// JSON.
     #[default]
     Json,
-    /// A line a subject and suite.
+    /// CSV with a line for each subject and suite.
     Csv,
-    /// As papers print it, in percent.
+    /// Markdown, in percent, as in papers.
     Markdown,
 }
 
-/// Which table.
+/// The table requested.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TableQuery {
-    /// The members when this many steps were done; left out, the newest that were measured.
+    /// The members after this many steps; by default the latest measured.
     #[schemars(range(max = i32::MAX))]
     step: Option<u32>,
-    /// A run whose newest measured members stand beside these as the baseline.
+    /// A run whose latest measured members are the baseline.
     baseline: Option<Uuid>,
     /// `json` (the default), `csv` or `markdown`.
     format: Option<TableFormat>,
@@ -42,7 +42,7 @@ pub(crate) struct TableQuery {
 
 crate::openapi::query!(TableQuery);
 
-/// Show the table of a run: each member, mean, deviation, worst and best, averages, against base and baseline.
+/// Show the table of a run: every member, mean, deviation, worst and best, and averages, next to base and baseline.
 #[utoipa::path(
     tag = "benchmarks",
     params(("id" = Uuid, Path, description = "The run"), TableQuery),
@@ -73,46 +73,46 @@ pub(crate) async fn show_table(
     Ok(HttpResponse::Ok().content_type(written.0).body(written.1))
 }
 
-/// Which suite.
+/// The suite requested.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SolvedQuery {
-    /// The suite; the first that the run was measured on where it is left out.
+    /// The suite; by default the first one the run was measured on.
     #[schemars(length(max = 200))]
     suite: Option<String>,
 }
 
 crate::openapi::query!(SolvedQuery);
 
-/// Which tasks members have solved, by step.
+/// The tasks solved by members, by step.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SolvedBySteps {
     /// The suite.
     suite: String,
     /// Rows of the suite.
     rows: usize,
-    /// For each row the first step at which any member solved it in any of its samples; none where nobody did.
+    /// For each row the first step at which a sample of any member solved it; none if there is no such step.
     first_solved: Vec<Option<i32>>,
-    /// Step by step.
+    /// The tasks solved at each step.
     steps: Vec<SolvedAtStep>,
 }
 
-/// What the members of one step solved.
+/// The tasks solved by the members of one step.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SolvedAtStep {
-    /// Steps of the run that were done.
+    /// Finished steps of the run.
     step: i32,
     /// Members measured.
     members: u32,
-    /// Rows that any of them solved.
+    /// Rows solved by any of them.
     solved: usize,
-    /// Right samples by row, over all of them.
+    /// Correct samples of all of them, by row.
     correct: Vec<i64>,
-    /// Samples by row, over all of them.
+    /// Samples of all of them, by row.
     samples: Vec<i64>,
 }
 
-/// Show which tasks of a suite were solved at which step of a run.
+/// Show the tasks of a suite solved at each step of a run.
 #[utoipa::path(
     tag = "benchmarks",
     params(("id" = Uuid, Path, description = "The run"), SolvedQuery),

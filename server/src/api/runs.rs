@@ -1,4 +1,4 @@
-//! Runs: lists and one by one. What is done to them stands in the rooms beside this one.
+//! Lists of runs and single runs. Actions are in `run_actions`.
 
 use actix_web::{HttpRequest, get, web};
 use lyceum_core::id::{ExecutionId, ExperimentId};
@@ -22,7 +22,7 @@ use super::{
 use crate::api_error::ApiError;
 use lyceum_core::fault::Fault;
 
-/// Which runs.
+/// Filters of runs.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListRunsQuery {
@@ -32,16 +32,16 @@ pub(crate) struct ListRunsQuery {
     recipe: Option<String>,
     /// Of this experiment.
     experiment: Option<Uuid>,
-    /// Of this arm: the runs of one arm differ by seed alone.
+    /// Of this arm; the runs of an arm differ only by seed.
     arm: Option<String>,
     /// With this tag.
     tag: Option<String>,
-    /// Whose name begins so, in any case.
+    /// Whose name starts with this, ignoring case.
     name: Option<String>,
-    /// Rows of the page; 50 where it is left out.
+    /// Rows per page; 50 by default.
     #[schemars(range(min = 1, max = bounds::ROWS))]
     limit: Option<u32>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     cursor: Option<String>,
     /// `newest` (the default) or `oldest` first.
     order: Option<Order>,
@@ -49,13 +49,13 @@ pub(crate) struct ListRunsQuery {
 
 crate::openapi::query!(ListRunsQuery);
 
-/// The experiment that a request names by name or id.
+/// The experiment with this name or id.
 pub(super) async fn find_experiment(db: &PgPool, name: Option<&str>) -> Result<Option<ExperimentId>, ApiError> {
     let Some(name) = name else { return Ok(None) };
     match experiments::named(db, name).await? {
         Some(id) => Ok(Some(id)),
         None => {
-            let detail = format!("there is no experiment `{name}`; POST /api/v1/experiments makes one");
+            let detail = format!("there is no experiment `{name}`; POST /api/v1/experiments creates one");
             Err(ApiError::invalid(vec![Fault::new("/experiment", detail)]))
         }
     }

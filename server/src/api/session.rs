@@ -1,4 +1,4 @@
-//! Who the caller is.
+//! The caller's identity.
 
 use actix_web::get;
 use lyceum_store::tokens::Token;
@@ -8,17 +8,18 @@ use utoipa::ToSchema;
 use super::answer::Answer;
 use crate::access::{Caller, masked};
 
-/// Who the caller is.
+/// The caller's identity.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Session {
-    /// The token that was sent, or that the session was opened with.
+    /// The token sent, or the one the session was opened with.
     token: Token,
-    /// What a session must send as `x-csrf-token` to change anything, another text each time; absent for a program with a token.
+    /// The `x-csrf-token` a session must send with changes, different in each response; absent for a program with a
+    /// token.
     #[serde(skip_serializing_if = "Option::is_none")]
     csrf_token: Option<String>,
 }
 
-/// Show who the caller is and what it may do.
+/// Show the caller's identity and permissions.
 #[utoipa::path(
     tag = "tokens",
     responses((status = 200, description = "The caller", body = Session)),

@@ -1,35 +1,35 @@
-//! What the server allows.
+//! Settings of the API.
 
 use std::{num::NonZeroU32, path::PathBuf, time::Duration};
 
 use crate::coordinator::Pace;
 
-/// What the server allows, and what it does besides answering.
+/// Limits and background tasks of the server.
 #[derive(Clone, Debug)]
 pub struct ApiSettings {
-    /// Bytes of a JSON body, at most.
+    /// Maximum bytes of a JSON body.
     pub body_limit: usize,
-    /// Bytes of a dataset that is sent as one document, at most. It is held in memory while it is written.
+    /// Maximum bytes of a dataset sent as one document. It is held in memory while it is written.
     pub dataset_limit: usize,
-    /// Bytes of a dataset that is sent line by line, at most.
+    /// Maximum bytes of a dataset sent line by line.
     pub import_limit: usize,
-    /// Bytes of an artifact, at most. It is held in memory while it is written.
+    /// Maximum bytes of an artifact. It is held in memory while it is written.
     pub artifact_limit: usize,
-    /// Wrong tokens a minute and address that are answered as such.
+    /// Wrong tokens per minute and address before the caller has to wait.
     pub failed_logins_per_minute: NonZeroU32,
     /// How long a browser stays logged in.
     pub session_lifetime: Duration,
-    /// Whether browsers reach the server by https alone, so that cookies need never go in the clear.
+    /// Whether browsers use HTTPS only, so that cookies are never sent unencrypted.
     pub secure_cookies: bool,
-    /// A folder of presets, instead of those that the server was built with.
+    /// A folder of presets that replaces the built-in ones.
     pub presets: Option<PathBuf>,
-    /// Threads that answer requests; none takes one a core.
+    /// Threads for requests; by default one per core.
     pub threads: Option<usize>,
-    /// How often a stream of events without news shows that it is alive.
+    /// Interval of keep-alive comments in a stream without events.
     pub keep_alive: Duration,
-    /// How often streams look for events whose notification was lost.
+    /// Interval of checks for events whose notification was lost.
     pub look_for_events: Duration,
-    /// How the server coordinates; none leaves that to another.
+    /// How the server coordinates; `None` if it does not.
     pub coordinate: Option<Pace>,
 }
 

@@ -16,15 +16,15 @@ use super::{
 };
 use crate::{access::new_secret, api_error::ApiError, token::PREFIX};
 
-/// What a token allows.
+/// The scope of a token.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum TokenScope {
-    /// To look at everything.
+    /// May read everything.
     Read,
-    /// And to create and steer runs.
+    /// May also create and control runs.
     Write,
-    /// And to make tokens.
+    /// May also manage tokens.
     Admin,
 }
 
@@ -38,29 +38,29 @@ impl From<TokenScope> for Scope {
     }
 }
 
-/// A token to be made.
+/// A token to create.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateToken {
-    /// What people call it.
+    /// Its name.
     #[schemars(length(min = 1, max = bounds::NAME))]
     name: String,
-    /// What it allows.
+    /// Its scope.
     scope: TokenScope,
-    /// When it ends by itself; never where this is left out.
+    /// When it expires; by default never.
     #[schemars(with = "Option<String>")]
     expires_at: Option<DateTime<Utc>>,
 }
 
 impl RequestBody for CreateToken {}
 
-/// A token, shown this once.
+/// A new token, shown only once.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CreatedToken {
-    /// What is kept of it.
+    /// Its stored data.
     #[serde(flatten)]
     kept: Token,
-    /// The token itself. It cannot be had again.
+    /// The token itself, which cannot be shown again.
     #[schema(example = "lyc_…")]
     token: String,
 }
@@ -68,15 +68,15 @@ pub(crate) struct CreatedToken {
 /// All tokens.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Tokens {
-    /// The newest first.
+    /// Newest first.
     items: Vec<Token>,
 }
 
-/// Make a token. The answer is not kept, so this has no `Idempotency-Key`.
+/// Create a token. The response is not stored, so this has no `Idempotency-Key`.
 #[utoipa::path(
     tag = "tokens",
     request_body = CreateToken,
-    responses((status = 201, description = "The token, shown this once", body = CreatedToken)),
+    responses((status = 201, description = "The token, shown only once", body = CreatedToken)),
     security(("token" = ["admin"]))
 )]
 #[post("/tokens")]
@@ -89,12 +89,12 @@ pub(crate) async fn create_token(
     let mut connection = api.store.pool().acquire().await?;
     let scope = Scope::from(request.scope);
     let kept = tokens::create(&mut connection, &request.name, scope, request.expires_at, &secret).await?;
-    tracing::info!(token.id = %kept.id, "made a token of scope {scope}");
+    tracing::info!(token.id = %kept.id, "created a token with scope {scope}");
     let location = format!("/api/v1/tokens/{}", kept.id);
     Ok(Answer::created(CreatedToken { kept, token: secret }, &location))
 }
 
-/// List all tokens, without what they are.
+/// List all tokens, without their secrets.
 #[utoipa::path(
     tag = "tokens",
     responses((status = 200, description = "All tokens", body = Tokens)),
@@ -106,11 +106,11 @@ pub(crate) async fn list_tokens(api: web::Data<Api>) -> Result<Answer<Tokens>, A
     Ok(Answer::ok(Tokens { items }))
 }
 
-/// Revoke a token, and end the sessions that were opened with it.
+/// Revoke a token and end its sessions.
 #[utoipa::path(
     tag = "tokens",
     params(("id" = Uuid, Path, description = "The token's id, not the token")),
-    responses((status = 204, description = "It is worth nothing now")),
+    responses((status = 204, description = "Revoked")),
     security(("token" = ["admin"]))
 )]
 #[delete("/tokens/{id}")]

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::api_error::ApiError;
 
-/// Which items.
+/// Filters of items.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListWorkQuery {
@@ -34,12 +34,12 @@ pub(crate) struct ListWorkQuery {
     state: Option<WorkState>,
     /// Of this kind: `rollout`, `verify`, `update`, `evolve` or `benchmark`.
     kind: Option<WorkKind>,
-    /// That this worker has or had last.
+    /// Held now or last by this worker.
     worker: Option<Uuid>,
-    /// Rows of the page; 50 where it is left out.
+    /// Rows per page; 50 by default.
     #[schemars(range(min = 1, max = bounds::ROWS))]
     limit: Option<u32>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     cursor: Option<String>,
     /// `newest` (the default) or `oldest` first.
     order: Option<Order>,
@@ -47,7 +47,7 @@ pub(crate) struct ListWorkQuery {
 
 crate::openapi::query!(ListWorkQuery);
 
-/// List work, each item with what went wrong with it.
+/// List work items with their errors.
 #[utoipa::path(
     tag = "work",
     params(ListWorkQuery),
@@ -63,7 +63,7 @@ pub(crate) async fn list_work(
     let query = query.0;
     let listing = Listing::new("work", query.limit, query.cursor.as_deref(), query.order)?;
     if query.run.is_some() && query.evaluation.is_some() {
-        let detail = "a run is named too; leave one of the two out";
+        let detail = "there is also a run; send only one of the two";
         return Err(ApiError::invalid_query(vec![(
             "evaluation".to_owned(),
             detail.to_owned(),
@@ -79,7 +79,7 @@ pub(crate) async fn list_work(
     Ok(listing.answer(&request, work::page(api.store.pool(), &filter, listing.window()).await?))
 }
 
-/// Show an item with its payload, its result and what went wrong with it.
+/// Show an item with its payload, result and errors.
 #[utoipa::path(
     tag = "work",
     params(("id" = Uuid, Path, description = "The item")),
@@ -91,7 +91,7 @@ pub(crate) async fn show_work(api: web::Data<Api>, id: web::Path<WorkId>) -> Res
     Ok(Answer::ok(work::find(api.store.pool(), *id).await?))
 }
 
-/// Give a failed item a fresh set of tries, and let its failed run go on.
+/// Give a failed item new tries and resume its run.
 #[utoipa::path(
     tag = "work",
     params(("id" = Uuid, Path, description = "The item")),
@@ -101,6 +101,6 @@ pub(crate) async fn show_work(api: web::Data<Api>, id: web::Path<WorkId>) -> Res
 #[post("/work/{id}/retry")]
 pub(crate) async fn retry_work(api: web::Data<Api>, id: web::Path<WorkId>) -> Result<Answer<WorkDetail>, ApiError> {
     work::retry(api.store.pool(), *id).await?;
-    tracing::info!(work.id = %id, "gave work {id} a fresh set of tries");
+    tracing::info!(work.id = %id, "gave work item {id} new tries");
     Ok(Answer::accepted(work::find(api.store.pool(), *id).await?))
 }

@@ -15,18 +15,18 @@ use super::{
 };
 use crate::api_error::ApiError;
 
-/// Which workers.
+/// Filters of workers.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListWorkersQuery {
     /// In this state.
     state: Option<WorkerState>,
-    /// `true` for those that are there, `false` for those that have left.
+    /// `true` for present workers, `false` for those that have left.
     alive: Option<bool>,
-    /// Rows of the page; 50 where it is left out.
+    /// Rows per page; 50 by default.
     #[schemars(range(min = 1, max = bounds::ROWS))]
     limit: Option<u32>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     cursor: Option<String>,
     /// `newest` (the default) or `oldest` first.
     order: Option<Order>,

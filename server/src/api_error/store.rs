@@ -44,8 +44,8 @@ impl ApiError {
     fn database(error: &sqlx::Error) -> Self {
         match error {
             sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => {
-                tracing::error!(%error, "the database does not answer");
-                Self::unavailable("the database does not answer; try again")
+                tracing::error!(%error, "the database does not respond");
+                Self::unavailable("the database does not respond; try again")
             }
             // Class 57: the server is being stopped or started (Postgres manual, appendix A).
             sqlx::Error::Database(refused) if refused.code().is_some_and(|code| code.starts_with("57P")) => {

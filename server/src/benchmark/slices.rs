@@ -1,4 +1,4 @@
-//! From the suites that an evaluation asks for to exact rows and protocols.
+//! Resolves the suites of an evaluation to exact rows and protocols.
 
 use lyceum_core::{
     benchmark::{Protocol, Suite, SuiteChoice, SuiteRequest, suite},
@@ -13,7 +13,7 @@ use lyceum_store::{
 };
 use sqlx::PgConnection;
 
-/// How suites are asked that do not say so themselves.
+/// The default protocol of suites.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Defaults<'a> {
     pub(super) rows: Option<u32>,
@@ -23,7 +23,7 @@ pub(super) struct Defaults<'a> {
     pub(super) max_tokens: Option<u32>,
 }
 
-/// The slices of `choices`, and what is wrong with the others; `pointer` is the list's.
+/// The slices of `choices`, or all their faults; `pointer` is that of the list.
 pub(super) async fn slices(
     db: &mut PgConnection,
     choices: &[SuiteChoice],
@@ -44,7 +44,7 @@ pub(super) async fn slices(
     Ok((slices, faults))
 }
 
-/// What is wrong with the datasets that `choices` name. Those that name none are looked up when they are measured with.
+/// Faults of the datasets named in `choices`. Choices without a dataset are resolved when the measurement starts.
 pub(crate) async fn named_dataset_faults(
     db: &mut PgConnection,
     choices: &[SuiteChoice],
@@ -63,7 +63,7 @@ pub(crate) async fn named_dataset_faults(
     Ok(faults)
 }
 
-/// The dataset that a request names, or the suite's newest benchmark; a text says why there is none.
+/// The requested dataset, or the suite's newest benchmark; an error says why there is none.
 async fn dataset_of(
     db: &mut PgConnection,
     suite: &Suite,
@@ -73,7 +73,7 @@ async fn dataset_of(
         let newest = datasets::newest_of_suite(db, &suite.name).await?;
         return Ok(newest.ok_or_else(|| {
             format!(
-                "no rows of `{}` were imported yet: lyceum benchmark import {} FILE",
+                "no rows of `{}` have been imported: lyceum benchmark import {} FILE",
                 suite.name, suite.name
             )
         }));
@@ -88,11 +88,11 @@ async fn dataset_of(
         Err(error) => return Err(error),
     };
     let wrong = if dataset.purpose == Purpose::Seeds {
-        Some("is for seeds, which no answer can be judged by".to_owned())
+        Some("has seeds, which cannot be used to judge answers".to_owned())
     } else if dataset.suite.as_deref() != Some(&suite.name) {
         let of = dataset.suite.as_deref().unwrap_or("none");
         Some(format!(
-            "is of the suite `{of}`, not of `{}`: import its rows with --suite {}",
+            "belongs to the suite `{of}`, not `{}`: import its rows with --suite {}",
             suite.name, suite.name
         ))
     } else {

@@ -1,4 +1,4 @@
-//! The papers' table of a run: its results put together with those of its base and of a baseline.
+//! The papers' table of a run: its results next to those of its base and of a baseline.
 
 use lyceum_core::{
     benchmark::{Cell, Subject, SubjectRole, Table, suite},
@@ -13,19 +13,19 @@ use sqlx::PgPool;
 
 use crate::api_error::ApiError;
 
-/// A table, and the results of the run itself that it was made of.
+/// A table, and the run's results in it.
 #[derive(Clone, Debug)]
 pub(crate) struct Measured {
     /// The table.
     pub(crate) table: Table,
-    /// What the run's members and base came to: of each subject and suite the newest.
+    /// The newest result of each subject and suite of the run.
     pub(crate) results: Vec<BenchmarkResult>,
 }
 
-/// The table of `run` when `step` steps were done, or at the newest step that was measured, beside the newest of `baseline`.
+/// The table of `run` after `step` steps, by default the latest measured, next to the latest of `baseline`.
 ///
 /// # Errors
-/// 400 where there is no run `baseline`.
+/// 400 if there is no run `baseline`.
 pub(crate) async fn measured(
     db: &PgPool,
     run: ExecutionId,
@@ -73,7 +73,7 @@ fn score(result: &BenchmarkResult, name: String, role: SubjectRole) -> (Subject,
     (subject, result.suite.clone(), cell)
 }
 
-/// Fields of a protocol that scores hang on.
+/// Fields of a protocol that influence scores.
 const ASKED: [&str; 6] = [
     "prompts",
     "prompts_sha256",
@@ -83,7 +83,7 @@ const ASKED: [&str; 6] = [
     "max_tokens",
 ];
 
-/// What a reader must know of a column whose scores were not measured alike.
+/// A note for a column whose scores were not all measured in the same way.
 fn difference<'a>(suite_name: &str, results: impl Iterator<Item = &'a BenchmarkResult>) -> Option<String> {
     let mut results = results.filter(|result| result.suite == suite_name);
     let first = results.next()?;
@@ -104,7 +104,12 @@ fn difference<'a>(suite_name: &str, results: impl Iterator<Item = &'a BenchmarkR
     fields.sort_unstable();
     fields.dedup();
     let title = suite(suite_name).map_or(suite_name, |suite| suite.title.as_str());
-    (!fields.is_empty()).then(|| format!("{title} was not measured alike for all: {} differ", fields.join(", ")))
+    (!fields.is_empty()).then(|| {
+        format!(
+            "{title} was not measured in the same way for all: {} differ",
+            fields.join(", ")
+        )
+    })
 }
 
 fn field_of<'a>(result: &'a BenchmarkResult, field: &str) -> &'a Value {

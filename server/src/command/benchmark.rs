@@ -13,9 +13,9 @@ use uuid::Uuid;
 use super::server_args::ServerArgs;
 use crate::settings::CommonArgs;
 
-/// Import benchmarks, measure with them, and print the papers' table
+/// Import benchmarks, run them, and print the papers' table
 ///
-/// Lyceum ships no benchmark's rows. Import a suite's own file once, then measure with it:
+/// Lyceum contains no benchmark data. Import a suite's own file once, then measure with it:
 ///
 ///   lyceum benchmark import humaneval HumanEval.jsonl.gz
 ///   lyceum benchmark evaluate --run RUN --suite humaneval --watch
@@ -32,21 +32,21 @@ pub(crate) struct Benchmark {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// List the suites, and which of them were imported
+    /// List the suites and whether they have been imported
     List,
     Import(import::Import),
     Evaluate(evaluate::Evaluate),
-    /// Print the table of a run: each member against mean, worst and best, base and baseline
+    /// Print the table of a run: every member, mean, worst and best, next to base and baseline
     Table {
         /// The run
         run: Uuid,
-        /// The members when this many steps were done [default: the newest that were measured]
+        /// The members after this many steps [default: the latest measured]
         #[arg(long)]
         step: Option<u32>,
-        /// A run whose members stand beside these
+        /// A run to compare with
         #[arg(long, value_name = "RUN")]
         baseline: Option<Uuid>,
-        /// How it is written
+        /// The output format
         #[arg(long, value_enum, default_value_t = Format::Markdown)]
         format: Format,
     },
@@ -61,7 +61,7 @@ enum Format {
 
 impl Benchmark {
     pub(crate) fn run(self, common: CommonArgs) -> anyhow::Result<ExitCode> {
-        // A file is read before a server is asked for, so that it can be checked without one.
+        // The file is read before connecting to a server, so that it can be checked without one.
         let import = match self.action {
             Action::Import(import) => {
                 let read = import.read()?;
@@ -123,7 +123,7 @@ fn list(suites: &Value) {
     }
 }
 
-/// The names that commands take, for their help.
+/// The valid names, for help texts.
 fn names() -> String {
     let names: Vec<&str> = shipped_suites().iter().map(|suite| suite.name.as_str()).collect();
     names.join(", ")

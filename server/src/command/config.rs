@@ -22,9 +22,9 @@ pub(crate) struct Config {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Check a run config as a whole, and print it with every default written out
+    /// Check a run config and print it with every default filled in
     ///
-    /// Prints every fault at once, each with its place and what would be valid. No server is needed.
+    /// Prints all faults at once, each with its location and the valid values. No server is needed.
     Check {
         /// The run config, in TOML or JSON
         file: PathBuf,
@@ -53,7 +53,7 @@ fn check(document: &Value, registry: &Registry) -> Result<RunConfig, Faults> {
     resolve(document, registry)
 }
 
-/// A run config as it stands in `file`: JSON if it is named so, else TOML.
+/// The run config in `file`: JSON if its name ends so, else TOML.
 pub(super) fn read(file: &std::path::Path) -> anyhow::Result<Value> {
     let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     if file.extension().is_some_and(|kind| kind == "json") {

@@ -18,12 +18,12 @@ use super::server_args::ServerArgs;
 use crate::client::Client;
 use crate::settings::CommonArgs;
 
-/// Import rows to start from, to learn from and to measure with, and show where datasets overlap
+/// Import seeds, training data and benchmarks, and show overlaps between datasets
 ///
 ///   lyceum dataset import problems.jsonl --purpose training --name my-problems
 ///   lyceum dataset show DATASET
 ///
-/// A suite's own file is imported by `lyceum benchmark import`.
+/// To import a suite's own file, use `lyceum benchmark import`.
 #[derive(Args, Debug)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Dataset {
@@ -37,13 +37,13 @@ pub(crate) struct Dataset {
 #[derive(Debug, Subcommand)]
 enum Action {
     Import(import::Import),
-    /// List datasets, the newest first
+    /// List datasets, newest first
     List {
-        /// Those for this purpose
+        /// Only those with this purpose
         #[arg(long, value_parser = purposes())]
         purpose: Option<String>,
     },
-    /// Show a dataset as JSON, with the datasets that it overlaps
+    /// Show a dataset as JSON, with the datasets it overlaps
     Show {
         /// The dataset
         id: Uuid,

@@ -7,10 +7,10 @@ use clap::Args;
 use crate::doctor::{Finding, Subject, Verdict, examine};
 use crate::settings::{CommonArgs, DatabaseArgs, ServerArgs, Sources, WorkerArgs};
 
-/// Check everything that can be wrong on this machine, and say the cure
+/// Check this machine for problems and suggest fixes
 ///
-/// It looks with the same settings as `lyceum up` and changes nothing. The exit code is 0 if nothing is bad; what is
-/// merely lacking does not count.
+/// Uses the same settings as `lyceum up` and changes nothing. The exit code is 0 if there are no errors; warnings do
+/// not count.
 #[derive(Args, Debug)]
 pub(crate) struct Doctor {
     #[command(flatten)]

@@ -8,10 +8,10 @@ use clap::Args;
 use crate::database;
 use crate::settings::{CommonArgs, DatabaseArgs, Sources};
 
-/// Bring a database of your own up to this release
+/// Migrate your own database to this release
 ///
-/// `lyceum up` and `lyceum server` do this at their start; this command does it ahead of time, for example with an
-/// account that may change tables when the server's may not.
+/// `lyceum up` and `lyceum server` do this when they start. Use this command to do it beforehand, for example with an
+/// account that may change tables if the server's may not.
 #[derive(Args, Debug)]
 pub(crate) struct Migrate {
     #[command(flatten)]

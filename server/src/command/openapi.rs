@@ -8,7 +8,7 @@ use super::output::line;
 
 /// Print the description of the REST API (OpenAPI 3.1)
 ///
-/// It is the document that a server shows at /api/v1/openapi.json and as a page at /docs.
+/// The same document as at /api/v1/openapi.json, which /docs shows as a page.
 #[derive(Args, Debug)]
 pub(crate) struct Openapi {}
 

@@ -17,10 +17,10 @@ use super::server_args::ServerArgs;
 use crate::client::Client;
 use crate::settings::CommonArgs;
 
-/// Create, watch and steer runs on a server
+/// Create, watch and control runs on a server
 ///
-/// The server is that of --url or, without it, the one that `lyceum up` runs in the data folder; the token is that of
-/// --token or, without it, the data folder's admin token.
+/// The server is that of --url, by default that of `lyceum up` in the data folder; the token is that of --token, by
+/// default the data folder's admin token.
 #[derive(Args, Debug)]
 pub(crate) struct Run {
     #[command(subcommand)]
@@ -35,34 +35,34 @@ enum Action {
     /// Create a run from a preset or a config, and print its id
     #[command(group = ArgGroup::new("from").required(true))]
     Create {
-        /// A preset of the server, by name
+        /// The name of a preset on the server
         #[arg(long, group = "from")]
         preset: Option<String>,
         /// A run config in TOML or JSON
         #[arg(long, group = "from", id = "file", long = "file", value_name = "FILE")]
         config: Option<PathBuf>,
-        /// What to call it
+        /// Its name
         #[arg(long)]
         name: Option<String>,
-        /// The experiment that it belongs to, by name or id
+        /// Its experiment, by name or id
         #[arg(long)]
         experiment: Option<String>,
-        /// A value over the config's own, such as `populations.main.lora.r=16`; may be given again
+        /// Override a value of the config, such as `populations.main.lora.r=16`; may be repeated
         #[arg(long = "set", value_name = "PATH=VALUE")]
         overrides: Vec<String>,
-        /// Create nothing, and print the config with every default written out
+        /// Create nothing; print the config with every default filled in
         #[arg(long)]
         dry_run: bool,
         /// Watch it until it ends
         #[arg(long, conflicts_with = "dry_run")]
         watch: bool,
     },
-    /// List runs, the newest first
+    /// List runs, newest first
     List {
-        /// Those in this state: running, paused, completed, failed or cancelled
+        /// Only those in this state: running, paused, completed, failed or cancelled
         #[arg(long)]
         state: Option<String>,
-        /// How many, at most
+        /// Maximum number of runs
         #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
         limit: u32,
     },
@@ -71,7 +71,7 @@ enum Action {
         /// The run
         id: Uuid,
     },
-    /// Show what a run costs: the median step without the first five, and adapter-steps an hour
+    /// Show what a run costs: the median step time without the first five, and adapter steps per hour
     Cost {
         /// The run
         id: Uuid,
@@ -81,32 +81,32 @@ enum Action {
         /// The run
         id: Uuid,
     },
-    /// Let no further work of a run begin
+    /// Pause a run: no further work starts
     Pause {
         /// The run
         id: Uuid,
     },
-    /// Let a paused run go on
+    /// Resume a paused run
     Resume {
         /// The run
         id: Uuid,
     },
-    /// End a run that is not over
+    /// Cancel a run
     Cancel {
         /// The run
         id: Uuid,
     },
-    /// Branch a run off at a step, and print the new run's id
+    /// Fork a run before a step and print the new run's id
     Fork {
         /// The run
         id: Uuid,
-        /// The step before which it branches off
+        /// The step before which to fork
         #[arg(long)]
         step: u32,
-        /// What to call the branch
+        /// The fork's name
         #[arg(long)]
         name: Option<String>,
-        /// A value over the config's own; may be given again
+        /// Override a value of the config; may be repeated
         #[arg(long = "set", value_name = "PATH=VALUE")]
         overrides: Vec<String>,
     },
@@ -189,12 +189,12 @@ fn print_id(run: &Value) -> anyhow::Result<Uuid> {
     let id = run["id"]
         .as_str()
         .and_then(|id| id.parse().ok())
-        .context("the server's answer has no id")?;
+        .context("the server's response has no id")?;
     line(id)?;
     Ok(id)
 }
 
-/// `a.b=1` as a value at a path. What is not JSON is text.
+/// Parses `a.b=1` as a value at a path. A value that is not JSON is text.
 fn parse_overrides(given: &[String]) -> anyhow::Result<Map<String, Value>> {
     let parse = |text: &String| {
         let (path, value) = text.split_once('=').with_context(|| {

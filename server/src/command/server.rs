@@ -14,10 +14,10 @@ use crate::serve;
 use crate::settings::{self, CommonArgs, Database, DatabaseArgs, DatabaseUrl, ServerArgs, Sources};
 use crate::supervise::Stop;
 
-/// Run the server alone, on a Postgres of your own
+/// Run only the server, on your own Postgres
 ///
-/// Any number of servers may run on one database; they share one place of artifacts. Make the first token with
-/// `lyceum token create`. Ctrl-C or SIGTERM stops it in order.
+/// Any number of servers can share a database and an artifact store. Create the first token with `lyceum token create`.
+/// Ctrl-C or SIGTERM shuts it down cleanly.
 #[derive(Args, Debug)]
 pub(crate) struct Server {
     #[command(flatten)]
@@ -50,7 +50,7 @@ async fn run(
     let mut stop = Stop::new().context("cannot listen for signals")?;
     let store = database::open(&url, database.connections).await?;
     let artifacts = ArtifactStore::open(&server.artifact_place(&data), store.pool().clone()).await?;
-    let address = listener.local_addr().context("the port is gone")?;
+    let address = listener.local_addr().context("the port has been closed")?;
     let serving = serve::Server {
         store,
         artifacts,

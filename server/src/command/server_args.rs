@@ -1,4 +1,4 @@
-//! Which server a command talks to.
+//! The server a command talks to.
 
 use clap::Args;
 
@@ -8,11 +8,11 @@ use crate::settings::{CommonArgs, Secret, Sources};
 /// The server and the token for it.
 #[derive(Args, Debug)]
 pub(super) struct ServerArgs {
-    /// The server's address [default: that of the server in the data folder]
+    /// The server's address [default: that of the data folder's server]
     #[arg(long, global = true, env = "LYCEUM_URL", value_name = "URL")]
     url: Option<String>,
 
-    /// The token [default: the admin token of the data folder]
+    /// The token [default: the data folder's admin token]
     #[arg(
         long,
         global = true,
@@ -24,7 +24,7 @@ pub(super) struct ServerArgs {
 }
 
 impl ServerArgs {
-    /// The server, as somebody with the token calls it.
+    /// A client of the server.
     pub(super) fn client(self, common: CommonArgs) -> anyhow::Result<Client> {
         let sources = Sources::read(common)?;
         Client::new(self.url, self.token, &sources.data)

@@ -14,10 +14,10 @@ use crate::database;
 use crate::settings::{CommonArgs, DatabaseArgs, DatabaseUrl, Sources};
 use crate::supervise::DataFolder;
 
-/// Make, list and revoke access tokens, straight in the database
+/// Create, list and revoke access tokens, directly in the database
 ///
-/// The database is that of DATABASE_URL or, without it, the private one of the data folder, whether `lyceum up` runs or
-/// not. So whoever has the machine can always get in.
+/// The database is that of DATABASE_URL, by default the private one of the data folder, whether `lyceum up` is running
+/// or not. So access to the machine always gives access to Lyceum.
 #[derive(Args, Debug)]
 pub(crate) struct Token {
     #[command(subcommand)]
@@ -28,20 +28,20 @@ pub(crate) struct Token {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Make a token and print it; it cannot be had again
+    /// Create a token and print it; it cannot be shown again
     Create {
-        /// What to call it
+        /// Its name
         name: String,
-        /// What it allows: read, write (and read) or admin (and both)
+        /// Its scope: read, write (includes read) or admin (includes both)
         #[arg(long, default_value = "write")]
         scope: Scope,
-        /// When it ends by itself, in days from now [default: never]
+        /// Days until it expires [default: never]
         #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=36_500))]
         expires_in: Option<u32>,
     },
-    /// List all tokens, without what they are
+    /// List all tokens, without their secrets
     List,
-    /// Make a token worthless, and end the sessions that were opened with it
+    /// Revoke a token and end its sessions
     Revoke {
         /// The token's id, from `lyceum token list`
         id: Uuid,
@@ -82,7 +82,7 @@ async fn act(action: Action, store: Store) -> anyhow::Result<ExitCode> {
             let expires_at = expires_in.map(|days| Utc::now() + chrono::Duration::days(i64::from(days)));
             let (secret, token) = crate::token::create(store.pool(), &name, scope, expires_at).await?;
             eprintln!(
-                "Made the token `{name}` ({}) of scope {scope}; it is shown this once:",
+                "Created the token `{name}` ({}) with scope {scope}; it is shown only once:",
                 token.id
             );
             line(secret.expose())?;

@@ -29,11 +29,12 @@ const BRIEF: (&str, &str) = ("LYCEUM_LOG", "warn");
 
 /// Run everything on this machine: a private Postgres, the server and one worker
 ///
-/// The first start makes the data folder, writes an admin token to its file admin-token and prints a link that logs in
-/// with it. Ctrl-C or SIGTERM stops everything in order; a second one stops it at once. What was under way goes on at
-/// the next start.
+/// The first start creates the data folder, writes an admin token to its file admin-token and prints a link that logs
+/// in with it. Ctrl-C or SIGTERM shuts everything down cleanly; a second one stops it at once. The next start resumes
+/// unfinished work.
 ///
-/// A terminal shows warnings and one line per step; --log info shows everything. A file or pipe gets everything as it is.
+/// A terminal shows warnings and one line per step; --log info shows everything. A file or pipe gets everything as it
+/// is.
 #[derive(Args, Debug)]
 pub(crate) struct Up {
     #[command(flatten)]
@@ -43,12 +44,12 @@ pub(crate) struct Up {
     #[command(flatten)]
     worker: WorkerArgs,
 
-    /// Create a run from the preset `demo` if the database holds no run yet
+    /// Create a run from the preset `demo` if the database has no runs
     #[arg(long)]
     demo: bool,
 }
 
-/// What has been checked before anything is made.
+/// The results of the checks before anything is created.
 struct Prepared {
     data: PathBuf,
     server: Server,
@@ -62,7 +63,7 @@ struct Prepared {
     brief: bool,
 }
 
-/// Everything that runs, in the order of its start; it is stopped from the end.
+/// Everything that runs, in the order of its start; it is stopped in reverse.
 struct Everything {
     folder: DataFolder,
     postgres: Option<PrivatePostgres>,
@@ -148,12 +149,12 @@ async fn up(prepared: Prepared) -> anyhow::Result<ExitCode> {
     };
     tokio::select! {
         () = stopped => outcome,
-        // Postgres and the worker see this process end, and end too.
+        // Postgres and the worker end with this process.
         () = stop.asked() => std::process::exit(130),
     }
 }
 
-/// Starts everything in the data folder, which is left as it was found if that fails on a new one.
+/// Starts everything in the data folder. If that fails, a new folder is removed again.
 async fn start(prepared: Prepared, folder: DataFolder) -> anyhow::Result<Everything> {
     match start_in(&prepared, &folder).await {
         Ok((postgres, serving, worker, greeting)) => Ok(Everything {
@@ -189,8 +190,8 @@ async fn start_in(
     let listener = prepared
         .listener
         .try_clone()
-        .context("cannot hand the port to the server")?;
-    let local = format!("http://{}", listener.local_addr().context("the port is gone")?);
+        .context("cannot pass the port to the server")?;
+    let local = format!("http://{}", listener.local_addr().context("the port has been closed")?);
     let address = prepared.server.public_url.clone().unwrap_or_else(|| local.clone());
     let (token, is_new) = admin_token(folder, store.pool()).await?;
     let serving = serve::Server {
@@ -208,7 +209,7 @@ async fn start_in(
                 ("LYCEUM_ARTIFACTS", artifact_place.to_string()),
                 ("LYCEUM_SERVER", local.clone()),
                 ("LYCEUM_TOKEN", token.expose().to_owned()),
-                // libtorch's threads spin while they wait, which starves everything else on the same cores.
+                // libtorch's threads spin while waiting and would starve everything else on their cores.
                 ("GOMP_SPINCOUNT", "0".to_owned()),
                 ("OMP_WAIT_POLICY", "passive".to_owned()),
             ];
@@ -230,8 +231,8 @@ async fn start_in(
     Ok((postgres, serving, worker, greeting))
 }
 
-/// The admin token of the data folder, and whether it is new: it is made when there is none or the database no longer
-/// knows it.
+/// The admin token of the data folder, and whether it is new: it is created if there is none or the database does not
+/// know it.
 async fn admin_token(folder: &DataFolder, pool: &PgPool) -> anyhow::Result<(Secret, bool)> {
     let kept = folder.admin_token()?.map(Secret::from);
     match kept {

@@ -1,4 +1,4 @@
-//! Hears which executions are due, and has each planned by one task at a time.
+//! Listens for due executions and has each planned by one task at a time.
 
 use lyceum_core::id::ExecutionId;
 use lyceum_store::{
@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::planner::Planner;
 
-/// Plans until `stop`. Told by `words`; looks every `every` for what a lost word would have told.
+/// Plans until `stop`, on notifications from `words` and every `every`, in case one was lost.
 pub(super) async fn run(
     store: Store,
     planner: Arc<Planner>,
@@ -21,7 +21,7 @@ pub(super) async fn run(
     stop: CancellationToken,
 ) {
     let mut planning = JoinSet::new();
-    // Executions being planned; true where one was heard of again meanwhile.
+    // Executions being planned; true if notified again meanwhile.
     let mut busy: HashMap<ExecutionId, bool> = HashMap::new();
     let mut look = tokio::time::interval(every);
     look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -56,7 +56,7 @@ pub(super) async fn run(
 
 async fn due(store: &Store) -> Vec<ExecutionId> {
     plan::due(store.pool()).await.unwrap_or_else(|error| {
-        tracing::warn!(%error, "cannot look for executions that are due");
+        tracing::warn!(%error, "cannot check for due executions");
         Vec::new()
     })
 }

@@ -1,4 +1,4 @@
-//! What has to be done from time to time.
+//! Periodic tasks.
 
 use lyceum_store::{
     Store,
@@ -10,10 +10,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::Pace;
 
-/// Artifacts removed at a time.
+/// Maximum artifacts removed at a time.
 const COLLECTED_AT_ONCE: i64 = 200;
 
-/// Sweeps and tidies until `stop`.
+/// Sweeps and cleans up until `stop`.
 pub(super) async fn run(store: Store, artifacts: ArtifactStore, pace: Pace, stop: CancellationToken) {
     let mut sweeper = work::Sweeper::every(pace.sweep);
     let mut sweep = interval(pace.sweep);
@@ -27,18 +27,18 @@ pub(super) async fn run(store: Store, artifacts: ArtifactStore, pace: Pace, stop
                 Ok(swept) if swept.lost > 0 || swept.workers > 0 => tracing::warn!(
                     work.lost = swept.lost,
                     workers.lost = swept.workers,
-                    "put back {} items of lost workers", swept.lost,
+                    "returned {} items of lost workers to the queue", swept.lost,
                 ),
                 Ok(_) => {}
                 Err(error) => tracing::warn!(%error, "cannot sweep"),
             },
             _ = tidy.tick() => {
                 if let Err(error) = queue::tidy(store.pool()).await {
-                    tracing::warn!(%error, "cannot tidy the queue");
+                    tracing::warn!(%error, "cannot clean up the queue");
                 }
                 match artifact::collect(&artifacts, COLLECTED_AT_ONCE).await {
                     Ok(0) => {}
-                    Ok(removed) => tracing::info!(artifacts.removed = removed, "removed {removed} unheld artifacts"),
+                    Ok(removed) => tracing::info!(artifacts.removed = removed, "removed {removed} unreferenced artifacts"),
                     Err(error) => tracing::warn!(%error, "cannot collect artifacts"),
                 }
             }

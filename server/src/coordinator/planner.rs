@@ -1,4 +1,4 @@
-//! From a view to a plan that is carried out.
+//! Plans executions and carries the plans out.
 
 use lyceum_core::{
     id::ExecutionId,
@@ -23,7 +23,7 @@ use crate::log::PROGRESS;
 /// The longest pause between two plans of one step.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// Plans executions, each from its rows and the results that it has seen.
+/// Plans executions, keeping the view of each between plans.
 pub(super) struct Planner {
     store: Store,
     registry: Registry,
@@ -41,7 +41,7 @@ enum Fault {
     Recipe(#[from] lyceum_core::recipe::UnknownRecipe),
     #[error("the recipe panicked: {0}")]
     Panic(String),
-    #[error("the recipe asks again for rows that it was given: {0:?}")]
+    #[error("the recipe requests rows again that it already has: {0:?}")]
     WantsAgain(Vec<Want>),
 }
 
@@ -54,8 +54,8 @@ impl Planner {
         }
     }
 
-    /// Plans `id` until nothing is left to plan. What cannot be planned stops the execution with the reason; a database
-    /// that does not answer leaves it for the next look.
+    /// Plans `id` until nothing is left to plan. A failing plan fails the execution with the reason; after a database
+    /// error the next check tries again.
     pub(super) async fn plan(&self, id: ExecutionId) {
         loop {
             let started = Instant::now();
@@ -67,7 +67,7 @@ impl Planner {
                     return;
                 }
                 Ok(Some(carried)) if carried.finished => {}
-                // Ends that come meanwhile are planned together, so planning takes a quarter of the time at most.
+                // Items that finish meanwhile are planned together, so planning takes at most a quarter of the time.
                 Ok(Some(_)) => tokio::time::sleep((started.elapsed() * 3).min(LONGEST_PAUSE)).await,
                 Err(Fault::Store(error)) if error.is_transient() => {
                     tracing::warn!(execution.id = %id, %error, "cannot plan execution {id} now");
@@ -77,7 +77,7 @@ impl Planner {
                     self.forget(id);
                     tracing::error!(execution.id = %id, error = %fault, "cannot plan execution {id}");
                     if let Err(error) = executions::fail(self.store.pool(), id, &fault.to_string()).await {
-                        tracing::warn!(execution.id = %id, %error, "cannot note the failure of execution {id}");
+                        tracing::warn!(execution.id = %id, %error, "cannot record the failure of execution {id}");
                     }
                     return;
                 }
@@ -139,8 +139,8 @@ impl Planner {
         Ok(Some(carried))
     }
 
-    /// Begins the benchmarks that the run's config asks for after this step, in the transaction that ends the step. What
-    /// cannot be measured, as when the rows were deleted, is told in the run's events and holds the run up no longer.
+    /// Begins the benchmarks scheduled after this step, in the transaction that ends the step. One that cannot be run,
+    /// for example because its rows were deleted, is reported in the run's events and does not stop the run.
     async fn measure(&self, tx: &mut PgConnection, locked: &Locked) -> Result<(), Fault> {
         let state = &locked.state;
         let Ok(recipe) = self.registry.planner(BenchmarkEvaluation.name()) else {
@@ -166,8 +166,8 @@ impl Planner {
         Ok(())
     }
 
-    /// The view of `id` so far. It is put back only after its plan was carried out, so that one which was not starts from
-    /// rows again.
+    /// The view of `id` so far. It is put back only after its plan was carried out; otherwise the next plan starts from
+    /// the rows again.
     fn take(&self, id: ExecutionId) -> ViewCache {
         self.views
             .lock()
@@ -181,7 +181,7 @@ impl Planner {
     }
 }
 
-/// Asks the recipe on a thread where it may take its time, and gives the view back.
+/// Asks the recipe for a plan on a blocking thread, and returns the view.
 async fn ask(
     recipe: Arc<dyn lyceum_core::recipe::Planner>,
     locked: &Locked,

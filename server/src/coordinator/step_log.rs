@@ -1,4 +1,4 @@
-//! A line in the log for every step of a run.
+//! A log line for every step of a run.
 
 use lyceum_core::{
     id::ExecutionId,

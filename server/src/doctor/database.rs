@@ -1,4 +1,4 @@
-//! The database: the installed Postgres, or the one named.
+//! The database: the installed Postgres, or the configured one.
 
 use std::time::SystemTime;
 
@@ -9,9 +9,9 @@ use super::{Finding, ask};
 use crate::database;
 use crate::settings::DatabaseUrl;
 
-/// What the queue's tables need.
+/// Required by the queue's tables.
 const EXTENSIONS: [&str; 2] = ["hstore", "pgcrypto"];
-/// Leases are seconds; clocks this far apart make them meaningless.
+/// Leases last seconds, so clocks must not differ by more than this.
 const LARGEST_SKEW_SECONDS: f64 = 2.0;
 
 pub(super) async fn examine(url: Option<&DatabaseUrl>) -> Vec<Finding> {
@@ -45,22 +45,19 @@ async fn named(url: &DatabaseUrl) -> Vec<Finding> {
     if let Err(error) = database::check(url).await {
         return vec![Finding::error(&error)];
     }
-    let mut findings = vec![Finding::good(format!("the database at {url} answers"))];
+    let mut findings = vec![Finding::good(format!("the database at {url} responds"))];
     match facts(url).await {
         Ok((missing, skew)) => {
             let missing: Vec<_> = missing.iter().map(String::as_str).collect();
             findings.push(extensions(&missing));
             findings.push(clock(skew));
         }
-        Err(error) => findings.push(Finding::bad(
-            format!("the database at {url}: {error}"),
-            "look into its log",
-        )),
+        Err(error) => findings.push(Finding::bad(format!("the database at {url}: {error}"), "see its log")),
     }
     findings
 }
 
-/// The extensions that are not there, and how far its clock is ahead of this machine's, in seconds.
+/// The missing extensions, and how many seconds its clock is ahead of this machine's.
 async fn facts(url: &DatabaseUrl) -> sqlx::Result<(Vec<String>, f64)> {
     let mut connection = PgConnection::connect(url.expose()).await?;
     let missing =
@@ -77,10 +74,16 @@ async fn facts(url: &DatabaseUrl) -> sqlx::Result<(Vec<String>, f64)> {
 
 fn extensions(missing: &[&str]) -> Finding {
     if missing.is_empty() {
-        return Finding::good(format!("Postgres' extensions {} can be had", EXTENSIONS.join(" and ")));
+        return Finding::good(format!(
+            "Postgres' extensions {} are available",
+            EXTENSIONS.join(" and ")
+        ));
     }
     let what = format!("Postgres' extensions {} are not installed", missing.join(" and "));
-    Finding::bad(what, "install postgresql-contrib of the server's version where it runs")
+    Finding::bad(
+        what,
+        "install postgresql-contrib for the server's version on its machine",
+    )
 }
 
 fn clock(skew: f64) -> Finding {
@@ -88,7 +91,7 @@ fn clock(skew: f64) -> Finding {
     if skew.abs() < LARGEST_SKEW_SECONDS {
         Finding::good(what)
     } else {
-        Finding::bad(what, "set both by NTP")
+        Finding::bad(what, "synchronize both with NTP")
     }
 }
 

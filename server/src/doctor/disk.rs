@@ -1,4 +1,4 @@
-//! Free space where the data folder is.
+//! Free disk space.
 
 use std::path::Path;
 
@@ -6,9 +6,9 @@ use nix::sys::statvfs::statvfs;
 
 use super::Finding;
 
-/// Without this much, Postgres and the artifacts of a small run do not fit.
+/// Needed for Postgres and the artifacts of a small run.
 const LEAST_BYTES: u64 = 1 << 30;
-/// Below this a longer run may fill the disk.
+/// With less than this, a longer run may fill the disk.
 const COMFORTABLE_BYTES: u64 = 10 << 30;
 
 pub(super) fn examine(data: &Path) -> Finding {

@@ -12,7 +12,7 @@ pub(super) fn examine(data: &Path) -> Finding {
     }
     let shown = data.display();
     let Ok(meta) = data.metadata() else {
-        return Finding::good(format!("data folder {shown}, which the first start makes"));
+        return Finding::good(format!("data folder {shown}, created by the first start"));
     };
     let mode = meta.permissions().mode() & 0o777;
     if mode & 0o066 != 0 {

@@ -2,7 +2,7 @@
 
 use super::{Finding, ask};
 
-/// The driver of CUDA 13 (NVIDIA's table of minor version compatibility).
+/// The driver required by CUDA 13 (NVIDIA's table of minor version compatibility).
 const OLDEST_DRIVER: u32 = 580;
 
 pub(super) fn examine() -> Finding {

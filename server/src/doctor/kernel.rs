@@ -1,4 +1,4 @@
-//! What the kernel offers to the verifier's sandbox.
+//! Kernel features used by the verifier's sandbox.
 
 use std::fs;
 
@@ -27,7 +27,7 @@ fn seccomp(actions: &str) -> Finding {
     )
 }
 
-/// The version of landlock's interface; 0 when there is none. Asking makes nothing.
+/// The version of landlock's interface; 0 if there is none. The query creates nothing.
 fn landlock_version() -> i64 {
     const VERSION: libc::c_uint = 1;
     // SAFETY: with this flag the kernel reads no memory of ours: the attribute must be null and its size 0.
@@ -55,10 +55,10 @@ fn landlock(version: i64) -> Finding {
 fn namespaces(most: &str, cloning: &str, apparmor: &str) -> Finding {
     let barred = most.trim() == "0" || cloning.trim() == "0" || apparmor.trim() == "1";
     if !barred || nix::unistd::geteuid().is_root() {
-        return Finding::good("programs can be given namespaces of their own");
+        return Finding::good("namespaces are available to users");
     }
     Finding::lacking(
-        "users may not make namespaces",
+        "users may not create namespaces",
         "sysctl kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu) or user.max_user_namespaces=10000; \
          the sandbox's other layers hold without it",
     )

@@ -2,7 +2,7 @@
 
 use super::Finding;
 
-/// What the seedling's worker, the verifier and Postgres take together.
+/// Memory of the seedling's worker, the verifier and Postgres together.
 const LEAST_MIB: u64 = 2048;
 
 pub(super) fn examine() -> Finding {

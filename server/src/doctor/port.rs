@@ -14,10 +14,10 @@ pub(super) fn examine(server: &Server, data: &Path) -> Finding {
         Ok(_) if server.host.is_loopback() => Finding::good(format!("port {} of {} is free", server.port, server.host)),
         Ok(_) => Finding::lacking(
             format!(
-                "port {} of {} is free, and other machines will reach it without encryption",
+                "port {} of {} is free, and other machines can reach it without encryption",
                 server.port, server.host
             ),
-            "put a proxy with TLS in front and listen at 127.0.0.1 (docs/OPERATING.md)",
+            "use a proxy with TLS and listen on 127.0.0.1 (docs/OPERATING.md)",
         ),
         Err(error) => Finding::error(&error),
     }

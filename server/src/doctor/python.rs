@@ -2,7 +2,7 @@
 
 use super::{Finding, ask};
 
-/// Not what is on the path: that may be a version manager's in a home folder, which the sandbox's user cannot read.
+/// Not the one on the path, which may be in a home folder that the sandbox's user cannot read.
 const PROGRAM: &str = "/usr/bin/python3";
 const OLDEST: (u32, u32) = (3, 11);
 
@@ -20,7 +20,7 @@ pub(super) fn examine() -> Finding {
     }
 }
 
-/// `Python 3.11.2` is (3, 11).
+/// Parses `Python 3.11.2` as (3, 11).
 fn version(said: &str) -> Option<(u32, u32)> {
     let mut parts = said.strip_prefix("Python ")?.split('.');
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))

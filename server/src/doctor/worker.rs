@@ -1,4 +1,4 @@
-//! The local worker, and with it libtorch and the sandbox.
+//! The local worker, with libtorch and the sandbox.
 
 use std::process::Command;
 
@@ -9,13 +9,13 @@ use crate::supervise::worker::find;
 pub(super) fn examine(settings: &Worker) -> Vec<Finding> {
     if !settings.wanted {
         return vec![Finding::lacking(
-            "no local worker is wanted",
-            "run lyceum-worker elsewhere, or drop --no-worker",
+            "the local worker is disabled",
+            "run lyceum-worker elsewhere, or remove --no-worker",
         )];
     }
     match find(settings.program.as_deref()) {
         Ok(program) => {
-            let runs = Finding::good(format!("{} runs and is of this release", program.display()));
+            let runs = Finding::good(format!("{} runs and belongs to this release", program.display()));
             vec![runs, sandbox(&program)]
         }
         Err(error) => vec![Finding::error(&error)],
@@ -23,7 +23,7 @@ pub(super) fn examine(settings: &Worker) -> Vec<Finding> {
 }
 
 fn sandbox(program: &std::path::Path) -> Finding {
-    let cure = "see docs/SECURITY.md; a machine that cannot confine programs must not verify any";
+    let cure = "see docs/SECURITY.md; a machine that cannot confine programs must not run them";
     match Command::new(program).args(["verify", "--self-test"]).output() {
         Ok(output) if output.status.success() => Finding::good("the verifier's sandbox contains its attacks"),
         Ok(output) => {

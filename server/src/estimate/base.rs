@@ -1,4 +1,4 @@
-//! The sizes of base models that this machine knows.
+//! The dimensions of base models known to this machine.
 
 use lyceum_core::footprint::BaseShape;
 use std::{
@@ -8,14 +8,14 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-/// Bytes of a `config.json` that are read.
+/// Maximum bytes of a `config.json`.
 const CONFIG: u64 = 1 << 20;
 
-/// Where models are that are named by a folder of it, such as `seedling`: where workers look too.
+/// The folder of named models, such as `seedling`, where workers look as well.
 pub(super) struct ModelsFolder(Option<PathBuf>);
 
 impl ModelsFolder {
-    /// `models` in the current folder or above it or above the running executable.
+    /// The folder `models` in or above the current folder, or above the running executable.
     pub(super) fn find() -> Self {
         let above = |start: PathBuf| {
             let mut folders = start.ancestors().map(|folder| folder.join("models"));
@@ -25,17 +25,17 @@ impl ModelsFolder {
         Self(here.or_else(|| env::current_exe().ok().and_then(above)))
     }
 
-    /// The sizes of the model of this name: a folder of models, or a model that is known by its name.
+    /// The dimensions of a model, read from its folder or known by its name.
     ///
     /// # Errors
-    /// Why they are not known.
+    /// Why they are unknown.
     pub(super) fn sizes(&self, name: &str) -> Result<BaseShape, String> {
         let config = self.config(name);
         match config.as_deref().map(read) {
             Some(Ok(config)) => BaseShape::of_config(&config),
             Some(Err(error)) => Err(format!("config.json of `{name}` cannot be read: {error}")),
             None => BaseShape::of_name(name).ok_or_else(|| {
-                format!("the sizes of `{name}` are not known: its folder is not on the server's machine, and workers do not tell them")
+                format!("the dimensions of `{name}` are unknown: its folder is not on the server's machine")
             }),
         }
     }
@@ -56,6 +56,6 @@ impl ModelsFolder {
 fn read(path: &Path) -> std::io::Result<serde_json::Value> {
     let mut text = Vec::new();
     File::open(path)?.take(CONFIG).read_to_end(&mut text)?;
-    // What is in a file that is no model's config is nobody's business.
+    // The contents of a file that is not a model's config are not revealed.
     serde_json::from_slice(&text).map_err(|_| std::io::Error::other("it is not JSON"))
 }

@@ -1,4 +1,4 @@
-//! One line a request, and its duration as a metric.
+//! A log line for each request, and its duration as a metric.
 
 use actix_web::{
     Error, HttpMessage as _,
@@ -12,8 +12,8 @@ use tracing::Instrument as _;
 
 use super::TraceId;
 
-/// Gives the request its trace id, under which everything that happens for it is logged, and says how it ended. The query
-/// is left out: it may hold what a person typed.
+/// Assigns the request a trace id for all its log entries, and logs its outcome. The query is omitted because it may
+/// contain text typed by a person.
 pub(crate) async fn log_request<B: MessageBody>(
     request: ServiceRequest,
     next: Next<B>,
@@ -22,7 +22,7 @@ pub(crate) async fn log_request<B: MessageBody>(
     let trace = TraceId::sent(request.headers()).unwrap_or_default();
     request.extensions_mut().insert(trace.clone());
     let method = request.method().clone();
-    // The pattern, not the path, is what metrics may be labelled with: it is one of a few.
+    // Metrics are labelled with the pattern, not the path, because there are few of them.
     let route = request.match_pattern().unwrap_or_else(|| "unknown".to_owned());
     let span = tracing::info_span!("request", trace_id = %trace, http.method = %method, http.route = %route);
     let outcome = next.call(request).instrument(span.clone()).await;

@@ -19,7 +19,7 @@ pub(crate) const PROGRESS: &str = "lyceum::progress";
 /// Progress, warnings and errors.
 const FILTER: &str = "warn,lyceum::progress=info";
 
-/// Logs progress and trouble to standard error from here on.
+/// Starts logging progress, warnings and errors to standard error.
 pub(crate) fn start_brief() {
     let started = tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::new(FILTER))
@@ -31,7 +31,7 @@ pub(crate) fn start_brief() {
     }
 }
 
-/// Writes time and message, and for warnings and errors the level and the fields.
+/// Writes time and message; for warnings and errors also level and fields.
 struct Brief;
 
 impl<S, N> FormatEvent<S, N> for Brief
@@ -61,7 +61,7 @@ where
     }
 }
 
-/// Writes the message of an event and none of its fields.
+/// Writes the message of an event without its fields.
 struct Message<'a, 'b>(&'a mut Writer<'b>);
 
 impl Visit for Message<'_, '_> {

@@ -1,4 +1,4 @@
-//! The id that follows a request into its work.
+//! Trace ids, which connect a request with its work.
 
 use actix_web::{FromRequest, HttpMessage as _, HttpRequest, dev::Payload, http::header::HeaderMap};
 use std::{convert::Infallible, fmt, future::Ready};
@@ -8,12 +8,12 @@ use std::{convert::Infallible, fmt, future::Ready};
 pub struct TraceId(String);
 
 impl TraceId {
-    /// A new one.
+    /// A new id.
     pub fn new() -> Self {
         Self(format!("{:032x}", rand::random::<u128>() | 1))
     }
 
-    /// The one that the caller sent in `traceparent`, if it is one.
+    /// The caller's id in `traceparent`, if it is valid.
     pub(super) fn sent(headers: &HeaderMap) -> Option<Self> {
         let parent = headers.get("traceparent")?.to_str().ok()?;
         let mut parts = parent.split('-');

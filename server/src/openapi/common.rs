@@ -1,4 +1,4 @@
-//! What all operations share: authentication, and the errors that each may answer with.
+//! The parts shared by all operations: authentication and errors.
 
 use actix_web::http::Method;
 use utoipa::{
@@ -10,17 +10,17 @@ use utoipa::{
     },
 };
 
-/// Describes the ways to authenticate.
+/// Adds the authentication schemes.
 pub(super) struct Common;
 
 impl Modify for Common {
     fn modify(&self, document: &mut OpenApi) {
         let token = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some(
-            "A token, sent as `Authorization: Bearer …`. The scopes are `read`, `write` and `admin`, each holding those before it.",
+            "A token, sent as `Authorization: Bearer …`. The scopes are `read`, `write` and `admin`; each includes the previous ones.",
         ));
         let session = ApiKeyValue::with_description(
             "lyceum_session",
-            "A browser's session. What changes anything must also send `x-csrf-token`.",
+            "A browser's session. Requests that change anything must also send `x-csrf-token`.",
         );
         let components = document.components.get_or_insert_default();
         components.add_security_scheme("token", SecurityScheme::Http(token.build()));
@@ -28,7 +28,7 @@ impl Modify for Common {
     }
 }
 
-/// Adds to every operation the errors that its parameters, body and security imply.
+/// Adds to every operation the errors implied by its parameters, body and security.
 pub(super) fn complete(document: &mut OpenApi) {
     for item in document.paths.paths.values_mut() {
         for operation in methods_mut(item) {
@@ -84,7 +84,7 @@ fn error(description: &str) -> RefOr<utoipa::openapi::Response> {
         .into()
 }
 
-/// A browser may do with its session what its token allows.
+/// A session has the permissions of its token.
 fn allow_session(operation: &mut Operation) {
     let ways = operation.security.get_or_insert_default();
     let sessions: Vec<SecurityRequirement> = ways
@@ -114,7 +114,7 @@ fn methods_mut(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     .filter_map(Option::as_mut)
 }
 
-/// Every operation with its method and the pattern of its path.
+/// All operations with their method and path pattern.
 pub(crate) fn operations(document: &OpenApi) -> impl Iterator<Item = (Method, &str, &Operation)> {
     document.paths.paths.iter().flat_map(|(path, item)| {
         let methods = [

@@ -1,4 +1,4 @@
-//! `/runs/{id}/members/{member}/adapter.zip`: a member's weights as the folder that PEFT loads.
+//! `/runs/{id}/members/{member}/adapter.zip`: a member's weights as a PEFT folder.
 
 use actix_web::{
     HttpResponse, get,
@@ -17,11 +17,11 @@ use super::{
 };
 use crate::{api::Api, api_error::ApiError};
 
-/// Which weights.
+/// The version of the weights.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AdapterFilter {
-    /// The version's ordinal; the newest where this is left out.
+    /// The version's ordinal; by default the newest.
     #[schemars(range(max = 2_147_483_647))]
     version: Option<u32>,
 }
@@ -43,7 +43,7 @@ pub(crate) async fn download_adapter(
     let gone = || {
         let (name, ordinal) = (&member.name, version.ordinal);
         ApiError::not_found(format!(
-            "the weights of version {ordinal} of {name} are no longer kept; the member's page names those that are"
+            "the weights of version {ordinal} of {name} are no longer kept; the member's page lists those that are"
         ))
     };
     if version.removed {
@@ -64,7 +64,7 @@ pub(crate) async fn download_adapter(
         .body(body))
 }
 
-/// `name` with everything but letters, digits, `-` and `_` replaced, for a file's name.
+/// `name` with all characters other than letters, digits, `-` and `_` replaced, for file names.
 pub(super) fn file_name(name: &str) -> String {
     let safe = |letter: char| {
         if letter.is_ascii_alphanumeric() || letter == '-' || letter == '_' {
@@ -76,7 +76,7 @@ pub(super) fn file_name(name: &str) -> String {
     name.chars().map(safe).take(80).collect()
 }
 
-/// Weights do not shrink, so they are stored as they are.
+/// Stored uncompressed, since weights do not compress.
 fn zip_of_tar(archive: &[u8], folder: &str, out: FileWriter) -> io::Result<()> {
     let mut zip = zip::ZipWriter::new_stream(out);
     let options = zip::write::SimpleFileOptions::default()

@@ -1,4 +1,4 @@
-//! `/runs/{id}/archive`: the map of what has been invented, at any step, with another run's beside it.
+//! `/runs/{id}/archive`: the map of problems at any step, optionally next to another run's.
 
 mod grid;
 
@@ -25,22 +25,22 @@ use super::{
 };
 use crate::{api::Api, api_error::ApiError};
 
-/// Which map.
+/// The map to show.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ArchiveFilter {
-    /// The descriptor that runs from left to right.
+    /// The descriptor on the x axis.
     x: Option<Dimension>,
-    /// The descriptor that runs upwards.
+    /// The descriptor on the y axis.
     y: Option<Dimension>,
-    /// What tiles are coloured by.
+    /// The colouring of tiles.
     colour: Option<Colouring>,
-    /// The map as it was after this step; as it is where this is left out.
+    /// The map after this step; by default the current one.
     #[schemars(range(max = 2_147_483_647))]
     step: Option<u32>,
-    /// A run whose map stands beside.
+    /// A run whose map is shown next to it.
     beside: Option<Uuid>,
-    /// A tile whose cells are listed: its places on the two axes, such as `3,5`.
+    /// The tile whose cells are listed: its positions on the two axes, such as `3,5`.
     tile: Option<String>,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct ArchiveFilter {
 struct Map {
     run_id: Uuid,
     run: String,
-    /// Cells in all.
+    /// Total number of cells.
     size: u32,
     coverage: f64,
     qd_score: f64,
@@ -70,7 +70,7 @@ struct ArchivePage {
     step: Option<u32>,
     maps: Vec<Map>,
     growth: Vec<Growth>,
-    /// The tile that is open, and its cells.
+    /// The open tile and its cells.
     #[serde(skip)]
     tile: Option<(usize, usize)>,
     #[serde(skip)]
@@ -170,7 +170,7 @@ pub(crate) async fn show_archive(
         differ = others != config;
         maps.push(map(&api, &other.run, asked.step, axes, colour, others.cells).await?);
     }
-    // Two maps can be compared only in the same colours.
+    // Two maps share one colour scale.
     let ends = maps
         .iter()
         .filter_map(|map| map.grid.range)
@@ -212,12 +212,12 @@ fn tile_of(text: &str) -> Result<(usize, usize), ApiError> {
         .split_once(',')
         .and_then(|(x, y)| Some((x.parse().ok()?, y.parse().ok()?)));
     places.ok_or_else(|| {
-        let detail = format!("`{text}` is no tile; a tile is two places from 0 on, such as 3,5");
+        let detail = format!("`{text}` is not a tile; a tile is two positions from 0, such as 3,5");
         ApiError::invalid_query(vec![("tile".to_owned(), detail)])
     })
 }
 
-/// The archive's part of a run's config; the defaults where the recipe has none.
+/// The archive's part of a run's config; the defaults if the recipe has none.
 fn config_of(config: &serde_json::Value) -> ArchiveConfig {
     ArchiveConfig::deserialize(&config["parameters"]["archive"]).unwrap_or_default()
 }
@@ -266,19 +266,19 @@ fn growth_of(growth: &[Growth]) -> Figure {
     let insertions = |step: &Growth| (f64::from(step.step), Some((step.new + step.improved) as f64));
     Figure {
         id: "growth".to_owned(),
-        title: "Cells taken, and problems that entered".to_owned(),
-        note: "A curve that flattens says that nothing new is invented.".to_owned(),
+        title: "Occupied cells and insertions".to_owned(),
+        note: "If the curve flattens, nothing new is being invented.".to_owned(),
         x: "step".to_owned(),
         y: "cells".to_owned(),
         series: vec![
             Series {
-                name: "cells taken".to_owned(),
+                name: "occupied cells".to_owned(),
                 style: Style::Bold,
                 points: cells,
                 ..Series::default()
             },
             Series {
-                name: "problems that entered".to_owned(),
+                name: "insertions".to_owned(),
                 points: growth.iter().map(insertions).collect(),
                 ..Series::default()
             },

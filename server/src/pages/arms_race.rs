@@ -1,4 +1,5 @@
-//! `/runs/{id}/arms-race`: ratings of every member over steps, outcomes of matchups, and who leads (PopuLoRA, Figure 5).
+//! `/runs/{id}/arms-race`: ratings of every member over steps, outcomes of matchups, and who leads (PopuLoRA, Figure
+//! 5).
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;

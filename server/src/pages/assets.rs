@@ -1,5 +1,5 @@
-//! Scripts and styles, as `web/build.mjs` bundled them: embedded, compressed, and named by their content, so that a browser
-//! keeps them for good.
+//! Scripts and styles bundled by `web/build.mjs`: embedded, compressed, and named by their content, so that browsers
+//! can cache them forever.
 
 use actix_web::{
     HttpRequest, HttpResponse, get,
@@ -13,9 +13,9 @@ use crate::api_error::ApiError;
 struct Asset {
     /// Its name, with a hash of its content.
     name: &'static str,
-    /// What templates call it; empty for what only other files name.
+    /// Its name in templates; empty if only other files refer to it.
     entry: &'static str,
-    /// Files that a script imports, and that those import.
+    /// All files a script imports, directly or not.
     needs: &'static [&'static str],
     content_type: &'static str,
     plain: &'static [u8],
@@ -25,14 +25,14 @@ struct Asset {
 
 static ASSETS: &[Asset] = include!(concat!(env!("OUT_DIR"), "/web/assets.rs"));
 
-/// The address of the file that templates call `entry`.
+/// The address of the file with the template name `entry`.
 pub(super) fn address_of(entry: &str) -> String {
     let found = ASSETS.iter().find(|asset| asset.entry == entry);
     debug_assert!(found.is_some(), "web/ has no {entry}");
     format!("/assets/{}", found.map_or(entry, |asset| asset.name))
 }
 
-/// The addresses of what the script that templates call `entry` imports.
+/// The addresses of the imports of the script with the template name `entry`.
 pub(super) fn needs_of(entry: &str) -> Vec<String> {
     let found = ASSETS.iter().find(|asset| asset.entry == entry);
     let needs = found.map(|asset| asset.needs).unwrap_or_default();
@@ -44,7 +44,7 @@ pub(super) fn needs_of(entry: &str) -> Vec<String> {
 pub(crate) async fn show_asset(request: HttpRequest, name: web::Path<String>) -> Result<HttpResponse, ApiError> {
     let Some(asset) = ASSETS.iter().find(|asset| asset.name == name.as_str()) else {
         return Err(ApiError::not_found(format!(
-            "there is no file {name}; a page of an older release may have named it: load that page anew"
+            "there is no file {name}; a page of an older release may refer to it: reload that page"
         )));
     };
     let mut response = HttpResponse::Ok();

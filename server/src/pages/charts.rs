@@ -109,8 +109,8 @@ impl Chart {
     }
 }
 
-/// Short names of metrics in one legend: without the words all of them begin or end with, which are in the chart's title.
-/// Types of problems stay whole (`code_i`).
+/// Short names of metrics in one legend: without the words all of them begin or end with, which are in the chart's
+/// title. Types of problems stay whole (`code_i`).
 fn labels(metrics: &[String]) -> Vec<String> {
     let words: Vec<Vec<&str>> = metrics.iter().map(|metric| metric.split('_').collect()).collect();
     let alike = |from_end: bool| {

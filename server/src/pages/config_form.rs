@@ -1,21 +1,21 @@
-//! The form of a run config, made from its JSON Schema: a field for every value, with what the schema says of it.
+//! The form of a run config, generated from its JSON Schema.
 
 use lyceum_core::config::pointer_token;
 use serde_json::Value;
 
-/// A line of the form. Groups open and close, so that a template can write them one after the other.
+/// A line of the form. Groups are opened and closed by lines, for templates.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Line {
-    /// A group of fields begins.
+    /// The start of a group.
     Open {
-        /// What it is about.
+        /// Its title.
         title: String,
-        /// What the schema says of it.
+        /// The schema's description.
         about: String,
-        /// How many groups it is in.
+        /// The number of enclosing groups.
         depth: usize,
     },
-    /// A group ends.
+    /// The end of a group.
     Close,
     /// A field.
     Field(Field),
@@ -24,25 +24,25 @@ pub(crate) enum Line {
 /// A field.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Field {
-    /// The dotted path by which the value is overridden.
+    /// The dotted path of the value.
     pub(crate) path: String,
-    /// The JSON pointer by which a fault names it.
+    /// The JSON pointer of the value, as in faults.
     pub(crate) pointer: String,
-    /// Its last name.
+    /// The last part of the path.
     pub(crate) label: String,
-    /// What the schema says of it.
+    /// The schema's description.
     pub(crate) about: String,
-    /// Its value, as the field shows it.
+    /// Its value, as text.
     pub(crate) value: String,
-    /// How it is filled in.
+    /// Its kind of input.
     pub(crate) input: Input,
-    /// Whether it may be empty, which is null.
+    /// Whether it may be empty, meaning null.
     pub(crate) optional: bool,
-    /// What values are valid, where the schema bounds them.
+    /// The valid range, if the schema has one.
     pub(crate) range: Option<String>,
 }
 
-/// How a field is filled in.
+/// A kind of input.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Input {
     /// A number.
@@ -51,18 +51,18 @@ pub(crate) enum Input {
     Text,
     /// Several lines of text.
     Lines,
-    /// Yes or no.
+    /// A checkbox.
     Check,
-    /// One of these, each with what it means.
+    /// One of these values, with their descriptions.
     Choice(Vec<(String, String)>),
     /// JSON: a list or an object.
     Json,
 }
 
-/// Fields that are made of others, or that the recipe fills in itself.
+/// Fields derived from others or filled in by the recipe.
 const LEFT_OUT: [&str; 2] = ["recipe", "parameters.prompts.hashes"];
 
-/// The lines of a form for `config`, which fits `schema`.
+/// The lines of the form for `config`, which must be valid under `schema`.
 pub(crate) fn lines_of(schema: &Value, config: &Value) -> Vec<Line> {
     let mut lines = vec![Line::Open {
         title: "length and seed".to_owned(),
@@ -114,7 +114,7 @@ fn object(lines: &mut Vec<Line>, path: &str, title: &str, schema: &Value, value:
     }
 }
 
-/// Whether values of `schema` have fields of their own.
+/// Whether values of `schema` are objects.
 fn is_object(schema: &Value) -> bool {
     schema["properties"].is_object() || schema["additionalProperties"].is_object()
 }
@@ -162,7 +162,7 @@ fn about(schema: &Value) -> String {
     schema["description"].as_str().unwrap_or_default().replace('\n', " ")
 }
 
-/// The values that a schema lists, with their descriptions. A choice of null is an empty field.
+/// The values listed by a schema, with their descriptions. Null is represented by an empty field.
 fn choices(schema: &Value) -> Vec<(String, String)> {
     let variants = ["oneOf", "anyOf"]
         .iter()

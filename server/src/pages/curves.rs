@@ -4,7 +4,7 @@ use lyceum_store::metrics::MetricRow;
 
 use super::{figure::Series, format::words};
 
-/// The least level of downsampling at which a run at `step` has no more than `points` points.
+/// The lowest level of downsampling at which a run at `step` has at most `points` points.
 pub(crate) fn level_for(step: i32, points: u32) -> u8 {
     let steps = step.max(0).cast_unsigned() + 1;
     (0..8)
@@ -12,8 +12,7 @@ pub(crate) fn level_for(step: i32, points: u32) -> u8 {
         .unwrap_or(8)
 }
 
-/// The curve of one metric, which stands at `place` in the rows: a band from least to greatest where a point stands for
-/// several steps.
+/// The curve of the metric at `place` in the rows, with a band from minimum to maximum if points cover several steps.
 pub(crate) fn curve(rows: &[MetricRow], place: usize, name: &str) -> Series {
     let middle = |row: &MetricRow| f64::from(row.step) + f64::from(row.width - 1) / 2.0;
     let at = |values: &[f64]| values.get(place).copied().filter(|value| value.is_finite());
@@ -28,7 +27,7 @@ pub(crate) fn curve(rows: &[MetricRow], place: usize, name: &str) -> Series {
     }
 }
 
-/// The curves of `wanted` metrics, those that the run does not have left out.
+/// The curves of those of the `wanted` metrics that the run has.
 pub(crate) fn of(rows: &[MetricRow], metrics: &[String], wanted: &[&str]) -> Vec<Series> {
     let place = |name: &&str| metrics.iter().position(|metric| metric == name);
     let curve = |name: &&str| Some(curve(rows, place(name)?, &words(name)));

@@ -1,4 +1,4 @@
-//! `/datasets/{id}`: what a dataset is, which others ask the same, and its rows.
+//! `/datasets/{id}`: a dataset, its overlap with others, and its rows.
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
@@ -18,10 +18,10 @@ use crate::{
     api_error::ApiError,
 };
 
-/// Rows of a page.
+/// Rows per page.
 const ROWS: u32 = 20;
 
-/// Which rows.
+/// Filters of rows.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RowsFilter {
@@ -35,9 +35,9 @@ struct DatasetPage {
     layout: Layout,
     #[serde(flatten)]
     dataset: Dataset,
-    /// Other datasets that ask the same.
+    /// Other datasets with the same questions.
     overlaps: Vec<Overlap>,
-    /// Rows of the page, in their order.
+    /// The rows of the page, in order.
     items: Vec<DatasetRow>,
     next: Option<String>,
     #[serde(skip)]
@@ -52,7 +52,7 @@ impl DatasetPage {
         excerpt(&text, SHOWN_IN_LIST)
     }
 
-    /// Whether one of the two is measured with and the other is not.
+    /// Whether exactly one of the two is a benchmark.
     fn is_harmful(&self, overlap: &Overlap) -> bool {
         let benchmark = Purpose::Benchmark;
         (self.dataset.purpose == benchmark) != (overlap.purpose == benchmark)

@@ -1,4 +1,4 @@
-//! `/datasets`: imported rows, by what they are for.
+//! `/datasets`: imported datasets by purpose.
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
@@ -17,7 +17,7 @@ use crate::{
     api_error::ApiError,
 };
 
-/// Which datasets.
+/// Filters of datasets.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DatasetsFilter {
@@ -42,7 +42,7 @@ struct DatasetsPage {
 }
 
 impl DatasetsPage {
-    /// Names of purposes, and which was chosen.
+    /// Names of purposes, and whether each was chosen.
     fn purposes(&self) -> Vec<(&'static str, bool)> {
         let all = Purpose::ALL.iter();
         all.map(|purpose| (purpose.name(), self.purpose == Some(*purpose)))

@@ -1,4 +1,4 @@
-//! The error page that browsers see.
+//! The error page for browsers.
 
 use actix_web::{
     Error, HttpMessage as _, HttpResponse,
@@ -19,7 +19,7 @@ use crate::{access::Caller, api_error::ApiError, log::TraceId};
 #[template(path = "error.html")]
 struct ErrorPage<'a> {
     error: &'a ApiError,
-    /// The page without its parameters, where those may be at fault.
+    /// The page without its parameters, if those may be at fault.
     bare: Option<String>,
     trace: Option<String>,
     known: bool,
@@ -27,7 +27,7 @@ struct ErrorPage<'a> {
     assets: Assets,
 }
 
-/// Shows an error as a page to a browser that asked for one.
+/// Turns errors into pages for browsers that requested a page.
 pub(crate) async fn show_errors<B: MessageBody>(
     request: ServiceRequest,
     next: Next<B>,
@@ -53,7 +53,7 @@ pub(crate) async fn show_errors<B: MessageBody>(
 
 fn page<B>(response: &ServiceResponse<B>, error: &ApiError) -> Option<HttpResponse> {
     let request = response.request();
-    // Reading cookies writes to the request's extensions, so nothing may be borrowed from them then.
+    // Reading cookies writes to the request's extensions, so they must not be borrowed meanwhile.
     let theme = theme_of(request);
     let trace = request
         .extensions()

@@ -1,4 +1,4 @@
-//! `/evaluations/{id}`: what one evaluation came to, and every sample behind it.
+//! `/evaluations/{id}`: the results of an evaluation, and all samples.
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
@@ -30,36 +30,36 @@ use crate::{
     api_error::ApiError,
 };
 
-/// Results that are shown: subjects times suites. The API lists all.
+/// Maximum results shown (subjects × suites). The API lists all.
 const RESULTS: u32 = 500;
-/// Samples of a page.
+/// Samples per page.
 const SAMPLES: u32 = 20;
 
-/// Which samples.
+/// Filters of samples.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SamplesFilter {
     /// On this suite.
     #[schemars(length(max = 200))]
     suite: Option<String>,
-    /// Of this subject, from 0.
+    /// Of the subject with this index, from 0.
     #[schemars(range(max = 2_147_483_647))]
     subject: Option<u32>,
     /// Of this task.
     #[schemars(length(max = 500))]
     task: Option<String>,
-    /// Right ones, or wrong ones.
+    /// `true` for correct samples, `false` for wrong ones.
     correct: Option<bool>,
     cursor: Option<String>,
     order: Option<Order>,
 }
 
-/// A sample with the task that it answers.
+/// A sample with its task.
 #[derive(Clone, Debug, Serialize)]
 struct SampleLine {
     #[serde(flatten)]
     sample: BenchmarkSample,
-    /// What its row asks; none once the rows were deleted.
+    /// Its row's question; none if the rows have been deleted.
     question: Option<String>,
 }
 
@@ -91,7 +91,7 @@ impl EvaluationPage {
         pretty(&self.line.evaluation.spec)
     }
 
-    /// What it came to, where that is more than results and samples.
+    /// Its result, if it is more than results and samples.
     fn outcome(&self) -> Option<String> {
         let outcome = self.line.evaluation.result.as_ref().filter(|_| self.results.is_empty());
         outcome.map(pretty)
@@ -107,7 +107,7 @@ impl EvaluationPage {
         asked.suite.is_some() || asked.subject.is_some() || asked.task.is_some() || asked.correct.is_some()
     }
 
-    /// Names and titles of its suites, and which was chosen.
+    /// Names and titles of its suites, and whether each was chosen.
     fn suites(&self) -> Vec<(String, String, bool)> {
         let names: BTreeSet<&str> = self.results.iter().map(|result| result.suite.as_str()).collect();
         let choice = |name: &str| {
@@ -120,7 +120,7 @@ impl EvaluationPage {
         names.into_iter().map(choice).collect()
     }
 
-    /// Places and names of its subjects, and which was chosen.
+    /// Indices and names of its subjects, and whether each was chosen.
     fn subjects(&self) -> Vec<(usize, String, bool)> {
         let choice = |(place, name): (usize, &String)| {
             (
@@ -155,7 +155,7 @@ impl EvaluationPage {
         solution.map(|solution| excerpt(solution, SHOWN))
     }
 
-    /// Whether solutions of its suite are programs.
+    /// Whether its suite's solutions are programs.
     fn is_code(&self, sample: &SampleLine) -> bool {
         let result = self.results.iter().find(|result| result.suite == sample.sample.suite);
         let name = result.map_or(sample.sample.suite.as_str(), BenchmarkResult::suite_name);
@@ -213,7 +213,7 @@ pub(crate) async fn show_one_evaluation(
     })
 }
 
-/// `samples` with what their rows ask.
+/// `samples` with the questions of their rows.
 async fn with_questions(
     db: &PgPool,
     results: &[BenchmarkResult],

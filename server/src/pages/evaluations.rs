@@ -1,4 +1,4 @@
-//! `/evaluations`: what measures frozen versions, by type, state and run.
+//! `/evaluations`: evaluations by type, state and run.
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
@@ -27,41 +27,41 @@ use crate::{
     api_error::ApiError,
 };
 
-/// Names of subjects that a list shows.
+/// Subjects named in a list.
 const NAMED: usize = 4;
 
-/// The name of a suite that people write.
+/// The display name of a suite.
 pub(super) fn title(name: &str) -> &str {
     suite(name).map_or(name, |suite| suite.title.as_str())
 }
 
-/// What an evaluation measures.
+/// The type of an evaluation.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema, strum::IntoStaticStr, strum::VariantArray,
 )]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub(crate) enum EvaluationType {
-    /// Answers to suites.
+    /// Performance on suites.
     Benchmark,
-    /// Teachers against students that have not met.
+    /// Pairs of proposers and solvers that never met.
     CrossPlay,
-    /// One side held, the other at many steps.
+    /// One side frozen, the other at many steps.
     FrozenSide,
-    /// Children of operators against their parents.
+    /// Children of operators compared with their parents.
     OperatorRetention,
-    /// A sample, drawn again.
+    /// A sample generated again.
     Regenerate,
 }
 
 impl EvaluationType {
-    /// The name that specs have.
+    /// Its name in specs.
     fn name(self) -> &'static str {
         self.into()
     }
 }
 
-/// Which evaluations.
+/// Filters of evaluations.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EvaluationsFilter {
@@ -73,22 +73,22 @@ pub(crate) struct EvaluationsFilter {
     order: Option<Order>,
 }
 
-/// An evaluation as a list has it.
+/// An evaluation in the list.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct EvaluationLine {
     #[serde(flatten)]
     pub(super) evaluation: Evaluation,
-    /// The name of the run that it looks at.
+    /// The name of its run.
     pub(super) run: Option<String>,
-    /// Who is measured.
+    /// The subjects.
     pub(super) subjects: Vec<String>,
-    /// Items of the step that it is at, and those that have ended.
+    /// Items of its current step, and how many of them have ended.
     pub(super) step_items: i32,
     pub(super) step_ended: i32,
 }
 
 impl EvaluationLine {
-    /// `evaluations` with how far each is.
+    /// `evaluations` with their progress.
     pub(super) async fn of(db: &PgPool, evaluations: Vec<Evaluation>) -> Result<Vec<Self>, ApiError> {
         let ids: Vec<Uuid> = evaluations.iter().map(|evaluation| evaluation.id).collect();
         let progress = evaluations::progress(db, &ids).await?;
@@ -108,12 +108,12 @@ impl EvaluationLine {
         Ok(evaluations.into_iter().map(line).collect())
     }
 
-    /// The type, as its spec names it.
+    /// The type's name in its spec.
     pub(super) fn kind(&self) -> &str {
         self.evaluation.spec["type"].as_str().unwrap_or_default()
     }
 
-    /// The suites of a benchmark, as people write them.
+    /// The display names of a benchmark's suites.
     pub(super) fn suites(&self) -> Vec<String> {
         let suites = self.evaluation.spec["suites"].as_array();
         let choices = suites.into_iter().flatten();
@@ -128,7 +128,7 @@ impl EvaluationLine {
         self.suites().join(", ")
     }
 
-    /// The first subjects by name, and how many more there are.
+    /// The names of the first subjects, and the number of others.
     pub(super) fn subjects_in_words(&self) -> String {
         let named = self.subjects.iter().take(NAMED).map(|name| super::inert::inert(name));
         let mut words = named.collect::<Vec<_>>().join(", ");
@@ -138,12 +138,12 @@ impl EvaluationLine {
         words
     }
 
-    /// Whether its work is being done, or could be.
+    /// Whether it has not ended.
     pub(super) fn is_open(&self) -> bool {
         self.evaluation.state.is_open()
     }
 
-    /// How far it is.
+    /// Its progress.
     pub(super) fn progress(&self) -> String {
         let Evaluation { step, steps, .. } = self.evaluation;
         let part = match self.kind() {

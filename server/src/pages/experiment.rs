@@ -1,4 +1,4 @@
-//! `/experiments/{id}`: an experiment, its runs by arm.
+//! `/experiments/{id}`: an experiment with its runs by arm.
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
@@ -17,10 +17,10 @@ use super::{
 };
 use crate::{api::Api, api_error::ApiError};
 
-/// Runs that the page shows; the list of runs has all.
+/// Maximum runs shown; the list of runs has all.
 const RUNS: u32 = 300;
 
-/// Runs that differ by seed alone.
+/// Runs that differ only by seed.
 #[derive(Debug, Serialize)]
 struct Arm {
     arm: String,
@@ -35,12 +35,12 @@ struct ExperimentPage {
     #[serde(flatten)]
     experiment: Experiment,
     arms: Vec<Arm>,
-    /// Whether there are more runs than these.
+    /// Whether there are more runs.
     more: bool,
 }
 
 impl ExperimentPage {
-    /// The runs that are compared: those of all arms, as many as a chart can tell apart.
+    /// The runs to compare, from all arms, as many as a chart can show.
     fn ids(&self) -> String {
         let runs = self.arms.iter().flat_map(|arm| &arm.runs).take(compare::RUNS);
         runs.map(|run| run.id.to_string()).collect::<Vec<_>>().join(",")

@@ -1,4 +1,4 @@
-//! `/experiments`: runs that are compared.
+//! `/experiments`: the list of experiments.
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
@@ -16,7 +16,7 @@ use crate::{
     api_error::ApiError,
 };
 
-/// Which experiments.
+/// Filters of experiments.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ExperimentsFilter {
@@ -26,7 +26,7 @@ pub(crate) struct ExperimentsFilter {
     order: Option<Order>,
 }
 
-/// An experiment and how many runs it has.
+/// An experiment and the number of its runs.
 #[derive(Debug, Serialize)]
 struct Counted {
     #[serde(flatten)]

@@ -1,4 +1,4 @@
-//! `/runs/{id}/export`: everything of a run, as a folder that Hugging Face's `datasets` loads.
+//! `/runs/{id}/export`: all data of a run, as a folder for Hugging Face's `datasets`.
 
 mod card;
 mod jsonl;
@@ -25,10 +25,10 @@ use super::{
 };
 use crate::{api::Api, api_error::ApiError};
 
-/// Exports at once: each reads with a connection of its own.
+/// Concurrent exports; each uses its own connection.
 static AT_ONCE: Semaphore = Semaphore::const_new(4);
 
-/// A form of the files.
+/// A file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Format {
@@ -59,13 +59,13 @@ impl Format {
     }
 }
 
-/// A table as the page lists it.
+/// A table in the page's list.
 #[derive(Serialize)]
 struct Listed {
     name: &'static str,
     /// What a row is.
     about: &'static str,
-    /// None where no count is kept.
+    /// None if no count is kept.
     rows: Option<i64>,
     columns: usize,
 }
@@ -80,7 +80,7 @@ struct ExportPage {
     formats: [Format; 2],
 }
 
-/// What can be exported of a run.
+/// The tables of a run.
 #[get("/runs/{id}/export")]
 pub(crate) async fn show_export(
     view: View,
@@ -109,7 +109,7 @@ pub(crate) async fn show_export(
     })
 }
 
-/// One table of a run, whole.
+/// A table of a run.
 #[get("/runs/{id}/export/{table}.{format}")]
 pub(crate) async fn export_table(
     api: web::Data<Api>,
@@ -136,7 +136,7 @@ pub(crate) async fn export_table(
         .body(body))
 }
 
-/// All tables of a run with a card, as a zip of the folder.
+/// All tables of a run with a card, as a zip archive.
 #[get("/runs/{id}/export.{format}.zip")]
 pub(crate) async fn export_run(
     api: web::Data<Api>,
@@ -155,10 +155,10 @@ pub(crate) async fn export_run(
         .body(body))
 }
 
-/// The card comes last, since it names only tables that have rows: of an empty file `datasets` cannot tell the columns.
+/// The card comes last because it lists only tables with rows: `datasets` cannot infer the columns of an empty file.
 fn zip(source: &Source, format: Format, folder: &str, run: &RunDetail, out: FileWriter) -> io::Result<()> {
     let mut zip = zip::ZipWriter::new_stream(out);
-    // Parquet is compressed within; JSON lines are sent as fast as they can be read.
+    // Parquet is compressed already, and JSON lines are sent as fast as they can be read.
     let options = zip::write::SimpleFileOptions::default()
         .compression_method(zip::CompressionMethod::Stored)
         .large_file(true);
@@ -176,7 +176,7 @@ fn zip(source: &Source, format: Format, folder: &str, run: &RunDetail, out: File
     zip.finish()?.into_inner().flush()
 }
 
-/// Where the rows of a run come from.
+/// The source of a run's rows.
 struct Source {
     db: PgPool,
     run: ExecutionId,
@@ -184,11 +184,11 @@ struct Source {
     runtime: tokio::runtime::Handle,
 }
 
-/// Writes rows in some form.
+/// Writes rows in a format.
 trait Encoder {
     /// Adds some rows.
     fn batch(&mut self, batch: &Batch, out: &mut dyn Write) -> io::Result<()>;
-    /// Writes what comes after all rows.
+    /// Writes the end of the file.
     fn finish(self: Box<Self>, out: &mut dyn Write) -> io::Result<()>;
 }
 
@@ -202,7 +202,7 @@ impl Source {
         }
     }
 
-    /// Writes a whole table and returns how many rows it has; for a thread that may wait.
+    /// Writes a table and returns its number of rows. Blocks.
     fn write(&self, table: Table, format: Format, out: &mut dyn Write) -> io::Result<usize> {
         let fields: Vec<Field> = table.fields(&self.metrics);
         let mut encoder: Box<dyn Encoder> = match format {

@@ -1,40 +1,40 @@
-//! A chart as data: `web/src/pages/figures.ts` draws it, and the template prints the same as a table.
+//! The data of a chart, drawn by `web/src/pages/figures.ts` and also shown as a table.
 
 use lyceum_core::recipe::Side;
 use serde::{Serialize, Serializer, ser::SerializeSeq as _};
 
 use super::format::value;
 
-/// Rows of a table, at most, evenly over the chart, and its columns. The page's JSON and the export have everything.
+/// Maximum rows, evenly spaced, and columns of a table. The page's JSON and the export have everything.
 const TABLE: (usize, usize) = (60, 24);
 
 /// A chart.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Figure {
-    /// Its name on the page and in the names of files.
+    /// Its name on the page and in file names.
     pub(crate) id: String,
-    /// What it shows.
+    /// Its title.
     #[serde(skip)]
     pub(crate) title: String,
-    /// What a reader should see in it; may be empty.
+    /// How to read it; may be empty.
     #[serde(skip)]
     pub(crate) note: String,
-    /// What runs from left to right.
+    /// The label of the x axis.
     pub(crate) x: String,
-    /// The names of x = 0, 1, …, where it is no number.
+    /// The names of x = 0, 1, …, if x is not a number.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) labels: Vec<String>,
-    /// What goes upwards.
+    /// The label of the y axis.
     pub(crate) y: String,
-    /// The ends of the axis, where they are fixed.
+    /// The ends of the y axis, if fixed.
     pub(crate) range: Option<[f64; 2]>,
-    /// A line across, to be above or below.
+    /// The position of a horizontal line.
     pub(crate) level: Option<f64>,
     /// The curves.
     pub(crate) series: Vec<Series>,
-    /// The x from which on points are sent; all are where there is none. Whoever has the earlier ones keeps them.
+    /// The first x sent; by default all points are. The browser keeps the earlier ones.
     pub(crate) from: Option<f64>,
-    /// Steps that a point stands for; with more than one, a part of the steps may be asked for by `from` and `to`.
+    /// Steps per point; if more than one, finer data can be requested with `from` and `to`.
     pub(crate) width: u32,
 }
 
@@ -47,19 +47,19 @@ pub(crate) enum Style {
     Line,
     /// One line of many.
     Faint,
-    /// The line that matters.
+    /// The main line.
     Bold,
-    /// What was expected.
+    /// An expectation.
     Dashed,
-    /// A part of a whole, on top of the parts before it.
+    /// A part of a whole, stacked on the parts before it.
     Stacked,
 }
 
-/// Colours by what they mean; without one a curve has the next that is free.
+/// Colours by meaning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Colour {
-    /// The next that is free.
+    /// The next free colour.
     #[default]
     Next,
     /// The proposers'.
@@ -70,9 +70,9 @@ pub(crate) enum Colour {
     Planning,
     /// The critics'.
     Judging,
-    /// What teaches nothing.
+    /// Background information.
     Muted,
-    /// What is wanted.
+    /// A desired outcome.
     Good,
 }
 
@@ -90,27 +90,27 @@ impl From<Side> for Colour {
 /// A curve.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Series {
-    /// What it is.
+    /// Its name.
     pub(crate) name: String,
-    /// How it is drawn.
+    /// Its line style.
     pub(crate) style: Style,
-    /// In which colour.
+    /// Its colour.
     pub(crate) colour: Colour,
-    /// Which of the colours that are free it has; the next where this is left out.
+    /// The index of its free colour; by default the next.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) place: Option<usize>,
-    /// Stacked parts only: how strong the colour is, from 0 to 1.
+    /// Stacked parts only: the strength of the colour, from 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) strength: Option<f64>,
-    /// x and y; a gap where there is no value.
+    /// x and y; no y is a gap.
     #[serde(serialize_with = "points")]
     pub(crate) points: Vec<(f64, Option<f64>)>,
-    /// x, lower and upper end of what it may be.
+    /// x, lower and upper end of the uncertainty.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "band")]
     pub(crate) band: Vec<(f64, f64, f64)>,
 }
 
-/// Numbers to six digits: more cannot be seen in a chart.
+/// Rounds to six digits; more are invisible in a chart.
 fn points<S: Serializer>(points: &[(f64, Option<f64>)], serializer: S) -> Result<S::Ok, S::Error> {
     let mut all = serializer.serialize_seq(Some(points.len()))?;
     for (x, y) in points {
@@ -155,13 +155,13 @@ impl Figure {
         self.series.iter().all(|series| series.points.is_empty())
     }
 
-    /// What the page's script draws from.
+    /// The data for the page's script.
     pub(crate) fn island(figures: &[Self]) -> String {
         let sent: Vec<Self> = figures.iter().map(Self::sent).collect();
         super::island::island(&sent)
     }
 
-    /// It without the points that are not sent.
+    /// A copy without the points already sent.
     fn sent(&self) -> Self {
         let from = self.from.unwrap_or(f64::NEG_INFINITY);
         let sent = |series: &Series| Series {
@@ -175,12 +175,12 @@ impl Figure {
         }
     }
 
-    /// The curves that the table has.
+    /// The curves in the table.
     pub(crate) fn columns(&self) -> &[Series] {
         &self.series[..self.series.len().min(TABLE.1)]
     }
 
-    /// What the table leaves out, in words; empty where it has everything.
+    /// A description of what the table leaves out; empty if it is complete.
     pub(crate) fn left_out(&self) -> String {
         let mut parts = Vec::new();
         let every = self.every();
@@ -193,7 +193,7 @@ impl Figure {
         parts.join(", ")
     }
 
-    /// The table has one row of so many.
+    /// Points per row of the table.
     fn every(&self) -> usize {
         match self.labels.is_empty() {
             true => self.places().len().div_ceil(TABLE.0).max(1),
@@ -201,7 +201,7 @@ impl Figure {
         }
     }
 
-    /// Every x of any curve that is shown.
+    /// All x of any curve.
     fn places(&self) -> Vec<f64> {
         let from = self.from.unwrap_or(f64::NEG_INFINITY);
         let points = self.series.iter().flat_map(|series| &series.points);
@@ -211,7 +211,7 @@ impl Figure {
         places
     }
 
-    /// The values of the table, the last among them.
+    /// The rows of the table, with the last one.
     pub(crate) fn rows(&self) -> Vec<Row> {
         let (places, every) = (self.places(), self.every());
         let skipped = places.len().saturating_sub(1) % every;

@@ -1,4 +1,4 @@
-//! Filters of a page, as its address has them.
+//! Filters in a page's address.
 
 use actix_web::{FromRequest, HttpRequest, dev::Payload};
 use schemars::JsonSchema;
@@ -7,7 +7,7 @@ use std::future::{Ready, ready};
 
 use crate::{api::query, api_error::ApiError};
 
-/// Parameters of a page's address. A form sends every field that it has, so a field left empty is one left out.
+/// Parameters of a page's address. Forms send all their fields, so empty ones are ignored.
 #[derive(Debug)]
 pub(crate) struct Filters<T>(pub(crate) T);
 

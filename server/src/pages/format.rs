@@ -1,13 +1,13 @@
-//! Values as people read them. Templates call these by path.
+//! Formats values for people. Templates call these by path.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 
-/// A time as `<time datetime>` wants it.
+/// A time for `<time datetime>`.
 pub(crate) fn iso(time: &DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
-/// How long ago that was: the words that `web/src/times.ts` goes on with.
+/// A time ago, in the words that `web/src/times.ts` updates.
 pub(crate) fn ago(time: &DateTime<Utc>) -> String {
     match (Utc::now() - *time).num_seconds() {
         ..=0 => "now".to_owned(),
@@ -18,7 +18,7 @@ pub(crate) fn ago(time: &DateTime<Utc>) -> String {
     }
 }
 
-/// A duration in its two greatest units.
+/// A duration in its two largest units.
 pub(crate) fn duration(seconds: &f64) -> String {
     let seconds = *seconds;
     if !seconds.is_finite() || seconds < 0.0 {
@@ -42,7 +42,7 @@ pub(crate) fn duration(seconds: &f64) -> String {
     }
 }
 
-/// A count with its thousands apart.
+/// A count with thousands separators.
 pub(crate) fn count(number: &i64) -> String {
     let digits = number.unsigned_abs().to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3 + 1);
@@ -58,7 +58,7 @@ pub(crate) fn count(number: &i64) -> String {
     text
 }
 
-/// A great number as the count next to it.
+/// A large number, rounded to a count.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "a number that is not so great is shown as it is"
@@ -71,7 +71,7 @@ pub(crate) fn whole(number: &f64) -> String {
     }
 }
 
-/// A text with its first letter as a capital.
+/// A text with a capital first letter.
 pub(crate) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters
@@ -80,7 +80,7 @@ pub(crate) fn capital(text: &str) -> String {
         .unwrap_or_default()
 }
 
-/// A member's skill or how sure it is, to two digits after the point, so that columns of them stand in line.
+/// A rating or its uncertainty, to two decimals, so that columns align.
 pub(crate) fn rating(value: &f64) -> String {
     if value.is_finite() {
         format!("{value:.2}")
@@ -89,7 +89,7 @@ pub(crate) fn rating(value: &f64) -> String {
     }
 }
 
-/// So many of `noun`, which has its plural by an `s`.
+/// A count with `noun`, whose plural ends in `s`.
 pub(crate) fn counted(number: &i64, noun: &str) -> String {
     let plural = if *number == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", count(number))
@@ -117,13 +117,13 @@ pub(crate) fn value(value: &f64) -> String {
     }
 }
 
-/// A text cut at its backticks: each piece, and whether it stood between two of them.
+/// A text split at its backticks: each piece, and whether it was between two of them.
 pub(crate) fn pieces(text: &str) -> Vec<(bool, &str)> {
     let cut = text.split('`').enumerate();
     cut.map(|(place, piece)| (place % 2 == 1, piece)).collect()
 }
 
-/// A share of 1 as per cent.
+/// A share in per cent.
 pub(crate) fn percent(share: &f64) -> String {
     if share.is_finite() {
         format!("{:.0} %", share * 100.0)
@@ -149,7 +149,7 @@ pub(crate) fn bytes(number: &i64) -> String {
     }
 }
 
-/// The beginning of an id, which is enough to tell it from its neighbours.
+/// The start of an id, enough to tell it from others nearby.
 pub(crate) fn id(id: &uuid::Uuid) -> String {
     id.simple()
         .to_string()
@@ -162,7 +162,7 @@ pub(crate) fn id(id: &uuid::Uuid) -> String {
         .collect()
 }
 
-/// The name of a metric or a phase as a person writes it.
+/// The display name of a metric or a phase.
 pub(crate) fn words(name: &str) -> String {
     name.replace('_', " ")
 }

@@ -1,6 +1,6 @@
-//! Values as one of eleven classes of the stylesheet, `heat-0` to `heat-10`: the page's policy allows no colours of its own.
+//! Maps values to eleven classes of the stylesheet, `heat-0` to `heat-10`, since the policy forbids inline colours.
 
-/// The class of `value` between `low` and `high`; `heat-none` where there is no value.
+/// The class of `value` between `low` and `high`; `heat-none` without a value.
 pub(crate) fn heat(value: Option<f64>, (low, high): (f64, f64)) -> String {
     match value.filter(|value| value.is_finite()) {
         None => "heat-none".to_owned(),
@@ -11,7 +11,7 @@ pub(crate) fn heat(value: Option<f64>, (low, high): (f64, f64)) -> String {
     }
 }
 
-/// The least and the greatest of `values`.
+/// The smallest and the largest of `values`.
 pub(crate) fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     values
         .filter(|value| value.is_finite())

@@ -1,7 +1,7 @@
-//! Python with its words in colour, as HTML with classes.
+//! Syntax highlighting of Python, as HTML with classes.
 //!
-//! It reads letter by letter and takes whatever it is given: programs that are no Python, or nested a million deep, cost
-//! what their length costs. (The lexers at hand are part of parsers that recurse.)
+//! It works character by character on any input: text that is not Python, or is nested a million levels deep, takes
+//! linear time. (Available lexers belong to parsers that recurse.)
 
 use askama::filters::Escaper as _;
 
@@ -11,7 +11,8 @@ const KEYWORDS: [&str; 37] = [
     "nonlocal", "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
 ];
 
-/// HTML of `source`: `k` are keywords, `s` strings, `n` numbers, `c` comments, `f` names that are called or defined.
+/// HTML of `source`, with classes `k` for keywords, `s` strings, `n` numbers, `c` comments, `f` called or defined
+/// names.
 pub(crate) fn python(source: &str) -> String {
     let mut html = String::with_capacity(source.len() * 2);
     let mut rest = source;
@@ -39,7 +40,7 @@ pub(crate) fn python(source: &str) -> String {
 }
 
 fn escape(html: &mut String, text: &str) {
-    // Writing to a string cannot fail.
+    // Writing to a string never fails.
     let _ = askama::filters::Html.write_escaped_str(&mut *html, text);
 }
 
@@ -64,7 +65,7 @@ fn word_length(text: &str) -> usize {
         .max(text.chars().next().map_or(0, char::len_utf8))
 }
 
-/// From the opening quote to the closing one; to the end of the line, or of the text, where there is none.
+/// A string literal, up to the closing quote or else the end of the line or the text.
 fn string_length(text: &str) -> usize {
     let quote = &text[..1];
     let triple = quote.repeat(3);

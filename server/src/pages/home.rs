@@ -1,4 +1,4 @@
-//! `/`: what is running, who works, and what to do first.
+//! `/`: running runs, workers, and first steps.
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
@@ -22,10 +22,10 @@ use super::{
 };
 use crate::{api::Api, api_error::ApiError};
 
-/// Runs that are shown of those that are running, and of the last ones.
+/// Maximum running runs and recent runs shown.
 const RUNS: u32 = 8;
 
-/// A run that is running.
+/// A running run.
 #[derive(Clone, Debug, Serialize)]
 struct Running {
     #[serde(flatten)]
@@ -52,7 +52,7 @@ impl Running {
     }
 }
 
-/// What goes on.
+/// Its progress.
 #[derive(Clone, Debug, Serialize)]
 struct Now {
     running: Vec<Running>,
@@ -104,7 +104,7 @@ struct HomePage {
     now: Now,
 }
 
-/// What is going on.
+/// The start page.
 #[get("/")]
 pub(crate) async fn show_home(view: View, api: web::Data<Api>) -> Result<HttpResponse, ApiError> {
     view.show(&HomePage {

@@ -1,13 +1,13 @@
-//! Text that models wrote, made harmless to look at: what would move, colour, hide or turn around other text is shown as
-//! what it is. (That it is no HTML either, the templates see to, which escape everything.)
+//! Makes text written by models safe to display: characters that move, colour, hide or reverse other text are made
+//! visible. (HTML is escaped by the templates.)
 
-/// Letters of a text that a page shows; its JSON has all.
+/// Maximum characters of a text on a page; the JSON has all.
 pub(crate) const SHOWN: usize = 20_000;
-/// The same where a text is one of many.
+/// The same for texts in lists.
 pub(crate) const SHOWN_IN_LIST: usize = 1_000;
 
-/// `text` with everything in it visible: controls as pictures (ESC is `␛`), marks of direction and of no width by their
-/// numbers (`⟨U+202E⟩`).
+/// `text` with all characters visible: control characters as symbols (ESC is `␛`), bidirectional and zero-width
+/// characters by code point (`⟨U+202E⟩`).
 pub(crate) fn inert(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -37,16 +37,16 @@ pub(crate) fn inert(text: &str) -> String {
     shown
 }
 
-/// A text as far as it is shown.
+/// A text, cut for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Excerpt {
-    /// What is shown.
+    /// The part shown.
     pub(crate) text: String,
-    /// Letters behind it that are not.
+    /// The number of characters cut off.
     pub(crate) more: usize,
 }
 
-/// The first `limit` letters of `text`, made inert.
+/// The first `limit` characters of `text`, made inert.
 pub(crate) fn excerpt(text: &str, limit: usize) -> Excerpt {
     match text.char_indices().nth(limit) {
         None => Excerpt {

@@ -1,8 +1,8 @@
-//! Data for a page's script: JSON in `<script type="application/json">`, which a browser keeps as text and runs never.
+//! Data for a page's script: JSON in `<script type="application/json">`, which browsers never run.
 
 use serde::Serialize;
 
-/// `data` as JSON that can stand in a script element: no `<` is left that could end it.
+/// `data` as JSON for a script element, with every `<` escaped.
 pub(crate) fn island(data: &impl Serialize) -> String {
     let json = serde_json::to_string(data).unwrap_or_else(|_| "null".to_owned());
     json.replace('<', "\\u003c")

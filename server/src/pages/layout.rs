@@ -1,4 +1,4 @@
-//! What every page has around it.
+//! The frame around every page.
 
 use actix_web::{HttpRequest, http::header::ACCEPT};
 use lyceum_core::recipe::Capabilities;
@@ -11,12 +11,12 @@ use super::{
 };
 use crate::access::masked;
 
-/// Parts of the lab, as the navigation at the top has them.
+/// Sections of the main navigation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Section {
-    /// What is going on.
+    /// The start page.
     Home,
-    /// Runs that are compared.
+    /// Experiments.
     Experiments,
     /// Runs.
     Runs,
@@ -26,15 +26,15 @@ pub(crate) enum Section {
     Compare,
     /// Members of all runs.
     Leaderboard,
-    /// What measures frozen versions.
+    /// Evaluations.
     Evaluations,
-    /// Imported rows.
+    /// Datasets.
     Datasets,
     /// The queue.
     Work,
-    /// Who does the work.
+    /// Workers.
     Workers,
-    /// Tokens and what is kept.
+    /// Tokens and retention.
     Settings,
 }
 
@@ -54,7 +54,7 @@ impl Section {
     ];
 }
 
-/// Pages of a run, as the tabs under its name have them.
+/// Pages of a run, shown as tabs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tab {
     /// Progress and curves.
@@ -71,7 +71,7 @@ pub(crate) enum Tab {
     Archive,
     /// Problems.
     Problems,
-    /// Where learning is possible.
+    /// Solve rates, and signs of exhausted problems.
     Learnability,
     /// Scores on benchmarks.
     Benchmarks,
@@ -130,31 +130,31 @@ pub(crate) fn tabs(run: Uuid, open: Tab, recipe: Capabilities) -> Vec<Link> {
 pub(crate) struct Assets;
 
 impl Assets {
-    /// The address of `main.css`, or of the script that `web/src/pages/<name>.ts` became: `<name>.js`.
+    /// The address of `main.css`, or of `<name>.js`, the bundle of `web/src/pages/<name>.ts`.
     #[expect(clippy::unused_self, reason = "templates call it on a value")]
     pub(crate) fn file(&self, entry: &str) -> String {
         address_of(entry)
     }
 
-    /// The addresses of what that script imports.
+    /// The addresses of that script's imports.
     #[expect(clippy::unused_self, reason = "templates call it on a value")]
     pub(crate) fn needs(&self, entry: &str) -> Vec<String> {
         needs_of(entry)
     }
 }
 
-/// What `layout.html` shows around a page.
+/// The data of `layout.html`.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     pub(crate) title: String,
     pub(crate) sections: Vec<Link>,
     pub(crate) theme: &'static str,
-    /// What changes must show; none for a program with a token.
+    /// The CSRF token for changes; none for a program with a token.
     pub(crate) csrf: Option<String>,
     pub(crate) token_name: String,
     pub(crate) scope: Scope,
     pub(crate) curl: String,
-    /// The server's address, as the browser knows it.
+    /// The server's address as seen by the browser.
     pub(crate) origin: String,
     pub(crate) assets: Assets,
 }
@@ -180,13 +180,13 @@ impl Layout {
         }
     }
 
-    /// Whether who looks may change things.
+    /// Whether the viewer may make changes.
     pub(crate) fn may_write(&self) -> bool {
         self.scope >= Scope::Write
     }
 }
 
-/// The theme that a browser chose, as its cookie says.
+/// The theme in the browser's cookie.
 pub(crate) fn theme_of(request: &HttpRequest) -> &'static str {
     let chosen = request.cookie("lyceum_theme");
     match chosen.as_ref().map(|cookie| cookie.value()) {
@@ -196,7 +196,7 @@ pub(crate) fn theme_of(request: &HttpRequest) -> &'static str {
     }
 }
 
-/// What the request would rather have.
+/// Whether the request accepts `kind`.
 pub(super) fn accepts(request: &HttpRequest, kind: &str) -> bool {
     let accept = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok());
     accept.is_some_and(|accept| accept.contains(kind))

@@ -24,19 +24,19 @@ use crate::{
     api_error::ApiError,
 };
 
-/// Rows of a benchmark's table, at most.
+/// Maximum rows of a benchmark's table.
 const MEASURED: u32 = 100;
 
-/// Which members.
+/// Filters of members.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LeaderboardFilter {
-    /// In this role; students where it is left out.
+    /// In this role; `student` by default.
     role: Option<Role>,
     run: Option<Uuid>,
     recipe: Option<String>,
     alive: Option<bool>,
-    /// The benchmark that is shown; the first where it is left out.
+    /// The benchmark shown; by default the first.
     suite: Option<String>,
     cursor: Option<String>,
 }
@@ -48,11 +48,11 @@ struct LeaderboardPage {
     layout: Layout,
     items: Vec<Standing>,
     next: Option<String>,
-    /// The benchmark that `measured` is about.
+    /// The benchmark of `measured`.
     suite: Option<String>,
-    /// The best of each member and each base.
+    /// The best result of each member and each base.
     measured: Vec<BenchmarkResult>,
-    /// The run whose members alone are rated here.
+    /// The run to which the ratings are limited.
     run: Option<Run>,
     /// The names of the runs of `measured`.
     #[serde(skip)]
@@ -88,7 +88,7 @@ impl LeaderboardPage {
         self.runs.get(&result.run_id?).map(String::as_str)
     }
 
-    /// Whether there may be results that are not listed.
+    /// Whether there may be more results.
     fn is_cut(&self) -> bool {
         self.measured.len() >= MEASURED as usize
     }
@@ -134,7 +134,7 @@ pub(crate) async fn show_leaderboard(
         Some(suite) => benchmarks::leaderboard(api.store.pool(), suite, MEASURED).await?,
         None => Vec::new(),
     };
-    // A filter that is on is seen to be, though nothing is known by its name.
+    // An active filter is always visible, even if it matches nothing.
     if let Some(suite) = suite.as_ref().filter(|suite| !suites.contains(suite)) {
         suites.push(suite.clone());
     }

@@ -1,4 +1,4 @@
-//! `/runs/{id}/lineage`: who descends from whom, by which operator, and who died.
+//! `/runs/{id}/lineage`: parents, operators, births and deaths.
 
 mod tree;
 
@@ -20,14 +20,14 @@ use super::{
 };
 use crate::{api::Api, api_error::ApiError};
 
-/// Members that are drawn, at most.
+/// Maximum members drawn.
 const DRAWN: u32 = 1000;
 
-/// How the tree is coloured.
+/// The colouring of the tree.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LineageFilter {
-    /// A metric of members by name; the rating's mu where this is left out.
+    /// The name of a metric of members; by default the rating's mu.
     colour: Option<String>,
 }
 
@@ -37,7 +37,7 @@ struct LineagePage {
     #[serde(skip)]
     layout: Layout,
     run: RunFrame,
-    /// What `metric` of each member is; `rating` for mu.
+    /// The metric in `metric` of each member; `rating` for mu.
     colour: String,
     members: Vec<Relative>,
     #[serde(skip)]
@@ -93,7 +93,7 @@ pub(crate) async fn show_lineage(
     })
 }
 
-/// Where `name` stands among the metrics of a run.
+/// The position of `name` among the metrics of a run.
 pub(super) fn place_of(parameter: &str, name: &str, metrics: &[String]) -> Result<usize, ApiError> {
     metrics.iter().position(|metric| metric == name).ok_or_else(|| {
         let near = nearest(name, metrics.iter().map(String::as_str));

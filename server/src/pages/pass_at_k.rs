@@ -1,4 +1,4 @@
-//! pass@k over k, a chart a suite.
+//! pass@k over k, one chart per suite.
 
 use lyceum_core::benchmark::{CurvePoint, SubjectRole};
 use lyceum_store::benchmarks::BenchmarkResult;
@@ -16,12 +16,12 @@ pub(super) struct Curve {
     suite: String,
     name: String,
     role: SubjectRole,
-    /// Samples a row.
+    /// Samples per row.
     n: i32,
     points: Vec<CurvePoint>,
 }
 
-/// The curves of those results that have more than one sample a row.
+/// The curves of results with more than one sample per row.
 pub(super) fn curves(results: &[BenchmarkResult]) -> Vec<Curve> {
     let several = results.iter().filter(|result| result.n > 1);
     several
@@ -35,7 +35,7 @@ pub(super) fn curves(results: &[BenchmarkResult]) -> Vec<Curve> {
         .collect()
 }
 
-/// A chart a suite. Bases are dashed: they are what the others are compared with.
+/// One chart per suite. Bases, with which the others are compared, are dashed.
 pub(super) fn figures(curves: &[Curve]) -> Vec<Figure> {
     let suites: BTreeSet<&str> = curves.iter().map(|curve| curve.suite.as_str()).collect();
     let line = |curve: &Curve| {
@@ -55,8 +55,7 @@ pub(super) fn figures(curves: &[Curve]) -> Vec<Figure> {
     let figure = |name: &str| Figure {
         id: format!("pass-at-k-{name}"),
         title: format!("{}: pass@k", title(name)),
-        note: "The share of tasks that at least one of k samples solves, estimated without bias from all samples."
-            .to_owned(),
+        note: "The share of tasks solved by at least one of k samples (unbiased estimate from all samples).".to_owned(),
         x: "k".to_owned(),
         y: "pass@k".to_owned(),
         range: Some([0.0, 1.0]),

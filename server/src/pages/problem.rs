@@ -56,7 +56,8 @@ struct ProblemPage {
     problem: problems::Problem,
     relations: Vec<ProblemParent>,
     attempts: Vec<Attempt>,
-    /// All answers to it, and how many are right. Its own count is left out for a dataset's row, which nobody is rewarded for.
+    /// All answers to it, and how many are right. Its own count is left out for a dataset's row, which nobody is
+    /// rewarded for.
     answers: Answers,
     next: Option<String>,
     /// The problems that inspired it, and those it inspired.

@@ -213,7 +213,7 @@ pub(crate) async fn show_all_problems(
 ) -> Result<HttpResponse, ApiError> {
     let asked = filters.0;
     if matches!(asked.sort, Some(Sort::Hardest | Sort::Easiest)) {
-        let detail = "over all runs problems are sorted by age; a run's own page sorts by solve rate";
+        let detail = "across runs, problems can only be sorted by age; use a run's own page to sort by solve rate";
         return Err(ApiError::invalid_query(vec![("sort".to_owned(), detail.to_owned())]));
     }
     let order = (asked.sort == Some(Sort::Oldest)).then_some(Order::Oldest);

@@ -1,4 +1,4 @@
-//! `/compare/problems`: what two runs proposed in the same step (PopuLoRA, Figure 8).
+//! `/compare/problems`: the proposals of two runs in the same step (PopuLoRA, Figure 8).
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
@@ -22,21 +22,21 @@ use super::{
 };
 use crate::{api::Api, api_error::ApiError};
 
-/// Problems of each side, at most.
+/// Maximum problems of each run.
 const ROWS: u32 = 24;
 
-/// Which two.
+/// The runs and the step.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BesideFilter {
     left: Option<Uuid>,
     right: Option<Uuid>,
-    /// The step; the last that both runs have finished where it is left out.
+    /// The step; by default the last one finished by both runs.
     #[schemars(range(max = 2_147_483_647))]
     step: Option<u32>,
     #[serde(rename = "type")]
     problem_type: Option<String>,
-    /// `true` (the default) leaves out what is not valid.
+    /// `true` (the default) omits invalid problems.
     valid: Option<bool>,
 }
 
@@ -44,12 +44,12 @@ pub(crate) struct BesideFilter {
 struct Side {
     run: Run,
     problems: Vec<problems::Problem>,
-    /// Whether the step has more of them.
+    /// Whether the step has more problems.
     more: bool,
 }
 
 impl Side {
-    /// Where all of them are listed.
+    /// The address of the whole list.
     fn all(&self, step: &u32) -> String {
         format!("/runs/{}/problems?step={step}&sort=oldest", self.run.id)
     }
@@ -68,7 +68,7 @@ struct BesidePage {
     sides: Vec<Side>,
     #[serde(skip)]
     runs: Vec<Run>,
-    /// What each of `runs` is called among the others.
+    /// The label of each of `runs`.
     #[serde(skip)]
     labels: Vec<String>,
     #[serde(skip)]
@@ -110,7 +110,7 @@ pub(crate) async fn show_problems_beside(
     for id in [asked.left, asked.right].into_iter().flatten() {
         shown.push(runs::find(db, ExecutionId(id)).await?.run);
     }
-    // One that is older than those must be there to be chosen.
+    // The chosen runs are options even if they are older.
     for run in &shown {
         if runs.iter().all(|one| one.id != run.id) {
             runs.push(run.clone());

@@ -1,8 +1,8 @@
-//! Recipes that a list of runs or of their members can be narrowed to.
+//! The choice of recipes in filters.
 
 use lyceum_core::recipe::Registry;
 
-/// Names of the recipes that runs have, and `asked`: a filter that is on is seen to be, though no recipe has its name.
+/// The names of all recipes, and `asked`, so that an active filter is visible even if there is no such recipe.
 pub(super) fn recipes(registry: &Registry, asked: Option<&str>) -> Vec<String> {
     let mut names: Vec<String> = registry.names().map(str::to_owned).collect();
     if let Some(asked) = asked.filter(|asked| !names.iter().any(|name| name == asked)) {

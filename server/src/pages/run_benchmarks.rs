@@ -36,23 +36,23 @@ use crate::{
     benchmark::{Measured, measured},
 };
 
-/// Evaluations that are named; the list has all.
+/// Evaluations shown; the list has all.
 const EVALUATIONS: u32 = 5;
-/// Runs that may be chosen as the baseline.
+/// Maximum runs to choose a baseline from.
 const BASELINES: u32 = 100;
 
-/// Which table.
+/// The table requested.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TableFilter {
-    /// The members when this many steps were done; the newest that were measured where it is left out.
+    /// The members after this many steps; by default the latest measured.
     #[schemars(range(max = 2_147_483_647))]
     step: Option<u32>,
-    /// A run whose newest measured members stand beside these.
+    /// A run whose latest measured members are shown as the baseline.
     baseline: Option<Uuid>,
 }
 
-/// A suite whose rows were imported, and what asks for an evaluation on it.
+/// An imported suite, and the request for an evaluation on it.
 #[derive(Clone, Debug)]
 struct Measurable {
     name: &'static str,
@@ -67,7 +67,7 @@ struct RunBenchmarksPage {
     #[serde(skip)]
     layout: Layout,
     run: RunFrame,
-    /// Steps that were done when the members of the table were measured.
+    /// Finished steps when the table's members were measured.
     step: Option<i32>,
     /// All steps at which members were measured.
     steps: Vec<i32>,
@@ -100,7 +100,7 @@ impl RunBenchmarksPage {
         score_table::averages(&self.table)
     }
 
-    /// The suite that examples name.
+    /// The suite used in examples.
     fn example(&self) -> &'static str {
         self.measurable.first().map_or("humaneval", |suite| suite.name)
     }
@@ -113,7 +113,7 @@ impl RunBenchmarksPage {
         self.baseline == Some(*run)
     }
 
-    /// Whether anything goes on that the page would show.
+    /// Whether anything is running that the page shows.
     fn is_live(&self) -> bool {
         self.run.is_open() || self.evaluations.iter().any(EvaluationLine::is_open)
     }
@@ -123,7 +123,7 @@ impl RunBenchmarksPage {
         !self.table.summaries.is_empty()
     }
 
-    /// The API's address of the same table in `format`.
+    /// The API's address of this table in `format`.
     fn table_address(&self, format: &str) -> String {
         let step = self.asked_step.map(|step| format!("&step={step}")).unwrap_or_default();
         let baseline = self.baseline.map(|run| format!("&baseline={run}")).unwrap_or_default();
@@ -132,7 +132,7 @@ impl RunBenchmarksPage {
     }
 }
 
-/// What a run's members came to on benchmarks.
+/// The benchmark results of a run's members.
 #[get("/runs/{id}/benchmarks")]
 pub(crate) async fn show_run_benchmarks(
     view: View,
@@ -199,7 +199,7 @@ pub(crate) async fn show_run_benchmarks(
     })
 }
 
-/// Suites whose rows were imported, and how many rows.
+/// The imported suites, and their numbers of rows.
 async fn imported(api: &Api) -> Result<Vec<(&'static Suite, i32)>, ApiError> {
     let mut db = api.store.pool().acquire().await.map_err(StoreError::from)?;
     let mut imported = Vec::new();

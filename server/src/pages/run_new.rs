@@ -1,4 +1,4 @@
-//! `/runs/new`: a form for a run, from a preset or from a run that there is.
+//! `/runs/new`: a form for a run, filled from a preset or an existing run.
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
@@ -27,7 +27,7 @@ use crate::{
     estimate::Estimate,
 };
 
-/// What the form begins with.
+/// The initial content of the form.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewRunFilter {
@@ -41,15 +41,15 @@ struct NewRunPage {
     #[serde(skip)]
     layout: Layout,
     presets: Vec<Preset>,
-    /// The preset that the form begins with.
+    /// The preset the form starts from.
     preset: Option<String>,
-    /// Or the run.
+    /// Or the run it starts from.
     from: Option<Uuid>,
     #[serde(skip)]
     name: String,
     recipe: String,
     recipe_about: &'static str,
-    /// What it begins with, every default written out.
+    /// The initial config, with every default filled in.
     config: Value,
     #[serde(skip)]
     lines: Vec<Line>,
@@ -70,7 +70,7 @@ impl NewRunPage {
         }))
     }
 
-    /// Whether the line at `index` ends a group that stands alone.
+    /// Whether the line at `index` ends an outermost group.
     fn closes_card(&self, index: &usize) -> bool {
         let depth: i32 = self.lines[..=*index]
             .iter()
@@ -83,7 +83,7 @@ impl NewRunPage {
         depth == 0 && matches!(self.lines[*index], Line::Close)
     }
 
-    /// How long all steps would take.
+    /// The estimated time of all steps.
     fn estimated(&self) -> String {
         let seconds = self.estimate.seconds;
         seconds.map_or_else(|| "–".to_owned(), |seconds| format::duration(&seconds))
@@ -102,7 +102,7 @@ impl NewRunPage {
         serde_json::to_string_pretty(&self.config).unwrap_or_default()
     }
 
-    /// The line that creates the run without changes.
+    /// The shell command that creates the run without changes.
     fn command(&self) -> String {
         let body = match &self.preset {
             Some(preset) => json!({"preset": preset, "overrides": {}}),

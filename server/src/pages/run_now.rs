@@ -1,4 +1,4 @@
-//! What goes on in a run at this moment: the part of its page that the script asks for again while it runs.
+//! The current activity of a run: the part of its page that the script reloads while it runs.
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
@@ -21,26 +21,26 @@ use super::{
 };
 use crate::{api::Api, api_error::ApiError};
 
-/// Steps that are listed with their times.
+/// Steps listed with their times.
 const LAST_STEPS: u32 = 6;
 
-/// How a run gets on.
+/// The progress of a run.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct RunNow {
-    /// What its step is doing.
+    /// The phases of its current step.
     pub(crate) phases: Vec<PhaseProgress>,
-    /// How long steps take.
+    /// The duration of its steps.
     pub(crate) pace: Pace,
-    /// Seconds until the end, at this pace.
+    /// Estimated seconds until the end.
     pub(crate) eta_seconds: Option<f64>,
-    /// Since when nothing has happened.
+    /// The time of the last activity, if the run is stalled.
     pub(crate) stalled_since: Option<DateTime<Utc>>,
     /// The last steps.
     pub(crate) last_steps: Vec<Step>,
 }
 
 impl RunNow {
-    /// Reads it.
+    /// Loads it.
     pub(crate) async fn load(db: &PgPool, run: &Run) -> Result<Self, ApiError> {
         let id = ExecutionId(run.id);
         let newest = Window {
@@ -77,7 +77,7 @@ impl RunNow {
     }
 }
 
-/// Seconds until the end of `run`, if its steps go on taking as long.
+/// Seconds until the end of `run` at its current speed.
 pub(super) fn eta(run: &Run, pace: &Pace) -> Option<f64> {
     let left = f64::from(run.steps - run.step);
     pace.median_seconds
@@ -85,7 +85,7 @@ pub(super) fn eta(run: &Run, pace: &Pace) -> Option<f64> {
         .map(|seconds| seconds * left)
 }
 
-/// Steps a minute.
+/// Steps per minute.
 pub(super) fn rate(pace: &Pace) -> Option<String> {
     let seconds = pace.median_seconds.filter(|seconds| *seconds > 0.0)?;
     let rate = 60.0 / seconds;
@@ -96,7 +96,7 @@ pub(super) fn rate(pace: &Pace) -> Option<String> {
     })
 }
 
-/// How long a step took, once it is over.
+/// The duration of a finished step.
 pub(crate) fn seconds_of(step: &Step) -> Option<f64> {
     let end = step.finished_at?;
     Some((end - step.started_at).as_seconds_f64())
@@ -112,7 +112,7 @@ struct RunNowPart {
     now: RunNow,
 }
 
-/// The part alone.
+/// This part of the page alone.
 #[get("/runs/{id}/now")]
 pub(crate) async fn show_run_now(
     view: View,

@@ -23,7 +23,7 @@ use crate::{
     api_error::ApiError,
 };
 
-/// By what the list is sorted.
+/// The order of the list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Sort {
@@ -35,15 +35,15 @@ enum Sort {
 }
 
 impl Sort {
-    /// Names, and what people call them.
+    /// Names and labels.
     const SHOWN: [(Self, &'static str, &'static str); 4] = [
         (Self::Age, "age", "age"),
         (Self::Step, "step", "step"),
         (Self::ValidProblems, "valid_problems", "valid problems"),
-        (Self::Cells, "cells", "cells taken"),
+        (Self::Cells, "cells", "occupied cells"),
     ];
 
-    /// The name of the list, which its cursors carry.
+    /// The name of the list in its cursors.
     fn list(self) -> &'static str {
         match self {
             Self::Age => "runs",
@@ -65,7 +65,7 @@ impl From<Sort> for RunSort {
     }
 }
 
-/// Which runs.
+/// Filters of runs.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RunsFilter {
@@ -95,7 +95,7 @@ struct RunsPage {
     oldest_first: bool,
     #[serde(skip)]
     recipes: Vec<String>,
-    /// The name of the experiment that the filter names; none where there is no such experiment.
+    /// The name of the filter's experiment; none if there is no such experiment.
     #[serde(skip)]
     experiment: Option<String>,
     #[serde(skip)]

@@ -1,11 +1,11 @@
-//! How much a page holds, whatever the run's length.
+//! Limits on the content of a page, whatever the run's length.
 
-/// Points of a curve, at most about so many.
+/// Approximate maximum points of a curve.
 pub(crate) const POINTS: u32 = 400;
-/// Members that a page names, at most.
+/// Maximum members named on a page.
 pub(crate) const MEMBERS: u32 = 2000;
 
-/// Every how many steps of a run that is at `step` a curve has a point, so that it has `points` of them at most.
+/// Steps per point of a curve, so that a run at `step` has at most `points` points.
 pub(crate) fn stride(step: i32, points: u32) -> u32 {
     (step.max(0).cast_unsigned() + 1).div_ceil(points.max(1))
 }

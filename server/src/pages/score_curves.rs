@@ -1,4 +1,4 @@
-//! Scores of a run over its steps, a chart a suite.
+//! Scores of a run over its steps, one chart per suite.
 
 use lyceum_core::benchmark::{Spread, SubjectRole};
 use lyceum_store::benchmarks::ScoreAtStep;
@@ -11,10 +11,10 @@ use super::{
     figure::{Colour, Figure, Series, Style},
 };
 
-/// Members that have a line of their own; of more, a chart has the mean and its ends alone.
+/// Maximum members with a line of their own; with more, a chart shows only the mean and the band.
 const LINES: usize = 24;
 
-/// A chart for each suite that was measured at more than one step; a single one stands in the table.
+/// A chart for each suite measured at more than one step; a single step is in the table.
 pub(super) fn figures(scores: &[ScoreAtStep]) -> Vec<Figure> {
     let suites: BTreeSet<&str> = scores.iter().map(|score| score.suite.as_str()).collect();
     suites.into_iter().filter_map(|name| figure(name, scores)).collect()
@@ -46,11 +46,10 @@ fn figure(name: &str, scores: &[ScoreAtStep]) -> Option<Figure> {
         style: Style::Faint,
         ..line(name, *member, &scores)
     });
-    let mut note =
-        "The band goes from the worst to the best member of each step: chosen on the test set, so bounds.".to_owned();
+    let mut note = "The band goes from the worst to the best member of each step, selected on the test set.".to_owned();
     if !has_lines {
         note.push_str(&format!(
-            " More than {LINES} members were measured, so none has a line of its own."
+            " With more than {LINES} members, there are no lines for single members."
         ));
     }
     Some(Figure {

@@ -1,4 +1,4 @@
-//! The papers' table as a page shows it: in per cent, each score a way to its samples.
+//! The papers' table on a page: in per cent, with links to samples.
 
 use lyceum_core::{
     benchmark::{Average, Spread, Summary, Table, TableRow},
@@ -10,18 +10,18 @@ use lyceum_store::benchmarks::BenchmarkResult;
 #[derive(Clone, Debug)]
 pub(super) struct Line {
     pub(super) name: String,
-    /// The member's page, where it is a member of the run.
+    /// The member's page, if it is a member of the run.
     pub(super) address: Option<String>,
     pub(super) role: String,
-    /// Whether it sums rows above it up.
+    /// Whether it is a summary.
     pub(super) is_summary: bool,
-    /// A score a suite.
+    /// A score for each suite.
     pub(super) cells: Vec<Score>,
     /// An average for each of [`averages`].
     pub(super) averages: Vec<String>,
 }
 
-/// What averages of `table` are over: code, mathematics and both, as far as any row has them.
+/// The averages of `table`: code, mathematics and both, as far as any row has them.
 pub(super) fn averages(table: &Table) -> Vec<&'static str> {
     let named = NAMES.into_iter().zip(0..);
     named
@@ -49,11 +49,11 @@ fn values(average: &Average) -> [Option<f64>; 3] {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Score {
     pub(super) text: String,
-    /// Where its samples are.
+    /// The address of its samples.
     pub(super) address: Option<String>,
 }
 
-/// The rows of `table`, which was made of `results` of `run`: subjects, then what they come to together.
+/// The rows of `table`, computed from `results` of `run`: subjects, then summaries.
 pub(super) fn lines(table: &Table, run: ExecutionId, results: &[BenchmarkResult]) -> Vec<Line> {
     let subjects = table.rows.iter().map(|row| of_subject(table, row, run, results));
     let summaries = table.summaries.iter().flat_map(|summary| of_summary(table, summary));

@@ -1,4 +1,4 @@
-//! `/settings`: tokens, what is kept, and where the API is described.
+//! `/settings`: tokens, retention and the description of the API.
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
@@ -19,9 +19,9 @@ use crate::{api::Api, api_error::ApiError};
 struct SettingsPage {
     #[serde(skip)]
     layout: Layout,
-    /// The token that the caller has.
+    /// The caller's token.
     own: Token,
-    /// All tokens; only an admin sees them.
+    /// All tokens, for admins only.
     tokens: Option<Vec<Token>>,
     usage: Vec<Usage>,
     body_limit: i64,

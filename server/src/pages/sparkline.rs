@@ -1,4 +1,4 @@
-//! A small curve in a line of text, as SVG.
+//! Sparklines as SVG.
 
 /// Width of the drawing, in its own units.
 const WIDTH: f64 = 96.0;

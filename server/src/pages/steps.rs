@@ -1,4 +1,4 @@
-//! Which steps of a run a page shows.
+//! The range of steps on a page.
 
 use lyceum_store::steps::Stretch;
 use schemars::JsonSchema;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::scale::stride;
 use crate::api_error::ApiError;
 
-/// The first and the last step that are shown; all where they are left out.
+/// The first and the last step shown; all by default.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Steps {
@@ -18,13 +18,13 @@ pub(crate) struct Steps {
 }
 
 impl Steps {
-    /// What the fields of a form show where a page has all steps.
+    /// All steps.
     pub(crate) const ALL: Self = Self { from: None, to: None };
 
-    /// The steps of a run that is at `step`, with so many to a point that a curve has `points` of them at most.
+    /// The steps of a run at `step`, with a width that gives curves at most `points` points.
     ///
     /// # Errors
-    /// 400 where the last step is before the first.
+    /// 400 if the last step is before the first.
     pub(crate) fn of_run(self, step: i32, points: u32) -> Result<Stretch, ApiError> {
         let from = self.from.unwrap_or(0);
         if self.to.is_some_and(|to| to < from) {
@@ -39,12 +39,12 @@ impl Steps {
         })
     }
 
-    /// Whether some steps may be left out.
+    /// Whether the range is limited.
     pub(crate) fn is_part(&self) -> bool {
         self.from.is_some() || self.to.is_some()
     }
 
-    /// How many steps lie between the first and the last that are shown of a run that is at `step`.
+    /// The number of steps between the first and the last one shown of a run at `step`.
     pub(crate) fn length(self, step: i32) -> i32 {
         let last = self.to.unwrap_or(u32::MAX).min(step.max(0).cast_unsigned());
         i32::try_from(last.saturating_sub(self.from.unwrap_or(0))).unwrap_or(i32::MAX)

@@ -8,11 +8,11 @@ use actix_web::{
     middleware::Next,
 };
 
-/// That the address asked for JSON.
+/// Marks a request whose address asked for JSON.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AsJson;
 
-/// Takes `.json` off the address of a page and remembers it.
+/// Removes `.json` from the address of a page and marks the request.
 pub(crate) async fn take_suffix<B: MessageBody>(
     mut request: ServiceRequest,
     next: Next<B>,

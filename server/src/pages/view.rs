@@ -1,4 +1,4 @@
-//! Who looks at a page, and in which form they want it.
+//! The viewer of a page and the requested format.
 
 use actix_web::{
     FromRequest, HttpMessage as _, HttpRequest, HttpResponse, Responder as _,
@@ -16,10 +16,10 @@ use super::{
 };
 use crate::{access::Caller, api::Answer, api_error::ApiError};
 
-/// The step from which on a page's charts are wanted: who follows a run has the points before it.
+/// The first step wanted in a page's charts, for viewers that have the earlier points.
 const FROM_STEP: &str = "lyceum-from-step";
 
-/// A look at a page.
+/// A request for a page.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
     pub(crate) caller: Caller,
@@ -43,7 +43,7 @@ impl FromRequest for View {
     }
 }
 
-/// Whether the request asked for JSON rather than for a page.
+/// Whether the request asked for JSON.
 pub(super) fn wants_json(request: &HttpRequest) -> bool {
     request.extensions().get::<AsJson>().is_some()
         || (accepts(request, "application/json") && !accepts(request, "text/html"))
@@ -55,7 +55,7 @@ impl View {
         Layout::new(self, title, section)
     }
 
-    /// The page, in the form that was asked for.
+    /// The page in the requested format.
     pub(crate) fn show<P: Template + Serialize>(&self, page: &P) -> Result<HttpResponse, ApiError> {
         let mut response = if self.as_json {
             Answer::ok(page).respond_to(&self.request)
@@ -69,8 +69,8 @@ impl View {
         Ok(response)
     }
 
-    /// Charts over steps, without the points that who looks already has. A point that stands for `width` steps is sent again
-    /// while there are more of them.
+    /// Charts over steps, without the points the viewer already has. A point over `width` steps is sent again until it
+    /// is complete.
     pub(super) fn news(&self, figures: Vec<Figure>, width: u32) -> Vec<Figure> {
         let asked = self.request.headers().get(FROM_STEP);
         let from = asked
@@ -82,12 +82,12 @@ impl View {
             .collect()
     }
 
-    /// The request that was made.
+    /// The request.
     pub(crate) fn request(&self) -> &HttpRequest {
         &self.request
     }
 
-    /// The address of this page with `cursor`, its other parameters kept.
+    /// The address of this page with `cursor` and its other parameters.
     pub(crate) fn with_cursor(&self, cursor: Option<&str>) -> String {
         let kept = self
             .request
@@ -104,13 +104,13 @@ impl View {
         }
     }
 
-    /// The server's address, as the browser knows it; harmless between quotes of a shell.
+    /// The server's address as seen by the browser, safe within shell quotes.
     pub(super) fn origin(&self) -> String {
         let connection = self.request.connection_info();
         format!("{}://{}", connection.scheme(), connection.host().replace('\'', ""))
     }
 
-    /// The line that gets this page's JSON.
+    /// The shell command that gets this page's JSON.
     pub(super) fn curl(&self) -> String {
         let query = match self.request.query_string() {
             "" => String::new(),

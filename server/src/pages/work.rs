@@ -1,4 +1,4 @@
-//! `/work`: the queue, by kind, and its items.
+//! `/work`: the queue by kind, and its items.
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
@@ -21,7 +21,7 @@ use crate::{
     api_error::ApiError,
 };
 
-/// Which items.
+/// Filters of items.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ItemsFilter {
@@ -70,17 +70,17 @@ impl WorkPage {
     }
 }
 
-/// How far an item is.
+/// The state of an item.
 pub(crate) fn share(progress: &f32) -> String {
     super::format::percent(&f64::from(*progress))
 }
 
-/// How long the last try of an item took, once it is over.
+/// The duration of the last finished try of an item.
 pub(crate) fn seconds_of(item: &WorkItem) -> Option<f64> {
     Some((item.finished_at? - item.started_at?).as_seconds_f64())
 }
 
-/// What went wrong last.
+/// The last error.
 pub(crate) fn last_error(item: &WorkItem) -> Option<&str> {
     item.errors.as_array()?.last()?["message"].as_str()
 }

@@ -1,4 +1,4 @@
-//! `/work/{id}`: one item, with what was asked, what was answered and what went wrong.
+//! `/work/{id}`: an item with its payload, result and errors.
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
@@ -13,10 +13,10 @@ use super::{
 };
 use crate::{api::Api, api_error::ApiError};
 
-/// Characters of a payload or a result that the page shows; the JSON has all of it.
+/// Maximum characters of a payload or a result on the page; the JSON has all.
 const SHOWN: usize = 20_000;
 
-/// A try that failed.
+/// A failed try.
 #[derive(Debug)]
 struct FailedTry {
     attempt: String,
@@ -69,7 +69,7 @@ fn shown(value: &Value) -> String {
     let text = serde_json::to_string_pretty(value).unwrap_or_default();
     match text.char_indices().nth(SHOWN) {
         Some((end, _)) => format!(
-            "{}\n… {} bytes in all; the JSON of this page has them",
+            "{}\n… {} bytes in total; see this page's JSON",
             &text[..end],
             text.len()
         ),
@@ -100,6 +100,6 @@ mod tests {
     #[test]
     fn what_is_too_long_is_cut_between_characters() {
         let text = shown(&Value::String("ü".repeat(SHOWN)));
-        assert!(text.contains("40002 bytes in all"), "{}", &text[text.len() - 80..]);
+        assert!(text.contains("40002 bytes in total"), "{}", text.len());
     }
 }

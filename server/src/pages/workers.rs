@@ -17,7 +17,7 @@ use crate::{
     api_error::ApiError,
 };
 
-/// Which workers.
+/// Filters of workers.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WorkersFilter {
@@ -51,7 +51,7 @@ impl WorkersPage {
         self.alive == Some(alive)
     }
 
-    /// Memory of a device; a CPU's is not limited by the worker.
+    /// The memory of a device; that of a CPU is not limited by the worker.
     fn memory(worker: &Worker) -> String {
         if worker.memory_bytes == i64::MAX {
             return "the machine's".to_owned();
@@ -71,13 +71,13 @@ impl WorkersPage {
     }
 }
 
-/// Items that a worker ended in a minute, of the last ten.
+/// Items per minute finished by a worker in the last ten minutes.
 #[expect(clippy::cast_precision_loss, reason = "shown to four digits")]
 pub(crate) fn a_minute(done: &Throughput) -> String {
     format::value(&(done.items as f64 / 10.0))
 }
 
-/// Time that a worker spent on an item.
+/// A worker's mean time per item.
 #[expect(clippy::cast_precision_loss, reason = "shown to four digits")]
 pub(crate) fn an_item(done: &Throughput) -> String {
     format::duration(&(done.seconds / done.items.max(1) as f64))

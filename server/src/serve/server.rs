@@ -1,4 +1,4 @@
-//! The HTTP server and what runs beside it.
+//! The HTTP server and its background tasks.
 
 use actix_web::{
     App, HttpServer,
@@ -37,22 +37,22 @@ use crate::{
     pages::{self, show_errors, take_suffix},
 };
 
-/// How long requests under way may take once the server is told to stop.
+/// The time for requests in progress when the server stops.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// What is served.
+/// The parts of a server.
 pub struct Server {
-    /// Postgres, migrated.
+    /// The migrated database.
     pub store: Store,
     /// The artifacts.
     pub artifacts: ArtifactStore,
-    /// The recipes that runs can have.
+    /// The available recipes.
     pub registry: Registry,
-    /// What is allowed.
+    /// The API's settings.
     pub settings: ApiSettings,
 }
 
-/// A server that is running.
+/// A running server.
 #[derive(Debug)]
 pub struct Serving {
     handle: ServerHandle,
@@ -63,20 +63,20 @@ pub struct Serving {
 }
 
 impl Server {
-    /// Serves at `address`; port 0 takes a free one. Returns the address that was taken.
+    /// Serves on `address`; port 0 takes a free one. Returns the actual address.
     ///
     /// # Errors
-    /// An address that cannot be had.
+    /// The address cannot be bound.
     pub fn listen(self, address: SocketAddr) -> io::Result<(SocketAddr, Serving)> {
         let listener = TcpListener::bind(address)?;
         let bound = listener.local_addr()?;
         Ok((bound, self.serve(listener)?))
     }
 
-    /// Serves at `listener`. Must be called within a tokio runtime.
+    /// Serves on `listener`. Must be called within a tokio runtime.
     ///
     /// # Errors
-    /// A listener that the system does not give up.
+    /// The listener cannot be used.
     pub fn serve(self, listener: TcpListener) -> io::Result<Serving> {
         install_metrics();
         let stop = CancellationToken::new();
@@ -154,7 +154,7 @@ impl Server {
 }
 
 impl Serving {
-    /// Waits until the server ends by itself, which it should not.
+    /// Waits until the server ends unexpectedly.
     ///
     /// # Errors
     /// Why it ended.
@@ -162,7 +162,7 @@ impl Serving {
         (&mut self.task).await.map_err(io::Error::other)?
     }
 
-    /// Finishes the requests under way, and what is being planned, and ends. Streams of events end at once.
+    /// Finishes requests and plans in progress, then stops. Event streams end at once.
     pub async fn stop(self) {
         self.stop.cancel();
         self.handle.stop(true).await;

@@ -1,16 +1,16 @@
-//! The address of a database, whose password is not shown.
+//! Database addresses that hide the password.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::Deserialize;
 
-/// An address such as `postgres://lyceum:secret@db.example/lyceum`. It is shown with `***` for the password.
+/// An address such as `postgres://lyceum:secret@db.example/lyceum`, displayed with `***` for the password.
 #[derive(Clone, Deserialize, PartialEq, Eq)]
 #[serde(try_from = "String")]
 pub struct DatabaseUrl(String);
 
-/// A text that is not the address of a Postgres database.
+/// The text is not the address of a Postgres database.
 #[derive(Debug, thiserror::Error)]
 #[error("not the address of a Postgres database; it looks like postgres://user:password@host:5432/database")]
 pub struct NotADatabaseUrl;
@@ -56,7 +56,7 @@ impl fmt::Debug for DatabaseUrl {
     }
 }
 
-/// The password stands between the first colon and the last `@` of the authority, or in the parameter `password`.
+/// The password is between the first colon and the last `@` of the authority, or in the parameter `password`.
 fn redacted(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
         return "***".to_owned();

@@ -1,4 +1,4 @@
-//! Settings that every command has.
+//! Settings of all commands.
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
@@ -13,16 +13,16 @@ use super::{File, FileError};
 /// The name of the settings file in the data folder.
 const FILE_NAME: &str = "lyceum.toml";
 
-/// What is logged unless asked for otherwise: the libraries tell the usual at length.
+/// The default log filter; libraries are limited to warnings.
 const QUIET: &str = "info,actix_server=warn,sqlx=warn";
 
-/// Where data and settings are, and what is logged.
+/// Data folder, settings file and log.
 #[derive(Args, Clone, Debug, Default, Deserialize)]
 #[command(next_help_heading = "Common settings")]
 pub struct CommonArgs {
     /// The data folder [default: /var/lib/lyceum for root, else ~/.local/share/lyceum]
     ///
-    /// It holds the private Postgres, artifacts, the admin token and lyceum.toml.
+    /// It contains the private Postgres, artifacts, the admin token and lyceum.toml.
     #[arg(long, global = true, env = "LYCEUM_DATA", value_name = "DIR")]
     data: Option<PathBuf>,
 
@@ -31,50 +31,50 @@ pub struct CommonArgs {
     #[serde(skip)]
     config: Option<PathBuf>,
 
-    /// What to log: a level, or levels by module such as `info,sqlx=debug` [default: info, and the warnings of libraries;
-    /// `lyceum up` in a terminal: warnings, and one line per step]
+    /// The log filter: a level, or levels by module such as `info,sqlx=debug` [default: info, and warnings of
+    /// libraries; `lyceum up` in a terminal: warnings, and one line per step]
     #[arg(long, global = true, env = "LYCEUM_LOG", value_name = "FILTER")]
     log: Option<String>,
 
-    /// How to log: for people or one JSON object a line [default: text]
+    /// The log format: text, or json with one object per line [default: text]
     #[arg(long, global = true, env = "LYCEUM_LOG_FORMAT", value_name = "FORMAT")]
     log_format: Option<LogFormat>,
 }
 
-/// The form of a line of the log.
+/// The log format.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
-    /// For people.
+    /// Text.
     #[default]
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
-/// The data folder and the settings file: where a command's settings come from besides its flags and the environment.
+/// The data folder and the settings file, which provide settings besides flags and the environment.
 #[derive(Debug)]
 pub struct Sources {
-    /// The data folder, which need not exist.
+    /// The data folder, which may not exist.
     pub data: PathBuf,
     /// The settings file.
     pub file: File,
-    /// What is logged and how.
+    /// The log's settings.
     pub log: Log,
 }
 
-/// What is logged and how.
+/// The log's settings.
 #[derive(Clone, Debug)]
 pub struct Log {
     filter: Option<String>,
     format: Option<LogFormat>,
 }
 
-/// Why the sources of settings cannot be read.
+/// Why the settings cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum SourcesError {
-    /// There is no home folder to put the data folder in.
-    #[error("there is no home folder; name the data folder with --data")]
+    /// There is no home folder for the data folder.
+    #[error("there is no home folder; set the data folder with --data")]
     NoHome,
     /// The data folder is not a folder.
     #[error("{} is not a folder; choose another data folder with --data", .0.display())]
@@ -84,7 +84,7 @@ pub enum SourcesError {
     LogFilter {
         /// The filter.
         filter: String,
-        /// What is wrong with it.
+        /// The fault.
         source: tracing_subscriber::filter::ParseError,
     },
     /// The settings file is wrong.
@@ -98,7 +98,7 @@ impl Sources {
     /// # Errors
     /// All of [`SourcesError`].
     pub fn read(given: CommonArgs) -> Result<Self, SourcesError> {
-        // Only a file outside the data folder can say where the data folder is.
+        // Only a file outside the data folder can set the data folder.
         let (data, file) = match &given.config {
             Some(path) => {
                 let file = File::read(path)?;
@@ -138,12 +138,12 @@ impl Sources {
 }
 
 impl Log {
-    /// Whether neither filter nor format was set.
+    /// Whether filter and format are both unset.
     pub fn is_unset(&self) -> bool {
         self.filter.is_none() && self.format.is_none()
     }
 
-    /// Environment variables that make a worker log as was set here.
+    /// Environment variables that give a worker the same log settings.
     pub fn environment(&self) -> Vec<(&'static str, String)> {
         let filter = self.filter.clone().map(|filter| ("LYCEUM_LOG", filter));
         let format = self.format.and_then(|format| format.to_possible_value());
@@ -151,7 +151,7 @@ impl Log {
         filter.into_iter().chain(format).collect()
     }
 
-    /// Logs to standard error from here on.
+    /// Starts logging to standard error.
     pub fn start(&self) {
         let filter = EnvFilter::new(self.filter.as_deref().unwrap_or(QUIET));
         let lines = tracing_subscriber::fmt()
@@ -167,7 +167,7 @@ impl Log {
     }
 }
 
-/// What is usual on the system: a service of root below /var/lib, anybody else's data below the home folder.
+/// The default: below /var/lib for root, otherwise below the home folder.
 fn default_data() -> Option<PathBuf> {
     if geteuid().is_root() {
         return Some("/var/lib/lyceum".into());

@@ -13,7 +13,7 @@ pub struct File {
     table: toml::Table,
 }
 
-/// What can be wrong with the settings file.
+/// Errors of the settings file.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// It cannot be read.
@@ -21,7 +21,7 @@ pub enum FileError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// The system's reason.
+        /// The system's error.
         source: io::Error,
     },
     /// It is not TOML.
@@ -29,17 +29,17 @@ pub enum FileError {
     NotToml {
         /// The file.
         path: PathBuf,
-        /// What the parser says.
+        /// The parser's message.
         source: toml::de::Error,
     },
-    /// It has a key that is no setting.
+    /// It has an unknown key.
     #[error("{}: there is no setting `{key}`{}", path.display(), suggestion(nearest.as_deref()))]
     UnknownKey {
         /// The file.
         path: PathBuf,
         /// The key.
         key: String,
-        /// The setting it may mean.
+        /// A similar setting.
         nearest: Option<String>,
     },
     /// A value is of the wrong type or out of range.
@@ -47,13 +47,13 @@ pub enum FileError {
     BadValue {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         source: toml::de::Error,
     },
 }
 
 impl File {
-    /// Reads `path` and refuses keys that are no settings.
+    /// Reads `path` and refuses unknown keys.
     ///
     /// # Errors
     /// All of [`FileError`] but `BadValue`.
@@ -65,7 +65,7 @@ impl File {
         }
     }
 
-    /// As [`File::read`], and a file that is not there is empty.
+    /// Like [`File::read`], but a missing file is empty.
     ///
     /// # Errors
     /// As [`File::read`].
@@ -91,7 +91,7 @@ impl File {
         Ok(Self { path, table })
     }
 
-    /// One group of settings out of the file.
+    /// A group of settings from the file.
     ///
     /// # Errors
     /// [`FileError::BadValue`], which names the key.
@@ -104,10 +104,10 @@ impl File {
     }
 }
 
-/// What has a variable in the environment and cannot stand in the file: its own name, and which server a client speaks to.
+/// Settings with an environment variable that are not allowed in the file: its own path, and the server of a client.
 const NOT_IN_FILE: [&str; 3] = ["config", "token", "url"];
 
-/// Every setting of every command, as the file spells it.
+/// All settings of all commands, as spelled in the file.
 pub(crate) fn known_keys() -> Vec<String> {
     let mut cli = crate::cli::Cli::command();
     cli.build();
@@ -124,7 +124,7 @@ pub(crate) fn known_keys() -> Vec<String> {
     keys
 }
 
-/// The known key most like `key`, if any is like it at all.
+/// The known key most similar to `key`, if any.
 fn nearest<'a>(key: &str, known: &'a [String]) -> Option<&'a str> {
     let likeness = |candidate: &str| strsim::jaro_winkler(&key.replace('-', "_"), candidate);
     let scored = known.iter().map(|candidate| (likeness(candidate), candidate.as_str()));
@@ -141,7 +141,7 @@ fn suggestion(nearest: Option<&str>) -> String {
     }
 }
 
-/// TOML's errors draw the line with a caret below; a log has one line for them.
+/// A TOML error on one line, without the excerpt and caret.
 fn one_line(error: &toml::de::Error) -> String {
     error
         .to_string()

@@ -1,10 +1,10 @@
-//! A string that is not shown.
+//! Strings that must not be displayed.
 
 use std::fmt;
 
 use serde::Deserialize;
 
-/// A secret. It is shown as `***`; the secret itself has to be asked for.
+/// A secret, displayed as `***`.
 #[derive(Clone, Deserialize, PartialEq, Eq)]
 #[serde(transparent)]
 pub struct Secret(String);

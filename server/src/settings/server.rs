@@ -1,4 +1,4 @@
-//! Where the server listens and what it allows.
+//! Settings of the server.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
@@ -14,24 +14,24 @@ use crate::api;
 #[derive(Args, Clone, Debug, Default, Deserialize)]
 #[command(next_help_heading = "Server")]
 pub struct ServerArgs {
-    /// The address to listen at; anything but a loopback address lets other machines in [default: 127.0.0.1]
+    /// The address to listen on; with anything but a loopback address other machines can connect [default: 127.0.0.1]
     #[arg(long, env = "LYCEUM_HOST", value_name = "IP")]
     host: Option<IpAddr>,
 
-    /// The port to listen at; 0 takes a free one [default: 7654]
+    /// The port to listen on; 0 takes a free one [default: 7654]
     #[arg(long, env = "LYCEUM_PORT", value_name = "PORT")]
     port: Option<u16>,
 
-    /// The address that browsers and workers use, if a proxy stands in front [default: http://HOST:PORT]
+    /// The address used by browsers and workers, if there is a proxy [default: http://HOST:PORT]
     #[arg(long, env = "LYCEUM_PUBLIC_URL", value_name = "URL")]
     public_url: Option<String>,
 
-    /// Where artifacts are kept: a folder, or s3://BUCKET/PREFIX with the environment variables of AWS' tools; servers of one
-    /// database share it [default: artifacts in the data folder]
+    /// The artifact store: a folder, or s3://BUCKET/PREFIX with the environment variables of AWS' tools; must be the
+    /// same for all servers of a database [default: artifacts in the data folder]
     #[arg(long, env = "LYCEUM_ARTIFACTS", value_name = "PLACE")]
     artifacts: Option<ArtifactPlace>,
 
-    /// A folder of presets (run configs in TOML) instead of those that the server was built with
+    /// A folder of presets (run configs in TOML) that replaces the built-in ones
     #[arg(long, env = "LYCEUM_PRESETS", value_name = "DIR")]
     presets: Option<PathBuf>,
 }
@@ -39,20 +39,20 @@ pub struct ServerArgs {
 /// The server, as resolved.
 #[derive(Clone, Debug)]
 pub struct Server {
-    /// The address to listen at.
+    /// The address to listen on.
     pub host: IpAddr,
-    /// The port to listen at, 0 for a free one.
+    /// The port to listen on, 0 for a free one.
     pub port: u16,
-    /// The address that browsers and workers use, if it is not the one listened at.
+    /// The address used by browsers and workers, if different.
     pub public_url: Option<String>,
-    /// Where the artifacts are, if it is not in the data folder.
+    /// The artifact store, if not in the data folder.
     pub artifacts: Option<ArtifactPlace>,
-    /// The folder of presets, if it is not that of the build.
+    /// The folder of presets, if not built in.
     pub presets: Option<PathBuf>,
 }
 
 impl Server {
-    /// What the API allows on this server.
+    /// The API's settings.
     pub fn api(&self) -> api::ApiSettings {
         api::ApiSettings {
             presets: self.presets.clone(),
@@ -64,7 +64,7 @@ impl Server {
         }
     }
 
-    /// Where the artifacts are, for a server with the data folder `data`.
+    /// The artifact store of a server with the data folder `data`.
     pub fn artifact_place(&self, data: &Path) -> ArtifactPlace {
         let inside = || ArtifactPlace::Folder(data.join("artifacts"));
         self.artifacts.clone().unwrap_or_else(inside)
@@ -72,10 +72,10 @@ impl Server {
 }
 
 impl ServerArgs {
-    /// Fills up from the file and the defaults.
+    /// Fills in missing values from the file and the defaults.
     ///
     /// # Errors
-    /// A value of the file that is wrong.
+    /// A value in the file is invalid.
     pub fn resolve(self, file: &File) -> Result<Server, FileError> {
         let stored: Self = file.group()?;
         Ok(Server {

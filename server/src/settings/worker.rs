@@ -1,4 +1,4 @@
-//! The worker that `lyceum up` runs.
+//! Settings of the worker started by `lyceum up`.
 
 use std::path::PathBuf;
 
@@ -11,11 +11,11 @@ use super::{File, FileError};
 #[derive(Args, Clone, Debug, Default, Deserialize)]
 #[command(next_help_heading = "Local worker")]
 pub struct WorkerArgs {
-    /// The worker's program [default: lyceum-worker beside this program, else on the path]
+    /// The worker's executable [default: lyceum-worker next to this one, else on the path]
     #[arg(long, env = "LYCEUM_WORKER", value_name = "FILE")]
     worker: Option<PathBuf>,
 
-    /// Run no worker: work waits for one that is started elsewhere
+    /// Start no worker; work waits for one started elsewhere
     #[arg(long, env = "LYCEUM_NO_WORKER", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     no_worker: Option<bool>,
 }
@@ -23,17 +23,17 @@ pub struct WorkerArgs {
 /// The local worker, as resolved.
 #[derive(Clone, Debug)]
 pub struct Worker {
-    /// Its program, if it is not the one beside this.
+    /// Its executable, if not the default.
     pub program: Option<PathBuf>,
     /// Whether there is one.
     pub wanted: bool,
 }
 
 impl WorkerArgs {
-    /// Fills up from the file and the defaults.
+    /// Fills in missing values from the file and the defaults.
     ///
     /// # Errors
-    /// A value of the file that is wrong.
+    /// A value in the file is invalid.
     pub fn resolve(self, file: &File) -> Result<Worker, FileError> {
         let stored: Self = file.group()?;
         Ok(Worker {

@@ -1,4 +1,4 @@
-//! The data folder: made, checked, and locked against a second `lyceum up`.
+//! The data folder: created, checked, and locked against a second `lyceum up`.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write as _};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use nix::unistd::{Uid, User, geteuid};
 
-/// The layout of the data folder; raised when a release can no longer use the one before it.
+/// The version of the data folder's layout; incremented when a release cannot use the previous one.
 const FORMAT: u32 = 1;
 const FORMAT_FILE: &str = "format";
 const LOCK_FILE: &str = "lock";
@@ -15,7 +15,7 @@ const ADDRESS_FILE: &str = "address";
 const ADMIN_TOKEN_FILE: &str = "admin-token";
 const SETTINGS_FILE: &str = "lyceum.toml";
 
-/// A data folder that this process has to itself until the value is dropped.
+/// A data folder locked by this process until the value is dropped.
 #[derive(Debug)]
 pub struct DataFolder {
     path: PathBuf,
@@ -23,7 +23,7 @@ pub struct DataFolder {
     made: Made,
 }
 
-/// What opening found, and so what giving up leaves.
+/// The state before opening, restored if the start fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Made {
     Nothing,
@@ -31,23 +31,23 @@ enum Made {
     Folder,
 }
 
-/// Why a data folder cannot be used. Every message ends with the cure.
+/// Why a data folder cannot be used. Every message ends with a fix.
 #[derive(Debug, thiserror::Error)]
 pub enum DataFolderError {
-    /// It cannot be made or written.
+    /// It cannot be created or written.
     #[error("cannot {action} {}: {source}; choose another data folder with --data", path.display())]
     Io {
-        /// What was being done.
+        /// The operation.
         action: &'static str,
-        /// To what.
+        /// The file or folder.
         path: PathBuf,
-        /// The system's reason.
+        /// The system's error.
         source: io::Error,
     },
-    /// There is something else in it.
-    #[error("{} is neither empty nor a data folder of Lyceum; choose another with --data", .0.display())]
+    /// It contains something else.
+    #[error("{} is neither empty nor a data folder of Lyceum; choose another one with --data", .0.display())]
     SomethingElse(PathBuf),
-    /// It belongs to somebody else.
+    /// It has another owner.
     #[error(
         "{} belongs to user {owner}, but this process runs as {me}; run as {owner}, or choose another data folder with --data",
         path.display()
@@ -60,7 +60,7 @@ pub enum DataFolderError {
         /// This process's user.
         me: String,
     },
-    /// Another release made it.
+    /// It was created by another release.
     #[error(
         "{} has format {found}, this release of Lyceum reads format {FORMAT}; use the release that made it \
          (docs/OPERATING.md, Upgrading)",
@@ -78,7 +78,7 @@ pub enum DataFolderError {
     InUse {
         /// The folder.
         path: PathBuf,
-        /// Where that one serves.
+        /// The address of that server.
         at: Option<String>,
     },
 }
@@ -86,7 +86,7 @@ pub enum DataFolderError {
 type Result<T> = std::result::Result<T, DataFolderError>;
 
 impl DataFolder {
-    /// Opens `path`, making it if there is none.
+    /// Opens `path`, creating it if necessary.
     ///
     /// # Errors
     /// All of [`DataFolderError`].
@@ -99,7 +99,7 @@ impl DataFolder {
             (true, true) => Made::Nothing,
         };
         fs::create_dir_all(&path).map_err(failed("make the folder", &path))?;
-        // Root's Postgres runs as another user, who has to pass through.
+        // Root's Postgres runs as another user, which needs to traverse the folder.
         let mode = if geteuid().is_root() { 0o711 } else { 0o700 };
         fs::set_permissions(&path, Permissions::from_mode(mode)).map_err(failed("set the mode of", &path))?;
         let lock = path.join(LOCK_FILE);
@@ -119,7 +119,7 @@ impl DataFolder {
         Ok(folder)
     }
 
-    /// Leaves the folder as it was found, if there was nothing of Lyceum in it.
+    /// Restores the folder to its state before opening, if it was new.
     pub fn abandon(self) {
         if self.made == Made::Nothing {
             return;
@@ -139,15 +139,15 @@ impl DataFolder {
         }
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The first admin token, if it has been made.
+    /// The first admin token, if it exists.
     ///
     /// # Errors
-    /// A file that is there and cannot be read.
+    /// The file exists but cannot be read.
     pub fn admin_token(&self) -> Result<Option<String>> {
         let file = admin_token_file(&self.path);
         match fs::read_to_string(&file) {
@@ -157,23 +157,23 @@ impl DataFolder {
         }
     }
 
-    /// Keeps the first admin token, readable by its owner alone.
+    /// Stores the first admin token, readable only by the owner.
     ///
     /// # Errors
-    /// A file that cannot be written.
+    /// The file cannot be written.
     pub fn keep_admin_token(&self, token: &str) -> Result<()> {
         self.write(ADMIN_TOKEN_FILE, 0o600, &format!("{token}\n"))
     }
 
-    /// Tells other processes where this one serves, until it ends.
+    /// Publishes the server's address for other processes until this one ends.
     ///
     /// # Errors
-    /// A file that cannot be written.
+    /// The file cannot be written.
     pub fn announce(&self, address: &str) -> Result<()> {
         self.write(ADDRESS_FILE, 0o644, address)
     }
 
-    /// Written beside and renamed, so that it is there whole or not at all.
+    /// Written to a temporary file and renamed, so it is never incomplete.
     fn write(&self, name: &str, mode: u32, text: &str) -> Result<()> {
         let goal = self.path.join(name);
         let partial = self.path.join(format!("{name}.partial"));
@@ -199,12 +199,12 @@ impl Drop for DataFolder {
     }
 }
 
-/// Where the first admin token of the data folder `data` is kept.
+/// The path of the first admin token in the data folder `data`.
 pub fn admin_token_file(data: &Path) -> PathBuf {
     data.join(ADMIN_TOKEN_FILE)
 }
 
-/// Where the `lyceum up` that runs on the data folder `data` serves, if one does.
+/// The address of the `lyceum up` running on the data folder `data`, if any.
 pub fn announced_address(data: &Path) -> Option<String> {
     let lock = File::open(data.join(LOCK_FILE)).ok()?;
     match lock.try_lock_shared() {
@@ -213,7 +213,7 @@ pub fn announced_address(data: &Path) -> Option<String> {
     }
 }
 
-/// Whether `path` may become or be a data folder of this process. Changes nothing.
+/// Checks whether this process can use `path` as its data folder. Changes nothing.
 ///
 /// # Errors
 /// All of [`DataFolderError`] but `InUse`.

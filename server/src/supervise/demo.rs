@@ -11,10 +11,10 @@ use crate::settings::Secret;
 
 const PRESET: &str = "demo";
 
-/// Makes sure that there is a preset to begin with, before anything is made.
+/// Checks that there is a preset for the demo, before anything is created.
 ///
 /// # Errors
-/// When there is none.
+/// There is none.
 pub(crate) fn check(presets: Option<PathBuf>) -> anyhow::Result<()> {
     Presets::new(presets)
         .get(PRESET)
@@ -22,10 +22,10 @@ pub(crate) fn check(presets: Option<PathBuf>) -> anyhow::Result<()> {
         .map_err(|fault| anyhow!("{fault}; start without --demo"))
 }
 
-/// Creates the demo run on the server at `local` if it has no run yet.
+/// Creates the demo run on the server at `local` if it has no runs.
 ///
 /// # Errors
-/// What the server says.
+/// The server's error.
 pub(crate) async fn begin(local: String, token: Secret, data: &Path) -> anyhow::Result<()> {
     let client = Client::new(Some(local), Some(token), data)?;
     let begin = move || {

@@ -1,4 +1,4 @@
-//! Being told to stop.
+//! Signals to stop.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -10,10 +10,10 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Begins to listen; from here on the signals end nothing by themselves.
+    /// Starts listening; from now on the signals no longer end the process by themselves.
     ///
     /// # Errors
-    /// A system that does not hand its signals out.
+    /// The signal handlers cannot be installed.
     pub fn new() -> std::io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -21,7 +21,7 @@ impl Stop {
         })
     }
 
-    /// Waits for the next of them.
+    /// Waits for the next signal.
     pub async fn asked(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}

@@ -7,10 +7,10 @@ use std::time::Duration;
 use lyceum_postgres::process::{KeptProcess, Policy, StartError, own_session, stop_with_parent};
 use nix::sys::signal::Signal;
 
-/// The program's name, beside this one or on the path.
+/// The name of the executable.
 const PROGRAM: &str = "lyceum-worker";
 
-/// The worker finishes or hands back what it holds when told to stop; an item may take a while.
+/// Time for the worker to finish or return its items when stopped.
 const POLICY: Policy = Policy {
     name: "the worker",
     stop: Signal::SIGTERM,
@@ -18,29 +18,29 @@ const POLICY: Policy = Policy {
     stop_now: Signal::SIGKILL,
 };
 
-/// Why there can be no local worker. Every message ends with the cure.
+/// Why the local worker cannot run. Every message ends with a fix.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
     /// It is not installed.
-    #[error("there is no {PROGRAM} beside {} or on the path; build it with `cargo build --release -p {PROGRAM}`, name it with --worker, or go without it by --no-worker", beside.display())]
+    #[error("{PROGRAM} is neither next to {} nor on the path; build it with `cargo build --release -p {PROGRAM}`, set it with --worker, or use --no-worker", beside.display())]
     NotFound {
-        /// The folder of this program.
+        /// The folder of this executable.
         beside: PathBuf,
     },
-    /// The system cannot load libtorch.
+    /// libtorch cannot be loaded.
     #[error("{} cannot load libtorch ({said}); run script/bootstrap and build again, or add the lib folder of libtorch 2.11 to LD_LIBRARY_PATH", program.display())]
     NoLibtorch {
         /// The worker.
         program: PathBuf,
-        /// What the loader says.
+        /// The loader's message.
         said: String,
     },
-    /// It is of another release.
-    #[error("{} is {found}, this is lyceum {ours}; install both of one release", program.display())]
+    /// It belongs to another release.
+    #[error("{} is {found}, this is lyceum {ours}; install both from one release", program.display())]
     OtherVersion {
         /// The worker.
         program: PathBuf,
-        /// What it says it is.
+        /// Its version.
         found: String,
         /// Our version.
         ours: &'static str,
@@ -50,15 +50,15 @@ pub enum WorkerError {
     Broken {
         /// The worker.
         program: PathBuf,
-        /// What it or the system says.
+        /// Its message, or the system's.
         said: String,
     },
-    /// The system gave no thread to watch it.
-    #[error("the thread that watches the worker could not be started")]
+    /// The thread that watches it cannot be started.
+    #[error("cannot start the thread that watches the worker")]
     Abandoned,
 }
 
-/// Finds the worker and makes sure that it runs and is of this release.
+/// Finds the worker and checks that it runs and belongs to this release.
 ///
 /// # Errors
 /// All of [`WorkerError`].
@@ -98,12 +98,12 @@ pub fn find(named: Option<&Path>) -> Result<PathBuf, WorkerError> {
     Ok(program)
 }
 
-/// Keeps `program` running as a worker of the server at `server` and the database at `database_url`.
+/// Keeps `program` running as a worker for the server at `server` and the database at `database_url`.
 ///
-/// Both reach it by its environment, because everybody on the machine can read a command line.
+/// Both are passed in its environment, because command lines are visible to everyone on the machine.
 ///
 /// # Errors
-/// A program that cannot be started the first time.
+/// The first start fails.
 pub async fn keep(program: PathBuf, environment: Vec<(&'static str, String)>) -> Result<KeptProcess, WorkerError> {
     let start = move |spawned: &mut dyn FnMut(&std::process::Child) -> bool| {
         let mut command = Command::new(&program);

@@ -97,7 +97,7 @@ async fn pages_have_the_table_the_curves_and_every_sample() {
         .expect("another protocol");
     let html = browser.get(&of_run).await.expect(200).text();
     assert!(
-        html.contains("GSM8K was not measured alike for all: temperature differ"),
+        html.contains("GSM8K was not measured in the same way for all: temperature differ"),
         "{html}"
     );
 

@@ -216,7 +216,7 @@ async fn a_benchmark_is_imported_whole_or_not_at_all() {
     assert!(imported.status.success(), "{imported:?}");
     let told = String::from_utf8(imported.stderr).expect("text");
     assert!(
-        told.contains("warning: 1 rows ask what the dataset `train` (for training) asks"),
+        told.contains("warning: 1 rows have the same questions as the dataset `train` (for training)"),
         "{told}"
     );
     assert!(told.contains("GSM8K has 1319 rows and this file 2"), "{told}");
@@ -306,7 +306,7 @@ async fn rows_of_ones_own_are_imported_for_any_purpose() {
     let imported = lyceum(&server, &training).await;
     let told = String::from_utf8(imported.stderr).expect("text");
     assert!(
-        told.contains("warning: 1 rows ask what the benchmark `exam` asks"),
+        told.contains("warning: 1 rows have the same questions as the benchmark `exam`"),
         "{told}"
     );
     assert!(

@@ -276,12 +276,12 @@ async fn an_evaluation_names_datasets_and_asks_each_in_its_own_way() {
         (
             json!([{"suite": "gsm8k", "dataset": other}]),
             "/spec/suites/0/dataset",
-            "is of the suite `math500`",
+            "belongs to the suite `math500`",
         ),
         (
             json!([{"suite": "gsm8k", "dataset": seeds}]),
             "/spec/suites/0/dataset",
-            "is for seeds",
+            "has seeds",
         ),
         (
             json!([{"suite": "gms8k"}]),
@@ -327,7 +327,7 @@ async fn a_schedule_names_datasets_that_are_there() {
         (
             json!([{"suite": "math500", "dataset": exam}]),
             "0/dataset",
-            "is of the suite `gsm8k`",
+            "belongs to the suite `gsm8k`",
         ),
         (json!(["gsm8k", "gsm8k"]), "1", "entry 0 is called `gsm8k` already"),
         (

@@ -40,7 +40,7 @@ async fn rows_that_are_sent_line_by_line_are_all_kept_or_none() {
     assert_eq!(bad.places(), ["/rows/1", "/rows/1"]);
     let told = bad.json().to_string();
     assert!(
-        told.contains("line 3: missing field") && told.contains("line 4: `gsm8k/0` is the task of line 1"),
+        told.contains("line 3: missing field") && told.contains("line 4: `gsm8k/0` is already the task of line 1"),
         "{told}"
     );
     send("\n".to_owned()).await.expect(422);

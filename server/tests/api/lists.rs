@@ -229,8 +229,12 @@ async fn what_a_list_cannot_understand_is_said() {
         ("limit=101", "limit", "at most 100"),
         ("limit=many", "limit", "integer"),
         ("state=runing", "state", "did you mean `running`?"),
-        ("cursor=!!", "cursor", "no cursor"),
-        ("cursor=WzEsInJ1bnMub2xkZXN0IiwxLG51bGxd", "cursor", "another order"),
+        ("cursor=!!", "cursor", "not a cursor"),
+        (
+            "cursor=WzEsInJ1bnMub2xkZXN0IiwxLG51bGxd",
+            "cursor",
+            "another list, order",
+        ),
         ("experiment=x", "", "UUID"),
     ] {
         let reply = reader.get(&format!("/api/v1/runs?{query}")).await.expect(400);

@@ -94,7 +94,7 @@ async fn a_dry_run_says_what_would_be_and_makes_nothing() {
     assert!(
         memory["unknown"]
             .as_str()
-            .is_some_and(|why| why.contains("how it learns")),
+            .is_some_and(|why| why.contains("do not describe learning")),
         "what is not known is said: {resolved}"
     );
     assert_eq!(resolved["estimate"]["step_seconds"], json!(null));

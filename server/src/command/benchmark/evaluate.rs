@@ -13,48 +13,48 @@ use uuid::Uuid;
 use super::names;
 use crate::client::Client;
 
-/// Measure members of a run, exact weights or a model on suites, and print the evaluation's id
+/// Measure members of a run, given weights or a model on suites, and print the evaluation's id
 #[derive(Args, Debug)]
 #[command(after_help = format!("Suites: {}", names()))]
 pub(super) struct Evaluate {
-    /// A suite; may be given again. After its name may follow how it alone is measured, such as
-    /// `livecodebench,dataset=DATASET,name=goalposts,n=100,temperature=0.6`: also rows, prompts, top_p and max_tokens
+    /// A suite; may be repeated. Its name can be followed by settings for this suite, such as
+    /// `livecodebench,dataset=DATASET,name=goalposts,n=100,temperature=0.6`; also rows, prompts, top_p and max_tokens
     #[arg(long = "suite", required = true, value_name = "NAME[,FIELD=VALUE]..")]
     suites: Vec<SuiteChoice>,
-    /// Every living member of this run, and their base
+    /// All living members of this run, and their base
     #[arg(long)]
     run: Option<Uuid>,
-    /// The members when this many steps were done [default: those of now]
+    /// The members after this many steps [default: the current ones]
     #[arg(long, requires = "run")]
     step: Option<u32>,
-    /// Exact weights, by the id of their version; may be given again
+    /// Weights, by the id of their version; may be repeated
     #[arg(long = "version", value_name = "VERSION")]
     versions: Vec<Uuid>,
-    /// A model without adapter: a base, or a merged model's folder
+    /// A model without an adapter: a base, or the folder of a merged model
     #[arg(long, value_name = "MODEL")]
     base_model: Option<String>,
-    /// Do not measure the bases of members
+    /// Do not measure the members' bases
     #[arg(long)]
     no_base: bool,
-    /// Samples a row
+    /// Samples per row
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     n: u32,
-    /// The first so many rows of each suite alone
+    /// Only the first ROWS rows of each suite
     #[arg(long)]
     rows: Option<u32>,
-    /// The prompt style, in place of the suites'
+    /// Overrides the suites' prompt style
     #[arg(long)]
     prompts: Option<String>,
-    /// Softmax temperature, in place of the suites'
+    /// Overrides the suites' softmax temperature
     #[arg(long)]
     temperature: Option<f64>,
-    /// Tokens of an answer, at most, in place of the suites'
+    /// Overrides the suites' maximum tokens per answer
     #[arg(long)]
     max_tokens: Option<u32>,
-    /// Seed of everything random
+    /// The random seed
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Wait until it is over, and print the table; exits with 1 if it failed
+    /// Wait for the end and print the table; exits with 1 if it failed
     #[arg(long)]
     watch: bool,
 }
@@ -83,7 +83,7 @@ impl Evaluate {
             }
         }
         let made = client.post("/api/v1/evaluations", Some(&json!({ "spec": spec, "seed": self.seed })))?;
-        let id = made["id"].as_str().context("the server's answer has no id")?;
+        let id = made["id"].as_str().context("the server's response has no id")?;
         println!("{id}");
         if self.watch {
             follow(client, id)
@@ -93,7 +93,7 @@ impl Evaluate {
     }
 }
 
-/// Waits for the end, with a bar over the suites, and prints what it came to.
+/// Waits for the end, with a progress bar over the suites, and prints the results.
 fn follow(client: &Client, id: &str) -> anyhow::Result<ExitCode> {
     let bar = ProgressBar::new(1);
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} suites {elapsed}") {
@@ -124,6 +124,6 @@ fn follow(client: &Client, id: &str) -> anyhow::Result<ExitCode> {
 
 fn markdown(result: &Value) -> anyhow::Result<String> {
     let table: lyceum_core::benchmark::Table =
-        serde_json::from_value(result.clone()).context("the evaluation's result is no table")?;
+        serde_json::from_value(result.clone()).context("the evaluation's result is not a table")?;
     Ok(table.to_markdown())
 }

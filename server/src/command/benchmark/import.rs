@@ -18,21 +18,21 @@ use crate::command::dataset::upload::Upload;
 /// Import the rows of a suite from its own file
 ///
 /// FILE is a file (plain or .gz), or `hf://datasets/OWNER/NAME[@REVISION]/FILE` on the Hugging Face hub. Every line is
-/// checked; what is wrong is told by line, and then nothing is imported. Afterwards it is told where rows to learn from and rows to
-/// measure with ask the same.
+/// checked; faults are reported by line, and then nothing is imported. Afterwards, questions shared by training data
+/// and benchmarks are reported.
 #[derive(Args, Debug)]
 pub(super) struct Import {
-    /// The suite; `lyceum benchmark list` shows them
+    /// The suite (see `lyceum benchmark list`)
     suite: String,
-    /// Its file, or its place on the hub [default: where the suite's description says, if it does]
+    /// Its file, or its address on the hub [default: that in the suite's description, if any]
     file: Option<String>,
-    /// What the rows are for
+    /// The purpose of the rows
     #[arg(long, default_value = Purpose::Benchmark.name(), value_parser = purposes())]
     purpose: String,
-    /// What to call the dataset [default: the suite's name and the start of the file's checksum]
+    /// The dataset's name [default: the suite's name and the start of the file's checksum]
     #[arg(long)]
     name: Option<String>,
-    /// Which release of the file it is, where that is known
+    /// The file's release, if known
     #[arg(long)]
     revision: Option<String>,
     /// LiveCodeBench: the first day of contests that count, such as 2024-10-01
@@ -41,17 +41,17 @@ pub(super) struct Import {
     /// LiveCodeBench: the last day of contests that count
     #[arg(long, value_name = "DAY")]
     to: Option<String>,
-    /// Check the file and import nothing; no server is needed
+    /// Only check the file; no server is needed
     #[arg(long)]
     dry_run: bool,
 }
 
-/// A file that was read.
+/// A checked file.
 pub(super) struct Read {
     suite: &'static Suite,
-    /// Its rows as they are stored, one a line.
+    /// Its rows as stored, one per line.
     rows: File,
-    /// What to call the dataset, if nobody said.
+    /// The default name of the dataset.
     name: String,
     source: String,
     revision: String,
@@ -69,14 +69,11 @@ impl Import {
         let place = match (&self.file, &suite.hub) {
             (Some(file), _) => file.clone(),
             (None, Some(hub)) => format!("hf://datasets/{}/{}", hub.repository, hub.file),
-            (None, None) => anyhow::bail!(
-                "name the file of {}: its place on the hub is not known here",
-                suite.title
-            ),
+            (None, None) => anyhow::bail!("give the file of {}: its address on the hub is not known", suite.title),
         };
         let file = RowFile::open(&place)?;
-        // Rows wait in a file, not in memory, for all of them to be found good.
-        let mut kept = BufWriter::new(tempfile::tempfile().context("cannot make a file for the rows")?);
+        // Rows are kept in a file, not in memory, until all have been checked.
+        let mut kept = BufWriter::new(tempfile::tempfile().context("cannot create a file for the rows")?);
         let (text, bar) = file.text()?;
         let counted = reader::each(suite, text, &window, |row| {
             serde_json::to_writer(&mut kept, &row)?;
@@ -84,8 +81,10 @@ impl Import {
         });
         bar.finish_and_clear();
         let counted = counted.map_err(|error| match error {
-            ReadError::Refused(refused) => anyhow::Error::from(refused)
-                .context(format!("{place} is no file of {}; nothing was imported", suite.title)),
+            ReadError::Refused(refused) => anyhow::Error::from(refused).context(format!(
+                "{place} is not a file of {}; nothing was imported",
+                suite.title
+            )),
             ReadError::Io(error) => anyhow::Error::from(error).context(format!("{place} is damaged")),
         })?;
         let mut rows = kept.into_inner().map_err(io::IntoInnerError::into_error)?;
@@ -120,7 +119,7 @@ impl Import {
         })
     }
 
-    /// Sends the rows to the server, and says what they have in common with others.
+    /// Sends the rows to the server and reports their overlap with others.
     pub(super) fn send(self, read: Read, client: &Client) -> anyhow::Result<ExitCode> {
         let upload = Upload {
             name: self.name.unwrap_or(read.name),
@@ -134,7 +133,7 @@ impl Import {
     }
 }
 
-/// Rows of a suite have oracles and are no seeds.
+/// Rows of a suite have oracles, so they cannot be seeds.
 fn purposes() -> PossibleValuesParser {
     let all = Purpose::ALL.into_iter().filter(|purpose| *purpose != Purpose::Seeds);
     PossibleValuesParser::new(all.map(Purpose::name))

@@ -7,18 +7,18 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// A file and the commit that it is of.
+/// A file and its commit.
 pub(super) struct Found {
     pub(super) file: File,
     pub(super) revision: String,
 }
 
-/// Downloads `OWNER/NAME[@REVISION]/FILE`; the newest commit where no revision is given. `HF_ENDPOINT` and `HF_TOKEN` mean what they
-/// mean to huggingface_hub.
+/// Downloads `OWNER/NAME[@REVISION]/FILE`, by default from the newest commit. `HF_ENDPOINT` and `HF_TOKEN` are used as
+/// in huggingface_hub.
 pub(super) fn download(path: &str) -> anyhow::Result<Found> {
     let mut parts = path.splitn(3, '/');
     let (Some(owner), Some(name), Some(file)) = (parts.next(), parts.next(), parts.next()) else {
-        bail!("`hf://datasets/{path}` names no file: it is written hf://datasets/OWNER/NAME[@REVISION]/FILE");
+        bail!("`hf://datasets/{path}` is not the address of a file, such as hf://datasets/OWNER/NAME[@REVISION]/FILE");
     };
     let (name, revision) = name.split_once('@').unwrap_or((name, "main"));
     let endpoint = std::env::var("HF_ENDPOINT").unwrap_or_else(|_| "https://huggingface.co".to_owned());
@@ -49,7 +49,7 @@ pub(super) fn download(path: &str) -> anyhow::Result<Found> {
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {bytes}/{total_bytes} {eta} left") {
         bar.set_style(style);
     }
-    let mut file = tempfile::tempfile().context("cannot make a file to download to")?;
+    let mut file = tempfile::tempfile().context("cannot create a file for the download")?;
     copy(&mut bar.wrap_read(response.body_mut().as_reader()), &mut file).with_context(cannot)?;
     file.rewind()?;
     bar.finish_and_clear();

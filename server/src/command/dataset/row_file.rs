@@ -13,9 +13,9 @@ use super::hub;
 
 /// A file of rows.
 pub(in crate::command) struct RowFile {
-    /// What the user called it.
+    /// Its name as given by the user.
     pub(in crate::command) place: String,
-    /// Where it came from: its name, or its place on the hub.
+    /// Its source: its name, or its address on the hub.
     pub(in crate::command) source: String,
     /// SHA-256 in hex.
     pub(in crate::command) checksum: String,
@@ -56,14 +56,14 @@ impl RowFile {
         format!("{stem}-{:.12}", self.checksum)
     }
 
-    /// The hub's commit, or else the checksum.
+    /// The hub's commit, else the checksum.
     pub(in crate::command) fn revision(&self) -> String {
         self.commit
             .clone()
             .unwrap_or_else(|| format!("sha256:{}", self.checksum))
     }
 
-    /// Its text, unpacked where it is gzip, with a bar over its bytes. The bar is hidden where nobody would see it.
+    /// Its text, decompressed if it is gzip, with a progress bar that is hidden without a terminal.
     pub(in crate::command) fn text(&self) -> anyhow::Result<(Box<dyn BufRead + '_>, ProgressBar)> {
         let bar = ProgressBar::new(self.file.metadata()?.len());
         if let Ok(style) = ProgressStyle::with_template("{bar:40} {bytes}/{total_bytes} {eta} left") {
@@ -75,7 +75,7 @@ impl RowFile {
 
     /// A copy of its text in a temporary file.
     pub(super) fn unpacked(&self) -> anyhow::Result<File> {
-        let mut copy = tempfile::tempfile().context("cannot make a file for the rows")?;
+        let mut copy = tempfile::tempfile().context("cannot create a file for the rows")?;
         let (mut text, bar) = self.text()?;
         io::copy(&mut text, &mut copy).with_context(|| format!("{} is damaged", self.place))?;
         bar.finish_and_clear();

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::client::Client;
 use crate::command::output::line;
 
-/// What a server is told of the rows that it is sent.
+/// The description of an uploaded dataset.
 pub(in crate::command) struct Upload<'a> {
     pub(in crate::command) name: String,
     pub(in crate::command) purpose: &'a str,
@@ -19,7 +19,7 @@ pub(in crate::command) struct Upload<'a> {
 }
 
 impl Upload<'_> {
-    /// Sends `rows`, one a line, prints the dataset's id, and warns of what must not overlap and does.
+    /// Sends `rows`, one per line, prints the dataset's id, and warns of harmful overlaps.
     pub(in crate::command) fn send(&self, rows: &File, client: &Client) -> anyhow::Result<()> {
         let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
         let suite = self.suite.map(|suite| format!("&suite={}", encoded(suite)));
@@ -32,7 +32,7 @@ impl Upload<'_> {
             suite.unwrap_or_default(),
         );
         let made = client.post_lines(&path, rows)?;
-        line(made["id"].as_str().context("the server's answer has no id")?)?;
+        line(made["id"].as_str().context("the server's response has no id")?)?;
         for overlap in made["overlaps"].as_array().into_iter().flatten() {
             if let Some(warning) = warning(self.purpose, overlap) {
                 eprintln!("warning: {warning}");
@@ -42,17 +42,17 @@ impl Upload<'_> {
     }
 }
 
-/// What is wrong with an overlap of rows for `purpose` with another dataset. What is measured with twice does no harm, and neither
-/// does what is learned from twice.
+/// The warning about an overlap of rows for `purpose` with another dataset. Overlaps among benchmarks, or among
+/// training data, are harmless.
 fn warning(purpose: &str, overlap: &Value) -> Option<String> {
     let text = |field: &str| overlap[field].as_str().unwrap_or_default();
     let (rows, name, other) = (&overlap["rows"], text("name"), text("purpose"));
     match (purpose == "benchmark", other == "benchmark") {
         (true, false) => Some(format!(
-            "{rows} rows ask what the dataset `{name}` (for {other}) asks: scores of models that learned from it mean nothing"
+            "{rows} rows have the same questions as the dataset `{name}` (for {other}): scores of models trained on it are meaningless"
         )),
         (false, true) => Some(format!(
-            "{rows} rows ask what the benchmark `{name}` asks: its scores of models that learn from them mean nothing"
+            "{rows} rows have the same questions as the benchmark `{name}`: its scores are meaningless for models trained on them"
         )),
         _ => None,
     }

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::client::Client;
 
-/// The account as JSON: of the steps that have ended, extrapolated to all of the run's.
+/// The account as JSON: the finished steps, extrapolated to the whole run.
 pub(super) fn cost(client: &Client, id: Uuid) -> anyhow::Result<Value> {
     let run = client.get(&format!("/api/v1/runs/{id}"))?;
     let mut seconds = Vec::new();
@@ -48,7 +48,7 @@ fn told(account: &ComputeAccount, steps: usize, adapters: u32) -> Value {
     })
 }
 
-/// How long a step took; none for one that has not ended.
+/// The duration of a step; `None` if it has not ended.
 fn step_seconds(step: &Value) -> Option<f64> {
     let at = |field: &str| step[field].as_str()?.parse::<DateTime<Utc>>().ok();
     Some((at("finished_at")? - at("started_at")?).as_seconds_f64())

@@ -12,7 +12,7 @@ use crate::client::{Client, ServerEvent};
 use crate::command::output::{line, reader_has_gone};
 use crate::step_figures::step_figures;
 
-/// Shows a run's progress until it ends, over restarts of the server.
+/// Shows a run's progress until it ends, even if the server restarts.
 pub(super) fn follow(client: &Client, id: Uuid) -> anyhow::Result<ExitCode> {
     const PATIENCE: u32 = 30;
     let run = client.get(&format!("/api/v1/runs/{id}"))?;

@@ -1,4 +1,4 @@
-//! Cells of an archive as tiles: those whose elites are alike in two of the four descriptors share one.
+//! Groups the cells of an archive into tiles by two of the four descriptors of their elites.
 
 use lyceum_core::archive::ArchiveConfig;
 use lyceum_store::archive::MapCell;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::pages::{format::value, heat::range};
 
-/// Tiles of an axis, at most.
+/// Maximum tiles of an axis.
 const TILES: f32 = 26.0;
 
 /// A descriptor.
@@ -37,7 +37,7 @@ impl Dimension {
         }
     }
 
-    /// Its name for a person.
+    /// Its display name.
     pub(crate) fn label(self) -> &'static str {
         match self {
             Self::AstDepth => "AST depth",
@@ -57,18 +57,18 @@ impl Dimension {
     }
 }
 
-/// What tiles are coloured by.
+/// The colouring of tiles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Colouring {
-    /// How often the elites were solved.
+    /// Solve rate of the elites.
     #[default]
     SolveRate,
-    /// Sum of the four descriptors of the elites.
+    /// Sum of the elites' four descriptors.
     Complexity,
-    /// Steps since the elites came in.
+    /// Steps since the elites were inserted.
     Age,
-    /// By what elites are compared.
+    /// The elites' objective.
     Objective,
 }
 
@@ -85,7 +85,7 @@ impl Colouring {
         }
     }
 
-    /// Its name for a person.
+    /// Its display name.
     pub(crate) fn label(self) -> &'static str {
         match self {
             Self::SolveRate => "solve rate",
@@ -108,7 +108,7 @@ impl Colouring {
     }
 }
 
-/// A descriptor in tiles.
+/// A descriptor divided into tiles.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Axis {
     dimension: Dimension,
@@ -118,7 +118,7 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// The tiles of `dimension` between the archive's bounds: whole numbers where they are few.
+    /// The tiles of `dimension` between the archive's bounds; one per whole number if they are few.
     pub(crate) fn of(dimension: Dimension, config: &ArchiveConfig) -> Self {
         let bounds = config.bounds().into_iter().find(|(name, _)| *name == dimension.name());
         let [low, high] = bounds.map_or([0.0, 1.0], |(_, bounds)| bounds);
@@ -151,39 +151,39 @@ impl Axis {
     }
 }
 
-/// The tile that `cell` is in.
+/// The tile of `cell`.
 pub(crate) fn place(cell: &MapCell, (x, y): (Axis, Axis)) -> Option<(usize, usize)> {
     Some((x.place(cell)?, y.place(cell)?))
 }
 
-/// Cells whose elites are alike.
+/// Cells with similar elites.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tile {
-    /// How many.
+    /// The number of results.
     pub(crate) cells: usize,
-    /// The mean of what is coloured by.
+    /// The mean of the value it is coloured by.
     pub(crate) value: Option<f64>,
 }
 
 /// A row of tiles.
 #[derive(Clone, Debug)]
 pub(crate) struct GridRow {
-    /// Its place on the axis.
+    /// Its position on the axis.
     pub(crate) place: usize,
-    /// The values that it stands for.
+    /// Its range of values.
     pub(crate) label: String,
-    /// From left to right.
+    /// The tiles from left to right.
     pub(crate) tiles: Vec<Option<Tile>>,
 }
 
-/// The tiles, the highest row first.
+/// The tiles, highest row first.
 #[derive(Clone, Debug)]
 pub(crate) struct Grid {
-    /// What the columns stand for.
+    /// The ranges of the columns.
     pub(crate) columns: Vec<String>,
     /// The rows.
     pub(crate) rows: Vec<GridRow>,
-    /// The least and the greatest value.
+    /// The smallest and the largest value.
     pub(crate) range: Option<(f64, f64)>,
 }
 

@@ -1,4 +1,4 @@
-//! Curves of runs: each for itself, or those of an arm as one with a band over its seeds.
+//! Curves of runs: one for each, or one for each arm with a band over its seeds.
 
 use super::{
     super::{
@@ -26,7 +26,7 @@ pub(super) fn figure(metric: &str, runs: &[Compared], by_arm: bool) -> Figure {
     }
 }
 
-/// Runs that differ by seed alone, together, in the order of their first.
+/// Groups runs that differ only by seed, in the order of the first of each group.
 fn arms(runs: &[Compared]) -> Vec<Vec<&Compared>> {
     let mut arms: Vec<Vec<&Compared>> = Vec::new();
     for run in runs {
@@ -49,8 +49,7 @@ fn arm_curve(arm: &[&Compared], of: impl Fn(&Compared) -> Option<Series>) -> Opt
     Some(over_seeds(name, &curves))
 }
 
-/// The mean of several curves where they have points in common, with a band of one standard deviation (n − 1) to either
-/// side.
+/// The mean of several curves at their common points, with a band of one standard deviation (n − 1) to either side.
 fn over_seeds(name: String, curves: &[Series]) -> Series {
     let mut places: Vec<f64> = curves
         .iter()

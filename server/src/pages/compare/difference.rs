@@ -1,15 +1,15 @@
-//! What differs between configs, and nothing else.
+//! Differences between configs.
 
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// A field that is not the same everywhere.
+/// A field with different values.
 #[derive(Debug, PartialEq, Serialize)]
 pub(crate) struct Difference {
-    /// Where it stands: a JSON pointer (RFC 6901).
+    /// Its JSON pointer (RFC 6901).
     pub(crate) pointer: String,
-    /// Its value in each config; nothing where it is not there.
+    /// Its value in each config, if present.
     pub(crate) values: Vec<Option<Value>>,
 }
 
@@ -25,7 +25,7 @@ impl Difference {
     }
 }
 
-/// Fields in which `configs` differ, in the order of their pointers. A list is one value unless its items are objects.
+/// The fields in which `configs` differ, sorted by pointer. A list is one value unless its items are objects.
 pub(crate) fn differences(configs: &[&Value]) -> Vec<Difference> {
     let mut pointers = BTreeSet::new();
     for config in configs {

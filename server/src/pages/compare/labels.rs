@@ -1,10 +1,10 @@
-//! What runs are called beside each other, where names alone may be the same.
+//! Labels that tell runs with the same name apart.
 
 use lyceum_store::runs::Run;
 
 use super::super::format;
 
-/// A label for each run: its name, with its seed and then its id where another has the same.
+/// A label for each run: its name, with its seed and, if necessary, its id if another run has the same.
 pub(crate) fn labels<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<String> {
     let runs: Vec<&Run> = runs.collect();
     let named = |run: &Run| run.name.clone();

@@ -1,4 +1,4 @@
-//! The card of an exported run, in the form that Hugging Face's hub reads.
+//! The dataset card of an exported run, in the format of the Hugging Face hub.
 
 use askama::Template;
 use lyceum_store::{export::Table, runs::RunDetail};
@@ -14,12 +14,12 @@ struct Card<'a> {
     config: String,
 }
 
-/// The card of `run`, whose files are of `format`, with those `tables` that have rows.
+/// The card of `run` with files in `format`, listing those `tables` that have rows.
 pub(super) fn card(run: &RunDetail, format: &str, tables: &[Table]) -> Result<String, askama::Error> {
     let populations = run.config["populations"].as_object().into_iter().flatten();
     let bases = populations.filter_map(|(_, population)| population["base_model"]["name"].as_str());
     let card = Card {
-        // In a heading of Markdown, and in YAML between quotes.
+        // For a Markdown heading and a quoted YAML string.
         name: one_line(&run.run.name),
         format,
         tables,
@@ -30,7 +30,7 @@ pub(super) fn card(run: &RunDetail, format: &str, tables: &[Table]) -> Result<St
     card.render()
 }
 
-/// `text` without what would end its line, its quotes or its Markdown.
+/// `text` without characters that end a line, a quoted string or Markdown.
 fn one_line(text: &str) -> String {
     let text = super::super::inert::inert(text);
     text.chars()

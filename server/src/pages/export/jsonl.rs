@@ -1,4 +1,4 @@
-//! JSON lines: an object a row, every field in each.
+//! JSON lines: one object per row, with all fields.
 
 use lyceum_store::export::{Batch, Column, Field};
 use serde::ser::{SerializeMap as _, Serializer as _};

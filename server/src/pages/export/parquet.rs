@@ -1,4 +1,4 @@
-//! Parquet: a row group a batch, so that no more than a batch is in memory; every column may be without a value.
+//! Parquet: one row group per batch, so that only a batch is in memory. All columns are optional.
 
 use lyceum_store::export::{Batch, Column, Field, Kind};
 use parquet::{
@@ -25,7 +25,7 @@ pub(super) struct Parquet {
     written: Written,
 }
 
-/// What the writer has written and nobody has taken yet.
+/// Written bytes that have not been taken yet.
 #[derive(Clone, Default)]
 struct Written(Arc<Mutex<Vec<u8>>>);
 
@@ -117,7 +117,7 @@ fn column(field: &Field) -> Result<Arc<Type>, ParquetError> {
     Ok(Arc::new(column))
 }
 
-/// Writes the values that there are, and for each row whether it has one.
+/// Writes the present values, and for each row whether it has one.
 fn write_column<T: DataType, V>(
     writer: &mut SerializedColumnWriter<'_>,
     values: &[Option<V>],

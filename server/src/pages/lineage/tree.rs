@@ -1,5 +1,5 @@
-//! Where everything of the drawing goes: steps from left to right, a lane for each place in the population, which a child
-//! takes over from the member that it replaces.
+//! The layout of the drawing: steps from left to right, and a lane for each place in the population. A child takes over
+//! the lane of the member it replaces.
 
 use lyceum_store::members::Relative;
 use std::collections::HashMap;
@@ -7,16 +7,16 @@ use uuid::Uuid;
 
 use crate::pages::heat::range;
 
-/// Width of the part that steps have, in the drawing's units.
+/// Width of the steps, in the drawing's units.
 const WIDTH: f64 = 1000.0;
-/// Left of it stay the lines to those who are born first.
+/// Left margin, for the lines to the first members.
 const LEFT: f64 = 16.0;
 /// Height of a lane.
 const LANE: f64 = 34.0;
-/// Above the lanes stand the steps.
+/// Height of the row of steps above the lanes.
 const TOP: f64 = 28.0;
 
-/// A life, drawn as a bar.
+/// A member's life, drawn as a bar.
 #[derive(Debug)]
 pub(crate) struct Life {
     /// The member.
@@ -31,28 +31,28 @@ pub(crate) struct Life {
     pub(crate) width: f64,
     /// Whether it died.
     pub(crate) died: bool,
-    /// What it is coloured by.
+    /// The value that determines its colour.
     pub(crate) value: Option<f64>,
-    /// Everything in a line of text.
+    /// A description of it in one line.
     pub(crate) title: String,
-    /// Whether the bar is long enough for the name.
+    /// Whether its name fits on the bar.
     pub(crate) has_room: bool,
 }
 
-/// A parent's gift to a child.
+/// A line from a parent to a child.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Edge {
-    /// Where the parent is at the birth.
+    /// The parent at the time of birth.
     pub(crate) from: (f64, f64),
-    /// Where the child begins.
+    /// The start of the child.
     pub(crate) to: (f64, f64),
-    /// How the child was made.
+    /// The operator.
     pub(crate) operator: String,
-    /// Where that is written; with several parents only at the first.
+    /// The position of the operator's name; with several parents only on the first line.
     pub(crate) label: Option<(f64, f64)>,
 }
 
-/// A step that is written above.
+/// A step on the axis.
 #[derive(Debug)]
 pub(crate) struct Tick {
     pub(crate) x: f64,
@@ -67,12 +67,12 @@ pub(crate) struct Tree {
     pub(crate) lives: Vec<Life>,
     pub(crate) edges: Vec<Edge>,
     pub(crate) ticks: Vec<Tick>,
-    /// The least and the greatest value.
+    /// The smallest and the largest value.
     pub(crate) range: (f64, f64),
 }
 
 impl Tree {
-    /// The tree of `members`, who stand in the order of their births, of a run that is at `step`.
+    /// The tree of `members`, sorted by birth, of a run at `step`.
     pub(crate) fn of(members: &[Relative], step: i32) -> Self {
         let mut lane_of: HashMap<Uuid, usize> = HashMap::new();
         let mut lanes = 0;
@@ -88,7 +88,7 @@ impl Tree {
             .flatten()
             .fold(step, i32::max)
             .max(1);
-        // The scale changes but now and then, so that lives that are over stay where they are as a run goes on.
+        // The scale changes rarely, so that bars of dead members stay in place while a run continues.
         let apart = round_below(now / 10);
         let last = (now + apart - 1) / apart * apart;
         let x = |step: i32| LEFT + f64::from(step) / f64::from(last) * WIDTH;
@@ -141,7 +141,7 @@ impl Tree {
     }
 }
 
-/// The greatest of 1, 2, 5, 10, 20, 50, … that is not over `steps`; 1 where there is none.
+/// The largest of 1, 2, 5, 10, 20, 50, … up to `steps`, at least 1.
 fn round_below(steps: i32) -> i32 {
     let mut power = 1;
     while power <= steps / 10 {

@@ -30,7 +30,7 @@ pub(crate) enum Sort {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ProblemsFilter {
-    /// With these words in program or reason.
+    /// With these words in the program or the reason.
     #[schemars(length(max = 1000))]
     q: Option<String>,
     #[serde(rename = "type")]
