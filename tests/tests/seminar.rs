@@ -188,6 +188,17 @@ async fn the_whole_system_plays_it_and_shows_it() -> Result<()> {
         ensure!(page.contains(part), "{part} is missing: {page}");
     }
     judgements_are_no_failed_solutions(&house, &lab, run).await?;
+    for path in [
+        "problems",
+        "attempts",
+        "learnability",
+        "lineage",
+        "benchmarks",
+        "export",
+    ] {
+        lab.page(&format!("/runs/{run}/{path}")).await?;
+    }
+    lab.page(&format!("/runs/new?from={run}")).await?;
     lab.close().await;
     Ok(())
 }
