@@ -188,17 +188,12 @@ async fn the_whole_system_plays_it_and_shows_it() -> Result<()> {
         ensure!(page.contains(part), "{part} is missing: {page}");
     }
     judgements_are_no_failed_solutions(&house, &lab, run).await?;
-    for path in [
-        "problems",
-        "attempts",
-        "learnability",
-        "lineage",
-        "benchmarks",
-        "export",
-    ] {
+    for path in ["problems", "attempts", "learnability", "benchmarks", "export"] {
         lab.page(&format!("/runs/{run}/{path}")).await?;
     }
     lab.page(&format!("/runs/new?from={run}")).await?;
+    let lineage = lab.page(&format!("/runs/{run}/lineage")).await;
+    ensure!(lineage.is_err_and(|absent| absent.to_string().contains("do not evolve")));
     lab.close().await;
     Ok(())
 }
