@@ -9,7 +9,7 @@ use tch::Tensor;
 /// Weights drawn from a normal distribution with deviation 0.02, biases zero, norms one. Uses libtorch's own generator,
 /// so two calls differ unless it is seeded.
 pub fn random_model(config: ModelConfig, placement: Placement) -> Result<Model> {
-    let options = (placement.precision.kind(), placement.device);
+    let options = (placement.kind(), placement.device);
     let normal = |shape: [i64; 2]| -> Result<Tensor> { Ok(Tensor::f_randn(shape, options)?.f_mul_scalar(0.02)?) };
     let ones = |width: i64| -> Result<Tensor> { Ok(Tensor::f_ones([width], options)?) };
     let (hidden, query, key_value) = (config.hidden_size, config.query_size(), config.key_value_size());

@@ -139,7 +139,7 @@ mod tests {
         evolution::Family,
         recipe::{InsertionStatus, ParentRelation, Role, Winner},
         verify::{ProblemKind, Status},
-        work::{FinishReason, WorkKind},
+        work::{Dtype, FinishReason, Projection, WorkKind},
     };
     use std::{fmt::Debug, str::FromStr};
 
@@ -158,11 +158,13 @@ mod tests {
     #[test]
     fn names_in_json_and_in_sql_agree() {
         agrees(&ArtifactKind::ALL);
+        agrees(&Dtype::ALL);
         agrees(&Family::ALL);
         agrees(&FinishReason::ALL);
         agrees(&InsertionStatus::ALL);
         agrees(&ParentRelation::ALL);
         agrees(&ProblemKind::ALL);
+        agrees(&Projection::ALL);
         agrees(&Purpose::ALL);
         agrees(&Role::ALL);
         agrees(&Status::ALL);

@@ -1,11 +1,14 @@
 //! One item of a step: a worker's task and its result.
 
+mod artifacts;
 mod benchmark;
 mod compute;
 mod evolve;
 mod key;
 mod kind;
+mod lora;
 mod loss;
+mod projection;
 mod requirements;
 mod rollout;
 mod update;
@@ -16,7 +19,9 @@ pub use compute::{Compute, Dtype};
 pub use evolve::{EvolvePayload, EvolveResult};
 pub use key::{NotAPhase, WorkKey};
 pub use kind::WorkKind;
+pub use lora::{LoraShape, LoraShapeError};
 pub use loss::Loss;
+pub use projection::Projection;
 pub use requirements::Requirements;
 pub use rollout::{
     Completion, Embedded, EmbeddingBatch, FinishReason, Generated, Message, Prompt, RolloutPayload, RolloutRequest,
@@ -26,7 +31,7 @@ pub use update::{
     KlReference, LossAggregation, MemberDiagnostics, MemberUpdate, MemberUpdated, OldPolicy, Optimizer, Piece,
     PolicyLoss, SequenceRef, UpdatePayload, UpdateResult,
 };
-pub use version::{AdapterRef, BaseModel, LoraShape};
+pub use version::{AdapterRef, BaseModel};
 
 use serde::{Deserialize, Serialize};
 
@@ -46,19 +51,6 @@ pub enum Payload {
     Evolve(EvolvePayload),
     /// Measure a version on a slice of a suite.
     Benchmark(BenchmarkPayload),
-}
-
-impl Payload {
-    /// Its kind of work.
-    pub fn kind(&self) -> WorkKind {
-        match self {
-            Self::Rollout(_) => WorkKind::Rollout,
-            Self::Verify(_) => WorkKind::Verify,
-            Self::Update(_) => WorkKind::Update,
-            Self::Evolve(_) => WorkKind::Evolve,
-            Self::Benchmark(_) => WorkKind::Benchmark,
-        }
-    }
 }
 
 impl Payload {
@@ -90,17 +82,61 @@ pub enum Outcome {
     Benchmark(BenchmarkResult),
 }
 
-impl Outcome {
-    /// The kind of work it is a result of.
-    pub fn kind(&self) -> WorkKind {
-        match self {
-            Self::Rollout(_) => WorkKind::Rollout,
-            Self::Verify(_) => WorkKind::Verify,
-            Self::Update(_) => WorkKind::Update,
-            Self::Evolve(_) => WorkKind::Evolve,
-            Self::Benchmark(_) => WorkKind::Benchmark,
+/// The kind of each payload and outcome, and conversions to and from the enums.
+macro_rules! kinds {
+    ($($kind:ident: $payload:ty => $outcome:ty,)*) => {
+        impl Payload {
+            /// Its kind of work.
+            pub fn kind(&self) -> WorkKind {
+                match self {
+                    $(Self::$kind(_) => WorkKind::$kind,)*
+                }
+            }
         }
-    }
+
+        impl Outcome {
+            /// The kind of work that this answers.
+            pub fn kind(&self) -> WorkKind {
+                match self {
+                    $(Self::$kind(_) => WorkKind::$kind,)*
+                }
+            }
+        }
+
+        $(
+            impl From<$payload> for Payload {
+                fn from(payload: $payload) -> Self {
+                    Self::$kind(payload)
+                }
+            }
+
+            impl TryFrom<Payload> for $payload {
+                type Error = Payload;
+
+                /// The payload, or what it is instead.
+                fn try_from(payload: Payload) -> Result<Self, Payload> {
+                    match payload {
+                        Payload::$kind(payload) => Ok(payload),
+                        other => Err(other),
+                    }
+                }
+            }
+
+            impl From<$outcome> for Outcome {
+                fn from(outcome: $outcome) -> Self {
+                    Self::$kind(outcome)
+                }
+            }
+        )*
+    };
+}
+
+kinds! {
+    Rollout: RolloutPayload => RolloutResult,
+    Verify: VerifyPayload => VerifyResult,
+    Update: UpdatePayload => UpdateResult,
+    Evolve: EvolvePayload => EvolveResult,
+    Benchmark: BenchmarkPayload => BenchmarkResult,
 }
 
 /// Tasks for the sandbox.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use lyceum_core::work::Projection;
 use serde::Deserialize;
 
 use crate::error::{EngineError, Result};
@@ -78,6 +79,17 @@ impl ModelConfig {
     /// Outputs of the k projection, and of the v projection.
     pub fn key_value_size(&self) -> i64 {
         self.num_key_value_heads * self.head_dim
+    }
+
+    /// `(in_features, out_features)` of a projection.
+    pub fn projection_sizes(&self, projection: Projection) -> (i64, i64) {
+        match projection {
+            Projection::Q => (self.hidden_size, self.query_size()),
+            Projection::K | Projection::V => (self.hidden_size, self.key_value_size()),
+            Projection::O => (self.query_size(), self.hidden_size),
+            Projection::Gate | Projection::Up => (self.hidden_size, self.intermediate_size),
+            Projection::Down => (self.intermediate_size, self.hidden_size),
+        }
     }
 
     /// Parameters of the base, without adapters.

@@ -1,58 +1,17 @@
 //! The device that holds the tensors and the precision the model computes in.
 
-use std::fmt;
-use std::str::FromStr;
 use std::sync::OnceLock;
 
+use lyceum_core::work::Dtype;
 use tch::{Device, Kind};
 
 use crate::error::{EngineError, Result};
 
-/// The number format of weights and activations. Softmax, norms and log-probabilities are always computed in fp32.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Precision {
-    /// 32-bit floats: the reference.
-    Fp32,
-    /// bfloat16: the default where speed matters.
-    Bf16,
-}
-
-impl Precision {
-    /// The libtorch kind.
-    pub fn kind(self) -> Kind {
-        match self {
-            Self::Fp32 => Kind::Float,
-            Self::Bf16 => Kind::BFloat16,
-        }
-    }
-
-    /// Bytes per number.
-    pub fn bytes(self) -> u64 {
-        match self {
-            Self::Fp32 => 4,
-            Self::Bf16 => 2,
-        }
-    }
-}
-
-impl fmt::Display for Precision {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Fp32 => "fp32",
-            Self::Bf16 => "bf16",
-        })
-    }
-}
-
-impl FromStr for Precision {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
-        match text {
-            "fp32" => Ok(Self::Fp32),
-            "bf16" => Ok(Self::Bf16),
-            other => Err(format!("`{other}` is not a precision; use fp32 or bf16")),
-        }
+/// The libtorch kind of a precision.
+pub fn kind(dtype: Dtype) -> Kind {
+    match dtype {
+        Dtype::Fp32 => Kind::Float,
+        Dtype::Bf16 => Kind::BFloat16,
     }
 }
 
@@ -62,22 +21,27 @@ pub struct Placement {
     /// The device that holds all tensors.
     pub device: Device,
     /// The precision of weights and activations.
-    pub precision: Precision,
+    pub dtype: Dtype,
 }
 
 impl Placement {
     /// The reference: fp32 on the CPU.
     pub const REFERENCE: Self = Self {
         device: Device::Cpu,
-        precision: Precision::Fp32,
+        dtype: Dtype::Fp32,
     };
 
     /// `asked` is `cpu`, `cuda`, `cuda:N`, or `auto` (the first GPU if there is one, else the CPU).
-    pub fn new(asked: &str, precision: Precision) -> Result<Self> {
+    pub fn new(asked: &str, dtype: Dtype) -> Result<Self> {
         Ok(Self {
             device: device(asked)?,
-            precision,
+            dtype,
         })
+    }
+
+    /// libtorch's name of the precision.
+    pub fn kind(self) -> Kind {
+        kind(self.dtype)
     }
 }
 

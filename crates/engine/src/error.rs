@@ -78,6 +78,9 @@ pub enum EngineError {
         /// Why it cannot be used.
         reason: String,
     },
+    /// An adapter cannot have this shape.
+    #[error(transparent)]
+    Shape(#[from] lyceum_core::work::LoraShapeError),
     /// An evolution operator cannot be applied as requested.
     #[error(transparent)]
     Operator(#[from] lyceum_core::evolution::OperatorError),

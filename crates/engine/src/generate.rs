@@ -10,8 +10,8 @@ mod run;
 mod sampler;
 mod stop;
 
-pub use mask::VocabularyMask;
-pub use request::{Completion, FinishReason, GenerationRequest, GenerationResult, SamplingParams, StopConditions};
+pub use mask::dropped;
+pub use request::{Completion, GenerationRequest, GenerationResult};
 
 use crate::error::{EngineError, Result};
 use crate::model::Model;
@@ -40,8 +40,6 @@ pub struct GenerationOptions {
     /// Memory limit in bytes for keys and values; `None` leaves the limit to the device. Exceeding it counts as running
     /// out of memory.
     pub cache_bytes: Option<u64>,
-    /// Ids that no request of this batch may use.
-    pub mask: Option<VocabularyMask>,
 }
 
 impl Default for GenerationOptions {
@@ -50,7 +48,6 @@ impl Default for GenerationOptions {
             max_slots: 256,
             prefill_tokens: 4_096,
             cache_bytes: None,
-            mask: None,
         }
     }
 }
@@ -98,6 +95,7 @@ impl Generator<'_> {
         for request in requests {
             request.check(self.model, self.population.map_or(0, Population::members))?;
         }
+        mask::shared(requests)?;
         let adapters = match self.population {
             Some(population) => self.model.arrange_adapters(population)?,
             None => Vec::new(),

@@ -36,4 +36,4 @@ pub use optimizer_state::{Moments, OptimizerState};
 pub use piece::GradientPiece;
 pub use sequence::TrainingSequence;
 pub use trained::TrainedTensor;
-pub use update::{KlReference, Progress, Update, UpdateOptions, Updated};
+pub use update::{Progress, Update, UpdateOptions, Updated};

@@ -27,7 +27,7 @@ pub mod tokenizer;
 pub mod weights;
 
 pub use config::ModelConfig;
-pub use device::{Placement, Precision, set_threads};
+pub use device::{Placement, set_threads};
 pub use error::{EngineError, Result};
 pub use model::Model;
 pub use population::Population;

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
+use lyceum_core::work::Projection;
 use tch::{Kind, Tensor};
 
 use crate::config::ModelConfig;
 use crate::error::{EngineError, Result};
 use crate::peft::{Adapter, require_new};
-use crate::population::Projection;
 use crate::weights::{Checkpoint, CheckpointTensor, is_finite, write_safetensors};
 
 /// Writes the base to `output` with each adapted W replaced by `W + scaling · B A`, like peft's `merge_and_unload`:

@@ -116,7 +116,7 @@ impl Model {
 
     /// Arranges every layer's adapters for batches in which all members have rows.
     pub fn arrange_adapters(&self, population: &Population) -> Result<Vec<LayerAdapters>> {
-        let kind = self.placement.precision.kind();
+        let kind = self.placement.kind();
         population
             .layers
             .iter()

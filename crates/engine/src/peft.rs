@@ -11,7 +11,7 @@ pub use config::AdapterConfig;
 pub use read::{Adapter, read_population};
 pub use write::{member_files, write_member};
 
-use crate::population::Projection;
+use lyceum_core::work::Projection;
 
 /// Name of the weights file in an adapter folder.
 pub const WEIGHTS: &str = "adapter_model.safetensors";

@@ -4,18 +4,15 @@ mod factors;
 mod groups;
 mod joint;
 mod low_rank;
-mod projection;
 mod selection;
-mod shape;
 
 pub use factors::{Factors, LayerFactors};
 pub use groups::RowGroups;
 pub use joint::JointProjection;
 pub use low_rank::{LayerAdapters, LowRank};
-pub use projection::Projection;
 pub(crate) use selection::Selection;
-pub use shape::LoraShape;
 
+use lyceum_core::work::{LoraShape, Projection};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use tch::{Device, Kind, Tensor};
@@ -44,12 +41,12 @@ impl Population {
         device: Device,
     ) -> Result<Self> {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
-        let (n, r) = (members as i64, shape.r);
+        let (n, r) = (members as i64, i64::from(shape.r));
         let mut layers = Vec::with_capacity(config.num_hidden_layers);
         for _ in 0..config.num_hidden_layers {
             let mut layer = LayerFactors::default();
             for &projection in &shape.target_modules {
-                let (inputs, outputs) = projection.sizes(config);
+                let (inputs, outputs) = config.projection_sizes(projection);
                 let bound = 1.0 / (inputs as f64).sqrt();
                 let values: Vec<f32> = (0..n * r * inputs)
                     .map(|_| ((f64::from(random.next_u32()) / f64::from(u32::MAX) * 2.0 - 1.0) * bound) as f32)

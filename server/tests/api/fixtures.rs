@@ -9,7 +9,7 @@ use lyceum_core::{
         VersionRecord, Winner, WorkItem,
     },
     verify::{ProblemKind, Status},
-    work::{BaseModel, LoraShape, Payload, Requirements, VerifyPayload, WorkKey},
+    work::{BaseModel, LoraShape, Payload, Projection, Requirements, VerifyPayload, WorkKey},
 };
 use lyceum_store::{plan, tokens::Scope};
 use serde_json::json;
@@ -104,7 +104,7 @@ fn records(run: ExecutionId, artifact: Digest, count: u32) -> (Records, Filled) 
             lora: LoraShape {
                 r: 8,
                 lora_alpha: 16.0,
-                target_modules: vec!["q_proj".to_owned()],
+                target_modules: vec![Projection::Q],
                 use_rslora: false,
             },
         }],

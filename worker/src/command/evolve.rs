@@ -7,9 +7,9 @@ use std::time::Instant;
 use anyhow::Context as _;
 use clap::Args;
 use lyceum_core::evolution::{CATALOGUE, INIT, Parameter};
+use lyceum_core::work::{LoraShape, Projection};
 use lyceum_engine::ModelConfig;
 use lyceum_engine::evolve::{Birth, Parent, init};
-use lyceum_engine::population::{LoraShape, Projection};
 
 /// Creates a child of one or two adapters with an operator of the PopuLoRA paper, or a fresh adapter.
 ///
@@ -52,7 +52,7 @@ pub(crate) struct Evolve {
     model: Option<String>,
     /// With `init`: rank.
     #[arg(long, default_value_t = 32)]
-    rank: i64,
+    rank: u32,
     /// With `init`: numerator of the scaling alpha / rank.
     #[arg(long, default_value_t = 64.0)]
     alpha: f64,

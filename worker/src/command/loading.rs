@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use lyceum_core::work::Dtype;
 use lyceum_engine::peft::read_population;
-use lyceum_engine::{Model, Placement, Population, Precision};
+use lyceum_engine::{Model, Placement, Population};
 
 /// A base, its adapters, and where to compute.
 #[derive(Debug, Args)]
@@ -17,7 +18,7 @@ pub(crate) struct ModelArgs {
     adapters: Vec<PathBuf>,
     /// Precision: fp32 (the reference) or bf16.
     #[arg(long, default_value = "fp32")]
-    dtype: Precision,
+    dtype: Dtype,
     /// Device: auto (a GPU if there is one), cpu, cuda or cuda:N.
     #[arg(long, default_value = "auto")]
     device: String,

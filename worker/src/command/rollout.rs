@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Args;
-use lyceum_engine::generate::{
-    GenerationEvent, GenerationOptions, GenerationRequest, Generator, SamplingParams, StopConditions, VocabularyMask,
-};
+use lyceum_core::work::{Sampling, VocabularyMask};
+use lyceum_engine::generate::{GenerationEvent, GenerationOptions, GenerationRequest, Generator};
 use lyceum_engine::tokenizer::Tokenizer;
 use lyceum_worker::lines::{read_lines, write_lines};
 use lyceum_worker::progress::progress_bar;
@@ -51,7 +50,7 @@ pub(crate) struct Rollout {
     mask_seed: Option<u64>,
     /// Ids to keep always.
     #[arg(long, value_delimiter = ',', requires = "mask_rate")]
-    mask_protected: Vec<i64>,
+    mask_protected: Vec<u32>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -64,11 +63,11 @@ struct Request {
     #[serde(default = "one")]
     n: usize,
     #[serde(default = "default_max_tokens")]
-    max_tokens: usize,
+    max_tokens: u32,
     #[serde(default = "default_temperature")]
     temperature: f64,
     #[serde(default)]
-    top_k: usize,
+    top_k: u32,
     #[serde(default = "default_top_p")]
     top_p: f64,
     #[serde(default)]
@@ -76,7 +75,7 @@ struct Request {
     #[serde(default)]
     stop: Vec<String>,
     #[serde(default)]
-    stop_ids: Vec<i64>,
+    stop_ids: Vec<u32>,
     #[serde(default)]
     ignore_eos: bool,
 }
@@ -85,7 +84,7 @@ fn one() -> usize {
     1
 }
 
-fn default_max_tokens() -> usize {
+fn default_max_tokens() -> u32 {
     64
 }
 
@@ -103,20 +102,19 @@ impl Rollout {
         let folder = self.model.folder()?;
         let loaded = self.model.load()?;
         let tokenizer = tokenizer(&folder, &loaded.model)?;
+        let mask = self.mask_rate.zip(self.mask_seed).map(|(rate, seed)| VocabularyMask {
+            seed,
+            keep_rate: 1.0 - rate,
+            protected: self.mask_protected,
+        });
         let requests = requests
             .into_iter()
-            .map(|request| request.resolve(tokenizer.as_ref()))
+            .map(|request| request.resolve(tokenizer.as_ref(), mask.clone()))
             .collect::<anyhow::Result<Vec<_>>>()?;
-        let mask = self.mask_rate.zip(self.mask_seed);
         let options = GenerationOptions {
             max_slots: self.max_slots,
             prefill_tokens: self.prefill_tokens,
             cache_bytes: self.cache_bytes,
-            mask: mask.map(|(rate, seed)| VocabularyMask {
-                seed,
-                rate,
-                protected: self.mask_protected,
-            }),
         };
         let generator = Generator {
             model: &loaded.model,
@@ -149,7 +147,11 @@ fn tokenizer(folder: &Path, model: &lyceum_engine::Model) -> anyhow::Result<Opti
 }
 
 impl Request {
-    fn resolve(self, tokenizer: Option<&Tokenizer>) -> anyhow::Result<GenerationRequest> {
+    fn resolve(
+        self,
+        tokenizer: Option<&Tokenizer>,
+        vocabulary_mask: Option<VocabularyMask>,
+    ) -> anyhow::Result<GenerationRequest> {
         let prompt = match (self.prompt, self.ids) {
             (None, Some(ids)) => ids,
             (Some(text), None) => tokenizer
@@ -167,18 +169,17 @@ impl Request {
             prompt,
             adapter: self.adapter,
             n: self.n,
-            max_tokens: self.max_tokens,
-            sampling: SamplingParams {
+            sampling: Sampling {
                 temperature: self.temperature,
-                top_k: self.top_k,
                 top_p: self.top_p,
+                top_k: self.top_k,
+                max_tokens: self.max_tokens,
+                stop: self.stop,
+                stop_token_ids: self.stop_ids,
+                ignore_eos: self.ignore_eos,
+                vocabulary_mask,
             },
             seed: self.seed,
-            stop: StopConditions {
-                strings: self.stop,
-                ids: self.stop_ids,
-                ignore_eos: self.ignore_eos,
-            },
         })
     }
 }

@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use lyceum_core::work::{Loss, MemberDiagnostics, Optimizer, PolicyLoss};
-use lyceum_engine::learn::{
-    KlReference, OptimizerState, TrainedTensor, TrainingSequence, Update as Learning, UpdateOptions,
-};
+use lyceum_engine::learn::{OptimizerState, TrainedTensor, TrainingSequence, Update as Learning, UpdateOptions};
 use lyceum_engine::peft::{read_population, write_member};
 use lyceum_worker::lines::read_lines;
 use lyceum_worker::progress::progress_bar;
@@ -117,21 +115,10 @@ impl Update {
             0 => None,
             _ => Some(read_population(&self.kl_references, &model.config, device)?),
         };
-        let reference = match (&versions, &options.loss) {
-            (Some(versions), _) => KlReference::Versions(versions),
-            (
-                None,
-                Loss::PolicyGradient(PolicyLoss {
-                    kl_reference: lyceum_core::work::KlReference::Start,
-                    ..
-                }),
-            ) => KlReference::Start,
-            _ => KlReference::Base,
-        };
         let learning = Learning {
             model,
             options: &options,
-            reference,
+            reference: versions.as_ref(),
         };
         let total = sequences.iter().map(Vec::len).sum::<usize>() as u64 * u64::from(options.optimizer.epochs);
         let bar = progress_bar(total, "sequences");

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+#[cfg(feature = "engine")]
+use lyceum_core::work::Dtype;
 use lyceum_core::work::WorkKind;
 use lyceum_store::Store;
 use lyceum_store::artifact::{ArtifactPlace, ArtifactStore, RemoteArtifacts};
@@ -155,7 +157,7 @@ impl Work {
         if !self.uses_engine() {
             return Ok(settings);
         }
-        let placement = lyceum_engine::Placement::new(&self.device, lyceum_engine::Precision::Fp32)?;
+        let placement = lyceum_engine::Placement::new(&self.device, Dtype::Fp32)?;
         let index = self.device.strip_prefix("cuda:").and_then(|index| index.parse().ok());
         let device = match placement.device.is_cuda() {
             true => Device::cuda(index.unwrap_or(0)),
@@ -227,7 +229,7 @@ impl Work {
     #[cfg(feature = "engine")]
     fn engine(&self) -> anyhow::Result<Engine> {
         // Fail on a wrong device now, not at the first item.
-        lyceum_engine::Placement::new(&self.device, lyceum_engine::Precision::Fp32)?;
+        lyceum_engine::Placement::new(&self.device, Dtype::Fp32)?;
         Engine::start(self.models(), &self.device).context("the engine's thread cannot be started")
     }
 

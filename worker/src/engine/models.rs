@@ -6,7 +6,7 @@ use lyceum_core::artifact::Digest;
 use lyceum_core::work::{BaseModel, Compute, Dtype};
 use lyceum_engine::chat_template::{ChatTemplate, Conversation};
 use lyceum_engine::tokenizer::Tokenizer;
-use lyceum_engine::{EngineError, Model, Placement, Population, Precision};
+use lyceum_engine::{EngineError, Model, Placement, Population};
 use sha2::{Digest as _, Sha256};
 
 use super::{Version, fault};
@@ -103,11 +103,8 @@ impl Models {
             self.loaded = None;
             let folder = self.folder.locate(&name.name).map_err(fault)?;
             check_revision(name, &folder)?;
-            let precision = match compute.dtype {
-                Dtype::Fp32 => Precision::Fp32,
-                Dtype::Bf16 => Precision::Bf16,
-            };
-            let model = Model::load(&folder, Placement::new(&self.device, precision).map_err(fault)?).map_err(fault)?;
+            let placement = Placement::new(&self.device, compute.dtype).map_err(fault)?;
+            let model = Model::load(&folder, placement).map_err(fault)?;
             let has_tokenizer = folder.join("tokenizer.json").exists();
             let tokenizer = has_tokenizer.then(|| Tokenizer::load(&folder, &model.config));
             tracing::info!(base_model = %name.name, folder = %folder.display(), "loaded base model {}", name.name);

@@ -9,7 +9,6 @@ use lyceum_core::evolution::INIT;
 use lyceum_core::work::{AdapterRef, EvolvePayload, EvolveResult, Outcome, Payload, WorkKind};
 use lyceum_engine::evolve::{Birth, Parent, init};
 use lyceum_engine::peft::AdapterFiles;
-use lyceum_engine::population::LoraShape;
 use lyceum_engine::{EngineError, ModelConfig};
 
 use crate::engine::{ModelsFolder, fault};
@@ -67,7 +66,7 @@ impl Handler for EvolveHandler {
 
 impl EvolveHandler {
     fn make(&self, evolve: &EvolvePayload, parents: Vec<Vec<u8>>) -> Result<(Vec<u8>, Vec<String>), EngineError> {
-        let shape = LoraShape::try_from(&evolve.lora)?;
+        let shape = evolve.lora.checked()?;
         if evolve.operator == INIT {
             if !parents.is_empty() || !evolve.parameters.is_empty() {
                 let reason = format!(

@@ -6,13 +6,10 @@ use std::time::Instant;
 use futures::{FutureExt as _, future::BoxFuture};
 use lyceum_core::artifact::ArtifactKind;
 use lyceum_core::work::{
-    Completion, Embedded, FinishReason, Generated, Message, Outcome, Payload, Prompt, RolloutPayload, RolloutResult,
-    RolloutUsage, Sampling, WorkKind,
+    Completion, Embedded, Generated, Message, Outcome, Payload, Prompt, RolloutPayload, RolloutResult, RolloutUsage,
+    Sampling, WorkKind,
 };
-use lyceum_engine::generate::{
-    self, GenerationEvent, GenerationOptions, GenerationRequest, GenerationResult, Generator, SamplingParams,
-    StopConditions, VocabularyMask,
-};
+use lyceum_engine::generate::{GenerationEvent, GenerationOptions, GenerationRequest, GenerationResult, Generator};
 use lyceum_engine::token_batch::{RequestTokens, SampleTokens, TokenBatch};
 
 use super::embedding::{Similarities, Vectors, compare};
@@ -113,15 +110,7 @@ pub(super) fn rolled_out(
         population: loaded.population(),
         tokenizer: loaded.tokenizer.as_ref(),
     };
-    let options = GenerationOptions {
-        mask: payload.sampling.vocabulary_mask.as_ref().map(|mask| VocabularyMask {
-            seed: mask.seed,
-            rate: 1.0 - mask.keep_rate,
-            protected: mask.protected.iter().map(|id| i64::from(*id)).collect(),
-        }),
-        ..GenerationOptions::default()
-    };
-    let generated = generator.generate(&requests, &options, &mut |event| {
+    let generated = generator.generate(&requests, &GenerationOptions::default(), &mut |event| {
         if let GenerationEvent::Progress {
             finished, completions, ..
         } = event
@@ -168,15 +157,7 @@ pub(super) fn rolled_out(
 
 /// The payload's requests with prompts as token ids.
 fn requests(loaded: &Loaded, payload: &RolloutPayload) -> Result<Vec<GenerationRequest>, HandlerError> {
-    let Sampling {
-        temperature,
-        top_p,
-        top_k,
-        max_tokens,
-        stop,
-        stop_token_ids,
-        ..
-    } = &payload.sampling;
+    let limit = payload.sampling.max_tokens;
     let requests = payload.requests.iter().map(|request| {
         let prompt = match &request.prompt {
             Prompt::Ids(ids) => ids.iter().map(|id| i64::from(*id)).collect(),
@@ -188,18 +169,11 @@ fn requests(loaded: &Loaded, payload: &RolloutPayload) -> Result<Vec<GenerationR
             prompt,
             adapter: request.adapter.map(|adapter| adapter as usize),
             n: request.n as usize,
-            max_tokens: request.max_tokens.map_or(*max_tokens, |own| own.min(*max_tokens)) as usize,
-            sampling: SamplingParams {
-                temperature: *temperature,
-                top_k: *top_k as usize,
-                top_p: *top_p,
+            sampling: Sampling {
+                max_tokens: request.max_tokens.map_or(limit, |own| own.min(limit)),
+                ..payload.sampling.clone()
             },
             seed: request.seed,
-            stop: StopConditions {
-                strings: stop.clone(),
-                ids: stop_token_ids.iter().map(|id| i64::from(*id)).collect(),
-                ignore_eos: false,
-            },
         })
     });
     requests.collect()
@@ -213,10 +187,7 @@ fn answered(result: GenerationResult) -> Generated {
     let completions = result.completions.into_iter().map(|completion| Completion {
         tokens: completion.ids.len() as u32,
         text: completion.text.unwrap_or_default(),
-        finish_reason: match completion.finish_reason {
-            generate::FinishReason::Stop => FinishReason::Stop,
-            generate::FinishReason::Length => FinishReason::Length,
-        },
+        finish_reason: completion.finish_reason,
         entropy: Some(completion.entropy),
     });
     Generated {

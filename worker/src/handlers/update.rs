@@ -8,12 +8,12 @@ use std::time::Instant;
 use futures::{FutureExt as _, future::BoxFuture};
 use lyceum_core::artifact::{ArtifactKind, Digest};
 use lyceum_core::work::{
-    AdapterRef, KlReference as Reference, Loss, MemberUpdate, MemberUpdated, Outcome, Payload, Piece, UpdatePayload,
-    UpdateResult, WorkKind,
+    AdapterRef, KlReference, Loss, MemberUpdate, MemberUpdated, Outcome, Payload, Piece, UpdatePayload, UpdateResult,
+    WorkKind,
 };
 use lyceum_engine::Population;
 use lyceum_engine::learn::{
-    GradientPiece, KlReference, OptimizerState, TrainedTensor, TrainingSequence, Update, UpdateOptions, Updated,
+    GradientPiece, OptimizerState, TrainedTensor, TrainingSequence, Update, UpdateOptions, Updated,
 };
 use lyceum_engine::peft::{member_files, read_population};
 use lyceum_engine::token_batch::TokenBatch;
@@ -167,11 +167,7 @@ impl Inputs {
         let update = Update {
             model: &loaded.model,
             options: &options,
-            reference: match &versions {
-                Some(versions) => KlReference::Versions(versions),
-                None if starts_are_references(&self.payload.loss) => KlReference::Start,
-                None => KlReference::Base,
-            },
+            reference: versions.as_ref(),
         };
         let sequences = self.payload.members.iter().map(|member| self.sequences(member));
         let sequences = sequences.collect::<Result<Vec<_>, _>>()?;
@@ -259,7 +255,7 @@ impl References {
     /// `None` if no member names a reference, or the loss has no KL term.
     async fn read(payload: &UpdatePayload, context: &Context) -> Result<Option<Self>, HandlerError> {
         let is_named = payload.members.iter().any(|member| member.kl_reference.is_some());
-        if !is_named || !payload.loss.needs_reference() {
+        if !is_named || payload.loss.kl_reference().is_none() {
             return Ok(None);
         }
         let mut versions = Vec::new();
@@ -277,16 +273,11 @@ impl References {
     /// Each member's own reference, or the one that the loss names.
     fn stack(&self, loaded: &Loaded, loss: &Loss) -> Result<Population, HandlerError> {
         let stacked = loaded.stack(&self.versions)?;
-        if starts_are_references(loss) {
+        if loss.kl_reference() == Some(KlReference::Start) {
             return Ok(stacked);
         }
         stacked.without_adapters_of(&self.unnamed).map_err(fault)
     }
-}
-
-/// Whether the KL reference that the loss names is the start of the update, not the base.
-fn starts_are_references(loss: &Loss) -> bool {
-    matches!(loss, Loss::PolicyGradient(rule) if rule.kl_reference == Reference::Start)
 }
 
 fn piece_bytes(piece: &GradientPiece) -> Result<Vec<u8>, HandlerError> {

@@ -15,7 +15,7 @@ use lyceum_core::recipe::{
     BenchmarkEvaluation, BenchmarkParameters, BenchmarkSubject, MemberRecord, Plan, Planner as _, PopulationRecord,
     Records, Role, SuiteSlice, VersionRecord,
 };
-use lyceum_core::work::{AdapterRef, BaseModel, Compute, LoraShape};
+use lyceum_core::work::{AdapterRef, BaseModel, Compute, LoraShape, Projection};
 use lyceum_engine::peft::AdapterFiles;
 use lyceum_store::evaluations::NewEvaluation;
 use lyceum_store::plan::{ViewCache, carry_out, lock, wanted};
@@ -86,7 +86,7 @@ async fn member(house: &House) -> Result<(MemberId, AdapterRef)> {
             lora: LoraShape {
                 r: 4,
                 lora_alpha: 8.0,
-                target_modules: vec!["q_proj".to_owned()],
+                target_modules: vec![Projection::Q],
                 use_rslora: false,
             },
         }],

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use lyceum_core::artifact::Digest;
 use lyceum_core::id::VersionId;
-use lyceum_core::work::{AdapterRef, BaseModel, EvolvePayload, EvolveResult, LoraShape, Outcome, Payload};
+use lyceum_core::work::{AdapterRef, BaseModel, EvolvePayload, EvolveResult, LoraShape, Outcome, Payload, Projection};
 use lyceum_engine::evolve::{Birth, Parent};
 use lyceum_engine::peft::AdapterFiles;
 use uuid::Uuid;
@@ -22,7 +22,7 @@ fn payload(operator: &str, parents: &[EvolveResult], seed: u64, to: u128) -> Pay
         lora: LoraShape {
             r: 4,
             lora_alpha: 8.0,
-            target_modules: vec!["q_proj".to_owned(), "v_proj".to_owned()],
+            target_modules: vec![Projection::Q, Projection::V],
             use_rslora: false,
         },
         operator: operator.to_owned(),

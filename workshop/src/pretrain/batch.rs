@@ -133,7 +133,7 @@ impl PackedBatch {
             mask: Tensor::f_from_slice(&mask)?
                 .f_view([shape[0], 1, shape[1], shape[1]])?
                 .f_to_device(placement.device)?
-                .f_to_kind(placement.precision.kind())?,
+                .f_to_kind(placement.kind())?,
             predicting: index(&predicting)?,
             targets: index(&targets)?,
             total_weight: weights.iter().map(|&weight| f64::from(weight)).sum(),

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use lyceum_engine::device::Precision;
+use lyceum_core::work::Dtype;
+use lyceum_engine::device::kind;
 use lyceum_engine::error::Result;
 use lyceum_engine::model::Model;
 use lyceum_engine::weights::write_safetensors;
@@ -11,7 +12,7 @@ use tch::Tensor;
 
 /// Writes `model.safetensors`: every tensor under its name in Qwen2 folders, in the given precision. The same weights
 /// give the same bytes.
-pub fn write_model_folder(model: &Model, precision: Precision, folder: &Path) -> Result<()> {
+pub fn write_model_folder(model: &Model, dtype: Dtype, folder: &Path) -> Result<()> {
     let config = &model.config;
     let mut tensors: Vec<(String, Tensor)> = Vec::new();
     let mut push = |name: String, tensor: &Tensor| tensors.push((name, tensor.shallow_clone()));
@@ -45,7 +46,7 @@ pub fn write_model_folder(model: &Model, precision: Precision, folder: &Path) ->
             push(name(&format!("mlp.{projection}.weight")), &cut);
         }
     }
-    let kind = precision.kind();
+    let kind = kind(dtype);
     let stored = tensors
         .into_iter()
         .map(|(name, tensor)| Ok((name, tensor.f_detach()?.f_to_kind(kind)?)))

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use lyceum_core::work::Dtype;
 use lyceum_engine::config::Architecture;
 use lyceum_engine::error::{EngineError, Result};
 use lyceum_engine::learn::{AdamW, OptimizerState, TrainedTensor, clip_gradients};
 use lyceum_engine::model::RopeTables;
-use lyceum_engine::{Model, ModelConfig, Placement, Precision};
+use lyceum_engine::{Model, ModelConfig, Placement};
 use tch::{Kind, Tensor};
 
 use super::attention::MaskedAttention;
@@ -136,7 +137,7 @@ impl Pretrainer {
     }
 
     fn loss(&self, batch: &PackedBatch) -> Result<Tensor> {
-        let kind = self.placement.precision.kind();
+        let kind = self.placement.kind();
         let model = mapped(&self.weights, self.placement, &|tensor| Ok(tensor.f_to_kind(kind)?))?;
         let rope = self.rope.first(batch.longest)?.gathered(&batch.positions)?;
         let attention = MaskedAttention { mask: &batch.mask };
@@ -169,7 +170,7 @@ impl Pretrainer {
 /// Placement of the trained weights: fp32 on the same device.
 fn reference(placement: Placement) -> Placement {
     Placement {
-        precision: Precision::Fp32,
+        dtype: Dtype::Fp32,
         ..placement
     }
 }

@@ -1,6 +1,7 @@
 //! The written folder contains the trained model.
 
-use lyceum_engine::{Model, Placement, Precision};
+use lyceum_core::work::Dtype;
+use lyceum_engine::{Model, Placement};
 use lyceum_workshop::pretrain::{Pretrainer, write_model_folder};
 
 use super::fixtures::{lesson, model, models, optimizer, packed};
@@ -12,7 +13,7 @@ fn what_is_written_is_what_was_trained() {
     trainer.step(&batch, &optimizer(), 1.0).unwrap();
     let out = tempfile::tempdir().unwrap();
     std::fs::copy(models().join("qwen2-tied/config.json"), out.path().join("config.json")).unwrap();
-    write_model_folder(trainer.model(), Precision::Fp32, out.path()).unwrap();
+    write_model_folder(trainer.model(), Dtype::Fp32, out.path()).unwrap();
     let written = Model::load(out.path(), Placement::REFERENCE).unwrap();
     let weights = |model: &Model| -> Vec<Vec<f32>> {
         let of_layers = model.layers.iter().flat_map(|layer| {

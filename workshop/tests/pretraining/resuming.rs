@@ -1,6 +1,7 @@
 //! A run resumed from a checkpoint ends like an uninterrupted one, and learns.
 
-use lyceum_engine::{Placement, Precision};
+use lyceum_core::work::Dtype;
+use lyceum_engine::Placement;
 use lyceum_workshop::pretrain::{Pretrainer, write_model_folder};
 use tch::Device;
 
@@ -8,16 +9,16 @@ use super::fixtures::{lesson, model, optimizer, packed};
 
 fn weights(trainer: &Pretrainer) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
-    write_model_folder(trainer.model(), Precision::Fp32, folder.path()).unwrap();
+    write_model_folder(trainer.model(), Dtype::Fp32, folder.path()).unwrap();
     std::fs::read(folder.path().join("model.safetensors")).unwrap()
 }
 
 #[test]
 fn a_resumed_run_has_the_same_weights() {
-    for precision in [Precision::Fp32, Precision::Bf16] {
+    for dtype in [Dtype::Fp32, Dtype::Bf16] {
         let placement = Placement {
             device: Device::Cpu,
-            precision,
+            dtype,
         };
         let config = model().config;
         let batches: Vec<_> = (0..6)
@@ -45,10 +46,10 @@ fn a_resumed_run_has_the_same_weights() {
 
 #[test]
 fn the_loss_falls() {
-    for precision in [Precision::Fp32, Precision::Bf16] {
+    for dtype in [Dtype::Fp32, Dtype::Bf16] {
         let placement = Placement {
             device: Device::Cpu,
-            precision,
+            dtype,
         };
         let mut trainer = Pretrainer::new(model().config, placement, 5).unwrap();
         let batch = packed(&[lesson(20), lesson(50), lesson(80)], 2, 24, &trainer.model().config);
@@ -57,6 +58,6 @@ fn the_loss_falls() {
             trainer.step(&batch, &optimizer(), 1.0).unwrap();
         }
         let last = trainer.gradients(&batch).unwrap().0;
-        assert!(first > 5.0 && last < 0.5, "{first} to {last} in {precision}");
+        assert!(first > 5.0 && last < 0.5, "{first} to {last} in {dtype}");
     }
 }

@@ -1,7 +1,7 @@
 //! The sizes of a base model.
 
 use super::saturating;
-use crate::work::LoraShape;
+use crate::work::{LoraShape, Projection};
 
 /// The largest size accepted from a `config.json`. Sums are computed in 128 bits, where no product of such sizes, a
 /// rank up to 512 and 32-bit numbers overflows.
@@ -103,7 +103,7 @@ impl BaseShape {
         embeddings + layers * layer + hidden
     }
 
-    /// Parameters of one member's adapter. Names that are not projections of the model count as 0.
+    /// Parameters of one member's adapter.
     pub fn adapter_parameters(&self, shape: &LoraShape) -> u64 {
         saturating(self.adapter_weights(shape))
     }
@@ -111,12 +111,10 @@ impl BaseShape {
     pub(super) fn adapter_weights(&self, shape: &LoraShape) -> u128 {
         let (hidden, intermediate) = (u128::from(self.hidden_size), u128::from(self.intermediate_size));
         let (query, key) = self.attention_widths();
-        let widths = shape.target_modules.iter().map(|name| match name.as_str() {
-            "q_proj" => hidden + query,
-            "k_proj" | "v_proj" => hidden + key,
-            "o_proj" => query + hidden,
-            "gate_proj" | "up_proj" | "down_proj" => hidden + intermediate,
-            _ => 0,
+        let widths = shape.target_modules.iter().map(|projection| match projection {
+            Projection::Q | Projection::O => hidden + query,
+            Projection::K | Projection::V => hidden + key,
+            Projection::Gate | Projection::Up | Projection::Down => hidden + intermediate,
         });
         u128::from(self.num_hidden_layers) * u128::from(shape.r) * widths.sum::<u128>()
     }

@@ -88,10 +88,7 @@ impl UpdateShape {
             longest: rows,
             learned: rows,
             logits: LOGITS,
-            bytes: match dtype {
-                Dtype::Fp32 => 4,
-                Dtype::Bf16 => 2,
-            },
+            bytes: dtype.bytes(),
             recompute,
             own_loops: false,
         }

@@ -14,13 +14,40 @@ pub struct Compute {
     pub threads: Option<u32>,
 }
 
-/// A precision.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+/// The number format of weights and activations. Softmax, norms and log-probabilities are always
+/// computed in fp32.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Dtype {
     /// 32-bit floating point: the reference, and faster on many CPUs.
     #[default]
     Fp32,
     /// 16-bit brain floating point: for GPUs, and for CPUs with matrix units for it.
     Bf16,
+}
+
+crate::named!(Dtype, "a precision");
+
+impl Dtype {
+    /// Bytes per number.
+    pub fn bytes(self) -> u64 {
+        match self {
+            Self::Fp32 => 4,
+            Self::Bf16 => 2,
+        }
+    }
 }

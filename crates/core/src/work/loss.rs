@@ -7,7 +7,7 @@ use serde::{
     de::{MapAccess, Visitor, value::MapAccessDeserializer},
 };
 
-use super::{OldPolicy, PolicyLoss};
+use super::{KlReference, OldPolicy, PolicyLoss};
 
 /// The loss of an update. In JSON it is the object of a [`PolicyLoss`], or the text `cross_entropy`.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,9 +26,12 @@ impl Loss {
         matches!(self, Self::PolicyGradient(loss) if loss.old_policy == OldPolicy::Sampler)
     }
 
-    /// Whether log-probabilities under a reference are needed.
-    pub fn needs_reference(&self) -> bool {
-        matches!(self, Self::PolicyGradient(loss) if loss.kl != 0.0)
+    /// The reference of the KL term; `None` if there is no such term.
+    pub fn kl_reference(&self) -> Option<KlReference> {
+        match self {
+            Self::PolicyGradient(loss) if loss.kl != 0.0 => Some(loss.kl_reference),
+            Self::PolicyGradient(_) | Self::CrossEntropy => None,
+        }
     }
 }
 

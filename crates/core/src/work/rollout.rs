@@ -48,6 +48,10 @@ pub struct Sampling {
     pub stop: Vec<String>,
     /// Token ids that end a completion, in addition to the model's own end of text.
     pub stop_token_ids: Vec<u32>,
+    /// Whether to continue past the model's own end of text. For benches; configs cannot set it.
+    #[serde(skip_serializing_if = "is_false")]
+    #[schemars(skip)]
+    pub ignore_eos: bool,
     /// Vocabulary dropout (arXiv 2604.03472, Eq. 3): one mask for the whole batch.
     pub vocabulary_mask: Option<VocabularyMask>,
 }
@@ -61,9 +65,14 @@ impl Default for Sampling {
             max_tokens: 512,
             stop: Vec::new(),
             stop_token_ids: Vec::new(),
+            ignore_eos: false,
             vocabulary_mask: None,
         }
     }
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// A random mask over the vocabulary, given by its seed and rates.

@@ -134,7 +134,7 @@ pub enum LossAggregation {
 }
 
 /// The reference that the policy is kept close to.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum KlReference {
     /// The base without an adapter.

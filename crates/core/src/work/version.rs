@@ -29,22 +29,3 @@ pub struct AdapterRef {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub optimizer: Option<Digest>,
 }
-
-/// The shape shared by all adapters of a population. Field names are those of PEFT's `adapter_config.json`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct LoraShape {
-    /// Rank.
-    #[schemars(range(min = 1, max = 512))]
-    pub r: u32,
-    /// Scale: the update is `lora_alpha / r · B·A`.
-    #[schemars(range(min = 0.0))]
-    pub lora_alpha: f64,
-    /// Projections that get an adapter: any of `q_proj`, `k_proj`, `v_proj`, `o_proj`, `gate_proj`, `up_proj`,
-    /// `down_proj`.
-    #[schemars(length(min = 1))]
-    pub target_modules: Vec<String>,
-    /// Scale by `lora_alpha / √r` instead of `lora_alpha / r`.
-    #[serde(default)]
-    pub use_rslora: bool,
-}

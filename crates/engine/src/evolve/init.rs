@@ -1,11 +1,12 @@
 //! A birth without parents.
 
+use lyceum_core::work::LoraShape;
 use tch::Device;
 
 use crate::config::ModelConfig;
 use crate::error::Result;
 use crate::peft::{AdapterFiles, member_files};
-use crate::population::{LoraShape, Population};
+use crate::population::Population;
 
 /// A fresh adapter for a base of these sizes, initialised as in peft: A drawn from `seed`, B zero. `base_name` goes
 /// into its configuration.

@@ -6,13 +6,13 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use half::{bf16, f16};
+use lyceum_core::work::{LoraShape, Projection};
 use memmap2::Mmap;
 use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorInfo};
 
 use super::{Module, parallel};
 use crate::error::{EngineError, Result};
 use crate::peft::{self, AdapterConfig, AdapterFiles, CONFIG, WEIGHTS};
-use crate::population::{LoraShape, Projection};
 
 /// A parent adapter. Its weights stay in their file, or in the artifact's bytes, until a module is asked for.
 pub struct Parent {

@@ -48,7 +48,7 @@ impl KvCache {
         // Growing by half keeps the number of copies logarithmic.
         let capacity = (length.max(self.capacity + self.capacity / 2) + STEP - 1) / STEP * STEP;
         let shape = [self.slots, self.kv_heads, capacity, self.head_dim];
-        let bytes = 2 * layers as u64 * shape.iter().product::<i64>() as u64 * self.placement.precision.bytes();
+        let bytes = 2 * layers as u64 * shape.iter().product::<i64>() as u64 * self.placement.dtype.bytes();
         if let Some(budget) = self.budget.filter(|&budget| bytes > budget) {
             return Err(EngineError::OutOfMemory {
                 device: format!("{:?}", self.placement.device),
@@ -58,7 +58,7 @@ impl KvCache {
                 ),
             });
         }
-        let options = (self.placement.precision.kind(), self.placement.device);
+        let options = (self.placement.kind(), self.placement.device);
         let used = self.capacity;
         let grown = |old: Option<&Tensor>| -> Result<Tensor> {
             let new = Tensor::f_zeros(shape, options)?;
@@ -150,7 +150,7 @@ impl<'a> DecodeAttention<'a> {
         let hidden = Tensor::f_arange(length, index)?
             .f_unsqueeze(0)?
             .f_gt_tensor(&positions)?;
-        let options = (cache.placement.precision.kind(), cache.placement.device);
+        let options = (cache.placement.kind(), cache.placement.device);
         let mask = Tensor::f_zeros([cache.slots, length], options)?.f_masked_fill(&hidden, f64::NEG_INFINITY)?;
         Ok(Self {
             cache,

@@ -28,7 +28,9 @@ pub(super) fn divide(requests: &[GenerationRequest], options: &GenerationOptions
     let mut order: Vec<usize> = (0..requests.len()).collect();
     order.sort_by_key(|&index| requests[index].adapter.unwrap_or(usize::MAX));
     // Prompt tokens are processed many at a time and cost about half as much.
-    let weight = |index: usize| requests[index].prompt.len() / 2 + requests[index].n * requests[index].max_tokens;
+    let weight = |index: usize| {
+        requests[index].prompt.len() / 2 + requests[index].n * requests[index].sampling.max_tokens as usize
+    };
     let weights: Vec<usize> = order.iter().map(|&index| weight(index)).collect();
     let parts = (2..=most).rev().map(|lanes| (lanes, cut(&weights, lanes)));
     let even = parts
@@ -85,7 +87,6 @@ impl Generator<'_> {
                     max_slots: (options.max_slots / count).max(1),
                     prefill_tokens: (options.prefill_tokens / count).max(1),
                     cache_bytes: options.cache_bytes.map(|bytes| bytes / count as u64),
-                    mask: options.mask.clone(),
                 },
             })
         });

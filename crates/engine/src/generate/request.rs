@@ -1,6 +1,7 @@
 //! Requests to generation and their results.
 
-use serde::{Deserialize, Serialize};
+use lyceum_core::work::{FinishReason, Sampling};
+use serde::Serialize;
 
 use crate::error::{EngineError, Result};
 use crate::model::Model;
@@ -16,58 +17,14 @@ pub struct GenerationRequest {
     pub adapter: Option<usize>,
     /// Completions to sample.
     pub n: usize,
-    /// Tokens after which a completion is cut off; at least one.
-    pub max_tokens: usize,
-    /// The sampling distribution.
-    pub sampling: SamplingParams,
+    /// How tokens are sampled and what ends a completion. All requests of a batch must have the same vocabulary mask.
+    ///
+    /// Temperature, top-k and top-p apply in this order. Temperatures below 1e-5 are raised to it, except 0, which takes
+    /// the most probable token. top-k and top-p also keep ties with the last token they keep. The completion's text ends
+    /// before the first stop string, its ids with the token that completed the string or with the stop id.
+    pub sampling: Sampling,
     /// Sampling depends only on this seed, the sample's index among the `n`, and the position.
     pub seed: u64,
-    /// Conditions that end a completion.
-    pub stop: StopConditions,
-}
-
-/// The distribution that tokens are drawn from. The fields apply in this order.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SamplingParams {
-    /// Divides the logits; values below 1e-5 are raised to it. 0 takes the most probable token.
-    pub temperature: f64,
-    /// Keeps the `top_k` most probable tokens and any ties with the last of them; 0 keeps all.
-    pub top_k: usize,
-    /// Keeps the smallest set of most probable tokens whose probability reaches this, and any ties with the last of
-    /// them; 1 keeps all.
-    pub top_p: f64,
-}
-
-impl Default for SamplingParams {
-    fn default() -> Self {
-        Self {
-            temperature: 1.0,
-            top_k: 0,
-            top_p: 1.0,
-        }
-    }
-}
-
-/// Conditions that end a completion before `max_tokens`.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct StopConditions {
-    /// Stop strings. The completion's text ends before the first match, its ids with the token that completed the
-    /// match.
-    pub strings: Vec<String>,
-    /// Stop ids besides the model's own end-of-sequence ids; the stop id is the completion's last.
-    pub ids: Vec<i64>,
-    /// Whether to continue past the model's end-of-sequence ids.
-    pub ignore_eos: bool,
-}
-
-/// Why a completion ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FinishReason {
-    /// An end-of-sequence id, a stop id or a stop string.
-    Stop,
-    /// `max_tokens` were generated.
-    Length,
 }
 
 /// One sampled continuation.
@@ -97,6 +54,11 @@ pub struct GenerationResult {
 }
 
 impl GenerationRequest {
+    /// Tokens of the prompt and of the longest possible completion.
+    pub(super) fn most_tokens(&self) -> usize {
+        self.prompt.len() + self.sampling.max_tokens as usize
+    }
+
     /// Refuses an invalid request.
     pub(super) fn check(&self, model: &Model, members: usize) -> Result<()> {
         let refuse = |reason: String| Err(EngineError::request(&self.id, reason));
@@ -107,33 +69,38 @@ impl GenerationRequest {
         if let Some(id) = self.prompt.iter().find(|&&id| id < 0 || id >= vocabulary) {
             return refuse(format!("prompt id {id} is outside the vocabulary of {vocabulary}"));
         }
-        if self.n == 0 || self.max_tokens == 0 {
+        let Sampling {
+            temperature,
+            top_p,
+            max_tokens,
+            stop,
+            ..
+        } = &self.sampling;
+        if self.n == 0 || *max_tokens == 0 {
             return refuse(format!(
-                "`n` is {} and `max_tokens` {}; both must be positive",
-                self.n, self.max_tokens
+                "`n` is {} and `max_tokens` {max_tokens}; both must be positive",
+                self.n
             ));
         }
-        let total = self.prompt.len() + self.max_tokens;
+        let total = self.most_tokens();
         if total as i64 > longest {
             return refuse(format!(
-                "{} prompt tokens and `max_tokens` {} add up to {total}; the model's longest sequence is {longest}",
-                self.prompt.len(),
-                self.max_tokens
+                "{} prompt tokens and `max_tokens` {max_tokens} add up to {total}; the model's longest sequence is {longest}",
+                self.prompt.len()
             ));
         }
         if let Some(adapter) = self.adapter.filter(|&adapter| adapter >= members) {
             return refuse(format!("adapter {adapter} does not exist; there are {members}"));
         }
-        let SamplingParams { temperature, top_p, .. } = self.sampling;
-        if !(temperature >= 0.0 && temperature.is_finite()) {
+        if !(*temperature >= 0.0 && temperature.is_finite()) {
             return refuse(format!(
                 "`temperature` is {temperature}; it must be 0 (greedy) or a positive number"
             ));
         }
-        if !(top_p > 0.0 && top_p <= 1.0) {
+        if !(*top_p > 0.0 && *top_p <= 1.0) {
             return refuse(format!("`top_p` is {top_p}; it must be above 0 and at most 1"));
         }
-        if self.stop.strings.iter().any(String::is_empty) {
+        if stop.iter().any(String::is_empty) {
             return refuse("a stop string is empty".into());
         }
         Ok(())

@@ -3,15 +3,16 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use lyceum_core::work::FinishReason;
 use tch::Tensor;
 
 use super::allotment::allot;
 use super::cache::{DecodeAttention, KvCache};
 use super::prefill::Prompts;
-use super::request::{Completion, FinishReason, GenerationRequest, GenerationResult};
+use super::request::{Completion, GenerationRequest, GenerationResult};
 use super::sampler::{Draw, Drawn, draw};
 use super::stop::Stop;
-use super::{GenerationEvent, GenerationOptions, Generator};
+use super::{GenerationEvent, GenerationOptions, Generator, mask};
 use crate::error::Result;
 use crate::model::RopeTables;
 use crate::population::{LayerAdapters, RowGroups};
@@ -69,15 +70,9 @@ impl<'a> Run<'a> {
             .iter()
             .map(|request| Stop::new(request, model, generator.tokenizer))
             .collect::<Result<_>>()?;
-        let mask = options
-            .mask
-            .as_ref()
-            .map(|mask| mask.tensor(model.config.vocab_size, model.placement.device));
-        let longest = requests
-            .iter()
-            .map(|request| request.prompt.len() + request.max_tokens)
-            .max()
-            .unwrap_or(1);
+        let mask =
+            mask::shared(requests)?.map(|mask| mask::tensor(mask, model.config.vocab_size, model.placement.device));
+        let longest = requests.iter().map(GenerationRequest::most_tokens).max().unwrap_or(1);
         Ok(Self {
             generator,
             requests,
@@ -327,7 +322,7 @@ impl<'a> Run<'a> {
     fn draw(&self, logits: &Tensor, running: &[Running]) -> Result<Vec<Drawn>> {
         let of = |running: &Running| Draw {
             request: &self.requests[running.request].id,
-            params: self.requests[running.request].sampling,
+            sampling: &self.requests[running.request].sampling,
             seed: self.requests[running.request].seed,
             sample: running.sample as u64,
             position: running.ids.len() as u64,

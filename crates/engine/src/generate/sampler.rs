@@ -1,10 +1,10 @@
 //! From logits to tokens, for all rows of a batch at once.
 
+use lyceum_core::work::Sampling;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use tch::{Device, Kind, Tensor};
 
-use super::request::SamplingParams;
 use crate::error::{EngineError, Result};
 
 /// Dividing logits by less could overflow and would hardly change the distribution.
@@ -15,7 +15,7 @@ const LOWEST_TEMPERATURE: f32 = 1e-5;
 pub(super) struct Draw<'a> {
     /// The request's id, for error messages.
     pub(super) request: &'a str,
-    pub(super) params: SamplingParams,
+    pub(super) sampling: &'a Sampling,
     pub(super) seed: u64,
     /// Index of the sample among the request's `n`.
     pub(super) sample: u64,
@@ -51,7 +51,8 @@ pub(super) fn draw(logits: &Tensor, mask: Option<&Tensor>, draws: &[Draw<'_>]) -
     let device = logits.device();
     let logprobs = logits.f_log_softmax(-1, Kind::Float)?;
     let probabilities = logprobs.f_exp()?;
-    let plain = |draw: &Draw<'_>| draw.params.temperature == 1.0 && draw.params.top_k == 0 && draw.params.top_p == 1.0;
+    let plain =
+        |draw: &Draw<'_>| draw.sampling.temperature == 1.0 && draw.sampling.top_k == 0 && draw.sampling.top_p == 1.0;
     let (distribution, chosen) = if mask.is_none() && draws.iter().all(plain) {
         (logprobs.shallow_clone(), choose(&logprobs, &probabilities, draws)?)
     } else {
@@ -84,7 +85,7 @@ pub(super) fn draw(logits: &Tensor, mask: Option<&Tensor>, draws: &[Draw<'_>]) -
                     what: format!("a log-probability of the model's output for request `{}`", draw.request),
                 });
             }
-            let greedy = draw.params.temperature == 0.0;
+            let greedy = draw.sampling.temperature == 0.0;
             let sampling_logprob = if greedy { 0.0 } else { row[2] as f32 };
             Ok(Drawn {
                 id: row[0] as i64,
@@ -98,7 +99,7 @@ pub(super) fn draw(logits: &Tensor, mask: Option<&Tensor>, draws: &[Draw<'_>]) -
 
 fn choose(distribution: &Tensor, probabilities: &Tensor, draws: &[Draw<'_>]) -> Result<Tensor> {
     let device = distribution.device();
-    let greedy: Vec<bool> = draws.iter().map(|draw| draw.params.temperature == 0.0).collect();
+    let greedy: Vec<bool> = draws.iter().map(|draw| draw.sampling.temperature == 0.0).collect();
     if greedy.iter().all(|&greedy| greedy) {
         return Ok(distribution.f_argmax(-1, true)?);
     }
@@ -131,30 +132,36 @@ fn process(logits: &Tensor, mask: Option<&Tensor>, draws: &[Draw<'_>]) -> Result
     };
     // Greedy rows keep temperature 1: only their order matters.
     let temperature = |draw: &Draw<'_>| {
-        if draw.params.temperature == 0.0 {
+        if draw.sampling.temperature == 0.0 {
             1.0
         } else {
-            (draw.params.temperature as f32).clamp(LOWEST_TEMPERATURE, f32::MAX)
+            (draw.sampling.temperature as f32).clamp(LOWEST_TEMPERATURE, f32::MAX)
         }
     };
     if draws.iter().any(|draw| temperature(draw) != 1.0) {
         logits = logits.f_div(&column(draws.iter().map(temperature).collect())?)?;
     }
-    let bounded = |k: usize| if k == 0 { vocabulary } else { (k as i64).min(vocabulary) };
+    let bounded = |k: u32| {
+        if k == 0 {
+            vocabulary
+        } else {
+            i64::from(k).min(vocabulary)
+        }
+    };
     if draws
         .iter()
-        .any(|draw| draw.params.top_k != 0 || draw.params.top_p < 1.0)
+        .any(|draw| draw.sampling.top_k != 0 || draw.sampling.top_p < 1.0)
     {
         let (sorted, _) = logits.f_sort(-1, true)?;
-        let last: Vec<i64> = draws.iter().map(|draw| bounded(draw.params.top_k) - 1).collect();
+        let last: Vec<i64> = draws.iter().map(|draw| bounded(draw.sampling.top_k) - 1).collect();
         let last = Tensor::f_from_slice(&last)?.f_unsqueeze(1)?.f_to_device(device)?;
         let smallest = sorted.f_gather(1, &last, false)?;
         let sorted = sorted.f_masked_fill(&sorted.f_lt_tensor(&smallest)?, f64::NEG_INFINITY)?;
         let probabilities = sorted.f_softmax(-1, Kind::Float)?;
         let before = probabilities.f_cumsum(-1, Kind::Float)?.f_sub(&probabilities)?;
-        let cut = before.f_ge_tensor(&column(draws.iter().map(|draw| draw.params.top_p as f32).collect())?)?;
+        let cut = before.f_ge_tensor(&column(draws.iter().map(|draw| draw.sampling.top_p as f32).collect())?)?;
         // Rounding may let the sum reach 1 early; rows without top-p are not cut.
-        let active: Vec<bool> = draws.iter().map(|draw| draw.params.top_p < 1.0).collect();
+        let active: Vec<bool> = draws.iter().map(|draw| draw.sampling.top_p < 1.0).collect();
         let cut = cut.f_logical_and(&Tensor::f_from_slice(&active)?.f_unsqueeze(1)?.f_to_device(device)?)?;
         let kept = sorted.f_masked_fill(&cut, f64::INFINITY)?;
         let kept = kept.f_masked_fill(&kept.f_eq(f64::NEG_INFINITY)?, f64::INFINITY)?;

@@ -1,6 +1,8 @@
 //! Stop conditions.
 
-use super::request::{FinishReason, GenerationRequest};
+use lyceum_core::work::{FinishReason, Sampling};
+
+use super::request::GenerationRequest;
 use crate::error::{EngineError, Result};
 use crate::model::Model;
 use crate::tokenizer::Tokenizer;
@@ -17,23 +19,30 @@ pub(super) struct Stop {
 
 impl Stop {
     pub(super) fn new(request: &GenerationRequest, model: &Model, tokenizer: Option<&Tokenizer>) -> Result<Self> {
-        let mut ids = request.stop.ids.clone();
-        if !request.stop.ignore_eos {
+        let Sampling {
+            max_tokens,
+            stop,
+            stop_token_ids,
+            ignore_eos,
+            ..
+        } = &request.sampling;
+        let mut ids: Vec<i64> = stop_token_ids.iter().map(|&id| i64::from(id)).collect();
+        if !ignore_eos {
             ids.extend(&model.config.eos_token_ids);
         }
-        if !request.stop.strings.is_empty() && tokenizer.is_none() {
+        if !stop.is_empty() && tokenizer.is_none() {
             return Err(EngineError::request(
                 &request.id,
                 "stop strings need the model's tokenizer.json",
             ));
         }
-        let longest = request.stop.strings.iter().map(String::len).max().unwrap_or(0);
+        let longest = stop.iter().map(String::len).max().unwrap_or(0);
         // A token that yields text has at least one byte; a few more tokens allow for special tokens in between.
         Ok(Self {
             ids,
-            strings: request.stop.strings.clone(),
+            strings: stop.clone(),
             window: longest + 8,
-            max_tokens: request.max_tokens,
+            max_tokens: *max_tokens as usize,
         })
     }
 

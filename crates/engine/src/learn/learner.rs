@@ -139,7 +139,7 @@ impl Learner<'_> {
                 };
                 let reference = match &references {
                     Some(references) => Some(f64::from(references[at])),
-                    None => options.loss.needs_reference().then_some(logprob),
+                    None => options.loss.kl_reference().map(|_| logprob),
                 };
                 let loss = token_loss(
                     &options.loss,

@@ -3,12 +3,13 @@
 use std::cell::OnceCell;
 
 use lyceum_core::footprint::ROWS_TO_MERGE;
+use lyceum_core::work::Projection;
 use tch::{Device, Kind, Tensor};
 
 use super::rows::MemberRows;
 use crate::config::ModelConfig;
 use crate::error::Result;
-use crate::population::{Factors, LayerFactors, Projection};
+use crate::population::{Factors, LayerFactors};
 use crate::product::{add_product, linear, product};
 
 /// Projections that read the same input, with the adapters of the members that have rows.
@@ -184,7 +185,7 @@ impl Adapted {
                 });
                 inner += rank;
             }
-            output += projection.sizes(config).1;
+            output += config.projection_sizes(projection).1;
         }
         if parts.is_empty() {
             return Ok(None);

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use lyceum_core::work::KlReference;
 use tch::Device;
 
 use super::batch::{MicroBatch, Pace, deal};
@@ -10,7 +11,7 @@ use super::learner::{Learner, Logprobs, Reference};
 use super::normaliser::Normaliser;
 use super::piece::GradientPiece;
 use super::sequence::TrainingSequence;
-use super::update::{KlReference, Progress, Update};
+use super::update::{Progress, Update};
 use crate::error::{EngineError, Result};
 use crate::lanes::{cut, side_by_side, worthwhile};
 use crate::population::Population;
@@ -166,12 +167,12 @@ impl<'a> Pass<'a> {
             Ok(Learner {
                 model: update.model.share(),
                 population: population.share()?,
-                reference: match update.reference {
-                    _ if !options.loss.needs_reference() => Reference::Itself,
-                    KlReference::Base => Reference::Base,
-                    KlReference::Start if first && one_step => Reference::Itself,
-                    KlReference::Start => Reference::Population(start.share()?),
-                    KlReference::Versions(versions) => Reference::Population(versions.share()?),
+                reference: match (options.loss.kl_reference(), update.reference) {
+                    (None, _) => Reference::Itself,
+                    (Some(_), Some(versions)) => Reference::Population(versions.share()?),
+                    (Some(KlReference::Base), None) => Reference::Base,
+                    (Some(KlReference::Start), None) if first && one_step => Reference::Itself,
+                    (Some(KlReference::Start), None) => Reference::Population(start.share()?),
                 },
                 options,
                 sequences,

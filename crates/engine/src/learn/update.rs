@@ -48,17 +48,6 @@ impl Default for UpdateOptions {
     }
 }
 
-/// The policy that the KL term is measured against.
-#[derive(Debug, Clone, Copy)]
-pub enum KlReference<'a> {
-    /// The base without adapters.
-    Base,
-    /// The population that the update starts from.
-    Start,
-    /// Arbitrary versions, stacked in the order of the members.
-    Versions(&'a Population),
-}
-
 /// An update of a population over its base.
 #[derive(Debug, Clone, Copy)]
 pub struct Update<'a> {
@@ -66,8 +55,8 @@ pub struct Update<'a> {
     pub model: &'a Model,
     /// How to learn.
     pub options: &'a UpdateOptions,
-    /// The KL reference.
-    pub reference: KlReference<'a>,
+    /// Versions that replace the loss's KL reference, stacked in the order of the members.
+    pub reference: Option<&'a Population>,
 }
 
 /// Progress of an update.
@@ -273,7 +262,7 @@ impl Update<'_> {
                 "the adapters are {kind:?}; learning keeps them in fp32"
             )));
         }
-        if let KlReference::Versions(reference) = self.reference
+        if let Some(reference) = self.reference
             && reference.members() != population.members()
         {
             return Err(EngineError::population(format!(

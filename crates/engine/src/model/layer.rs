@@ -1,11 +1,12 @@
 //! The weights of a decoder layer.
 
+use lyceum_core::work::Projection;
 use tch::Tensor;
 
 use crate::config::{Architecture, ModelConfig};
 use crate::device::Placement;
 use crate::error::{EngineError, Result};
-use crate::population::{JointProjection, Projection};
+use crate::population::JointProjection;
 use crate::weights::Checkpoint;
 
 /// The frozen weights of one layer. Projections that read the same input are stored as one matrix.
@@ -64,13 +65,13 @@ impl LayerWeights {
         let prefix = format!("model.layers.{index}");
         let norm = |name: &str, width| checkpoint.tensor(&format!("{prefix}.{name}.weight"), &[width], placement);
         let weight = |projection: Projection| {
-            let (inputs, outputs) = projection.sizes(config);
+            let (inputs, outputs) = config.projection_sizes(projection);
             let name = format!("{prefix}.{}.{projection}.weight", projection.block());
             checkpoint.tensor(&name, &[outputs, inputs], placement)
         };
         let bias = |projection: Projection| {
             let name = format!("{prefix}.{}.{projection}.bias", projection.block());
-            checkpoint.tensor(&name, &[projection.sizes(config).1], placement)
+            checkpoint.tensor(&name, &[config.projection_sizes(projection).1], placement)
         };
         let qkv = [Projection::Q, Projection::K, Projection::V];
         let biased: &[Projection] = if config.attention_bias { &qkv } else { &[] };

@@ -25,7 +25,7 @@ impl RopeTables {
         let frequencies = Tensor::f_pow_scalar(config.rope_theta, &exponents)?.f_reciprocal()?;
         let angles = Tensor::f_arange(length, fp32)?.f_outer(&frequencies)?;
         let shape = [1, length, 1, config.head_dim];
-        let kind = placement.precision.kind();
+        let kind = placement.kind();
         let (cos, sin) = (angles.f_cos()?, angles.f_sin()?);
         Ok(Self {
             cos: Tensor::f_cat(&[&cos, &cos], 1)?.f_view(shape)?.f_to_kind(kind)?,

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use lyceum_core::named::UnknownName;
+use lyceum_core::work::{LoraShape, Projection};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use crate::population::{LoraShape, Projection};
 
 /// The fields that determine the computation, and fields that peft and vLLM expect.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -71,7 +71,7 @@ impl AdapterConfig {
             task_type: Some("CAUSAL_LM".to_owned()),
             base_model_name_or_path: Some(base_model_name_or_path.to_owned()),
             revision: None,
-            r: shape.r,
+            r: i64::from(shape.r),
             lora_alpha: shape.lora_alpha,
             lora_dropout: 0.0,
             use_rslora: shape.use_rslora,
@@ -127,9 +127,10 @@ impl AdapterConfig {
             let mut listed = names
                 .iter()
                 .map(|name| {
-                    name.as_str()
-                        .ok_or_else(|| format!("`target_modules` contains {name}, which is not a name"))?
-                        .parse()
+                    let text = name
+                        .as_str()
+                        .ok_or_else(|| format!("`target_modules` contains {name}, which is not a name"))?;
+                    text.parse().map_err(|error: UnknownName| error.to_string())
                 })
                 .collect::<Result<Vec<Projection>, String>>()?;
             listed.sort_unstable();
@@ -142,6 +143,7 @@ impl AdapterConfig {
                 ));
             }
         }
-        LoraShape::new(self.r, self.lora_alpha, self.use_rslora, adapted).map_err(|error| error.to_string())
+        let r = u32::try_from(self.r).map_err(|_| format!("`r` is {}; it must be positive", self.r))?;
+        LoraShape::new(r, self.lora_alpha, self.use_rslora, adapted).map_err(|error| error.to_string())
     }
 }

@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use tch::Device;
+use lyceum_core::work::{LoraShape, Projection};
+use tch::{Device, Kind};
 
 use super::{AdapterConfig, CONFIG, WEIGHTS, key};
 use crate::config::{ModelConfig, read_json};
-use crate::device::{Placement, Precision};
+use crate::device::Placement;
 use crate::error::{EngineError, Result};
-use crate::population::{Factors, LayerFactors, LoraShape, Population, Projection};
+use crate::population::{Factors, LayerFactors, Population};
 use crate::weights::Checkpoint;
 
 /// One adapter as read from its folder, in fp32 on the CPU.
@@ -41,7 +42,8 @@ impl Adapter {
         for index in 0..base.num_hidden_layers {
             let mut layer = LayerFactors::default();
             for &projection in &shape.target_modules {
-                let (inputs, outputs) = projection.sizes(base);
+                let (inputs, outputs) = base.projection_sizes(projection);
+                let rank = i64::from(shape.r);
                 let mut factor = |which, size: [i64; 2]| {
                     let name = key(index, projection, which);
                     let tensor = weights.tensor(&name, &size, Placement::REFERENCE);
@@ -49,8 +51,8 @@ impl Adapter {
                     tensor
                 };
                 let factors = Factors {
-                    a: factor('A', [shape.r, inputs])?,
-                    b: factor('B', [outputs, shape.r])?,
+                    a: factor('A', [rank, inputs])?,
+                    b: factor('B', [outputs, rank])?,
                 };
                 layer.insert(projection, factors);
             }
@@ -94,5 +96,5 @@ pub fn read_population(folders: &[PathBuf], base: &ModelConfig, device: Device) 
     }
     let shape = first.shape.clone();
     let layers: Vec<Vec<LayerFactors>> = adapters.into_iter().map(|adapter| adapter.layers).collect();
-    Population::stack(shape, &layers)?.to(device, Precision::Fp32.kind())
+    Population::stack(shape, &layers)?.to(device, Kind::Float)
 }

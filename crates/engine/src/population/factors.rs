@@ -1,8 +1,7 @@
 //! The two low-rank factors of an adapted projection, and the factors of a layer.
 
+use lyceum_core::work::Projection;
 use tch::Tensor;
-
-use super::projection::Projection;
 
 /// `W + scaling · B A`. Stacked: A `[N, r, in]`, B `[N, out, r]`; single adapter: A `[r, in]`, B `[out, r]`.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Projections with the same input, joined into one matrix.
 
-use super::projection::Projection;
+use lyceum_core::work::Projection;
 
 /// One of the four matrices of a decoder layer. Projections with the same input are one matrix, whose output is the
 /// concatenation of their outputs.

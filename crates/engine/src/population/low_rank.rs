@@ -1,11 +1,11 @@
 //! The adapters' contribution to a projection, for all members of a batch at once.
 
+use lyceum_core::work::LoraShape;
 use tch::{Kind, Tensor};
 
 use super::factors::{Factors, LayerFactors};
 use super::groups::RowGroups;
 use super::joint::JointProjection;
-use super::shape::LoraShape;
 use crate::config::ModelConfig;
 use crate::error::Result;
 use crate::product::{add_product, product};
@@ -132,7 +132,7 @@ impl LayerAdapters {
             let parts: Vec<_> = projection
                 .parts()
                 .iter()
-                .map(|&p| (factors.get(p), p.sizes(config).1))
+                .map(|&p| (factors.get(p), config.projection_sizes(p).1))
                 .collect();
             LowRank::arrange(&parts, shape.scaling(), kind)
         };

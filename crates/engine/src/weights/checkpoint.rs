@@ -137,7 +137,7 @@ impl Checkpoint {
             ));
         }
         let stored = values.f_to_device(placement.device)?;
-        let values = stored.f_to_kind(placement.precision.kind())?;
+        let values = stored.f_to_kind(placement.kind())?;
         if is_finite(&values)? {
             return Ok(values);
         }
@@ -145,7 +145,7 @@ impl Checkpoint {
             format!(
                 "holds {:e}, which is too large for {}",
                 stored.f_abs()?.f_max()?.f_double_value(&[])?,
-                placement.precision
+                placement.dtype
             )
         } else {
             "holds NaN or infinity".to_owned()

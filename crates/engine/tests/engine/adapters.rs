@@ -1,8 +1,8 @@
 //! Writing, reading and initialising adapter folders.
 
+use lyceum_core::work::{LoraShape, Projection};
 use lyceum_engine::Population;
 use lyceum_engine::peft::{Adapter, read_population, write_member};
-use lyceum_engine::population::{LoraShape, Projection};
 use tch::Device;
 
 use crate::fixtures::{MODELS, STACKED, adapter_folder, model, population};
@@ -70,7 +70,7 @@ fn a_fresh_population_is_pefts_initialisation_and_follows_its_seed() {
     let fresh = |seed| Population::initialise(&model.config, shape.clone(), 2, seed, Device::Cpu).unwrap();
     let (one, same, other) = (fresh(1), fresh(1), fresh(2));
     for (index, projection, factors) in one.tensors() {
-        let bound = 1.0 / (projection.sizes(&model.config).0 as f64).sqrt();
+        let bound = 1.0 / (model.config.projection_sizes(projection).0 as f64).sqrt();
         assert!(factors.a.abs().max().double_value(&[]) <= bound);
         assert!((factors.a.std(true).double_value(&[]) - bound / 3f64.sqrt()).abs() < 0.15 * bound);
         assert_eq!(factors.b.abs().max().double_value(&[]), 0.0);

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use lyceum_core::work::Dtype;
 use lyceum_engine::peft::Adapter;
 use lyceum_engine::tokenizer::Tokenizer;
 use lyceum_engine::weights::Checkpoint;
-use lyceum_engine::{Model, ModelConfig, Placement, Precision};
+use lyceum_engine::{Model, ModelConfig, Placement};
 use safetensors::SafeTensors;
-use safetensors::tensor::{Dtype, TensorView};
+use safetensors::tensor::{self, TensorView};
 
 use crate::fixtures::{adapter_folder, model_folder, population};
 
@@ -40,7 +41,7 @@ fn edit_tensors(path: &Path, edit: impl FnOnce(&mut Tensors)) {
     edit(&mut tensors);
     let views = tensors
         .iter()
-        .map(|(name, (shape, data))| (name, TensorView::new(Dtype::F32, shape.clone(), data).unwrap()));
+        .map(|(name, (shape, data))| (name, TensorView::new(tensor::Dtype::F32, shape.clone(), data).unwrap()));
     std::fs::write(path, safetensors::serialize(views, None).unwrap()).unwrap();
 }
 
@@ -122,7 +123,7 @@ fn a_model_with_a_weight_that_its_precision_cannot_hold() {
     });
     assert!(Model::load(folder.path(), Placement::REFERENCE).is_ok());
     let bf16 = Placement {
-        precision: Precision::Bf16,
+        dtype: Dtype::Bf16,
         ..Placement::REFERENCE
     };
     let message = refusal(Model::load(folder.path(), bf16));
@@ -136,7 +137,7 @@ fn a_model_with_a_weight_that_its_precision_cannot_hold() {
         .iter()
         .flat_map(|value: &f64| value.to_le_bytes())
         .collect();
-    let view = TensorView::new(Dtype::F64, vec![2], &bytes).unwrap();
+    let view = TensorView::new(tensor::Dtype::F64, vec![2], &bytes).unwrap();
     std::fs::write(&path, safetensors::serialize([("wide", view)], None).unwrap()).unwrap();
     let file = Checkpoint::from_file(&path).unwrap();
     let message = refusal(file.tensor("wide", &[2], Placement::REFERENCE));

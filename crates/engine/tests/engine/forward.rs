@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use lyceum_core::work::Dtype;
 use lyceum_engine::score::{ScoreOptions, ScoreRequest, score};
 use lyceum_engine::weights::Checkpoint;
-use lyceum_engine::{Model, Placement, Population, Precision};
+use lyceum_engine::{Model, Placement, Population};
 use tch::{Kind, Tensor};
 
 use crate::fixtures::{FULL_SET, Golden, MODELS, OTHERS, STACKED, difference, model, model_folder, population};
@@ -128,7 +129,7 @@ fn bf16_is_as_near_to_fp32_as_transformers_own() {
     for name in MODELS {
         let golden = Golden::of(name);
         let placement = Placement {
-            precision: Precision::Bf16,
+            dtype: Dtype::Bf16,
             ..Placement::REFERENCE
         };
         let model = Model::load(&model_folder(name), placement).unwrap();

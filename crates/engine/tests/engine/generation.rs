@@ -14,9 +14,9 @@ mod sampling;
 #[path = "generation/stopping.rs"]
 mod stopping;
 
+use lyceum_core::work::{FinishReason, Sampling, VocabularyMask};
 use lyceum_engine::generate::{
-    Completion, FinishReason, Generated, GenerationEvent, GenerationOptions, GenerationRequest, Generator,
-    SamplingParams, StopConditions, VocabularyMask,
+    Completion, Generated, GenerationEvent, GenerationOptions, GenerationRequest, Generator, dropped,
 };
 use lyceum_engine::score::{ScoreOptions, ScoreRequest, score};
 use lyceum_engine::tokenizer::Tokenizer;
@@ -24,25 +24,30 @@ use lyceum_engine::{Model, Population};
 
 use crate::fixtures::{FULL_SET, Golden, MODELS, OTHERS, STACKED, difference, model, model_folder, population};
 
-const GREEDY: SamplingParams = SamplingParams {
-    temperature: 0.0,
-    top_k: 0,
-    top_p: 1.0,
-};
+/// Twelve tokens, whatever they are.
+fn sampling() -> Sampling {
+    Sampling {
+        max_tokens: 12,
+        ignore_eos: true,
+        ..Sampling::default()
+    }
+}
 
-fn request(prompt: &[i64], adapter: Option<usize>, sampling: SamplingParams) -> GenerationRequest {
+fn greedy() -> Sampling {
+    Sampling {
+        temperature: 0.0,
+        ..sampling()
+    }
+}
+
+fn request(prompt: &[i64], adapter: Option<usize>, sampling: Sampling) -> GenerationRequest {
     GenerationRequest {
         id: "r".to_owned(),
         prompt: prompt.to_vec(),
         adapter,
         n: 1,
-        max_tokens: 12,
         sampling,
         seed: 7,
-        stop: StopConditions {
-            ignore_eos: true,
-            ..StopConditions::default()
-        },
     }
 }
 
@@ -71,7 +76,7 @@ fn sampled(n: usize, prompt: &[i64], adapter: Option<usize>, seed: u64) -> Gener
     GenerationRequest {
         n,
         seed,
-        ..request(prompt, adapter, SamplingParams::default())
+        ..request(prompt, adapter, sampling())
     }
 }
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use lyceum_core::evolution::CATALOGUE;
-use lyceum_core::work::{Loss, Optimizer};
+use lyceum_core::work::{Loss, Optimizer, Sampling};
 use lyceum_engine::evolve::{Birth, Parent, init};
-use lyceum_engine::generate::{GenerationOptions, GenerationRequest, Generator, SamplingParams, StopConditions};
-use lyceum_engine::learn::{KlReference, OptimizerState, TrainedTensor, TrainingSequence, Update, UpdateOptions};
+use lyceum_engine::generate::{GenerationOptions, GenerationRequest, Generator};
+use lyceum_engine::learn::{OptimizerState, TrainedTensor, TrainingSequence, Update, UpdateOptions};
 use lyceum_engine::peft::{AdapterFiles, read_population};
 use lyceum_engine::score::{ScoreOptions, ScoreRequest, score};
 use lyceum_engine::{Model, Placement, Population};
@@ -107,13 +107,12 @@ fn a_child_generates_and_goes_on_learning() {
             prompt: vec![1, 2, 3],
             adapter: Some(0),
             n: 1,
-            max_tokens: 5,
-            sampling: SamplingParams::default(),
-            seed: 1,
-            stop: StopConditions {
+            sampling: Sampling {
+                max_tokens: 5,
                 ignore_eos: true,
-                ..StopConditions::default()
+                ..Sampling::default()
             },
+            seed: 1,
         };
         let generator = Generator {
             model: &model,
@@ -145,7 +144,7 @@ fn a_child_generates_and_goes_on_learning() {
         let learning = Update {
             model: &model,
             options: &options,
-            reference: KlReference::Base,
+            reference: None,
         };
         let state = OptimizerState::new(&trained).unwrap();
         let updated = learning

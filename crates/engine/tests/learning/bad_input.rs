@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use lyceum_engine::learn::{GradientPiece, KlReference, OptimizerState, TrainedTensor, Update};
+use lyceum_engine::learn::{GradientPiece, OptimizerState, TrainedTensor, Update};
 use safetensors::SafeTensors;
 
 use crate::batch::{Case, fresh, weights};
@@ -111,7 +111,7 @@ fn a_kl_reference_that_overflows_leaves_the_version_as_it_was() {
     }
     let before = weights(&case.population);
     let update = Update {
-        reference: KlReference::Versions(&reference),
+        reference: Some(&reference),
         ..case.update()
     };
     let state = fresh(&case.population);

@@ -1,11 +1,11 @@
 //! The committed batches, their expected results, and comparisons.
 
-use lyceum_core::work::{Loss, LossAggregation, OldPolicy, Optimizer, PolicyLoss};
+use lyceum_core::work::{Dtype, KlReference, Loss, LossAggregation, OldPolicy, Optimizer, PolicyLoss};
 use lyceum_engine::learn::{
-    GradientPiece, KlReference, OptimizerState, TrainedTensor, TrainingSequence, Update, UpdateOptions, Updated,
+    GradientPiece, OptimizerState, TrainedTensor, TrainingSequence, Update, UpdateOptions, Updated,
 };
 use lyceum_engine::weights::Checkpoint;
-use lyceum_engine::{Model, Population, Precision, Result};
+use lyceum_engine::{Model, Population, Result};
 use serde::Deserialize;
 use tch::Tensor;
 
@@ -32,7 +32,7 @@ struct LossFields {
 }
 
 /// The KL reference; `versions` are the next member's.
-#[derive(Clone, Copy, Default, Deserialize)]
+#[derive(Clone, Copy, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Reference {
     #[default]
@@ -68,7 +68,7 @@ impl Case {
         let folder = fixtures::folder().join("learning").join(case);
         let text = std::fs::read_to_string(folder.join(format!("{model_name}.json"))).unwrap();
         let file: BatchFile = serde_json::from_str(&text).unwrap();
-        let model = fixtures::model(model_name, Precision::Fp32);
+        let model = fixtures::model(model_name, Dtype::Fp32);
         let population = fixtures::population(&model, model_name, &fixtures::STACKED);
         let [first, others @ ..] = fixtures::STACKED;
         let versions = fixtures::population(&model, model_name, &[others[0], others[1], first]);
@@ -96,7 +96,11 @@ impl Case {
                 entropy: fields.entropy,
                 kl: fields.kl,
                 old_policy: fields.old_policy.unwrap_or(OldPolicy::Sampler),
-                ..PolicyLoss::default()
+                kl_reference: match reference {
+                    Reference::Start => KlReference::Start,
+                    // Versions come in place of what the loss names.
+                    Reference::Base | Reference::Versions => KlReference::Base,
+                },
             })
         });
         Self {
@@ -120,11 +124,7 @@ impl Case {
         Update {
             model: &self.model,
             options: &self.options,
-            reference: match self.reference {
-                Reference::Base => KlReference::Base,
-                Reference::Start => KlReference::Start,
-                Reference::Versions => KlReference::Versions(&self.versions),
-            },
+            reference: (self.reference == Reference::Versions).then_some(&self.versions),
         }
     }
 

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use lyceum_core::work::Dtype;
 use lyceum_engine::peft::read_population;
-use lyceum_engine::{Model, Placement, Population, Precision};
+use lyceum_engine::{Model, Placement, Population};
 use tch::Device;
 
 pub(crate) const STACKED: [&str; 3] = ["all-0", "all-1", "all-2"];
@@ -12,10 +13,10 @@ pub(crate) fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
 }
 
-pub(crate) fn model(name: &str, precision: Precision) -> Model {
+pub(crate) fn model(name: &str, dtype: Dtype) -> Model {
     let placement = Placement {
         device: Device::Cpu,
-        precision,
+        dtype,
     };
     Model::load(&folder().join("models").join(name), placement).unwrap()
 }

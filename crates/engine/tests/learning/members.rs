@@ -1,14 +1,12 @@
 //! Eight members in one batch compared with eight runs of one.
 
-use lyceum_core::work::{Loss, PolicyLoss};
+use lyceum_core::work::{Dtype, LoraShape, Loss, PolicyLoss, Projection};
 use lyceum_engine::Population;
-use lyceum_engine::learn::{KlReference, TrainedTensor, TrainingSequence, Update, UpdateOptions};
-use lyceum_engine::population::{LoraShape, Projection};
+use lyceum_engine::learn::{TrainedTensor, TrainingSequence, Update, UpdateOptions};
 use tch::Device;
 
 use crate::batch::{fresh, member_weights};
 use crate::fixtures::{difference, model};
-use lyceum_engine::Precision;
 
 const MEMBERS: usize = 8;
 
@@ -37,7 +35,7 @@ fn sequences(even: bool) -> Vec<Vec<TrainingSequence>> {
 
 #[test]
 fn a_batch_of_eight_members_is_eight_runs_of_one() {
-    let model = model("qwen3-wide-heads", Precision::Fp32);
+    let model = model("qwen3-wide-heads", Dtype::Fp32);
     let shape = LoraShape::new(4, 8.0, false, Projection::ALL.to_vec()).unwrap();
     let all = Population::initialise(&model.config, shape.clone(), MEMBERS, 3, Device::Cpu).unwrap();
     for even in [true, false] {
@@ -53,7 +51,7 @@ fn a_batch_of_eight_members_is_eight_runs_of_one() {
         let update = Update {
             model: &model,
             options: &options,
-            reference: KlReference::Base,
+            reference: None,
         };
         let together = update.run(&all, &fresh(&all), &sequences, &mut |_| ()).unwrap();
         for (member, of_member) in sequences.iter().enumerate() {
@@ -74,7 +72,7 @@ fn a_batch_of_eight_members_is_eight_runs_of_one() {
 
 #[test]
 fn members_without_sequences_stay_as_they_are() {
-    let model = model("qwen2-tied", Precision::Fp32);
+    let model = model("qwen2-tied", Dtype::Fp32);
     let shape = LoraShape::new(4, 8.0, false, vec![Projection::Q, Projection::Down]).unwrap();
     let all = Population::initialise(&model.config, shape, MEMBERS, 3, Device::Cpu).unwrap();
     let mut sequences = sequences(false);
@@ -83,7 +81,7 @@ fn members_without_sequences_stay_as_they_are() {
     let update = Update {
         model: &model,
         options: &options,
-        reference: KlReference::Base,
+        reference: None,
     };
     let updated = update.run(&all, &fresh(&all), &sequences, &mut |_| ()).unwrap();
     assert_eq!(member_weights(&updated.population, 3), member_weights(&all, 3));
@@ -94,7 +92,7 @@ fn members_without_sequences_stay_as_they_are() {
 /// The KL reference is a version for the first half of the members and the base for the second half.
 #[test]
 fn each_member_of_a_batch_has_its_own_kl_reference() {
-    let model = model("qwen3-wide-heads", Precision::Fp32);
+    let model = model("qwen3-wide-heads", Dtype::Fp32);
     let shape = LoraShape::new(4, 8.0, false, Projection::ALL.to_vec()).unwrap();
     // Fresh members equal the base, so they learn a little first.
     let fresh_members = Population::initialise(&model.config, shape.clone(), MEMBERS, 3, Device::Cpu).unwrap();
@@ -108,7 +106,7 @@ fn each_member_of_a_batch_has_its_own_kl_reference() {
     options.optimizer.learning_rate = 1e-2;
     options.optimizer.eps = 1e-5;
     let sequences = sequences(false);
-    let learn = |from: &Population, sequences: &[Vec<TrainingSequence>], reference: KlReference<'_>| {
+    let learn = |from: &Population, sequences: &[Vec<TrainingSequence>], reference: Option<&Population>| {
         let update = Update {
             model: &model,
             options: &options,
@@ -116,19 +114,19 @@ fn each_member_of_a_batch_has_its_own_kl_reference() {
         };
         update.run(from, &fresh(from), sequences, &mut |_| ()).unwrap()
     };
-    let all = learn(&fresh_members, &sequences, KlReference::Base).population;
-    let versions = learn(&all, &sequences, KlReference::Base).population;
+    let all = learn(&fresh_members, &sequences, None).population;
+    let versions = learn(&all, &sequences, None).population;
 
     let to_base: Vec<usize> = (MEMBERS / 2..MEMBERS).collect();
     let mixed = versions.without_adapters_of(&to_base).unwrap();
-    let together = learn(&all, &sequences, KlReference::Versions(&mixed));
+    let together = learn(&all, &sequences, Some(&mixed));
     for (member, of_member) in sequences.iter().enumerate() {
         let alone = Population::stack(shape.clone(), &[all.member(member).unwrap()]).unwrap();
         let version = Population::stack(shape.clone(), &[versions.member(member).unwrap()]).unwrap();
         let (own, other) = if to_base.contains(&member) {
-            (KlReference::Base, KlReference::Versions(&version))
+            (None, Some(&version))
         } else {
-            (KlReference::Versions(&version), KlReference::Base)
+            (Some(&version), None)
         };
         let of_member = [of_member.clone()];
         let separate = learn(&alone, &of_member, own);
@@ -153,7 +151,7 @@ fn bf16_points_where_fp32_points() {
         let update = Update {
             model: &model,
             options: &options,
-            reference: KlReference::Base,
+            reference: None,
         };
         let piece = update
             .gradient_piece(&all, &sequences(false), 0, 1, &mut |_| ())
@@ -161,7 +159,7 @@ fn bf16_points_where_fp32_points() {
         assert_eq!(TrainedTensor::of_population(&all).len(), piece.tensors().count());
         crate::batch::gradient_values(&piece)
     };
-    let (wide, narrow) = (gradients(Precision::Fp32), gradients(Precision::Bf16));
+    let (wide, narrow) = (gradients(Dtype::Fp32), gradients(Dtype::Bf16));
     let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum::<f64>();
     let cosine = dot(&wide, &narrow) / (dot(&wide, &wide) * dot(&narrow, &narrow)).sqrt();
     assert!(cosine > 0.99, "{cosine}");

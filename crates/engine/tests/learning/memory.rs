@@ -4,10 +4,10 @@ use std::fs;
 use std::process::Command;
 
 use lyceum_core::footprint::{BaseShape, UpdateShape};
+use lyceum_core::work::{LoraShape, Projection};
 use lyceum_engine::config::Architecture;
-use lyceum_engine::learn::{KlReference, TrainingSequence, Update, UpdateOptions};
+use lyceum_engine::learn::{TrainingSequence, Update, UpdateOptions};
 use lyceum_engine::model::LayerWeights;
-use lyceum_engine::population::{LoraShape, Projection};
 use lyceum_engine::score::{ScoreOptions, ScoreRequest, score_observed};
 use lyceum_engine::{Model, ModelConfig, Placement, Population};
 use tch::{Device, Kind, Tensor};
@@ -17,7 +17,7 @@ use crate::fixtures::difference;
 
 const CHILD: &str = "LYCEUM_TEST_CHILD";
 const MEMBERS: usize = 4;
-const RANK: i64 = 16;
+const RANK: u32 = 16;
 
 /// Runs a single test of this binary, with an allocator that returns every freed tensor.
 fn in_child(test: &str, case: usize) {
@@ -150,12 +150,6 @@ fn the_peak_is_what_the_formula_says() {
         head_dim: 64,
         tie_word_embeddings: true,
     };
-    let adapter = lyceum_core::work::LoraShape {
-        r: RANK as u32,
-        lora_alpha: 32.0,
-        target_modules: Projection::ALL.map(|projection| projection.name().to_owned()).to_vec(),
-        use_rslora: false,
-    };
     let learned = (MEMBERS * 8 * 33) as u64;
     let places = (MEMBERS * 8 * 64) as u64;
     let sequences = sequences(samples);
@@ -168,7 +162,7 @@ fn the_peak_is_what_the_formula_says() {
     let update = Update {
         model: &model,
         options: &options,
-        reference: KlReference::Base,
+        reference: None,
     };
     let run = |sequences: &[Vec<TrainingSequence>]| drop(update.run(&all, &state, sequences, &mut |_| ()).unwrap());
     // A small run first, to load code and fill libtorch's caches.
@@ -190,7 +184,7 @@ fn the_peak_is_what_the_formula_says() {
         recompute,
         own_loops: true,
     };
-    let memory = shape.peak(&base, &adapter);
+    let memory = shape.peak(&base, &all.shape);
     // The base, the members and their moments already existed.
     let predicted = memory.total() - memory.base - memory.adapters / 2 - memory.moments / 2;
     let ratio = measured as f64 / predicted as f64;
@@ -227,7 +221,7 @@ fn running_out_of_memory_halves_the_micro_batch_and_changes_no_result() {
         let update = Update {
             model: &model,
             options: &options,
-            reference: KlReference::Base,
+            reference: None,
         };
         update.run(&all, &state, &sequences, &mut |_| ())
     };

@@ -1,10 +1,9 @@
 //! Learning known optima: by reinforcement from generated samples, and from correct answers.
 
-use lyceum_core::work::{Loss, OldPolicy, PolicyLoss};
-use lyceum_engine::generate::{GenerationOptions, GenerationRequest, Generator, SamplingParams, StopConditions};
-use lyceum_engine::learn::{KlReference, TrainingSequence, Update, UpdateOptions};
-use lyceum_engine::population::{LoraShape, Projection};
-use lyceum_engine::{Model, Population, Precision};
+use lyceum_core::work::{Dtype, LoraShape, Loss, OldPolicy, PolicyLoss, Projection, Sampling};
+use lyceum_engine::generate::{GenerationOptions, GenerationRequest, Generator};
+use lyceum_engine::learn::{TrainingSequence, Update, UpdateOptions};
+use lyceum_engine::{Model, Population};
 use tch::Device;
 
 use crate::batch::fresh;
@@ -30,7 +29,7 @@ fn strings(member: usize) -> impl Iterator<Item = Vec<i64>> {
 /// The base with a small vocabulary that is quickly explored. A larger `scale` separates the ids' logits better but
 /// reduces exploration.
 fn base(scale: f64) -> Model {
-    let mut model = model("qwen2-tied", Precision::Fp32);
+    let mut model = model("qwen2-tied", Dtype::Fp32);
     model.config.vocab_size = VOCABULARY;
     model.embed_tokens = model.embed_tokens.narrow(0, 0, VOCABULARY);
     model.lm_head = &model.embed_tokens * scale;
@@ -48,14 +47,13 @@ fn sample<P: Iterator<Item = Vec<i64>>>(
         id: String::new(),
         adapter: Some(member),
         n: SAMPLES,
-        max_tokens: prompt.len(),
-        sampling: SamplingParams::default(),
+        sampling: Sampling {
+            max_tokens: prompt.len() as u32,
+            ignore_eos: true,
+            ..Sampling::default()
+        },
         seed: seed * 1000 + member as u64 * 100 + prompt[0] as u64,
         prompt,
-        stop: StopConditions {
-            ignore_eos: true,
-            ..StopConditions::default()
-        },
     };
     let requests: Vec<_> = (0..MEMBERS)
         .flat_map(|member| prompts(member).map(move |prompt| request(member, prompt)))
@@ -136,7 +134,7 @@ fn eight_members_reach_eight_different_optima_in_one_run() {
         let update = Update {
             model: &model,
             options: &options,
-            reference: KlReference::Base,
+            reference: None,
         };
         let updated = update.run(&population, &state, &sequences, &mut |_| ()).unwrap();
         (population, state) = (updated.population, updated.state);
@@ -172,7 +170,7 @@ fn eight_members_learn_to_copy_strings_of_their_own_letters_in_one_run() {
         let update = Update {
             model: &model,
             options: &options,
-            reference: KlReference::Base,
+            reference: None,
         };
         let updated = update.run(&population, &state, &copies, &mut |_| ()).unwrap();
         (population, state) = (updated.population, updated.state);

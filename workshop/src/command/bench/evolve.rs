@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use anyhow::Context as _;
 use clap::Args;
 use lyceum_core::evolution::{CATALOGUE, Operator};
+use lyceum_core::work::{LoraShape, Projection};
 use lyceum_engine::evolve::{Birth, Parent, init};
-use lyceum_engine::population::{LoraShape, Projection};
 use lyceum_engine::{ModelConfig, Placement};
 
 use super::shape;
@@ -27,7 +27,7 @@ pub(super) struct BenchEvolve {
     shape: String,
     /// Rank of the adapters.
     #[arg(long, default_value_t = 32)]
-    rank: i64,
+    rank: u32,
     /// Children per operator; the shortest time counts.
     #[arg(long, default_value_t = 3)]
     repeats: usize,
@@ -105,7 +105,7 @@ impl BenchEvolve {
 
     /// A parent as it is after training: no factor is zero.
     fn parent(&self, config: &ModelConfig, folder: &Path, seed: u64) -> anyhow::Result<PathBuf> {
-        let shape = LoraShape::new(self.rank, 2.0 * self.rank as f64, false, TARGETS.to_vec())?;
+        let shape = LoraShape::new(self.rank, 2.0 * f64::from(self.rank), false, TARGETS.to_vec())?;
         let fresh = Parent::from_files("fresh", init(config, &self.shape, shape, seed)?)?;
         let folder = folder.join(format!("parent-{seed}"));
         Birth::new("M4", &BTreeMap::new(), vec![fresh], seed)?.write(&folder)?;
@@ -115,7 +115,7 @@ impl BenchEvolve {
     fn peer(&self, python: &Path, config: &ModelConfig, parents: &[PathBuf], layers: usize) -> anyhow::Result<f64> {
         let modules: BTreeMap<&str, (i64, i64)> = TARGETS
             .iter()
-            .map(|target| (target.name(), target.sizes(config)))
+            .map(|target| (target.name(), config.projection_sizes(*target)))
             .collect();
         let asked = serde_json::json!({
             "layers": layers,

@@ -6,9 +6,9 @@ use std::process::Command;
 
 use anyhow::Context as _;
 use clap::Args;
-use lyceum_engine::generate::{GenerationOptions, GenerationRequest, Generator, SamplingParams, StopConditions};
-use lyceum_engine::population::{LoraShape, Projection};
-use lyceum_engine::{Model, Placement, Population, Precision};
+use lyceum_core::work::{Dtype, LoraShape, Projection, Sampling};
+use lyceum_engine::generate::{GenerationOptions, GenerationRequest, Generator};
+use lyceum_engine::{Model, Placement, Population};
 use lyceum_workshop::random_model;
 use serde::Deserialize;
 use serde_json::json;
@@ -36,7 +36,7 @@ pub(super) struct BenchRollout {
     members: usize,
     /// Rank of the adapters, on all seven projections.
     #[arg(long, default_value_t = 32)]
-    rank: i64,
+    rank: u32,
     /// Sequences in the batch, over all members.
     #[arg(long, default_value_t = 256)]
     sequences: usize,
@@ -48,7 +48,7 @@ pub(super) struct BenchRollout {
     new: usize,
     /// Precision: fp32 or bf16.
     #[arg(long, default_value = "fp32")]
-    dtype: Precision,
+    dtype: Dtype,
     /// Device: auto, cpu, cuda or cuda:N.
     #[arg(long, default_value = "auto")]
     device: String,
@@ -150,9 +150,9 @@ impl BenchRollout {
     ) -> anyhow::Result<()> {
         let placement = model.placement;
         let bandwidth = floor::memory_bandwidth(placement.device)?;
-        let rate = floor::product_rate(placement.device, placement.precision.kind())?;
+        let rate = floor::product_rate(placement.device, placement.kind())?;
         let config = &model.config;
-        let bytes = placement.precision.bytes() as f64;
+        let bytes = placement.dtype.bytes() as f64;
         let embedding = if config.tie_word_embeddings {
             0
         } else {
@@ -235,9 +235,9 @@ impl BenchRollout {
     }
 
     fn population(&self, model: &Model, members: usize) -> anyhow::Result<Population> {
-        let shape = LoraShape::new(self.rank, 2.0 * self.rank as f64, false, Projection::ALL.to_vec())?;
+        let shape = LoraShape::new(self.rank, 2.0 * f64::from(self.rank), false, Projection::ALL.to_vec())?;
         let population = Population::initialise(&model.config, shape, members, 1, model.placement.device)?;
-        Ok(population.to(model.placement.device, model.placement.precision.kind())?)
+        Ok(population.to(model.placement.device, model.placement.kind())?)
     }
 
     fn generate(&self, model: &Model, population: &Population, new: usize) -> anyhow::Result<Spent> {
@@ -250,13 +250,12 @@ impl BenchRollout {
                     .collect(),
                 adapter: Some(index * population.members() / self.sequences),
                 n: 1,
-                max_tokens: new,
-                sampling: SamplingParams::default(),
-                seed: index as u64,
-                stop: StopConditions {
+                sampling: Sampling {
+                    max_tokens: new as u32,
                     ignore_eos: true,
-                    ..StopConditions::default()
+                    ..Sampling::default()
                 },
+                seed: index as u64,
             })
             .collect();
         let options = GenerationOptions {

@@ -6,9 +6,9 @@ use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
 use clap::Args;
-use lyceum_engine::learn::{KlReference, OptimizerState, TrainedTensor, TrainingSequence, Update, UpdateOptions};
-use lyceum_engine::population::{LoraShape, Projection};
-use lyceum_engine::{Model, Placement, Population, Precision};
+use lyceum_core::work::{Dtype, LoraShape, Projection};
+use lyceum_engine::learn::{OptimizerState, TrainedTensor, TrainingSequence, Update, UpdateOptions};
+use lyceum_engine::{Model, Placement, Population};
 use lyceum_workshop::random_model;
 use serde::Deserialize;
 
@@ -38,7 +38,7 @@ pub(super) struct BenchUpdate {
     members: usize,
     /// Rank of the adapters.
     #[arg(long, default_value_t = 32)]
-    rank: i64,
+    rank: u32,
     /// Sequences per update, over all members.
     #[arg(long, default_value_t = 256)]
     sequences: usize,
@@ -59,7 +59,7 @@ pub(super) struct BenchUpdate {
     recompute: bool,
     /// Precision: fp32 or bf16.
     #[arg(long, default_value = "fp32")]
-    dtype: Precision,
+    dtype: Dtype,
     /// Device: auto, cpu, cuda or cuda:N.
     #[arg(long, default_value = "auto")]
     device: String,
@@ -120,7 +120,7 @@ impl BenchUpdate {
             products.wall.as_secs_f64(),
             products.cpu.as_secs_f64(),
         );
-        let rate = floor::product_rate(placement.device, placement.precision.kind())?;
+        let rate = floor::product_rate(placement.device, placement.kind())?;
         let products = self.operations(&model, &population) / rate;
         println!(
             "a large one    {:>9.0} tokens/s at its {:.0} GFLOP/s",
@@ -140,7 +140,7 @@ impl BenchUpdate {
     }
 
     fn population(&self, model: &Model, members: usize) -> anyhow::Result<Population> {
-        let shape = LoraShape::new(self.rank, 2.0 * self.rank as f64, false, Projection::ALL.to_vec())?;
+        let shape = LoraShape::new(self.rank, 2.0 * f64::from(self.rank), false, Projection::ALL.to_vec())?;
         Ok(Population::initialise(
             &model.config,
             shape,
@@ -175,7 +175,7 @@ impl BenchUpdate {
         let update = Update {
             model,
             options: &options,
-            reference: KlReference::Base,
+            reference: None,
         };
         let state = OptimizerState::new(&TrainedTensor::of_population(population))?;
         Ok(spent::timed(model.placement.device, || {

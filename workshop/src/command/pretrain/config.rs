@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context as _, ensure};
+use lyceum_core::named::UnknownName;
+use lyceum_core::work::Dtype;
 use lyceum_curriculum::CorpusSpec;
 use lyceum_curriculum::sample::{SampleSpec, TaskKind};
-use lyceum_engine::Precision;
 use lyceum_engine::learn::AdamW;
 use lyceum_workshop::pretrain::Schedule;
 use serde::{Deserialize, Serialize};
@@ -43,10 +44,10 @@ pub(super) struct Compute {
 }
 
 impl Compute {
-    pub(super) fn precision(&self) -> anyhow::Result<Precision> {
+    pub(super) fn precision(&self) -> anyhow::Result<Dtype> {
         self.precision
             .parse()
-            .map_err(|reason: String| anyhow::anyhow!("`compute.precision`: {reason}"))
+            .map_err(|error: UnknownName| anyhow::anyhow!("`compute.precision`: {error}"))
     }
 }
 

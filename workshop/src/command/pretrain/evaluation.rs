@@ -9,11 +9,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use lyceum_core::prompt::{PromptSet, Rendered};
 use lyceum_core::seed;
-use lyceum_core::work::{FinishReason, Prompt};
+use lyceum_core::work::{Dtype, FinishReason, Prompt, Sampling};
 use lyceum_curriculum::Corpus;
-use lyceum_engine::generate::{
-    self, GenerationEvent, GenerationOptions, GenerationRequest, Generator, SamplingParams, StopConditions,
-};
+use lyceum_engine::generate::{self, GenerationEvent, GenerationOptions, GenerationRequest, Generator};
 use lyceum_engine::tokenizer::Tokenizer;
 use lyceum_engine::{Model, Placement};
 use lyceum_verifier::{Check, ProblemKind, Task, Verdict, Verifier};
@@ -47,7 +45,7 @@ impl<'a> Evaluator<'a> {
         verifier: &'a Verifier,
         folder: &Path,
     ) -> anyhow::Result<Self> {
-        let placement = Placement::new(&config.compute.device, lyceum_engine::Precision::Fp32)?;
+        let placement = Placement::new(&config.compute.device, Dtype::Fp32)?;
         let model = Model::load(folder, placement)?;
         let tokenizer = Tokenizer::load(folder, &model.config)?;
         Ok(Self {
@@ -147,20 +145,19 @@ impl<'a> Evaluator<'a> {
             let room = (self.model.config.max_position_embeddings as usize).saturating_sub(prompt.len());
             Ok(GenerationRequest {
                 id: item.to_string(),
-                max_tokens: self.config.evaluation.max_tokens.min(room),
                 prompt,
                 adapter: None,
                 n: samples,
-                sampling: SamplingParams::default(),
-                seed: seed::derive(self.config.seed, path, item as u64),
-                stop: StopConditions {
-                    strings: if solving {
+                sampling: Sampling {
+                    max_tokens: self.config.evaluation.max_tokens.min(room) as u32,
+                    stop: if solving {
                         self.prompts.grammar.solver_stops()
                     } else {
                         Vec::new()
                     },
-                    ..StopConditions::default()
+                    ..Sampling::default()
                 },
+                seed: seed::derive(self.config.seed, path, item as u64),
             })
         });
         let requests = requests.collect::<anyhow::Result<Vec<_>>>()?;
@@ -178,11 +175,7 @@ impl<'a> Evaluator<'a> {
         })?;
         bar.finish_and_clear();
         let text = |completion: generate::Completion| -> Text {
-            let finish = match completion.finish_reason {
-                generate::FinishReason::Stop => FinishReason::Stop,
-                generate::FinishReason::Length => FinishReason::Length,
-            };
-            (completion.text.unwrap_or_default(), finish)
+            (completion.text.unwrap_or_default(), completion.finish_reason)
         };
         let texts = generated
             .results

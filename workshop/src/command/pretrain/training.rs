@@ -7,10 +7,11 @@ use std::sync::mpsc::sync_channel;
 use std::time::Instant;
 
 use anyhow::{Context as _, bail, ensure};
+use lyceum_core::work::Dtype;
 use lyceum_curriculum::tokenizer::{EOS, PAD, tokenizer_config_json, tokenizer_json};
 use lyceum_curriculum::{Corpus, CorpusSpec};
 use lyceum_engine::tokenizer::Tokenizer;
-use lyceum_engine::{ModelConfig, Placement, Precision};
+use lyceum_engine::{ModelConfig, Placement};
 use lyceum_worker::progress::progress_bar;
 use lyceum_workshop::pretrain::{Pretrainer, write_model_folder};
 use serde::{Deserialize, Serialize};
@@ -269,7 +270,7 @@ fn write_texts(config: &PretrainConfig, folder: &Path) -> anyhow::Result<()> {
 
 fn write_folder(trainer: &Pretrainer, totals: Totals, config: &PretrainConfig, folder: &Path) -> anyhow::Result<()> {
     write_texts(config, folder)?;
-    write_model_folder(trainer.model(), Precision::Bf16, folder)?;
+    write_model_folder(trainer.model(), Dtype::Bf16, folder)?;
     let path = folder.join("training.json");
     let text = serde_json::to_string_pretty(&totals)? + "\n";
     std::fs::write(&path, text).with_context(|| path.display().to_string())

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::{
     config::{RunConfig, pointer_token},
-    fault::{Fault, Faults, nearest},
+    fault::{Fault, Faults},
 };
 
 /// The parameters of a config that has passed the schema; a missing value means the defaults.
@@ -32,17 +32,6 @@ fn leave_out_nulls(value: &mut Value) {
     }
 }
 
-/// Projections that the engine can adapt.
-const PROJECTIONS: [&str; 7] = [
-    "q_proj",
-    "k_proj",
-    "v_proj",
-    "o_proj",
-    "gate_proj",
-    "up_proj",
-    "down_proj",
-];
-
 /// Refuses more than one population.
 pub fn single_population_fault(config: &RunConfig) -> Option<Fault> {
     let count = config.populations.len();
@@ -65,15 +54,6 @@ pub fn population_faults(config: &RunConfig) -> Vec<Fault> {
         if !(population.lora.lora_alpha.is_finite() && population.lora.lora_alpha > 0.0) {
             let detail = format!("{}: numbers above 0 are valid", population.lora.lora_alpha);
             faults.push(Fault::new(format!("{place}/lora/lora_alpha"), detail));
-        }
-        for (index, module) in population.lora.target_modules.iter().enumerate() {
-            if !PROJECTIONS.contains(&module.as_str()) {
-                let hint = nearest(module, PROJECTIONS)
-                    .map(|near| format!("did you mean `{near}`?"))
-                    .unwrap_or_else(|| format!("valid are {}", PROJECTIONS.join(", ")));
-                let detail = format!("`{module}` is not a projection; {hint}");
-                faults.push(Fault::new(format!("{place}/lora/target_modules/{index}"), detail));
-            }
         }
     }
     faults

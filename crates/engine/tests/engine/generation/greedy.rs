@@ -14,7 +14,7 @@ fn assert_greedy(
     let population = (!cases.is_empty()).then(|| population(model, name, cases));
     let requests: Vec<_> = rows
         .iter()
-        .map(|&(sequence, adapter)| request(&sequences[sequence], adapter, GREEDY))
+        .map(|&(sequence, adapter)| request(&sequences[sequence], adapter, greedy()))
         .collect();
     let generated = generate(model, population.as_ref(), &requests, options);
     for (&(sequence, adapter), result) in rows.iter().zip(&generated.results) {

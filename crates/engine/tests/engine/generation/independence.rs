@@ -35,7 +35,10 @@ fn lanes_change_no_result() {
     let requests: Vec<_> = (0..150)
         .map(|index| GenerationRequest {
             id: index.to_string(),
-            max_tokens: 1 + index % 9,
+            sampling: Sampling {
+                max_tokens: 1 + index as u32 % 9,
+                ..sampling()
+            },
             ..sampled(
                 1,
                 &sequences[index % 4],

@@ -11,7 +11,7 @@ fn logits_that_are_nan_are_an_error() {
         population: None,
         tokenizer: None,
     };
-    let error = generator.generate(&[request(&[1, 2], None, GREEDY)], &slots(1), &mut |_| ());
+    let error = generator.generate(&[request(&[1, 2], None, greedy())], &slots(1), &mut |_| ());
     let message = error.unwrap_err().to_string();
     assert!(
         message.contains("the model's output for request `r`") && message.contains("not finite"),
@@ -27,11 +27,16 @@ fn requests_that_cannot_be_served_say_why() {
         population: None,
         tokenizer: None,
     };
-    let good = request(&[1, 2], None, GREEDY);
-    let sampling = |temperature, top_p| SamplingParams {
-        temperature,
-        top_k: 0,
-        top_p,
+    let good = request(&[1, 2], None, greedy());
+    let drawn = |sampling| GenerationRequest {
+        sampling,
+        ..good.clone()
+    };
+    let at = |temperature| {
+        drawn(Sampling {
+            temperature,
+            ..greedy()
+        })
     };
     let cases = [
         (
@@ -50,10 +55,10 @@ fn requests_that_cannot_be_served_say_why() {
         ),
         (GenerationRequest { n: 0, ..good.clone() }, "`n` is 0"),
         (
-            GenerationRequest {
+            drawn(Sampling {
                 max_tokens: 127,
-                ..good.clone()
-            },
+                ..greedy()
+            }),
             "longest sequence is 128",
         ),
         (
@@ -63,35 +68,20 @@ fn requests_that_cannot_be_served_say_why() {
             },
             "adapter 0 does not exist; there are 0",
         ),
+        (at(-1.0), "`temperature` is -1"),
+        (at(f64::NAN), "`temperature` is NaN"),
         (
-            GenerationRequest {
-                sampling: sampling(-1.0, 1.0),
-                ..good.clone()
-            },
-            "`temperature` is -1",
-        ),
-        (
-            GenerationRequest {
-                sampling: sampling(f64::NAN, 1.0),
-                ..good.clone()
-            },
-            "`temperature` is NaN",
-        ),
-        (
-            GenerationRequest {
-                sampling: sampling(1.0, 0.0),
-                ..good.clone()
-            },
+            drawn(Sampling {
+                top_p: 0.0,
+                ..sampling()
+            }),
             "`top_p` is 0",
         ),
         (
-            GenerationRequest {
-                stop: StopConditions {
-                    strings: vec!["x".into()],
-                    ..Default::default()
-                },
-                ..good.clone()
-            },
+            drawn(Sampling {
+                stop: vec!["x".into()],
+                ..greedy()
+            }),
             "tokenizer",
         ),
     ];
@@ -105,17 +95,20 @@ fn requests_that_cannot_be_served_say_why() {
             "`{part}` is not in: {error}"
         );
     }
-    let options = GenerationOptions {
-        mask: Some(VocabularyMask {
+    let masked = drawn(Sampling {
+        vocabulary_mask: Some(VocabularyMask {
             seed: 1,
-            rate: 1.0,
+            keep_rate: 0.0,
             protected: vec![],
         }),
-        ..slots(1)
+        ..greedy()
+    });
+    let refusal = |requests: &[GenerationRequest]| {
+        let refused = generator.generate(requests, &slots(1), &mut |_| ());
+        refused.unwrap_err().to_string()
     };
-    let error = generator
-        .generate(&[good], &options, &mut |_| ())
-        .unwrap_err()
-        .to_string();
-    assert!(error.contains("`rate` is 1"), "{error}");
+    let error = refusal(std::slice::from_ref(&masked));
+    assert!(error.contains("`keep_rate` is 0"), "{error}");
+    let error = refusal(&[good, masked]);
+    assert!(error.contains("a batch has one mask"), "{error}");
 }

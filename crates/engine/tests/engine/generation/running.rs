@@ -70,7 +70,7 @@ fn progress_counts_to_the_end_and_results_stream_as_they_finish() {
     let mut requests: Vec<_> = (0..3).map(|index| sampled(2, &[5, index], None, 1)).collect();
     for (index, request) in requests.iter_mut().enumerate() {
         request.id = index.to_string();
-        request.max_tokens = 9 - 3 * index;
+        request.sampling.max_tokens = 9 - 3 * index as u32;
     }
     let (mut last, mut order) = (None, Vec::new());
     // Lanes would finish in any order.

@@ -1,6 +1,7 @@
 //! Sampled tokens compared with the specified distribution, and their log-probabilities.
 
-use lyceum_engine::{Placement, Precision};
+use lyceum_core::work::Dtype;
+use lyceum_engine::Placement;
 use tch::Kind;
 
 use super::*;
@@ -12,30 +13,25 @@ fn reported_logprobs_are_those_of_the_unmasked_model() {
     let (model, golden) = (model(name), Golden::of(name));
     let stacked = population(&model, name, &STACKED);
     let sequences = golden.sequences();
+    let mask = VocabularyMask {
+        seed: 3,
+        keep_rate: 0.6,
+        protected: vec![315],
+    };
     let requests: Vec<_> = (0..6)
-        .map(|row| {
-            let sampling = SamplingParams {
+        .map(|row| GenerationRequest {
+            sampling: Sampling {
                 temperature: 0.7,
                 top_k: 20,
                 top_p: 0.9,
-            };
-            GenerationRequest {
-                sampling,
-                ..sampled(1, &sequences[row % 4], Some(row % 3), row as u64)
-            }
+                vocabulary_mask: Some(mask.clone()),
+                ..sampling()
+            },
+            ..sampled(1, &sequences[row % 4], Some(row % 3), row as u64)
         })
         .collect();
-    let mask = VocabularyMask {
-        seed: 3,
-        rate: 0.4,
-        protected: vec![315],
-    };
-    let options = GenerationOptions {
-        mask: Some(mask.clone()),
-        ..slots(6)
-    };
-    let generated = generate(&model, Some(&stacked), &requests, &options);
-    let dropped = mask.dropped(model.config.vocab_size);
+    let generated = generate(&model, Some(&stacked), &requests, &slots(6));
+    let dropped = dropped(&mask, model.config.vocab_size);
     for (request, result) in requests.iter().zip(&generated.results) {
         let completion = &result.completions[0];
         assert!(completion.ids.iter().all(|&id| !dropped[id as usize]));
@@ -71,58 +67,46 @@ fn sampled_tokens_follow_the_processed_distribution() {
     let logits = golden.floats("base/2/last_logits");
     let prompt = golden.ids("ids/2");
     let n = 4000;
+    let plain = Sampling {
+        max_tokens: 1,
+        ..sampling()
+    };
+    let mask = |keep_rate| VocabularyMask {
+        seed: 5,
+        keep_rate,
+        protected: Vec::new(),
+    };
     let cases = [
-        (SamplingParams::default(), 0.0),
-        (
-            SamplingParams {
-                temperature: 0.5,
-                ..SamplingParams::default()
-            },
-            0.0,
-        ),
-        (
-            SamplingParams {
-                top_k: 7,
-                ..SamplingParams::default()
-            },
-            0.0,
-        ),
-        (
-            SamplingParams {
-                top_p: 0.6,
-                ..SamplingParams::default()
-            },
-            0.0,
-        ),
-        (
-            SamplingParams {
-                temperature: 1.5,
-                top_k: 30,
-                top_p: 0.8,
-            },
-            0.3,
-        ),
+        plain.clone(),
+        Sampling {
+            temperature: 0.5,
+            ..plain.clone()
+        },
+        Sampling {
+            top_k: 7,
+            ..plain.clone()
+        },
+        Sampling {
+            top_p: 0.6,
+            ..plain.clone()
+        },
+        Sampling {
+            temperature: 1.5,
+            top_k: 30,
+            top_p: 0.8,
+            vocabulary_mask: Some(mask(0.7)),
+            ..plain.clone()
+        },
     ];
-    let whole = distribution(&logits, SamplingParams::default(), &vec![false; logits.len()]);
+    let whole = distribution(&logits, &plain);
     let entropy: f64 = whole.iter().map(|&share| -share * share.ln()).sum();
-    for (sampling, rate) in cases {
-        let mask = VocabularyMask {
-            seed: 5,
-            rate,
-            protected: Vec::new(),
-        };
-        let expected = distribution(&logits, sampling, &mask.dropped(model.config.vocab_size));
+    for sampling in cases {
+        let expected = distribution(&logits, &sampling);
         let request = GenerationRequest {
-            n,
-            max_tokens: 1,
-            sampling,
+            sampling: sampling.clone(),
             ..sampled(n, &prompt, None, 11)
         };
-        let options = GenerationOptions {
-            mask: (rate > 0.0).then_some(mask),
-            ..slots(n)
-        };
-        let completions = generate(&model, None, &[request], &options)
+        let completions = generate(&model, None, &[request], &slots(n))
             .results
             .remove(0)
             .completions;
@@ -152,12 +136,16 @@ fn sampled_tokens_follow_the_processed_distribution() {
     }
 }
 
-/// Temperature, then top-k, then top-p, in plain arithmetic.
-fn distribution(logits: &[f32], sampling: SamplingParams, dropped: &[bool]) -> Vec<f64> {
+/// Mask, temperature, then top-k, then top-p, in plain arithmetic.
+fn distribution(logits: &[f32], sampling: &Sampling) -> Vec<f64> {
+    let dropped = match &sampling.vocabulary_mask {
+        Some(mask) => dropped(mask, logits.len() as i64),
+        None => vec![false; logits.len()],
+    };
     let weights: Vec<f64> = logits
         .iter()
         .zip(dropped)
-        .map(|(&logit, &dropped)| {
+        .map(|(&logit, dropped)| {
             if dropped {
                 0.0
             } else {
@@ -168,7 +156,7 @@ fn distribution(logits: &[f32], sampling: SamplingParams, dropped: &[bool]) -> V
     let mut order: Vec<usize> = (0..weights.len()).collect();
     order.sort_by(|&left, &right| weights[right].total_cmp(&weights[left]));
     if sampling.top_k > 0 {
-        order.truncate(sampling.top_k);
+        order.truncate(sampling.top_k as usize);
     }
     let total: f64 = order.iter().map(|&id| weights[id]).sum();
     let mut kept = vec![0.0; weights.len()];
@@ -185,13 +173,13 @@ fn distribution(logits: &[f32], sampling: SamplingParams, dropped: &[bool]) -> V
 
 #[test]
 fn a_vocabulary_mask_follows_seed_and_rate_and_spares_what_is_protected() {
-    let mask = |seed, rate| {
-        VocabularyMask {
+    let mask = |seed, rate: f64| {
+        let mask = VocabularyMask {
             seed,
-            rate,
+            keep_rate: 1.0 - rate,
             protected: vec![0, 77],
-        }
-        .dropped(20_000)
+        };
+        dropped(&mask, 20_000)
     };
     assert_eq!(mask(1, 0.25), mask(1, 0.25));
     assert_ne!(mask(1, 0.25), mask(2, 0.25));
@@ -206,10 +194,9 @@ fn a_vocabulary_mask_follows_seed_and_rate_and_spares_what_is_protected() {
 fn the_lowest_temperature_is_greedy_and_the_highest_uniform() {
     let model = model("qwen2-tied");
     let at = |temperature| {
-        let sampling = SamplingParams {
+        let sampling = Sampling {
             temperature,
-            top_k: 0,
-            top_p: 1.0,
+            ..sampling()
         };
         let mut generated = generate(&model, None, &[request(&[1, 2, 3], None, sampling)], &slots(1));
         generated.results.remove(0).completions.remove(0)
@@ -233,7 +220,7 @@ fn the_lowest_temperature_is_greedy_and_the_highest_uniform() {
 /// In bf16, decoding through the cache gives the same log-probabilities as scoring the whole sequence.
 #[test]
 fn bf16_reports_the_logprobs_of_bf16() {
-    let (name, bf16) = ("qwen2-tied", Placement::new("cpu", Precision::Bf16).unwrap());
+    let (name, bf16) = ("qwen2-tied", Placement::new("cpu", Dtype::Bf16).unwrap());
     let (reference, model) = (model(name), Model::load(&model_folder(name), bf16).unwrap());
     let stacked = population(&reference, name, &STACKED)
         .to(bf16.device, Kind::BFloat16)

@@ -13,72 +13,75 @@ fn completions_end_at_ids_strings_and_length() {
         tokenizer: Some(&tokenizer),
     };
     let prompt = golden.ids("ids/0");
-    let greedy = golden.ids("base/0/greedy");
-    let ask = |stop: StopConditions, max_tokens| {
-        let request = GenerationRequest {
-            stop,
-            max_tokens,
-            ..request(&prompt, None, GREEDY)
-        };
+    let expected = golden.ids("base/0/greedy");
+    let ask = |sampling: Sampling| {
         generator
-            .generate(&[request], &slots(1), &mut |_| ())
+            .generate(&[request(&prompt, None, sampling)], &slots(1), &mut |_| ())
             .unwrap()
             .results
             .remove(0)
             .completions
             .remove(0)
     };
-    let whole = ask(StopConditions::default(), 12);
-    assert_eq!(whole.text.as_deref(), Some(tokenizer.decode(&greedy).unwrap().as_str()));
-
-    let third = ask(
-        StopConditions {
-            ids: vec![greedy[2]],
-            ..StopConditions::default()
-        },
-        12,
+    let open = Sampling {
+        ignore_eos: false,
+        ..greedy()
+    };
+    let whole = ask(open.clone());
+    assert_eq!(
+        whole.text.as_deref(),
+        Some(tokenizer.decode(&expected).unwrap().as_str())
     );
-    let first = greedy.iter().position(|id| *id == greedy[2]).unwrap();
+
+    let third = ask(Sampling {
+        stop_token_ids: vec![expected[2] as u32],
+        ..open.clone()
+    });
+    let first = expected.iter().position(|id| *id == expected[2]).unwrap();
     assert_eq!(
         (third.ids.as_slice(), third.finish_reason),
-        (&greedy[..=first], FinishReason::Stop)
+        (&expected[..=first], FinishReason::Stop)
     );
 
-    assert_eq!(ask(StopConditions::default(), 1).ids, &greedy[..1]);
+    let one = Sampling {
+        max_tokens: 1,
+        ..open.clone()
+    };
+    assert_eq!(ask(one).ids, &expected[..1]);
 
     let text = whole.text.unwrap();
     let (at, _) = text.char_indices().nth(text.chars().count() / 2).unwrap();
     let stop = text[at..].chars().take(2).collect::<String>();
-    let cut = ask(
-        StopConditions {
-            strings: vec!["never in there".to_owned(), stop.clone()],
-            ..StopConditions::default()
-        },
-        12,
-    );
+    let cut = ask(Sampling {
+        stop: vec!["never in there".to_owned(), stop.clone()],
+        ..open
+    });
     assert_eq!(cut.text.as_deref(), text.split(stop.as_str()).next());
     assert_eq!(cut.finish_reason, FinishReason::Stop);
-    assert!(cut.ids.len() < greedy.len() && greedy.starts_with(&cut.ids));
+    assert!(cut.ids.len() < expected.len() && expected.starts_with(&cut.ids));
 }
 
 #[test]
 fn the_models_own_end_of_sequence_ends_a_completion() {
     let model = model("qwen2-tied");
     assert_eq!(model.config.eos_token_ids, [315]);
-    let mask = VocabularyMask {
-        seed: 0,
-        rate: 0.999_999_9,
-        protected: vec![315, 4],
+    let past = Sampling {
+        vocabulary_mask: Some(VocabularyMask {
+            seed: 0,
+            keep_rate: 1e-7,
+            protected: vec![315, 4],
+        }),
+        ..sampling()
     };
-    let options = GenerationOptions {
-        mask: Some(mask),
-        ..slots(4)
+    let open = Sampling {
+        ignore_eos: false,
+        ..past.clone()
     };
-    let open = GenerationRequest {
-        stop: StopConditions::default(),
+    let asked = |sampling| GenerationRequest {
+        sampling,
         ..sampled(8, &[1], None, 5)
     };
-    let completions = generate(&model, None, std::slice::from_ref(&open), &options)
+    let completions = generate(&model, None, &[asked(open)], &slots(4))
         .results
         .remove(0)
         .completions;
@@ -92,15 +95,8 @@ fn the_models_own_end_of_sequence_ends_a_completion() {
         count += 1;
     }
     assert!(count > 0, "with two ids left, some of eight completions end");
-    let past = GenerationRequest {
-        stop: StopConditions {
-            ignore_eos: true,
-            ..StopConditions::default()
-        },
-        ..open
-    };
     assert!(
-        generate(&model, None, &[past], &options).results[0]
+        generate(&model, None, &[asked(past)], &slots(4)).results[0]
             .completions
             .iter()
             .all(|c| c.ids.len() == 12)

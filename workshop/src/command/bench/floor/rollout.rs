@@ -1,8 +1,9 @@
 //! The matrix products of a rollout.
 
+use lyceum_core::work::Projection;
 use lyceum_engine::Model;
 use lyceum_engine::error::Result;
-use lyceum_engine::population::{Population, Projection};
+use lyceum_engine::population::Population;
 use tch::Tensor;
 
 use crate::command::bench::spent::{Spent, timed};
@@ -61,7 +62,7 @@ impl Rows {
 impl Operands {
     fn new(model: &Model, population: Option<&Population>, rows: Rows) -> Result<Self> {
         let weights = &model.layers[0];
-        let options = (model.placement.precision.kind(), model.placement.device);
+        let options = (model.placement.kind(), model.placement.device);
         let random = |shape: &[i64]| -> Result<Tensor> { Ok(Tensor::f_randn(shape, options)?) };
         let mut inputs = Vec::new();
         for (weight, rows) in [
@@ -74,9 +75,9 @@ impl Operands {
         }
         let mut low_rank = Vec::new();
         if let Some(population) = population {
-            let (members, r) = (population.members() as i64, population.shape.r);
+            let (members, r) = (population.members() as i64, i64::from(population.shape.r));
             for &projection in &population.shape.target_modules {
-                let (width, outputs) = projection.sizes(&model.config);
+                let (width, outputs) = model.config.projection_sizes(projection);
                 // Projections with a common input share the first product, as in any implementation that fuses them.
                 let sharing = |p: Projection| match p {
                     Projection::K | Projection::V => Projection::Q,
@@ -132,7 +133,7 @@ pub(crate) fn rollout_products(
     let _no_grad = tch::no_grad_guard();
     let RolloutSize { sequences, prompt, new } = size;
     let config = &model.config;
-    let options = (model.placement.precision.kind(), model.placement.device);
+    let options = (model.placement.kind(), model.placement.device);
     let hidden = Tensor::f_randn([sequences, config.hidden_size], options)?;
     let head = model.lm_head.f_transpose(0, 1)?;
     let prefill = Operands::new(model, population, Rows::all(sequences * prompt))?;

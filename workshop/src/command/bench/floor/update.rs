@@ -1,11 +1,12 @@
 //! The time of the matrix products of an update alone in libtorch, each at its own size: a limit to compare learning
 //! with.
 
+use lyceum_core::work::{LoraShape, Projection};
 use lyceum_engine::config::ModelConfig;
 use lyceum_engine::error::Result;
 use lyceum_engine::lanes::{side_by_side, worthwhile};
 use lyceum_engine::model::Model;
-use lyceum_engine::population::{JointProjection, LoraShape, Projection};
+use lyceum_engine::population::JointProjection;
 use tch::{Device, Kind, Tensor};
 
 use crate::command::bench::spent::{Spent, timed};
@@ -72,7 +73,7 @@ struct Attention {
 impl Operands {
     fn new(model: &Model, adapter: &LoraShape, sequences: i64, size: UpdateSize) -> Result<Self> {
         let (config, weights) = (&model.config, &model.layers[0]);
-        let options = (model.placement.precision.kind(), model.placement.device);
+        let options = (model.placement.kind(), model.placement.device);
         let (rows, predicting) = (sequences * size.length, sequences * size.learned);
         let layer = |rows, after: i64| -> Result<[Linear; 4]> {
             let linear = |rows, weight: &Tensor, projections: &[Projection]| {
@@ -129,10 +130,11 @@ impl Linear {
         let mut adapted = Vec::new();
         let mut start = 0;
         for projection in projections {
-            let width = projection.sizes(config).1;
+            let width = config.projection_sizes(*projection).1;
             if adapter.target_modules.contains(projection) {
-                let down = Tensor::f_randn([adapter.r, inputs], options)?;
-                adapted.push((down, Tensor::f_randn([width, adapter.r], options)?, start));
+                let rank = i64::from(adapter.r);
+                let down = Tensor::f_randn([rank, inputs], options)?;
+                adapted.push((down, Tensor::f_randn([width, rank], options)?, start));
             }
             start += width;
         }
