@@ -1,58 +1,55 @@
 //! Scripted stand-ins for engine and verifier. Their results depend only on the payload.
 
-use futures::{FutureExt as _, future::BoxFuture};
 use lyceum_core::{
     artifact::{ArtifactKind, Digest},
     simulation::{Players, Skill},
     verify::{Check, Status, Task, Verdict},
     work::{
-        AdapterRef, Completion, EvolveResult, FinishReason, Generated, MemberDiagnostics, MemberUpdated, Outcome,
-        Payload, Piece, Prompt, RolloutPayload, RolloutResult, RolloutUsage, UpdatePayload, UpdateResult, VerifyResult,
-        WorkKind,
+        AdapterRef, Completion, EvolvePayload, EvolveResult, FinishReason, Generated, MemberDiagnostics, MemberUpdated,
+        Outcome, Piece, Prompt, RolloutPayload, RolloutResult, RolloutUsage, UpdatePayload, UpdateResult,
+        VerifyPayload, VerifyResult, WorkKind,
     },
 };
-use lyceum_worker::handler::{Context, Handler, HandlerError};
+use lyceum_worker::handler::{Context, Handler, HandlerError, Handlers};
 use sqlx::{Connection as _, PgConnection, PgPool};
 use std::{sync::Arc, time::Duration};
 
-/// Handles one kind of work.
-pub struct Scripted {
-    kind: WorkKind,
+/// Handlers of all kinds that the scripts use. Each item takes `pause`, and its start and end are recorded in the table
+/// `diary`, so tests see everything that was done, not only what was kept.
+pub fn all(pause: Duration, diary: &PgPool) -> Handlers {
+    fn noted<H: Handler>(handler: H, pause: Duration, diary: &PgPool) -> Noted<H> {
+        Noted {
+            handler: Arc::new(handler),
+            pause,
+            diary: diary.clone(),
+        }
+    }
+    Handlers::default()
+        .with(noted(Roller(diary.clone()), pause, diary))
+        .with(noted(Judge, pause, diary))
+        .with(noted(Learner, pause, diary))
+        .with(noted(Evolver, pause, diary))
+}
+
+/// Pauses before each item, and records its start and end.
+struct Noted<H> {
+    handler: Arc<H>,
     pause: Duration,
     diary: PgPool,
 }
 
-/// Handlers of all kinds that the scripts use. Each item takes `pause`, and its start and end are recorded in the table
-/// `diary`, so tests see everything that was done, not only what was kept.
-pub fn all(pause: Duration, diary: &PgPool) -> Vec<Arc<dyn Handler>> {
-    let kinds = [WorkKind::Rollout, WorkKind::Verify, WorkKind::Update, WorkKind::Evolve];
-    kinds
-        .into_iter()
-        .map(|kind| {
-            Arc::new(Scripted {
-                kind,
-                pause,
-                diary: diary.clone(),
-            }) as Arc<dyn Handler>
-        })
-        .collect()
-}
+impl<H: Handler> Handler for Noted<H> {
+    const KIND: WorkKind = H::KIND;
+    type Payload = H::Payload;
+    type Outcome = H::Outcome;
 
-impl Handler for Scripted {
-    fn kind(&self) -> WorkKind {
-        self.kind
-    }
-
-    fn run(self: Arc<Self>, payload: Payload, context: Context) -> BoxFuture<'static, Result<Outcome, HandlerError>> {
-        async move {
-            note(&self.diary, &context, "begin").await;
-            tokio::time::sleep(self.pause).await;
-            context.progress(0.5, "half way");
-            let outcome = answer(payload, &context, &self.diary).await?;
-            note(&self.diary, &context, "end").await;
-            Ok(outcome)
-        }
-        .boxed()
+    async fn run(self: Arc<Self>, payload: H::Payload, context: Context) -> Result<H::Outcome, HandlerError> {
+        note(&self.diary, &context, "begin").await;
+        tokio::time::sleep(self.pause).await;
+        context.progress(0.5, "half way");
+        let outcome = Arc::clone(&self.handler).run(payload, context.clone()).await?;
+        note(&self.diary, &context, "end").await;
+        Ok(outcome)
     }
 }
 
@@ -75,34 +72,72 @@ async fn note(diary: &PgPool, context: &Context, what: &str) {
     }
 }
 
-async fn answer(payload: Payload, context: &Context, diary: &PgPool) -> Result<Outcome, HandlerError> {
-    match payload {
-        Payload::Rollout(rollout) if speaks_compactly(&rollout) => play(rollout, context).await.map(Outcome::Rollout),
-        Payload::Rollout(rollout) => write(rollout, context, diary).await.map(Outcome::Rollout),
-        Payload::Verify(verify) if verify.tasks.iter().all(|task| !matches!(task.check, Check::Math(_))) => {
-            let judged = Players::new(Vec::new()).perform(0, &Payload::Verify(verify));
-            judged.ok_or_else(|| HandlerError::Permanent("nobody judges this".to_owned()))
+/// Plays, or does what its prompts say ([`obey`]).
+struct Roller(PgPool);
+
+impl Handler for Roller {
+    const KIND: WorkKind = WorkKind::Rollout;
+    type Payload = RolloutPayload;
+    type Outcome = RolloutResult;
+
+    async fn run(self: Arc<Self>, rollout: RolloutPayload, context: Context) -> Result<RolloutResult, HandlerError> {
+        if speaks_compactly(&rollout) {
+            play(rollout, &context).await
+        } else {
+            write(rollout, &context, &self.0).await
         }
-        Payload::Verify(verify) => Ok(Outcome::Verify(VerifyResult {
-            verdicts: verify.tasks.iter().map(judge).collect(),
-        })),
-        Payload::Evolve(evolve) => {
-            let weights = context
-                .put(ArtifactKind::Adapter, format!("weights {}", evolve.seed).into_bytes())
-                .await?;
-            let version = AdapterRef {
+    }
+}
+
+struct Judge;
+
+impl Handler for Judge {
+    const KIND: WorkKind = WorkKind::Verify;
+    type Payload = VerifyPayload;
+    type Outcome = VerifyResult;
+
+    async fn run(self: Arc<Self>, verify: VerifyPayload, _: Context) -> Result<VerifyResult, HandlerError> {
+        if verify.tasks.iter().any(|task| matches!(task.check, Check::Math(_))) {
+            let verdicts = verify.tasks.iter().map(judge).collect();
+            return Ok(VerifyResult { verdicts });
+        }
+        match Players::new(Vec::new()).perform(0, &verify.into()) {
+            Some(Outcome::Verify(judged)) => Ok(judged),
+            _ => Err(HandlerError::permanent("nobody judges this")),
+        }
+    }
+}
+
+struct Learner;
+
+impl Handler for Learner {
+    const KIND: WorkKind = WorkKind::Update;
+    type Payload = UpdatePayload;
+    type Outcome = UpdateResult;
+
+    async fn run(self: Arc<Self>, update: UpdatePayload, context: Context) -> Result<UpdateResult, HandlerError> {
+        learn(update, &context).await
+    }
+}
+
+struct Evolver;
+
+impl Handler for Evolver {
+    const KIND: WorkKind = WorkKind::Evolve;
+    type Payload = EvolvePayload;
+    type Outcome = EvolveResult;
+
+    async fn run(self: Arc<Self>, evolve: EvolvePayload, context: Context) -> Result<EvolveResult, HandlerError> {
+        let weights = format!("weights {}", evolve.seed).into_bytes();
+        Ok(EvolveResult {
+            version: AdapterRef {
                 version: evolve.to,
-                artifact: weights,
+                artifact: context.put(ArtifactKind::Adapter, weights).await?,
                 optimizer: None,
-            };
-            Ok(Outcome::Evolve(EvolveResult {
-                version,
-                notes: Vec::new(),
-                seconds: 0.0,
-            }))
-        }
-        Payload::Update(update) => learn(update, context).await.map(Outcome::Update),
-        Payload::Benchmark(_) => Err(HandlerError::Permanent("no script for benchmarks".to_owned())),
+            },
+            notes: Vec::new(),
+            seconds: 0.0,
+        })
     }
 }
 
@@ -112,7 +147,8 @@ async fn learn(update: UpdatePayload, context: &Context) -> Result<UpdateResult,
     match &update.piece {
         Some(Piece::Apply { gradients }) => {
             for gradient in gradients {
-                let piece: Vec<Vec<u8>> = serde_json::from_slice(&context.get(*gradient).await?).map_err(permanent)?;
+                let piece: Vec<Vec<u8>> =
+                    serde_json::from_slice(&context.get(*gradient).await?).map_err(HandlerError::permanent)?;
                 lessons
                     .iter_mut()
                     .zip(piece)
@@ -133,7 +169,7 @@ async fn learn(update: UpdatePayload, context: &Context) -> Result<UpdateResult,
         }
     }
     if let Some(Piece::Gradient { .. }) = update.piece {
-        let bytes = serde_json::to_vec(&lessons).map_err(permanent)?;
+        let bytes = serde_json::to_vec(&lessons).map_err(HandlerError::permanent)?;
         return Ok(UpdateResult {
             gradient: Some(context.put(ArtifactKind::Gradient, bytes).await?),
             ..UpdateResult::default()
@@ -159,10 +195,6 @@ async fn learn(update: UpdatePayload, context: &Context) -> Result<UpdateResult,
         members,
         ..UpdateResult::default()
     })
-}
-
-fn permanent(error: serde_json::Error) -> HandlerError {
-    HandlerError::Permanent(error.to_string())
 }
 
 async fn write(rollout: RolloutPayload, context: &Context, diary: &PgPool) -> Result<RolloutResult, HandlerError> {
@@ -213,7 +245,7 @@ async fn play(rollout: RolloutPayload, context: &Context) -> Result<RolloutResul
         players.know(adapter.version, Skill(f64::from(weight) / 10.0 - 1.5));
     }
     let keep_tokens = rollout.keep_tokens;
-    let Some(Outcome::Rollout(mut result)) = players.perform(0, &Payload::Rollout(rollout)) else {
+    let Some(Outcome::Rollout(mut result)) = players.perform(0, &rollout.into()) else {
         return Err(HandlerError::Permanent("nobody plays this".to_owned()));
     };
     if keep_tokens {

@@ -1,7 +1,6 @@
 //! Benchmarks end to end: import, answers of a scripted model, the real sandbox, result rows and the table.
 
 use anyhow::{Context as _, Result, bail, ensure};
-use futures::{FutureExt as _, future::BoxFuture};
 use lyceum_core::{
     benchmark::{
         BenchmarkRow, Protocol, SubjectRole,
@@ -13,10 +12,7 @@ use lyceum_core::{
     evaluation::EvaluationSpec,
     id::{DatasetId, ExecutionId},
     recipe::{BenchmarkEvaluation, BenchmarkParameters, BenchmarkSubject, Planner as _, Registry, SuiteSlice},
-    work::{
-        BaseModel, BenchmarkPayload, BenchmarkResult, BenchmarkSample, FinishReason, Outcome, Payload, RolloutUsage,
-        WorkKind,
-    },
+    work::{BaseModel, BenchmarkPayload, BenchmarkResult, BenchmarkSample, FinishReason, RolloutUsage, WorkKind},
 };
 use lyceum_server::coordinator::{Coordinator, Pace};
 use lyceum_store::{
@@ -30,7 +26,7 @@ use lyceum_store::{
 use lyceum_system_tests::{house::House, lab::Lab};
 use lyceum_verifier::{Verifier, VerifierConfig};
 use lyceum_worker::{
-    handler::{Context, Handler, HandlerError},
+    handler::{Context, Handler, HandlerError, Handlers},
     handlers::VerifyHandler,
     runtime::{Runtime, RuntimeSettings},
 };
@@ -41,12 +37,15 @@ use uuid::Uuid;
 /// A model that knows every answer if its base is named `canonical`, and outputs nothing if it is named `silent`.
 struct Scripted(Store);
 
-impl Scripted {
-    async fn answer(&self, payload: BenchmarkPayload) -> Result<Outcome, HandlerError> {
+impl Handler for Scripted {
+    const KIND: WorkKind = WorkKind::Benchmark;
+    type Payload = BenchmarkPayload;
+    type Outcome = BenchmarkResult;
+
+    async fn run(self: Arc<Self>, payload: BenchmarkPayload, _: Context) -> Result<BenchmarkResult, HandlerError> {
         let rows = datasets::slice(self.0.pool(), payload.dataset, payload.first, payload.rows).await?;
         let samples = (payload.first..).zip(rows).map(|(number, row)| {
-            let row: BenchmarkRow =
-                serde_json::from_value(row).map_err(|error| HandlerError::Permanent(error.to_string()))?;
+            let row: BenchmarkRow = serde_json::from_value(row).map_err(HandlerError::permanent)?;
             let solution = match payload.base_model.name.as_str() {
                 "canonical" => row.canonical.unwrap_or_default(),
                 _ => String::new(),
@@ -61,28 +60,12 @@ impl Scripted {
                 reason: None,
             })
         });
-        Ok(Outcome::Benchmark(BenchmarkResult {
+        Ok(BenchmarkResult {
             samples: samples.collect::<Result<_, HandlerError>>()?,
             prompts_sha256: String::new(),
             chat_template_sha256: None,
             usage: RolloutUsage::default(),
-        }))
-    }
-}
-
-impl Handler for Scripted {
-    fn kind(&self) -> WorkKind {
-        WorkKind::Benchmark
-    }
-
-    fn run(self: Arc<Self>, payload: Payload, _: Context) -> BoxFuture<'static, Result<Outcome, HandlerError>> {
-        async move {
-            match payload {
-                Payload::Benchmark(payload) => self.answer(payload).await,
-                other => Err(HandlerError::Permanent(format!("a payload of kind {}", other.kind()))),
-            }
-        }
-        .boxed()
+        })
     }
 }
 
@@ -194,10 +177,9 @@ async fn canonical_solutions_are_all_right_and_empty_ones_all_wrong() -> Result<
     let jobs = verifier.jobs();
     // Connections opened by handlers end with the runtime, but the house continues.
     let of_worker = house.store.apart();
-    let handlers: Vec<Arc<dyn Handler>> = vec![
-        Arc::new(Scripted(of_worker.clone())),
-        Arc::new(VerifyHandler::new(verifier, jobs)),
-    ];
+    let handlers = Handlers::default()
+        .with(Scripted(of_worker.clone()))
+        .with(VerifyHandler::new(verifier, jobs));
     let artifacts = ArtifactStore::folder(&house.artifacts(), of_worker.pool().clone())?;
     let runtime = Runtime::start(&of_worker, artifacts, handlers, RuntimeSettings::default()).await?;
     let give_up = std::time::Instant::now() + std::time::Duration::from_secs(1200);

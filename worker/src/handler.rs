@@ -1,29 +1,33 @@
-//! The interface for running items.
+//! The interface for running items: a handler for each kind of work, and the context of an item.
 
-use futures::future::BoxFuture;
-use lyceum_core::{
-    artifact::{ArtifactKind, Digest},
-    work::{Outcome, Payload, WorkKey, WorkKind},
-};
-use lyceum_store::{
-    StoreError,
-    artifact::ArtifactStore,
-    work::{Claim, Progress},
-};
-use std::sync::{Arc, Mutex, PoisonError};
-use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
+mod context;
+mod registry;
+
+pub use context::Context;
+pub use registry::{Handlers, Running};
+
+use lyceum_core::work::{Outcome, Payload, WorkKind, WrongKind};
+use lyceum_store::StoreError;
+use std::sync::Arc;
 
 /// Runs items of one kind. An item's result depends only on its payload; a retried item starts over.
 ///
 /// CPU-bound code belongs in `tokio::task::spawn_blocking` or on its own thread: there are as many handler threads as
 /// cores, and a handler that blocks one delays the others.
-pub trait Handler: Send + Sync {
+pub trait Handler: Send + Sync + 'static {
     /// The kind of work.
-    fn kind(&self) -> WorkKind;
+    const KIND: WorkKind;
+    /// Payloads of this kind.
+    type Payload: TryFrom<Payload, Error = WrongKind> + Send + 'static;
+    /// Outcomes of this kind.
+    type Outcome: Into<Outcome> + Send + 'static;
 
     /// Runs one item to its outcome. May be dropped at any await when the item is cancelled or given to another worker.
-    fn run(self: Arc<Self>, payload: Payload, context: Context) -> BoxFuture<'static, Result<Outcome, HandlerError>>;
+    fn run(
+        self: Arc<Self>,
+        payload: Self::Payload,
+        context: Context,
+    ) -> impl Future<Output = Result<Self::Outcome, HandlerError>> + Send;
 
     /// The loaded base models; their items are preferred.
     fn loaded_models(&self) -> Vec<String> {
@@ -42,75 +46,16 @@ pub enum HandlerError {
     Transient(String),
 }
 
+impl HandlerError {
+    /// An error that retrying does not help against.
+    pub fn permanent(reason: impl std::fmt::Display) -> Self {
+        Self::Permanent(reason.to_string())
+    }
+}
+
 impl From<StoreError> for HandlerError {
     /// All storage errors are transient: disk space is freed, a damaged artifact is rewritten.
     fn from(error: StoreError) -> Self {
         Self::Transient(error.to_string())
-    }
-}
-
-/// The context of a running item.
-#[derive(Clone, Debug)]
-pub struct Context {
-    /// The item's key.
-    pub key: WorkKey,
-    /// The number of this try, from 1.
-    pub attempt: u32,
-    artifacts: ArtifactStore,
-    written: Arc<Mutex<Vec<Digest>>>,
-    progress: watch::Sender<Progress>,
-    cancelled: CancellationToken,
-}
-
-impl Context {
-    pub(crate) fn new(claim: &Claim, artifacts: ArtifactStore, cancelled: CancellationToken) -> Self {
-        Self {
-            key: claim.key.clone(),
-            attempt: claim.attempt,
-            artifacts,
-            written: Arc::default(),
-            progress: watch::Sender::default(),
-            cancelled,
-        }
-    }
-
-    /// Reports the item's progress, from 0 to 1, and current activity. An item without reports for long is shown as
-    /// stalled.
-    pub fn progress(&self, share: f32, note: &str) {
-        self.progress.send_replace(Progress {
-            share: Some(share),
-            note: Some(note.to_owned()),
-        });
-    }
-
-    /// Whether the item was cancelled. Code without awaits must check this from time to time.
-    pub fn is_cancelled(&self) -> bool {
-        self.cancelled.is_cancelled()
-    }
-
-    /// Writes an artifact for the outcome to refer to.
-    ///
-    /// # Errors
-    /// If it cannot be written, for example because the disk is full.
-    pub async fn put(&self, kind: ArtifactKind, bytes: Vec<u8>) -> Result<Digest, StoreError> {
-        let digest = self.artifacts.put(kind, bytes).await?;
-        self.written.lock().unwrap_or_else(PoisonError::into_inner).push(digest);
-        Ok(digest)
-    }
-
-    /// Reads an artifact of the payload.
-    ///
-    /// # Errors
-    /// If it is missing or damaged.
-    pub async fn get(&self, digest: Digest) -> Result<Vec<u8>, StoreError> {
-        self.artifacts.get(digest).await
-    }
-
-    pub(crate) fn written(&self) -> Vec<Digest> {
-        self.written.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    pub(crate) fn watch_progress(&self) -> watch::Receiver<Progress> {
-        self.progress.subscribe()
     }
 }

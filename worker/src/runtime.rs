@@ -16,11 +16,11 @@ use lyceum_store::{
     work::Slot,
     workers::{Doing, NewWorker, register, seen},
 };
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 use tokio::{sync::Semaphore, time::MissedTickBehavior};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::handler::Handler;
+use crate::handler::Handlers;
 
 /// State shared by the parts of a running worker.
 struct Shared {
@@ -28,7 +28,7 @@ struct Shared {
     store: Store,
     artifacts: ArtifactStore,
     settings: RuntimeSettings,
-    handlers: HashMap<WorkKind, Arc<dyn Handler>>,
+    handlers: Handlers,
     /// The runtime for handlers. A handler that wrongly blocks its thread delays neither renewals nor their
     /// connections.
     handler_threads: tokio::runtime::Handle,
@@ -79,7 +79,7 @@ impl Runtime {
     pub async fn start(
         store: &Store,
         artifacts: ArtifactStore,
-        handlers: Vec<Arc<dyn Handler>>,
+        handlers: Handlers,
         settings: RuntimeSettings,
     ) -> Result<Self, StartError> {
         let handler_threads = tokio::runtime::Builder::new_multi_thread()
@@ -87,7 +87,7 @@ impl Runtime {
             .enable_all()
             .build()?;
         let store = store.apart();
-        let kinds: Vec<WorkKind> = handlers.iter().map(|handler| handler.kind()).collect();
+        let kinds: Vec<WorkKind> = handlers.kinds().collect();
         register(
             store.pool(),
             &NewWorker {
@@ -106,7 +106,7 @@ impl Runtime {
             store,
             artifacts,
             settings,
-            handlers: handlers.into_iter().map(|handler| (handler.kind(), handler)).collect(),
+            handlers,
             handler_threads: handler_threads.handle().clone(),
             draining: CancellationToken::new(),
             abandoning: CancellationToken::new(),
@@ -169,23 +169,12 @@ impl Shared {
     fn slot(&self, lane: Lane) -> Slot {
         Slot {
             worker: self.settings.id,
-            kinds: lane.kinds().filter(|kind| self.handlers.contains_key(kind)).collect(),
+            kinds: self.handlers.kinds().filter(|kind| Lane::of(*kind) == lane).collect(),
             base_models: self.settings.base_models.clone(),
-            loaded_models: self.loaded_models(),
+            loaded_models: self.handlers.loaded_models(),
             memory_bytes: self.settings.memory_bytes,
             lease: self.settings.lease,
         }
-    }
-
-    fn loaded_models(&self) -> Vec<String> {
-        let mut models: Vec<String> = self
-            .handlers
-            .values()
-            .flat_map(|handler| handler.loaded_models())
-            .collect();
-        models.sort();
-        models.dedup();
-        models
     }
 }
 
@@ -204,7 +193,8 @@ async fn show_presence(shared: Arc<Shared>) {
             (false, true) => Doing::Idle,
             (false, false) => Doing::Busy,
         };
-        let shown = seen(shared.store.pool(), shared.settings.id, doing, &shared.loaded_models()).await;
+        let models = shared.handlers.loaded_models();
+        let shown = seen(shared.store.pool(), shared.settings.id, doing, &models).await;
         // Log once when the database goes away and once when it is back, not on every tick.
         match shown {
             Err(error) if !complained => {

@@ -18,7 +18,7 @@ pub use benchmark::{BenchmarkPayload, BenchmarkResult, BenchmarkSample};
 pub use compute::{Compute, Dtype};
 pub use evolve::{EvolvePayload, EvolveResult};
 pub use key::{NotAPhase, WorkKey};
-pub use kind::WorkKind;
+pub use kind::{WorkKind, WrongKind};
 pub use lora::{LoraShape, LoraShapeError};
 pub use loss::Loss;
 pub use projection::Projection;
@@ -95,7 +95,7 @@ macro_rules! kinds {
         }
 
         impl Outcome {
-            /// The kind of work that this answers.
+            /// The kind of work it is a result of.
             pub fn kind(&self) -> WorkKind {
                 match self {
                     $(Self::$kind(_) => WorkKind::$kind,)*
@@ -111,13 +111,12 @@ macro_rules! kinds {
             }
 
             impl TryFrom<Payload> for $payload {
-                type Error = Payload;
+                type Error = WrongKind;
 
-                /// The payload, or what it is instead.
-                fn try_from(payload: Payload) -> Result<Self, Payload> {
+                fn try_from(payload: Payload) -> Result<Self, WrongKind> {
                     match payload {
                         Payload::$kind(payload) => Ok(payload),
-                        other => Err(other),
+                        other => Err(WrongKind { expected: WorkKind::$kind, found: other.kind() }),
                     }
                 }
             }
@@ -125,6 +124,17 @@ macro_rules! kinds {
             impl From<$outcome> for Outcome {
                 fn from(outcome: $outcome) -> Self {
                     Self::$kind(outcome)
+                }
+            }
+
+            impl<'a> TryFrom<&'a Outcome> for &'a $outcome {
+                type Error = WrongKind;
+
+                fn try_from(outcome: &'a Outcome) -> Result<Self, WrongKind> {
+                    match outcome {
+                        Outcome::$kind(outcome) => Ok(outcome),
+                        other => Err(WrongKind { expected: WorkKind::$kind, found: other.kind() }),
+                    }
                 }
             }
         )*

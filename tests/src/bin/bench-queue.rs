@@ -4,14 +4,13 @@
 //! `cargo build --release -p lyceum-system-tests --bins && target/release/bench-queue`
 
 use anyhow::Result;
-use futures::{FutureExt as _, future::BoxFuture};
-use lyceum_core::work::{Outcome, Payload, RolloutResult, WorkKind};
+use lyceum_core::work::{RolloutPayload, RolloutResult, WorkKind};
 use lyceum_postgres::PrivatePostgres;
 use lyceum_server::coordinator::{Coordinator, Pace};
 use lyceum_store::{Store, artifact::ArtifactStore, listener::Listener};
 use lyceum_system_tests::house::{House, WorkerArguments, registry, until};
 use lyceum_worker::{
-    handler::{Context, Handler, HandlerError},
+    handler::{Context, Handler, HandlerError, Handlers},
     runtime::{Runtime, RuntimeSettings},
 };
 use serde_json::json;
@@ -28,17 +27,17 @@ const ITEMS: usize = 3000;
 const SLOTS: usize = 4;
 
 /// Does nothing except record the time.
-#[derive(Default)]
-struct Nothing(Mutex<Vec<f64>>);
+#[derive(Clone, Default)]
+struct Nothing(Arc<Mutex<Vec<f64>>>);
 
 impl Handler for Nothing {
-    fn kind(&self) -> WorkKind {
-        WorkKind::Rollout
-    }
+    const KIND: WorkKind = WorkKind::Rollout;
+    type Payload = RolloutPayload;
+    type Outcome = RolloutResult;
 
-    fn run(self: Arc<Self>, _: Payload, _: Context) -> BoxFuture<'static, Result<Outcome, HandlerError>> {
+    async fn run(self: Arc<Self>, _: RolloutPayload, _: Context) -> Result<RolloutResult, HandlerError> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(now());
-        async { Ok(Outcome::Rollout(RolloutResult::default())) }.boxed()
+        Ok(RolloutResult::default())
     }
 }
 
@@ -68,8 +67,8 @@ async fn main() -> Result<()> {
     );
     let _listening = listener.start();
 
-    let nothing = Arc::new(Nothing::default());
-    let handlers: Vec<Arc<dyn Handler>> = vec![Arc::clone(&nothing) as Arc<dyn Handler>];
+    let nothing = Nothing::default();
+    let handlers = Handlers::default().with(nothing.clone());
     let settings = RuntimeSettings {
         engine_slots: SLOTS,
         ..RuntimeSettings::default()

@@ -17,7 +17,7 @@ use lyceum_store::artifact::{ArtifactPlace, ArtifactStore, RemoteArtifacts};
 use lyceum_verifier::Verifier;
 #[cfg(feature = "engine")]
 use lyceum_worker::engine::{Engine, ModelsFolder};
-use lyceum_worker::handler::Handler;
+use lyceum_worker::handler::Handlers;
 use lyceum_worker::handlers::VerifyHandler;
 #[cfg(feature = "engine")]
 use lyceum_worker::handlers::{BenchmarkHandler, EvolveHandler, RolloutHandler, UpdateHandler};
@@ -119,7 +119,7 @@ impl Work {
         this.serve(store, handlers).await
     }
 
-    async fn serve(&self, store: Store, handlers: Vec<Arc<dyn Handler>>) -> anyhow::Result<()> {
+    async fn serve(&self, store: Store, handlers: Handlers) -> anyhow::Result<()> {
         let artifacts = match (&self.artifacts, &self.server, &self.token) {
             (Some(place), ..) => ArtifactStore::open(place, store.pool().clone()).await?,
             (None, Some(server), Some(token)) => ArtifactStore::remote(RemoteArtifacts::new(server, token)),
@@ -134,7 +134,7 @@ impl Work {
             drain_time: Duration::from_secs(self.drain_seconds),
             ..defaults
         };
-        let kinds: Vec<&str> = handlers.iter().map(|handler| handler.kind().name()).collect();
+        let kinds: Vec<&str> = handlers.kinds().map(WorkKind::name).collect();
         let name = settings.name.clone();
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
@@ -198,29 +198,29 @@ impl Work {
         not(feature = "engine"),
         allow(unused_variables, reason = "verification reads no rows")
     )]
-    fn handlers(&self, store: &Store) -> anyhow::Result<Vec<Arc<dyn Handler>>> {
+    fn handlers(&self, store: &Store) -> anyhow::Result<Handlers> {
         let wanted = |kind| self.wants(kind);
-        let mut handlers: Vec<Arc<dyn Handler>> = Vec::new();
+        let mut handlers = Handlers::default();
         if wanted(WorkKind::Verify) {
             let pool = self.pool.config();
             let jobs = pool.jobs;
             let verifier = Verifier::start(&pool).context("the sandbox of `verify` cannot be used")?;
-            handlers.push(Arc::new(VerifyHandler::new(verifier, jobs)));
+            handlers = handlers.with(VerifyHandler::new(verifier, jobs));
         }
         #[cfg(feature = "engine")]
         if self.uses_engine() {
             let engine = self.engine()?;
             if wanted(WorkKind::Rollout) {
-                handlers.push(Arc::new(RolloutHandler::new(engine.clone())));
+                handlers = handlers.with(RolloutHandler::new(engine.clone()));
             }
             if wanted(WorkKind::Benchmark) {
-                handlers.push(Arc::new(BenchmarkHandler::new(engine.clone(), store.clone())));
+                handlers = handlers.with(BenchmarkHandler::new(engine.clone(), store.clone()));
             }
             if wanted(WorkKind::Update) {
-                handlers.push(Arc::new(UpdateHandler::new(engine)));
+                handlers = handlers.with(UpdateHandler::new(engine));
             }
             if wanted(WorkKind::Evolve) {
-                handlers.push(Arc::new(EvolveHandler::new(self.models())));
+                handlers = handlers.with(EvolveHandler::new(self.models()));
             }
         }
         Ok(handlers)

@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use futures::{FutureExt as _, future::BoxFuture};
 use lyceum_core::benchmark::{BenchmarkRow, PromptStyle};
 use lyceum_core::dataset::problem;
 use lyceum_core::seed::derive;
 use lyceum_core::work::{
-    BenchmarkPayload, BenchmarkResult, BenchmarkSample, Completion, Outcome, Payload, Prompt, RolloutPayload,
-    RolloutRequest, WorkKind,
+    BenchmarkPayload, BenchmarkResult, BenchmarkSample, Completion, Prompt, RolloutPayload, RolloutRequest, WorkKind,
 };
 use lyceum_store::{Store, datasets};
 
@@ -28,8 +26,37 @@ impl BenchmarkHandler {
         Self { engine, store }
     }
 
-    async fn answer(&self, payload: BenchmarkPayload, context: Context) -> Result<Outcome, HandlerError> {
-        let style = PromptStyle::shipped(&payload.prompts).map_err(permanent)?;
+    async fn rows(&self, payload: &BenchmarkPayload) -> Result<Vec<BenchmarkRow>, HandlerError> {
+        let values = datasets::slice(self.store.pool(), payload.dataset, payload.first, payload.rows).await?;
+        if values.len() != payload.rows as usize {
+            return Err(HandlerError::permanent(format!(
+                "dataset {} has {} rows from row {} on, and {} were requested",
+                payload.dataset,
+                values.len(),
+                payload.first,
+                payload.rows
+            )));
+        }
+        let rows = (payload.first..).zip(&values).map(|(place, row)| {
+            problem(place as usize, row).map_err(|error| {
+                HandlerError::permanent(format!("row {place} of dataset {}: {error}", payload.dataset))
+            })
+        });
+        rows.collect()
+    }
+}
+
+impl Handler for BenchmarkHandler {
+    const KIND: WorkKind = WorkKind::Benchmark;
+    type Payload = BenchmarkPayload;
+    type Outcome = BenchmarkResult;
+
+    async fn run(
+        self: Arc<Self>,
+        payload: BenchmarkPayload,
+        context: Context,
+    ) -> Result<BenchmarkResult, HandlerError> {
+        let style = PromptStyle::shipped(&payload.prompts).map_err(HandlerError::permanent)?;
         let rows = self.rows(&payload).await?;
         let mut adapters = Vec::new();
         if let Some(adapter) = payload.adapter {
@@ -55,55 +82,17 @@ impl BenchmarkHandler {
                 .zip(generated.completions)
                 .map(move |(sample, completion)| read(style, row, number, sample, completion))
         });
-        Ok(Outcome::Benchmark(BenchmarkResult {
+        Ok(BenchmarkResult {
             samples: samples.collect(),
             prompts_sha256: style.sha256().to_owned(),
             chat_template_sha256: template.filter(|_| is_chat),
             usage: result.usage,
-        }))
-    }
-
-    async fn rows(&self, payload: &BenchmarkPayload) -> Result<Vec<BenchmarkRow>, HandlerError> {
-        let values = datasets::slice(self.store.pool(), payload.dataset, payload.first, payload.rows).await?;
-        if values.len() != payload.rows as usize {
-            return Err(permanent(format!(
-                "dataset {} has {} rows from row {} on, and {} were requested",
-                payload.dataset,
-                values.len(),
-                payload.first,
-                payload.rows
-            )));
-        }
-        let rows = (payload.first..).zip(&values).map(|(place, row)| {
-            problem(place as usize, row)
-                .map_err(|error| permanent(format!("row {place} of dataset {}: {error}", payload.dataset)))
-        });
-        rows.collect()
-    }
-}
-
-impl Handler for BenchmarkHandler {
-    fn kind(&self) -> WorkKind {
-        WorkKind::Benchmark
-    }
-
-    fn run(self: Arc<Self>, payload: Payload, context: Context) -> BoxFuture<'static, Result<Outcome, HandlerError>> {
-        async move {
-            match payload {
-                Payload::Benchmark(payload) => self.answer(payload, context).await,
-                other => Err(permanent(format!("a payload of kind {} to a benchmark", other.kind()))),
-            }
-        }
-        .boxed()
+        })
     }
 
     fn loaded_models(&self) -> Vec<String> {
         self.engine.loaded_models()
     }
-}
-
-fn permanent(reason: impl std::fmt::Display) -> HandlerError {
-    HandlerError::Permanent(reason.to_string())
 }
 
 /// Converts the payload to an ordinary generation request. A row's seed depends only on the row, not on how rows are
@@ -116,7 +105,7 @@ fn rollout(
     let requests = (payload.first..).zip(rows).map(|(number, row)| {
         Ok(RolloutRequest {
             id: number.to_string(),
-            prompt: style.render(row).map_err(permanent)?,
+            prompt: style.render(row).map_err(HandlerError::permanent)?,
             adapter: payload.adapter.map(|_| 0),
             n: payload.n,
             seed: derive(payload.seed, "row", u64::from(number)),

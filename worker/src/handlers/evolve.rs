@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use futures::{FutureExt as _, future::BoxFuture};
 use lyceum_core::artifact::ArtifactKind;
 use lyceum_core::evolution::INIT;
-use lyceum_core::work::{AdapterRef, EvolvePayload, EvolveResult, Outcome, Payload, WorkKind};
+use lyceum_core::work::{AdapterRef, EvolvePayload, EvolveResult, WorkKind};
 use lyceum_engine::evolve::{Birth, Parent, init};
 use lyceum_engine::peft::AdapterFiles;
 use lyceum_engine::{EngineError, ModelConfig};
@@ -27,40 +26,31 @@ impl EvolveHandler {
 }
 
 impl Handler for EvolveHandler {
-    fn kind(&self) -> WorkKind {
-        WorkKind::Evolve
-    }
+    const KIND: WorkKind = WorkKind::Evolve;
+    type Payload = EvolvePayload;
+    type Outcome = EvolveResult;
 
-    fn run(self: Arc<Self>, payload: Payload, context: Context) -> BoxFuture<'static, Result<Outcome, HandlerError>> {
-        async move {
-            let Payload::Evolve(evolve) = payload else {
-                return Err(HandlerError::Permanent(format!(
-                    "a payload of kind {} to evolve",
-                    payload.kind()
-                )));
-            };
-            let started = Instant::now();
-            let mut parents = Vec::with_capacity(evolve.parents.len());
-            for parent in &evolve.parents {
-                parents.push(context.get(parent.artifact).await?);
-            }
-            let version = evolve.to;
-            let made = tokio::task::spawn_blocking(move || self.make(&evolve, parents)).await;
-            let (archive, notes) = made
-                .map_err(|lost| HandlerError::Transient(lost.to_string()))?
-                .map_err(fault)?;
-            let artifact = context.put(ArtifactKind::Adapter, archive).await?;
-            Ok(Outcome::Evolve(EvolveResult {
-                version: AdapterRef {
-                    version,
-                    artifact,
-                    optimizer: None,
-                },
-                notes,
-                seconds: started.elapsed().as_secs_f64(),
-            }))
+    async fn run(self: Arc<Self>, payload: EvolvePayload, context: Context) -> Result<EvolveResult, HandlerError> {
+        let started = Instant::now();
+        let mut parents = Vec::with_capacity(payload.parents.len());
+        for parent in &payload.parents {
+            parents.push(context.get(parent.artifact).await?);
         }
-        .boxed()
+        let version = payload.to;
+        let made = tokio::task::spawn_blocking(move || self.make(&payload, parents)).await;
+        let (archive, notes) = made
+            .map_err(|lost| HandlerError::Transient(lost.to_string()))?
+            .map_err(fault)?;
+        let artifact = context.put(ArtifactKind::Adapter, archive).await?;
+        Ok(EvolveResult {
+            version: AdapterRef {
+                version,
+                artifact,
+                optimizer: None,
+            },
+            notes,
+            seconds: started.elapsed().as_secs_f64(),
+        })
     }
 }
 

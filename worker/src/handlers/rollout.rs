@@ -3,11 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use futures::{FutureExt as _, future::BoxFuture};
 use lyceum_core::artifact::ArtifactKind;
 use lyceum_core::work::{
-    Completion, Embedded, Generated, Message, Outcome, Payload, Prompt, RolloutPayload, RolloutResult, RolloutUsage,
-    Sampling, WorkKind,
+    Completion, Embedded, Generated, Message, Prompt, RolloutPayload, RolloutResult, RolloutUsage, Sampling, WorkKind,
 };
 use lyceum_engine::generate::{GenerationEvent, GenerationOptions, GenerationRequest, GenerationResult, Generator};
 use lyceum_engine::token_batch::{RequestTokens, SampleTokens, TokenBatch};
@@ -29,8 +27,14 @@ impl RolloutHandler {
     pub fn new(engine: Engine) -> Self {
         Self { engine }
     }
+}
 
-    async fn roll_out(&self, payload: RolloutPayload, context: Context) -> Result<Outcome, HandlerError> {
+impl Handler for RolloutHandler {
+    const KIND: WorkKind = WorkKind::Rollout;
+    type Payload = RolloutPayload;
+    type Outcome = RolloutResult;
+
+    async fn run(self: Arc<Self>, payload: RolloutPayload, context: Context) -> Result<RolloutResult, HandlerError> {
         let mut adapters = Vec::with_capacity(payload.adapters.len());
         for adapter in &payload.adapters {
             adapters.push(Version::read(&context, *adapter, false).await?);
@@ -58,26 +62,7 @@ impl RolloutHandler {
                 among,
             });
         }
-        Ok(Outcome::Rollout(result))
-    }
-}
-
-impl Handler for RolloutHandler {
-    fn kind(&self) -> WorkKind {
-        WorkKind::Rollout
-    }
-
-    fn run(self: Arc<Self>, payload: Payload, context: Context) -> BoxFuture<'static, Result<Outcome, HandlerError>> {
-        async move {
-            match payload {
-                Payload::Rollout(payload) => self.roll_out(payload, context).await,
-                other => Err(HandlerError::Permanent(format!(
-                    "a payload of kind {} to roll out",
-                    other.kind()
-                ))),
-            }
-        }
-        .boxed()
+        Ok(result)
     }
 
     fn loaded_models(&self) -> Vec<String> {

@@ -5,11 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use futures::{FutureExt as _, future::BoxFuture};
 use lyceum_core::artifact::{ArtifactKind, Digest};
 use lyceum_core::work::{
-    AdapterRef, KlReference, Loss, MemberUpdate, MemberUpdated, Outcome, Payload, Piece, UpdatePayload, UpdateResult,
-    WorkKind,
+    AdapterRef, KlReference, Loss, MemberUpdate, MemberUpdated, Piece, UpdatePayload, UpdateResult, WorkKind,
 };
 use lyceum_engine::Population;
 use lyceum_engine::learn::{
@@ -60,49 +58,33 @@ impl UpdateHandler {
     pub fn new(engine: Engine) -> Self {
         Self { engine }
     }
+}
 
-    async fn update(&self, payload: UpdatePayload, context: Context) -> Result<Outcome, HandlerError> {
+impl Handler for UpdateHandler {
+    const KIND: WorkKind = WorkKind::Update;
+    type Payload = UpdatePayload;
+    type Outcome = UpdateResult;
+
+    async fn run(self: Arc<Self>, payload: UpdatePayload, context: Context) -> Result<UpdateResult, HandlerError> {
+        let versions: Vec<_> = payload.members.iter().map(|member| member.to).collect();
         let inputs = Inputs::read(payload, &context).await?;
-        let members = inputs.payload.members.clone();
-        match self
-            .engine
-            .run(&context, move |models, job| inputs.learn(models, job))
-            .await?
-        {
+        let learned = self.engine.run(&context, move |models, job| inputs.learn(models, job));
+        match learned.await? {
             Learned::Gradient(bytes, mut result) => {
                 result.gradient = Some(context.put(ArtifactKind::Gradient, bytes).await?);
-                Ok(Outcome::Update(result))
+                Ok(result)
             }
             Learned::Members(written, mut result) => {
-                for ((member, files), updated) in members.iter().zip(written).zip(&mut result.members) {
+                for ((version, files), updated) in versions.into_iter().zip(written).zip(&mut result.members) {
                     updated.version = AdapterRef {
-                        version: member.to,
+                        version,
                         artifact: context.put(ArtifactKind::Adapter, files.weights).await?,
                         optimizer: Some(context.put(ArtifactKind::Optimizer, files.optimizer).await?),
                     };
                 }
-                Ok(Outcome::Update(result))
+                Ok(result)
             }
         }
-    }
-}
-
-impl Handler for UpdateHandler {
-    fn kind(&self) -> WorkKind {
-        WorkKind::Update
-    }
-
-    fn run(self: Arc<Self>, payload: Payload, context: Context) -> BoxFuture<'static, Result<Outcome, HandlerError>> {
-        async move {
-            match payload {
-                Payload::Update(payload) => self.update(payload, context).await,
-                other => Err(HandlerError::Permanent(format!(
-                    "a payload of kind {} to learn from",
-                    other.kind()
-                ))),
-            }
-        }
-        .boxed()
     }
 
     fn loaded_models(&self) -> Vec<String> {

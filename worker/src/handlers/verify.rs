@@ -1,7 +1,7 @@
 //! `verify`: runs tasks in the sandbox.
 
-use futures::{FutureExt as _, StreamExt as _, future::BoxFuture, stream};
-use lyceum_core::work::{Outcome, Payload, VerifyResult, WorkKind};
+use futures::{StreamExt as _, stream};
+use lyceum_core::work::{VerifyPayload, VerifyResult, WorkKind};
 use lyceum_verifier::{Unjudged, Verdict, Verifier};
 use std::sync::Arc;
 
@@ -29,31 +29,21 @@ impl VerifyHandler {
 }
 
 impl Handler for VerifyHandler {
-    fn kind(&self) -> WorkKind {
-        WorkKind::Verify
-    }
+    const KIND: WorkKind = WorkKind::Verify;
+    type Payload = VerifyPayload;
+    type Outcome = VerifyResult;
 
-    fn run(self: Arc<Self>, payload: Payload, context: Context) -> BoxFuture<'static, Result<Outcome, HandlerError>> {
-        async move {
-            let Payload::Verify(verify) = payload else {
-                return Err(HandlerError::Permanent(format!(
-                    "a payload of kind {} to verify",
-                    payload.kind()
-                )));
-            };
-            let total = verify.tasks.len().max(1);
-            let mut verdicts = Vec::with_capacity(verify.tasks.len());
-            let mut judged = stream::iter(verify.tasks)
-                .map(|task| self.verifier.judge_async(task))
-                .buffered(self.at_once);
-            while let Some(judged) = judged.next().await {
-                verdicts.push(settled(judged, context.attempt)?);
-                context.progress(verdicts.len() as f32 / total as f32, "judging");
-            }
-            drop(judged);
-            Ok(Outcome::Verify(VerifyResult { verdicts }))
+    async fn run(self: Arc<Self>, payload: VerifyPayload, context: Context) -> Result<VerifyResult, HandlerError> {
+        let total = payload.tasks.len().max(1);
+        let mut verdicts = Vec::with_capacity(payload.tasks.len());
+        let mut judged = stream::iter(payload.tasks)
+            .map(|task| self.verifier.judge_async(task))
+            .buffered(self.at_once);
+        while let Some(judged) = judged.next().await {
+            verdicts.push(settled(judged, context.attempt)?);
+            context.progress(verdicts.len() as f32 / total as f32, "judging");
         }
-        .boxed()
+        Ok(VerifyResult { verdicts })
     }
 }
 

@@ -51,7 +51,8 @@ pub(super) async fn run(shared: &Arc<Shared>, claim: Claim) {
 async fn run_in_span(shared: &Arc<Shared>, claim: Claim) {
     let started = Instant::now();
     let cancelled = CancellationToken::new();
-    let context = Context::new(&claim, shared.artifacts.clone(), cancelled.clone());
+    let artifacts = shared.artifacts.clone();
+    let context = Context::new(claim.key.clone(), claim.attempt, artifacts, cancelled.clone());
     let ended = handle(shared, &claim, &context).await;
     cancelled.cancel();
     let seconds = started.elapsed().as_secs_f64();
@@ -82,27 +83,23 @@ async fn run_in_span(shared: &Arc<Shared>, claim: Claim) {
 
 /// Runs the handler on its own task while renewing the claim, and drops it when the claim is lost.
 async fn handle(shared: &Arc<Shared>, claim: &Claim, context: &Context) -> Ended {
-    let permanent = |kind, message| {
+    let refused = |message| {
         Ended::Failed(Failure {
-            kind,
+            kind: FailureKind::Payload,
             message,
             retry: false,
         })
     };
     let payload = match &claim.payload {
-        Ok(payload) if payload.kind() == claim.kind => payload.clone(),
-        Ok(payload) => {
-            return permanent(
-                FailureKind::Payload,
-                format!("a payload of kind {} in work of kind {}", payload.kind(), claim.kind),
-            );
-        }
-        Err(error) => return permanent(FailureKind::Payload, format!("the payload cannot be read: {error}")),
+        Ok(payload) => payload.clone(),
+        Err(error) => return refused(format!("the payload cannot be read: {error}")),
     };
-    let Some(handler) = shared.handlers.get(&claim.kind).cloned() else {
-        return Ended::Abandoned;
+    let running = match shared.handlers.run(claim.kind, payload, context.clone()) {
+        Some(Ok(running)) => running,
+        Some(Err(wrong)) => return refused(format!("a payload of {wrong}")),
+        None => return Ended::Abandoned,
     };
-    let job = AssertUnwindSafe(handler.run(payload, context.clone())).catch_unwind();
+    let job = AssertUnwindSafe(running).catch_unwind();
     let mut task = shared.handler_threads.spawn(job.in_current_span());
     let ended = tokio::select! {
         ended = &mut task => Some(ended),
@@ -117,11 +114,7 @@ async fn handle(shared: &Arc<Shared>, claim: &Claim, context: &Context) -> Ended
             task.abort();
             Ended::Lost
         }
-        Some(Ok(Ok(Ok(outcome)))) if outcome.kind() == claim.kind => Ended::Outcome(outcome),
-        Some(Ok(Ok(Ok(outcome)))) => permanent(
-            FailureKind::Error,
-            format!("an outcome of kind {} for work of kind {}", outcome.kind(), claim.kind),
-        ),
+        Some(Ok(Ok(Ok(outcome)))) => Ended::Outcome(outcome),
         Some(Ok(Ok(Err(error)))) => {
             let retry = matches!(error, HandlerError::Transient(_));
             Ended::Failed(Failure {

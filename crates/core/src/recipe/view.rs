@@ -6,7 +6,7 @@ use std::{any::Any, collections::BTreeMap, sync::Arc};
 use super::{PlanError, ProblemRecord, memo::Memo};
 use crate::{
     id::{DatasetId, ProblemId},
-    work::{Outcome, WorkKey},
+    work::{BenchmarkResult, EvolveResult, Outcome, RolloutResult, UpdateResult, VerifyResult, WorkKey, WrongKind},
 };
 
 /// The results of a step so far: its items, and the rows that the recipe asked for.
@@ -70,56 +70,40 @@ impl StepView {
         }
     }
 
+    fn result<'a, T>(&'a self, key: &WorkKey) -> Result<Option<&'a T>, PlanError>
+    where
+        &'a T: TryFrom<&'a Outcome, Error = WrongKind>,
+    {
+        let result = self.outcome(key).map(TryInto::try_into).transpose();
+        result.map_err(|wrong: WrongKind| PlanError::Result {
+            key: key.clone(),
+            detail: format!("a result of {wrong}"),
+        })
+    }
+
     /// The result of the rollout at `key`, if it has ended.
-    pub fn rollout(&self, key: &WorkKey) -> Result<Option<&crate::work::RolloutResult>, PlanError> {
-        match self.outcome(key) {
-            None => Ok(None),
-            Some(Outcome::Rollout(result)) => Ok(Some(result)),
-            Some(other) => Err(unexpected(key, "rollout", other)),
-        }
+    pub fn rollout(&self, key: &WorkKey) -> Result<Option<&RolloutResult>, PlanError> {
+        self.result(key)
     }
 
     /// The verdicts of the item at `key`, if it has ended.
-    pub fn verify(&self, key: &WorkKey) -> Result<Option<&crate::work::VerifyResult>, PlanError> {
-        match self.outcome(key) {
-            None => Ok(None),
-            Some(Outcome::Verify(result)) => Ok(Some(result)),
-            Some(other) => Err(unexpected(key, "verify", other)),
-        }
+    pub fn verify(&self, key: &WorkKey) -> Result<Option<&VerifyResult>, PlanError> {
+        self.result(key)
     }
 
     /// The result of the update at `key`, if it has ended.
-    pub fn update(&self, key: &WorkKey) -> Result<Option<&crate::work::UpdateResult>, PlanError> {
-        match self.outcome(key) {
-            None => Ok(None),
-            Some(Outcome::Update(result)) => Ok(Some(result)),
-            Some(other) => Err(unexpected(key, "update", other)),
-        }
+    pub fn update(&self, key: &WorkKey) -> Result<Option<&UpdateResult>, PlanError> {
+        self.result(key)
     }
 
     /// The child made by the item at `key`, if it has ended.
-    pub fn evolve(&self, key: &WorkKey) -> Result<Option<&crate::work::EvolveResult>, PlanError> {
-        match self.outcome(key) {
-            None => Ok(None),
-            Some(Outcome::Evolve(result)) => Ok(Some(result)),
-            Some(other) => Err(unexpected(key, "evolve", other)),
-        }
+    pub fn evolve(&self, key: &WorkKey) -> Result<Option<&EvolveResult>, PlanError> {
+        self.result(key)
     }
 
     /// The samples drawn by the item at `key`, if it has ended.
-    pub fn benchmark(&self, key: &WorkKey) -> Result<Option<&crate::work::BenchmarkResult>, PlanError> {
-        match self.outcome(key) {
-            None => Ok(None),
-            Some(Outcome::Benchmark(result)) => Ok(Some(result)),
-            Some(other) => Err(unexpected(key, "benchmark", other)),
-        }
-    }
-}
-
-fn unexpected(key: &WorkKey, wanted: &str, got: &Outcome) -> PlanError {
-    PlanError::Result {
-        key: key.clone(),
-        detail: format!("a result of kind {} instead of {wanted}", got.kind()),
+    pub fn benchmark(&self, key: &WorkKey) -> Result<Option<&BenchmarkResult>, PlanError> {
+        self.result(key)
     }
 }
 

@@ -34,3 +34,13 @@ pub enum WorkKind {
 }
 
 crate::named!(WorkKind, "a kind of work");
+
+/// A payload or outcome of another kind than the expected one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("kind {found} instead of {expected}")]
+pub struct WrongKind {
+    /// The expected kind.
+    pub expected: WorkKind,
+    /// The kind it has.
+    pub found: WorkKind,
+}

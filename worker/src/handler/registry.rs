@@ -1,0 +1,65 @@
+//! The handlers of a worker, and the dispatch of items to them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures::{FutureExt as _, future::BoxFuture};
+use lyceum_core::work::{Outcome, Payload, WorkKind, WrongKind};
+
+use super::{Context, Handler, HandlerError};
+
+/// A running item.
+pub type Running = BoxFuture<'static, Result<Outcome, HandlerError>>;
+
+/// At most one handler per kind of work.
+#[derive(Clone, Default)]
+pub struct Handlers(BTreeMap<WorkKind, Arc<dyn Dispatch>>);
+
+impl Handlers {
+    /// Adds a handler; replaces the one of the same kind.
+    #[must_use]
+    pub fn with<H: Handler>(mut self, handler: H) -> Self {
+        self.0.insert(H::KIND, Arc::new(handler));
+        self
+    }
+
+    /// The kinds that have a handler.
+    pub fn kinds(&self) -> impl Iterator<Item = WorkKind> {
+        self.0.keys().copied()
+    }
+
+    /// The loaded base models of all handlers, each once.
+    pub fn loaded_models(&self) -> Vec<String> {
+        let mut models: Vec<String> = self.0.values().flat_map(|handler| handler.loaded_models()).collect();
+        models.sort();
+        models.dedup();
+        models
+    }
+
+    /// Starts running an item of `kind`; `None` without a handler of this kind.
+    ///
+    /// # Errors
+    /// A payload of another kind.
+    pub fn run(&self, kind: WorkKind, payload: Payload, context: Context) -> Option<Result<Running, WrongKind>> {
+        let handler = Arc::clone(self.0.get(&kind)?);
+        Some(handler.run(payload, context))
+    }
+}
+
+/// A handler of any kind.
+trait Dispatch: Send + Sync {
+    fn run(self: Arc<Self>, payload: Payload, context: Context) -> Result<Running, WrongKind>;
+
+    fn loaded_models(&self) -> Vec<String>;
+}
+
+impl<H: Handler> Dispatch for H {
+    fn run(self: Arc<Self>, payload: Payload, context: Context) -> Result<Running, WrongKind> {
+        let payload = H::Payload::try_from(payload)?;
+        Ok(async move { Handler::run(self, payload, context).await.map(Into::into) }.boxed())
+    }
+
+    fn loaded_models(&self) -> Vec<String> {
+        Handler::loaded_models(self)
+    }
+}
