@@ -39,6 +39,7 @@ mod session;
 mod settings;
 mod tokens;
 mod work;
+mod work_inputs;
 mod workers;
 
 pub(crate) use answer::Answer;

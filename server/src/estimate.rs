@@ -7,7 +7,6 @@ use lyceum_core::{
     config::{PopulationConfig, RunConfig},
     footprint::{BaseShape, GenerationFootprint, GenerationShape, UpdateFootprint, UpdateShape},
     id::ExecutionId,
-    work::Dtype,
 };
 use lyceum_store::{
     executions,
@@ -171,20 +170,12 @@ fn generation(population: &PopulationConfig, config: &RunConfig) -> Option<Gener
         members: members(population),
         slots,
         length: tokens + size("/problems/max_prompt_bytes")? / BYTES_A_TOKEN,
-        bytes: bytes(config),
+        bytes: config.compute.dtype.bytes(),
     })
 }
 
 fn members(population: &PopulationConfig) -> u64 {
     population.members.iter().map(|group| u64::from(group.count)).sum()
-}
-
-/// Bytes per parameter of the model.
-fn bytes(config: &RunConfig) -> u64 {
-    match config.compute.dtype {
-        Dtype::Fp32 => 4,
-        Dtype::Bf16 => 2,
-    }
 }
 
 /// The given run, else the newest of the same recipe and preset that has finished steps.

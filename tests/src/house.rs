@@ -148,11 +148,20 @@ impl House {
 
     /// Imports training rows.
     pub async fn training_set(&self, rows: &[Value]) -> Result<DatasetId> {
+        self.import("training", Purpose::Training, None, rows).await
+    }
+
+    /// Imports rows of a suite of benchmarks.
+    pub async fn suite(&self, suite: &str, rows: &[Value]) -> Result<DatasetId> {
+        self.import(suite, Purpose::Benchmark, Some(suite), rows).await
+    }
+
+    async fn import(&self, name: &str, purpose: Purpose, suite: Option<&str>, rows: &[Value]) -> Result<DatasetId> {
         let mut tx = self.pool().begin().await?;
         let new = NewDataset {
-            name: "training",
-            purpose: Purpose::Training,
-            suite: None,
+            name,
+            purpose,
+            suite,
             source: "test",
             revision: None,
             rows,

@@ -6,7 +6,7 @@ use lyceum_server::{
     serve::{Server, Serving},
     token,
 };
-use lyceum_store::{artifact::ArtifactStore, tokens::Scope};
+use lyceum_store::{Remote, artifact::ArtifactStore, tokens::Scope};
 use serde_json::Value;
 use std::net::{Ipv4Addr, SocketAddr};
 use tokio::{
@@ -52,9 +52,17 @@ impl Lab {
 
     /// The JSON at `path`.
     pub async fn get(&self, path: &str) -> Result<Value> {
-        Ok(serde_json::from_str(
-            &self.ask("GET", path, "application/json", "").await?,
-        )?)
+        Ok(serde_json::from_str(&self.json(path).await?)?)
+    }
+
+    /// The text of the JSON at `path`.
+    pub async fn json(&self, path: &str) -> Result<String> {
+        self.ask("GET", path, "application/json", "").await
+    }
+
+    /// The server, as a worker on another machine uses it.
+    pub fn remote(&self) -> Remote {
+        Remote::new(&format!("http://{}", self.address), &self.token)
     }
 
     /// The response to posting `body` to `path`.

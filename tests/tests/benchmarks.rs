@@ -8,7 +8,6 @@ use lyceum_core::{
         suite,
     },
     config::RunConfig,
-    dataset::Purpose,
     evaluation::EvaluationSpec,
     id::{DatasetId, ExecutionId},
     recipe::{BenchmarkEvaluation, BenchmarkParameters, BenchmarkSubject, Planner as _, Registry, SuiteSlice},
@@ -18,7 +17,7 @@ use lyceum_server::coordinator::{Coordinator, Pace};
 use lyceum_store::{
     Store,
     artifact::ArtifactStore,
-    datasets::{self, NewDataset},
+    datasets,
     evaluations::{self, NewEvaluation},
     executions::State,
     listener::Listener,
@@ -78,18 +77,7 @@ async fn imported(house: &House, name: &str, file: &Path) -> Result<(DatasetId, 
         .iter()
         .map(serde_json::to_value)
         .collect::<Result<Vec<_>, _>>()?;
-    let new = NewDataset {
-        name,
-        purpose: Purpose::Benchmark,
-        suite: Some(name),
-        source: "",
-        revision: None,
-        rows: &rows,
-    };
-    let mut tx = house.pool().begin().await?;
-    let made = datasets::create(&mut tx, &new).await?;
-    tx.commit().await?;
-    Ok((DatasetId(made.id), rows.len() as u32))
+    Ok((house.suite(name, &rows).await?, rows.len() as u32))
 }
 
 async fn begin(house: &House, suites: Vec<SuiteSlice>) -> Result<ExecutionId> {
@@ -246,17 +234,7 @@ async fn scheduled(suites: &[&str]) -> Result<(House, ExecutionId)> {
     let house = House::new().await?;
     for suite in suites {
         let row = json!({"task_id": "gsm8k/0", "question": "?", "oracle": {"type": "math", "gold": "1"}});
-        let new = NewDataset {
-            name: suite,
-            purpose: Purpose::Benchmark,
-            suite: Some(suite),
-            source: "",
-            revision: None,
-            rows: &[row],
-        };
-        let mut tx = house.pool().begin().await?;
-        datasets::create(&mut tx, &new).await?;
-        tx.commit().await?;
+        house.suite(suite, &[row]).await?;
     }
     let document = json!({
         "recipe": "azr",

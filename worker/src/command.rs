@@ -3,6 +3,7 @@
 #[cfg(feature = "engine")]
 pub(crate) mod evolve;
 pub(crate) mod grade;
+mod handlers;
 #[cfg(feature = "engine")]
 mod loading;
 #[cfg(feature = "engine")]
@@ -10,6 +11,7 @@ pub(crate) mod merge;
 pub(crate) mod moved;
 #[cfg(feature = "engine")]
 pub(crate) mod rollout;
+pub(crate) mod run;
 #[cfg(feature = "engine")]
 pub(crate) mod score;
 #[cfg(feature = "engine")]

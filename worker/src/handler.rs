@@ -3,7 +3,7 @@
 mod context;
 mod registry;
 
-pub use context::Context;
+pub use context::{Artifacts, Context};
 pub use registry::{Handlers, Running};
 
 use lyceum_core::work::{Outcome, Payload, WorkKind, WrongKind};

@@ -8,6 +8,7 @@ mod embedding;
 mod evolve;
 #[cfg(feature = "engine")]
 mod rollout;
+mod rows;
 #[cfg(feature = "engine")]
 mod update;
 mod verify;
@@ -18,6 +19,7 @@ pub use benchmark::BenchmarkHandler;
 pub use evolve::EvolveHandler;
 #[cfg(feature = "engine")]
 pub use rollout::RolloutHandler;
+pub use rows::Rows;
 #[cfg(feature = "engine")]
 pub use update::UpdateHandler;
 pub use verify::VerifyHandler;

@@ -1,6 +1,7 @@
 //! Takes work from the queue and runs it. The binary `lyceum-worker` has the product's handlers; programs with other
 //! handlers use the same [`runtime::Runtime`].
 
+pub mod by_hand;
 #[cfg(feature = "engine")]
 pub mod engine;
 pub mod grading;

@@ -3,12 +3,10 @@
 mod bucket;
 mod hold;
 mod place;
-mod remote;
 mod store;
 mod usage;
 
 pub use hold::{Reason, collect, hold, release_step};
 pub use place::{ArtifactPlace, ArtifactPlaceError};
-pub use remote::{RemoteArtifacts, RemoteError};
 pub use store::ArtifactStore;
 pub use usage::{Usage, usage};

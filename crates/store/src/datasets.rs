@@ -5,14 +5,14 @@ use lyceum_core::{
     dataset::{Purpose, fingerprints},
     id::DatasetId,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use sqlx::{FromRow, PgConnection, PgExecutor, PgPool, QueryBuilder, types::Json};
 use uuid::Uuid;
 
 use crate::{
-    Result, StoreError,
+    Remote, Result, StoreError,
     page::{Key, Keyed, Page, Window, by_seq},
 };
 
@@ -214,6 +214,39 @@ pub async fn slice(db: &PgPool, id: DatasetId, first: u32, count: u32) -> Result
     .bind(first.saturating_add(count).cast_signed())
     .fetch_all(db)
     .await?)
+}
+
+/// The rows that [`slice`] returns, from a server.
+///
+/// # Errors
+/// [`StoreError::NotFound`] if the server does not have the dataset; the server cannot be reached or refuses.
+pub async fn remote_slice(server: &Remote, id: DatasetId, first: u32, count: u32) -> Result<Vec<Value>> {
+    #[derive(Deserialize)]
+    struct Page {
+        items: Vec<Item>,
+        next: Option<String>,
+    }
+    #[derive(Deserialize)]
+    struct Item {
+        index: u32,
+        row: Value,
+    }
+    let wanted = first..first.saturating_add(count);
+    let mut rows = Vec::new();
+    let mut cursor = String::new();
+    loop {
+        let path = format!("/api/v1/datasets/{id}/rows?limit=100{cursor}");
+        let body = server.get(path).await?;
+        let body = body.ok_or_else(|| StoreError::not_found("dataset", id))?;
+        let page: Page = serde_json::from_slice(&body).map_err(StoreError::json("page of rows"))?;
+        let is_past = page.items.last().is_none_or(|last| last.index >= wanted.end);
+        let found = page.items.into_iter().filter(|item| wanted.contains(&item.index));
+        rows.extend(found.map(|item| item.row));
+        match page.next {
+            Some(next) if !is_past => cursor = format!("&cursor={next}"),
+            _ => return Ok(rows),
+        }
+    }
 }
 
 /// The questions of these rows of a benchmark, with their index; unordered, without missing ones.

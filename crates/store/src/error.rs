@@ -82,8 +82,8 @@ pub enum StoreError {
     /// The artifact store could not read or write.
     #[error("the artifact store: {0}")]
     Artifacts(#[from] object_store::Error),
-    /// The server with the artifacts failed.
-    #[error("artifacts through the server: {0}")]
+    /// A request to the server with the artifacts and datasets failed.
+    #[error("through the server: {0}")]
     Remote(String),
     /// The bytes do not match their digest.
     #[error("artifact {digest} is damaged: its bytes hash to {found}")]
@@ -116,8 +116,8 @@ impl From<apalis_postgres::Error> for StoreError {
     }
 }
 
-impl From<crate::artifact::RemoteError> for StoreError {
-    fn from(error: crate::artifact::RemoteError) -> Self {
+impl From<crate::remote::RemoteError> for StoreError {
+    fn from(error: crate::remote::RemoteError) -> Self {
         Self::Remote(error.to_string())
     }
 }

@@ -27,6 +27,7 @@ pub mod plan;
 pub mod problems;
 pub mod queue;
 pub mod ratings;
+mod remote;
 pub mod runs;
 mod seed;
 pub mod sessions;
@@ -38,6 +39,7 @@ pub mod work;
 pub mod workers;
 
 pub use error::{Result, StoreError};
+pub use remote::Remote;
 pub use seed::Seed;
 
 use sqlx::{

@@ -7,7 +7,8 @@ use lyceum_core::{
 };
 use lyceum_store::work::{self, WorkDetail, WorkFilter, WorkItem, WorkState};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::{
@@ -16,6 +17,7 @@ use super::{
     bounds,
     page::{Listing, Order, Page},
     query::Query,
+    work_inputs::{WorkInput, inputs},
 };
 use crate::api_error::ApiError;
 
@@ -79,28 +81,48 @@ pub(crate) async fn list_work(
     Ok(listing.answer(&request, work::page(api.store.pool(), &filter, listing.window()).await?))
 }
 
+/// An item with its payload, result and inputs.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ShownWork {
+    #[serde(flatten)]
+    work: WorkDetail,
+    /// What the item reads besides its payload. `lyceum-worker run` takes this whole response and runs the item by hand.
+    inputs: Vec<WorkInput>,
+}
+
+impl From<WorkDetail> for ShownWork {
+    fn from(work: WorkDetail) -> Self {
+        Self {
+            inputs: inputs(work.payload.get()),
+            work,
+        }
+    }
+}
+
 /// Show an item with its payload, result and errors.
+///
+/// `lyceum-worker run` takes the response and runs the item by hand.
 #[utoipa::path(
     tag = "work",
     params(("id" = Uuid, Path, description = "The item")),
-    responses((status = 200, description = "The item", body = WorkDetail)),
+    responses((status = 200, description = "The item", body = ShownWork)),
     security(("token" = ["read"]))
 )]
 #[get("/work/{id}")]
-pub(crate) async fn show_work(api: web::Data<Api>, id: web::Path<WorkId>) -> Result<Answer<WorkDetail>, ApiError> {
-    Ok(Answer::ok(work::find(api.store.pool(), *id).await?))
+pub(crate) async fn show_work(api: web::Data<Api>, id: web::Path<WorkId>) -> Result<Answer<ShownWork>, ApiError> {
+    Ok(Answer::ok(work::find(api.store.pool(), *id).await?.into()))
 }
 
 /// Give a failed item new tries and resume its run.
 #[utoipa::path(
     tag = "work",
     params(("id" = Uuid, Path, description = "The item")),
-    responses((status = 202, description = "The item", body = WorkDetail)),
+    responses((status = 202, description = "The item", body = ShownWork)),
     security(("token" = ["write"]))
 )]
 #[post("/work/{id}/retry")]
-pub(crate) async fn retry_work(api: web::Data<Api>, id: web::Path<WorkId>) -> Result<Answer<WorkDetail>, ApiError> {
+pub(crate) async fn retry_work(api: web::Data<Api>, id: web::Path<WorkId>) -> Result<Answer<ShownWork>, ApiError> {
     work::retry(api.store.pool(), *id).await?;
     tracing::info!(work.id = %id, "gave work item {id} new tries");
-    Ok(Answer::accepted(work::find(api.store.pool(), *id).await?))
+    Ok(Answer::accepted(work::find(api.store.pool(), *id).await?.into()))
 }

@@ -57,7 +57,7 @@ impl WorkItemPage {
     }
 
     fn payload(&self) -> String {
-        shown(&self.work.payload)
+        serde_json::from_str(self.work.payload.get()).map_or_else(|error| error.to_string(), |value| shown(&value))
     }
 
     fn result(&self) -> Option<String> {

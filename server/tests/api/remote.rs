@@ -1,14 +1,17 @@
-//! Artifacts as a worker of another machine has them: through the server.
+//! Artifacts and dataset rows for a worker on another machine: through the server.
 
 use lyceum_core::artifact::{ArtifactKind, Digest};
-use lyceum_store::StoreError;
-use lyceum_store::artifact::{ArtifactStore, RemoteArtifacts};
+use lyceum_core::dataset::Purpose;
+use lyceum_core::id::DatasetId;
+use lyceum_store::artifact::ArtifactStore;
+use lyceum_store::datasets::{self, NewDataset};
 use lyceum_store::tokens::Scope;
+use lyceum_store::{Remote, StoreError};
 
 use crate::harness::TestServer;
 
 fn remote(server: &TestServer, bearer: &str) -> ArtifactStore {
-    ArtifactStore::remote(RemoteArtifacts::new(&format!("{}/", server.base()), bearer))
+    ArtifactStore::remote(Remote::new(&format!("{}/", server.base()), bearer))
 }
 
 #[actix_web::test]
@@ -72,5 +75,31 @@ async fn a_damaged_artifact_is_not_taken_for_the_one_that_was_asked_for() {
     std::fs::write(file, [2; 50]).unwrap();
     let damaged = remote(&server, &writer).get(digest).await.unwrap_err();
     assert!(damaged.is_transient(), "another copy may be whole: {damaged}");
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn the_requested_rows_of_a_dataset_are_read_page_by_page() {
+    let server = TestServer::start().await;
+    let rows: Vec<_> = (0..230).map(|row| serde_json::json!({ "question": row })).collect();
+    let new = NewDataset {
+        name: "rows",
+        purpose: Purpose::Training,
+        suite: None,
+        source: "",
+        revision: None,
+        rows: &rows,
+    };
+    let mut tx = server.store.pool().begin().await.unwrap();
+    let id = DatasetId(datasets::create(&mut tx, &new).await.unwrap().id);
+    tx.commit().await.unwrap();
+    let there = Remote::new(&server.base(), &server.actor(Scope::Read).await.bearer());
+    let slice = async |first, count| datasets::remote_slice(&there, id, first, count).await.unwrap();
+    assert_eq!(slice(95, 120).await, rows[95..215]);
+    assert_eq!(slice(0, 2).await, rows[..2]);
+    assert_eq!(slice(225, 10).await, rows[225..]);
+    let unknown = DatasetId(uuid::Uuid::nil());
+    let missing = datasets::remote_slice(&there, unknown, 0, 1).await.unwrap_err();
+    assert!(matches!(missing, StoreError::NotFound { .. }), "{missing}");
     server.stop().await;
 }

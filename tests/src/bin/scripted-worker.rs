@@ -3,7 +3,10 @@
 use clap::Parser;
 use lyceum_store::{Store, artifact::ArtifactStore};
 use lyceum_system_tests::{handlers, product};
-use lyceum_worker::runtime::{Runtime, RuntimeSettings};
+use lyceum_worker::{
+    handlers::Rows,
+    runtime::{Runtime, RuntimeSettings},
+};
 use std::{path::PathBuf, time::Duration};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -41,7 +44,10 @@ async fn main() -> anyhow::Result<()> {
     let artifacts = ArtifactStore::folder(&arguments.artifacts, store.pool().clone())?;
     let handlers = match arguments.models_folder {
         // The sandbox must be started on a thread that may block.
-        Some(folder) => tokio::task::spawn_blocking(move || product::handlers(&folder)).await??,
+        Some(folder) => {
+            let rows = Rows::Stored(store.clone());
+            tokio::task::spawn_blocking(move || product::handlers(&folder, rows)).await??
+        }
         None => handlers::all(Duration::from_millis(arguments.pause_millis), store.pool()),
     };
     let defaults = RuntimeSettings::default();

@@ -12,27 +12,16 @@ use clap::Args;
 #[cfg(feature = "engine")]
 use lyceum_core::work::Dtype;
 use lyceum_core::work::WorkKind;
-use lyceum_store::Store;
-use lyceum_store::artifact::{ArtifactPlace, ArtifactStore, RemoteArtifacts};
-use lyceum_verifier::Verifier;
-#[cfg(feature = "engine")]
-use lyceum_worker::engine::{Engine, ModelsFolder};
+use lyceum_store::artifact::{ArtifactPlace, ArtifactStore};
+use lyceum_store::{Remote, Store};
 use lyceum_worker::handler::Handlers;
-use lyceum_worker::handlers::VerifyHandler;
-#[cfg(feature = "engine")]
-use lyceum_worker::handlers::{BenchmarkHandler, EvolveHandler, RolloutHandler, UpdateHandler};
-use lyceum_worker::pool::PoolArgs;
+use lyceum_worker::handlers::Rows;
 use lyceum_worker::runtime::{Runtime, RuntimeSettings};
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::handlers::{HandlerArgs, SERVED};
 #[cfg(feature = "engine")]
 use device::Device;
-
-/// The kinds that this build serves.
-#[cfg(feature = "engine")]
-const SERVED: [WorkKind; 5] = WorkKind::ALL;
-#[cfg(not(feature = "engine"))]
-const SERVED: [WorkKind; 1] = [WorkKind::Verify];
 
 /// Take work from a database's queue and run it, until stopped.
 ///
@@ -74,21 +63,13 @@ pub(crate) struct Work {
     #[arg(long, env = "LYCEUM_LEASE_SECONDS", value_name = "SECONDS", default_value_t = 30,
           value_parser = clap::value_parser!(u64).range(2..=3600))]
     lease_seconds: u64,
-    /// Folder with the base models that configs name by folder [default: models here or above].
-    #[cfg(feature = "engine")]
-    #[arg(long, env = "LYCEUM_MODELS", value_name = "DIR")]
-    models: Option<std::path::PathBuf>,
-    /// Device: auto (a GPU if there is one), cpu, cuda or cuda:N.
-    #[cfg(feature = "engine")]
-    #[arg(long, env = "LYCEUM_DEVICE", value_name = "DEVICE", default_value = "auto")]
-    device: String,
     /// Maximum memory for an item, in GiB; updates that need more are left to other workers [default: the GPU's memory;
     /// unlimited on a CPU].
     #[cfg(feature = "engine")]
     #[arg(long, env = "LYCEUM_DEVICE_MEMORY_GIB", value_name = "GIB", value_parser = gibibytes)]
     device_memory_gib: Option<u64>,
     #[command(flatten)]
-    pool: PoolArgs,
+    handlers: HandlerArgs,
 }
 
 impl Work {
@@ -103,7 +84,6 @@ impl Work {
             Ok("json") => lines.json().flatten_event(true).init(),
             _ => lines.with_ansi(std::io::stderr().is_terminal()).init(),
         }
-        self.check_kinds()?;
         let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         threads.block_on(self.work())
     }
@@ -113,19 +93,19 @@ impl Work {
             .await
             .context("cannot use the database (--database)")?;
         // Zygotes and the engine start on threads that may block.
-        let (this, of) = (Arc::new(self), store.clone());
+        let (this, rows) = (Arc::new(self), Rows::Stored(store.clone()));
         let starting = Arc::clone(&this);
-        let handlers = tokio::task::spawn_blocking(move || starting.handlers(&of)).await??;
+        let handlers = tokio::task::spawn_blocking(move || starting.handlers.start(starting.kinds(), &rows)).await??;
         this.serve(store, handlers).await
     }
 
     async fn serve(&self, store: Store, handlers: Handlers) -> anyhow::Result<()> {
         let artifacts = match (&self.artifacts, &self.server, &self.token) {
             (Some(place), ..) => ArtifactStore::open(place, store.pool().clone()).await?,
-            (None, Some(server), Some(token)) => ArtifactStore::remote(RemoteArtifacts::new(server, token)),
+            (None, Some(server), Some(token)) => ArtifactStore::remote(Remote::new(server, token)),
             _ => bail!("the location of the artifacts is missing: --artifacts PLACE, or --server URL with --token"),
         };
-        let jobs = self.pool.config().jobs;
+        let jobs = self.handlers.pool.config().jobs;
         let defaults = self.described(RuntimeSettings::default())?;
         let settings = RuntimeSettings {
             name: self.name.clone().unwrap_or(defaults.name.clone()),
@@ -157,8 +137,9 @@ impl Work {
         if !self.uses_engine() {
             return Ok(settings);
         }
-        let placement = lyceum_engine::Placement::new(&self.device, Dtype::Fp32)?;
-        let index = self.device.strip_prefix("cuda:").and_then(|index| index.parse().ok());
+        let device = &self.handlers.device;
+        let placement = lyceum_engine::Placement::new(device, Dtype::Fp32)?;
+        let index = device.strip_prefix("cuda:").and_then(|index| index.parse().ok());
         let device = match placement.device.is_cuda() {
             true => Device::cuda(index.unwrap_or(0)),
             false => Device::cpu(),
@@ -176,66 +157,17 @@ impl Work {
         Ok(settings)
     }
 
-    fn check_kinds(&self) -> anyhow::Result<()> {
-        if let Some(kind) = self.kinds.iter().find(|kind| !SERVED.contains(kind)) {
-            let served = SERVED.map(WorkKind::name).join(", ");
-            bail!("this build of the worker cannot serve --kinds {kind}; it can serve: {served}");
+    /// The requested kinds, or all.
+    fn kinds(&self) -> &[WorkKind] {
+        match &self.kinds[..] {
+            [] => &SERVED,
+            kinds => kinds,
         }
-        Ok(())
-    }
-
-    fn wants(&self, kind: WorkKind) -> bool {
-        self.kinds.is_empty() || self.kinds.contains(&kind)
     }
 
     #[cfg(feature = "engine")]
     fn uses_engine(&self) -> bool {
-        SERVED.iter().any(|kind| *kind != WorkKind::Verify && self.wants(*kind))
-    }
-
-    /// The handlers of the requested kinds, or all handlers.
-    #[cfg_attr(
-        not(feature = "engine"),
-        allow(unused_variables, reason = "verification reads no rows")
-    )]
-    fn handlers(&self, store: &Store) -> anyhow::Result<Handlers> {
-        let wanted = |kind| self.wants(kind);
-        let mut handlers = Handlers::default();
-        if wanted(WorkKind::Verify) {
-            let pool = self.pool.config();
-            let jobs = pool.jobs;
-            let verifier = Verifier::start(&pool).context("the sandbox of `verify` cannot be used")?;
-            handlers = handlers.with(VerifyHandler::new(verifier, jobs));
-        }
-        #[cfg(feature = "engine")]
-        if self.uses_engine() {
-            let engine = self.engine()?;
-            if wanted(WorkKind::Rollout) {
-                handlers = handlers.with(RolloutHandler::new(engine.clone()));
-            }
-            if wanted(WorkKind::Benchmark) {
-                handlers = handlers.with(BenchmarkHandler::new(engine.clone(), store.clone()));
-            }
-            if wanted(WorkKind::Update) {
-                handlers = handlers.with(UpdateHandler::new(engine));
-            }
-            if wanted(WorkKind::Evolve) {
-                handlers = handlers.with(EvolveHandler::new(self.models()));
-            }
-        }
-        Ok(handlers)
-    }
-
-    #[cfg(feature = "engine")]
-    fn engine(&self) -> anyhow::Result<Engine> {
-        // Fail on a wrong device now, not at the first item.
-        lyceum_engine::Placement::new(&self.device, Dtype::Fp32)?;
-        Engine::start(self.models(), &self.device).context("the engine's thread cannot be started")
-    }
-
-    #[cfg(feature = "engine")]
-    fn models(&self) -> ModelsFolder {
-        ModelsFolder::resolve(self.models.as_deref())
+        self.kinds().iter().any(|kind| *kind != WorkKind::Verify)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use lyceum_core::artifact::Digest;
-use lyceum_core::work::{BaseModel, Compute, Dtype};
+use lyceum_core::work::{BaseModel, Compute, Dtype, Message};
 use lyceum_engine::chat_template::{ChatTemplate, Conversation};
 use lyceum_engine::tokenizer::Tokenizer;
 use lyceum_engine::{EngineError, Model, Placement, Population};
@@ -231,15 +231,16 @@ impl Loaded {
     ///
     /// # Errors
     /// The model has no template, or the template rejects the conversation.
-    pub fn render(&self, messages: Vec<serde_json::Value>) -> Result<String, HandlerError> {
+    pub fn render(&self, messages: &[Message]) -> Result<String, HandlerError> {
         let template = self.chat_template.as_ref().ok_or_else(|| {
             HandlerError::Permanent(format!(
                 "base model `{}` has no chat template, which a conversation needs",
                 self.name.name
             ))
         })?;
+        let messages = messages.iter().map(serde_json::to_value).collect::<Result<_, _>>();
         let conversation = Conversation {
-            messages,
+            messages: messages.map_err(HandlerError::permanent)?,
             add_generation_prompt: true,
             ..Conversation::default()
         };

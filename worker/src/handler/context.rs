@@ -9,6 +9,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+/// The artifacts of an item.
+#[derive(Clone, Debug)]
+pub struct Artifacts {
+    /// Read from the first of these that has the artifact.
+    pub read: Vec<ArtifactStore>,
+    /// New artifacts are written here.
+    pub write: ArtifactStore,
+}
+
+impl From<ArtifactStore> for Artifacts {
+    fn from(store: ArtifactStore) -> Self {
+        Self {
+            read: vec![store.clone()],
+            write: store,
+        }
+    }
+}
+
 /// The context of a running item.
 #[derive(Clone, Debug)]
 pub struct Context {
@@ -16,7 +34,7 @@ pub struct Context {
     pub key: WorkKey,
     /// The number of this try, from 1.
     pub attempt: u32,
-    artifacts: ArtifactStore,
+    artifacts: Artifacts,
     written: Arc<Mutex<Vec<Digest>>>,
     progress: watch::Sender<Progress>,
     cancelled: CancellationToken,
@@ -24,7 +42,7 @@ pub struct Context {
 
 impl Context {
     /// The context of try number `attempt` of the item at `key`.
-    pub(crate) fn new(key: WorkKey, attempt: u32, artifacts: ArtifactStore, cancelled: CancellationToken) -> Self {
+    pub(crate) fn new(key: WorkKey, attempt: u32, artifacts: Artifacts, cancelled: CancellationToken) -> Self {
         Self {
             key,
             attempt,
@@ -54,7 +72,7 @@ impl Context {
     /// # Errors
     /// If it cannot be written, for example because the disk is full.
     pub async fn put(&self, kind: ArtifactKind, bytes: Vec<u8>) -> Result<Digest, StoreError> {
-        let digest = self.artifacts.put(kind, bytes).await?;
+        let digest = self.artifacts.write.put(kind, bytes).await?;
         self.written.lock().unwrap_or_else(PoisonError::into_inner).push(digest);
         Ok(digest)
     }
@@ -64,7 +82,14 @@ impl Context {
     /// # Errors
     /// If it is missing or damaged.
     pub async fn get(&self, digest: Digest) -> Result<Vec<u8>, StoreError> {
-        self.artifacts.get(digest).await
+        let mut missing = StoreError::not_found("artifact", digest);
+        for store in &self.artifacts.read {
+            match store.get(digest).await {
+                Err(error @ StoreError::NotFound { .. }) => missing = error,
+                read => return read,
+            }
+        }
+        Err(missing)
     }
 
     pub(crate) fn written(&self) -> Vec<Digest> {

@@ -3,46 +3,26 @@
 use std::sync::Arc;
 
 use lyceum_core::benchmark::{BenchmarkRow, PromptStyle};
-use lyceum_core::dataset::problem;
 use lyceum_core::seed::derive;
 use lyceum_core::work::{
     BenchmarkPayload, BenchmarkResult, BenchmarkSample, Completion, Prompt, RolloutPayload, RolloutRequest, WorkKind,
 };
-use lyceum_store::{Store, datasets};
 
+use super::Rows;
 use super::rollout::rolled_out;
 use crate::engine::{Engine, Version};
 use crate::handler::{Context, Handler, HandlerError};
 
-/// Generates on the engine's thread for rows from the database.
+/// Generates on the engine's thread.
 pub struct BenchmarkHandler {
     engine: Engine,
-    store: Store,
+    rows: Rows,
 }
 
 impl BenchmarkHandler {
-    /// Generates with `engine` for the rows in `store`.
-    pub fn new(engine: Engine, store: Store) -> Self {
-        Self { engine, store }
-    }
-
-    async fn rows(&self, payload: &BenchmarkPayload) -> Result<Vec<BenchmarkRow>, HandlerError> {
-        let values = datasets::slice(self.store.pool(), payload.dataset, payload.first, payload.rows).await?;
-        if values.len() != payload.rows as usize {
-            return Err(HandlerError::permanent(format!(
-                "dataset {} has {} rows from row {} on, and {} were requested",
-                payload.dataset,
-                values.len(),
-                payload.first,
-                payload.rows
-            )));
-        }
-        let rows = (payload.first..).zip(&values).map(|(place, row)| {
-            problem(place as usize, row).map_err(|error| {
-                HandlerError::permanent(format!("row {place} of dataset {}: {error}", payload.dataset))
-            })
-        });
-        rows.collect()
+    /// Generates with `engine` for `rows`.
+    pub fn new(engine: Engine, rows: Rows) -> Self {
+        Self { engine, rows }
     }
 }
 
@@ -57,7 +37,7 @@ impl Handler for BenchmarkHandler {
         context: Context,
     ) -> Result<BenchmarkResult, HandlerError> {
         let style = PromptStyle::shipped(&payload.prompts).map_err(HandlerError::permanent)?;
-        let rows = self.rows(&payload).await?;
+        let rows = self.rows.slice(&payload).await?;
         let mut adapters = Vec::new();
         if let Some(adapter) = payload.adapter {
             adapters.push(Version::read(&context, adapter, false).await?);

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use lyceum_core::artifact::ArtifactKind;
 use lyceum_core::work::{
-    Completion, Embedded, Generated, Message, Prompt, RolloutPayload, RolloutResult, RolloutUsage, Sampling, WorkKind,
+    Completion, Embedded, Generated, Prompt, RolloutPayload, RolloutResult, RolloutUsage, Sampling, WorkKind,
 };
 use lyceum_engine::generate::{GenerationEvent, GenerationOptions, GenerationRequest, GenerationResult, Generator};
 use lyceum_engine::token_batch::{RequestTokens, SampleTokens, TokenBatch};
@@ -147,7 +147,7 @@ fn requests(loaded: &Loaded, payload: &RolloutPayload) -> Result<Vec<GenerationR
         let prompt = match &request.prompt {
             Prompt::Ids(ids) => ids.iter().map(|id| i64::from(*id)).collect(),
             Prompt::Text(text) => loaded.encode(text)?,
-            Prompt::Messages(messages) => loaded.encode(&loaded.render(messages.iter().map(message).collect())?)?,
+            Prompt::Messages(messages) => loaded.encode(&loaded.render(messages)?)?,
         };
         Ok(GenerationRequest {
             id: request.id.clone(),
@@ -162,10 +162,6 @@ fn requests(loaded: &Loaded, payload: &RolloutPayload) -> Result<Vec<GenerationR
         })
     });
     requests.collect()
-}
-
-fn message(message: &Message) -> serde_json::Value {
-    serde_json::json!({ "role": message.role, "content": message.content })
 }
 
 fn answered(result: GenerationResult) -> Generated {

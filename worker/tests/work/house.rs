@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail, ensure};
 use lyceum_core::config::RunConfig;
 use lyceum_core::id::ExecutionId;
+#[cfg(feature = "engine")]
+use lyceum_core::id::WorkId;
 use lyceum_core::recipe::{Plan, RunState, WorkItem};
 use lyceum_core::work::{Outcome, Payload, Requirements, WorkKey};
 use lyceum_postgres::{TestCluster, TestDatabase};
@@ -16,6 +18,8 @@ use lyceum_postgres::{TestCluster, TestDatabase};
 use lyceum_store::artifact::ArtifactStore;
 use lyceum_store::plan::{carry_out, lock};
 use lyceum_store::runs::NewRun;
+#[cfg(feature = "engine")]
+use lyceum_store::work::{self, WorkDetail};
 use lyceum_store::{Store, runs};
 use tempfile::TempDir;
 use uuid::Uuid;
@@ -95,6 +99,21 @@ impl House {
     #[cfg(feature = "engine")]
     pub(crate) fn artifacts(&self) -> Result<ArtifactStore> {
         Ok(ArtifactStore::folder(self.folder.path(), self.store.pool().clone())?)
+    }
+
+    #[cfg(feature = "engine")]
+    pub(crate) fn artifacts_folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The item of a phase, as the server returns it.
+    #[cfg(feature = "engine")]
+    pub(crate) async fn item(&self, phase: &str) -> Result<WorkDetail> {
+        let id: Uuid = sqlx::query_scalar("SELECT id FROM work WHERE phase = $1")
+            .bind(phase)
+            .fetch_one(self.store.pool())
+            .await?;
+        Ok(work::find(self.store.pool(), WorkId(id)).await?)
     }
 
     pub(crate) fn worker(&self, options: &[&str]) -> Result<Worker> {

@@ -9,4 +9,6 @@ mod evolve;
 mod house;
 #[cfg(feature = "engine")]
 mod learning;
+#[cfg(feature = "engine")]
+mod run;
 mod verify;

@@ -1,14 +1,16 @@
 //! Reading and writing artifacts.
 
 use lyceum_core::artifact::{ArtifactKind, Digest};
-use object_store::{ObjectStore, ObjectStoreExt as _, PutPayload, local::LocalFileSystem, path::Path};
+use object_store::{
+    ObjectStore, ObjectStoreExt as _, PutPayload, local::LocalFileSystem, memory::InMemory, path::Path,
+};
 use sqlx::PgPool;
 use std::{ffi::OsString, sync::Arc};
 
-use super::{ArtifactPlace, RemoteArtifacts, RemoteError, bucket};
-use crate::{Result, StoreError};
+use super::{ArtifactPlace, bucket};
+use crate::{Remote, Result, StoreError};
 
-/// Artifacts in a folder or an object store, with a row each; or those of a server.
+/// Artifacts in a folder or an object store, usually with a row each, or those of a server.
 #[derive(Clone, Debug)]
 pub struct ArtifactStore(Backend);
 
@@ -16,9 +18,10 @@ pub struct ArtifactStore(Backend);
 enum Backend {
     Objects {
         objects: Arc<dyn ObjectStore>,
-        pool: PgPool,
+        /// The database with their rows, if there is one.
+        pool: Option<PgPool>,
     },
-    Server(RemoteArtifacts),
+    Server(Remote),
 }
 
 impl ArtifactStore {
@@ -27,14 +30,23 @@ impl ArtifactStore {
     /// # Errors
     /// The folder cannot be created or opened; the bucket cannot be written.
     pub async fn open(place: &ArtifactPlace, pool: PgPool) -> Result<Self> {
-        match place {
-            ArtifactPlace::Folder(folder) => Self::folder(folder, pool),
-            ArtifactPlace::Bucket { bucket, prefix } => {
-                let readable =
-                    |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
-                Self::bucket(bucket, prefix, std::env::vars_os().filter_map(readable), pool).await
-            }
-        }
+        Ok(Self::new(objects(place).await?, pool))
+    }
+
+    /// Artifacts at `place` without a database, for work by hand. A server that uses the same place does not know of
+    /// artifacts written here and never removes them.
+    ///
+    /// # Errors
+    /// As [`ArtifactStore::open`].
+    pub async fn unlisted(place: &ArtifactPlace) -> Result<Self> {
+        let objects = objects(place).await?;
+        Ok(Self(Backend::Objects { objects, pool: None }))
+    }
+
+    /// Artifacts in memory, dropped with the last handle.
+    pub fn in_memory() -> Self {
+        let objects = Arc::new(InMemory::new());
+        Self(Backend::Objects { objects, pool: None })
     }
 
     /// Artifacts in a bucket, below `prefix`. `options` are named like the environment variables of the AWS tools.
@@ -55,20 +67,19 @@ impl ArtifactStore {
     /// # Errors
     /// The folder cannot be created or opened.
     pub fn folder(folder: &std::path::Path, pool: PgPool) -> Result<Self> {
-        std::fs::create_dir_all(folder).map_err(|source| object_store::Error::Generic {
-            store: "folder",
-            source: Box::new(source),
-        })?;
-        Ok(Self::new(Arc::new(LocalFileSystem::new_with_prefix(folder)?), pool))
+        Ok(Self::new(in_folder(folder)?, pool))
     }
 
     /// Artifacts in any object store.
     pub fn new(objects: Arc<dyn ObjectStore>, pool: PgPool) -> Self {
-        Self(Backend::Objects { objects, pool })
+        Self(Backend::Objects {
+            objects,
+            pool: Some(pool),
+        })
     }
 
     /// Artifacts of a server, which also keeps their rows.
-    pub fn remote(server: RemoteArtifacts) -> Self {
+    pub fn remote(server: Remote) -> Self {
         Self(Backend::Server(server))
     }
 
@@ -80,22 +91,24 @@ impl ArtifactStore {
         let digest = Digest::of(&bytes);
         match &self.0 {
             Backend::Objects { objects, pool } => {
-                // The row is written first and is young, so a collection that runs at the same time leaves the bytes
-                // alone. References to the artifact are only written after this returns.
-                sqlx::query(
-                    "INSERT INTO artifacts (digest, kind, bytes) VALUES ($1, $2, $3)
-                     ON CONFLICT (digest) DO UPDATE SET created_at = now(), removed_at = NULL",
-                )
-                .bind(digest.to_string())
-                .bind(kind)
-                .bind(i64::try_from(bytes.len()).unwrap_or(i64::MAX))
-                .execute(pool)
-                .await?;
+                if let Some(pool) = pool {
+                    // The row is written first and is young, so a collection that runs at the same time leaves the
+                    // bytes alone. References to the artifact are only written after this returns.
+                    sqlx::query(
+                        "INSERT INTO artifacts (digest, kind, bytes) VALUES ($1, $2, $3)
+                         ON CONFLICT (digest) DO UPDATE SET created_at = now(), removed_at = NULL",
+                    )
+                    .bind(digest.to_string())
+                    .bind(kind)
+                    .bind(i64::try_from(bytes.len()).unwrap_or(i64::MAX))
+                    .execute(pool)
+                    .await?;
+                }
                 objects.put(&place(digest), PutPayload::from(bytes)).await?;
             }
             Backend::Server(server) => {
-                let server = server.clone();
-                blocking(move || server.put(kind, digest, &bytes)).await?;
+                let path = format!("/api/v1/artifacts/{digest}?kind={}", kind.name());
+                server.put(path, bytes).await?;
             }
         }
         Ok(digest)
@@ -112,10 +125,7 @@ impl ArtifactStore {
                 Err(object_store::Error::NotFound { .. }) => None,
                 Err(error) => return Err(error.into()),
             },
-            Backend::Server(server) => {
-                let server = server.clone();
-                blocking(move || server.get(digest)).await?
-            }
+            Backend::Server(server) => server.get(format!("/api/v1/artifacts/{digest}")).await?,
         };
         let bytes: Vec<u8> = bytes.ok_or_else(|| StoreError::not_found("artifact", digest))?;
         let found = Digest::of(&bytes);
@@ -129,7 +139,7 @@ impl ArtifactStore {
     /// The objects and their rows, for collection; `None` for those of a server, which collects them itself.
     pub(super) fn objects(&self) -> Option<(&Arc<dyn ObjectStore>, &PgPool)> {
         match &self.0 {
-            Backend::Objects { objects, pool } => Some((objects, pool)),
+            Backend::Objects { objects, pool } => Some((objects, pool.as_ref()?)),
             Backend::Server(_) => None,
         }
     }
@@ -143,9 +153,23 @@ pub(super) async fn remove(objects: &Arc<dyn ObjectStore>, digest: Digest) -> Re
     }
 }
 
-async fn blocking<T: Send + 'static>(ask: impl FnOnce() -> Result<T, RemoteError> + Send + 'static) -> Result<T> {
-    let answer = tokio::task::spawn_blocking(ask).await;
-    Ok(answer.map_err(|lost| StoreError::Remote(lost.to_string()))??)
+async fn objects(place: &ArtifactPlace) -> Result<Arc<dyn ObjectStore>> {
+    match place {
+        ArtifactPlace::Folder(folder) => in_folder(folder),
+        ArtifactPlace::Bucket { bucket, prefix } => {
+            let readable =
+                |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+            bucket::open(bucket, prefix, std::env::vars_os().filter_map(readable)).await
+        }
+    }
+}
+
+fn in_folder(folder: &std::path::Path) -> Result<Arc<dyn ObjectStore>> {
+    std::fs::create_dir_all(folder).map_err(|source| object_store::Error::Generic {
+        store: "folder",
+        source: Box::new(source),
+    })?;
+    Ok(Arc::new(LocalFileSystem::new_with_prefix(folder)?))
 }
 
 /// Folders by the first two letters, so none grows large.

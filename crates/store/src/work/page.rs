@@ -6,7 +6,8 @@ use lyceum_core::{
     work::WorkKind,
 };
 use serde::Serialize;
-use sqlx::{FromRow, PgPool, QueryBuilder};
+use serde_json::value::RawValue;
+use sqlx::{FromRow, PgPool, QueryBuilder, types::Json};
 use uuid::Uuid;
 
 use super::WorkState;
@@ -82,8 +83,9 @@ pub struct WorkDetail {
     #[serde(flatten)]
     pub item: WorkItem,
     /// The payload.
+    // Kept as text: parsing may round numbers.
     #[cfg_attr(feature = "schema", schema(value_type = Object))]
-    pub payload: serde_json::Value,
+    pub payload: Json<Box<RawValue>>,
     /// The result.
     #[cfg_attr(feature = "schema", schema(value_type = Option<Object>))]
     pub result: Option<serde_json::Value>,
