@@ -14,8 +14,9 @@ use crate::api_error::ApiError;
 pub(crate) const DEFAULT_LIMIT: u32 = 50;
 
 /// The direction of a list sorted by age.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, ToSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, ToSchema, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub(crate) enum Order {
     /// Newest first.
     #[default]
@@ -26,10 +27,7 @@ pub(crate) enum Order {
 
 impl Order {
     fn name(self) -> &'static str {
-        match self {
-            Self::Newest => "newest",
-            Self::Oldest => "oldest",
-        }
+        self.into()
     }
 }
 

@@ -12,6 +12,7 @@ use lyceum_store::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::VariantArray as _;
 use uuid::Uuid;
 
 use self::grid::{Axis, Colouring, Dimension, Grid};
@@ -93,12 +94,12 @@ struct Opened {
 }
 
 impl ArchivePage {
-    fn dimensions(&self) -> [Dimension; 4] {
-        Dimension::ALL
+    fn dimensions(&self) -> &'static [Dimension] {
+        Dimension::VARIANTS
     }
 
-    fn colourings(&self) -> [Colouring; 4] {
-        Colouring::ALL
+    fn colourings(&self) -> &'static [Colouring] {
+        Colouring::VARIANTS
     }
 
     fn is_x(&self, dimension: &Dimension) -> bool {

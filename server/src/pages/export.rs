@@ -14,6 +14,7 @@ use lyceum_store::{
 use serde::Serialize;
 use sqlx::PgPool;
 use std::io::{self, Write};
+use strum::VariantArray as _;
 use tokio::sync::Semaphore;
 
 use super::{
@@ -29,21 +30,17 @@ use crate::{api::Api, api_error::ApiError};
 static AT_ONCE: Semaphore = Semaphore::const_new(4);
 
 /// A file format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::IntoStaticStr, strum::VariantArray)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 enum Format {
-    Jsonl,
     Parquet,
+    Jsonl,
 }
 
 impl Format {
-    const ALL: [Self; 2] = [Self::Parquet, Self::Jsonl];
-
     fn name(self) -> &'static str {
-        match self {
-            Self::Jsonl => "jsonl",
-            Self::Parquet => "parquet",
-        }
+        self.into()
     }
 
     fn content_type(self) -> &'static str {
@@ -54,7 +51,7 @@ impl Format {
     }
 
     fn of(name: &str) -> Result<Self, ApiError> {
-        let found = Self::ALL.into_iter().find(|format| format.name() == name);
+        let found = Self::VARIANTS.iter().copied().find(|format| format.name() == name);
         found.ok_or_else(|| ApiError::not_found(format!("there is no export as `{name}`; there are parquet and jsonl")))
     }
 }
@@ -77,7 +74,7 @@ struct ExportPage {
     layout: Layout,
     run: RunFrame,
     tables: Vec<Listed>,
-    formats: [Format; 2],
+    formats: &'static [Format],
 }
 
 /// The tables of a run.
@@ -104,7 +101,7 @@ pub(crate) async fn show_export(
     view.show(&ExportPage {
         layout: view.layout(format!("Export · {}", kept.name), Section::Runs),
         tables: Table::ALL.into_iter().map(listed).collect(),
-        formats: Format::ALL,
+        formats: Format::VARIANTS,
         run,
     })
 }

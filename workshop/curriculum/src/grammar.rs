@@ -10,6 +10,7 @@ mod text;
 use rand::Rng as _;
 use rand::seq::IndexedRandom as _;
 use rand_chacha::ChaCha12Rng;
+use strum::VariantArray as _;
 
 use crate::expr::Expr;
 use crate::types::Type;
@@ -68,8 +69,9 @@ impl<'a> Grammar<'a> {
 
     /// The types of the variables in scope.
     pub(crate) fn types_in_scope(&self) -> Vec<Type> {
-        Type::ALL
-            .into_iter()
+        Type::VARIANTS
+            .iter()
+            .copied()
             .filter(|of| self.scope.iter().any(|variable| variable.of == *of))
             .collect()
     }

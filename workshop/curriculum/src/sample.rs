@@ -1,7 +1,5 @@
 //! Programs written as training samples in the format of `configs/prompts/seedling`.
 
-use std::fmt;
-
 use rand::Rng as _;
 use rand::seq::index::sample as distinct;
 use rand_chacha::ChaCha12Rng;
@@ -11,8 +9,22 @@ use crate::execute::Executed;
 use crate::message::message;
 
 /// Proposing and solving for each of the three problem types.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum TaskKind {
     /// Write a program and an input; the output is to be found.
     ProposeCodeO,
@@ -28,36 +40,7 @@ pub enum TaskKind {
     SolveCodeF,
 }
 
-impl TaskKind {
-    /// All of them.
-    pub const ALL: [Self; 6] = [
-        Self::ProposeCodeO,
-        Self::ProposeCodeI,
-        Self::ProposeCodeF,
-        Self::SolveCodeO,
-        Self::SolveCodeI,
-        Self::SolveCodeF,
-    ];
-
-    /// The name in configs and reports, and of the prompt template.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::ProposeCodeO => "propose_code_o",
-            Self::ProposeCodeI => "propose_code_i",
-            Self::ProposeCodeF => "propose_code_f",
-            Self::SolveCodeO => "solve_code_o",
-            Self::SolveCodeI => "solve_code_i",
-            Self::SolveCodeF => "solve_code_f",
-        }
-    }
-}
-
-impl fmt::Display for TaskKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
+lyceum_core::named!(TaskKind, "a task of the curriculum");
 
 /// A piece of text that is tokenized separately: markers or the ends of the text delimit it.
 #[derive(Clone, Debug, PartialEq)]

@@ -11,8 +11,11 @@ use crate::pages::{format::value, heat::range};
 const TILES: f32 = 26.0;
 
 /// A descriptor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema, strum::IntoStaticStr, strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub(crate) enum Dimension {
     /// Nesting depth of the syntax tree.
     AstDepth,
@@ -25,16 +28,9 @@ pub(crate) enum Dimension {
 }
 
 impl Dimension {
-    pub(crate) const ALL: [Self; 4] = [Self::AstDepth, Self::Cyclomatic, Self::Loc, Self::Variables];
-
     /// Its name in addresses.
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::AstDepth => "ast_depth",
-            Self::Cyclomatic => "cyclomatic",
-            Self::Loc => "loc",
-            Self::Variables => "variables",
-        }
+        self.into()
     }
 
     /// Its display name.
@@ -58,8 +54,21 @@ impl Dimension {
 }
 
 /// The colouring of tiles.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Deserialize,
+    Serialize,
+    JsonSchema,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub(crate) enum Colouring {
     /// Solve rate of the elites.
     #[default]
@@ -73,16 +82,9 @@ pub(crate) enum Colouring {
 }
 
 impl Colouring {
-    pub(crate) const ALL: [Self; 4] = [Self::SolveRate, Self::Complexity, Self::Age, Self::Objective];
-
     /// Its name in addresses.
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::SolveRate => "solve_rate",
-            Self::Complexity => "complexity",
-            Self::Age => "age",
-            Self::Objective => "objective",
-        }
+        self.into()
     }
 
     /// Its display name.
