@@ -5,7 +5,7 @@ use lyceum_core::{
     evaluation::{EvaluationSpec, Pairing},
     fault::{Fault, Faults},
     id::{ExecutionId, MemberId, ProblemId},
-    recipe::{Contestant, CrossPlayCell, CrossPlayParameters, Planner, Recipe, Registry, Role, Side},
+    recipe::{Contestant, CrossPlayCell, CrossPlayParameters, Planner, Recipe, Registry, Side},
 };
 use lyceum_store::{
     Store, StoreError,
@@ -170,10 +170,7 @@ async fn pairs(
     cells: &[Pairing],
     members: &BTreeMap<MemberId, Weights>,
 ) -> Result<Vec<Pairing>, Unprepared> {
-    let plays = |weights: &Weights, side: Side| {
-        let names: Vec<&str> = side.roles().map(Role::name).collect();
-        weights.roles.iter().any(|own| names.contains(&own.as_str()))
-    };
+    let plays = |weights: &Weights, side: Side| weights.roles.iter().any(|role| role.side() == side);
     if !cells.is_empty() {
         let mut faults = Vec::new();
         for (at, cell) in cells.iter().enumerate() {
@@ -191,7 +188,12 @@ async fn pairs(
                         let detail = format!(
                             "{} plays {}, which is not a role for {} problems",
                             weights.name,
-                            weights.roles.join(" and "),
+                            weights
+                                .roles
+                                .iter()
+                                .map(ToString::to_string)
+                                .collect::<Vec<_>>()
+                                .join(" and "),
                             side.name()
                         );
                         faults.push(Fault::new(place, detail));

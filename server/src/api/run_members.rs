@@ -58,7 +58,7 @@ pub(crate) async fn list_members(
     let listing = Listing::new("members", query.limit, query.cursor.as_deref(), query.order)?;
     let filter = MemberFilter {
         alive: query.alive,
-        role: query.role.map(Role::name),
+        role: query.role,
     };
     runs::find(api.store.pool(), *id).await?;
     Ok(listing.answer(

@@ -3,7 +3,7 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::id::ExecutionId;
+use lyceum_core::{id::ExecutionId, recipe::Role};
 use lyceum_store::{
     matchups::{self, MatchupOutcomes},
     members::{self, MemberName},
@@ -19,7 +19,7 @@ use super::{
     layout::{Layout, Section, Tab},
     run_frame::RunFrame,
     scale::{MEMBERS, POINTS},
-    sides::{SideNames, order, side_of},
+    sides::{SideNames, order},
     steps::Steps,
     view::View,
 };
@@ -70,7 +70,7 @@ pub(crate) async fn show_arms_race(
     let outcomes = matchups::outcomes(db, *id, stretch).await?;
     let mut figures: Vec<Figure> = roles(&ratings)
         .into_iter()
-        .map(|role| ratings_of(&role, &members, &ratings))
+        .map(|role| ratings_of(role, &members, &ratings))
         .collect();
     let names = SideNames::of(&members);
     figures.push(outcomes_of(&outcomes, &names));
@@ -88,21 +88,16 @@ pub(crate) async fn show_arms_race(
 }
 
 /// The rated roles, proposers' first.
-fn roles(ratings: &[RatingPoint]) -> Vec<String> {
-    let mut roles: Vec<String> = ratings.iter().map(|point| point.role.clone()).collect();
+fn roles(ratings: &[RatingPoint]) -> Vec<Role> {
+    let mut roles: Vec<Role> = ratings.iter().map(|point| point.role).collect();
     roles.sort_unstable();
     roles.dedup();
-    roles.sort_by_key(|role| order(role));
+    roles.sort_by_key(|role| order(*role));
     roles
 }
 
-/// The colour of a role on every page.
-pub(super) fn colour_of(role: &str) -> Colour {
-    side_of(role).map(Colour::from).unwrap_or_default()
-}
-
-fn ratings_of(role: &str, members: &[MemberName], ratings: &[RatingPoint]) -> Figure {
-    let colour = colour_of(role);
+fn ratings_of(role: Role, members: &[MemberName], ratings: &[RatingPoint]) -> Figure {
+    let colour = Colour::from(role.side());
     let mut by_member: BTreeMap<Uuid, Vec<&RatingPoint>> = BTreeMap::new();
     let mut by_step: BTreeMap<i32, (f64, u32)> = BTreeMap::new();
     for point in ratings.iter().filter(|point| point.role == role) {
@@ -266,25 +261,29 @@ mod tests {
             [("challengers", Colour::Proposing), ("solvers", Colour::Solving)]
         );
         for (role, colour) in [
-            ("teacher", Colour::Proposing),
-            ("proposer", Colour::Proposing),
-            ("challenger", Colour::Proposing),
-            ("student", Colour::Solving),
-            ("solver", Colour::Solving),
-            ("planner", Colour::Planning),
-            ("critic", Colour::Judging),
-            ("oracle", Colour::Next),
+            (Role::Teacher, Colour::Proposing),
+            (Role::Proposer, Colour::Proposing),
+            (Role::Challenger, Colour::Proposing),
+            (Role::Student, Colour::Solving),
+            (Role::Solver, Colour::Solving),
+            (Role::Planner, Colour::Planning),
+            (Role::Critic, Colour::Judging),
         ] {
-            assert_eq!(colour_of(role), colour, "{role}");
+            assert_eq!(Colour::from(role.side()), colour, "{role}");
         }
-        let point = |role: &str| RatingPoint {
+        let point = |role| RatingPoint {
             member_id: Uuid::nil(),
-            role: role.to_owned(),
+            role,
             step: 0,
             mu: 25.0,
             sigma: 8.0,
         };
-        let rated = roles(&[point("critic"), point("solver"), point("challenger"), point("solver")]);
-        assert_eq!(rated, ["challenger", "solver", "critic"]);
+        let rated = roles(&[
+            point(Role::Critic),
+            point(Role::Solver),
+            point(Role::Challenger),
+            point(Role::Solver),
+        ]);
+        assert_eq!(rated, [Role::Challenger, Role::Solver, Role::Critic]);
     }
 }

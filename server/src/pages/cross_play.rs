@@ -26,7 +26,7 @@ use super::{
     population::Link,
     run_frame::RunFrame,
     scale::MEMBERS,
-    sides::{SideNames, side_of},
+    sides::SideNames,
     view::View,
 };
 use crate::{api::Api, api_error::ApiError};
@@ -297,7 +297,7 @@ fn mu_of(member: &Relative, side: Side) -> Option<f64> {
     let ratings = &member.ratings.0;
     let rating = ratings
         .iter()
-        .find(|rating| side_of(&rating.role) == Some(side))
+        .find(|rating| rating.role.side() == side)
         .or(ratings.first())?;
     Some(rating.mu)
 }

@@ -118,7 +118,7 @@ pub(crate) async fn show_leaderboard(
         None,
     )?;
     let filter = StandingFilter {
-        role: Some(role.name()),
+        role: Some(role),
         run: asked.run.map(ExecutionId),
         alive: asked.alive,
         recipe: asked.recipe,

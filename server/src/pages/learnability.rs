@@ -6,6 +6,7 @@ use lyceum_core::{
     id::ExecutionId,
     recipe::{Highlight, Metric},
     suspicion::{Sample, suspicious},
+    verify::ProblemKind,
 };
 use lyceum_store::{
     members,
@@ -47,7 +48,7 @@ struct Suspect {
     id: Uuid,
     step: i32,
     #[serde(rename = "type")]
-    problem_type: String,
+    problem_type: ProblemKind,
     proposer: Option<String>,
     solve_rate: Option<f32>,
     reasons: Vec<String>,
@@ -218,7 +219,7 @@ fn suspects(candidates: Vec<Candidate>, names: &HashMap<Uuid, String>) -> Vec<Su
     let samples: Vec<Sample> = candidates
         .iter()
         .map(|candidate| Sample {
-            kind: &candidate.problem_type,
+            kind: candidate.problem_type.name(),
             program: &candidate.program,
             cyclomatic: candidate.cyclomatic,
             solve_rate: candidate.solve_rate.unwrap_or(0.0),
@@ -232,7 +233,7 @@ fn suspects(candidates: Vec<Candidate>, names: &HashMap<Uuid, String>) -> Vec<Su
         Suspect {
             id: candidate.id,
             step: candidate.step,
-            problem_type: candidate.problem_type.clone(),
+            problem_type: candidate.problem_type,
             proposer: candidate.proposer_id.and_then(|id| names.get(&id).cloned()),
             solve_rate: candidate.solve_rate,
             reasons: reasons.iter().map(ToString::to_string).collect(),

@@ -4,7 +4,7 @@ use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::{
     id::{ExecutionId, MemberId},
-    recipe::Side,
+    recipe::{Role, Side},
 };
 use lyceum_store::{
     attempts::{self, Attempt, AttemptFilter},
@@ -21,7 +21,6 @@ use std::collections::HashMap;
 use uuid::Uuid;
 
 use super::{
-    arms_race::colour_of,
     attempts::places,
     figure::{Figure, Series, Style},
     filters::Filters,
@@ -164,19 +163,19 @@ async fn matchups(api: &Api, run: ExecutionId, member: MemberId, window: &Window
 }
 
 fn figures(ratings: &[RatingPoint]) -> Vec<Figure> {
-    let mut roles: Vec<&str> = ratings.iter().map(|point| point.role.as_str()).collect();
+    let mut roles: Vec<Role> = ratings.iter().map(|point| point.role).collect();
     roles.sort_unstable();
     roles.dedup();
-    let of = |role: &str| {
+    let of = |role: Role| {
         ratings
             .iter()
             .filter(move |point| point.role == role)
             .collect::<Vec<_>>()
     };
-    let curve = |role: &str| Series {
+    let curve = |role: Role| Series {
         name: format!("mu as {role}"),
         style: Style::Bold,
-        colour: colour_of(role),
+        colour: role.side().into(),
         points: of(role)
             .iter()
             .map(|point| (f64::from(point.step), Some(point.mu)))

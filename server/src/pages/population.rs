@@ -2,7 +2,10 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::id::{ExecutionId, MemberId};
+use lyceum_core::{
+    id::{ExecutionId, MemberId},
+    recipe::Role,
+};
 use lyceum_store::{
     matchups::{self, Wins},
     members::{self, MemberName, Relative},
@@ -72,7 +75,7 @@ pub(super) struct Link {
 
 #[derive(Debug, Serialize)]
 struct Leaderboard {
-    role: String,
+    role: Role,
     places: Vec<Ranked>,
 }
 
@@ -168,14 +171,14 @@ pub(super) fn lcb_k(run: &RunFrame) -> f64 {
 }
 
 /// The members' roles, proposers first.
-fn roles(members: &[Relative]) -> Vec<String> {
-    let mut roles: Vec<String> = Vec::new();
+fn roles(members: &[Relative]) -> Vec<Role> {
+    let mut roles: Vec<Role> = Vec::new();
     for role in members.iter().flat_map(|member| &member.roles) {
         if !roles.contains(role) {
-            roles.push(role.clone());
+            roles.push(*role);
         }
     }
-    roles.sort_by_key(|role| order(role));
+    roles.sort_by_key(|role| order(*role));
     roles
 }
 
@@ -204,7 +207,7 @@ struct Known {
 }
 
 impl Known {
-    fn leaderboard(&self, role: String) -> Leaderboard {
+    fn leaderboard(&self, role: Role) -> Leaderboard {
         let mut curves: HashMap<Uuid, Vec<f64>> = HashMap::new();
         for point in self.history.iter().filter(|point| point.role == role) {
             curves.entry(point.member_id).or_default().push(point.mu);
@@ -217,7 +220,7 @@ impl Known {
         };
         let playing = self.members.iter().filter(|member| member.roles.contains(&role));
         let mut places: Vec<Ranked> = playing
-            .map(|member| self.place(member, &role, drawn(&member.id)))
+            .map(|member| self.place(member, role, drawn(&member.id)))
             .collect();
         let bound = |place: &Ranked| place.lower_bound.unwrap_or(f64::NEG_INFINITY);
         places.sort_by(|one, other| bound(other).total_cmp(&bound(one)));
@@ -225,7 +228,7 @@ impl Known {
         Leaderboard { role, places }
     }
 
-    fn place(&self, member: &Relative, role: &str, sparkline: String) -> Ranked {
+    fn place(&self, member: &Relative, role: Role, sparkline: String) -> Ranked {
         let rating = member.ratings.0.iter().find(|rating| rating.role == role);
         let wins = self.wins.get(&member.id);
         Ranked {

@@ -14,7 +14,7 @@ use lyceum_store::{
     problems::{self, ProblemParent},
 };
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize, de::IntoDeserializer as _};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::HashMap;
 use uuid::Uuid;
@@ -151,7 +151,7 @@ impl ProblemPage {
     fn parts(&self) -> Vec<Shown> {
         let problem = &self.problem;
         let values = problem.values.as_ref().unwrap_or(&Value::Null);
-        parts_of_problem(&problem.problem_type, problem.valid, problem.program.as_deref(), values)
+        parts_of_problem(problem.problem_type, problem.valid, problem.program.as_deref(), values)
     }
 
     fn prompt(&self) -> Option<Excerpt> {
@@ -291,10 +291,8 @@ async fn relatives(
 }
 
 /// The parts of a problem, as core tells them apart. Values of an unknown form are listed by name.
-fn parts_of_problem(problem_type: &str, valid: bool, program: Option<&str>, values: &Value) -> Vec<Shown> {
-    let kind = ProblemKind::deserialize(problem_type.into_deserializer());
-    let kind: Result<ProblemKind, serde::de::value::Error> = kind;
-    if let (Ok(kind), Ok(values)) = (kind, Values::deserialize(values)) {
+fn parts_of_problem(kind: ProblemKind, valid: bool, program: Option<&str>, values: &Value) -> Vec<Shown> {
+    if let Ok(values) = Values::deserialize(values) {
         let parts = parts(kind, program, &values);
         return parts.into_iter().map(|part| Shown::of(part, valid)).collect();
     }
@@ -329,8 +327,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn seen(problem_type: &str, valid: bool, program: Option<&str>, values: Value) -> Vec<(String, &'static str)> {
-        parts_of_problem(problem_type, valid, program, &values)
+    fn seen(kind: ProblemKind, valid: bool, program: Option<&str>, values: Value) -> Vec<(String, &'static str)> {
+        parts_of_problem(kind, valid, program, &values)
             .into_iter()
             .map(|part| (part.name, part.to_solver))
             .collect()
@@ -344,17 +342,21 @@ mod tests {
         let io = json!({"input": "1", "output": "2"});
         let program = Some("def f(a): return a + 1");
         assert_eq!(
-            seen("code_o", true, program, io.clone()),
+            seen(ProblemKind::CodeO, true, program, io.clone()),
             rows(&[("program", "shown"), ("input", "shown"), ("output", "hidden")])
         );
         assert_eq!(
-            seen("code_i", true, program, io.clone()),
+            seen(ProblemKind::CodeI, true, program, io.clone()),
             rows(&[("program", "shown"), ("output", "shown"), ("input", "hidden")])
         );
-        assert_eq!(seen("code_i", false, program, io)[0].1, "", "nobody may attempt it");
+        assert_eq!(
+            seen(ProblemKind::CodeI, false, program, io)[0].1,
+            "",
+            "nobody may attempt it"
+        );
         let function = json!({"inputs": ["1", "2"], "outputs": ["3", "4"], "message": "m", "shown": 1});
         assert_eq!(
-            seen("code_f", true, program, function),
+            seen(ProblemKind::CodeF, true, program, function),
             rows(&[
                 ("message", "shown"),
                 ("input 1", "shown"),
@@ -366,12 +368,12 @@ mod tests {
         );
         let question = json!({"question": "1 + 1?", "answer": "2"});
         assert_eq!(
-            seen("math", true, None, question),
+            seen(ProblemKind::Math, true, None, question),
             rows(&[("question", "shown"), ("answer", "hidden")])
         );
         let code = json!({"question": "Add.", "canonical": "def add(a, b): return a + b", "entry_point": "add"});
         assert_eq!(
-            seen("code", true, None, code),
+            seen(ProblemKind::Code, true, None, code),
             rows(&[
                 ("entry point", "shown"),
                 ("question", "shown"),
@@ -383,8 +385,8 @@ mod tests {
 
     #[test]
     fn values_of_an_unknown_form_are_listed() {
-        assert_eq!(seen("code_f", true, None, Value::Null), []);
-        let odd = json!({"picture": [1, 2]});
-        assert_eq!(seen("drawing", true, None, odd), [("picture".to_owned(), "")]);
+        assert_eq!(seen(ProblemKind::CodeF, true, None, Value::Null), []);
+        let odd = json!({"input": [1, 2]});
+        assert_eq!(seen(ProblemKind::CodeO, true, None, odd), [("input".to_owned(), "")]);
     }
 }

@@ -207,6 +207,7 @@ pub(crate) async fn show_run(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lyceum_core::recipe::Role;
 
     #[test]
     fn members_are_averaged_by_role_and_by_population_if_there_are_several() {
@@ -215,7 +216,7 @@ mod tests {
             seq: 0,
             population: "big".to_owned(),
             name: "m".to_owned(),
-            roles: vec!["proposer".to_owned(), "critic".to_owned()],
+            roles: vec![Role::Proposer, Role::Critic],
             born_step: 0,
             died_step: None,
             cause_of_death: None,

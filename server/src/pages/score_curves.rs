@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use uuid::Uuid;
 
 use super::{
-    arms_race::colour_of,
     evaluations::title,
     figure::{Colour, Figure, Series, Style},
 };
@@ -85,14 +84,19 @@ fn mean(steps: &BTreeSet<i32>, scores: &[&ScoreAtStep]) -> Series {
     mean
 }
 
+fn colour_of(role: SubjectRole) -> Colour {
+    match role {
+        SubjectRole::Teacher => Colour::Proposing,
+        SubjectRole::Student => Colour::Solving,
+        SubjectRole::Member | SubjectRole::Base | SubjectRole::Baseline => Colour::default(),
+    }
+}
+
 fn line(name: &str, member: Uuid, scores: &[&ScoreAtStep]) -> Series {
     let own: Vec<&&ScoreAtStep> = scores.iter().filter(|score| score.member_id == Some(member)).collect();
     Series {
         name: name.to_owned(),
-        colour: own
-            .first()
-            .map(|score| colour_of(score.role.name()))
-            .unwrap_or_default(),
+        colour: own.first().map(|score| colour_of(score.role)).unwrap_or_default(),
         points: own
             .iter()
             .filter_map(|score| Some((f64::from(score.step?), Some(100.0 * score.pass_at_1))))

@@ -49,7 +49,7 @@ async fn sums_are_kept_with_the_rows_that_they_are_over() {
         order: Order::Newest,
     };
     let filter = StandingFilter {
-        role: Some("teacher"),
+        role: Some(lyceum_core::recipe::Role::Teacher),
         ..StandingFilter::default()
     };
     let standings = ratings::standings(db, &filter, &window).await.expect("standings").items;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 use super::{Group, Spread, suite};
+use crate::recipe::Role;
 
 /// The subject of a row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,13 +53,11 @@ pub enum SubjectRole {
 crate::named!(SubjectRole, "a role of a subject");
 
 impl SubjectRole {
-    /// The role with this name; a member with any other role, or with several, is `Member`.
-    pub fn of(roles: &[impl AsRef<str>]) -> Self {
+    /// The role of a member with these `roles`; `Member` for other roles, or several.
+    pub fn of(roles: &[Role]) -> Self {
         match roles {
-            [role] if role.as_ref() == "student" => Self::Student,
-            [role] if role.as_ref() == "teacher" => Self::Teacher,
-            [role] if role.as_ref() == "base" => Self::Base,
-            [role] if role.as_ref() == "baseline" => Self::Baseline,
+            [Role::Student] => Self::Student,
+            [Role::Teacher] => Self::Teacher,
             _ => Self::Member,
         }
     }

@@ -1,6 +1,6 @@
 //! The archive as a map: every occupied cell with the properties of its elite.
 
-use lyceum_core::id::ExecutionId;
+use lyceum_core::{id::ExecutionId, verify::ProblemKind};
 use serde::Serialize;
 use sqlx::{FromRow, PgPool};
 use uuid::Uuid;
@@ -17,7 +17,7 @@ pub struct MapCell {
     /// The elite's type.
     #[serde(rename = "type")]
     #[sqlx(rename = "type")]
-    pub problem_type: String,
+    pub problem_type: ProblemKind,
     /// The step in which the elite was inserted.
     pub step: i32,
     /// The value by which elites are compared.

@@ -1,6 +1,9 @@
 //! The members of a run as a family: births, deaths, parents and ratings.
 
-use lyceum_core::id::{ExecutionId, MemberId};
+use lyceum_core::{
+    id::{ExecutionId, MemberId},
+    recipe::Role,
+};
 use serde::Serialize;
 use sqlx::{FromRow, PgPool, QueryBuilder, types::Json};
 use uuid::Uuid;
@@ -17,7 +20,7 @@ pub struct Relative {
     /// Its population's name.
     pub population: String,
     /// Its roles.
-    pub roles: Vec<String>,
+    pub roles: Vec<Role>,
     /// The step of its birth.
     pub born_step: i32,
     /// The step of its death.
@@ -46,7 +49,7 @@ pub struct MemberName {
     /// Its name within the run.
     pub name: String,
     /// Its roles.
-    pub roles: Vec<String>,
+    pub roles: Vec<Role>,
 }
 
 /// Names of the first `limit` members of `run`, by birth.

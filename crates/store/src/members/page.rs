@@ -1,6 +1,9 @@
 //! Members of a run.
 
-use lyceum_core::id::{ExecutionId, MemberId};
+use lyceum_core::{
+    id::{ExecutionId, MemberId},
+    recipe::Role,
+};
 use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, PgPool, QueryBuilder, types::Json};
 use uuid::Uuid;
@@ -25,7 +28,8 @@ pub struct Member {
     /// Its name within the run.
     pub name: String,
     /// Its roles.
-    pub roles: Vec<String>,
+    #[cfg_attr(feature = "schema", schema(value_type = Vec<String>))]
+    pub roles: Vec<Role>,
     /// The step of its birth.
     pub born_step: i32,
     /// The step of its death.
@@ -60,7 +64,7 @@ pub struct MemberFilter {
     /// Living or dead ones.
     pub alive: Option<bool>,
     /// With this role.
-    pub role: Option<&'static str>,
+    pub role: Option<Role>,
 }
 
 keyed_by_seq!(Member);

@@ -1,6 +1,6 @@
 //! Writing populations, members and deaths.
 
-use lyceum_core::recipe::{DeathRecord, MemberRecord, PopulationRecord, Role};
+use lyceum_core::recipe::{DeathRecord, MemberRecord, PopulationRecord};
 use sqlx::{PgConnection, types::Json};
 use uuid::Uuid;
 
@@ -27,7 +27,6 @@ pub(crate) async fn write_populations(tx: &mut PgConnection, at: StepRef, record
 /// Writes members, born in this step.
 pub(crate) async fn write(tx: &mut PgConnection, at: StepRef, records: &[MemberRecord]) -> Result<()> {
     for record in records {
-        let roles: Vec<&str> = record.roles.iter().copied().map(Role::name).collect();
         sqlx::query(
             "INSERT INTO members (id, run_id, population_id, name, roles, born_step) VALUES ($1, $2, $3, $4, $5, $6)
              ON CONFLICT DO NOTHING",
@@ -36,7 +35,7 @@ pub(crate) async fn write(tx: &mut PgConnection, at: StepRef, records: &[MemberR
         .bind(at.run.0)
         .bind(record.population.0)
         .bind(&record.name)
-        .bind(roles)
+        .bind(&record.roles)
         .bind(at.number())
         .execute(&mut *tx)
         .await?;

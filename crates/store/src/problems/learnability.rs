@@ -1,6 +1,6 @@
 //! How often problems were solved: only those solved sometimes teach anything.
 
-use lyceum_core::{id::ExecutionId, recipe::Side};
+use lyceum_core::{id::ExecutionId, recipe::Side, verify::ProblemKind};
 use serde::Serialize;
 use sqlx::{FromRow, PgPool};
 use uuid::Uuid;
@@ -27,7 +27,7 @@ pub struct Candidate {
     pub step: i32,
     /// Its type.
     #[sqlx(rename = "type")]
-    pub problem_type: String,
+    pub problem_type: ProblemKind,
     /// Its proposer.
     pub proposer_id: Option<Uuid>,
     /// The program.

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use lyceum_core::{
     id::{ExecutionId, ProblemId},
     recipe::ParentRelation,
-    verify::Status,
+    verify::{ProblemKind, Status},
 };
 use serde::Serialize;
 use sqlx::{FromRow, PgPool, QueryBuilder};
@@ -35,7 +35,8 @@ pub struct Problem {
     /// Its type, such as `code_o`.
     #[serde(rename = "type")]
     #[sqlx(rename = "type")]
-    pub problem_type: String,
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
+    pub problem_type: ProblemKind,
     /// Whether it may be attempted.
     pub valid: bool,
     /// The verifier's status: `ok`, `malformed`, `error`, `timeout`, `memory`, `nondeterministic`, `unsafe` or

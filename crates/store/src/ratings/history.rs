@@ -1,6 +1,9 @@
 //! Ratings over steps.
 
-use lyceum_core::id::{ExecutionId, MemberId};
+use lyceum_core::{
+    id::{ExecutionId, MemberId},
+    recipe::Role,
+};
 use serde::Serialize;
 use sqlx::{FromRow, PgPool};
 use uuid::Uuid;
@@ -15,7 +18,7 @@ pub struct RatingPoint {
     /// The member.
     pub member_id: Uuid,
     /// The role.
-    pub role: String,
+    pub role: Role,
     /// Mean (TrueSkill).
     pub mu: f64,
     /// Standard deviation.

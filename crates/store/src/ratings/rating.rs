@@ -1,5 +1,6 @@
 //! A rating.
 
+use lyceum_core::recipe::Role;
 use serde::{Deserialize, Serialize};
 
 /// A rating (TrueSkill).
@@ -7,7 +8,8 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Rating {
     /// The role.
-    pub role: String,
+    #[cfg_attr(feature = "schema", schema(value_type = String))]
+    pub role: Role,
     /// The step after which it was computed.
     pub step: i32,
     /// Mean.

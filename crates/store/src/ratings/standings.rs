@@ -1,7 +1,7 @@
 //! Members ranked by the lower bound of their rating.
 
 use chrono::{DateTime, Utc};
-use lyceum_core::id::ExecutionId;
+use lyceum_core::{id::ExecutionId, recipe::Role};
 use serde::Serialize;
 use sqlx::{FromRow, PgPool, QueryBuilder};
 use uuid::Uuid;
@@ -30,7 +30,7 @@ pub struct Standing {
     /// The base model's name.
     pub base_model: Option<String>,
     /// The rated role.
-    pub role: String,
+    pub role: Role,
     /// The step after which it was computed.
     pub step: i32,
     /// Mean (TrueSkill).
@@ -51,7 +51,7 @@ pub struct Standing {
 #[derive(Clone, Debug, Default)]
 pub struct StandingFilter {
     /// In this role.
-    pub role: Option<&'static str>,
+    pub role: Option<Role>,
     /// Of this run.
     pub run: Option<ExecutionId>,
     /// Living or dead ones.

@@ -3,6 +3,7 @@
 use lyceum_core::{
     artifact::Digest,
     id::{ExecutionId, MemberId, VersionId},
+    recipe::Role,
     work::{AdapterRef, BaseModel},
 };
 use sqlx::{FromRow, PgConnection, types::Json};
@@ -20,7 +21,7 @@ pub struct Weights {
     /// The member's name within the run.
     pub name: String,
     /// Its roles.
-    pub roles: Vec<String>,
+    pub roles: Vec<Role>,
     /// The step that made the weights.
     pub made_in: u32,
     /// The frozen base.
@@ -37,7 +38,7 @@ struct Row {
     run_id: Uuid,
     member: Uuid,
     name: String,
-    roles: Vec<String>,
+    roles: Vec<Role>,
     base_model: Json<BaseModel>,
 }
 

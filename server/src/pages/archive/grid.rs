@@ -250,7 +250,7 @@ mod tests {
         MapCell {
             cell: 0,
             problem_id: Uuid::nil(),
-            problem_type: "code_o".to_owned(),
+            problem_type: lyceum_core::verify::ProblemKind::CodeO,
             step: 3,
             objective: 0.5,
             solve_rate: Some(solve_rate),

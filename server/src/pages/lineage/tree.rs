@@ -193,7 +193,7 @@ mod tests {
             id: Uuid::from_u128(id),
             name: format!("m{id}"),
             population: "main".to_owned(),
-            roles: vec!["teacher".to_owned()],
+            roles: vec![lyceum_core::recipe::Role::Teacher],
             born_step: born,
             died_step: None,
             cause_of_death: None,
