@@ -2,7 +2,10 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::{id::ExecutionId, recipe::Role};
+use lyceum_core::{
+    id::ExecutionId,
+    recipe::{Registry, Role, Side},
+};
 use lyceum_store::{
     benchmarks::{self, BenchmarkResult},
     ratings::{self, Standing, StandingFilter},
@@ -31,7 +34,7 @@ const MEASURED: u32 = 100;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LeaderboardFilter {
-    /// In this role; `student` by default.
+    /// In this role; by default the solvers' role of a recipe that rates.
     role: Option<Role>,
     run: Option<Uuid>,
     recipe: Option<String>,
@@ -110,7 +113,8 @@ pub(crate) async fn show_leaderboard(
     filters: Filters<LeaderboardFilter>,
 ) -> Result<HttpResponse, ApiError> {
     let asked = filters.0;
-    let role = asked.role.unwrap_or(Role::Student);
+    let default = || solving(rated_roles(&api.registry, asked.recipe.as_deref()));
+    let role = asked.role.unwrap_or_else(default);
     let listing = Listing::new(
         &format!("leaderboard.{}", role.name()),
         None,
@@ -155,4 +159,40 @@ pub(crate) async fn show_leaderboard(
         items: page.items,
         next: page.next,
     })
+}
+
+/// The roles of the recipe called `name`, or of all, if they rate.
+fn rated_roles<'r>(registry: &'r Registry, name: Option<&'r str>) -> impl Iterator<Item = Role> + 'r {
+    let rating = registry.recipes().filter(|recipe| recipe.capabilities().rates);
+    let named = rating.filter(move |recipe| name.is_none_or(|name| recipe.name() == name));
+    named.flat_map(|recipe| recipe.roles())
+}
+
+/// The first role that solves.
+fn solving(mut roles: impl Iterator<Item = Role>) -> Role {
+    let solves = roles.find(|role| role.side() == Side::Solves);
+    solves.unwrap_or(Role::Student)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lyceum_core::recipe::{Azr, Populora};
+
+    #[test]
+    fn solvers_are_shown_first() {
+        assert_eq!(
+            solving([Role::Critic, Role::Solver, Role::Student].into_iter()),
+            Role::Solver
+        );
+        assert_eq!(solving([Role::Challenger].into_iter()), Role::Student);
+    }
+
+    #[test]
+    fn roles_of_recipes_that_rate_are_rated() {
+        let registry = Registry::default().with(Azr).with(Populora);
+        let roles = |name| rated_roles(&registry, name).collect::<Vec<_>>();
+        assert_eq!(roles(None), [Role::Teacher, Role::Student]);
+        assert_eq!(roles(Some("azr")), []);
+    }
 }
