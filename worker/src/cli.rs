@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 use crate::command::{evolve::Evolve, merge::Merge, rollout::Rollout, score::Score, update::Update};
 use crate::command::{grade::Grade, moved::Moved, run::Run, verify::Verify, work::Work};
 
-/// Takes work from a Lyceum server and runs it, or runs any kind of work from files.
+/// Take work from a Lyceum server and run it, or run any kind of work from files
 #[derive(Debug, Parser)]
 #[command(version, arg_required_else_help = true)]
 pub(crate) struct Cli {

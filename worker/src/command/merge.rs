@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// Writes a model folder equivalent to base plus adapter, like peft's `merge_and_unload`.
+/// Write a model folder equivalent to base plus adapter, like peft's `merge_and_unload`.
 #[derive(Debug, Args)]
 pub(crate) struct Merge {
     /// The base: a folder as Hugging Face stores it, or an id on its hub such as Qwen/Qwen2.5-0.5B.

@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use super::loading::ModelArgs;
 
-/// Completes prompts: one JSON object per line in, one per line out, in the same order.
+/// Complete prompts: one JSON object per line in, one per line out, in the same order.
 ///
 /// A request: {"id": "a", "prompt": "def f(", "adapter": 0, "n": 4, "max_tokens": 64, "temperature": 0.8, "top_p":
 /// 0.95, "top_k": 0, "seed": 1, "stop": ["\n\n"], "stop_ids": [], "ignore_eos": false}. `ids` (token ids) can replace

@@ -16,16 +16,17 @@ use lyceum_worker::progress::progress_bar;
 
 use super::handlers::HandlerArgs;
 
-/// Run any item of the queue by hand, without a database.
+/// Run any item of the queue by hand, without a database
 ///
-/// ITEM is a response of `GET /api/v1/work/{id}`, or only its field `payload`. Adapters, tokens and other artifacts that
-/// the payload refers to are read from --artifacts or through --server:
+/// ITEM is a response of `GET /api/v1/work/{id}`, or only its field `payload`. Adapters, tokens
+/// and other artifacts that the payload refers to are read from --artifacts or through --server:
 ///
 ///   curl -sH "Authorization: Bearer $LYCEUM_TOKEN" $LYCEUM_SERVER/api/v1/work/ID > item.json
 ///   lyceum-worker run item.json --server $LYCEUM_SERVER --out again
 ///
-/// The result is the same as the queue's, except for times. It is printed as JSON, and nothing is sent to the server.
-/// With --out it is written to again/result.json, and new artifacts to again/artifacts, where other items can read them:
+/// The result is the same as the queue's, except for times. It is printed as JSON, and nothing is
+/// sent to the server. With --out it is written to again/result.json, and new artifacts to
+/// again/artifacts, where other items can read them:
 ///
 ///   lyceum-worker run update.json --artifacts /var/lib/lyceum/artifacts --artifacts again/artifacts
 ///

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::loading::ModelArgs;
 
-/// Scores sequences of token ids: one JSON object per line in, one per line out, in the same order.
+/// Score sequences of token ids: one JSON object per line in, one per line out, in the same order.
 ///
 /// A request: {"id": "a", "ids": [1, 2, 3], "adapter": 0}; without `adapter` the base alone is used. A result: {"id":
 /// "a", "logprobs": [..]}, one log-probability per id after the first.

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::loading::ModelArgs;
 
-/// Updates adapters: one JSON object per line in; adapters, optimizer states and diagnostics out.
+/// Update adapters: one JSON object per line in; adapters, optimizer states and diagnostics out.
 ///
 /// A sample: {"id": "a", "adapter": 0, "prompt_ids": [1, 2], "ids": [3, 4], "logprobs": [-0.7, -1.2], "advantage":
 /// 0.5}. `adapter` is the index of an --adapter; `logprobs` are the sampler's, one per id. The cross-entropy needs

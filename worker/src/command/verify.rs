@@ -13,7 +13,7 @@ use lyceum_worker::pool::PoolArgs;
 /// The maximum length of a line. A longer one gets a verdict that says so.
 const MAX_LINE: u64 = 64 << 20;
 
-/// Judge proposals, answers, programs under test and mathematical answers: one line of JSON in, one verdict out, in order.
+/// Judge proposals, answers and programs: one line of JSON in, one verdict out, in order
 ///
 /// A task has an `id` and a `kind`:
 ///
@@ -22,8 +22,8 @@ const MAX_LINE: u64 = 64 << 20;
 ///   {"id":"c","kind":"tests","program":"..","entry_point":"add","test":"def check(candidate): .."}
 ///   {"id":"d","kind":"math","gold":"\\frac{1}{2}","answer":"0.5"}
 ///
-/// docs/VERIFIER.md lists every kind with its fields. Programs run in a sandbox. A self-test attacks it once at
-/// startup; if an attack succeeds, nothing is judged.
+/// docs/VERIFIER.md lists every kind with its fields. Programs run in a sandbox. A self-test
+/// attacks it once at startup; if an attack succeeds, nothing is judged.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Verify {

@@ -23,7 +23,7 @@ use super::handlers::{HandlerArgs, SERVED};
 #[cfg(feature = "engine")]
 use device::Device;
 
-/// Take work from a database's queue and run it, until stopped.
+/// Take work from a database's queue and run it, until stopped
 ///
 /// On the server's machine:
 ///
@@ -33,8 +33,8 @@ use device::Device;
 ///
 ///   LYCEUM_TOKEN=lyc_… lyceum-worker work --database postgres://… --server http://lyceum.example:8080
 ///
-/// On SIGTERM or Ctrl-C, claimed items get --drain-seconds to finish and the rest is handed back; a second signal hands
-/// everything back immediately.
+/// On SIGTERM or Ctrl-C, claimed items get --drain-seconds to finish and the rest is handed back;
+/// a second signal hands everything back immediately.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Work {
