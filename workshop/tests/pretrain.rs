@@ -177,7 +177,9 @@ fn a_config_that_cannot_work_is_refused_by_field() {
     };
     assert!(refusal("tokens = 192", "tokens = 257").contains("max_position_embeddings"));
     assert!(refusal("threads = 1", "threads = 0").contains("`compute.threads` is 0"));
-    assert!(refusal("\"fp32\"", "\"fp8\"").contains("use fp32 or bf16"));
+    let precision = refusal("\"fp32\"", "\"fp8\"");
+    assert!(precision.contains("`compute.precision`: `fp8`"), "{precision}");
+    assert!(precision.contains("fp32 and bf16"), "{precision}");
     assert!(refusal("steps = 10\n", "steps = 0\n").contains("phase `solve` has 0 steps"));
     assert!(refusal("seed = 3", "sed = 3").contains("sed"));
 }
