@@ -465,7 +465,7 @@ scenario("hostile text stays text", async () => {
   const quoted = `'${harm.replaceAll("'", "''")}'`;
   await sql(lab, `
     UPDATE problems SET prompt = ${quoted}, proposal = ${quoted} || repeat('x', 1000000), program = ${quoted}, reason = ${quoted},
-      type = left(${quoted}, 60), "values" = json_build_object('input', ${quoted}::text, 'output', ${quoted}::text) WHERE run_id = '${run}';
+      "values" = json_build_object('input', ${quoted}::text, 'output', ${quoted}::text) WHERE run_id = '${run}';
     UPDATE attempts SET text = ${quoted} || repeat('y', 1000000), answer = ${quoted} WHERE id IN (SELECT id FROM attempts WHERE run_id = '${run}' ORDER BY seq DESC LIMIT 50);
     UPDATE benchmark_samples SET text = ${quoted}, solution = ${quoted}, reason = ${quoted}, task_id = left(${quoted}, 400);
     UPDATE benchmark_results SET name = left(${quoted}, 60) || subject;
