@@ -10,7 +10,7 @@ use lyceum_core::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Commands for [`crate::handlers::Scripted`]: `ok`, `wait MILLIS`, `block` (its thread, until a claim is renewed),
+/// Commands for [`crate::handlers`]: `ok`, `wait MILLIS`, `block` (its thread, until a claim is renewed),
 /// `panic`, `abort`, `refuse`, `stumble` (fails once and is retried), `need MODEL`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
