@@ -31,7 +31,7 @@ const FUNCTIONS: [&str; 8] = [
     "CREATE FUNCTION draw(n bigint) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT hashint8(n) & 2147483647'",
 ];
 
-/// Rows by table, in the order in which they refer to one another. What they are made of stands in `made_of`: the number of
+/// Rows by table, in the order in which they refer to one another. Their contents are made in `made_of`: the number of
 /// problems, a config and the names of its metrics.
 const FILL: [(&str, &str); 25] = [
     (

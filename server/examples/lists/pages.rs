@@ -77,7 +77,7 @@ const PAGES: [&str; 59] = [
 /// Pages that show no more with more rows.
 const SMALL: [&str; 3] = ["/workers", "/workers?alive=true", "/settings"];
 
-/// What there is to ask for.
+/// Addresses to request.
 pub(super) struct Examples(Vec<(&'static str, Vec<String>)>);
 
 impl Examples {

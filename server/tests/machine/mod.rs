@@ -206,7 +206,7 @@ impl Up {
         said
     }
 
-    /// What it says until nobody is left who could say something.
+    /// Everything it prints until the last writer is gone.
     pub(crate) fn rest(&mut self) -> String {
         let mut said = String::new();
         while self.read(&mut said) != 0 {}

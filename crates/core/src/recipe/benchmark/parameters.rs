@@ -17,7 +17,7 @@ use crate::{
 pub struct BenchmarkParameters {
     /// The suites, each of them a step.
     pub suites: Vec<SuiteSlice>,
-    /// Whose answers are measured.
+    /// A model whose answers are measured.
     pub subjects: Vec<BenchmarkSubject>,
     /// Samples a row.
     pub n: u32,
@@ -34,12 +34,12 @@ pub struct BenchmarkParameters {
 pub struct SuiteSlice {
     /// The suite.
     pub suite: String,
-    /// What its results are called, if not as the suite.
+    /// The name of its results, if not the suite's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The imported rows.
     pub dataset: DatasetId,
-    /// How many of them, from the first.
+    /// The number of rows, from the first.
     pub rows: u32,
     /// Samples a row, if not those of the evaluation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,24 +49,24 @@ pub struct SuiteSlice {
 }
 
 impl SuiteSlice {
-    /// What its results are called.
+    /// The name of its results.
     pub fn name(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.suite)
     }
 }
 
-/// Whose answers are measured.
+/// A model whose answers are measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BenchmarkSubject {
-    /// What people call it.
+    /// The name shown to people.
     pub name: String,
-    /// What it is.
+    /// Its role in the evaluation.
     pub role: SubjectRole,
-    /// The run that it belongs to.
+    /// Its run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<ExecutionId>,
-    /// The member of it.
+    /// The member of that run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<MemberId>,
     /// Steps of the run that its weights have seen.

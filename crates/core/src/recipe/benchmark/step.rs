@@ -351,7 +351,7 @@ impl<'a> SuiteStep<'a> {
     }
 }
 
-/// What a subject's samples come to.
+/// The counts of a subject's samples.
 struct Count {
     score: Score,
     base: Score,
