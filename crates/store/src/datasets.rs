@@ -216,7 +216,7 @@ pub async fn slice(db: &PgPool, id: DatasetId, first: u32, count: u32) -> Result
     .await?)
 }
 
-/// The rows that [`slice`] returns, from a server.
+/// The rows that [`slice()`] returns, from a server.
 ///
 /// # Errors
 /// [`StoreError::NotFound`] if the server does not have the dataset; the server cannot be reached or refuses.
