@@ -27,5 +27,5 @@ pub use row::{BenchmarkRow, Question};
 pub use score::{CurvePoint, Score};
 pub use spread::Spread;
 pub use suite::{Group, Protocol, Suite, SuiteError, UnknownSuite, shipped_suites, suite};
-pub use suite_request::{SuiteChoice, SuiteRequest};
+pub use suite_request::{MAX_SAMPLES, SuiteChoice, SuiteRequest};
 pub use table::{Average, Cell, Subject, SubjectRole, Summary, Table, TableRow};

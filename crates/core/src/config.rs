@@ -10,12 +10,12 @@ pub use schema::{Schema, schema_of};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    benchmark::{Protocol, SuiteChoice, suite},
+    benchmark::{MAX_SAMPLES, Protocol, SuiteChoice, suite},
     evaluation::EvaluationSpec,
     fault::{Fault, Faults},
     id::ExecutionId,
     recipe::{Registry, Role},
-    work::{BaseModel, Compute, LoraShape},
+    work::{BaseModel, Compute, LoraShape, MAX_TEMPERATURE},
 };
 
 /// Maximum steps of a run.
@@ -67,7 +67,7 @@ pub struct BenchmarkSchedule {
     pub every: Option<u32>,
     /// Samples per row.
     #[serde(default = "one")]
-    #[schemars(range(min = 1, max = 10_000))]
+    #[schemars(range(min = 1, max = MAX_SAMPLES))]
     pub n: u32,
     /// Use only this many rows of each suite, from the first.
     #[serde(default)]
@@ -78,7 +78,7 @@ pub struct BenchmarkSchedule {
     pub prompts: Option<String>,
     /// Softmax temperature that replaces the suites' own; 0 is greedy.
     #[serde(default)]
-    #[schemars(range(min = 0.0, max = 100.0))]
+    #[schemars(range(min = 0.0, max = MAX_TEMPERATURE))]
     pub temperature: Option<f64>,
     /// Maximum tokens per answer; replaces the suites' own limit.
     #[serde(default)]

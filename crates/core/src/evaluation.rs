@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    benchmark::SuiteChoice,
+    benchmark::{MAX_SAMPLES, SuiteChoice},
     id::{AttemptId, ExecutionId, MemberId, VersionId},
-    work::{BaseModel, Compute},
+    work::{BaseModel, Compute, MAX_TEMPERATURE},
 };
 
 /// What an evaluation measures.
@@ -36,7 +36,7 @@ pub enum EvaluationSpec {
         base: bool,
         /// Samples per row.
         #[serde(default = "one")]
-        #[schemars(range(min = 1, max = 10_000))]
+        #[schemars(range(min = 1, max = MAX_SAMPLES))]
         n: u32,
         /// Use only this many rows of each suite, from the first, for a quick look; scores are then not the published
         /// ones.
@@ -48,7 +48,7 @@ pub enum EvaluationSpec {
         prompts: Option<String>,
         /// Softmax temperature that replaces the suites' own; 0 is greedy.
         #[serde(default)]
-        #[schemars(range(min = 0.0, max = 100.0))]
+        #[schemars(range(min = 0.0, max = MAX_TEMPERATURE))]
         temperature: Option<f64>,
         /// Nucleus sampling probability (top_p) that replaces the suites' own.
         #[serde(default)]

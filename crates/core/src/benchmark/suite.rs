@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::LazyLock};
 
 use super::Question;
-use crate::fault::nearest;
+use crate::{fault::nearest, work::MAX_TEMPERATURE};
 
 /// A suite of tasks, described by one file of `configs/benchmarks`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -119,7 +119,7 @@ pub struct Protocol {
     /// The prompt style: a file of `configs/benchmarks/prompts`.
     pub prompts: String,
     /// Softmax temperature; 0 is greedy.
-    #[schemars(range(min = 0.0, max = 100.0))]
+    #[schemars(range(min = 0.0, max = MAX_TEMPERATURE))]
     pub temperature: f64,
     /// Nucleus sampling: the probability mass to sample from.
     #[serde(default = "one")]

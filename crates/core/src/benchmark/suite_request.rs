@@ -5,7 +5,10 @@ use serde::{Deserialize, Serialize};
 use std::{collections::HashMap, str::FromStr};
 
 use super::suite;
-use crate::{fault::Fault, id::DatasetId};
+use crate::{fault::Fault, id::DatasetId, work::MAX_TEMPERATURE};
+
+/// The most samples of a row.
+pub const MAX_SAMPLES: u32 = 10_000;
 
 /// A suite to measure with: its name, or an object that also says with which rows and how.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -32,7 +35,7 @@ pub struct SuiteRequest {
     pub name: Option<String>,
     /// Samples a row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 10_000))]
+    #[schemars(range(min = 1, max = MAX_SAMPLES))]
     pub n: Option<u32>,
     /// The first so many rows alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -43,7 +46,7 @@ pub struct SuiteRequest {
     pub prompts: Option<String>,
     /// Softmax temperature; 0 is greedy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0.0, max = 100.0))]
+    #[schemars(range(min = 0.0, max = MAX_TEMPERATURE))]
     pub temperature: Option<f64>,
     /// Nucleus.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -49,15 +49,20 @@ impl Default for LearningConfig {
     }
 }
 
+/// The most prompts or problems of a step.
+pub(crate) const MAX_BATCH: u32 = 65_536;
+/// The most completions of a prompt.
+pub(crate) const MAX_SAMPLES: u32 = 1024;
+
 /// How a step is divided into work items. This is part of the config because the last bits of results depend on it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ItemConfig {
     /// Prompts per `propose` item; their checks form one item too.
-    #[schemars(range(min = 1, max = 65536))]
+    #[schemars(range(min = 1, max = MAX_BATCH))]
     pub propose: u32,
     /// Proposals per `solve` item, which samples their solutions; their verdicts form one item too.
-    #[schemars(range(min = 1, max = 65536))]
+    #[schemars(range(min = 1, max = MAX_BATCH))]
     pub solve: u32,
     /// Members per `update` item.
     #[schemars(range(min = 1, max = 1024))]

@@ -29,12 +29,15 @@ pub struct RolloutPayload {
     pub keep_tokens: bool,
 }
 
+/// The highest softmax temperature.
+pub const MAX_TEMPERATURE: f64 = 100.0;
+
 /// How tokens are sampled. Names and defaults are the usual ones (vLLM, transformers).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sampling {
     /// Softmax temperature; 0 always takes the most likely token.
-    #[schemars(range(min = 0.0, max = 100.0))]
+    #[schemars(range(min = 0.0, max = MAX_TEMPERATURE))]
     pub temperature: f64,
     /// Samples from the smallest set of most likely tokens whose total probability reaches this; 1 keeps all.
     #[schemars(range(min = 0.0, max = 1.0))]

@@ -11,6 +11,7 @@ use crate::{
     recipe::{
         ItemConfig, LearningConfig, PlanError, Role, SamplingConfig,
         code::{Groups, ProblemConfig},
+        config::{MAX_BATCH, MAX_SAMPLES},
     },
 };
 
@@ -24,10 +25,10 @@ pub struct Parameters {
     /// The problems and where they are kept.
     pub problems: ProblemConfig,
     /// Proposals, and problems to practise on, per type and step.
-    #[schemars(range(min = 1, max = 65536))]
+    #[schemars(range(min = 1, max = MAX_BATCH))]
     pub batch: u32,
     /// Attempts that estimate the difficulty of a proposal; they are not learned from.
-    #[schemars(range(min = 1, max = 1024))]
+    #[schemars(range(min = 1, max = MAX_SAMPLES))]
     pub difficulty_samples: u32,
     /// Practice uses problems from this many recent steps first, then fills up from the whole buffer.
     #[schemars(range(min = 1))]

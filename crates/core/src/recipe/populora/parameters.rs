@@ -13,6 +13,7 @@ use crate::{
     recipe::{
         ItemConfig, LearningConfig, PlanError, Role, SamplingConfig,
         code::{Groups, ProblemConfig},
+        config::{MAX_BATCH, MAX_SAMPLES},
     },
 };
 
@@ -26,13 +27,13 @@ pub struct Parameters {
     /// The problems and where they are kept.
     pub problems: ProblemConfig,
     /// Prompts for proposals per teacher and step, split equally over the types.
-    #[schemars(range(min = 1, max = 65536))]
+    #[schemars(range(min = 1, max = MAX_BATCH))]
     pub prompts_per_matchup: u32,
     /// Proposals per prompt. With 1, the group's baseline is 0 and rewards are centred only over the batch.
-    #[schemars(range(min = 1, max = 1024))]
+    #[schemars(range(min = 1, max = MAX_SAMPLES))]
     pub proposals_per_prompt: u32,
     /// Attempts by the matched student at each valid problem.
-    #[schemars(range(min = 1, max = 1024))]
+    #[schemars(range(min = 1, max = MAX_SAMPLES))]
     pub samples_per_problem: u32,
     /// How completions are sampled.
     pub sampling: SamplingConfig,
@@ -50,7 +51,7 @@ pub struct Parameters {
     /// attempts at the matched teacher's problems are learned from. 0 disables them.
     pub cross_play_every: u32,
     /// Attempts by each student at each problem of a cross-evaluation.
-    #[schemars(range(min = 1, max = 1024))]
+    #[schemars(range(min = 1, max = MAX_SAMPLES))]
     pub cross_play_samples: u32,
     /// The map of the problem space.
     pub archive: ArchiveConfig,

@@ -8,6 +8,7 @@ use crate::{
     config::RunConfig,
     recipe::{
         ItemConfig, LearningConfig, PlanError,
+        config::{MAX_BATCH, MAX_SAMPLES},
         rows::{Sampler, TrainingSet},
     },
     work::Sampling,
@@ -30,11 +31,11 @@ pub struct Parameters {
     pub slices: bool,
     /// Rows that each member answers in a step.
     #[serde(default = "defaults::batch")]
-    #[schemars(range(min = 1, max = 65536))]
+    #[schemars(range(min = 1, max = MAX_BATCH))]
     pub batch: u32,
     /// Answers to each row.
     #[serde(default = "defaults::n")]
-    #[schemars(range(min = 1, max = 1024))]
+    #[schemars(range(min = 1, max = MAX_SAMPLES))]
     pub n: u32,
     /// How answers are drawn. Texts that end one, besides those given, come from the prompts.
     #[serde(default)]
