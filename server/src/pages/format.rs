@@ -188,6 +188,11 @@ mod tests {
     }
 
     #[test]
+    fn only_the_first_letter_becomes_capital() {
+        assert_eq!(["critic", "élève b", ""].map(capital), ["Critic", "Élève b", ""]);
+    }
+
+    #[test]
     fn durations_have_two_units_at_most() {
         let read = [0.25, 59.6, 61.0, 3_725.0, 90_000.0, f64::INFINITY].map(|seconds| duration(&seconds));
         assert_eq!(read, ["0.2 s", "1 min 0 s", "1 min 1 s", "1 h 2 min", "1 d 1 h", "–"]);

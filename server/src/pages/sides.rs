@@ -82,15 +82,6 @@ impl SideNames {
     }
 }
 
-/// `name` with a capital letter.
-pub(crate) fn capital(name: &str) -> String {
-    let mut letters = name.chars();
-    match letters.next() {
-        Some(first) => first.to_uppercase().chain(letters).collect(),
-        None => String::new(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,6 +124,5 @@ mod tests {
     #[test]
     fn only_solvers_answer() {
         assert_eq!((solves(&Role::Critic), solves(&Role::Student)), (false, true));
-        assert_eq!(capital("critic"), "Critic");
     }
 }
