@@ -1,6 +1,6 @@
 //! A house for a test: a database, a folder of artifacts, and processes that can be killed.
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use lyceum_core::{
     config,
     dataset::Purpose,
@@ -13,21 +13,17 @@ use lyceum_store::{
     datasets::{self, NewDataset},
     runs::{self, NewRun},
 };
-use nix::{
-    sys::signal::{Signal, kill},
-    unistd::Pid,
-};
 use serde_json::{Value, json};
 use sqlx::PgPool;
 use std::{
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    path::PathBuf,
+    process::Command,
     time::{Duration, Instant},
 };
 use tempfile::TempDir;
 use uuid::Uuid;
 
-use crate::{relay::Relay, script::Script, seminar::Seminar};
+use crate::{process::Process, relay::Relay, script::Script, seminar::Seminar};
 
 /// The scripted recipes.
 pub fn registry() -> Registry {
@@ -399,63 +395,5 @@ pub async fn until<T, F: Future<Output = Result<Option<T>>>>(what: &str, mut ask
             // The test must continue while the database is down.
             Ok(None) | Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
         }
-    }
-}
-
-/// A process that is killed with its owner.
-pub struct Process(Child);
-
-impl Process {
-    fn start(command: &mut Command) -> Result<Self> {
-        // Output is inherited: libtest shows it for failed tests.
-        let program = Path::new(command.get_program()).display().to_string();
-        let child = command
-            .stdin(Stdio::null())
-            .spawn()
-            .with_context(|| format!("cannot start {program}"))?;
-        Ok(Self(child))
-    }
-
-    /// `kill -9`.
-    pub fn kill(mut self) -> Result<()> {
-        self.0.kill()?;
-        self.0.wait()?;
-        Ok(())
-    }
-
-    /// Stops it (SIGSTOP).
-    pub fn freeze(&self) -> Result<()> {
-        self.signal(Signal::SIGSTOP)
-    }
-
-    /// Continues it (SIGCONT).
-    pub fn thaw(&self) -> Result<()> {
-        self.signal(Signal::SIGCONT)
-    }
-
-    fn signal(&self, signal: Signal) -> Result<()> {
-        let pid = Pid::from_raw(self.0.id().cast_signed());
-        kill(pid, signal).with_context(|| format!("cannot send {signal} to the process"))
-    }
-
-    /// Sends SIGTERM and waits for a clean exit.
-    pub fn stop(mut self) -> Result<()> {
-        self.signal(Signal::SIGTERM)?;
-        let status = self.0.wait()?;
-        ensure!(status.success(), "the process ended with {status}");
-        Ok(())
-    }
-
-    /// Whether it is still running.
-    pub fn is_alive(&mut self) -> Result<bool> {
-        Ok(self.0.try_wait()?.is_none())
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }

@@ -4,6 +4,7 @@
 pub mod handlers;
 pub mod house;
 pub mod lab;
+pub mod process;
 pub mod product;
 pub mod relay;
 pub mod script;

@@ -2,7 +2,10 @@
 
 use anyhow::Result;
 use lyceum_core::seed::stream;
-use lyceum_system_tests::house::{House, Process, WorkerArguments, until};
+use lyceum_system_tests::{
+    house::{House, WorkerArguments, until},
+    process::Process,
+};
 use rand::Rng as _;
 use serde_json::json;
 use std::time::Duration;

@@ -2,7 +2,10 @@
 
 use anyhow::{Result, ensure};
 use lyceum_core::{id::ExecutionId, seed::stream};
-use lyceum_system_tests::house::{House, Process, WorkerArguments, until};
+use lyceum_system_tests::{
+    house::{House, WorkerArguments, until},
+    process::Process,
+};
 use rand::Rng as _;
 use serde_json::{Value, json};
 use std::path::Path;
