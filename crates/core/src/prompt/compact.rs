@@ -94,9 +94,17 @@ fn any_marker(text: &str) -> Option<&str> {
     })
 }
 
-pub(super) fn answer(text: &str, finish: FinishReason) -> Answer {
+/// The answer is what follows the last marker of the task itself; a text without it is an answer as a whole. What comes
+/// before is the model's own affair.
+pub(super) fn answer(problem: ProblemKind, text: &str, finish: FinishReason) -> Answer {
     complete(finish)?;
-    part("answer", text)
+    let marker = match problem {
+        ProblemKind::CodeO => "<so>",
+        ProblemKind::CodeI => "<si>",
+        ProblemKind::CodeF => "<sf>",
+        ProblemKind::Math | ProblemKind::Code => return part("answer", text),
+    };
+    part("answer", text.rsplit_once(marker).map_or(text, |(_, answer)| answer))
 }
 
 fn complete(finish: FinishReason) -> Result<(), String> {
@@ -126,7 +134,7 @@ fn bare<'a>(name: &str, text: &'a str) -> Result<&'a str, String> {
 mod tests {
     use super::*;
     use FinishReason::{Length, Stop};
-    use ProblemKind::{CodeF, CodeO};
+    use ProblemKind::{CodeF, CodeI, CodeO};
 
     #[test]
     fn the_parts_of_a_proposal_are_found() {
@@ -165,8 +173,25 @@ mod tests {
             "the verifier decides whether it is correct"
         );
         assert!(proposal(CodeO, "def f(a):\n return a<in>1", Length, 2).is_err());
-        assert!(answer("", Stop).is_err() && answer("1<in>2", Stop).is_err() && answer("1", Length).is_err());
-        assert_eq!(answer("[1,2]", Stop).unwrap(), "[1,2]");
+    }
+
+    #[test]
+    fn an_answer_is_the_whole_text_or_what_follows_the_steps() {
+        for text in ["", "1<in>2", "1<si>2", "#r=1;r=2<so>", "#r=1<so>1<in>2"] {
+            assert!(answer(CodeO, text, Stop).is_err(), "{text}");
+        }
+        assert!(answer(CodeO, "1", Length).is_err() && answer(CodeO, "#r=1<so>1", Length).is_err());
+        assert_eq!(answer(CodeO, "[1,2]", Stop).unwrap(), "[1,2]");
+        assert_eq!(answer(CodeO, "#r=1;r=2<so>2", Stop).unwrap(), "2");
+        assert_eq!(answer(CodeO, "1<so>#r=1<so>2", Stop).unwrap(), "2");
+        assert_eq!(answer(CodeI, "#1:r=2;2#3:r=4;4<si>3", Stop).unwrap(), "3");
+        let program = "def f(a):\n return a";
+        assert_eq!(
+            answer(CodeF, &format!("#{program}#1<sf>{program}"), Stop).unwrap(),
+            program
+        );
+        // Steps alone are read as an answer, which the verifier cannot parse.
+        assert_eq!(answer(CodeO, "#r=1;r=2", Stop).unwrap(), "#r=1;r=2");
     }
 
     const QUESTION: Field = Field::last("question");

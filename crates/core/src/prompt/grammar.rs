@@ -86,7 +86,7 @@ impl Grammar {
     /// The answer in a completion of a prompt that ends with `opening`.
     pub fn answer(self, problem: ProblemKind, text: &str, finish: FinishReason, opening: &str) -> Answer {
         match self {
-            Self::Compact => compact::answer(text, finish),
+            Self::Compact => compact::answer(problem, text, finish),
             Self::Fenced => fenced::answer(problem, text, opening),
             Self::Tagged => tagged::answer(problem, text, finish, opening),
         }
