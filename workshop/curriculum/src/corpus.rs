@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::execute::{Executed, execute};
 use crate::masked::masked_form;
 use crate::program::{Level, Program};
+use crate::trace::trace;
 
 /// Maximum number of programs drawn at a time.
 const CHUNK: u64 = 4_096;
@@ -27,6 +28,9 @@ pub struct CorpusSpec {
     pub hold_out_one_in: u64,
     /// Maximum number of programs per masked form in either part.
     pub programs_per_form: usize,
+    /// Whether the steps of the training programs are recorded.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub traces: bool,
 }
 
 impl CorpusSpec {
@@ -93,6 +97,7 @@ impl Corpus {
             }
             next += chunk;
             let before = kept;
+            let recorded = self.training.len();
             for executed in execute(verifier, fresh, spec.inputs) {
                 let form = masked_form(&executed.source);
                 let held_out = spec.holds_out(&form);
@@ -107,6 +112,9 @@ impl Corpus {
                     self.training.push(executed);
                     kept += 1;
                 }
+            }
+            if spec.traces {
+                trace(verifier, &mut self.training[recorded..]);
             }
             observe(self.training.len());
             barren = if kept - before < chunk as usize / 100 {

@@ -2,6 +2,7 @@
 //! by the verifier for their true outputs, and written as proposals and solutions of the three problem types; plus a
 //! tokenizer for them. It contains no external text.
 
+mod batch;
 mod body;
 pub mod corpus;
 pub mod execute;
@@ -13,6 +14,7 @@ pub mod message;
 pub mod program;
 pub mod sample;
 pub mod tokenizer;
+pub mod trace;
 mod types;
 
 pub use corpus::{Corpus, CorpusSpec};

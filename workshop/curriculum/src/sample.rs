@@ -1,5 +1,7 @@
 //! Programs written as training samples in the format of `configs/prompts/seedling`.
 
+mod traced;
+
 use rand::Rng as _;
 use rand::seq::index::sample as distinct;
 use rand_chacha::ChaCha12Rng;
@@ -7,6 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::execute::Executed;
 use crate::message::message;
+use traced::Tracer;
+pub use traced::{TraceSpec, Way};
 
 /// Proposing and solving for each of the three problem types.
 #[derive(
@@ -97,13 +101,18 @@ pub struct SampleSpec {
     pub num_inputs: usize,
     /// Weights in the loss.
     pub weights: Weights,
+    /// How traced answers are written; without it, answers are never traced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<TraceSpec>,
 }
 
 impl SampleSpec {
-    /// Writes a task about a program. `references` supplies other programs for a proposal's prompt.
+    /// Writes a task about a program, a solution in the given way. `references` supplies other programs for a
+    /// proposal's prompt.
     pub fn write<'a>(
         &self,
         task: TaskKind,
+        way: Way<'_>,
         executed: &Executed,
         references: impl FnMut(&mut ChaCha12Rng) -> &'a Executed,
         rng: &mut ChaCha12Rng,
@@ -116,32 +125,22 @@ impl SampleSpec {
             TaskKind::ProposeCodeO => plain(self.proposal("<po>", executed, references, rng)),
             TaskKind::ProposeCodeI => plain(self.proposal("<pi>", executed, references, rng)),
             TaskKind::ProposeCodeF => plain(self.function_proposal(executed, rng)),
-            TaskKind::SolveCodeO => {
-                let branches = self.chosen(executed, self.branches, rng).map(|(input, output)| {
-                    vec![
-                        Part::new(format!("<in>{input}<out>"), 0.0),
-                        Part::new(format!("{output}<eos>"), self.weights.answer),
-                    ]
-                });
-                let branches = branches.collect();
-                Sample {
-                    prefix: self.shown("<so>", executed),
-                    branches,
-                }
-            }
-            TaskKind::SolveCodeI => {
-                let branches = self.chosen(executed, self.branches, rng).map(|(input, output)| {
-                    vec![
-                        Part::new(format!("<out>{output}<in>"), 0.0),
-                        Part::new(format!("{input}<eos>"), self.weights.answer),
-                    ]
-                });
-                let branches = branches.collect();
-                Sample {
-                    prefix: self.shown("<si>", executed),
-                    branches,
-                }
-            }
+            TaskKind::SolveCodeO => Sample {
+                prefix: self.shown("<so>", executed),
+                branches: self.answers(way, executed, rng, |tracer, at, _| {
+                    let (input, output) = &executed.pairs[at];
+                    let traced = tracer.and_then(|tracer| tracer.output(executed, at));
+                    (format!("<in>{input}<out>"), output, traced)
+                }),
+            },
+            TaskKind::SolveCodeI => Sample {
+                prefix: self.shown("<si>", executed),
+                branches: self.answers(way, executed, rng, |tracer, at, rng| {
+                    let (input, output) = &executed.pairs[at];
+                    let traced = tracer.and_then(|tracer| tracer.input(executed, at, rng));
+                    (format!("<out>{output}<in>"), input, traced)
+                }),
+            },
             TaskKind::SolveCodeF => {
                 // A student sees half of the inputs; sometimes another number, because configs can change it.
                 let half = (self.num_inputs / 2).max(1);
@@ -209,6 +208,38 @@ impl SampleSpec {
         ]
     }
 
+    /// Questions about different pairs of a program, each with its answer. `write` gives the question about a pair, the
+    /// answer, and the traced answer if there is to be one.
+    fn answers<'a>(
+        &self,
+        way: Way<'_>,
+        executed: &'a Executed,
+        rng: &mut ChaCha12Rng,
+        write: impl Fn(Option<&Tracer<'_>>, usize, &mut ChaCha12Rng) -> (String, &'a String, Option<Vec<Part>>),
+    ) -> Vec<Vec<Part>> {
+        let tracer = self.tracer(way);
+        let count = tracer.as_ref().map_or(self.branches, |tracer| tracer.spec.branches);
+        let chosen = self.indices(executed, count, rng);
+        let branches = chosen.into_iter().map(|at| {
+            let (question, answer, traced) = write(tracer.as_ref(), at, rng);
+            let direct = || vec![Part::new(format!("{answer}<eos>"), self.weights.answer)];
+            let answer = traced.unwrap_or_else(direct);
+            std::iter::once(Part::new(question, 0.0)).chain(answer).collect()
+        });
+        branches.collect()
+    }
+
+    fn tracer<'a>(&'a self, way: Way<'a>) -> Option<Tracer<'a>> {
+        match way {
+            Way::Direct => None,
+            Way::Traced(length) => self.trace.as_ref().map(|spec| Tracer {
+                spec,
+                length,
+                weight: self.weights.answer,
+            }),
+        }
+    }
+
     /// Different pairs of a program in random order.
     fn chosen<'a>(
         &self,
@@ -216,8 +247,13 @@ impl SampleSpec {
         count: usize,
         rng: &mut ChaCha12Rng,
     ) -> impl Iterator<Item = &'a (String, String)> + use<'a> {
-        let all = executed.pairs.len();
-        let indices = distinct(rng, all, count.min(all)).into_vec();
+        let indices = self.indices(executed, count, rng);
         indices.into_iter().map(|at| &executed.pairs[at])
+    }
+
+    /// The numbers of different pairs of a program in random order.
+    fn indices(&self, executed: &Executed, count: usize, rng: &mut ChaCha12Rng) -> Vec<usize> {
+        let all = executed.pairs.len();
+        distinct(rng, all, count.min(all)).into_vec()
     }
 }

@@ -7,7 +7,7 @@ use lyceum_core::{
     prompt::{PromptSet, ProposalText, Reference},
 };
 use lyceum_curriculum::message::message;
-use lyceum_curriculum::sample::{Part, Sample, SampleSpec, TaskKind, Weights};
+use lyceum_curriculum::sample::{Part, Sample, SampleSpec, TaskKind, TraceSpec, Way, Weights};
 use lyceum_curriculum::{Executed, Level};
 use lyceum_verifier::ProblemKind;
 
@@ -22,6 +22,11 @@ const SPEC: SampleSpec = SampleSpec {
         listed_inputs: 0.2,
         reference: 0.3,
     },
+    trace: Some(TraceSpec {
+        max_tokens: 60,
+        branches: 2,
+        candidates: 2,
+    }),
 };
 
 fn executed(source: &str) -> Executed {
@@ -31,6 +36,7 @@ fn executed(source: &str) -> Executed {
         pairs: (0..8)
             .map(|number| (number.to_string(), format!("[{number},'a b']")))
             .collect(),
+        traces: (0..8).map(|number| Some(format!("r={number}"))).collect(),
     }
 }
 
@@ -39,11 +45,15 @@ fn text(parts: &[Part]) -> String {
 }
 
 fn write(task: TaskKind, item: u64) -> Sample {
+    write_in(Way::Direct, task, item)
+}
+
+fn write_in(way: Way<'_>, task: TaskKind, item: u64) -> Sample {
     let (subject, other) = (
         executed("def f(a):\n return [a,'a b']"),
         executed("def f(n):\n return [n,'a b']"),
     );
-    SPEC.write(task, &subject, |_| &other, &mut seed::stream(1, "format", item))
+    SPEC.write(task, way, &subject, |_| &other, &mut seed::stream(1, "format", item))
 }
 
 #[test]
@@ -159,4 +169,50 @@ fn solutions_answer_the_templates() {
         assert_eq!(prompts.solve(&function).unwrap().text, sample.prefix[0].text);
         assert_eq!(sample.prefix[1].text, format!("{program}<eos>"));
     }
+}
+
+#[test]
+fn traced_solutions_end_with_the_answer_that_the_grammar_reads() {
+    let grammar = PromptSet::shipped("seedling").unwrap().grammar;
+    let mut wrong = 0;
+    for item in 0..20 {
+        for (task, problem) in [
+            (TaskKind::SolveCodeO, ProblemKind::CodeO),
+            (TaskKind::SolveCodeI, ProblemKind::CodeI),
+        ] {
+            let traced = write_in(Way::Traced(&str::len), task, item);
+            assert_eq!(traced.branches.len(), 2);
+            for branch in &traced.branches {
+                let completion = text(&branch[1..]);
+                let completion = completion.strip_suffix("<eos>").unwrap();
+                let answer = grammar.answer(problem, completion, FinishReason::Stop, "").unwrap();
+                let number: u32 = branch[0]
+                    .text
+                    .matches(char::is_numeric)
+                    .next()
+                    .unwrap()
+                    .parse()
+                    .unwrap();
+                match problem {
+                    ProblemKind::CodeO => {
+                        assert_eq!(completion, format!("#r={number}<so>[{number},'a b']"));
+                        assert_eq!(answer, format!("[{number},'a b']"));
+                    }
+                    _ => {
+                        assert!(completion.ends_with(&format!("#{number}:r={number};[{number},'a b']<si>{number}")));
+                        assert_eq!(answer, number.to_string());
+                        wrong += branch.iter().skip(1).filter(|part| part.weight == 0.0).count();
+                    }
+                }
+            }
+            // Every letter counts as a token, so that nothing fits.
+            let long = |text: &str| 61 * text.len();
+            let direct = write_in(Way::Traced(&long), task, item);
+            assert!(direct.branches.iter().all(|branch| !text(branch).contains('#')));
+        }
+    }
+    assert!(
+        (10..60).contains(&wrong),
+        "{wrong} wrong inputs were tried in 40 answers"
+    );
 }

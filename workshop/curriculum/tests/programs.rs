@@ -17,6 +17,7 @@ fn spec() -> CorpusSpec {
         inputs: 10,
         hold_out_one_in: 5,
         programs_per_form: 4,
+        traces: true,
     }
 }
 
@@ -55,6 +56,32 @@ fn recorded_outputs_are_what_the_verifier_finds_for_each_program_alone() {
             assert_eq!(&found, output, "{}\n{input}", executed.source);
         }
     }
+}
+
+#[test]
+fn steps_are_recorded_beside_their_runs() {
+    let corpus = corpus();
+    let written = |executed: &lyceum_curriculum::Executed| executed.traces.iter().flatten().count();
+    let traced: usize = corpus.training.iter().map(written).sum();
+    let all: usize = corpus.training.iter().map(|executed| executed.pairs.len()).sum();
+    assert!(traced * 10 > all * 9, "{traced} of {all} runs have few enough steps");
+    let last_of_loop = corpus.training.iter().filter(|executed| {
+        let source = &executed.source;
+        executed.level == Level::ALL[2] && source.ends_with("return r")
+    });
+    let mut seen = 0;
+    for executed in last_of_loop {
+        for ((_, output), steps) in executed.pairs.iter().zip(&executed.traces) {
+            // The last value of the result is the output.
+            if let Some((_, last)) = steps.as_deref().and_then(|steps| steps.rsplit_once(";r=")) {
+                let value = last.split(';').next();
+                assert_eq!(value, Some(output.as_str()), "{}", executed.source);
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 50, "{seen} loops were followed to their end");
+    assert!(corpus.held_out.iter().all(|executed| executed.traces.is_empty()));
 }
 
 #[test]

@@ -1,0 +1,192 @@
+//! Rewrites a generated program so that a run of it lists its steps.
+
+use std::collections::HashSet;
+
+use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, TraversalSignal, walk_body};
+use ruff_python_ast::{AnyNodeRef, Comprehension, Expr, ExprContext};
+use ruff_python_parser::parse_module;
+use ruff_text_size::{Ranged, TextRange, TextSize};
+
+/// Functions whose values are no literals, or are listed item by item by the loop around them.
+const UNSHOWN: &[&str] = &["range", "enumerate", "zip", "set", "items", "values", "append"];
+
+/// The program with a list `_q` as its first parameter, to which it appends its steps by `_step`, `_name` and `_loop`.
+/// A source that is no Python comes back as it is.
+pub(super) fn instrumented(source: &str) -> String {
+    let Ok(parsed) = parse_module(source) else {
+        return source.to_owned();
+    };
+    let mut rewriting = Rewriting {
+        source,
+        unshown: HashSet::new(),
+        insertions: Vec::new(),
+    };
+    walk_body(&mut rewriting, &parsed.syntax().body);
+    rewriting.apply().replacen("def f(", "def f(_q,", 1)
+}
+
+/// Where a text is inserted among others at the same place.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    /// Behind an expression.
+    Closing,
+    /// Behind the statement that ends there.
+    After,
+    /// Before an expression, the outer ones first.
+    Opening,
+}
+
+struct Rewriting<'a> {
+    source: &'a str,
+    /// Expressions whose values are not steps.
+    unshown: HashSet<TextRange>,
+    insertions: Vec<(TextSize, Place, String)>,
+}
+
+impl Rewriting<'_> {
+    fn hide(&mut self, expression: &Expr) {
+        self.unshown.insert(expression.range());
+    }
+
+    fn wrap(&mut self, range: TextRange, opening: String) {
+        self.insertions.push((range.start(), Place::Opening, opening));
+        self.insertions.push((range.end(), Place::Closing, ")".to_owned()));
+    }
+
+    /// Lists the value of a changed variable after the statement.
+    fn changed(&mut self, statement: TextRange, target: &Expr) {
+        let name = match target {
+            Expr::Subscript(item) => item.value.range(),
+            other => other.range(),
+        };
+        let name = &self.source[name];
+        let text = format!(";_name(_q,'{name}',{name})");
+        self.insertions.push((statement.end(), Place::After, text));
+    }
+
+    fn looped(&mut self, target: &Expr, over: &Expr) {
+        let names: Vec<String> = self.source[target.range()]
+            .split(',')
+            .map(|name| format!("'{name}'"))
+            .collect();
+        if !is_call(over, "sorted") {
+            self.hide(over);
+        }
+        self.wrap(over.range(), format!("_loop(_q,[{}],", names.join(",")));
+    }
+
+    /// The value of each item stands in the list or dictionary, and so is no step.
+    fn comprehension(&mut self, item: &Expr, generators: &[Comprehension]) {
+        self.hide(item);
+        for generator in generators {
+            if !is_call(&generator.iter, "sorted") {
+                self.hide(&generator.iter);
+            }
+        }
+    }
+
+    fn apply(mut self) -> String {
+        self.insertions.sort_by_key(|&(at, place, _)| (at, place));
+        let mut text = String::with_capacity(2 * self.source.len());
+        let mut done = TextSize::new(0);
+        for (at, _, insertion) in &self.insertions {
+            text.push_str(&self.source[TextRange::new(done, *at)]);
+            text.push_str(insertion);
+            done = *at;
+        }
+        text.push_str(&self.source[done.to_usize()..]);
+        text
+    }
+}
+
+impl<'a> SourceOrderVisitor<'a> for Rewriting<'_> {
+    fn enter_node(&mut self, node: AnyNodeRef<'a>) -> TraversalSignal {
+        match node {
+            AnyNodeRef::StmtAssign(statement) => {
+                self.hide(&statement.value);
+                for target in &statement.targets {
+                    self.changed(statement.range(), target);
+                }
+            }
+            AnyNodeRef::StmtAugAssign(statement) => self.changed(statement.range(), &statement.target),
+            AnyNodeRef::StmtReturn(statement) => {
+                if let Some(value) = &statement.value {
+                    self.hide(value);
+                }
+            }
+            AnyNodeRef::StmtExpr(statement) => {
+                if let Expr::Call(call) = &*statement.value
+                    && let Expr::Attribute(method) = &*call.func
+                {
+                    self.hide(&statement.value);
+                    call.arguments.args.iter().for_each(|argument| self.hide(argument));
+                    self.changed(statement.range(), &method.value);
+                }
+            }
+            AnyNodeRef::StmtFor(statement) => self.looped(&statement.target, &statement.iter),
+            AnyNodeRef::ExprListComp(list) => self.comprehension(&list.elt, &list.generators),
+            AnyNodeRef::ExprDictComp(dictionary) => self.comprehension(&dictionary.value, &dictionary.generators),
+            AnyNodeRef::ExprIf(choice) if self.unshown.contains(&choice.range()) => {
+                self.hide(&choice.body);
+                self.hide(&choice.orelse);
+            }
+            _ => {}
+        }
+        if is_operation(node) && !self.unshown.contains(&node.range()) {
+            self.wrap(node.range(), "_step(_q,".to_owned());
+        }
+        TraversalSignal::Traverse
+    }
+}
+
+/// Whether a node computes a value that a literal can show.
+fn is_operation(node: AnyNodeRef<'_>) -> bool {
+    match node {
+        AnyNodeRef::ExprBinOp(_) | AnyNodeRef::ExprListComp(_) | AnyNodeRef::ExprDictComp(_) => true,
+        AnyNodeRef::ExprSubscript(item) => item.ctx == ExprContext::Load,
+        AnyNodeRef::ExprCall(call) => match &*call.func {
+            Expr::Name(name) => !UNSHOWN.contains(&name.id.as_str()),
+            Expr::Attribute(method) => !UNSHOWN.contains(&method.attr.as_str()),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+fn is_call(expression: &Expr, function: &str) -> bool {
+    matches!(expression, Expr::Call(call) if matches!(&*call.func, Expr::Name(name) if name.id.as_str() == function))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::instrumented;
+
+    #[test]
+    fn assignments_loops_and_inner_operations_are_steps() {
+        for (source, expected) in [
+            ("def f(a):\n return a+1", "def f(_q,a):\n return a+1"),
+            ("def f(a):\n return (a+1)*2", "def f(_q,a):\n return (_step(_q,a+1))*2"),
+            (
+                "def f(x):\n r=0\n for v in x:\n  if v%2==0:\n   r+=v\n return r",
+                "def f(_q,x):\n r=0;_name(_q,'r',r)\n for v in _loop(_q,['v'],x):\n  if _step(_q,v%2)==0:\n   \
+                 r+=v;_name(_q,'r',r)\n return r",
+            ),
+            (
+                "def f(d):\n r=[]\n for k,v in d.items():\n  r.append(v*2)\n return r",
+                "def f(_q,d):\n r=[];_name(_q,'r',r)\n for k,v in _loop(_q,['k','v'],d.items()):\n  \
+                 r.append(v*2);_name(_q,'r',r)\n return r",
+            ),
+            (
+                "def f(x,a):\n return [v+a for v in x] if len(x)>2 else sorted(x)[1:]",
+                "def f(_q,x,a):\n return [v+a for v in x] if _step(_q,len(x))>2 else _step(_q,sorted(x))[1:]",
+            ),
+            (
+                "def f(s):\n r={}\n for c in s[::-1]:\n  r[c]=r.get(c,0)+1\n return r",
+                "def f(_q,s):\n r={};_name(_q,'r',r)\n for c in _loop(_q,['c'],s[::-1]):\n  \
+                 r[c]=_step(_q,r.get(c,0))+1;_name(_q,'r',r)\n return r",
+            ),
+        ] {
+            assert_eq!(instrumented(source), expected);
+        }
+    }
+}
