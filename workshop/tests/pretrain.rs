@@ -29,11 +29,17 @@ programs = [20, 20, 10, 5, 5]
 inputs = 10
 hold_out_one_in = 4
 programs_per_form = 4
+traces = true
 
 [samples]
 branches = 3
 references = 1
 num_inputs = 4
+
+[samples.trace]
+max_tokens = 90
+branches = 2
+candidates = 2
 
 [samples.weights]
 answer = 1.0
@@ -72,8 +78,8 @@ learning_rate = 1e-2
 decay_steps = 4
 
 [phases.tasks]
-solve_code_o = { share = 1.0, levels = [1, 1, 1, 1, 1] }
-solve_code_i = { share = 1.0, levels = [1, 1, 1, 1, 1] }
+solve_code_o = { share = 1.0, levels = [1, 1, 1, 1, 1], trace = 0.5, trace_levels = [0, 1, 1, 1, 1] }
+solve_code_i = { share = 1.0, levels = [1, 1, 1, 1, 1], trace = 0.5 }
 solve_code_f = { share = 1.0, levels = [1, 1, 1, 1, 1] }
 
 [evaluation]
@@ -166,6 +172,38 @@ fn a_killed_run_goes_on_to_the_same_model_and_both_learn() {
 }
 
 #[test]
+fn training_goes_on_from_a_model_and_says_so() {
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = temporary.path();
+    let first = pretrain(folder, "first", "work", &[]).output().unwrap();
+    assert!(first.status.success(), "{}", String::from_utf8_lossy(&first.stderr));
+    let model = folder.join("first");
+    let from = ["--from", model.to_str().unwrap()];
+    let second = pretrain(folder, "second", "work-second", &from).output().unwrap();
+    assert!(second.status.success(), "{}", String::from_utf8_lossy(&second.stderr));
+
+    let log = |work: &str| losses(&folder.join(work).join("log.jsonl"));
+    assert!(
+        log("work-second")[0] + 0.5 < log("work")[0],
+        "it did not start from the weights"
+    );
+    let text = std::fs::read_to_string(folder.join("second/training.json")).unwrap();
+    let training: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(training["from"]["model"], from[1]);
+    assert_eq!(training["from"]["sha256"].as_str().map(str::len), Some(64));
+    assert_eq!(training["from"]["training"]["steps"], 16);
+    assert_eq!(training["steps"], 16);
+
+    std::fs::write(model.join("config.json"), "{}").unwrap();
+    let refused = pretrain(folder, "third", "work-third", &from).output().unwrap();
+    let refusal = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        !refused.status.success() && refusal.contains("config.json differs"),
+        "{refusal}"
+    );
+}
+
+#[test]
 fn a_config_that_cannot_work_is_refused_by_field() {
     let folder = tempfile::tempdir().unwrap();
     let refusal = |from: &str, to: &str| {
@@ -182,4 +220,6 @@ fn a_config_that_cannot_work_is_refused_by_field() {
     assert!(precision.contains("fp32 and bf16"), "{precision}");
     assert!(refusal("steps = 10\n", "steps = 0\n").contains("phase `solve` has 0 steps"));
     assert!(refusal("seed = 3", "sed = 3").contains("sed"));
+    assert!(refusal("trace = 0.5,", "trace = 1.5,").contains("`solve_code_o.trace` of phase `solve` is 1.5"));
+    assert!(refusal("traces = true", "traces = false").contains("`corpus.traces = true`"));
 }

@@ -7,6 +7,7 @@ mod corpus;
 mod evaluation;
 mod figures;
 mod guess;
+mod origin;
 mod problem;
 mod tally;
 mod training;
@@ -24,13 +25,14 @@ use training::Training;
 /// Makes a small base model from scratch: random programs, their true outputs, a tokenizer, training, evaluation, a
 /// model card.
 ///
-/// The config determines the weights completely. --work holds the corpus and checkpoints, so a run that was killed can
+/// The config determines the weights completely, with --from together with the model it names. --work holds the corpus and checkpoints, so a run that was killed can
 /// continue with --resume and ends with the same weights; --out becomes a Hugging Face folder. During training,
 /// WORK/model holds the latest checkpoint as such a folder, and `--evaluate WORK/model` measures it.
 ///
 ///   lyceum-workshop pretrain --config configs/models/seedling-pretrain.toml
 ///   lyceum-workshop pretrain --config configs/models/seedling-pretrain.toml --resume
 ///   lyceum-workshop pretrain --config configs/models/seedling-pretrain.toml --evaluate models/seedling
+///   lyceum-workshop pretrain --config FILE --from models/seedling --out DIR --work DIR
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Pretrain {
@@ -46,6 +48,9 @@ pub(crate) struct Pretrain {
     /// Continue from the last checkpoint in --work.
     #[arg(long)]
     resume: bool,
+    /// Start with the weights of this model folder instead of random ones; `training.json` names it.
+    #[arg(long, value_name = "MODEL", conflicts_with_all = ["resume", "evaluate"])]
+    from: Option<PathBuf>,
     /// Stop after this step with a checkpoint; nothing is written to --out.
     #[arg(long, value_name = "STEP")]
     stop_after: Option<u64>,
@@ -55,8 +60,11 @@ pub(crate) struct Pretrain {
     /// Evaluate only held-out problems, N of each level, and write `held_out.json`.
     #[arg(long, value_name = "N", requires = "evaluate")]
     held_out: Option<usize>,
-    /// Answers to each held-out problem, with --held-out.
-    #[arg(long, value_name = "K", requires = "held_out", default_value_t = 1)]
+    /// Compare answers with and without steps on problems for development, N of each level, and write `ways.json`.
+    #[arg(long, value_name = "N", requires = "evaluate", conflicts_with = "held_out")]
+    ways: Option<usize>,
+    /// Answers to each problem, with --held-out or --ways.
+    #[arg(long, value_name = "K", requires = "evaluate", default_value_t = 1)]
     answers: usize,
     #[command(flatten)]
     pool: PoolArgs,
@@ -74,13 +82,17 @@ impl Pretrain {
             let bands = Evaluator::new(&config, &corpus, &verifier, folder)?.held_out_bands(self.answers)?;
             return write_json(&folder.join("held_out.json"), &bands);
         }
+        if let (Some(folder), Some(problems)) = (&self.evaluate, self.ways) {
+            let ways = Evaluator::new(&config, &corpus, &verifier, folder)?.ways(problems, self.answers)?;
+            return write_json(&folder.join("ways.json"), &ways);
+        }
         if let Some(folder) = &self.evaluate {
             return evaluate(&config, &corpus, &verifier, folder);
         }
         let mut training = if self.resume {
             Training::resume(&config, &corpus, &self.work)?
         } else {
-            Training::begin(&config, &corpus, &self.work)?
+            Training::begin(&config, &corpus, &self.work, self.from.as_deref())?
         };
         let last = self.stop_after.unwrap_or(u64::MAX).min(config.steps());
         training.run_until(last)?;

@@ -1,7 +1,7 @@
 //! The training batch of each step: determined by the config, the corpus and the step's number.
 
 use lyceum_core::seed;
-use lyceum_curriculum::sample::{Part, Sample, TaskKind};
+use lyceum_curriculum::sample::{Part, Sample, TaskKind, Way};
 use lyceum_curriculum::{Corpus, Executed};
 use lyceum_engine::tokenizer::Tokenizer;
 use lyceum_engine::{ModelConfig, Placement};
@@ -57,7 +57,12 @@ impl<'a> Batches<'a> {
         let mut packer = RowPacker::new(rows.count, rows.tokens);
         let mut misses = 0;
         while misses < MISSES {
-            let sample = self.tokenized(&self.draw(phase, &mut rng)?)?;
+            let (sample, traced) = self.draw(phase, &mut rng)?;
+            let mut sample = self.tokenized(&sample)?;
+            // Answers with steps differ much in length: a long sample asks fewer questions.
+            while traced && sample.tokens() > rows.tokens && sample.branches.len() > 1 {
+                sample.branches.pop();
+            }
             if packer.push(sample).is_err() {
                 misses += 1;
             }
@@ -65,22 +70,27 @@ impl<'a> Batches<'a> {
         Ok(packer.finish(self.model, self.placement)?)
     }
 
-    fn draw(&self, phase: &Phase, rng: &mut ChaCha12Rng) -> anyhow::Result<Sample> {
+    /// A sample, and whether its answers are traced.
+    fn draw(&self, phase: &Phase, rng: &mut ChaCha12Rng) -> anyhow::Result<(Sample, bool)> {
         let tasks: Vec<(TaskKind, Share)> = phase.tasks.iter().map(|(&task, &share)| (task, share)).collect();
         let (task, share) = tasks[WeightedIndex::new(tasks.iter().map(|(_, share)| share.share))?.sample(rng)];
+        // Without traces no number is drawn, so that older configs give the same samples.
+        let traced = share.trace > 0.0 && rng.random_bool(share.trace);
+        let wanted = share.trace_levels.filter(|_| traced).unwrap_or(share.levels);
         // Levels without programs in the corpus are skipped.
-        let weights = share.levels.iter().zip(&self.levels).map(
-            |(&weight, programs)| {
-                if programs.is_empty() { 0.0 } else { weight }
-            },
-        );
+        let weights = wanted
+            .iter()
+            .zip(&self.levels)
+            .map(|(&weight, programs)| if programs.is_empty() { 0.0 } else { weight });
         let levels = WeightedIndex::new(weights)?;
         let of_level = |rng: &mut ChaCha12Rng| -> &'a Executed {
             let programs = &self.levels[levels.sample(rng)];
             programs[rng.random_range(0..programs.len())]
         };
         let executed = of_level(rng);
-        Ok(self.config.samples.write(task, executed, of_level, rng))
+        let length = |text: &str| self.tokenizer.encode(text).map_or(usize::MAX / 2, |ids| ids.len());
+        let way = if traced { Way::Traced(&length) } else { Way::Direct };
+        Ok((self.config.samples.write(task, way, executed, of_level, rng), traced))
     }
 
     fn tokenized(&self, sample: &Sample) -> anyhow::Result<PackedSample> {

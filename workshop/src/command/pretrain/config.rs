@@ -105,6 +105,11 @@ pub(super) struct Phase {
 pub(super) struct Share {
     pub(super) share: f64,
     pub(super) levels: [f64; 5],
+    /// The share of its samples whose answers are traced.
+    #[serde(default)]
+    pub(super) trace: f64,
+    /// How often each level is drawn for a traced sample, if not as often as for others.
+    pub(super) trace_levels: Option<[f64; 5]>,
 }
 
 /// Sizes of the final evaluation.
@@ -227,10 +232,23 @@ impl PretrainConfig {
                 "phase `{}` has no task with a share above 0",
                 phase.name
             );
-            for (task, Share { share, levels }) in &phase.tasks {
+            for (task, share) in &phase.tasks {
+                let mut levels = std::iter::once(&share.levels).chain(&share.trace_levels);
                 ensure!(
-                    *share >= 0.0 && levels.iter().all(|&level| level >= 0.0) && levels.iter().sum::<f64>() > 0.0,
+                    share.share >= 0.0
+                        && levels.all(|of| of.iter().all(|&level| level >= 0.0) && of.iter().sum::<f64>() > 0.0),
                     "`{task}` of phase `{}`: shares must be at least 0, and at least one level's above 0",
+                    phase.name
+                );
+                ensure!(
+                    (0.0..=1.0).contains(&share.trace),
+                    "`{task}.trace` of phase `{}` is {}; it must be from 0 to 1",
+                    phase.name,
+                    share.trace
+                );
+                ensure!(
+                    share.trace == 0.0 || (self.samples.trace.is_some() && self.corpus.traces),
+                    "`{task}.trace` of phase `{}` needs `samples.trace` and `corpus.traces = true`",
                     phase.name
                 );
             }

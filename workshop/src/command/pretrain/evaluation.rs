@@ -2,6 +2,7 @@
 
 mod propose;
 mod solve;
+mod ways;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -35,8 +36,12 @@ pub(super) struct Evaluator<'a> {
     prompts: PromptSet,
 }
 
-/// The text of a completion and its finish reason.
-type Text = (String, FinishReason);
+/// A completion.
+struct Text {
+    text: String,
+    finish: FinishReason,
+    tokens: usize,
+}
 
 impl<'a> Evaluator<'a> {
     pub(super) fn new(
@@ -134,8 +139,14 @@ impl<'a> Evaluator<'a> {
         checks.iter().map(verdict).collect()
     }
 
-    /// `samples` completions of each prompt at temperature 1.
-    fn complete(&self, path: &str, prompts: Vec<Rendered>, samples: usize) -> anyhow::Result<Vec<Vec<Text>>> {
+    /// `samples` completions of each prompt at a temperature.
+    fn complete(
+        &self,
+        path: &str,
+        prompts: Vec<Rendered>,
+        samples: usize,
+        temperature: f64,
+    ) -> anyhow::Result<Vec<Vec<Text>>> {
         let solving = !path.contains("propose");
         let requests = prompts.iter().enumerate().map(|(item, rendered)| {
             let Prompt::Text(text) = &rendered.prompt else {
@@ -149,6 +160,7 @@ impl<'a> Evaluator<'a> {
                 adapter: None,
                 n: samples,
                 sampling: Sampling {
+                    temperature,
                     max_tokens: self.config.evaluation.max_tokens.min(room) as u32,
                     stop: if solving {
                         self.prompts.grammar.solver_stops()
@@ -174,8 +186,10 @@ impl<'a> Evaluator<'a> {
             }
         })?;
         bar.finish_and_clear();
-        let text = |completion: generate::Completion| -> Text {
-            (completion.text.unwrap_or_default(), completion.finish_reason)
+        let text = |completion: generate::Completion| Text {
+            tokens: completion.ids.len(),
+            text: completion.text.unwrap_or_default(),
+            finish: completion.finish_reason,
         };
         let texts = generated
             .results

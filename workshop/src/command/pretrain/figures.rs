@@ -68,6 +68,34 @@ pub(super) struct Band {
     pub(super) guessers: BTreeMap<String, f64>,
 }
 
+/// Answers to problems for development, as in `ways.json`. Shares are from 0 to 1, levels from 1 to 5.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Ways {
+    pub(super) problems: usize,
+    /// Answers to each at temperature 1.
+    pub(super) samples: usize,
+    pub(super) greedy: f64,
+    pub(super) greedy_by_level: [f64; 5],
+    /// Share of greedy answers that begin with steps.
+    pub(super) greedy_traced: f64,
+    pub(super) greedy_tokens: f64,
+    pub(super) sampled: f64,
+    pub(super) sampled_by_level: [f64; 5],
+    /// Share of problems that at least one sampled answer solves.
+    pub(super) solved_by_any: f64,
+    /// Share of sampled answers that begin with steps.
+    pub(super) traced: f64,
+    /// Share of those that are correct.
+    pub(super) traced_passed: f64,
+    pub(super) traced_passed_by_level: [f64; 5],
+    /// Share of the other sampled answers that are correct.
+    pub(super) direct_passed: f64,
+    /// Mean number of tokens of a sampled answer.
+    pub(super) tokens: f64,
+    /// Share of sampled answers without the right format.
+    pub(super) malformed: f64,
+}
+
 /// `part / of`, or 0 if `of` is 0.
 pub(super) fn share(part: usize, of: usize) -> f64 {
     if of == 0 { 0.0 } else { part as f64 / of as f64 }

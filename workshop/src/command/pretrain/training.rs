@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::batches::Batches;
 use super::config::{Architecture, PretrainConfig};
+use super::origin::{self, Origin};
 
 /// Batches prepared ahead while a step is computed.
 const AHEAD: usize = 2;
@@ -36,9 +37,12 @@ pub(super) struct Training<'a> {
     totals: Totals,
 }
 
-/// Cost of training so far.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+/// The start and the cost of training so far.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Totals {
+    /// The model whose weights training started from; random weights if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) from: Option<Origin>,
     pub(super) steps: u64,
     /// Tokens that passed through the layers, without padding.
     pub(super) tokens: u64,
@@ -86,8 +90,14 @@ struct Line<'a> {
 }
 
 impl<'a> Training<'a> {
-    /// Starts with random weights; refuses to begin if another run left checkpoints.
-    pub(super) fn begin(config: &'a PretrainConfig, corpus: &'a Corpus, work: &Path) -> anyhow::Result<Self> {
+    /// Starts with the weights of the model folder `from`, or else with random ones; refuses to begin if another run left
+    /// checkpoints.
+    pub(super) fn begin(
+        config: &'a PretrainConfig,
+        corpus: &'a Corpus,
+        work: &Path,
+        from: Option<&Path>,
+    ) -> anyhow::Result<Self> {
         if let Some((step, _)) = checkpoints(work)?.last() {
             bail!(
                 "{} holds a checkpoint of step {step}; continue it with --resume, or use another --work",
@@ -95,7 +105,16 @@ impl<'a> Training<'a> {
             );
         }
         let (tokenizer, model, placement) = prepare(config, work)?;
-        let trainer = Pretrainer::new(model.clone(), placement, config.seed as i64)?;
+        let (trainer, from) = match from {
+            Some(folder) => {
+                let start = origin::load(folder, &work.join("model"), placement)?;
+                (
+                    Pretrainer::from_model(&start, placement)?,
+                    Some(origin::describe(folder)?),
+                )
+            }
+            None => (Pretrainer::new(model.clone(), placement, config.seed as i64)?, None),
+        };
         Ok(Self {
             config,
             corpus,
@@ -104,7 +123,10 @@ impl<'a> Training<'a> {
             model,
             placement,
             trainer,
-            totals: Totals::default(),
+            totals: Totals {
+                from,
+                ..Totals::default()
+            },
         })
     }
 
@@ -210,7 +232,7 @@ impl<'a> Training<'a> {
                     batch.tokens as f64 / seconds
                 ));
                 if (step + 1).is_multiple_of(config.checkpoint_every) || step + 1 == last {
-                    save(trainer, *totals, config, work)?;
+                    save(trainer, totals, config, work)?;
                 }
             }
             Ok(())
@@ -221,7 +243,7 @@ impl<'a> Training<'a> {
 
     /// Writes the model as a folder.
     pub(super) fn write(&self, folder: &Path) -> anyhow::Result<()> {
-        write_folder(&self.trainer, self.totals, self.config, folder)
+        write_folder(&self.trainer, &self.totals, self.config, folder)
     }
 }
 
@@ -268,15 +290,15 @@ fn write_texts(config: &PretrainConfig, folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn write_folder(trainer: &Pretrainer, totals: Totals, config: &PretrainConfig, folder: &Path) -> anyhow::Result<()> {
+fn write_folder(trainer: &Pretrainer, totals: &Totals, config: &PretrainConfig, folder: &Path) -> anyhow::Result<()> {
     write_texts(config, folder)?;
     write_model_folder(trainer.model(), Dtype::Bf16, folder)?;
     let path = folder.join("training.json");
-    let text = serde_json::to_string_pretty(&totals)? + "\n";
+    let text = serde_json::to_string_pretty(totals)? + "\n";
     std::fs::write(&path, text).with_context(|| path.display().to_string())
 }
 
-fn save(trainer: &Pretrainer, totals: Totals, config: &PretrainConfig, work: &Path) -> anyhow::Result<()> {
+fn save(trainer: &Pretrainer, totals: &Totals, config: &PretrainConfig, work: &Path) -> anyhow::Result<()> {
     let folder = work.join("checkpoints").join(format!("{:08}", totals.steps));
     // Written under a temporary name, so that a checkpoint is always complete.
     let partial = folder.with_extension("partial");
@@ -288,7 +310,7 @@ fn save(trainer: &Pretrainer, totals: Totals, config: &PretrainConfig, work: &Pa
     trainer.save(&partial)?;
     let stored = Stored {
         config: Fixed::from(config),
-        totals,
+        totals: totals.clone(),
     };
     let path = partial.join("state.json");
     std::fs::write(&path, serde_json::to_string(&stored)?).with_context(|| path.display().to_string())?;

@@ -7,7 +7,7 @@ use lyceum_core::seed;
 use lyceum_verifier::{Check, ProblemKind, Proposal};
 use rand::seq::IndexedRandom as _;
 
-use super::Evaluator;
+use super::{Evaluator, Text};
 use crate::command::pretrain::figures::Proposals;
 use crate::command::pretrain::problem::Problem;
 use crate::command::pretrain::tally::Tally;
@@ -35,11 +35,11 @@ impl Evaluator<'_> {
                 .collect();
             self.prompts.propose_io(problem, &references)
         });
-        let texts = self.complete(&path, prompts.collect::<Result<Vec<_>, _>>()?, 1)?;
+        let texts = self.complete(&path, prompts.collect::<Result<Vec<_>, _>>()?, 1, 1.0)?;
         let read: Vec<_> = texts
             .iter()
             .flatten()
-            .map(|(text, finish)| self.prompts.grammar.proposal(problem, text, *finish, "", 1))
+            .map(|Text { text, finish, .. }| self.prompts.grammar.proposal(problem, text, *finish, "", 1))
             .collect();
         let tasks = read.iter().map(|read| match read {
             Ok(ProposalText::Io { program, input }) => Ok(Proposal::Io {
@@ -86,11 +86,11 @@ impl Evaluator<'_> {
         let prompts = about
             .iter()
             .map(|program| self.prompts.propose_function(program, wanted));
-        let texts = self.complete(path, prompts.collect::<Result<Vec<_>, _>>()?, 1)?;
+        let texts = self.complete(path, prompts.collect::<Result<Vec<_>, _>>()?, 1, 1.0)?;
         let read: Vec<_> = texts
             .iter()
             .flatten()
-            .map(|(text, finish)| self.prompts.grammar.proposal(problem, text, *finish, "", wanted))
+            .map(|Text { text, finish, .. }| self.prompts.grammar.proposal(problem, text, *finish, "", wanted))
             .collect();
         let tasks = about.iter().zip(&read).map(|(program, read)| match read {
             Ok(ProposalText::Function { inputs, message }) => Ok(Check::Propose(Proposal::Function {

@@ -7,7 +7,7 @@ use lyceum_curriculum::{Executed, Level};
 use lyceum_verifier::ProblemKind;
 use rand::Rng as _;
 
-use super::{Evaluator, PROBLEMS, is_right};
+use super::{Evaluator, PROBLEMS, Text, is_right};
 use crate::command::pretrain::figures::{Band, OwnProblems, share};
 use crate::command::pretrain::guess::Guessers;
 use crate::command::pretrain::problem::Problem;
@@ -81,7 +81,7 @@ impl Evaluator<'_> {
     }
 
     /// A held-out program as a problem: about one of its pairs, or as many as a proposal lists.
-    fn posed(&self, problem: ProblemKind, executed: &Executed) -> Problem {
+    pub(super) fn posed(&self, problem: ProblemKind, executed: &Executed) -> Problem {
         let count = match problem {
             ProblemKind::CodeI | ProblemKind::CodeO => 1,
             _ => self.config.samples.num_inputs,
@@ -95,7 +95,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// For each problem and sample: whether the answer is right, and whether it has the right format.
+    /// For each problem and sample at temperature 1: whether the answer is right, and whether it has the right format.
     fn solve(
         &self,
         path: &str,
@@ -103,24 +103,52 @@ impl Evaluator<'_> {
         problems: &[Problem],
         samples: usize,
     ) -> anyhow::Result<Vec<Vec<(bool, bool)>>> {
+        let answered = self.answered(path, problem, problems, samples, 1.0)?;
+        let both = |answers: Vec<Answered>| answers.iter().map(|answer| (answer.right, answer.formed)).collect();
+        Ok(answered.into_iter().map(both).collect())
+    }
+
+    /// The judged answers to each problem.
+    pub(super) fn answered(
+        &self,
+        path: &str,
+        problem: ProblemKind,
+        problems: &[Problem],
+        samples: usize,
+        temperature: f64,
+    ) -> anyhow::Result<Vec<Vec<Answered>>> {
         let prompts = problems.iter().map(|posed| posed.prompt(problem, &self.prompts));
-        let texts = self.complete(path, prompts.collect::<Result<Vec<_>, _>>()?, samples)?;
+        let texts = self.complete(path, prompts.collect::<Result<Vec<_>, _>>()?, samples, temperature)?;
+        let grammar = self.prompts.grammar;
         let answers = problems.iter().zip(&texts).flat_map(|(posed, texts)| {
-            texts.iter().map(move |(text, finish)| {
-                let answer = self.prompts.grammar.answer(problem, text, *finish, "")?;
+            texts.iter().map(move |Text { text, finish, .. }| {
+                let answer = grammar.answer(problem, text, *finish, "")?;
                 Ok(posed.check(problem, answer))
             })
         });
         let judged = self.judge(answers);
-        let pairs: Vec<(bool, bool)> = judged
+        let answered: Vec<Answered> = judged
             .into_iter()
-            .map(|verdict| {
-                let formed = verdict
+            .zip(texts.iter().flatten())
+            .map(|(verdict, text)| Answered {
+                right: is_right(&verdict),
+                formed: verdict
                     .as_ref()
-                    .is_ok_and(|verdict| !self.prompts.grammar.is_unreadable(verdict.status));
-                (is_right(&verdict), formed)
+                    .is_ok_and(|verdict| !grammar.is_unreadable(verdict.status)),
+                traced: text.text.starts_with('#'),
+                tokens: text.tokens,
             })
             .collect();
-        Ok(pairs.chunks(samples.max(1)).map(<[_]>::to_vec).collect())
+        Ok(answered.chunks(samples.max(1)).map(<[_]>::to_vec).collect())
     }
+}
+
+/// A judged answer.
+#[derive(Clone, Copy)]
+pub(super) struct Answered {
+    pub(super) right: bool,
+    pub(super) formed: bool,
+    /// Whether it begins with steps.
+    pub(super) traced: bool,
+    pub(super) tokens: usize,
 }
