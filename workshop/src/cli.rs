@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::command::{bench::Bench, held_out::HeldOut, pretrain::Pretrain};
+use crate::command::{bench::Bench, held_out::HeldOut, pretrain::Pretrain, training::Training};
 
 /// Makes the seedling, the small model that Lyceum's demo runs start from, and benchmarks parts of Lyceum. It is not
 /// needed to run Lyceum.
@@ -18,6 +18,7 @@ enum Command {
     Bench(Bench),
     HeldOut(HeldOut),
     Pretrain(Pretrain),
+    Training(Training),
 }
 
 impl Cli {
@@ -27,6 +28,7 @@ impl Cli {
             Command::Bench(command) => command.run(),
             Command::HeldOut(command) => command.run(),
             Command::Pretrain(command) => command.run(),
+            Command::Training(command) => command.run(),
         }
     }
 }

@@ -2,4 +2,6 @@
 
 pub(crate) mod bench;
 pub(crate) mod held_out;
+mod posed;
 pub(crate) mod pretrain;
+pub(crate) mod training;

@@ -1,0 +1,204 @@
+//! `lyceum-workshop training`: problems for the seedling to learn from.
+
+use std::path::PathBuf;
+
+use anyhow::{anyhow, ensure};
+use clap::Args;
+use lyceum_core::dataset::{Purpose, RowCheck};
+use lyceum_core::verify::ProblemKind;
+use lyceum_curriculum::{Executed, Level};
+use lyceum_verifier::Verifier;
+use lyceum_worker::lines::write_lines;
+use lyceum_worker::pool::PoolArgs;
+use serde_json::Value;
+
+use super::posed::{Described, Posing, Source, named, part};
+
+/// Write problems to learn from, about programs of the seedling's training split.
+///
+/// No program has a form that occurs in the suite `held-out-seedling`, so that suite measures
+/// what a run learned. Types and levels take turns: any number of rows from the first has nearly
+/// equal shares. The same config, number, types and levels give the same file.
+///
+///   lyceum-workshop training --out seedling-training.jsonl
+///   lyceum dataset import seedling-training.jsonl --purpose training --name mine
+///   lyceum run create --preset rlvr-seedling --set parameters.dataset.name=mine
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Training {
+    /// Output file.
+    #[arg(long, value_name = "FILE.jsonl")]
+    out: PathBuf,
+    /// Problems of each type; a multiple of the number of levels, which get equal shares.
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=50_000))]
+    problems: u32,
+    /// Levels of difficulty, from 1 (one expression) to 5 (several loops).
+    #[arg(long, value_name = "LEVELS", value_delimiter = ',', default_value = "1,2,3,4", value_parser = level)]
+    levels: Vec<Level>,
+    /// Also problems of type code_f: find the program from pairs of input and output.
+    #[arg(long)]
+    code_f: bool,
+    #[command(flatten)]
+    source: Source,
+    #[command(flatten)]
+    pool: PoolArgs,
+}
+
+impl Training {
+    pub(crate) fn run(mut self) -> anyhow::Result<()> {
+        self.levels.sort_unstable();
+        self.levels.dedup();
+        let share = self.problems as usize / self.levels.len();
+        ensure!(
+            share * self.levels.len() == self.problems as usize,
+            "--problems {} is not a multiple of {}, the number of levels, which get equal shares",
+            self.problems,
+            self.levels.len()
+        );
+        let described = self.source.read()?;
+        let verifier = Verifier::start(&self.pool.config())?;
+        let programs = programs(&described, &self.levels, share, &verifier);
+        let rows = rows(&described, &programs, self.kinds(), &self.levels, share)?;
+        write_lines(&self.out, &rows)?;
+        println!("{} problems", rows.len());
+        Ok(())
+    }
+
+    fn kinds(&self) -> &'static [ProblemKind] {
+        match self.code_f {
+            true => &[ProblemKind::CodeO, ProblemKind::CodeI, ProblemKind::CodeF],
+            false => &[ProblemKind::CodeO, ProblemKind::CodeI],
+        }
+    }
+}
+
+fn level(text: &str) -> Result<Level, String> {
+    let number: u8 = text
+        .parse()
+        .map_err(|_| format!("`{text}` is not a level; use 1 to 5"))?;
+    Level::try_from(number)
+}
+
+/// Training programs of these levels: `share` of each that can be posed as problems, or a few more.
+fn programs(described: &Described, levels: &[Level], share: usize, verifier: &Verifier) -> Vec<Executed> {
+    // Half as many again, since some are too long to be posed.
+    part(described, levels, share * 3 / 2 + 8, verifier).training
+}
+
+fn rows(
+    described: &Described,
+    programs: &[Executed],
+    kinds: &[ProblemKind],
+    levels: &[Level],
+    share: usize,
+) -> anyhow::Result<Vec<Value>> {
+    let posing = Posing {
+        described,
+        kinds,
+        levels,
+        share,
+    };
+    let groups = posing.groups(programs)?;
+    let rows = (0..share).flat_map(|turn| groups.iter().map(move |group| group[turn].clone()));
+    let rows = named("seedling-training", rows.collect());
+    // The output must be readable by an import.
+    let mut check = RowCheck::new(Purpose::Training, None);
+    for (place, row) in rows.iter().enumerate() {
+        check
+            .check(place, row)
+            .map_err(|fault| anyhow!("problem {place} cannot be imported: {fault:?}"))?;
+    }
+    Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use lyceum_core::dataset::fingerprints;
+    use lyceum_curriculum::masked::masked_form;
+    use lyceum_verifier::VerifierConfig;
+
+    use super::*;
+    use crate::command::held_out;
+
+    fn described() -> Described {
+        toml::from_str(
+            "seed = 3
+             [corpus]
+             seed = 5
+             programs = [80, 80, 80, 80, 80]
+             inputs = 10
+             hold_out_one_in = 5
+             programs_per_form = 4
+             [samples]
+             num_inputs = 6",
+        )
+        .unwrap()
+    }
+
+    fn forms(rows: &[Value]) -> HashSet<String> {
+        rows.iter()
+            .map(|row| masked_form(row["program"].as_str().unwrap()))
+            .collect()
+    }
+
+    #[test]
+    fn training_problems_differ_from_each_other_and_in_form_from_held_out_ones() {
+        let verifier = Verifier::start(&VerifierConfig::default()).unwrap();
+        let described = described();
+        let levels = [1, 3].map(|number| Level::try_from(number).unwrap());
+        let made = |share| {
+            let kinds = [ProblemKind::CodeO, ProblemKind::CodeI, ProblemKind::CodeF];
+            let programs = programs(&described, &levels, share, &verifier);
+            rows(&described, &programs, &kinds, &levels, share).unwrap()
+        };
+        let training = made(10);
+        assert_eq!(training, made(10), "the same arguments give the same problems");
+        for kind in ["code_o", "code_i", "code_f"] {
+            for level in [1, 3] {
+                let of = training
+                    .iter()
+                    .filter(|row| row["type"] == kind && row["level"] == level);
+                assert_eq!(of.count(), 10, "{kind} of level {level}");
+            }
+        }
+        let first: HashSet<_> = training[..6]
+            .iter()
+            .map(|row| format!("{} {}", row["type"], row["level"]))
+            .collect();
+        assert_eq!(first.len(), 6, "types and levels take turns");
+        let questions: HashSet<_> = training.iter().map(|row| fingerprints(row).question).collect();
+        assert_eq!(questions.len(), training.len(), "no problem occurs twice");
+
+        let programs = held_out::programs(&described, 4, &verifier);
+        let held_out = held_out::rows(&described, &programs, 4).unwrap();
+        assert_eq!(held_out.len(), 3 * 5 * 4);
+        assert!(forms(&training).is_disjoint(&forms(&held_out)));
+        assert!(forms(&training).iter().all(|form| !described.corpus.holds_out(form)));
+    }
+
+    #[test]
+    fn too_many_problems_are_refused_with_the_number_that_there_are() {
+        let verifier = Verifier::start(&VerifierConfig::default()).unwrap();
+        let mut described = described();
+        described.corpus.programs = [3; 5];
+        let levels = [Level::ALL[0]];
+        let programs = programs(&described, &levels, 50, &verifier);
+        let refused = rows(&described, &programs, &[ProblemKind::CodeO], &levels, 50).unwrap_err();
+        assert!(
+            refused
+                .to_string()
+                .contains("only 3 problems of type code_o and level 1"),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn levels_are_numbers_from_one_to_five() {
+        assert_eq!(level("5"), Ok(Level::ALL[4]));
+        for wrong in ["0", "6", "easy", ""] {
+            assert!(level(wrong).unwrap_err().contains("use 1 to 5"), "{wrong}");
+        }
+    }
+}
