@@ -1,33 +1,93 @@
-//! Checks the datasets named in a run's config before the run begins.
+//! Looks up and checks the datasets named in a run's config before the run begins.
 
 use lyceum_core::{
-    dataset::{DatasetUse, Purpose},
-    fault::Fault,
+    config::{RunConfig, resolve},
+    dataset::{DatasetRef, DatasetUse, Purpose},
+    fault::{Fault, Faults},
     id::DatasetId,
+    recipe::Registry,
 };
 use lyceum_store::{
     StoreError,
     datasets::{self, Dataset},
 };
+use serde_json::{Value, json};
 use sqlx::PgConnection;
 
-/// Faults of the datasets of a config; pointers are those of the config.
-pub(crate) async fn faults(db: &mut PgConnection, uses: &[DatasetUse]) -> Result<Vec<Fault>, StoreError> {
-    let mut faults = Vec::new();
+use crate::{api_error::ApiError, shipped_dataset::ShippedDataset};
+
+/// The config with its datasets looked up: each named by its id and with the number of its rows, as a run stores it. A shipped
+/// dataset is imported if need be. The faults' pointers are those of the config.
+pub(crate) async fn settle(
+    db: &mut PgConnection,
+    uses: &[DatasetUse],
+    config: RunConfig,
+    registry: &Registry,
+) -> Result<Result<RunConfig, Faults>, ApiError> {
+    let mut document = serde_json::to_value(&config).map_err(|error| ApiError::internal(&error))?;
+    let (mut faults, mut is_changed) = (Vec::new(), false);
     for one in uses {
-        match datasets::find(&mut *db, one.dataset).await {
-            Ok(dataset) => faults.extend(misfits(&mut *db, one, &dataset).await?),
-            Err(StoreError::NotFound { .. }) => {
-                let detail = format!(
-                    "there is no dataset {}: `lyceum dataset list --purpose {}` lists them",
-                    one.dataset, one.purpose
-                );
-                faults.push(Fault::new(format!("{}/id", one.pointer), detail));
-            }
-            Err(error) => return Err(error),
-        }
+        let Some(dataset) = find(&mut *db, one).await? else {
+            faults.push(missing(one));
+            continue;
+        };
+        faults.extend(misfits(&mut *db, one, &dataset).await?);
+        is_changed |= write(&mut document, one, &dataset);
     }
-    Ok(faults)
+    Ok(match faults.is_empty() {
+        false => Err(Faults(faults)),
+        // Only now the number of rows is known, which other values have to fit.
+        true if is_changed => resolve(&document, registry),
+        true => Ok(config),
+    })
+}
+
+/// The dataset, imported if it ships with Lyceum.
+async fn find(db: &mut PgConnection, one: &DatasetUse) -> Result<Option<Dataset>, StoreError> {
+    let (found, shipped) = match &one.dataset {
+        DatasetRef::Name(name) => (datasets::find_named(&mut *db, name).await?, ShippedDataset::named(name)),
+        DatasetRef::Id(id) => match datasets::find(&mut *db, *id).await {
+            Ok(found) => (Some(found), None),
+            Err(StoreError::NotFound { .. }) => (None, ShippedDataset::with_id(*id)),
+            Err(error) => return Err(error),
+        },
+    };
+    match (found, shipped) {
+        (None, Some(shipped)) => Ok(Some(shipped.import(db).await?)),
+        (found, _) => Ok(found),
+    }
+}
+
+fn missing(one: &DatasetUse) -> Fault {
+    let import = match &one.dataset {
+        DatasetRef::Name(name) => format!(
+            "`lyceum dataset import FILE --purpose {} --name '{name}'` imports one, ",
+            one.purpose
+        ),
+        DatasetRef::Id(_) => String::new(),
+    };
+    let detail = format!(
+        "there is no dataset {}: {import}`lyceum dataset list --purpose {}` lists them",
+        one.dataset, one.purpose
+    );
+    Fault::new(format!("{}/{}", one.pointer, one.dataset.field()), detail)
+}
+
+/// Writes the id and the number of rows in place of the name; whether anything changed.
+fn write(document: &mut Value, one: &DatasetUse, dataset: &Dataset) -> bool {
+    let is_settled = matches!(one.dataset, DatasetRef::Id(_)) && one.rows.is_some();
+    let Some(named) = document.pointer_mut(&one.pointer).and_then(Value::as_object_mut) else {
+        return false;
+    };
+    if !is_settled {
+        named.remove("name");
+        named.insert("id".to_owned(), json!(dataset.id));
+        named.insert(
+            "rows".to_owned(),
+            json!(one.rows.unwrap_or(dataset.rows.cast_unsigned())),
+        );
+    }
+    !is_settled
 }
 
 async fn misfits(db: &mut PgConnection, one: &DatasetUse, dataset: &Dataset) -> Result<Vec<Fault>, StoreError> {
@@ -37,7 +97,10 @@ async fn misfits(db: &mut PgConnection, one: &DatasetUse, dataset: &Dataset) -> 
             "dataset `{}` is for {}: import its rows with purpose `{wanted}`",
             dataset.name, dataset.purpose
         );
-        return Ok(vec![Fault::new(format!("{}/id", one.pointer), detail)]);
+        return Ok(vec![Fault::new(
+            format!("{}/{}", one.pointer, one.dataset.field()),
+            detail,
+        )]);
     }
     let mut faults = Vec::new();
     let rows = dataset.rows.cast_unsigned();

@@ -19,6 +19,7 @@ pub mod openapi;
 mod pages;
 pub mod serve;
 pub mod settings;
+mod shipped_dataset;
 mod step_figures;
 pub mod supervise;
 pub mod token;

@@ -132,7 +132,11 @@ impl Recipe for Seminar {
     }
 
     fn datasets(&self, config: &RunConfig) -> Result<Vec<DatasetUse>, PlanError> {
-        Ok(vec![Parameters::of(config)?.dataset.usage("/parameters/dataset")])
+        Ok(Parameters::of(config)?
+            .dataset
+            .usage("/parameters/dataset")
+            .into_iter()
+            .collect())
     }
 
     fn capabilities(&self) -> Capabilities {

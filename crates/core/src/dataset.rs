@@ -10,4 +10,4 @@ pub use fingerprint::{Fingerprints, fingerprints};
 pub use purpose::Purpose;
 pub use row::{RowCheck, RowFault, problem};
 pub use seed::SeedProblem;
-pub use usage::DatasetUse;
+pub use usage::{DatasetRef, DatasetUse};

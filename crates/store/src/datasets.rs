@@ -106,7 +106,11 @@ impl Import {
     /// # Errors
     /// [`StoreError::Taken`] if the name is in use.
     pub async fn begin(tx: &mut PgConnection, new: &NewDataset<'_>) -> Result<Self> {
-        let id = Uuid::now_v7();
+        Self::begin_as(tx, DatasetId(Uuid::now_v7()), new).await
+    }
+
+    /// Begins a dataset with this id.
+    async fn begin_as(tx: &mut PgConnection, DatasetId(id): DatasetId, new: &NewDataset<'_>) -> Result<Self> {
         // Checksum and count are filled in at the end; until then no other transaction sees the row.
         let inserted = sqlx::query(
             "INSERT INTO datasets (id, name, purpose, suite, sha256, source, revision, rows)
@@ -172,7 +176,15 @@ impl Import {
 /// # Errors
 /// [`StoreError::Taken`] if the name is in use.
 pub async fn create(tx: &mut PgConnection, new: &NewDataset<'_>) -> Result<Dataset> {
-    let mut import = Import::begin(&mut *tx, new).await?;
+    create_as(tx, DatasetId(Uuid::now_v7()), new).await
+}
+
+/// Writes a dataset whose id follows from its rows, so that the same rows have the same id wherever they are imported.
+///
+/// # Errors
+/// [`StoreError::Taken`] if the name is in use.
+pub async fn create_as(tx: &mut PgConnection, id: DatasetId, new: &NewDataset<'_>) -> Result<Dataset> {
+    let mut import = Import::begin_as(&mut *tx, id, new).await?;
     import.add(&mut *tx, new.rows).await?;
     import.finish(tx).await
 }
@@ -195,6 +207,13 @@ pub async fn find(db: impl PgExecutor<'_>, id: DatasetId) -> Result<Dataset> {
     query.push_bind(id.0);
     let dataset = query.build_query_as().fetch_optional(db).await?;
     dataset.ok_or_else(|| StoreError::not_found("dataset", id))
+}
+
+/// The dataset called `name`.
+pub async fn find_named(db: impl PgExecutor<'_>, name: &str) -> Result<Option<Dataset>> {
+    let mut query = QueryBuilder::new(format!("SELECT {COLUMNS} FROM datasets WHERE name = "));
+    query.push_bind(name);
+    Ok(query.build_query_as().fetch_optional(db).await?)
 }
 
 /// Rows, in order.

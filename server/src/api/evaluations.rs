@@ -120,9 +120,12 @@ pub(crate) async fn create_evaluation(
 /// The resolved config of an evaluation.
 async fn configured(api: &Api, recipe: &dyn Planner, request: &CreateEvaluation) -> Result<RunConfig, ApiError> {
     if matches!(request.spec, EvaluationSpec::Benchmark { .. }) {
-        let mut db = api.store.pool().acquire().await.map_err(StoreError::from)?;
-        let parameters = benchmark::prepare(&mut db, &request.spec, "/spec").await?;
-        return Ok(benchmark::resolve(recipe, &parameters, request.seed, request.priority)?);
+        let mut tx = api.store.pool().begin().await.map_err(StoreError::from)?;
+        let parameters = benchmark::prepare(&mut tx, &request.spec, "/spec").await?;
+        let config = benchmark::resolve(recipe, &parameters, request.seed, request.priority)?;
+        // Rows of a shipped suite may have been imported.
+        tx.commit().await.map_err(StoreError::from)?;
+        return Ok(config);
     }
     if matches!(request.spec, EvaluationSpec::CrossPlay { .. }) {
         let config = cross_play::prepare(

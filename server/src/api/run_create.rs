@@ -108,8 +108,9 @@ pub(crate) async fn create_run(
         .get(&config.recipe)
         .map_err(|unknown| ApiError::unprocessable(unknown.to_string()))?;
     if query.0.dry_run == Some(true) {
-        let mut db = api.store.pool().acquire().await.map_err(StoreError::from)?;
-        check_datasets(&mut db, recipe.as_ref(), &config, request).await?;
+        let mut tx = api.store.pool().begin().await.map_err(StoreError::from)?;
+        let config = settle_datasets(&mut tx, &api, recipe.as_ref(), config, request).await?;
+        tx.rollback().await.map_err(StoreError::from)?;
         let estimate = Estimate::of(api.store.pool(), &config, request.preset.as_deref(), None).await?;
         let resolved = ResolvedRun {
             config: serde_json::to_value(&config).map_err(|error| ApiError::internal(&error))?,
@@ -124,7 +125,7 @@ pub(crate) async fn create_run(
         Begun::New(creation) => creation,
         Begun::Answered(answer) => return Ok(answer),
     };
-    check_datasets(&mut creation.tx, recipe.as_ref(), &config, request).await?;
+    let config = settle_datasets(&mut creation.tx, &api, recipe.as_ref(), config, request).await?;
     let id = ExecutionId(Uuid::now_v7());
     let state = recipe
         .begin(id, &config)
@@ -152,23 +153,26 @@ pub(crate) async fn create_run(
     Ok(answer)
 }
 
-/// Refuses a config with datasets that are missing or unsuitable.
-async fn check_datasets(
+/// The config with its datasets looked up; refused if any is missing or unsuitable.
+async fn settle_datasets(
     db: &mut PgConnection,
+    api: &Api,
     recipe: &dyn Recipe,
-    config: &RunConfig,
+    config: RunConfig,
     request: &CreateRun,
-) -> Result<(), ApiError> {
+) -> Result<RunConfig, ApiError> {
     let uses = recipe
-        .datasets(config)
+        .datasets(&config)
         .map_err(|error| ApiError::unprocessable(error.to_string()))?;
-    let mut faults = dataset_use::faults(&mut *db, &uses).await?;
+    let mut faults = Vec::new();
     if let Some(schedule) = &config.benchmarks {
-        faults.extend(named_dataset_faults(db, &schedule.suites, "/benchmarks/suites").await?);
+        faults.extend(named_dataset_faults(&mut *db, &schedule.suites, "/benchmarks/suites").await?);
     }
-    Faults(faults)
-        .or(())
-        .map_err(|faults| placed(faults, &request.overrides, request.preset.as_deref()))
+    let settled = match dataset_use::settle(db, &uses, config, &api.registry).await? {
+        Ok(config) => Faults(faults).or(config),
+        Err(Faults(others)) => Err(Faults([others, faults].concat())),
+    };
+    settled.map_err(|faults| placed(faults, &request.overrides, request.preset.as_deref()))
 }
 
 /// The resolved config of a request.

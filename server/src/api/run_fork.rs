@@ -4,7 +4,7 @@ use actix_web::{post, web};
 use lyceum_core::{
     config::{MAX_STEPS, RunConfig, apply_overrides, resolve},
     dataset::DatasetUse,
-    fault::{Fault, Faults},
+    fault::Fault,
     id::ExecutionId,
     recipe::Recipe,
 };
@@ -87,8 +87,8 @@ pub(crate) async fn fork_run(
         Begun::Answered(answer) => return Ok(answer),
     };
     let named = new_datasets(recipe.as_ref(), &origin.config, &config)?;
-    let faults = Faults(dataset_use::faults(&mut creation.tx, &named).await?);
-    faults.or(()).map_err(|faults| placed(faults, &fork.overrides, None))?;
+    let config = dataset_use::settle(&mut creation.tx, &named, config, &api.registry).await?;
+    let config = config.map_err(|faults| placed(faults, &fork.overrides, None))?;
     let new = ExecutionId(Uuid::now_v7());
     let name = fork
         .name

@@ -13,6 +13,8 @@ use lyceum_store::{
 };
 use sqlx::PgConnection;
 
+use crate::shipped_dataset::ShippedDataset;
+
 /// The default protocol of suites.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Defaults<'a> {
@@ -63,14 +65,20 @@ pub(crate) async fn named_dataset_faults(
     Ok(faults)
 }
 
-/// The requested dataset, or the suite's newest benchmark; an error says why there is none.
+/// The requested dataset, or the suite's newest benchmark, or its shipped rows; an error says why there is none.
 async fn dataset_of(
     db: &mut PgConnection,
     suite: &Suite,
     request: &SuiteRequest,
 ) -> Result<Result<Dataset, String>, StoreError> {
     let Some(id) = request.dataset else {
-        let newest = datasets::newest_of_suite(db, &suite.name).await?;
+        let newest = match datasets::newest_of_suite(&mut *db, &suite.name).await? {
+            None => match ShippedDataset::of_suite(&suite.name) {
+                Some(shipped) => Some(shipped.import(db).await?),
+                None => None,
+            },
+            found => found,
+        };
         return Ok(newest.ok_or_else(|| {
             format!(
                 "no rows of `{}` have been imported: lyceum benchmark import {} FILE",

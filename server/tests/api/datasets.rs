@@ -216,6 +216,135 @@ async fn rows_that_a_benchmark_asks_are_learned_from_only_if_that_is_said() {
 }
 
 #[actix_web::test]
+async fn a_dataset_is_named_and_the_run_stores_its_id() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let rows = json!([problem("a", "1?"), problem("b", "2?"), problem("c", "3?")]);
+    let mine = id(&imported(&writer, &dataset("mine", "training", &rows)).await);
+    imported(&writer, &dataset("hard", "goalposts", &json!([problem("a", "7?")]))).await;
+    let body = |dataset: &Value, batch: u32| {
+        let parameters = json!({"dataset": dataset, "prompts": "azr", "batch": batch, "n": 2});
+        json!({"config": config("rlvr", &json!(["solver"]), &parameters)})
+    };
+    for (dataset, batch, place, said) in [
+        (
+            json!({"name": "mien"}),
+            2,
+            "dataset/name",
+            "`lyceum dataset import FILE --purpose training --name 'mien'` imports one",
+        ),
+        (json!({"name": "hard"}), 1, "dataset/name", "`hard` is for goalposts"),
+        (json!({"name": "mine", "rows": 4}), 2, "dataset/rows", "which has 3"),
+        (json!({"name": "mine"}), 4, "batch", "1 to 3 is valid"),
+        (json!({"name": "mine", "rows": 2}), 3, "batch", "1 to 2 is valid"),
+        (
+            json!({"name": "mine", "id": mine}),
+            2,
+            "dataset/name",
+            "set one of the two to null",
+        ),
+        (json!({"rows": 2}), 2, "dataset", "no dataset is named"),
+    ] {
+        for address in ["/api/v1/runs", "/api/v1/runs?dry_run=true"] {
+            let reply = writer.post(address, &body(&dataset, batch)).await.expect(422);
+            assert_eq!(reply.places(), [format!("/config/parameters/{place}")], "{reply:?}");
+            assert!(reply.json().to_string().contains(said), "{reply:?}");
+        }
+    }
+    let settled = json!({"id": mine, "rows": 3, "allow_overlap": false});
+    let dry = writer
+        .post("/api/v1/runs?dry_run=true", &body(&json!({"name": "mine"}), 2))
+        .await;
+    assert_eq!(dry.expect(200).json()["config"]["parameters"]["dataset"], settled);
+    let made = writer.post("/api/v1/runs", &body(&json!({"name": "mine"}), 2)).await;
+    let made = made.expect(201).json();
+    assert_eq!(made["config"]["parameters"]["dataset"], settled);
+    let few = body(&json!({"id": mine, "rows": 2}), 2);
+    let made_few = writer.post("/api/v1/runs", &few).await.expect(201).json();
+    assert_eq!(made_few["config"]["parameters"]["dataset"]["rows"], 2, "as before");
+
+    // A branch can learn from another dataset, by its name.
+    let other = id(&imported(&writer, &dataset("other", "training", &rows)).await);
+    let fork = format!("/api/v1/runs/{}/fork", made["id"].as_str().expect("an id"));
+    let overrides = json!({"step": 0, "overrides": {"parameters.dataset": {"name": "other"}}});
+    let branch = writer.post(&fork, &overrides).await.expect(201).json();
+    assert_eq!(branch["config"]["parameters"]["dataset"]["id"], json!(other));
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn a_preset_runs_without_an_import_on_the_rows_that_ship() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let listed = |items: Value| -> Vec<String> {
+        let items = items["items"].as_array().cloned().unwrap_or_default();
+        let text = |one: &Value| format!("{} {}", one["name"], one["rows"]);
+        items.iter().map(text).collect()
+    };
+    let preset = |text: &str| -> Value { json!({"config": toml::from_str::<Value>(text).expect("a config")}) };
+    let body = preset(include_str!("../../../configs/runs/rlvr-seedling.toml"));
+    let dry = writer.post("/api/v1/runs?dry_run=true", &body).await.expect(200).json();
+    let none = writer.get("/api/v1/datasets").await.expect(200).json();
+    assert!(listed(none).is_empty(), "a dry run imports nothing");
+    let made = writer.post("/api/v1/runs", &body).await.expect(201).json();
+    let set = &made["config"]["parameters"]["dataset"];
+    assert_eq!(
+        set, &dry["config"]["parameters"]["dataset"],
+        "a dry run names the same dataset"
+    );
+    assert_eq!((&set["rows"], set.get("name")), (&json!(512), None));
+    writer.post("/api/v1/runs", &body).await.expect(201);
+    let shipped = writer.get("/api/v1/datasets").await.expect(200).json();
+    assert_eq!(listed(shipped), ["\"seedling-training\" 512"], "imported once");
+
+    // Its id comes from its rows, so a config of before works again after it was deleted.
+    let address = format!("/api/v1/datasets/{}", set["id"].as_str().expect("an id"));
+    writer.delete(&address).await.expect(204);
+    writer
+        .post("/api/v1/runs", &json!({"config": made["config"]}))
+        .await
+        .expect(201);
+    assert_eq!(writer.get(&address).await.expect(200).json()["rows"], 512);
+
+    let mut other = body.clone();
+    other["overrides"] = json!({"parameters.dataset.name": "mine"});
+    let reply = writer.post("/api/v1/runs", &other).await.expect(422);
+    assert_eq!(reply.places(), ["/overrides/parameters.dataset.name"]);
+    for text in [
+        include_str!("../../../configs/runs/rlvr-qwen2.5-coder-7b.toml"),
+        include_str!("../../../configs/runs/rlvr-qwen2.5-math-7b.toml"),
+    ] {
+        let reply = writer.post("/api/v1/runs", &preset(text)).await.expect(422);
+        assert_eq!(reply.places(), ["/config/parameters/dataset/name"]);
+        assert!(reply.text().contains("lyceum dataset import"), "{reply:?}");
+    }
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn the_suite_that_ships_is_measured_with_without_an_import() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let spec = |suites: Value| json!({"spec": {"type": "benchmark", "suites": suites, "base_model": {"name": "seedling"}, "n": 1}});
+    let both = spec(json!(["held-out-seedling", "gsm8k"]));
+    let reply = writer.post("/api/v1/evaluations", &both).await.expect(422);
+    assert_eq!(reply.places(), ["/spec/suites/1"]);
+    let none = writer.get("/api/v1/datasets").await.expect(200).json();
+    assert_eq!(none["items"], json!([]), "a refused request imports nothing");
+    for _ in 0..2 {
+        let suite = spec(json!(["held-out-seedling"]));
+        writer.post("/api/v1/evaluations", &suite).await.expect(201);
+    }
+    let made = writer.get("/api/v1/datasets").await.expect(200).json();
+    assert_eq!(made["items"].as_array().map(Vec::len), Some(1));
+    assert_eq!(
+        (&made["items"][0]["suite"], &made["items"][0]["rows"]),
+        (&json!("held-out-seedling"), &json!(300))
+    );
+    server.stop().await;
+}
+
+#[actix_web::test]
 async fn an_evaluation_names_datasets_and_asks_each_in_its_own_way() {
     let server = TestServer::start().await;
     let writer = server.actor(Scope::Write).await;

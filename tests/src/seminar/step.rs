@@ -81,15 +81,15 @@ impl<'a> Step<'a> {
 
     /// The solvers answer rows of the dataset, and the critic judges the questions.
     fn study(&mut self) -> Progress<Lessons> {
-        let set = self.parameters.dataset;
+        let (dataset, rows) = self.parameters.dataset.settled()?;
         let run = self.rows.draft.run;
-        let drawn = Sampler::Epochs.draw(0..set.rows, ROWS.min(set.rows), run.config.seed, "rows", run.step);
+        let drawn = Sampler::Epochs.draw(0..rows, ROWS.min(rows), run.config.seed, "rows", run.step);
         let solvers = self.playing(Role::Solver);
         let places: Vec<(usize, u32)> = solvers
             .iter()
             .flat_map(|solver| drawn.iter().map(|row| (*solver, *row)))
             .collect();
-        let questions = self.rows.questions(set.id, &places)?;
+        let questions = self.rows.questions(dataset, &places)?;
         let asked: Vec<_> = questions[..drawn.len()]
             .iter()
             .map(|question| (question.row.id, question.row.row.question.clone()))

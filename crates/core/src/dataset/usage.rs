@@ -1,16 +1,46 @@
 //! Datasets that a run's config names.
 
+use std::fmt;
+
 use super::Purpose;
 use crate::id::DatasetId;
+
+/// A dataset as a config names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DatasetRef {
+    /// By its id, as in every stored config.
+    Id(DatasetId),
+    /// By its name, which is looked up when the config is submitted.
+    Name(String),
+}
+
+impl DatasetRef {
+    /// The field of the config that names the dataset.
+    pub fn field(&self) -> &'static str {
+        match self {
+            Self::Id(_) => "id",
+            Self::Name(_) => "name",
+        }
+    }
+}
+
+impl fmt::Display for DatasetRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Id(id) => id.fmt(f),
+            Self::Name(name) => write!(f, "`{name}`"),
+        }
+    }
+}
 
 /// A dataset that a config names. A run is refused where it does not exist, is for something else, has too few rows, or shares
 /// questions with a benchmark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatasetUse {
-    /// JSON pointer to the object of the config that names it; its id is the field `id` there, and `rows` how many are used.
+    /// JSON pointer to the object of the config that names it, with the fields `id` or `name`, and `rows`.
     pub pointer: String,
     /// The dataset.
-    pub dataset: DatasetId,
+    pub dataset: DatasetRef,
     /// What it has to be for.
     pub purpose: Purpose,
     /// Rows that are used, from the first; all where none is given.

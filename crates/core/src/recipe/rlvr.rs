@@ -56,7 +56,11 @@ impl Recipe for Rlvr {
     }
 
     fn datasets(&self, config: &RunConfig) -> Result<Vec<DatasetUse>, PlanError> {
-        Ok(vec![Parameters::of(config)?.dataset.usage("/parameters/dataset")])
+        Ok(Parameters::of(config)?
+            .dataset
+            .usage("/parameters/dataset")
+            .into_iter()
+            .collect())
     }
 
     fn roles(&self) -> Vec<Role> {

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     archive::ArchiveConfig,
     config::RunConfig,
-    dataset::{DatasetUse, Purpose},
+    dataset::{DatasetRef, DatasetUse, Purpose},
     fault::Fault,
     id::DatasetId,
     prompt::{PromptConfig, PromptError, PromptSet},
@@ -81,7 +81,7 @@ impl ProblemConfig {
     pub(crate) fn datasets(&self) -> Vec<DatasetUse> {
         let seeds = self.seed_dataset.map(|seeds| DatasetUse {
             pointer: "/parameters/problems/seed_dataset".to_owned(),
-            dataset: seeds.id,
+            dataset: DatasetRef::Id(seeds.id),
             purpose: Purpose::Seeds,
             rows: Some(seeds.rows),
             // Nobody learns from seeds themselves.

@@ -13,6 +13,7 @@ pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
     let mut faults = population_faults(&config);
     faults.extend(single_population_fault(&config));
     faults.extend(role_faults(&config));
+    faults.extend(parameters.dataset.faults("/parameters/dataset"));
     let mut fault = |pointer: &str, detail: String| faults.push(Fault::new(format!("/parameters/{pointer}"), detail));
     if let Err(unknown) = PromptStyle::shipped(&parameters.prompts) {
         fault("prompts", unknown.to_string());
@@ -24,8 +25,9 @@ pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
         .map(|group| group.count)
         .sum();
     let slices = if parameters.slices { members.max(1) } else { 1 };
-    let rows = parameters.dataset.rows / slices;
-    if parameters.batch > rows {
+    // Where all rows of a dataset are used, their number is known only when the config is submitted.
+    let rows = parameters.dataset.rows.map(|rows| rows / slices);
+    if let Some(rows) = rows.filter(|rows| parameters.batch > *rows) {
         let detail = format!(
             "{} is more than the {rows} rows that a member learns from: 1 to {rows} is valid, or a larger dataset",
             parameters.batch

@@ -44,7 +44,7 @@ impl<'a> Step<'a> {
             learning,
             ..
         } = self.parameters;
-        let questions = self.rows.questions(dataset.id, &self.drawn())?;
+        let questions = self.rows.questions(dataset.settled()?.0, &self.drawn()?)?;
         let chunks = (0..).zip(questions.chunks(items.solve as usize));
         let answers = join(chunks, |(chunk, questions)| {
             let solved = self.rows.solve(chunk, questions, *n, sampling)?;
@@ -61,7 +61,7 @@ impl<'a> Step<'a> {
     }
 
     /// The rows of every member's batch, each with the member's place: out of the whole dataset, or out of the member's slice.
-    fn drawn(&self) -> Vec<(usize, u32)> {
+    fn drawn(&self) -> Result<Vec<(usize, u32)>, PlanError> {
         let Parameters {
             dataset,
             sampler,
@@ -69,20 +69,21 @@ impl<'a> Step<'a> {
             batch,
             ..
         } = self.parameters;
+        let (_, available) = dataset.settled()?;
         let draft = &self.rows.draft;
         let count = draft.members.len() as u64;
-        let cut = |member: usize| (u64::from(dataset.rows) * member as u64 / count) as u32;
+        let cut = |member: usize| (u64::from(available) * member as u64 / count) as u32;
         let drawn = draft.members.iter().enumerate().flat_map(|(place, member)| {
             let rows = if *slices {
                 cut(place)..cut(place + 1)
             } else {
-                0..dataset.rows
+                0..available
             };
             let path = format!("rows/{}", member.name);
             let rows = sampler.draw(rows, *batch, draft.run.config.seed, &path, draft.run.step);
             rows.into_iter().map(move |row| (place, row))
         });
-        drawn.collect()
+        Ok(drawn.collect())
     }
 
     /// Every member with its own answers and their advantages.
