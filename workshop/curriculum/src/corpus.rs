@@ -6,6 +6,7 @@ use lyceum_core::seed;
 use lyceum_verifier::Verifier;
 use serde::{Deserialize, Serialize};
 
+use crate::candidates::add_candidates;
 use crate::execute::{Executed, execute};
 use crate::masked::masked_form;
 use crate::program::{Level, Program};
@@ -67,6 +68,9 @@ impl Corpus {
         let mut seen = Seen::default();
         for (level, &wanted) in Level::ALL.into_iter().zip(&spec.programs) {
             corpus.generate_level(spec, level, wanted, &mut seen, verifier, observe);
+        }
+        if spec.traces {
+            add_candidates(verifier, &mut corpus.training);
         }
         corpus
     }

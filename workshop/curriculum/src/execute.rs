@@ -26,6 +26,18 @@ pub struct Executed {
     /// corpus has no traces.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traces: Vec<Option<String>>,
+    /// Other programs with the same parameters, run on the same inputs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub candidates: Vec<Candidate>,
+}
+
+/// A program that is not the one to be found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// The source.
+    pub source: String,
+    /// For each input the steps and the output; `None` if it fails or takes too many steps.
+    pub runs: Vec<Option<(String, String)>>,
 }
 
 /// Runs programs on `inputs` random inputs each, and returns those that give a small value for every input. A program's
@@ -64,6 +76,7 @@ fn judged(program: &Program, inputs: &[String], values: &[Value]) -> Option<Exec
         level: program.level,
         pairs: inputs.iter().cloned().zip(values.iter().map(compact)).collect(),
         traces: Vec::new(),
+        candidates: Vec::new(),
     })
 }
 

@@ -4,6 +4,7 @@
 
 mod batch;
 mod body;
+mod candidates;
 pub mod corpus;
 pub mod execute;
 mod expr;

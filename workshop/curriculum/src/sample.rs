@@ -150,14 +150,16 @@ impl SampleSpec {
                     rng.random_range(1..=half + 2)
                 };
                 let mut prompt = format!("<sf><msg>{}", message(&executed.source));
-                for (input, output) in self.chosen(executed, shown, rng) {
+                let chosen = self.indices(executed, shown, rng);
+                for (input, output) in chosen.iter().map(|&at| &executed.pairs[at]) {
                     prompt.push_str(&format!("<in>{input}<out>{output}"));
                 }
                 prompt.push_str("<prog>");
-                plain(vec![
-                    Part::new(prompt, 0.0),
-                    Part::new(format!("{}<eos>", executed.source), self.weights.answer),
-                ])
+                let tracer = self.tracer(way);
+                let traced = tracer.and_then(|tracer| tracer.function(executed, *chosen.first()?, rng));
+                let direct = || vec![Part::new(format!("{}<eos>", executed.source), self.weights.answer)];
+                let answer = traced.unwrap_or_else(direct);
+                plain(std::iter::once(Part::new(prompt, 0.0)).chain(answer).collect())
             }
         }
     }

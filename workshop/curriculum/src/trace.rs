@@ -40,10 +40,13 @@ def t(g,*a):
 ";
 
 /// The steps for each input, separated by `;`, and the output. `None` for an input whose steps are too many.
-type Run = Vec<Option<(String, String)>>;
+pub(crate) type Run = Vec<Option<(String, String)>>;
 
 /// Runs programs on inputs step by step; an entry is `None` if the program used too much.
-fn runs<'a>(verifier: &Verifier, programs: impl Iterator<Item = (&'a str, Vec<String>)>) -> Vec<Option<Run>> {
+pub(crate) fn runs<'a>(
+    verifier: &Verifier,
+    programs: impl Iterator<Item = (&'a str, Vec<String>)>,
+) -> Vec<Option<Run>> {
     let functions: Vec<Function> = programs
         .map(|(source, inputs)| Function {
             source: instrumented(source),

@@ -6,6 +6,7 @@ use lyceum_core::{
     problem::Statement,
     prompt::{PromptSet, ProposalText, Reference},
 };
+use lyceum_curriculum::execute::Candidate;
 use lyceum_curriculum::message::message;
 use lyceum_curriculum::sample::{Part, Sample, SampleSpec, TaskKind, TraceSpec, Way, Weights};
 use lyceum_curriculum::{Executed, Level};
@@ -37,6 +38,10 @@ fn executed(source: &str) -> Executed {
             .map(|number| (number.to_string(), format!("[{number},'a b']")))
             .collect(),
         traces: (0..8).map(|number| Some(format!("r={number}"))).collect(),
+        candidates: vec![Candidate {
+            source: format!("{source}[1:]"),
+            runs: (0..8).map(|_| Some((String::new(), "['a b']".to_owned()))).collect(),
+        }],
     }
 }
 
@@ -214,5 +219,32 @@ fn traced_solutions_end_with_the_answer_that_the_grammar_reads() {
     assert!(
         (10..60).contains(&wrong),
         "{wrong} wrong inputs were tried in 40 answers"
+    );
+}
+
+#[test]
+fn a_traced_program_follows_candidates_that_were_run() {
+    let grammar = PromptSet::shipped("seedling").unwrap().grammar;
+    let program = "def f(a):\n return [a,'a b']";
+    let mut wrong = 0;
+    for item in 0..20 {
+        // Every word counts as a token.
+        let words = |text: &str| text.split(' ').count();
+        let parts = write_in(Way::Traced(&words), TaskKind::SolveCodeF, item).prefix;
+        let completion = text(&parts[1..]);
+        let completion = completion.strip_suffix("<eos>").unwrap();
+        let answer = grammar.answer(ProblemKind::CodeF, completion, FinishReason::Stop, "");
+        assert_eq!(answer.as_deref(), Ok(program));
+        assert!(completion.starts_with("#def f(a):") && completion.ends_with(&format!("<sf>{program}")));
+        let candidate = parts.iter().skip(1).find(|part| part.weight == 0.0);
+        if let Some(candidate) = candidate {
+            assert_eq!(candidate.text, format!("{program}[1:]"));
+            assert!(completion.contains("[1:]#['a b']#def f(a):"));
+            wrong += 1;
+        }
+    }
+    assert!(
+        (5..20).contains(&wrong),
+        "{wrong} of 20 answers try a wrong program first"
     );
 }

@@ -82,6 +82,17 @@ fn steps_are_recorded_beside_their_runs() {
     }
     assert!(seen > 50, "{seen} loops were followed to their end");
     assert!(corpus.held_out.iter().all(|executed| executed.traces.is_empty()));
+    let with = |executed: &&lyceum_curriculum::Executed| !executed.candidates.is_empty();
+    let others: Vec<_> = corpus.training.iter().filter(with).collect();
+    assert!(others.len() > 90, "{} programs have candidates", others.len());
+    for executed in others {
+        let head = |source: &str| source.lines().next().map(str::to_owned);
+        for candidate in &executed.candidates {
+            assert_ne!(candidate.source, executed.source);
+            assert_eq!(head(&candidate.source), head(&executed.source));
+            assert_eq!(candidate.runs.len(), executed.pairs.len());
+        }
+    }
 }
 
 #[test]

@@ -53,7 +53,7 @@ impl Tracer<'_> {
     /// Inputs and their runs, the last with the wanted output; then that input.
     pub(super) fn input(&self, executed: &Executed, at: usize, rng: &mut ChaCha12Rng) -> Option<Vec<Part>> {
         let (input, wanted) = &executed.pairs[at];
-        let ending = format!("{}<si>{input}<eos>", run(executed, at)?);
+        let ending = format!(":{}<si>{input}<eos>", run(executed, at)?);
         let right = vec![
             Part::new("#", self.weight),
             Part::new(input.as_str(), self.weight),
@@ -70,9 +70,41 @@ impl Tracer<'_> {
             let candidate = [
                 Part::new("#", self.weight),
                 Part::new(input.as_str(), 0.0),
-                Part::new(run, self.weight),
+                Part::new(format!(":{run}"), self.weight),
             ];
             match self.fitting(candidate.into_iter().chain(answer.iter().cloned()).collect()) {
+                Some(longer) => answer = longer,
+                None => break,
+            }
+        }
+        Some(answer)
+    }
+
+    /// Programs and their runs on the first pair that is shown, the last with the wanted output; then that program.
+    pub(super) fn function(&self, executed: &Executed, at: usize, rng: &mut ChaCha12Rng) -> Option<Vec<Part>> {
+        let (_, wanted) = &executed.pairs[at];
+        let source = executed.source.as_str();
+        let right = vec![
+            Part::new("#", self.weight),
+            Part::new(source, self.weight),
+            Part::new(format!("#{}<sf>", run(executed, at)?), self.weight),
+            Part::new(format!("{source}<eos>"), self.weight),
+        ];
+        let mut answer = self.fitting(right)?;
+        let count = rng.random_range(0..=self.spec.candidates);
+        for candidate in executed.candidates.iter().take(count) {
+            let Some(Some((steps, output))) = candidate.runs.get(at) else {
+                continue;
+            };
+            if output == wanted {
+                continue;
+            }
+            let wrong = [
+                Part::new("#", self.weight),
+                Part::new(candidate.source.as_str(), 0.0),
+                Part::new(format!("#{}", ended(steps, output)), self.weight),
+            ];
+            match self.fitting(wrong.into_iter().chain(answer.iter().cloned()).collect()) {
                 Some(longer) => answer = longer,
                 None => break,
             }
@@ -95,10 +127,13 @@ fn steps(executed: &Executed, at: usize) -> Option<&str> {
         .filter(|steps| !steps.is_empty())
 }
 
-/// `:`, the steps of a recorded run, and its output.
+/// The steps of a recorded run and its output.
 fn run(executed: &Executed, at: usize) -> Option<String> {
-    let steps = executed.traces.get(at)?.as_deref()?;
-    let separator = if steps.is_empty() { "" } else { ";" };
     let (_, output) = &executed.pairs[at];
-    Some(format!(":{steps}{separator}{output}"))
+    Some(ended(executed.traces.get(at)?.as_deref()?, output))
+}
+
+fn ended(steps: &str, output: &str) -> String {
+    let separator = if steps.is_empty() { "" } else { ";" };
+    format!("{steps}{separator}{output}")
 }
