@@ -6,6 +6,7 @@
 
 pub mod evalplus;
 mod extract;
+pub mod format;
 mod grade;
 pub mod lm_eval;
 mod pass_at_k;

@@ -1,12 +1,18 @@
 //! Datasets: what they are for, what their rows are, and when two rows ask the same.
 
+mod field_map;
 mod fingerprint;
+mod format;
+mod intake;
 mod purpose;
 mod row;
 mod seed;
 mod usage;
 
+pub use field_map::{FieldMap, MapField, OracleKind};
 pub use fingerprint::{Fingerprints, fingerprints};
+pub use format::{RowFormat, UnknownFormat, row_format, row_formats};
+pub use intake::{Filters, ImportReport, Intake, ReadAs};
 pub use purpose::Purpose;
 pub use row::{RowCheck, RowFault, problem};
 pub use seed::SeedProblem;

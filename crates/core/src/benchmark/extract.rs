@@ -26,7 +26,7 @@ pub fn code_of(completion: &str, entry_point: Option<&str>, prompt: Option<&str>
 }
 
 /// Whether a line of `code` starts the definition of the function `name`.
-fn defines_function(code: &str, name: &str) -> bool {
+pub(super) fn defines_function(code: &str, name: &str) -> bool {
     code.lines().any(|line| {
         let line = line.trim_start();
         let line = line.strip_prefix("async ").unwrap_or(line);

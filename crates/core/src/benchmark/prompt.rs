@@ -123,7 +123,7 @@ impl PromptStyle {
 
     /// Why this style cannot render rows of `suite`; `None` if it can.
     pub fn misfit(&self, suite: &Suite) -> Option<String> {
-        let wants_self_play = matches!(suite.format, super::suite::Format::SelfPlay {});
+        let wants_self_play = suite.format.is_self_play();
         (wants_self_play != self.self_play.is_some()).then(|| {
             format!(
                 "the rows of `{}` are {} self-play, which the prompt style `{}` is {}for",
@@ -252,7 +252,7 @@ fn template_error(name: &str, error: &minijinja::Error) -> PromptError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::benchmark::{shipped_suites, suite};
+    use crate::benchmark::{format::Format, shipped_suites, suite};
 
     fn row(oracle: Question) -> BenchmarkRow {
         BenchmarkRow {
@@ -274,18 +274,20 @@ mod tests {
     #[test]
     fn every_style_puts_the_rows_of_every_suite_that_it_fits() {
         let of = |suite: &Suite| match &suite.format {
-            super::super::suite::Format::HumanEval {} | super::super::suite::Format::EvalPlus {} => script(),
-            super::super::suite::Format::LiveCodeBench {} => Question::LiveCodeBench {
+            Format::HumanEval {} | Format::EvalPlus {} | Format::Tests { .. } => script(),
+            Format::LiveCodeBench {} => Question::LiveCodeBench {
                 entry_point: None,
                 starter_code: String::new(),
                 public_test_cases: None,
                 private_test_cases: None,
             },
-            super::super::suite::Format::Math { .. } => Question::Math { gold: "1".to_owned() },
-            super::super::suite::Format::SelfPlay {} => Question::CodeO {
-                program: "def f(a):\n return a".to_owned(),
-                input: "1".to_owned(),
-            },
+            Format::Math { .. } => Question::Math { gold: "1".to_owned() },
+            Format::SelfPlay {} | Format::CodeO { .. } | Format::CodeI { .. } | Format::CodeF { .. } => {
+                Question::CodeO {
+                    program: "def f(a):\n return a".to_owned(),
+                    input: "1".to_owned(),
+                }
+            }
         };
         for name in prompt_styles() {
             let style = PromptStyle::shipped(name).unwrap();

@@ -4,9 +4,14 @@
 mod evalplus;
 mod humaneval;
 mod line;
+mod lines;
 mod livecodebench;
 mod mathematics;
+mod python;
+mod row;
 mod selfplay;
+mod tested;
+mod triple;
 
 use std::{
     borrow::Cow,
@@ -15,13 +20,12 @@ use std::{
     io::{self, BufRead, BufReader, Read as _},
 };
 
-use super::{
-    BenchmarkRow, Suite,
-    suite::{Expect, Format},
-};
+use super::{BenchmarkRow, Suite};
 use line::Line;
 
+pub use lines::{LONGEST_LINE, Lines};
 pub use livecodebench::{NotADate, Window};
+pub use row::RowReader;
 
 /// A fault in a line of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,9 +91,6 @@ pub enum ReadError {
     Io(#[from] io::Error),
 }
 
-/// Maximum bytes in a line: Postgres' limit for a text within JSON.
-pub const LONGEST_LINE: u64 = 256 << 20;
-
 /// Reads a file of `suite`: one JSON object per line, in UTF-8.
 ///
 /// # Errors
@@ -115,31 +116,22 @@ pub fn read(suite: &Suite, bytes: &[u8], window: &Window) -> Result<SuiteRows, R
 /// Every line that is not a row of the suite, and any I/O error or error of `keep`.
 pub fn each(
     suite: &Suite,
-    mut file: impl BufRead,
+    file: impl BufRead,
     window: &Window,
     mut keep: impl FnMut(BenchmarkRow) -> io::Result<()>,
 ) -> Result<Counted, ReadError> {
     let (mut rows, mut outside) = (0, 0);
     let mut faults: Vec<LineFault> = Vec::new();
     let mut first_lines: HashMap<String, usize> = HashMap::new();
-    let mut text = Vec::new();
-    for number in 1.. {
-        text.clear();
-        if file.by_ref().take(LONGEST_LINE + 1).read_until(b'\n', &mut text)? == 0 {
-            break;
-        }
-        if text.len() as u64 > LONGEST_LINE {
-            let detail = format!(
-                "the line is longer than {} MiB, the maximum for a row",
-                LONGEST_LINE >> 20
-            );
-            faults.push(LineFault { line: number, detail });
-            break;
-        }
-        let line = text.strip_suffix(b"\n").unwrap_or(&text);
-        if line.trim_ascii().is_empty() {
-            continue;
-        }
+    let mut lines = Lines::new(file);
+    while let Some(next) = lines.next()? {
+        let (number, line) = match next {
+            Ok(next) => next,
+            Err(fault) => {
+                faults.push(fault);
+                break;
+            }
+        };
         let read = Line::read(line).and_then(|line| {
             let row = row(suite, &line, rows + outside)?;
             let is_inside = window.takes(&line)?;
@@ -233,67 +225,14 @@ pub fn unpacking<'f>(mut file: impl BufRead + 'f) -> io::Result<Box<dyn BufRead 
 }
 
 /// The lines that are not blank, numbered from 1.
-pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+pub(crate) fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     (1..)
         .zip(bytes.split(|byte| *byte == b'\n'))
         .filter(|(_, line)| !line.trim_ascii().is_empty())
 }
 
 fn row(suite: &Suite, line: &Line, index: usize) -> Result<BenchmarkRow, String> {
-    let row = match &suite.format {
-        Format::HumanEval {} => humaneval::row(line),
-        Format::EvalPlus {} => evalplus::row(line),
-        Format::LiveCodeBench {} => livecodebench::row(line),
-        Format::Math {
-            question,
-            gold,
-            id,
-            tags,
-        } => mathematics::row(&suite.name, line, index, question, gold, id, tags),
-        Format::SelfPlay {} => selfplay::row(line),
-    }?;
-    expected(&suite.expect, line)?;
-    Ok(row)
-}
-
-fn expected(expect: &Expect, line: &Line) -> Result<(), String> {
-    for name in &expect.required {
-        if !line.has(name) {
-            return Err(format!("missing field `{name}`"));
-        }
-    }
-    for name in &expect.absent {
-        if line.has(name) {
-            return Err(format!("field `{name}` does not belong to a row of this suite"));
-        }
-    }
-    for name in &expect.numeric {
-        let text = line.plain(name)?;
-        if text.trim().parse::<f64>().is_err() {
-            return Err(format!("field `{name}` is `{text}`; in this suite it must be a number"));
-        }
-    }
-    let said = |name: &str| line.has(name).then(|| line.plain(name)).transpose();
-    for name in &expect.empty {
-        if let Some(text) = said(name)?.filter(|text| !text.is_empty()) {
-            return Err(format!("field `{name}` is `{text}`; in this suite it must be empty"));
-        }
-    }
-    for (name, start) in &expect.prefix {
-        if let Some(text) = said(name)?.filter(|text| !text.starts_with(start)) {
-            return Err(format!(
-                "field `{name}` is `{text}`; in this suite it must begin with `{start}`"
-            ));
-        }
-    }
-    for (name, part) in &expect.contains {
-        if let Some(text) = said(name)?.filter(|text| !text.contains(part)) {
-            return Err(format!(
-                "field `{name}` is `{text}`; in this suite it must contain `{part}`"
-            ));
-        }
-    }
-    Ok(())
+    RowReader::of(suite).row(line, index)
 }
 
 /// Names the suite that the line may belong to instead; empty if there is none.

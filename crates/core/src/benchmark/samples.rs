@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use super::{
     BenchmarkRow, Submission, Suite,
+    format::Format,
     reader::{LineFault, Refused, lines},
-    suite::Format,
 };
 
 /// A sample.

@@ -1,9 +1,12 @@
 //! Suites, as described in `configs/benchmarks`.
 
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, sync::LazyLock};
+use std::sync::LazyLock;
 
-use super::Question;
+use super::{
+    Question,
+    format::{Expect, Format},
+};
 use crate::{fault::nearest, work::MAX_TEMPERATURE};
 
 /// A suite of tasks, described by one file of `configs/benchmarks`.
@@ -48,68 +51,6 @@ pub enum Group {
     Math,
     /// Problems made by Lyceum; not part of any published average.
     HeldOut,
-}
-
-/// How a line of a suite's file becomes a row.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Format {
-    /// HumanEval: `task_id`, `prompt`, `entry_point`, `canonical_solution`, `test`.
-    HumanEval {},
-    /// EvalPlus: `task_id`, `prompt`, `entry_point`, `canonical_solution`, `base_input`, `plus_input`, `atol`.
-    EvalPlus {},
-    /// LiveCodeBench: `question_content`, `question_id`, `contest_date`, `starter_code`, test cases, `metadata`.
-    LiveCodeBench {},
-    /// A question and an answer.
-    Math {
-        /// Fields that may hold the question; the first one present is used.
-        question: Vec<String>,
-        /// Where the correct answer is.
-        gold: Gold,
-        /// Fields that may name the task; without any of them, the row's number.
-        #[serde(default)]
-        id: Vec<String>,
-        /// Fields kept as tags.
-        #[serde(default)]
-        tags: Vec<String>,
-    },
-    /// Problems of self-play: `task_id`, `type`, and `program`, `input`, `output` or `message`, `pairs`.
-    SelfPlay {},
-}
-
-/// Where a row has its correct answer.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Gold {
-    /// The field.
-    pub field: String,
-    /// Takes the text after the last occurrence of this mark.
-    #[serde(default)]
-    pub after: Option<String>,
-    /// Takes the contents of the last `\boxed{}`.
-    #[serde(default)]
-    pub boxed: bool,
-    /// Takes the first element of a list.
-    #[serde(default)]
-    pub first: bool,
-}
-
-/// What distinguishes a row of this suite from rows of other suites.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Expect {
-    /// Fields a row must have besides those that are read.
-    pub required: Vec<String>,
-    /// Fields a row must not have.
-    pub absent: Vec<String>,
-    /// Fields that are numbers or texts of numbers.
-    pub numeric: Vec<String>,
-    /// Fields that are empty if present.
-    pub empty: Vec<String>,
-    /// What fields begin with if present.
-    pub prefix: BTreeMap<String, String>,
-    /// What fields contain if present.
-    pub contains: BTreeMap<String, String>,
 }
 
 /// How models are asked.
@@ -178,18 +119,7 @@ impl Suite {
 
     /// Whether its rows have such an oracle.
     pub fn asks(&self, oracle: &Question) -> bool {
-        match self.format {
-            Format::HumanEval {} => matches!(oracle, Question::Script { .. }),
-            Format::EvalPlus {} => matches!(oracle, Question::Reference { .. }),
-            Format::LiveCodeBench {} => matches!(oracle, Question::LiveCodeBench { .. }),
-            Format::Math { .. } => matches!(oracle, Question::Math { .. }),
-            Format::SelfPlay {} => {
-                matches!(
-                    oracle,
-                    Question::CodeO { .. } | Question::CodeI { .. } | Question::CodeF { .. }
-                )
-            }
-        }
+        self.format.asks(oracle)
     }
 }
 

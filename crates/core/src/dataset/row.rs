@@ -129,27 +129,40 @@ impl RowCheck {
     /// # Errors
     /// Why the row cannot be imported.
     pub fn check(&mut self, place: usize, row: &Value) -> Result<(), RowFault> {
-        if self.purpose == Purpose::Seeds {
-            let seed = SeedProblem::deserialize(row).map_err(|error| RowFault::Row(error.to_string()))?;
-            return seed.check().map_err(RowFault::Row);
+        match self.valid(place, row).map_err(RowFault::Row)? {
+            Some(problem) => self.unique(place, problem.task_id),
+            None => Ok(()),
         }
-        let problem = problem(place, row).map_err(RowFault::Row)?;
-        check_problem(&problem).map_err(RowFault::Row)?;
-        if let Some(suite) = self.suite.filter(|suite| !suite.asks(&problem.oracle)) {
-            let detail = format!(
+    }
+
+    /// The problem of the row at `place`, if it is one of its purpose and suite; none for a seed.
+    pub(super) fn valid(&self, place: usize, row: &Value) -> Result<Option<BenchmarkRow>, String> {
+        if self.purpose == Purpose::Seeds {
+            let seed = SeedProblem::deserialize(row).map_err(|error| error.to_string())?;
+            seed.check()?;
+            return Ok(None);
+        }
+        let problem = problem(place, row)?;
+        check_problem(&problem)?;
+        match self.suite.filter(|suite| !suite.asks(&problem.oracle)) {
+            Some(suite) => Err(format!(
                 "an oracle of type `{}` does not belong to a row of `{}`",
                 problem.oracle.name(),
                 suite.name
-            );
-            return Err(RowFault::Row(detail));
+            )),
+            None => Ok(Some(problem)),
         }
-        match self.first.get(&problem.task_id) {
-            Some(&first) => Err(RowFault::Repeated {
-                task_id: problem.task_id,
-                first,
-            }),
+    }
+
+    /// Notes the task at `place`.
+    ///
+    /// # Errors
+    /// An earlier row has this name.
+    pub(super) fn unique(&mut self, place: usize, task_id: String) -> Result<(), RowFault> {
+        match self.first.get(&task_id) {
+            Some(&first) => Err(RowFault::Repeated { task_id, first }),
             None => {
-                self.first.insert(problem.task_id, place);
+                self.first.insert(task_id, place);
                 Ok(())
             }
         }

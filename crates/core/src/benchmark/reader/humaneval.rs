@@ -11,10 +11,10 @@ pub(super) fn row(line: &Line) -> Result<BenchmarkRow, String> {
     if !test.contains("check") {
         return Err("field `test` defines no `check(candidate)`".to_owned());
     }
-    let canonical = line.text("canonical_solution")?;
+    let canonical = line.optional_text("canonical_solution")?;
     Ok(BenchmarkRow {
         task_id,
-        canonical: Some(format!("{prompt}{canonical}")),
+        canonical: canonical.map(|rest| format!("{prompt}{rest}")),
         question: prompt,
         oracle: Question::Script { entry_point, test },
         tags: Default::default(),

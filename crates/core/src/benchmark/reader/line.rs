@@ -2,9 +2,12 @@
 
 use std::{borrow::Cow, collections::BTreeMap};
 
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
-use crate::verify::finite_spelling;
+use crate::{fault::nearest, verify::finite_spelling};
+
+/// Maximum number of columns named in a message.
+const NAMED: usize = 30;
 
 /// A JSON object.
 pub(super) struct Line(BTreeMap<String, Box<RawValue>>);
@@ -32,12 +35,44 @@ impl Line {
         self.raw(name).is_some()
     }
 
+    /// The field's JSON, if it exists and is not null. A dotted name that is not itself a field leads into objects and,
+    /// by number, into lists.
     pub(super) fn raw(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(|raw| raw.get()).filter(|raw| *raw != "null")
+        let found = match self.0.get(name) {
+            Some(raw) => Some(raw.get()),
+            None => name
+                .split_once('.')
+                .and_then(|(outer, path)| within(self.0.get(outer)?.get(), path)),
+        };
+        found.filter(|raw| *raw != "null")
+    }
+
+    /// The error that there is no such field, with those that there are.
+    pub(super) fn missing(&self, name: &str) -> String {
+        let names = || self.0.keys().map(String::as_str);
+        let what = match self.0.contains_key(name) {
+            true => format!("field `{name}` is null"),
+            false => match nearest(name, names()) {
+                Some(near) => format!("missing field `{name}` (did you mean `{near}`?)"),
+                None => format!("missing field `{name}`"),
+            },
+        };
+        let shown = names().take(NAMED);
+        let shown: Vec<String> = shown
+            .map(|name| format!("`{}`", name.chars().take(60).collect::<String>()))
+            .collect();
+        let more = match self.0.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        match shown.is_empty() {
+            true => format!("{what}; the row is empty"),
+            false => format!("{what}; the row has {}{more}", shown.join(", ")),
+        }
     }
 
     pub(super) fn get<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<T, String> {
-        let raw = self.raw(name).ok_or_else(|| format!("missing field `{name}`"))?;
+        let raw = self.raw(name).ok_or_else(|| self.missing(name))?;
         serde_json::from_str(raw).map_err(|error| format!("field `{name}`: {error}"))
     }
 
@@ -59,7 +94,7 @@ impl Line {
 
     /// A text, or a number or boolean as written.
     pub(super) fn plain(&self, name: &str) -> Result<String, String> {
-        let raw = self.raw(name).ok_or_else(|| format!("missing field `{name}`"))?;
+        let raw = self.raw(name).ok_or_else(|| self.missing(name))?;
         match raw.as_bytes().first() {
             Some(b'"') => self.text(name),
             Some(b'[' | b'{') => Err(format!("field `{name}` is neither a text nor a number")),
@@ -69,7 +104,7 @@ impl Line {
 
     /// The elements of a list, each as JSON text. MBPP+ writes some empty lists as empty objects.
     pub(super) fn elements(&self, name: &str) -> Result<Vec<String>, String> {
-        let raw = self.raw(name).ok_or_else(|| format!("missing field `{name}`"))?;
+        let raw = self.raw(name).ok_or_else(|| self.missing(name))?;
         if raw
             .strip_prefix('{')
             .and_then(|rest| rest.strip_suffix('}'))
@@ -83,5 +118,55 @@ impl Line {
             .into_iter()
             .map(|raw| Cow::from(raw.get()).into_owned())
             .collect())
+    }
+
+    /// A text, a number or a boolean as written, or a list of these with commas between them.
+    fn tag(&self, name: &str) -> Result<String, String> {
+        if !self.raw(name).is_some_and(|raw| raw.starts_with('[')) {
+            return self.plain(name);
+        }
+        let items: Vec<Value> = self.get(name)?;
+        let text = |item: &Value| item.as_str().map_or_else(|| item.to_string(), str::to_owned);
+        Ok(items.iter().map(text).collect::<Vec<_>>().join(", "))
+    }
+
+    /// The tags of these columns, without those that the row does not have.
+    pub(super) fn tags(&self, names: &[String]) -> Result<BTreeMap<String, String>, String> {
+        let present = names.iter().filter(|name| self.has(name));
+        present.map(|name| Ok((name.clone(), self.tag(name)?))).collect()
+    }
+
+    /// The first of these columns that the row has.
+    pub(super) fn first<'n>(&self, names: &'n [String]) -> Result<&'n str, String> {
+        let found = names.iter().find(|name| self.has(name));
+        found
+            .map(String::as_str)
+            .ok_or_else(|| self.missing(&names.join("` or `")))
+    }
+}
+
+/// The value at `path` inside a value.
+fn within<'r>(raw: &'r str, path: &str) -> Option<&'r str> {
+    let (outer, rest) = match path.split_once('.') {
+        Some((outer, rest)) => (outer, Some(rest)),
+        None => (path, None),
+    };
+    let inner = match raw.as_bytes().first()? {
+        b'{' => {
+            let fields: BTreeMap<String, &RawValue> = serde_json::from_str(raw).ok()?;
+            if let Some(whole) = fields.get(path) {
+                return Some(whole.get());
+            }
+            fields.get(outer)?.get()
+        }
+        b'[' => {
+            let items: Vec<&RawValue> = serde_json::from_str(raw).ok()?;
+            items.get(outer.parse::<usize>().ok()?)?.get()
+        }
+        _ => return None,
+    };
+    match rest {
+        Some(rest) => within(inner, rest),
+        None => Some(inner),
     }
 }

@@ -1,37 +1,26 @@
-//! Mathematics questions; the suite's description names the fields.
+//! Mathematics questions; the format names the columns.
 
 use super::line::Line;
 use crate::{
     answer::last_boxed,
-    benchmark::{BenchmarkRow, Question, suite::Gold},
+    benchmark::{BenchmarkRow, Question, format::Gold},
 };
 
 pub(super) fn row(
-    suite: &str,
     line: &Line,
-    index: usize,
+    task_id: String,
     question: &[String],
     gold: &Gold,
-    ids: &[String],
     tags: &[String],
 ) -> Result<BenchmarkRow, String> {
-    let Some(field) = question.iter().find(|name| line.has(name)) else {
-        return Err(format!("missing field `{}`", question.join("` or `")));
-    };
+    let question = line.filled(line.first(question)?)?;
     let gold = answer(line, gold)?;
-    let id = match ids.iter().find(|name| line.has(name)) {
-        Some(name) => line.plain(name)?,
-        None => index.to_string(),
-    };
-    let tags = tags.iter().filter(|name| line.has(name));
     Ok(BenchmarkRow {
-        task_id: format!("{suite}/{id}"),
-        question: line.filled(field)?,
+        task_id,
+        question,
         canonical: Some(gold.clone()),
         oracle: Question::Math { gold },
-        tags: tags
-            .map(|name| Ok((name.clone(), line.plain(name)?)))
-            .collect::<Result<_, String>>()?,
+        tags: line.tags(tags)?,
     })
 }
 

@@ -1,8 +1,8 @@
 //! Self-play problems with known answers, as written by `lyceum-workshop held-out`.
 
-use super::line::Line;
+use super::{line::Line, triple::Triple};
 use crate::{
-    benchmark::{BenchmarkRow, Question},
+    benchmark::BenchmarkRow,
     verify::{CodePair, ProblemKind},
 };
 
@@ -13,24 +13,14 @@ pub(super) fn row(line: &Line) -> Result<BenchmarkRow, String> {
 pub(super) fn problem(line: &Line, task_id: String) -> Result<BenchmarkRow, String> {
     let problem: ProblemKind = line.get("type")?;
     let program = line.filled("program")?;
-    let (question, canonical, oracle) = match problem {
+    let triple = match problem {
         ProblemKind::CodeO => {
             let input = line.text("input")?;
-            let output = line.filled("output")?;
-            (
-                format!("{program}\n# f({input}) = ?"),
-                output,
-                Question::CodeO { program, input },
-            )
+            Triple::output(program, input, Some(line.filled("output")?))
         }
         ProblemKind::CodeI => {
             let output = line.filled("output")?;
-            let input = line.text("input")?;
-            (
-                format!("{program}\n# f(?) = {output}"),
-                input,
-                Question::CodeI { program, output },
-            )
+            Triple::input(program, Some(line.text("input")?), output)
         }
         ProblemKind::CodeF => {
             let message = line.filled("message")?;
@@ -38,30 +28,16 @@ pub(super) fn problem(line: &Line, task_id: String) -> Result<BenchmarkRow, Stri
             if pairs.is_empty() {
                 return Err("field `pairs` has no input/output pair".to_owned());
             }
-            let shown: Vec<String> = pairs
-                .iter()
-                .map(|(input, output)| format!("f({input}) = {output}"))
-                .collect();
-            (
-                format!("{message}\n{}", shown.join("\n")),
-                program,
-                Question::CodeF { message, pairs },
-            )
+            Triple::function(message, pairs, Some(program))
         }
         ProblemKind::Math | ProblemKind::Code => {
             let valid = ProblemKind::TRIPLES.map(ProblemKind::name).join(", ");
             return Err(format!("field `type` is `{}`: {valid} are valid here", problem.name()));
         }
     };
-    let mut tags = std::collections::BTreeMap::from([("type".to_owned(), problem.name().to_owned())]);
+    let mut tags = std::collections::BTreeMap::new();
     if line.has("level") {
         tags.insert("level".to_owned(), line.plain("level")?);
     }
-    Ok(BenchmarkRow {
-        task_id,
-        question,
-        canonical: Some(canonical),
-        oracle,
-        tags,
-    })
+    Ok(triple.row(task_id, tags))
 }

@@ -157,7 +157,7 @@ fn every_fault_is_named_by_its_line_and_nothing_is_read() {
     assert_eq!(said[1].1, "task_id `gsm8k/7` is already on line 1");
     assert_eq!(said[2].1, "it is JSON, but not an object");
     assert!(said[3].1.contains("`answer` has no `####`"));
-    assert_eq!(said[4].1, "missing field `question`");
+    assert_eq!(said[4].1, "missing field `question`; the row has `answer`, `idx`");
     let suite = suite("gsm8k").unwrap();
     let broken = read(suite, b"{\"question\":\"\xff\"}", &Window::default()).unwrap_err();
     assert!(broken.to_string().contains("line 1: it is not UTF-8"), "{broken}");

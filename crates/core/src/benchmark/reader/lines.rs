@@ -1,0 +1,60 @@
+//! The lines of a file.
+
+use std::io::{self, BufRead, Read as _};
+
+use super::LineFault;
+
+/// Maximum bytes in a line: Postgres' limit for a text within JSON.
+pub const LONGEST_LINE: u64 = 256 << 20;
+
+/// The lines of a file that are not blank. Only one is in memory.
+#[derive(Debug)]
+pub struct Lines<R> {
+    file: R,
+    text: Vec<u8>,
+    number: usize,
+}
+
+impl<R: BufRead> Lines<R> {
+    /// The lines of `file`.
+    pub fn new(file: R) -> Self {
+        Self {
+            file,
+            text: Vec::new(),
+            number: 0,
+        }
+    }
+
+    /// The next line and its number from 1, or the fault that it is too long; `None` at the end.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    #[expect(
+        clippy::should_implement_trait,
+        clippy::type_complexity,
+        reason = "the line is lent, which an iterator cannot do"
+    )]
+    pub fn next(&mut self) -> io::Result<Option<Result<(usize, &[u8]), LineFault>>> {
+        loop {
+            self.text.clear();
+            self.number += 1;
+            let mut limited = self.file.by_ref().take(LONGEST_LINE + 1);
+            if limited.read_until(b'\n', &mut self.text)? == 0 {
+                return Ok(None);
+            }
+            if self.text.len() as u64 > LONGEST_LINE {
+                let detail = format!(
+                    "the line is longer than {} MiB, the maximum for a row",
+                    LONGEST_LINE >> 20
+                );
+                let line = self.number;
+                return Ok(Some(Err(LineFault { line, detail })));
+            }
+            if !self.text.trim_ascii().is_empty() {
+                break;
+            }
+        }
+        let line = self.text.strip_suffix(b"\n").unwrap_or(&self.text);
+        Ok(Some(Ok((self.number, line))))
+    }
+}
