@@ -1,13 +1,13 @@
 //! A client of the REST API for the command line.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read};
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use serde_json::Value;
-use ureq::Agent;
 use ureq::http::Response;
+use ureq::{Agent, SendBody};
 
 use crate::settings::Secret;
 use crate::supervise::data_folder::{admin_token_file, announced_address};
@@ -94,14 +94,14 @@ impl Client {
         self.answer(response.map_err(|error| self.unreachable(error))?)
     }
 
-    /// POST of a file of JSON lines, streamed.
-    pub(crate) fn post_lines(&self, path: &str, lines: &std::fs::File) -> anyhow::Result<Value> {
+    /// POST of JSON lines, streamed.
+    pub(crate) fn post_lines(&self, path: &str, lines: &mut dyn Read) -> anyhow::Result<Value> {
         let request = self
             .agent
             .post(format!("{}{path}", self.base))
             .header("authorization", self.bearer())
             .header("content-type", "application/x-ndjson");
-        let response = request.send(lines);
+        let response = request.send(SendBody::from_reader(lines));
         self.answer(response.map_err(|error| self.unreachable(error))?)
     }
 

@@ -17,6 +17,7 @@ mod events;
 pub mod log;
 pub mod openapi;
 mod pages;
+mod rows;
 pub mod serve;
 pub mod settings;
 mod shipped_dataset;

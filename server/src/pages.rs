@@ -12,6 +12,7 @@ mod config_form;
 mod cross_play;
 mod curves;
 mod dataset;
+mod dataset_new;
 mod datasets;
 mod errors;
 mod evaluation;
@@ -80,6 +81,7 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
         .service(evaluations::show_evaluations)
         .service(evaluation::show_one_evaluation)
         .service(datasets::show_datasets)
+        .service(dataset_new::show_new_dataset)
         .service(dataset::show_one_dataset)
         .service(work::show_queue)
         .service(work_item::show_work_item)

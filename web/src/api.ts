@@ -20,12 +20,11 @@ export class Problem extends Error {
 
 const csrf = (): string => document.querySelector<HTMLMetaElement>('meta[name="csrf-token"]')?.content ?? "";
 
-async function request(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
+async function request(method: string, path: string, body?: string | Blob, signal?: AbortSignal): Promise<Response> {
   const headers: Record<string, string> = { accept: "application/json" };
-  if (body !== undefined) headers["content-type"] = "application/json";
+  if (body !== undefined) headers["content-type"] = body instanceof Blob ? "application/octet-stream" : "application/json";
   if (method !== "GET") headers["x-csrf-token"] = csrf();
-  const sent = body === undefined ? null : JSON.stringify(body);
-  const response = await fetch(path, { method, headers, body: sent, signal: signal ?? null });
+  const response = await fetch(path, { method, headers, body: body ?? null, signal: signal ?? null });
   if (response.ok) return response;
   const said = await response.json().catch(() => ({}));
   throw new Problem(response.status, said.title ?? response.statusText, said.detail ?? "The server says no more.", said.errors ?? []);
@@ -38,6 +37,11 @@ export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
 
 /** Sends JSON and returns the JSON of the response, if any. */
 export async function send<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
-  const response = await request(method, path, body, signal);
+  const response = await request(method, path, body === undefined ? undefined : JSON.stringify(body), signal);
   return response.status === 204 ? (undefined as T) : response.json();
+}
+
+/** POSTs a file, which the browser reads as it sends it, and returns the JSON of the response. */
+export async function upload<T>(path: string, file?: Blob): Promise<T> {
+  return (await request("POST", path, file)).json();
 }

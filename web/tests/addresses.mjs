@@ -23,7 +23,7 @@ export async function addresses(lab, run, second) {
     compare: `/compare?runs=${run},${second}`, leaderboard: "/leaderboard", benchmarks: `/runs/${second}/benchmarks`,
     evaluations: "/evaluations", evaluation: evaluation && `/evaluations/${evaluation}`,
     samples: measured && `/evaluations/${measured}?suite=held-out-seedling&subject=0`, work: "/work", "work-item": work && `/work/${work}`,
-    workers: "/workers", settings: "/settings",
+    workers: "/workers", datasets: "/datasets", "dataset-new": "/datasets/new", settings: "/settings",
   };
   return Object.entries(pages).filter(([, path]) => path !== undefined);
 }

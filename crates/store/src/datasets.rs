@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use lyceum_core::{
-    dataset::{Purpose, fingerprints},
+    dataset::{ImportReport, Purpose, fingerprints},
     id::DatasetId,
 };
 use serde::{Deserialize, Serialize};
@@ -40,6 +40,10 @@ pub struct Dataset {
     pub revision: Option<String>,
     /// Number of rows.
     pub rows: i32,
+    /// What its import read and left out; none for a dataset that was sent as one document.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<Object>))]
+    pub report: Option<Json<ImportReport>>,
     /// When it was imported.
     pub created_at: DateTime<Utc>,
 }
@@ -87,7 +91,7 @@ pub struct Overlap {
     pub rows: i64,
 }
 
-const COLUMNS: &str = "id, seq, name, purpose, suite, sha256, source, revision, rows, created_at";
+const COLUMNS: &str = "id, seq, name, purpose, suite, sha256, source, revision, rows, report, created_at";
 
 /// Rows per statement; Postgres takes at most 65,535 parameters.
 const BATCH: usize = 5000;
@@ -160,11 +164,21 @@ impl Import {
         Ok(())
     }
 
-    /// Writes checksum and count.
-    pub async fn finish(self, tx: &mut PgConnection) -> Result<Dataset> {
+    /// Writes checksum, count and report, and the revision if the dataset has none yet.
+    pub async fn finish(
+        self,
+        tx: &mut PgConnection,
+        revision: Option<&str>,
+        report: Option<&ImportReport>,
+    ) -> Result<Dataset> {
         let sha256: String = self.hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
         let mut query = QueryBuilder::new("UPDATE datasets SET sha256 = ");
         query.push_bind(sha256).push(", rows = ").push_bind(self.rows);
+        query.push(", report = ").push_bind(report.map(Json));
+        query
+            .push(", revision = coalesce(revision, ")
+            .push_bind(revision)
+            .push(")");
         query.push(" WHERE id = ").push_bind(self.id);
         query.push(format_args!(" RETURNING {COLUMNS}"));
         Ok(query.build_query_as().fetch_one(tx).await?)
@@ -186,7 +200,7 @@ pub async fn create(tx: &mut PgConnection, new: &NewDataset<'_>) -> Result<Datas
 pub async fn create_as(tx: &mut PgConnection, id: DatasetId, new: &NewDataset<'_>) -> Result<Dataset> {
     let mut import = Import::begin_as(&mut *tx, id, new).await?;
     import.add(&mut *tx, new.rows).await?;
-    import.finish(tx).await
+    import.finish(tx, None, None).await
 }
 
 /// Datasets, of all purposes or of one.
@@ -307,19 +321,50 @@ pub async fn overlaps(db: impl PgExecutor<'_>, id: DatasetId) -> Result<Vec<Over
     .await?)
 }
 
+/// A run or evaluation whose config names a dataset.
+#[derive(Clone, Debug, FromRow)]
+struct User {
+    id: Uuid,
+    kind: String,
+    state: String,
+    name: Option<String>,
+}
+
 /// Removes a dataset.
 ///
 /// # Errors
-/// [`StoreError::NotFound`].
+/// [`StoreError::NotFound`]; [`StoreError::InUse`] if a run or evaluation that has not finished names it.
 pub async fn remove(db: &PgPool, id: DatasetId) -> Result<()> {
-    let removed = sqlx::query("DELETE FROM datasets WHERE id = $1")
+    let mut tx = db.begin().await?;
+    let name: Option<String> = sqlx::query_scalar("SELECT name FROM datasets WHERE id = $1 FOR UPDATE")
         .bind(id.0)
-        .execute(db)
+        .fetch_optional(&mut *tx)
         .await?;
-    match removed.rows_affected() {
-        0 => Err(StoreError::not_found("dataset", id)),
-        _ => Ok(()),
+    let name = name.ok_or_else(|| StoreError::not_found("dataset", id))?;
+    let users: Vec<User> = sqlx::query_as(
+        "SELECT e.id, e.kind, e.state, r.name FROM executions e LEFT JOIN runs r ON r.id = e.id
+         WHERE e.finished_at IS NULL
+             AND jsonb_path_exists(e.config, '$.** ? (@ == $id)', jsonb_build_object('id', $1::text))
+         ORDER BY e.seq",
+    )
+    .bind(id.to_string())
+    .fetch_all(&mut *tx)
+    .await?;
+    if !users.is_empty() {
+        let users = users.iter().map(|user| match &user.name {
+            Some(name) => format!("run `{name}` ({}, {})", user.id, user.state),
+            None => format!("{} {} ({})", user.kind, user.id, user.state),
+        });
+        return Err(StoreError::InUse {
+            name,
+            users: users.collect::<Vec<_>>().join(", "),
+        });
     }
+    sqlx::query("DELETE FROM datasets WHERE id = $1")
+        .bind(id.0)
+        .execute(&mut *tx)
+        .await?;
+    Ok(tx.commit().await?)
 }
 
 impl Keyed for Dataset {

@@ -62,6 +62,14 @@ pub enum StoreError {
         /// The name.
         name: String,
     },
+    /// Work that has not finished needs the dataset.
+    #[error("dataset `{name}` is in use by {users}: wait until it has finished or cancel it, then delete the dataset")]
+    InUse {
+        /// The dataset's name.
+        name: String,
+        /// The runs and evaluations that name it.
+        users: String,
+    },
     /// The action is not possible in the current state.
     #[error("{what} {id} is {state}, and only one that is {wanted} can be {action}")]
     Conflict {

@@ -1,39 +1,36 @@
-//! Import of datasets of any size, line by line.
+//! Import of datasets of any size, from a file that is sent or from the Hugging Face hub.
 
-use actix_web::{
-    HttpRequest, post,
-    web::{self, BytesMut},
-};
-use futures::StreamExt as _;
-use lyceum_core::{
-    benchmark::{reader::LONGEST_LINE, suite},
-    dataset::{RowCheck, RowFault},
-    fault::Fault,
-};
+mod body;
+mod plan;
+mod reading;
+
+use actix_web::{HttpRequest, post, web};
+use lyceum_core::dataset::{ImportReport, OracleKind};
 use lyceum_store::datasets::{Import, NewDataset};
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Map, Value};
-use tokio::sync::Semaphore;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::sync::{Semaphore, mpsc};
+use utoipa::ToSchema;
 
 use super::{
     Api,
     answer::Answer,
     bounds,
     datasets::{DatasetDetail, DatasetPurpose},
-    document::{check_length, check_type},
+    document::check_length,
     query::Query,
 };
 use crate::api_error::ApiError;
+use plan::Plan;
+use reading::{Reading, Source};
 
 /// Concurrent imports; each holds a database connection while its rows arrive.
 static AT_ONCE: Semaphore = Semaphore::const_new(2);
-/// Bytes of rows written at a time.
-const BATCH: usize = 8 << 20;
-/// Faults after which the rest is not read.
-const FAULTS: usize = 100;
+/// Rows of a dry run's answer.
+const SHOWN: usize = 5;
 
-/// The dataset the rows belong to.
+/// The dataset the rows belong to, and how they are read.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ImportDatasetQuery {
@@ -45,22 +42,72 @@ pub(crate) struct ImportDatasetQuery {
     /// The benchmark suite it belongs to.
     #[schemars(length(max = 200))]
     suite: Option<String>,
-    /// Its source.
+    /// Its source; by default the place on the hub.
     #[schemars(length(max = 2000))]
     source: Option<String>,
-    /// The source's revision.
+    /// The source's revision; by default the hub's commit.
     #[schemars(length(max = 200))]
     revision: Option<String>,
+    /// How rows are read: `lyceum` (the default), `suite` for the own file of `suite`, or a format such as `gsm8k`
+    /// (docs/DATASETS.md lists them).
+    #[schemars(length(max = 200))]
+    format: Option<String>,
+    /// What judges the answers, for rows that are read by `map`.
+    oracle: Option<OracleKind>,
+    /// The column of each field as a JSON object, such as `{"question": "problem", "gold": "answer"}`.
+    #[schemars(length(max = 20_000))]
+    map: Option<String>,
+    /// Reads `OWNER/NAME[@REVISION][/PATH]` on the Hugging Face hub instead of a body.
+    #[schemars(length(max = 1000))]
+    hub: Option<String>,
+    /// The split of a repository or folder on the hub, such as `train`.
+    #[schemars(length(max = 200))]
+    split: Option<String>,
+    /// Leaves out rows whose question has fewer bytes.
+    min_question_bytes: Option<u32>,
+    /// Leaves out rows whose question has more bytes.
+    max_question_bytes: Option<u32>,
+    /// Whether to keep rows that ask what an earlier row asks; by default only for benchmarks.
+    keep_duplicates: Option<bool>,
+    /// Whether to only read and check, and answer with the report and the first rows.
+    dry_run: Option<bool>,
 }
 
 crate::openapi::query!(ImportDatasetQuery);
 
-/// Import a dataset of any size: one JSON object per line, all or none.
+/// What an import would keep.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ImportPreview {
+    /// Rows read and kept, and how many each filter left out.
+    #[schema(value_type = Object)]
+    report: ImportReport,
+    /// The revision of the source.
+    revision: Option<String>,
+    /// The first rows as they would be stored.
+    #[schema(value_type = Vec<Object>)]
+    rows: Vec<Value>,
+}
+
+/// Import a dataset of any size, all or none.
+///
+/// The body is one JSON object per line, a JSON array of objects or a Parquet file, the first two also as gzip; the first
+/// bytes tell which. With `hub` there is no body.
 #[utoipa::path(
     tag = "datasets",
     params(ImportDatasetQuery),
-    request_body(content = String, content_type = "application/x-ndjson", description = "One row per line"),
-    responses((status = 201, description = "The dataset", body = DatasetDetail)),
+    request_body(
+        content(
+            (String = "application/x-ndjson"),
+            (Vec<u8> = "application/gzip"),
+            (Vec<u8> = "application/vnd.apache.parquet"),
+            (Vec<u8> = "application/octet-stream"),
+        ),
+        description = "The file of rows",
+    ),
+    responses(
+        (status = 200, description = "What the import would keep (`dry_run`)", body = ImportPreview),
+        (status = 201, description = "The dataset", body = DatasetDetail),
+    ),
     security(("token" = ["write"]))
 )]
 #[post("/datasets/import")]
@@ -68,154 +115,71 @@ pub(crate) async fn import_dataset(
     request: HttpRequest,
     api: web::Data<Api>,
     query: Query<ImportDatasetQuery>,
-    mut payload: web::Payload,
-) -> Result<Answer<DatasetDetail>, ApiError> {
+    payload: web::Payload,
+) -> Result<Answer<Value>, ApiError> {
     let asked = query.0;
-    check_type(&request, "application/x-ndjson")?;
     let limit = api.settings.import_limit;
     check_length(&request, limit)?;
-    let suite = asked.suite.as_deref().map(suite).transpose();
-    let suite = suite.map_err(|unknown| ApiError::invalid_query(vec![("suite".to_owned(), unknown.to_string())]))?;
-    let mut rows = Rows::new(RowCheck::new(asked.purpose.into(), suite));
+    let plan = Plan::of(&asked)?;
+    if plan.hub.is_none() {
+        body::check_type(&request)?;
+    }
     let _permit = AT_ONCE.acquire().await.map_err(|error| ApiError::internal(&error))?;
+    let (source, feed) = Source::of(&plan, payload, &api.settings);
+    let (batches, rows) = mpsc::channel(1);
+    let suite = plan.suite.map(|suite| suite.name.clone());
+    let place = plan.hub.as_ref().map(ToString::to_string);
+    let reading = Reading::begin(source, plan, limit, batches);
+
+    if asked.dry_run == Some(true) {
+        let (fed, rows) = tokio::join!(feed, first_rows(rows));
+        fed?;
+        let read = reading.end().await?;
+        let preview = ImportPreview {
+            report: read.report,
+            revision: asked.revision.or(read.revision),
+            rows,
+        };
+        let preview = serde_json::to_value(preview).map_err(|error| ApiError::internal(&error))?;
+        return Ok(Answer::ok(preview));
+    }
+
     let mut tx = api.store.pool().begin().await?;
     let new = NewDataset {
         name: &asked.name,
         purpose: asked.purpose.into(),
-        suite: suite.map(|suite| suite.name.as_str()),
-        source: asked.source.as_deref().unwrap_or_default(),
+        suite: suite.as_deref(),
+        source: asked.source.as_deref().or(place.as_deref()).unwrap_or_default(),
         revision: asked.revision.as_deref(),
         rows: &[],
     };
     let mut import = Import::begin(&mut tx, &new).await?;
-    let mut read = 0;
-    let mut line = BytesMut::new();
-    while let Some(chunk) = payload.next().await {
-        let chunk = chunk.map_err(|error| ApiError::malformed(format!("the body is incomplete: {error}")))?;
-        read += chunk.len();
-        if read > limit {
-            return Err(ApiError::too_large(limit));
+    let written = async {
+        // Owned here, so that reading ends if a row cannot be written.
+        let mut rows = rows;
+        while let Some(batch) = rows.recv().await {
+            import.add(&mut tx, &batch).await?;
         }
-        let mut rest = &chunk[..];
-        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
-            line.extend_from_slice(&rest[..end]);
-            rows.take(&line);
-            line.clear();
-            rest = &rest[end + 1..];
-            if rows.bytes >= BATCH {
-                import.add(&mut tx, &rows.full()?).await?;
-            }
-        }
-        line.extend_from_slice(rest);
-        if line.len() as u64 > LONGEST_LINE {
-            return Err(rows.refuse(format!("it has more than {LONGEST_LINE} bytes")));
-        }
-    }
-    rows.take(&line);
-    import.add(&mut tx, &rows.full()?).await?;
-    rows.end()?;
-    let made = import.finish(&mut tx).await?;
+        Ok::<_, ApiError>(())
+    };
+    let (fed, written) = tokio::join!(feed, written);
+    fed?;
+    written?;
+    let read = reading.end().await?;
+    let made = import
+        .finish(&mut tx, read.revision.as_deref(), Some(&read.report))
+        .await?;
     let made = DatasetDetail::of(&mut *tx, made).await?;
     tx.commit().await?;
     let location = made.location();
+    let made = serde_json::to_value(made).map_err(|error| ApiError::internal(&error))?;
     Ok(Answer::created(made, &location))
 }
 
-/// Rows read but not yet written.
-struct Rows {
-    check: RowCheck,
-    /// Lines read, including blank ones.
-    line: usize,
-    count: usize,
-    rows: Vec<Value>,
-    bytes: usize,
-    faults: Vec<Fault>,
-}
-
-impl Rows {
-    fn new(check: RowCheck) -> Self {
-        Self {
-            check,
-            line: 0,
-            count: 0,
-            rows: Vec::new(),
-            bytes: 0,
-            faults: Vec::new(),
-        }
+async fn first_rows(mut batches: mpsc::Receiver<Vec<Value>>) -> Vec<Value> {
+    let mut first = Vec::new();
+    while let Some(batch) = batches.recv().await {
+        first.extend(batch.into_iter().take(SHOWN - first.len()));
     }
-
-    /// Reads the next line.
-    fn take(&mut self, text: &[u8]) {
-        self.line += 1;
-        if text.trim_ascii().is_empty() || self.faults.len() >= FAULTS {
-            return;
-        }
-        match self.read(text) {
-            Ok(row) => {
-                self.count += 1;
-                self.bytes += text.len();
-                self.rows.push(row);
-            }
-            Err(detail) => self
-                .faults
-                .push(Fault::new(format!("/rows/{}", self.count), self.of_line(&detail))),
-        }
-    }
-
-    fn read(&mut self, text: &[u8]) -> Result<Value, String> {
-        let row: Map<String, Value> = serde_json::from_slice(text).map_err(|error| error.to_string())?;
-        let row = Value::Object(row);
-        if holds_nul(&row) {
-            return Err("the character U+0000 cannot be stored".to_owned());
-        }
-        self.check.check(self.line, &row).map_err(|fault| match fault {
-            RowFault::Row(detail) => detail,
-            RowFault::Repeated { task_id, first } => format!("`{task_id}` is already the task of line {first}"),
-        })?;
-        Ok(row)
-    }
-
-    /// The buffered rows.
-    fn full(&mut self) -> Result<Vec<Value>, ApiError> {
-        self.end_of_faults()?;
-        self.bytes = 0;
-        Ok(std::mem::take(&mut self.rows))
-    }
-
-    fn end(self) -> Result<(), ApiError> {
-        match self.count {
-            0 => Err(ApiError::invalid(vec![Fault::new(
-                "/rows",
-                "there are no rows; send one per line",
-            )])),
-            _ => Ok(()),
-        }
-    }
-
-    fn end_of_faults(&self) -> Result<(), ApiError> {
-        match self.faults.is_empty() {
-            true => Ok(()),
-            false => Err(ApiError::invalid(self.faults.clone())),
-        }
-    }
-
-    fn of_line(&self, detail: &str) -> String {
-        format!("line {}: {detail}", self.line)
-    }
-
-    fn refuse(&self, detail: String) -> ApiError {
-        let detail = format!("line {}: {detail}", self.line + 1);
-        ApiError::invalid(vec![Fault::new(format!("/rows/{}", self.count), detail)])
-    }
-}
-
-fn holds_nul(value: &Value) -> bool {
-    match value {
-        Value::String(text) => text.contains('\0'),
-        Value::Array(items) => items.iter().any(holds_nul),
-        Value::Object(fields) => fields
-            .iter()
-            .any(|(name, field)| name.contains('\0') || holds_nul(field)),
-        _ => false,
-    }
+    first
 }

@@ -11,8 +11,10 @@ pub struct ApiSettings {
     pub body_limit: usize,
     /// Maximum bytes of a dataset sent as one document. It is held in memory while it is written.
     pub dataset_limit: usize,
-    /// Maximum bytes of a dataset sent line by line.
+    /// Maximum bytes of a dataset sent as a file, and of what it unpacks to.
     pub import_limit: usize,
+    /// The address of the Hugging Face hub, if it is not that of `HF_ENDPOINT`.
+    pub hub: Option<String>,
     /// Maximum bytes of an artifact. It is held in memory while it is written.
     pub artifact_limit: usize,
     /// Wrong tokens per minute and address before the caller has to wait.
@@ -39,6 +41,7 @@ impl Default for ApiSettings {
             body_limit: 1 << 20,
             dataset_limit: 64 << 20,
             import_limit: 64 << 30,
+            hub: None,
             artifact_limit: 4 << 30,
             failed_logins_per_minute: NonZeroU32::new(20).unwrap_or(NonZeroU32::MIN),
             session_lifetime: Duration::from_secs(30 * 24 * 3600),

@@ -1,6 +1,5 @@
 //! `lyceum dataset`.
 
-mod hub;
 mod import;
 pub(super) mod row_file;
 pub(super) mod upload;
@@ -21,9 +20,10 @@ use crate::settings::CommonArgs;
 /// Import seeds, training data and benchmarks, and show overlaps between datasets
 ///
 ///   lyceum dataset import problems.jsonl --purpose training --name my-problems
+///   lyceum dataset import hf://datasets/openai/gsm8k/main --split train --purpose training --format gsm8k
 ///   lyceum dataset show DATASET
 ///
-/// To import a suite's own file, use `lyceum benchmark import`.
+/// `lyceum dataset import --help` lists the formats that are known. To import a suite's own file, use `lyceum benchmark import`.
 #[derive(Args, Debug)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Dataset {

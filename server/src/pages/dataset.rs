@@ -2,13 +2,17 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::{dataset::Purpose, id::DatasetId};
+use lyceum_core::{
+    dataset::{ImportReport, Purpose},
+    id::DatasetId,
+};
 use lyceum_store::datasets::{self, Dataset, DatasetRow, Overlap};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
     filters::Filters,
+    format,
     inert::{Excerpt, SHOWN_IN_LIST, excerpt},
     layout::{Layout, Section},
     view::View,
@@ -50,6 +54,28 @@ impl DatasetPage {
     fn row(&self, row: &DatasetRow) -> Excerpt {
         let text = serde_json::to_string_pretty(&row.row).unwrap_or_default();
         excerpt(&text, SHOWN_IN_LIST)
+    }
+
+    /// What the filters of its import left out.
+    #[expect(clippy::unused_self, reason = "templates call it on a value")]
+    fn left_out(&self, report: &ImportReport) -> String {
+        let counts = [
+            (report.duplicates, "duplicates"),
+            (report.too_short, "too short"),
+            (report.too_long, "too long"),
+        ];
+        let some = counts.iter().filter(|(count, _)| *count > 0);
+        let some: Vec<String> = some
+            .map(|(count, why)| format!("{} {why}", format::count(&count.cast_signed())))
+            .collect();
+        match some.is_empty() {
+            true => "nothing".to_owned(),
+            false => format!(
+                "{}, of {} rows",
+                some.join(", "),
+                format::count(&report.read.cast_signed())
+            ),
+        }
     }
 
     /// Whether exactly one of the two is a benchmark.

@@ -174,9 +174,21 @@ async fn a_config_names_seeds_that_are_there() {
         }
     }
     let made = writer.post("/api/v1/runs", &body(seeds, 1)).await.expect(201).json();
+    // Seeds that a run still needs stay.
+    let run = format!("/api/v1/runs/{}", made["id"].as_str().expect("an id"));
+    for action in ["pause", "resume"] {
+        let reply = writer.delete(&format!("/api/v1/datasets/{seeds}")).await.expect(409);
+        let said = reply.text();
+        assert!(
+            said.contains("dataset `seeds` is in use by run ") && said.contains("cancel it"),
+            "{said}"
+        );
+        writer.act(&format!("{run}/{action}")).await.expect(200);
+    }
+    writer.act(&format!("{run}/cancel")).await.expect(200);
     // A branch may be of a run whose seeds are gone, but not name others that are not there.
     writer.delete(&format!("/api/v1/datasets/{seeds}")).await.expect(204);
-    let fork = format!("/api/v1/runs/{}/fork", made["id"].as_str().expect("an id"));
+    let fork = format!("{run}/fork");
     writer.post(&fork, &json!({"step": 0})).await.expect(201);
     let overrides = json!({"step": 0, "overrides": {"parameters.problems.seed_dataset": {"id": other, "rows": 1}}});
     let reply = writer.post(&fork, &overrides).await.expect(422);

@@ -17,6 +17,7 @@ mod export;
 mod fixtures;
 mod harness;
 mod head;
+mod hub;
 mod imports;
 mod judges;
 mod kinds;

@@ -17,15 +17,23 @@ use crate::command::dataset::upload::Upload;
 
 /// Import the rows of a suite from its own file
 ///
-/// FILE is a file (plain or .gz), or `hf://datasets/OWNER/NAME[@REVISION]/FILE` on the Hugging Face hub. Every line is
-/// checked; faults are reported by line, and then nothing is imported. Afterwards, questions shared by training data
-/// and benchmarks are reported.
+///   lyceum benchmark import humaneval HumanEval.jsonl.gz
+///   lyceum benchmark import gsm8k hf://datasets/openai/gsm8k/main --split test
+///   lyceum benchmark import gsm8k train.parquet --purpose training
+///
+/// FILE is one JSON object per line, a JSON array of objects or Parquet (the first two also as gzip), or
+/// `hf://datasets/OWNER/NAME[@REVISION][/FILE]` on the Hugging Face hub. Every line is checked; faults are reported by
+/// line, and then nothing is imported. Afterwards, questions shared by training data and benchmarks are reported.
 #[derive(Args, Debug)]
+#[command(verbatim_doc_comment)]
 pub(super) struct Import {
     /// The suite (see `lyceum benchmark list`)
     suite: String,
     /// Its file, or its address on the hub [default: that in the suite's description, if any]
     file: Option<String>,
+    /// The split of a repository on the hub, such as test
+    #[arg(long)]
+    split: Option<String>,
     /// The purpose of the rows
     #[arg(long, default_value = Purpose::Benchmark.name(), value_parser = purposes())]
     purpose: String,
@@ -71,7 +79,7 @@ impl Import {
             (None, Some(hub)) => format!("hf://datasets/{}/{}", hub.repository, hub.file),
             (None, None) => anyhow::bail!("give the file of {}: its address on the hub is not known", suite.title),
         };
-        let file = RowFile::open(&place)?;
+        let file = RowFile::open(&place, self.split.as_deref())?;
         // Rows are kept in a file, not in memory, until all have been checked.
         let mut kept = BufWriter::new(tempfile::tempfile().context("cannot create a file for the rows")?);
         let (text, bar) = file.text()?;
@@ -127,6 +135,7 @@ impl Import {
             suite: Some(&read.suite.name),
             source: read.source,
             revision: read.revision,
+            options: Vec::new(),
         };
         upload.send(&read.rows, client)?;
         Ok(ExitCode::SUCCESS)

@@ -1,6 +1,12 @@
 //! `lyceum dataset import`.
 
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use anyhow::Context as _;
 use clap::Args;
+use clap::builder::PossibleValuesParser;
+use lyceum_core::dataset::{MapField, OracleKind, row_formats};
 
 use super::row_file::RowFile;
 use super::upload::Upload;
@@ -8,21 +14,55 @@ use crate::client::Client;
 
 /// Import a file of rows, all or none, and print the dataset's id
 ///
-/// Each row is a JSON object on its own line. A row of training, goalposts or a benchmark has `task_id`, `question` and
-/// an `oracle` that judges answers, or is a self-play problem: `type` (code_o, code_i, code_f) with `program`, `input`
-/// and `output`, or with `program`, `message` and `pairs`. A seed has `snippet` with `input`, or with `inputs` and
-/// `message`. Faults are reported by line. Afterwards, other datasets with the same questions are reported.
+///   lyceum dataset import problems.jsonl --purpose training
+///   lyceum dataset import train.parquet --purpose training --format math
+///   lyceum dataset import hf://datasets/openai/gsm8k/main --split train --purpose training --format gsm8k
+///   lyceum dataset import rows.jsonl.gz --purpose training --oracle math --map question=problem --map gold=answer
+///
+/// The file is one JSON object per line, a JSON array of objects or Parquet; the first two also as gzip. Without
+/// --format or --map its rows are in Lyceum's own form: a row of training, goalposts or a benchmark has `task_id`,
+/// `question` and an `oracle` that judges answers, or is a self-play problem: `type` (code_o, code_i, code_f) with
+/// `program`, `input` and `output`, or with `program`, `message` and `pairs`. A seed has `snippet` with `input`, or with
+/// `inputs` and `message`.
+///
+/// Every row is checked, and nothing is imported if one is wrong; faults are reported by line. Afterwards the command
+/// reports how many rows it read and left out, and other datasets with the same questions.
 #[derive(Args, Debug)]
+#[command(verbatim_doc_comment, after_long_help = tables())]
 pub(super) struct Import {
-    /// The file (plain or .gz), or `hf://datasets/OWNER/NAME[@REVISION]/FILE` on the Hugging Face hub
+    /// The file, or `hf://datasets/OWNER/NAME[@REVISION][/FILE]` on the Hugging Face hub (HF_ENDPOINT, HF_TOKEN)
     file: String,
     /// The purpose of its rows
     #[arg(long, value_parser = super::purposes())]
     purpose: String,
+    /// How its rows are read: one of the formats below, or `suite` for the own file of --suite [default: lyceum]
+    #[arg(long, conflicts_with = "map")]
+    format: Option<String>,
+    /// What judges the answers, for rows that are read by --map
+    #[arg(long, requires = "map", value_parser = oracles())]
+    oracle: Option<String>,
+    /// The column of a field (see below); may be repeated. A dot leads into a column, as in `reward_model.ground_truth`
+    #[arg(long, requires = "oracle", value_name = "FIELD=COLUMN")]
+    map: Vec<String>,
+    /// The split of a repository on the hub, such as train
+    #[arg(long)]
+    split: Option<String>,
     /// The suite its rows belong to; required for benchmarks
     #[arg(long)]
     suite: Option<String>,
-    /// The dataset's name [default: the purpose and the start of the file's checksum]
+    /// Leave out rows whose question has fewer bytes
+    #[arg(long, value_name = "N")]
+    min_question_bytes: Option<u32>,
+    /// Leave out rows whose question has more bytes
+    #[arg(long, value_name = "N")]
+    max_question_bytes: Option<u32>,
+    /// Keep rows that ask what an earlier row asks [default: only in benchmarks]
+    #[arg(long)]
+    keep_duplicates: bool,
+    /// Only read and check; print the first rows as they would be stored
+    #[arg(long)]
+    dry_run: bool,
+    /// The dataset's name [default: the format or purpose and the start of the file's checksum]
     #[arg(long)]
     name: Option<String>,
     /// The file's release [default: the hub's commit, else the file's checksum]
@@ -32,14 +72,75 @@ pub(super) struct Import {
 
 impl Import {
     pub(super) fn run(self, client: &Client) -> anyhow::Result<()> {
-        let file = RowFile::open(&self.file)?;
+        let map = self.columns()?;
+        let file = RowFile::open(&self.file, self.split.as_deref())?;
+        let mut options = Vec::new();
+        let mut option = |name, value: Option<String>| options.extend(value.map(|value| (name, value)));
+        let stem = self.format.clone().unwrap_or_else(|| self.purpose.clone());
+        option("format", self.format);
+        option("oracle", self.oracle);
+        option("map", map);
+        option(
+            "min_question_bytes",
+            self.min_question_bytes.map(|bytes| bytes.to_string()),
+        );
+        option(
+            "max_question_bytes",
+            self.max_question_bytes.map(|bytes| bytes.to_string()),
+        );
+        option("keep_duplicates", self.keep_duplicates.then(|| true.to_string()));
+        option("dry_run", self.dry_run.then(|| true.to_string()));
         let upload = Upload {
-            name: self.name.unwrap_or_else(|| file.name(&self.purpose)),
+            name: self.name.unwrap_or_else(|| file.name(&stem)),
             purpose: &self.purpose,
             suite: self.suite.as_deref(),
             source: file.source.clone(),
             revision: self.revision.unwrap_or_else(|| file.revision()),
+            options,
         };
         upload.send(&file.unpacked()?, client)
     }
+
+    /// The columns by field, as JSON.
+    fn columns(&self) -> anyhow::Result<Option<String>> {
+        if self.map.is_empty() {
+            return Ok(None);
+        }
+        let mut columns = BTreeMap::new();
+        for pair in &self.map {
+            let (field, column) = pair
+                .split_once('=')
+                .with_context(|| format!("--map {pair}: write FIELD=COLUMN, such as question=problem"))?;
+            if columns.insert(field, column).is_some() {
+                anyhow::bail!("--map names the column of `{field}` twice");
+            }
+        }
+        Ok(Some(serde_json::to_string(&columns)?))
+    }
+}
+
+fn oracles() -> PossibleValuesParser {
+    PossibleValuesParser::new(OracleKind::ALL.map(OracleKind::name))
+}
+
+/// The formats and the fields of a map, for the help text.
+fn tables() -> String {
+    let mut text = "Formats:\n".to_owned();
+    // Writing to a string cannot fail.
+    for format in row_formats() {
+        let _ = writeln!(text, "  {:14} {}", format.name, format.source);
+    }
+    text.push_str("\nFields of a map, by kind of oracle (* needed):\n");
+    for field in &MapField::ALL {
+        let oracles = field.oracles.iter().map(|oracle| match field.needed.contains(oracle) {
+            true => format!("{oracle}*"),
+            false => oracle.to_string(),
+        });
+        let oracles = match field.oracles.len() == OracleKind::ALL.len() {
+            true => "all".to_owned(),
+            false => oracles.collect::<Vec<_>>().join(" "),
+        };
+        let _ = writeln!(text, "  {:12} {oracles:22} {}", field.name, field.about);
+    }
+    text
 }

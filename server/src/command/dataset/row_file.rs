@@ -1,17 +1,16 @@
 //! A file of rows, on this machine or on the Hugging Face hub.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Seek as _};
+use std::io::{self, BufReader, Seek as _, Write};
 use std::path::Path;
 
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
-use lyceum_core::benchmark::reader;
 use sha2::{Digest as _, Sha256};
 
-use super::hub;
+use crate::rows::{Hub, Joined, Text, json_lines};
 
-/// A file of rows.
+/// A file of rows, or the shards of one.
 pub(in crate::command) struct RowFile {
     /// Its name as given by the user.
     pub(in crate::command) place: String,
@@ -21,33 +20,66 @@ pub(in crate::command) struct RowFile {
     pub(in crate::command) checksum: String,
     /// The hub's commit.
     commit: Option<String>,
-    file: File,
+    shards: Vec<File>,
 }
 
 impl RowFile {
-    /// Opens a path, or downloads `hf://datasets/OWNER/NAME[@REVISION]/FILE`.
-    pub(in crate::command) fn open(place: &str) -> anyhow::Result<Self> {
-        let (mut file, source, commit) = match place.strip_prefix("hf://datasets/") {
-            Some(path) => {
-                let found = hub::download(path)?;
-                (found.file, place.to_owned(), Some(found.revision))
-            }
-            None => {
-                let name = Path::new(place).file_name();
-                let name = name.map(|name| name.to_string_lossy().into_owned());
-                let file = File::open(place).with_context(|| format!("cannot read {place}"))?;
-                (file, name.unwrap_or_default(), None)
-            }
-        };
+    /// Opens a path, or downloads `hf://datasets/OWNER/NAME[@REVISION][/PATH]`: a file, or those of `split`.
+    pub(in crate::command) fn open(place: &str, split: Option<&str>) -> anyhow::Result<Self> {
+        if place.starts_with("hf://datasets/") {
+            return Self::download(place, split);
+        }
+        if split.is_some() {
+            anyhow::bail!(
+                "--split is for a repository on the hub, such as hf://datasets/OWNER/NAME; {place} is a file"
+            );
+        }
+        let name = Path::new(place).file_name();
+        let source = name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let cannot = || format!("cannot read {place}");
+        let mut file = File::open(place).with_context(cannot)?;
         let mut hash = Sha256::new();
-        io::copy(&mut file, &mut hash).with_context(|| format!("cannot read {place}"))?;
-        file.rewind()?;
+        io::copy(&mut file, &mut hash).with_context(cannot)?;
+        Self::of(place, source, None, hash, vec![file])
+    }
+
+    fn download(place: &str, split: Option<&str>) -> anyhow::Result<Self> {
+        let address = place.parse()?;
+        let located = Hub::from_env().locate(address, split)?;
+        let commit = located.revision.clone();
+        let mut hash = Sha256::new();
+        let mut shards = Vec::new();
+        for file in located.into_files() {
+            let file = file?;
+            let bar = bar(file.length);
+            let mut shard = tempfile::tempfile().context("cannot create a file for the download")?;
+            let mut both = Hashed {
+                file: &mut shard,
+                hash: &mut hash,
+            };
+            io::copy(&mut bar.wrap_read(file), &mut both).with_context(|| format!("cannot read {place}"))?;
+            bar.finish_and_clear();
+            shards.push(shard);
+        }
+        Self::of(place, place.to_owned(), Some(commit), hash, shards)
+    }
+
+    fn of(
+        place: &str,
+        source: String,
+        commit: Option<String>,
+        hash: Sha256,
+        mut shards: Vec<File>,
+    ) -> anyhow::Result<Self> {
+        for shard in &mut shards {
+            shard.rewind()?;
+        }
         Ok(Self {
             place: place.to_owned(),
             source,
             checksum: hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect(),
             commit,
-            file,
+            shards,
         })
     }
 
@@ -63,17 +95,25 @@ impl RowFile {
             .unwrap_or_else(|| format!("sha256:{}", self.checksum))
     }
 
-    /// Its text, decompressed if it is gzip, with a progress bar that is hidden without a terminal.
-    pub(in crate::command) fn text(&self) -> anyhow::Result<(Box<dyn BufRead + '_>, ProgressBar)> {
-        let bar = ProgressBar::new(self.file.metadata()?.len());
-        if let Ok(style) = ProgressStyle::with_template("{bar:40} {bytes}/{total_bytes} {eta} left") {
-            bar.set_style(style);
+    /// Its rows as JSON objects on lines, with a progress bar that is hidden without a terminal.
+    pub(in crate::command) fn text(&self) -> anyhow::Result<(Text<'_>, ProgressBar)> {
+        let mut length = 0;
+        for shard in &self.shards {
+            length += shard.metadata()?.len();
         }
-        let text = reader::unpacking(BufReader::new(bar.wrap_read(&self.file)));
-        Ok((text.with_context(|| format!("{} is damaged", self.place))?, bar))
+        let bar = bar(Some(length));
+        let text: Text<'_> = match self.shards.as_slice() {
+            [only] => json_lines(bar.wrap_read(only)).with_context(|| format!("cannot read {}", self.place))?,
+            several => {
+                let bar = bar.clone();
+                let files = several.iter().map(move |shard| json_lines(bar.wrap_read(shard)));
+                Box::new(BufReader::new(Joined::new(files)))
+            }
+        };
+        Ok((text, bar))
     }
 
-    /// A copy of its text in a temporary file.
+    /// Its rows in a temporary file.
     pub(super) fn unpacked(&self) -> anyhow::Result<File> {
         let mut copy = tempfile::tempfile().context("cannot create a file for the rows")?;
         let (mut text, bar) = self.text()?;
@@ -81,5 +121,32 @@ impl RowFile {
         bar.finish_and_clear();
         copy.rewind()?;
         Ok(copy)
+    }
+}
+
+/// A bar for so many bytes, or a spinner.
+pub(super) fn bar(length: Option<u64>) -> ProgressBar {
+    let bar = length.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {bytes}/{total_bytes} {eta} left") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+/// A file that is hashed as it is written.
+struct Hashed<'a> {
+    file: &'a mut File,
+    hash: &'a mut Sha256,
+}
+
+impl Write for Hashed<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.hash.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
     }
 }

@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
+use super::row_file::bar;
 use crate::client::Client;
 use crate::command::output::line;
 
@@ -16,22 +17,22 @@ pub(in crate::command) struct Upload<'a> {
     pub(in crate::command) suite: Option<&'a str>,
     pub(in crate::command) source: String,
     pub(in crate::command) revision: String,
+    /// Other parameters of the import.
+    pub(in crate::command) options: Vec<(&'static str, String)>,
 }
 
 impl Upload<'_> {
-    /// Sends `rows`, one per line, prints the dataset's id, and warns of harmful overlaps.
+    /// Sends `rows`, one per line, prints the dataset's id, and reports what was left out and harmful overlaps.
     pub(in crate::command) fn send(&self, rows: &File, client: &Client) -> anyhow::Result<()> {
-        let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
-        let suite = self.suite.map(|suite| format!("&suite={}", encoded(suite)));
-        let path = format!(
-            "/api/v1/datasets/import?purpose={}&name={}&source={}&revision={}{}",
-            self.purpose,
-            encoded(&self.name),
-            encoded(&self.source),
-            encoded(&self.revision),
-            suite.unwrap_or_default(),
-        );
-        let made = client.post_lines(&path, rows)?;
+        let bar = bar(Some(rows.metadata()?.len()));
+        let made = client.post_lines(&self.path(), &mut bar.wrap_read(rows));
+        bar.finish_and_clear();
+        let made = made?;
+        eprintln!("{}", told(&made["report"]));
+        // The answer of a dry run.
+        if let Some(rows) = made["rows"].as_array() {
+            return rows.iter().try_for_each(|row| Ok(line(row.to_string())?));
+        }
         line(made["id"].as_str().context("the server's response has no id")?)?;
         for overlap in made["overlaps"].as_array().into_iter().flatten() {
             if let Some(warning) = warning(self.purpose, overlap) {
@@ -39,6 +40,41 @@ impl Upload<'_> {
             }
         }
         Ok(())
+    }
+
+    fn path(&self) -> String {
+        let mut query = vec![
+            ("purpose", self.purpose),
+            ("name", &self.name),
+            ("source", &self.source),
+            ("revision", &self.revision),
+        ];
+        query.extend(self.suite.map(|suite| ("suite", suite)));
+        query.extend(self.options.iter().map(|(name, value)| (*name, value.as_str())));
+        let encoded = query
+            .iter()
+            .map(|(name, value)| format!("{name}={}", utf8_percent_encode(value, NON_ALPHANUMERIC)));
+        format!("/api/v1/datasets/import?{}", encoded.collect::<Vec<_>>().join("&"))
+    }
+}
+
+/// The report of an import in words.
+fn told(report: &Value) -> String {
+    let count = |field: &str| report[field].as_u64().unwrap_or_default();
+    let dropped: Vec<String> = [
+        ("duplicates", "that ask what an earlier row asks"),
+        ("too_short", "with too short a question"),
+        ("too_long", "with too long a question"),
+    ]
+    .iter()
+    .map(|(field, why)| (count(field), why))
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, why)| format!("{count} {why}"))
+    .collect();
+    let kept = format!("{} rows read, {} kept", count("read"), count("kept"));
+    match dropped.is_empty() {
+        true => kept,
+        false => format!("{kept}; left out: {}", dropped.join(", ")),
     }
 }
 

@@ -1,0 +1,152 @@
+//! What an import's query asks for.
+
+use lyceum_core::{
+    benchmark::{Suite, suite},
+    dataset::{FieldMap, Filters, Intake, Purpose, ReadAs, row_format},
+};
+use std::collections::BTreeMap;
+
+use super::ImportDatasetQuery;
+use crate::{api_error::ApiError, rows::Address};
+
+/// How a file is read, checked and filtered.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) purpose: Purpose,
+    pub(super) suite: Option<&'static Suite>,
+    pub(super) hub: Option<Address>,
+    pub(super) split: Option<String>,
+    read_as: ReadAs,
+    filters: Filters,
+}
+
+impl Plan {
+    /// # Errors
+    /// Every parameter that does not fit.
+    pub(super) fn of(asked: &ImportDatasetQuery) -> Result<Self, ApiError> {
+        let mut faults: Vec<(String, String)> = Vec::new();
+        let mut fault = |parameter: &str, detail: String| faults.push((parameter.to_owned(), detail));
+        let purpose = Purpose::from(asked.purpose);
+        let suite = asked.suite.as_deref().map(suite).transpose().unwrap_or_else(|unknown| {
+            fault("suite", unknown.to_string());
+            None
+        });
+        let hub = asked.hub.as_deref().map(str::parse).transpose();
+        let hub = hub.unwrap_or_else(|wrong: crate::rows::NotAnAddress| {
+            fault("hub", wrong.to_string());
+            None
+        });
+        if asked.split.is_some() && asked.hub.is_none() {
+            fault(
+                "split",
+                "a split is of a repository on the hub: set `hub` as well".to_owned(),
+            );
+        }
+        let read_as = read_as(asked, suite, &mut fault);
+        if purpose == Purpose::Seeds && !matches!(read_as, Some(ReadAs::Lyceum) | None) {
+            fault(
+                "purpose",
+                "seeds are read in Lyceum's own form (`snippet`, `input`): leave `format` and `map` out".to_owned(),
+            );
+        }
+        let filters = Filters {
+            min_question_bytes: asked.min_question_bytes.map(u64::from),
+            max_question_bytes: asked.max_question_bytes.map(u64::from),
+            // A score on part of a suite is not a score on the suite.
+            keep_duplicates: asked.keep_duplicates.unwrap_or(purpose == Purpose::Benchmark),
+        };
+        if let (Some(least), Some(most)) = (filters.min_question_bytes, filters.max_question_bytes)
+            && least > most
+        {
+            fault(
+                "min_question_bytes",
+                format!("{least} is more than `max_question_bytes`, {most}"),
+            );
+        }
+        match read_as {
+            Some(read_as) if faults.is_empty() => Ok(Self {
+                purpose,
+                suite,
+                hub,
+                split: asked.split.clone(),
+                read_as,
+                filters,
+            }),
+            _ => Err(ApiError::invalid_query(faults)),
+        }
+    }
+
+    pub(super) fn intake(self) -> Intake {
+        Intake::new(self.purpose, self.suite, self.read_as, self.filters)
+    }
+}
+
+fn read_as(
+    asked: &ImportDatasetQuery,
+    suite: Option<&'static Suite>,
+    fault: &mut impl FnMut(&str, String),
+) -> Option<ReadAs> {
+    match (asked.format.as_deref(), asked.oracle, asked.map.as_deref()) {
+        (None | Some("lyceum"), None, None) => Some(ReadAs::Lyceum),
+        (Some("suite"), None, None) => match (suite, &asked.suite) {
+            (Some(suite), _) => Some(ReadAs::Suite(suite)),
+            (None, None) => {
+                fault(
+                    "suite",
+                    "the format `suite` is that of a suite's own file: set `suite`".to_owned(),
+                );
+                None
+            }
+            // The fault of `suite` itself is known.
+            (None, Some(_)) => None,
+        },
+        (Some(name), None, None) => match row_format(name) {
+            Ok(format) => Some(ReadAs::Format(format)),
+            Err(unknown) => {
+                fault("format", unknown.to_string());
+                None
+            }
+        },
+        (None, Some(oracle), Some(map)) => {
+            let columns: BTreeMap<String, String> = match serde_json::from_str(map) {
+                Ok(columns) => columns,
+                Err(error) => {
+                    let example = r#"{"question": "problem", "gold": "answer"}"#;
+                    fault(
+                        "map",
+                        format!("it is not a JSON object of columns by field, such as {example}: {error}"),
+                    );
+                    return None;
+                }
+            };
+            let map = FieldMap { oracle, columns };
+            match map.format() {
+                Ok(format) => Some(ReadAs::Map(map, format)),
+                Err(faults) => {
+                    for detail in faults {
+                        fault("map", detail);
+                    }
+                    None
+                }
+            }
+        }
+        (None, Some(_), None) => {
+            fault(
+                "map",
+                "`oracle` is for rows that are read by a map: set `map`, or `format` instead".to_owned(),
+            );
+            None
+        }
+        (None, None, Some(_)) => {
+            fault(
+                "oracle",
+                "a map needs the kind of oracle: math, tests, code_o, code_i or code_f".to_owned(),
+            );
+            None
+        }
+        (Some(_), ..) => {
+            fault("format", "set `format`, or `oracle` and `map`, but not both".to_owned());
+            None
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! Reads a file of rows on a thread of its own, and passes them on in batches.
+
+use actix_web::web::Payload;
+use futures::future::{Either, ready};
+use lyceum_core::{
+    benchmark::reader::Lines,
+    dataset::{ImportReport, Intake, RowFault},
+    fault::Fault,
+};
+use serde_json::Value;
+use std::io::{self, BufReader, Read};
+use tokio::{sync::mpsc, task::JoinHandle};
+
+use super::{
+    body::{Body, piped},
+    plan::Plan,
+};
+use crate::{
+    api::ApiSettings,
+    api_error::ApiError,
+    rows::{Address, Hub, HubError, Joined, Text, json_lines},
+};
+
+/// Bytes of rows passed on at a time.
+const BATCH: usize = 8 << 20;
+/// Different faults after which the rest is not read.
+const FAULTS: usize = 100;
+
+/// Where the rows come from.
+pub(super) enum Source {
+    Body(Body),
+    Hub(Hub, Address, Option<String>),
+}
+
+impl Source {
+    /// The source of a plan, and the future that fills it.
+    pub(super) fn of(
+        plan: &Plan,
+        payload: Payload,
+        settings: &ApiSettings,
+    ) -> (Self, impl Future<Output = Result<(), ApiError>> + use<>) {
+        match &plan.hub {
+            Some(address) => {
+                let hub = settings.hub.as_deref().map_or_else(Hub::from_env, Hub::at);
+                let source = Self::Hub(hub, address.clone(), plan.split.clone());
+                (source, Either::Left(ready(Ok(()))))
+            }
+            None => {
+                let (body, fill) = piped(payload, settings.import_limit);
+                (Self::Body(body), Either::Right(fill))
+            }
+        }
+    }
+
+    /// The rows as lines, and the revision if the source knows it.
+    fn open(self) -> Result<(Text<'static>, Option<String>), Unread> {
+        match self {
+            Self::Body(body) => Ok((json_lines(body)?, None)),
+            Self::Hub(hub, address, split) => {
+                let located = hub.locate(address, split.as_deref())?;
+                let revision = located.revision.clone();
+                let files = located.into_files().map(|file| json_lines(file?));
+                Ok((Box::new(BufReader::new(Joined::new(files))), Some(revision)))
+            }
+        }
+    }
+}
+
+/// A file that is being read.
+pub(super) struct Reading {
+    thread: JoinHandle<Result<Outcome, Unread>>,
+    limit: usize,
+}
+
+/// What was read.
+pub(super) struct Outcome {
+    pub(super) report: ImportReport,
+    pub(super) revision: Option<String>,
+}
+
+/// Why a file was not read to its end.
+enum Unread {
+    Faults(Vec<Fault>),
+    Io(io::Error),
+    Hub(HubError),
+    /// Nobody takes the rows any more.
+    Unwanted,
+}
+
+impl From<io::Error> for Unread {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<HubError> for Unread {
+    fn from(error: HubError) -> Self {
+        Self::Hub(error)
+    }
+}
+
+impl Reading {
+    /// Reads the rows of `source`, at most `limit` bytes after unpacking, and sends them to `batches`.
+    pub(super) fn begin(source: Source, plan: Plan, limit: usize, batches: mpsc::Sender<Vec<Value>>) -> Self {
+        let thread = tokio::task::spawn_blocking(move || -> Result<Outcome, Unread> {
+            let (text, revision) = source.open()?;
+            let text = Bounded { text, left: limit };
+            let report = read(BufReader::new(text), plan.intake(), &batches)?;
+            Ok(Outcome { report, revision })
+        });
+        Self { thread, limit }
+    }
+
+    /// The outcome, once the rows have been taken.
+    pub(super) async fn end(self) -> Result<Outcome, ApiError> {
+        match self.thread.await {
+            Ok(Ok(outcome)) => Ok(outcome),
+            Ok(Err(Unread::Faults(faults))) => Err(ApiError::invalid(faults)),
+            Ok(Err(Unread::Io(error))) if error.kind() == io::ErrorKind::FileTooLarge => {
+                Err(ApiError::too_large(self.limit))
+            }
+            Ok(Err(Unread::Io(error))) => {
+                let detail = format!("the file cannot be read: {error}");
+                Err(ApiError::invalid(vec![Fault::new("/rows", detail)]))
+            }
+            Ok(Err(Unread::Hub(error))) => Err(ApiError::invalid_query(vec![("hub".to_owned(), error.to_string())])),
+            Ok(Err(Unread::Unwanted)) => Err(ApiError::internal(&"rows were read that nobody took")),
+            // Only a library's panic at a damaged file can be the reason.
+            Err(error) => {
+                tracing::error!(%error, "reading a file of rows ended in a panic");
+                let detail = "the file is damaged, or of a kind that cannot be read";
+                Err(ApiError::invalid(vec![Fault::new("/rows", detail)]))
+            }
+        }
+    }
+}
+
+fn read(
+    text: impl io::BufRead,
+    mut intake: Intake,
+    batches: &mpsc::Sender<Vec<Value>>,
+) -> Result<ImportReport, Unread> {
+    let mut faults = LineFaults::default();
+    let mut lines = Lines::new(text);
+    let (mut batch, mut bytes) = (Vec::new(), 0);
+    while let Some(next) = lines.next()? {
+        let (line, text) = match next {
+            Ok(next) => next,
+            Err(long) => {
+                faults.add(intake.report().read, long.line, long.detail);
+                break;
+            }
+        };
+        let index = intake.report().read;
+        match intake.take(line, text) {
+            Ok(None) => {}
+            Ok(Some(row)) if faults.0.is_empty() => {
+                batch.push(row);
+                bytes += text.len();
+            }
+            // After a fault the rest is only checked for others.
+            Ok(Some(_)) => {}
+            Err(RowFault::Row(detail)) => faults.add(index, line, detail),
+            Err(RowFault::Repeated { task_id, first }) => {
+                faults.add(index, line, format!("`{task_id}` is already the task of line {first}"));
+            }
+        }
+        if faults.0.len() >= FAULTS {
+            break;
+        }
+        if bytes >= BATCH {
+            bytes = 0;
+            let full = std::mem::take(&mut batch);
+            batches.blocking_send(full).map_err(|_| Unread::Unwanted)?;
+        }
+    }
+    let report = intake.report().clone();
+    if !faults.0.is_empty() {
+        return Err(Unread::Faults(faults.0.into_iter().map(Fault::from).collect()));
+    }
+    if report.kept == 0 {
+        let detail = match report.read {
+            0 => "there are no rows; send one per line".to_owned(),
+            read => format!("the filters leave none of {read} rows"),
+        };
+        return Err(Unread::Faults(vec![Fault::new("/rows", detail)]));
+    }
+    batches.blocking_send(batch).map_err(|_| Unread::Unwanted)?;
+    Ok(report)
+}
+
+/// Different faults in the order of their first lines. A column that is not there is missing on every line.
+#[derive(Default)]
+struct LineFaults(Vec<LineFault>);
+
+struct LineFault {
+    index: u64,
+    line: usize,
+    detail: String,
+    /// Later lines with the same fault.
+    more: u64,
+}
+
+impl LineFaults {
+    fn add(&mut self, index: u64, line: usize, detail: String) {
+        match self.0.iter_mut().find(|fault| fault.detail == detail) {
+            Some(fault) => fault.more += 1,
+            None => self.0.push(LineFault {
+                index,
+                line,
+                detail,
+                more: 0,
+            }),
+        }
+    }
+}
+
+impl From<LineFault> for Fault {
+    fn from(fault: LineFault) -> Self {
+        let LineFault {
+            index,
+            line,
+            detail,
+            more,
+        } = fault;
+        let more = match more {
+            0 => String::new(),
+            1 => " (and so on one more line)".to_owned(),
+            more => format!(" (and so on {more} more lines)"),
+        };
+        Self::new(format!("/rows/{index}"), format!("line {line}: {detail}{more}"))
+    }
+}
+
+/// Fails where a file has unpacked to more than it may.
+struct Bounded<R> {
+    text: R,
+    left: usize,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let read = self.text.read(out)?;
+        self.left = self.left.checked_sub(read).ok_or(io::ErrorKind::FileTooLarge)?;
+        Ok(read)
+    }
+}

@@ -1,0 +1,12 @@
+//! Files of rows, on this machine, in a request or on the Hugging Face hub, as JSON objects on lines: plain, gzip, a JSON
+//! array, or Parquet.
+
+mod array;
+mod hub;
+mod joined;
+mod parquet;
+mod text;
+
+pub(crate) use hub::{Address, Hub, HubError, NotAnAddress};
+pub(crate) use joined::Joined;
+pub(crate) use text::{Text, json_lines};

@@ -1,0 +1,176 @@
+// The form for a new dataset: "Check" sends the file as a dry run and shows its first rows or its faults by line and field;
+// submitting sends the same request for real.
+import { type FieldFault, Problem, upload } from "../api";
+import { say } from "../say";
+
+interface Report {
+  read: number;
+  kept: number;
+  duplicates: number;
+  too_short: number;
+  too_long: number;
+}
+
+interface Preview {
+  report: Report;
+  rows: unknown[];
+}
+
+type Field = HTMLInputElement | HTMLSelectElement;
+
+const at = <T extends HTMLElement = HTMLElement>(id: string): T => document.querySelector<T>(`#${id}`)!;
+const form = at<HTMLFormElement>("import");
+const named = [...form.querySelectorAll<Field>("[name]")];
+const mapped = [...form.querySelectorAll<HTMLElement>("[data-field]")];
+const value = (id: string): string => at<Field>(id).value.trim();
+const usesMap = (): boolean => value("format") === "map";
+const file = (): File | undefined => at<HTMLInputElement>("file").files?.[0];
+
+function columns(): Record<string, string> {
+  const named: Record<string, string> = {};
+  for (const field of mapped) {
+    const column = field.querySelector("input")!.value.trim();
+    if (!field.hidden && column !== "") named[field.dataset.field!] = column;
+  }
+  return named;
+}
+
+function parameters(): URLSearchParams {
+  const made = new URLSearchParams();
+  for (const field of named) {
+    const text = field.value.trim();
+    if (text === "" || (field.id === "format" && text === "map") || (field.id === "oracle" && !usesMap())) continue;
+    made.set(field.name, text);
+  }
+  if (usesMap()) made.set("map", JSON.stringify(columns()));
+  if (at<HTMLInputElement>("keep_duplicates").checked) made.set("keep_duplicates", "true");
+  const chosen = file();
+  if (chosen && value("hub") === "") made.set("source", chosen.name);
+  return made;
+}
+
+/** Shows the fields of the map that the chosen oracle has. */
+function arrange(): void {
+  const oracle = value("oracle");
+  at("oracle").closest<HTMLElement>(".field")!.hidden = !usesMap();
+  for (const field of mapped) {
+    field.hidden = !usesMap() || !field.dataset.oracles!.split(" ").includes(oracle);
+    field.querySelector("input")!.required = !field.hidden && field.dataset.needed!.split(" ").includes(oracle);
+  }
+  showCommand();
+}
+
+const quoted = (text: string): string => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+
+function showCommand(): void {
+  const hub = value("hub");
+  const words = ["lyceum dataset import", quoted(hub === "" ? (file()?.name ?? "FILE") : hub.startsWith("hf://") ? hub : `hf://datasets/${hub}`)];
+  for (const [name, text] of parameters()) {
+    if (name === "hub" || name === "source" || name === "map" || (name === "format" && text === "lyceum")) continue;
+    const option = `--${name.replaceAll("_", "-")}`;
+    words.push(name === "keep_duplicates" ? option : `${option} ${quoted(text)}`);
+  }
+  if (usesMap()) for (const [name, column] of Object.entries(columns())) words.push(`--map ${quoted(`${name}=${column}`)}`);
+  at("command").textContent = words.join(" \\\n  ");
+}
+
+function showFaults(faults: FieldFault[], otherwise = ""): void {
+  for (const line of form.querySelectorAll<HTMLElement>(".fault")) {
+    line.hidden = true;
+    line.textContent = "";
+  }
+  const others: string[] = [];
+  for (const fault of faults) {
+    const line = fault.parameter ? form.querySelector<HTMLElement>(`[data-of="${CSS.escape(fault.parameter)}"]`) : null;
+    if (!line) {
+      others.push(fault.detail);
+      continue;
+    }
+    line.hidden = false;
+    line.textContent = [line.textContent, fault.detail].filter(Boolean).join("; ");
+  }
+  if (otherwise && faults.length === 0) others.push(otherwise);
+  at("faults").hidden = others.length === 0;
+  at("faults").replaceChildren(...others.map((text) => element("li", text)));
+}
+
+function element(name: string, text: string, className = ""): HTMLElement {
+  const made = document.createElement(name);
+  made.textContent = text;
+  made.className = className;
+  return made;
+}
+
+function told(report: Report): string {
+  const dropped = [
+    [report.duplicates, "duplicates"],
+    [report.too_short, "too short"],
+    [report.too_long, "too long"],
+  ].filter(([count]) => count !== 0);
+  const left = dropped.length === 0 ? "" : `, left out: ${dropped.map(([count, why]) => `${count} ${why}`).join(", ")}`;
+  return `${report.read} rows read, ${report.kept} kept${left}.`;
+}
+
+function showRows(rows: unknown[]): void {
+  at("preview").hidden = rows.length === 0;
+  at("rows").replaceChildren(
+    ...rows.map((row) => {
+      const shown = element("pre", JSON.stringify(row, null, 2), "hostile");
+      shown.tabIndex = 0;
+      return shown;
+    }),
+  );
+}
+
+const buttons = [at<HTMLButtonElement>("check"), at<HTMLButtonElement>("send")];
+
+async function send<T>(isTrial: boolean): Promise<T | undefined> {
+  const chosen = file();
+  if (chosen === undefined && value("hub") === "") {
+    showFaults([{ detail: "Choose a file, or name a dataset on the hub." }]);
+    return undefined;
+  }
+  if (!form.reportValidity()) return undefined;
+  const asked = parameters();
+  if (isTrial) asked.set("dry_run", "true");
+  for (const button of buttons) button.disabled = true;
+  at("verdict").textContent = isTrial ? "Checking…" : "Importing…";
+  showRows([]);
+  try {
+    const answer = await upload<T>(`/api/v1/datasets/import?${asked}`, asked.has("hub") ? undefined : chosen);
+    showFaults([]);
+    return answer;
+  } catch (error) {
+    at("verdict").textContent = "";
+    if (error instanceof Problem) {
+      showFaults(error.errors, error.message);
+      const count = Math.max(1, error.errors.length);
+      at("verdict").textContent = `${count} ${count === 1 ? "fault" : "faults"}; nothing was imported.`;
+    } else {
+      say("The server does not respond, or the file has changed.", true);
+    }
+    return undefined;
+  } finally {
+    for (const button of buttons) button.disabled = false;
+  }
+}
+
+at("check").addEventListener("click", async () => {
+  const preview = await send<Preview>(true);
+  if (preview === undefined) return;
+  at("verdict").textContent = told(preview.report);
+  showRows(preview.rows);
+});
+
+form.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const made = await send<{ id: string }>(false);
+  if (made !== undefined) location.assign(`/datasets/${made.id}`);
+});
+
+form.addEventListener("input", (event) => {
+  const name = at<HTMLInputElement>("name");
+  if (event.target === at("file") && name.value === "") name.value = (file()?.name ?? "").replace(/\.(jsonl|ndjson|json|parquet)?(\.gz)?$/, "");
+  arrange();
+});
+addEventListener("pageshow", arrange);
