@@ -183,9 +183,9 @@ async fn a_config_names_seeds_that_are_there() {
             said.contains("dataset `seeds` is in use by run ") && said.contains("cancel it"),
             "{said}"
         );
-        writer.act(&format!("{run}/{action}")).await.expect(200);
+        writer.act(&format!("{run}/{action}")).await.expect(202);
     }
-    writer.act(&format!("{run}/cancel")).await.expect(200);
+    writer.act(&format!("{run}/cancel")).await.expect(202);
     // A branch may be of a run whose seeds are gone, but not name others that are not there.
     writer.delete(&format!("/api/v1/datasets/{seeds}")).await.expect(204);
     let fork = format!("{run}/fork");

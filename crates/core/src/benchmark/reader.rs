@@ -124,13 +124,15 @@ pub fn each(
     let mut faults: Vec<LineFault> = Vec::new();
     let mut first_lines: HashMap<String, usize> = HashMap::new();
     let mut lines = Lines::new(file);
-    while let Some(next) = lines.next()? {
-        let (number, line) = match next {
-            Ok(next) => next,
-            Err(fault) => {
-                faults.push(fault);
+    loop {
+        let (number, line) = match lines.next_line() {
+            Ok(Some(next)) => next,
+            Ok(None) => break,
+            Err(ReadError::Refused(refused)) => {
+                faults.extend(refused.faults);
                 break;
             }
+            Err(error) => return Err(error),
         };
         let read = Line::read(line).and_then(|line| {
             let row = row(suite, &line, rows + outside)?;

@@ -3,7 +3,7 @@
 use actix_web::web::Payload;
 use futures::future::{Either, ready};
 use lyceum_core::{
-    benchmark::reader::Lines,
+    benchmark::reader::{Lines, ReadError},
     dataset::{ImportReport, Intake, RowFault},
     fault::Fault,
 };
@@ -143,13 +143,17 @@ fn read(
     let mut faults = LineFaults::default();
     let mut lines = Lines::new(text);
     let (mut batch, mut bytes) = (Vec::new(), 0);
-    while let Some(next) = lines.next()? {
-        let (line, text) = match next {
-            Ok(next) => next,
-            Err(long) => {
-                faults.add(intake.report().read, long.line, long.detail);
+    loop {
+        let (line, text) = match lines.next_line() {
+            Ok(Some(next)) => next,
+            Ok(None) => break,
+            Err(ReadError::Refused(refused)) => {
+                for long in refused.faults {
+                    faults.add(intake.report().read, long.line, long.detail);
+                }
                 break;
             }
+            Err(ReadError::Io(error)) => return Err(Unread::Io(error)),
         };
         let index = intake.report().read;
         match intake.take(line, text) {

@@ -1,8 +1,8 @@
 //! The lines of a file.
 
-use std::io::{self, BufRead, Read as _};
+use std::io::{BufRead, Read as _};
 
-use super::LineFault;
+use super::{LineFault, ReadError, Refused};
 
 /// Maximum bytes in a line: Postgres' limit for a text within JSON.
 pub const LONGEST_LINE: u64 = 256 << 20;
@@ -25,16 +25,11 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// The next line and its number from 1, or the fault that it is too long; `None` at the end.
+    /// The next line and its number from 1; `None` at the end.
     ///
     /// # Errors
-    /// The file cannot be read.
-    #[expect(
-        clippy::should_implement_trait,
-        clippy::type_complexity,
-        reason = "the line is lent, which an iterator cannot do"
-    )]
-    pub fn next(&mut self) -> io::Result<Option<Result<(usize, &[u8]), LineFault>>> {
+    /// The file cannot be read, or the line is too long.
+    pub fn next_line(&mut self) -> Result<Option<(usize, &[u8])>, ReadError> {
         loop {
             self.text.clear();
             self.number += 1;
@@ -48,13 +43,14 @@ impl<R: BufRead> Lines<R> {
                     LONGEST_LINE >> 20
                 );
                 let line = self.number;
-                return Ok(Some(Err(LineFault { line, detail })));
+                let faults = vec![LineFault { line, detail }];
+                return Err(Refused { faults }.into());
             }
             if !self.text.trim_ascii().is_empty() {
                 break;
             }
         }
         let line = self.text.strip_suffix(b"\n").unwrap_or(&self.text);
-        Ok(Some(Ok((self.number, line))))
+        Ok(Some((self.number, line)))
     }
 }
