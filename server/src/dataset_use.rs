@@ -31,6 +31,11 @@ pub(crate) async fn settle(
             faults.push(missing(one));
             continue;
         };
+        // Nobody deletes it before the run is there.
+        if !datasets::hold(&mut *db, DatasetId(dataset.id)).await? {
+            faults.push(missing(one));
+            continue;
+        }
         faults.extend(misfits(&mut *db, one, &dataset).await?);
         is_changed |= write(&mut document, one, &dataset);
     }

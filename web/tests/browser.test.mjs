@@ -320,6 +320,30 @@ scenario("a run is measured from its page, down to the samples", async () => {
   assert.match(await text("table.scores a[href*=samples]"), /±/);
 });
 
+scenario("a file is imported by a map of its columns, after its faults were shown", async () => {
+  const file = join(lab.data, "..", "rows.jsonl");
+  writeFileSync(file, '{"problem": "One and one?", "result": "2"}\n{"problem": "Two and two?", "result": "4"}\n');
+  await go("/datasets/new");
+  await (await page.$("#file")).uploadFile(file);
+  assert.equal(await page.$eval("#name", (name) => name.value), "rows", "a name is proposed");
+  await page.select("#format", "map");
+  await page.type("#map-question", "problem");
+  await page.type("#map-gold", "answer");
+  assert.match(await text("#command"), /lyceum dataset import rows\.jsonl.*--oracle math.*--map gold=answer/s);
+  await page.click("#check");
+  await page.waitForFunction(() => document.querySelector("#faults").textContent !== "", patience);
+  assert.match(await text("#faults"), /line 1: missing field `answer`; the row has `problem`, `result` \(and so on one more line\)/);
+  await page.$eval("#map-gold", (gold) => gold.select());
+  await page.type("#map-gold", "result");
+  await page.click("#check");
+  await page.waitForFunction(() => document.querySelector("#verdict").textContent === "2 rows read, 2 kept.", patience);
+  assert.match(await text("#rows"), /"gold": "2".*"gold": "4"/s);
+  assert.equal(await page.$eval("#faults", (faults) => faults.hidden), true);
+  await press("#send");
+  assert.match(page.url(), /\/datasets\/[0-9a-f-]{36}$/);
+  assert.match(await text("main"), /map math: gold = result, question = problem/);
+});
+
 scenario("the engine loads a downloaded adapter", async () => {
   const members = (await lab.api("GET", `/runs/${run}/members`)).items;
   await go(`/runs/${run}/members/${members[0].id}`);

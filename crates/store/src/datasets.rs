@@ -321,6 +321,15 @@ pub async fn overlaps(db: impl PgExecutor<'_>, id: DatasetId) -> Result<Vec<Over
     .await?)
 }
 
+/// Keeps a dataset from being deleted until the transaction ends; false if it is not there any more.
+pub async fn hold(tx: &mut PgConnection, id: DatasetId) -> Result<bool> {
+    let held = sqlx::query("SELECT FROM datasets WHERE id = $1 FOR KEY SHARE")
+        .bind(id.0)
+        .execute(tx)
+        .await?;
+    Ok(held.rows_affected() > 0)
+}
+
 /// A run or evaluation whose config names a dataset.
 #[derive(Clone, Debug, FromRow)]
 struct User {

@@ -1,6 +1,7 @@
 //! Datasets: rows are checked by purpose, overlap is found, and configs name datasets that exist and fit.
 
-use lyceum_store::tokens::Scope;
+use lyceum_core::id::DatasetId;
+use lyceum_store::{StoreError, datasets, tokens::Scope};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -489,5 +490,38 @@ async fn a_schedule_names_datasets_that_are_there() {
         .expect(201)
         .json();
     assert_eq!(made["config"]["benchmarks"]["suites"], suites);
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn a_dataset_is_not_deleted_while_a_run_that_names_it_is_created() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let run = filled(&server, 1).await.run;
+    let id = id(&imported(&writer, &dataset("train", "training", &json!([problem("a", "1?")]))).await);
+    let db = server.store.pool();
+    let mut creation = db.begin().await.expect("a transaction");
+    let held = datasets::hold(&mut creation, DatasetId(id)).await;
+    assert!(held.expect("an answer"));
+    let created = async {
+        let waits = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database()
+                     AND wait_event_type = 'Lock' AND query LIKE '%FROM datasets%FOR UPDATE')";
+        while !sqlx::query_scalar::<_, bool>(waits)
+            .fetch_one(db)
+            .await
+            .expect("an answer")
+        {
+            tokio::task::yield_now().await;
+        }
+        sqlx::query("UPDATE executions SET config = jsonb_set(config, '{parameters}', jsonb_build_object('dataset', $2::text)) WHERE id = $1")
+            .bind(run.0)
+            .bind(id.to_string())
+            .execute(&mut *creation)
+            .await
+            .expect("the run");
+        creation.commit().await.expect("the end");
+    };
+    let (removed, ()) = tokio::join!(datasets::remove(db, DatasetId(id)), created);
+    assert!(matches!(removed, Err(StoreError::InUse { .. })), "{removed:?}");
     server.stop().await;
 }
