@@ -306,12 +306,17 @@ async fn a_preset_runs_without_an_import_on_the_rows_that_ship() {
         "a dry run names the same dataset"
     );
     assert_eq!((&set["rows"], set.get("name")), (&json!(512), None));
-    writer.post("/api/v1/runs", &body).await.expect(201);
+    let again = writer.post("/api/v1/runs", &body).await.expect(201).json();
     let shipped = writer.get("/api/v1/datasets").await.expect(200).json();
     assert_eq!(listed(shipped), ["\"seedling-training\" 512"], "imported once");
 
     // Its id comes from its rows, so a config of before works again after it was deleted.
     let address = format!("/api/v1/datasets/{}", set["id"].as_str().expect("an id"));
+    for run in [&made, &again] {
+        writer.delete(&address).await.expect(409);
+        let cancel = format!("/api/v1/runs/{}/cancel", run["id"].as_str().expect("an id"));
+        writer.act(&cancel).await.expect(202);
+    }
     writer.delete(&address).await.expect(204);
     writer
         .post("/api/v1/runs", &json!({"config": made["config"]}))

@@ -64,7 +64,8 @@ const quoted = (text: string): string => (/^[\w@%+=:,./-]+$/.test(text) ? text :
 
 function showCommand(): void {
   const hub = value("hub");
-  const words = ["lyceum dataset import", quoted(hub === "" ? (file()?.name ?? "FILE") : hub.startsWith("hf://") ? hub : `hf://datasets/${hub}`)];
+  const place = hub === "" ? (file()?.name ?? "FILE") : hub.startsWith("hf://") ? hub : `hf://datasets/${hub}`;
+  const words = [`lyceum dataset import ${quoted(place)}`];
   for (const [name, text] of parameters()) {
     if (name === "hub" || name === "source" || name === "map" || (name === "format" && text === "lyceum")) continue;
     const option = `--${name.replaceAll("_", "-")}`;
