@@ -74,6 +74,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             "prompts": {"set": "seedling"},
             "problems": {"references": 6, "num_inputs": 6, "max_prompt_bytes": 20000, "seeds": "seedling"},
             "prompts_per_matchup": prompts,
+            "proposals_per_prompt": 1,
             "samples_per_problem": samples,
             "items": {"propose": 72, "solve": 24, "update": 8},
         },

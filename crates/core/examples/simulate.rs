@@ -75,6 +75,7 @@ impl Tournament {
                 "prompts": {"set": "seedling"},
                 "problems": {"references": 2, "num_inputs": 6, "pool_size": 1024, "max_prompt_bytes": 400, "seeds": "seedling"},
                 "prompts_per_matchup": 24,
+                "proposals_per_prompt": 1,
                 "samples_per_problem": 8,
                 "evolution": {"every": every},
                 "items": {"propose": 192, "solve": 192, "update": 16},

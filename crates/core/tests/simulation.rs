@@ -19,7 +19,7 @@ struct Played {
     possible: Vec<f64>,
 }
 
-fn play(steps: u32, every: u32) -> Played {
+fn play(steps: u32, every: u32, matchup_score: &str) -> Played {
     let document = json!({
         "recipe": "populora", "seed": 2, "steps": steps,
         "populations": {"main": {
@@ -34,7 +34,9 @@ fn play(steps: u32, every: u32) -> Played {
                 "seeds": "seedling",
             },
             "prompts_per_matchup": 6,
-            "samples_per_problem": 4,
+            "proposals_per_prompt": 1,
+            "samples_per_problem": 8,
+            "matchup_score": matchup_score,
             "archive": {"cells": 64},
             "evolution": {"every": every},
             "items": {"propose": 64, "solve": 64, "update": 16},
@@ -89,8 +91,8 @@ fn mean(values: &[f64]) -> f64 {
 }
 
 #[test]
-fn ratings_order_the_players_by_skill_and_pairing_finds_balanced_matchups() {
-    let played = play(90, 0);
+fn ratings_by_solve_rate_order_the_players_by_skill_and_pairing_finds_balanced_matchups() {
+    let played = play(90, 0, "solve_rate");
     for role in [Role::Teacher, Role::Student] {
         let mut of_role: Vec<_> = played.living.iter().filter(|member| member.0 == role).collect();
         of_role.sort_by(|a, b| a.1.total_cmp(&b.1));
@@ -109,7 +111,7 @@ fn ratings_order_the_players_by_skill_and_pairing_finds_balanced_matchups() {
 
 #[test]
 fn evolution_replaces_the_weak() {
-    let played = play(60, 5);
+    let played = play(60, 5, "reward");
     for role in [Role::Teacher, Role::Student] {
         let skills: Vec<f64> = played
             .living

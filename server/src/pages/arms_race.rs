@@ -3,7 +3,7 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::{id::ExecutionId, recipe::Role};
+use lyceum_core::{id::ExecutionId, rating::FrozenShare, recipe::Role};
 use lyceum_store::{
     matchups::{self, MatchupOutcomes},
     members::{self, MemberName},
@@ -43,10 +43,10 @@ struct ArmsRacePage {
     figures: Vec<Figure>,
 }
 
-/// The side that wins more matchups, over a sliding window of steps.
+/// The side that wins more matchups than frozen players would, over a sliding window of steps.
 #[derive(Debug, Default, PartialEq, Serialize)]
 struct Lead {
-    /// The name of its role, such as `teacher`; none before any matchup.
+    /// The name of its role, such as `teacher`; none if neither does.
     now: Option<String>,
     /// The step since which it leads.
     since: Option<i32>,
@@ -153,13 +153,31 @@ fn outcomes_of(outcomes: &[MatchupOutcomes], names: &SideNames) -> Figure {
             .collect(),
         ..Series::default()
     };
+    let frozen: Vec<(f64, FrozenShare)> = (0..outcomes.len())
+        .map(|row| (f64::from(outcomes[row].step), frozen(window(outcomes, row))))
+        .collect();
+    let expected = Series {
+        name: format!("{proposer}s, if nobody learned"),
+        style: Style::Dashed,
+        colour: Colour::Muted,
+        points: frozen
+            .iter()
+            .map(|(step, frozen)| (*step, Some(frozen.share)))
+            .collect(),
+        band: frozen
+            .iter()
+            .map(|(step, FrozenShare { share, margin })| (*step, (share - margin).max(0.0), (share + margin).min(1.0)))
+            .collect(),
+        ..Series::default()
+    };
     Figure {
         id: "outcomes".to_owned(),
         title: "Matchups".to_owned(),
-        note:
-            "Above the dotted line that side wins more than half. A lead that swings is the arms race; one that stays \
-               means that the other side has been left behind."
-                .to_owned(),
+        note: format!(
+            "A matchup is won by exceeding what the ratings predict, and ratings adapt until each side wins as often as \
+             predicted. So {proposer}s that never learn win this share too, however strong they are. The band holds it 19 \
+             times out of 20, over five points; inside it, a curve is no evidence of learning."
+        ),
         x: "step".to_owned(),
         y: "share won".to_owned(),
         range: Some([0.0, 1.0]),
@@ -177,33 +195,51 @@ fn outcomes_of(outcomes: &[MatchupOutcomes], names: &SideNames) -> Figure {
                 Colour::Solving,
                 &|outcome| Some(outcome.predicted),
             ),
-            curve("solve rate".to_owned(), Style::Dashed, Colour::Muted, &|outcome| {
-                outcome.solve_rate
+            curve(format!("{solver}s' score"), Style::Dashed, Colour::Next, &|outcome| {
+                Some(outcome.student_score)
             }),
+            expected,
         ],
         ..Figure::default()
     }
 }
 
-/// Rows of outcomes over which the lead is computed: winning one matchup is not a lead.
+/// Rows of outcomes over which the lead is computed.
 const WINDOW: usize = 5;
+
+/// The rows up to `end`, as many as count towards a lead.
+fn window(outcomes: &[MatchupOutcomes], end: usize) -> &[MatchupOutcomes] {
+    &outcomes[(end + 1).saturating_sub(WINDOW)..=end]
+}
+
+/// How often proposers would win these matchups if nobody learned.
+fn frozen(outcomes: &[MatchupOutcomes]) -> FrozenShare {
+    let matchups: f64 = outcomes.iter().map(|row| row.matchups as f64).sum();
+    let predicted: f64 = outcomes.iter().map(|row| row.predicted * row.matchups as f64).sum();
+    FrozenShare::of(predicted / matchups.max(1.0), matchups)
+}
 
 fn lead(outcomes: &[MatchupOutcomes], names: &SideNames) -> Lead {
     let mut lead = Lead::default();
-    for end in 1..=outcomes.len() {
-        let window = &outcomes[end.saturating_sub(WINDOW)..end];
+    let mut last = None;
+    for end in 0..outcomes.len() {
+        let window = window(outcomes, end);
         let won: i64 = window.iter().map(|outcome| outcome.teacher_wins).sum();
         let all: i64 = window.iter().map(|outcome| outcome.matchups).sum();
-        let leads = match (2 * won).cmp(&all) {
-            std::cmp::Ordering::Greater => &names.proposer,
-            std::cmp::Ordering::Less => &names.solver,
-            // The leader keeps the lead.
-            std::cmp::Ordering::Equal => continue,
+        let FrozenShare { share, margin } = frozen(window);
+        let ahead = won as f64 / all.max(1) as f64 - share;
+        let leads = match () {
+            () if ahead > margin => Some(&names.proposer),
+            () if ahead < -margin => Some(&names.solver),
+            () => None,
         };
-        if lead.now.as_ref() != Some(leads) {
-            lead.changes += u32::from(lead.now.is_some());
-            lead.now = Some(leads.clone());
-            lead.since = Some(outcomes[end - 1].step);
+        if lead.now.as_ref() != leads {
+            lead.since = leads.map(|_| outcomes[end].step);
+            lead.now = leads.cloned();
+        }
+        if leads.is_some() && last != leads {
+            lead.changes += u32::from(last.is_some());
+            last = leads;
         }
     }
     lead
@@ -219,6 +255,7 @@ mod tests {
             matchups: 4,
             teacher_wins: *wins,
             solve_rate: None,
+            student_score: 0.5,
             predicted: 0.5,
         };
         (0..).zip(won).map(outcome).collect()
@@ -235,17 +272,26 @@ mod tests {
     fn the_lead_passes_when_a_window_says_so() {
         let lead = |won: &[i64]| lead(&outcomes(won), &names());
         assert_eq!(lead(&[]), Lead::default());
-        let steady = lead(&[4, 4, 0, 4, 4]);
+        let steady = lead(&[4, 4, 0, 4, 4, 4]);
         assert_eq!(
             (steady.now.as_deref(), steady.since, steady.changes),
-            (Some("challenger"), Some(0), 0)
+            (Some("challenger"), Some(4), 0)
         );
         let passed = lead(&[4, 4, 4, 0, 0, 0, 0, 0]);
         assert_eq!(
             (passed.now.as_deref(), passed.since, passed.changes),
-            (Some("solver"), Some(5), 1)
+            (Some("solver"), Some(6), 1)
         );
         assert_eq!(lead(&[2, 2]).now, None, "a tie is nobody's lead");
+    }
+
+    #[test]
+    fn winning_as_often_as_frozen_players_do_is_no_lead() {
+        let mut rows = outcomes(&[3, 3, 3, 2, 4, 3]);
+        rows.iter_mut().for_each(|row| row.predicted = 0.25);
+        assert_eq!(lead(&rows, &names()), Lead::default());
+        rows.iter_mut().for_each(|row| row.predicted = 0.75);
+        assert_eq!(lead(&rows, &names()).now.as_deref(), Some("challenger"));
     }
 
     #[test]

@@ -121,6 +121,7 @@ fn records(run: ExecutionId, artifact: Digest, count: u32) -> (Records, Filled) 
             proposed: count,
             valid: count / 2,
             solve_rate: Some(0.5),
+            student_score: Some(0.75),
             predicted: 0.25,
             winner: Winner::Student,
         }],

@@ -95,6 +95,7 @@ impl Leg<'_> {
                 proposed: self.parameters.problems,
                 valid: 0,
                 solve_rate: None,
+                student_score: Some(1.0),
                 predicted: 0.5,
                 winner: Winner::Student,
             });

@@ -26,9 +26,10 @@ pub struct EvolutionConfig {
     /// Number of evolution intervals during which a newborn cannot be replaced.
     #[schemars(range(max = 1000))]
     pub protection: u32,
-    /// A newborn's sigma as a share of the prior's.
+    /// A newborn's sigma as a share of the prior's; by default the mean of its parents'. A larger sigma lowers a child's
+    /// bound, so that it is culled for being young (`docs/DEVIATIONS.md`).
     #[schemars(range(min = 0.0, max = 1.0))]
-    pub child_sigma: f64,
+    pub child_sigma: Option<f64>,
 }
 
 impl Default for EvolutionConfig {
@@ -41,7 +42,7 @@ impl Default for EvolutionConfig {
             parameters: BTreeMap::new(),
             parent_fraction: 0.5,
             protection: 2,
-            child_sigma: 0.5,
+            child_sigma: None,
         }
     }
 }
@@ -74,11 +75,12 @@ impl EvolutionConfig {
     /// more than one member, if any: a set of crossovers alone can never be used with a single survivor.
     pub fn faults(&self, pointer: &str, smallest: Option<usize>) -> Vec<Fault> {
         let mut faults = Vec::new();
-        for (field, value) in [
-            ("fraction", self.fraction),
-            ("parent_fraction", self.parent_fraction),
+        let shares = [
+            ("fraction", Some(self.fraction)),
+            ("parent_fraction", Some(self.parent_fraction)),
             ("child_sigma", self.child_sigma),
-        ] {
+        ];
+        for (field, value) in shares.into_iter().filter_map(|(field, value)| Some((field, value?))) {
             if !(value > 0.0 && value <= 1.0) {
                 let detail = format!("{value}: numbers above 0 and up to 1 are valid");
                 faults.push(Fault::new(format!("{pointer}/{field}"), detail));

@@ -176,7 +176,7 @@ mod tests {
                     .all(|parent| [members[1].member, members[3].member].contains(parent))
             );
             let (_, child) = only.ratings[0];
-            assert!(child.mu >= 28.0 && (child.sigma - ratings.sigma / 2.0).abs() < 1e-12);
+            assert!(child.mu >= 28.0 && (child.sigma - 1.0).abs() < 1e-12);
             drawn.insert(only.operator.name);
         }
         assert_eq!(drawn.len(), 8, "every operator of the set is drawn: {drawn:?}");

@@ -39,30 +39,37 @@ pub(super) fn ranked(members: &[Standing], role: Role, config: &TrueSkillConfig)
 }
 
 /// The members to replace, with the role each is replaced for: for each role (in the order of [`Role::ALL`]),
-/// [`EvolutionConfig::quota`] members, lowest lower bound first. Protected members stay, and so does the last survivor
-/// of any role. A member of several roles counts against the quota of each.
+/// [`EvolutionConfig::quota`] members, lowest lower bound first. Protected members stay, and so does the member of highest
+/// mu in any role. One unprotected member of a role always stays: a role with a single candidate would lose it whatever
+/// its rating. A member of several roles counts against the quota of each.
 pub fn culled(members: &[Standing], config: &EvolutionConfig, ratings: &TrueSkillConfig) -> Vec<(usize, Role)> {
     let mut gone: Vec<(usize, Role)> = Vec::new();
     for role in Role::ALL {
         let order = ranked(members, role, ratings);
         let is_gone = |gone: &[(usize, Role)], index| gone.iter().any(|&(other, _)| other == index);
         let already = order.iter().filter(|&&index| is_gone(&gone, index)).count();
-        let mut left = config.quota(order.len()).saturating_sub(already);
+        let candidates = order.iter().filter(|&&index| !members[index].protected).count();
+        let quota = config.quota(order.len()).min(candidates.saturating_sub(1));
+        let mut left = quota.saturating_sub(already);
         for &index in order.iter().rev() {
             if left == 0 {
                 break;
             }
-            let last = members[index].roles.iter().any(|&(played, _)| {
-                let survives = |other: usize| other != index && !is_gone(&gone, other);
-                !(0..members.len()).any(|other| survives(other) && members[other].rating(played).is_some())
-            });
-            if !members[index].protected && !is_gone(&gone, index) && !last {
+            if !members[index].protected && !is_gone(&gone, index) && !is_best(members, index) {
                 gone.push((index, role));
                 left -= 1;
             }
         }
     }
     gone
+}
+
+/// Whether nobody has a higher mu in one of its roles.
+fn is_best(members: &[Standing], index: usize) -> bool {
+    members[index].roles.iter().any(|&(role, own)| {
+        let others = members.iter().filter_map(|other| other.rating(role));
+        others.into_iter().all(|other| other.mu <= own.mu)
+    })
 }
 
 #[cfg(test)]
@@ -90,13 +97,19 @@ pub(super) mod tests {
 
     proptest! {
         #[test]
-        fn neither_a_protected_member_nor_the_last_of_a_role_is_culled(members in members(), fraction in 0.01..1.0) {
+        fn neither_a_protected_member_nor_the_best_of_a_role_is_culled(members in members(), fraction in 0.01..1.0) {
             let config = EvolutionConfig { fraction, ..EvolutionConfig::default() };
             let gone = culled(&members, &config, &TrueSkillConfig::default());
             for role in Role::ALL {
                 let players: Vec<usize> = (0..members.len()).filter(|&m| members[m].rating(role).is_some()).collect();
                 let survivors = players.iter().filter(|&&m| gone.iter().all(|&(dead, _)| dead != m)).count();
                 prop_assert!(players.is_empty() || survivors > 0);
+                let mu = |m: usize| members[m].rating(role).map_or(f64::NAN, |rating| rating.mu);
+                let best = players.iter().copied().max_by(|&a, &b| mu(a).total_cmp(&mu(b)));
+                prop_assert!(gone.iter().all(|&(dead, _)| Some(dead) != best));
+                let candidates = players.iter().filter(|&&m| !members[m].protected).count();
+                let culled = gone.iter().filter(|&&(_, of)| of == role).count();
+                prop_assert!(culled == 0 || culled < candidates, "{culled} of {candidates}");
                 prop_assert!(gone.iter().filter(|&&(_, of)| of == role).count() <= config.quota(players.len()));
             }
             let mut dead: Vec<usize> = gone.iter().map(|&(dead, _)| dead).collect();
@@ -117,18 +130,21 @@ pub(super) mod tests {
         let mut members = vec![
             standing(0, Role::Teacher, 20.0, 1.0),
             standing(1, Role::Teacher, 25.0, 5.0),
-            standing(2, Role::Student, 25.0, 1.0),
-            standing(3, Role::Student, 24.0, 1.0),
+            standing(2, Role::Teacher, 26.0, 6.0),
+            standing(3, Role::Student, 25.0, 1.0),
+            standing(4, Role::Student, 24.0, 1.0),
         ];
         let (config, ratings) = (EvolutionConfig::default(), TrueSkillConfig::default());
         assert_eq!(
             culled(&members, &config, &ratings),
-            [(1, Role::Teacher), (3, Role::Student)]
+            [(1, Role::Teacher), (4, Role::Student)],
+            "2 has a lower bound than 1, but the highest mu"
         );
-        members[3].protected = true;
+        members[4].protected = true;
         assert_eq!(
             culled(&members, &config, &ratings),
-            [(1, Role::Teacher), (2, Role::Student)]
+            [(1, Role::Teacher)],
+            "3 is the only candidate"
         );
     }
 }

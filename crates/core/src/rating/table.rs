@@ -42,13 +42,14 @@ impl Ratings {
         )
     }
 
-    /// Decides a matchup by [`winner`] and updates both ratings. Returns the predicted probability and the winner.
+    /// Decides a matchup by [`winner`] from the student's score and updates both ratings. Returns the predicted probability
+    /// and the winner.
     /// Ratings depend on the order, so matchups of a step are recorded in the order of their indices.
     pub fn record(
         &mut self,
         teacher: (MemberId, Role),
         student: (MemberId, Role),
-        solve_rate: Option<f64>,
+        student_score: f64,
         config: &TrueSkillConfig,
     ) -> (f64, Winner) {
         let predicted = self.predict(teacher, student, config);
@@ -56,7 +57,7 @@ impl Ratings {
             self.get(teacher.0, teacher.1, config),
             self.get(student.0, student.1, config),
         );
-        let won = winner(solve_rate, predicted);
+        let won = winner(student_score, predicted);
         let (of_teacher, of_student) = match won {
             Winner::Teacher => config.after(of_teacher, of_student),
             Winner::Student => {
@@ -97,7 +98,7 @@ mod tests {
         let [teacher, student, other] = [1, 2, 3].map(|id| MemberId(Uuid::from_u128(id)));
         let mut ratings = Ratings::default();
         ratings.set(other, Role::Student, Rating { mu: 30.0, sigma: 2.0 });
-        let (predicted, won) = ratings.record((teacher, Role::Teacher), (student, Role::Student), Some(0.9), &config);
+        let (predicted, won) = ratings.record((teacher, Role::Teacher), (student, Role::Student), 0.9, &config);
         assert!((predicted - 0.5).abs() < 1e-6);
         assert_eq!(won, Winner::Student);
         assert!(ratings.get(student, Role::Student, &config).mu > 25.0);
@@ -119,7 +120,7 @@ mod tests {
         let config = TrueSkillConfig::default();
         let only = MemberId(Uuid::from_u128(1));
         let mut ratings = Ratings::default();
-        ratings.record((only, Role::Teacher), (only, Role::Student), Some(0.1), &config);
+        ratings.record((only, Role::Teacher), (only, Role::Student), 0.1, &config);
         assert!(ratings.get(only, Role::Teacher, &config).mu > ratings.get(only, Role::Student, &config).mu);
     }
 }

@@ -142,12 +142,45 @@ impl LearningConfig {
 }
 
 impl SamplingConfig {
-    /// Faults the schema cannot express.
-    pub(crate) fn faults(&self) -> Vec<Fault> {
+    /// Faults the schema cannot express. `learns`: whether anyone learns from proposals, and from solutions.
+    pub(crate) fn faults(&self, learns: [bool; 2]) -> Vec<Fault> {
         let groups = [("propose", &self.propose), ("solve", &self.solve)];
-        let faults = groups.map(|(name, sampling)| sampling_faults(&format!("/parameters/sampling/{name}"), sampling));
-        faults.concat()
+        let of = |((name, sampling), learns): ((&str, &Sampling), bool)| {
+            sampling_faults(&format!("/parameters/sampling/{name}"), sampling, learns)
+        };
+        groups.into_iter().zip(learns).flat_map(of).collect()
     }
+}
+
+/// Settings under which samples do not come from the policy that learns from them. Updates take its log-probabilities
+/// at temperature 1 over the whole vocabulary.
+fn policy_faults(pointer: &str, sampling: &Sampling) -> Vec<Fault> {
+    let Sampling {
+        temperature,
+        top_p,
+        top_k,
+        ..
+    } = *sampling;
+    let settings = [
+        ("temperature", temperature != 1.0, temperature, 1),
+        ("top_p", top_p != 1.0, top_p, 1),
+        ("top_k", top_k != 0, f64::from(top_k), 0),
+    ];
+    let wrong = settings.iter().filter(|(_, is_wrong, ..)| *is_wrong);
+    let fault = |(field, _, value, valid): &(&str, bool, f64, u32)| {
+        let detail = format!(
+            "{value} would sample from another policy than the one that learns from the samples: {valid} is valid unless the \
+             role is frozen"
+        );
+        Fault::new(format!("{pointer}/{field}"), detail)
+    };
+    let mut faults: Vec<Fault> = wrong.map(fault).collect();
+    if sampling.vocabulary_mask.is_some() {
+        let detail = "the same mask at every step would sample from another policy than the one that learns: remove it, \
+                      unless the role is frozen";
+        faults.push(Fault::new(format!("{pointer}/vocabulary_mask"), detail));
+    }
+    faults
 }
 
 /// Faults in a list of roles that do not learn, in a recipe of two `roles`.
@@ -161,8 +194,9 @@ pub(crate) fn frozen_faults(frozen: &[Role], roles: [Role; 2]) -> Vec<Fault> {
     wrong.map(fault).collect()
 }
 
-/// Faults in the sampling of completions that an update learns from, at a JSON pointer.
-pub fn sampling_faults(pointer: &str, sampling: &Sampling) -> Vec<Fault> {
+/// Faults in the sampling of completions of which several answer one prompt, at a JSON pointer. `learns`: whether anyone
+/// learns from them.
+pub fn sampling_faults(pointer: &str, sampling: &Sampling, learns: bool) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut fault = |field: &str, detail: String| faults.push(Fault::new(format!("{pointer}/{field}"), detail));
     if sampling.max_tokens == 0 {
@@ -170,7 +204,7 @@ pub fn sampling_faults(pointer: &str, sampling: &Sampling) -> Vec<Fault> {
     }
     if sampling.temperature.partial_cmp(&0.0) != Some(Ordering::Greater) {
         let detail = format!(
-            "{}: more than 0 is valid, since samples must differ to teach",
+            "{}: more than 0 is valid, since samples of one prompt must differ",
             sampling.temperature
         );
         fault("temperature", detail);
@@ -189,6 +223,9 @@ pub fn sampling_faults(pointer: &str, sampling: &Sampling) -> Vec<Fault> {
             mask.keep_rate
         );
         fault("vocabulary_mask/keep_rate", detail);
+    }
+    if learns && faults.is_empty() {
+        faults = policy_faults(pointer, sampling);
     }
     faults
 }

@@ -18,6 +18,8 @@ pub struct MatchupOutcomes {
     pub teacher_wins: i64,
     /// Mean solve rate over matchups with a valid problem.
     pub solve_rate: Option<f64>,
+    /// Mean score of the student.
+    pub student_score: f64,
     /// Mean predicted win probability of the student.
     pub predicted: f64,
 }
@@ -27,7 +29,8 @@ pub async fn outcomes(db: &PgPool, run: ExecutionId, steps: Stretch) -> Result<V
     let [from, to, width] = steps.binds();
     Ok(sqlx::query_as(
         "SELECT step / $2 * $2 AS step, count(*) AS matchups, count(*) FILTER (WHERE winner = 'teacher') AS teacher_wins,
-             avg(solve_rate) AS solve_rate, avg(predicted)::float8 AS predicted
+             avg(solve_rate) AS solve_rate,
+             avg(coalesce(student_score, solve_rate, 1))::float8 AS student_score, avg(predicted)::float8 AS predicted
          FROM matchups WHERE run_id = $1 AND step BETWEEN $3 AND $4 GROUP BY 1 ORDER BY 1",
     )
     .bind(run.0)

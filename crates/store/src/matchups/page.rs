@@ -34,6 +34,8 @@ pub struct Matchup {
     pub valid: i32,
     /// Mean solve rate over the valid ones; none if there are none.
     pub solve_rate: Option<f32>,
+    /// The student's score, which was compared with `predicted`; none where the solve rate was compared.
+    pub student_score: Option<f32>,
     /// The student's win probability, predicted from the ratings before the matchup.
     pub predicted: f32,
     /// `teacher` or `student`.
@@ -57,7 +59,7 @@ keyed_by_seq!(Matchup);
 /// Matchups of `run` that fit `filter`.
 pub async fn page(db: &PgPool, run: ExecutionId, filter: &MatchupFilter, window: &Window) -> Result<Page<Matchup>> {
     let mut query = QueryBuilder::new(
-        "SELECT id, seq, step, teacher_id, student_id, proposed, valid, solve_rate, predicted, winner
+        "SELECT id, seq, step, teacher_id, student_id, proposed, valid, solve_rate, student_score, predicted, winner
          FROM matchups WHERE run_id = ",
     );
     query.push_bind(run.0);

@@ -80,6 +80,7 @@ impl Parameters {
             learning: &self.learning,
             items: &self.items,
             archive: &self.archive,
+            learns: [Role::Proposer, Role::Solver].map(|role| !self.frozen.contains(&role)),
         }
     }
 }

@@ -166,6 +166,7 @@ impl<'a> Step<'a> {
             ratings: &[],
             updated: &updated,
             coverage: experience.archive.coverage(self.parameters.archive.cells),
+            cells_per_problem: experience.cells_per_problem(),
             qd_score: experience.archive.qd_score(LOWEST_OBJECTIVE),
             births: 0,
             pool_size: experience.pool.len(&problems.types),

@@ -73,7 +73,11 @@ impl Scene<'_> {
                     proposer: ask.proposer,
                     solver: ask.solver,
                     sample,
-                    fingerprint: admitted.problem.as_ref().map(|problem| fingerprint(&problem.program)),
+                    fingerprint: admitted
+                        .problem
+                        .as_ref()
+                        .filter(|_| ask.kind != ProblemKind::CodeF)
+                        .map(|problem| fingerprint(&problem.program)),
                     problem: admitted.problem,
                     descriptor: admitted.descriptor,
                     cell: admitted.cell,

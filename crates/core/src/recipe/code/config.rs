@@ -123,6 +123,8 @@ pub(crate) struct Groups<'a> {
     pub(crate) learning: &'a LearningConfig,
     pub(crate) items: &'a ItemConfig,
     pub(crate) archive: &'a ArchiveConfig,
+    /// Whether anyone learns from proposals, and from solutions.
+    pub(crate) learns: [bool; 2],
 }
 
 impl Groups<'_> {
@@ -153,7 +155,7 @@ impl Groups<'_> {
             }
         }
         faults.extend(self.learning.faults(self.items, batch));
-        faults.extend(self.sampling.faults());
+        faults.extend(self.sampling.faults(self.learns));
         faults.extend(self.length_faults(config));
         faults
     }

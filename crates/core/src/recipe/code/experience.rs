@@ -16,9 +16,21 @@ pub(crate) struct Experience {
     pub(crate) archive: Archive,
     /// Fingerprints of the latest valid proposals.
     fingerprints: Vec<u32>,
+    /// Valid proposals so far.
+    #[serde(default)]
+    valid: u64,
 }
 
 impl Experience {
+    /// Cells of the archive with a problem, per valid proposal so far; NaN without any. Runs that propose more fill more
+    /// cells, so that coverage alone compares their sizes.
+    pub(crate) fn cells_per_problem(&self) -> f64 {
+        match self.valid {
+            0 => f64::NAN,
+            valid => self.archive.filled() as f64 / valid as f64,
+        }
+    }
+
     /// Inserts valid problems into the archive by index, with the proposer's reward as the objective. Returns the
     /// insertions.
     pub(crate) fn illuminate(&mut self, judged: &[(Judged, f32)]) -> Vec<ArchiveInsertionRecord> {
@@ -53,6 +65,7 @@ impl Experience {
         samples: u32,
     ) -> Vec<bool> {
         let duplicates = self.near_duplicates(judged);
+        self.valid += judged.iter().filter(|(judged, _)| judged.problem.is_some()).count() as u64;
         for (judged, _) in judged.iter().filter(|(judged, _)| judged.enters(problems.pool_filter)) {
             let sample = &judged.sample;
             self.pool

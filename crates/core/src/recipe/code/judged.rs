@@ -25,7 +25,8 @@ pub(crate) struct Judged {
     pub(crate) problem: Option<Problem>,
     pub(crate) descriptor: Option<Descriptor>,
     pub(crate) cell: Option<u32>,
-    /// See [`crate::duplicate::fingerprint`]; only for valid proposals.
+    /// See [`crate::duplicate::fingerprint`]; only for valid proposals of a program. A `code_f` problem has its program from
+    /// the pool.
     pub(crate) fingerprint: Option<u32>,
     /// The attempts at it, once graded.
     pub(crate) attempts: Vec<Attempt>,

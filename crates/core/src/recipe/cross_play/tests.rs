@@ -29,7 +29,7 @@ fn played() -> (RunConfig, Players, Records) {
         "parameters": {
             "prompts": {"set": "seedling"},
             "problems": {"references": 2, "num_inputs": 6, "pool_size": 64, "max_prompt_bytes": 400, "seeds": "seedling"},
-            "prompts_per_matchup": 6, "samples_per_problem": 4,
+            "prompts_per_matchup": 6, "proposals_per_prompt": 1, "samples_per_problem": 4,
             "sampling": {"propose": {"max_tokens": 100}, "solve": {"max_tokens": 100}},
             "archive": {"cells": 64}, "items": {"propose": 6, "solve": 4, "update": 3},
         },

@@ -83,6 +83,7 @@ impl Step<'_> {
             ratings: &players.ratings,
             updated: &updated,
             coverage: experience.archive.coverage(self.parameters.archive.cells),
+            cells_per_problem: experience.cells_per_problem(),
             qd_score: experience.archive.qd_score(LOWEST_OBJECTIVE),
             births: outcome.births,
             pool_size: experience.pool.len(&self.parameters.problems.types),

@@ -3,13 +3,15 @@
 use super::step::Step;
 use crate::{
     advantage::{Sampled, reinforce_plus_plus_baseline},
-    recipe::{Learner, Role, code::Judged},
+    recipe::{Learner, Role, Sequence, code::Judged},
 };
+use std::collections::BTreeMap;
 
 impl Step<'_> {
     /// Every member that learns, with one mixed batch of all types: a teacher's proposals, a student's attempts, or
-    /// both for the baseline. Advantages are REINFORCE++-baseline over the member's own batch, so members stay
-    /// independent.
+    /// both for the baseline. Advantages are REINFORCE++-baseline over the member's own batch in each role, so members
+    /// and roles stay independent: pooled, the baseline's proposals, which earn less than its attempts, would get
+    /// negative advantages whatever they are.
     pub(super) fn learners(&self, judged: &[(Judged, f32)]) -> Vec<Learner> {
         let prompts = judged
             .iter()
@@ -25,23 +27,35 @@ impl Step<'_> {
             .collect();
         let scale = self.parameters.learning.reward_scale;
         if learns(Role::Teacher) {
-            for (judged, reward) in judged {
+            let proposals = judged.iter().map(|(judged, reward)| {
                 let sequence = judged.sample.sequence(reward * scale, judged.sample.request);
-                learners[judged.proposer].sequences.push(sequence);
-            }
+                (judged.proposer, sequence)
+            });
+            self.learn_in_role(&mut learners, proposals);
         }
         if learns(Role::Student) {
-            for (judged, _) in judged {
-                for attempt in &judged.attempts {
+            let attempts = judged.iter().flat_map(|(judged, _)| {
+                judged.attempts.iter().map(move |attempt| {
                     let sequence = attempt.sample.sequence(attempt.reward * scale, prompts + judged.index);
-                    learners[attempt.solver].sequences.push(sequence);
-                }
-            }
-        }
-        for learner in &mut learners {
-            let batch: Vec<Sampled> = learner.sequences.iter().map(|sequence| sequence.sampled).collect();
-            learner.advantages = reinforce_plus_plus_baseline(&batch, self.parameters.whitening);
+                    (attempt.solver, sequence)
+                })
+            });
+            self.learn_in_role(&mut learners, attempts);
         }
         learners
+    }
+
+    /// Gives every learner its sequences in one role, with their advantages.
+    fn learn_in_role(&self, learners: &mut [Learner], sequences: impl Iterator<Item = (usize, Sequence)>) {
+        let mut by_learner: BTreeMap<usize, Vec<Sequence>> = BTreeMap::new();
+        for (learner, sequence) in sequences {
+            by_learner.entry(learner).or_default().push(sequence);
+        }
+        for (learner, sequences) in by_learner {
+            let batch: Vec<Sampled> = sequences.iter().map(|sequence| sequence.sampled).collect();
+            let advantages = reinforce_plus_plus_baseline(&batch, self.parameters.whitening);
+            learners[learner].sequences.extend(sequences);
+            learners[learner].advantages.extend(advantages);
+        }
     }
 }

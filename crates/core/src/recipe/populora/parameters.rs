@@ -9,7 +9,7 @@ use crate::{
     config::RunConfig,
     evolution::EvolutionConfig,
     prompt::PromptConfig,
-    rating::TrueSkillConfig,
+    rating::{MatchupScore, TrueSkillConfig},
     recipe::{
         ItemConfig, LearningConfig, PlanError, Role, SamplingConfig,
         code::{Groups, ProblemConfig},
@@ -43,6 +43,8 @@ pub struct Parameters {
     pub whitening: Whitening,
     /// Roles that play but do not learn, as a control.
     pub frozen: Vec<Role>,
+    /// What decides a matchup.
+    pub matchup_score: MatchupScore,
     /// How ratings are updated.
     pub rating: TrueSkillConfig,
     /// When and how the population evolves.
@@ -64,13 +66,14 @@ impl Default for Parameters {
         Self {
             prompts: PromptConfig::default(),
             problems: ProblemConfig::default(),
-            prompts_per_matchup: 72,
-            proposals_per_prompt: 1,
+            prompts_per_matchup: 9,
+            proposals_per_prompt: 8,
             samples_per_problem: 8,
             sampling: SamplingConfig::default(),
             learning: LearningConfig::default(),
             whitening: Whitening::Sequence,
             frozen: Vec::new(),
+            matchup_score: MatchupScore::default(),
             rating: TrueSkillConfig::default(),
             evolution: EvolutionConfig::default(),
             cross_play_every: 0,
@@ -96,6 +99,7 @@ impl Parameters {
             learning: &self.learning,
             items: &self.items,
             archive: &self.archive,
+            learns: [Role::Teacher, Role::Student].map(|role| !self.frozen.contains(&role)),
         }
     }
 }

@@ -3,7 +3,9 @@
 use super::{pair::Match, step::Step};
 use crate::{
     id::MatchupId,
+    rating::mean_solve_rate,
     recipe::{MatchupRecord, Role, Winner, code::Judged},
+    reward::Solved,
 };
 
 impl Step<'_> {
@@ -13,18 +15,14 @@ impl Step<'_> {
         let each = (self.parameters.prompts_per_matchup * self.parameters.proposals_per_prompt) as usize;
         let mut decided = Vec::with_capacity(matches.len());
         for (one, proposals) in matches.iter().zip(judged.chunks(each.max(1))) {
-            let rates: Vec<f64> = proposals
-                .iter()
-                .filter_map(|(judged, _)| judged.solved())
-                .map(|solved| f64::from(solved.rate()))
-                .collect();
-            let solve_rate = (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64);
+            let solved: Vec<Option<Solved>> = proposals.iter().map(|(judged, _)| judged.solved()).collect();
+            let student_score = self.parameters.matchup_score.of_student(&solved);
             let [teacher, student] =
                 [one.teacher, one.student].map(|place| self.scene.draft.members[place].id(run.run));
             let (predicted, winner) = self.memory.ratings.record(
                 (teacher, Role::Teacher),
                 (student, Role::Student),
-                solve_rate,
+                student_score,
                 &self.parameters.rating,
             );
             self.scene.draft.plan.records.matchups.push(MatchupRecord {
@@ -32,8 +30,9 @@ impl Step<'_> {
                 teacher,
                 student,
                 proposed: proposals.len() as u32,
-                valid: rates.len() as u32,
-                solve_rate: solve_rate.map(|rate| rate as f32),
+                valid: solved.iter().flatten().count() as u32,
+                solve_rate: mean_solve_rate(&solved).map(|rate| rate as f32),
+                student_score: Some(student_score as f32),
                 // The approximated normal distribution function can end slightly outside [0, 1].
                 predicted: predicted.clamp(0.0, 1.0) as f32,
                 winner,

@@ -35,6 +35,9 @@ pub struct MatchupRecord {
     pub valid: u32,
     /// Mean solve rate over the valid problems; `None` if there are none.
     pub solve_rate: Option<f32>,
+    /// The student's score, which is compared with `predicted`; `None` in records made before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub student_score: Option<f32>,
     /// The student's win probability, predicted from the ratings before the matchup.
     pub predicted: f32,
     /// The winner.

@@ -39,7 +39,7 @@ pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
                       `reinforce_plus_plus`";
         fault("n", detail.to_owned());
     }
-    faults.extend(sampling_faults("/parameters/sampling", &parameters.sampling));
+    faults.extend(sampling_faults("/parameters/sampling", &parameters.sampling, true));
     let sequences = parameters.batch.saturating_mul(parameters.n);
     faults.extend(parameters.learning.faults(&parameters.items, sequences));
     Faults(faults).or(())?;

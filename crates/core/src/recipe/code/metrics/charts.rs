@@ -68,6 +68,11 @@ pub(super) const COVERAGE: Chart = chart(
     "Coverage",
     "Share of the archive's cells with a problem.",
 );
+pub(super) const CELLS_PER_PROBLEM: Chart = chart(
+    &COVERAGE_GROUP,
+    "Cells per problem",
+    "Cells of the archive with a problem, per valid problem proposed so far.",
+);
 pub(super) const QD_SCORE: Chart = chart(&COVERAGE_GROUP, "QD score", "Sum over cells of the elite's objective.");
 pub(super) const ARCHIVE_INSERTIONS: Chart = chart(
     &COVERAGE_GROUP,

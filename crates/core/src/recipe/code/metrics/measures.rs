@@ -121,7 +121,7 @@ pub(super) fn measures<'t>() -> Vec<Measure<Scoped<'t>>> {
         measure(
             "ast_depth",
             "levels",
-            "Mean nesting depth of the syntax trees of valid programs.",
+            "Mean nesting depth of the syntax trees of valid programs proposed.",
             &[&AST_DEPTH],
             |of| of.complexity(0),
         ),
@@ -130,18 +130,22 @@ pub(super) fn measures<'t>() -> Vec<Measure<Scoped<'t>>> {
             measure(
                 "cyclomatic",
                 "paths",
-                "Mean cyclomatic complexity of valid programs.",
+                "Mean cyclomatic complexity of valid programs proposed.",
                 &[&CYCLOMATIC],
                 |of| of.complexity(1),
             ),
         ),
-        measure("loc", "lines", "Mean lines of code of valid programs.", &[&LOC], |of| {
-            of.complexity(2)
-        }),
+        measure(
+            "loc",
+            "lines",
+            "Mean lines of code of valid programs proposed.",
+            &[&LOC],
+            |of| of.complexity(2),
+        ),
         measure(
             "variables",
             "names",
-            "Mean count of variables of valid programs.",
+            "Mean count of variables of valid programs proposed.",
             &[&VARIABLES],
             |of| of.complexity(3),
         ),
@@ -167,7 +171,7 @@ pub(super) fn measures<'t>() -> Vec<Measure<Scoped<'t>>> {
             measure(
                 "near_duplicate_rate",
                 "share",
-                "Valid proposals that differ from an earlier one only in names and constants.",
+                "Valid programs proposed that differ from an earlier one only in names and constants.",
                 &[&NEAR_DUPLICATES],
                 |of| of.near_duplicates(),
             ),
@@ -360,6 +364,13 @@ pub(super) fn measures<'t>() -> Vec<Measure<Scoped<'t>>> {
             |of| mean(of.entropies()),
         ),
         halvings(),
+        measure(
+            "cells_per_problem",
+            "cells",
+            "Cells of the archive with a problem, per valid problem proposed so far.",
+            &[&CELLS_PER_PROBLEM],
+            |of| of.run_only(|tally| tally.cells_per_problem),
+        ),
     ]
 }
 

@@ -28,6 +28,7 @@ pub(crate) struct Tally<'a> {
     /// Results of updates, by member.
     pub(crate) updated: &'a [(usize, &'a MemberUpdated)],
     pub(crate) coverage: f64,
+    pub(crate) cells_per_problem: f64,
     pub(crate) qd_score: f64,
     pub(crate) births: usize,
     pub(crate) pool_size: usize,
@@ -135,16 +136,19 @@ impl<'t> Scoped<'t> {
         mean(taken.map(|(judged, ..)| share(judged.problem.is_some())))
     }
 
+    /// Over programs that were proposed (PopuLoRA, section 4.4); those of `code_f` problems are copies from the pool.
     pub(super) fn complexity(&self, axis: usize) -> f64 {
-        mean(
-            self.valid()
-                .filter_map(|judged| Some(f64::from(judged.descriptor?[axis]))),
-        )
+        let written = self.valid().filter(|judged| judged.kind != ProblemKind::CodeF);
+        mean(written.filter_map(|judged| Some(f64::from(judged.descriptor?[axis]))))
     }
 
+    /// Over programs that were proposed, as [`Self::complexity`].
     pub(super) fn near_duplicates(&self) -> f64 {
-        let valid = self.proposals.iter().filter(|(judged, ..)| judged.problem.is_some());
-        mean(valid.map(|(.., twin)| share(*twin)))
+        let written = self
+            .proposals
+            .iter()
+            .filter(|(judged, ..)| judged.fingerprint.is_some());
+        mean(written.map(|(.., twin)| share(*twin)))
     }
 
     /// Share of the attempted problems for which `fared` holds.

@@ -143,6 +143,24 @@ fn a_config_that_cannot_work_is_refused_at_the_field() {
             "more than 0",
         ),
         (
+            "parameters.sampling.solve.temperature",
+            json!(0.7),
+            "/parameters/sampling/solve/temperature",
+            "1 is valid unless the role is frozen",
+        ),
+        (
+            "parameters.sampling.propose.top_k",
+            json!(50),
+            "/parameters/sampling/propose/top_k",
+            "0 is valid",
+        ),
+        (
+            "parameters.sampling.propose.vocabulary_mask",
+            json!({"seed": 1, "keep_rate": 0.9}),
+            "/parameters/sampling/propose/vocabulary_mask",
+            "remove it",
+        ),
+        (
             "parameters.sampling.propose.stop",
             json!(["x", ""]),
             "/parameters/sampling/propose/stop/1",
@@ -256,6 +274,17 @@ fn a_resolved_config_holds_its_templates_with_their_hashes_and_resolves_to_itsel
     assert_eq!(prompts["hashes"].as_object().unwrap().len(), 6);
     let again = resolved(&serde_json::to_value(&config).unwrap()).unwrap();
     assert_eq!(again, config);
+}
+
+#[test]
+fn frozen_roles_may_sample_as_they_like() {
+    let mut document = document(2, 2);
+    document["parameters"]["sampling"]["solve"] = json!({"temperature": 0.7, "top_p": 0.9, "max_tokens": 100});
+    assert_eq!(resolved(&document).unwrap_err().0.len(), 2);
+    document["parameters"]["frozen"] = json!(["student"]);
+    resolved(&document).unwrap();
+    document["parameters"]["frozen"] = json!(["teacher"]);
+    assert_eq!(resolved(&document).unwrap_err().0.len(), 2);
 }
 
 #[test]
