@@ -1,0 +1,107 @@
+"""Lyceum on a data folder, for scripts that run experiments."""
+
+import json
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+class Lyceum:
+    """A Lyceum process on a data folder that outlives it."""
+
+    def __init__(self, programs, data):
+        self.programs, self.data = programs, data
+        data.mkdir(parents=True, exist_ok=True)
+        # Postgres runs as another user, who must be able to enter this folder.
+        data.chmod(0o711)
+
+    def __enter__(self):
+        address = self.data / "lyceum/address"
+        address.unlink(missing_ok=True)
+        log = open(self.data / "log", "ab")
+        command = [self.programs / "lyceum", "--data", self.data / "lyceum", "up", "--port", "0"]
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        while not address.exists():
+            if self.process.poll() is not None:
+                raise SystemExit(f"Lyceum did not start; see {self.data / 'log'}")
+            time.sleep(0.1)
+        self.base = address.read_text().strip()
+        if not self.base.startswith("http"):
+            self.base = f"http://{self.base}"
+        self.token = (self.data / "lyceum/admin-token").read_text().strip()
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait()
+
+    def open(self, path, body=None, headers=()):
+        request = urllib.request.Request(self.base + path, data=None if body is None else json.dumps(body).encode())
+        request.add_header("Authorization", f"Bearer {self.token}")
+        request.add_header("Content-Type", "application/json")
+        for name, value in headers:
+            request.add_header(name, value)
+        try:
+            return urllib.request.urlopen(request)
+        except urllib.error.HTTPError as error:
+            raise SystemExit(f"{path}: {error.read().decode()}") from error
+
+    def ask(self, path, body=None, headers=()):
+        return json.load(self.open(path, body, headers))
+
+    def pages(self, path):
+        cursor = ""
+        while True:
+            page = self.ask(f"{path}{'&' if '?' in path else '?'}limit=100{cursor}")
+            yield from page["items"]
+            if not page.get("next"):
+                return
+            cursor = f"&cursor={page['next']}"
+
+    def run(self, body, label):
+        """Creates a run and waits for its end; says every tenth step."""
+        run = self.ask("/api/v1/runs", body, [("Idempotency-Key", label)])["id"]
+        shown = -1
+        while True:
+            state = self.ask(f"/api/v1/runs/{run}")
+            if state["step"] // 10 != shown:
+                shown = state["step"] // 10
+                say(f"{label}: step {state['step']} of {state['steps']}")
+            if state["state"] == "completed":
+                return state
+            if state["state"] in ("failed", "cancelled", "paused"):
+                raise SystemExit(f"{label} is {state['state']}: {state.get('error')}")
+            time.sleep(1)
+
+    def metrics(self, run):
+        """The names of the run's metrics, and for each step its number and their values."""
+        names, rows, start = [], [], 0
+        while start is not None:
+            page = self.ask(f"/api/v1/runs/{run}/metrics?run_alone=true&level=0&from={start}")
+            names, start = page["metrics"], page.get("next")
+            rows += [[row["step"], *row["mean"]] for row in page["rows"]]
+        return names, rows
+
+    def lines(self, path):
+        """The objects of a file of JSON lines."""
+        with self.open(path) as answer:
+            return [json.loads(line) for line in answer]
+
+
+def build():
+    packages = ["--package", "lyceum-server", "--package", "lyceum-worker", "--package", "lyceum-workshop"]
+    subprocess.run(["cargo", "build", "--release", *packages], cwd=ROOT, check=True)
+    metadata = subprocess.run(
+        ["cargo", "metadata", "--format-version", "1", "--no-deps"], cwd=ROOT, check=True, capture_output=True
+    )
+    return pathlib.Path(json.loads(metadata.stdout)["target_directory"]) / "release"
