@@ -69,6 +69,11 @@ pub(crate) struct MemoryEstimate {
     pub(crate) unknown: Option<String>,
 }
 
+/// The longest sequence that the base model called `name` reads, in tokens; `None` if its folder is not on this machine.
+pub(crate) fn context_of(name: &str) -> Option<u64> {
+    base::ModelsFolder::find().context(name)
+}
+
 impl Estimate {
     /// The estimate of a run of `config`. Step times are those of `from`, or else of the newest run of its recipe and
     /// `preset`.

@@ -18,6 +18,7 @@ pub mod log;
 pub mod openapi;
 mod pages;
 mod rows;
+mod rows_asked;
 pub mod serve;
 pub mod settings;
 mod shipped_dataset;

@@ -182,7 +182,7 @@ impl House {
             note: "",
             config: &config,
             state: &state,
-            metrics: &recipe.metric_names(),
+            metrics: &recipe.recorded_metrics(&config)?,
             trace_id: None,
             forked_from: None,
         };
@@ -365,12 +365,17 @@ impl House {
             "SELECT concat_ws('|', 'matchup', id, step, winner) FROM matchups WHERE run_id = $1",
             "SELECT concat_ws('|', 'rating', step, member_id, role, mu, sigma) FROM ratings WHERE run_id = $1",
             "SELECT concat_ws('|', 'cell', step, cell, problem_id, status) FROM archive_insertions WHERE run_id = $1",
+            "SELECT concat_ws('|', 'row', row, step, answers, correct) FROM row_answers WHERE run_id = $1",
+            "SELECT concat_ws('|', 'held-out', step, member_id, version_id, first_row, n, correct) FROM held_out_results
+             WHERE run_id = $1",
             "SELECT concat_ws('|', 'metric', step, member_id, \"values\") FROM metrics WHERE run_id = $1",
             "SELECT concat_ws('|', 'level', level, bucket, member_id, mean, min, max) FROM metric_levels WHERE run_id = $1",
             "SELECT concat_ws('|', 'hold', digest, reason, holder) FROM artifact_holds WHERE execution_id = $1",
         ] {
             let mut found: Vec<String> = sqlx::query_scalar(query).bind(run.0).fetch_all(self.pool()).await?;
             let may_be_empty = query.contains("metric_levels")
+                || query.contains("held_out_results")
+                || (!has.repeats && query.contains("row_answers"))
                 || (!has.rates && (query.contains("matchups") || query.contains("ratings")))
                 || (!has.archives && (query.contains("archive_insertions") || query.contains("problem_parents")));
             ensure!(!found.is_empty() || may_be_empty, "no rows for {query}");

@@ -25,8 +25,8 @@ pub use metric::{COST, Chart, ChartGroup, Highlight, LEARNING, Metric, PROPOSING
 pub use plan::{Plan, PlanError, WorkItem};
 pub use record::{
     ArchiveInsertionRecord, AttemptRecord, BenchmarkResultRecord, BenchmarkSampleRecord, BirthRecord, DeathRecord,
-    InsertionStatus, MatchupRecord, MemberRecord, MetricRecord, ParentRelation, PopulationRecord, ProblemOutcomeRecord,
-    ProblemRecord, RatingRecord, Records, VersionRecord, Winner,
+    HeldOutRecord, InsertionStatus, MatchupRecord, MemberRecord, MetricRecord, ParentRelation, PopulationRecord,
+    ProblemOutcomeRecord, ProblemRecord, RatingRecord, Records, RowAnswersRecord, VersionRecord, Winner,
 };
 pub use registry::{Registry, UnknownRecipe};
 pub use role::{Role, Side};
@@ -50,6 +50,7 @@ pub use rlvr::Rlvr;
 pub(crate) use config::frozen_faults;
 
 use crate::{config::RunConfig, dataset::DatasetUse, fault::Faults, id::ExecutionId};
+use rows::RowsAsked;
 
 /// Plans an execution: a run or an evaluation. It does no I/O, has no clock and draws only from seeds derived from (run
 /// seed, path, item).
@@ -98,6 +99,14 @@ pub trait Recipe: Planner {
         Ok(Vec::new())
     }
 
+    /// The rows of a dataset that members of a run answer; none by default.
+    ///
+    /// # Errors
+    /// A config that was not resolved, or whose datasets have not been looked up.
+    fn rows_asked(&self, _config: &RunConfig) -> Result<Option<RowsAsked>, PlanError> {
+        Ok(None)
+    }
+
     /// The roles its members play; none if they follow from the config alone.
     fn roles(&self) -> Vec<Role> {
         Vec::new()
@@ -112,6 +121,14 @@ pub trait Recipe: Planner {
     /// The names of [`Recipe::metrics`].
     fn metric_names(&self) -> Vec<&'static str> {
         self.metrics().iter().map(|metric| metric.name).collect()
+    }
+
+    /// The names of the metrics that a run of a resolved config records, in the order of their values; all by default.
+    ///
+    /// # Errors
+    /// A config that was not resolved.
+    fn recorded_metrics(&self, _config: &RunConfig) -> Result<Vec<&'static str>, PlanError> {
+        Ok(self.metric_names())
     }
 }
 
@@ -128,6 +145,8 @@ pub struct Capabilities {
     pub crosses: bool,
     /// Steps belong to named stages, and their number follows from them ([`Stages`]): a config may leave `steps` out.
     pub stages: bool,
+    /// Problems are rows of a dataset, which members answer again and again.
+    pub repeats: bool,
 }
 
 impl Capabilities {
@@ -138,5 +157,6 @@ impl Capabilities {
         archives: true,
         crosses: true,
         stages: true,
+        repeats: true,
     };
 }

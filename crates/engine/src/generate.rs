@@ -96,6 +96,12 @@ impl Generator<'_> {
             request.check(self.model, self.population.map_or(0, Population::members))?;
         }
         mask::shared(requests)?;
+        if requests.iter().all(|request| request.n == 0) {
+            return Ok(Generated {
+                results: requests.iter().map(GenerationRequest::unsampled).collect(),
+                halved: Vec::new(),
+            });
+        }
         let adapters = match self.population {
             Some(population) => self.model.arrange_adapters(population)?,
             None => Vec::new(),

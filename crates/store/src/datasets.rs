@@ -249,6 +249,19 @@ pub async fn slice(db: &PgPool, id: DatasetId, first: u32, count: u32) -> Result
     .await?)
 }
 
+/// The first row of each kind among the first `count` rows, with its place.
+pub async fn examples(db: &mut PgConnection, id: DatasetId, count: u32) -> Result<Vec<(i32, Value)>> {
+    Ok(sqlx::query_as(
+        "SELECT index, row FROM dataset_rows WHERE dataset_id = $1 AND index IN (
+             SELECT min(index) FROM dataset_rows WHERE dataset_id = $1 AND index < $2
+             GROUP BY coalesce(row -> 'oracle' ->> 'type', row ->> 'type')) ORDER BY index",
+    )
+    .bind(id.0)
+    .bind(i32::try_from(count).unwrap_or(i32::MAX))
+    .fetch_all(db)
+    .await?)
+}
+
 /// The rows that [`slice()`] returns, from a server.
 ///
 /// # Errors

@@ -28,7 +28,9 @@ use super::{
     query::Query,
     runs::find_experiment,
 };
-use crate::{api_error::ApiError, benchmark::named_dataset_faults, dataset_use, estimate::Estimate, log::TraceId};
+use crate::{
+    api_error::ApiError, benchmark::named_dataset_faults, dataset_use, estimate::Estimate, log::TraceId, rows_asked,
+};
 
 /// A run to create, from either a preset or a config.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
@@ -107,6 +109,9 @@ pub(crate) async fn create_run(
         .registry
         .get(&config.recipe)
         .map_err(|unknown| ApiError::unprocessable(unknown.to_string()))?;
+    let recorded = recipe
+        .recorded_metrics(&config)
+        .map_err(|error| ApiError::unprocessable(error.to_string()))?;
     if query.0.dry_run == Some(true) {
         let mut tx = api.store.pool().begin().await.map_err(StoreError::from)?;
         let config = settle_datasets(&mut tx, &api, recipe.as_ref(), config, request).await?;
@@ -114,7 +119,7 @@ pub(crate) async fn create_run(
         let estimate = Estimate::of(api.store.pool(), &config, request.preset.as_deref(), None).await?;
         let resolved = ResolvedRun {
             config: serde_json::to_value(&config).map_err(|error| ApiError::internal(&error))?,
-            metrics: recipe.metric_names(),
+            metrics: recorded,
             estimate,
         };
         let body = serde_json::to_value(resolved).map_err(|error| ApiError::internal(&error))?;
@@ -142,7 +147,7 @@ pub(crate) async fn create_run(
         note: &request.note,
         config: &config,
         state: &state,
-        metrics: &recipe.metric_names(),
+        metrics: &recorded,
         trace_id: Some(trace.as_str()),
         forked_from: None,
     };
@@ -168,8 +173,13 @@ async fn settle_datasets(
     if let Some(schedule) = &config.benchmarks {
         faults.extend(named_dataset_faults(&mut *db, &schedule.suites, "/benchmarks/suites").await?);
     }
-    let settled = match dataset_use::settle(db, &uses, config, &api.registry).await? {
-        Ok(config) => Faults(faults).or(config),
+    let settled = match dataset_use::settle(&mut *db, &uses, config, &api.registry).await? {
+        Ok(config) => {
+            if faults.is_empty() {
+                faults.extend(rows_asked::faults(db, recipe, &config).await?);
+            }
+            Faults(faults).or(config)
+        }
         Err(Faults(others)) => Err(Faults([others, faults].concat())),
     };
     settled.map_err(|faults| placed(faults, &request.overrides, request.preset.as_deref()))

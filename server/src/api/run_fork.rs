@@ -4,7 +4,7 @@ use actix_web::{post, web};
 use lyceum_core::{
     config::{MAX_STEPS, RunConfig, apply_overrides, resolve},
     dataset::DatasetUse,
-    fault::Fault,
+    fault::{Fault, Faults},
     id::ExecutionId,
     recipe::Recipe,
 };
@@ -24,7 +24,7 @@ use super::{
     idempotent::{Begun, IdempotencyKey},
     run_create::placed,
 };
-use crate::{api_error::ApiError, dataset_use, log::TraceId};
+use crate::{api_error::ApiError, dataset_use, log::TraceId, rows_asked};
 
 /// The step of a fork, and its changes.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
@@ -88,7 +88,17 @@ pub(crate) async fn fork_run(
     };
     let named = new_datasets(recipe.as_ref(), &origin.config, &config)?;
     let config = dataset_use::settle(&mut creation.tx, &named, config, &api.registry).await?;
+    let config = match config {
+        Ok(config) => {
+            let faults = rows_asked::faults(&mut creation.tx, recipe.as_ref(), &config).await?;
+            Faults(faults).or(config)
+        }
+        Err(faults) => Err(faults),
+    };
     let config = config.map_err(|faults| placed(faults, &fork.overrides, None))?;
+    let recorded = recipe
+        .recorded_metrics(&config)
+        .map_err(|error| ApiError::unprocessable(error.to_string()))?;
     let new = ExecutionId(Uuid::now_v7());
     let name = fork
         .name
@@ -101,7 +111,7 @@ pub(crate) async fn fork_run(
         state,
         name: &name,
         config: &config,
-        metrics: &recipe.metric_names(),
+        metrics: &recorded,
         trace_id: Some(trace.as_str()),
     };
     runs::fork(&mut creation.tx, &fork).await?;

@@ -64,6 +64,8 @@ pub(crate) struct CapabilitySummary {
     crosses: bool,
     /// Runs are divided into stages.
     stages: bool,
+    /// Problems are rows of a dataset, which members answer again and again.
+    repeats: bool,
 }
 
 /// A metric.
@@ -103,6 +105,7 @@ impl RecipeSummary {
             archives,
             crosses,
             stages,
+            repeats,
         } = recipe.capabilities();
         let role = |role: Role| RoleSummary {
             name: role.name(),
@@ -118,6 +121,7 @@ impl RecipeSummary {
                 archives,
                 crosses,
                 stages,
+                repeats,
             },
             metrics: recipe.metric_names(),
             metric_details: recipe.metrics().into_iter().map(MetricSummary::of).collect(),

@@ -40,6 +40,12 @@ impl ModelsFolder {
         }
     }
 
+    /// The longest sequence that a model reads, in tokens, if its folder is here.
+    pub(super) fn context(&self, name: &str) -> Option<u64> {
+        let config = read(&self.config(name)?).ok()?;
+        config.get("max_position_embeddings")?.as_u64()
+    }
+
     fn config(&self, name: &str) -> Option<PathBuf> {
         let path = Path::new(name);
         let stays_inside = path.components().all(|part| matches!(part, Component::Normal(_)));

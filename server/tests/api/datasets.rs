@@ -212,6 +212,7 @@ async fn rows_that_a_benchmark_asks_are_learned_from_only_if_that_is_said() {
     let body = |dataset: Uuid, allow: bool| {
         let parameters = json!({
             "dataset": {"id": dataset, "rows": 2, "allow_overlap": allow}, "prompts": "azr", "batch": 2, "n": 2,
+            "sampling": {"max_tokens": 64},
         });
         json!({"config": config("rlvr", &json!(["solver"]), &parameters)})
     };

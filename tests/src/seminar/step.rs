@@ -3,8 +3,8 @@
 use lyceum_core::{
     id::ProblemId,
     recipe::{
-        Learner, Lesson, Pause, PlanError, Progress, Role, RunState, Sequence, StepView, both, join,
-        rows::{Rows, Sampler},
+        Learner, Lesson, Pause, PlanError, Progress, Role, RunState, Sequence, StepView, both,
+        rows::{Asking, RewardConfig, Rows, Sampler},
     },
     work::Sampling,
 };
@@ -92,15 +92,20 @@ impl<'a> Step<'a> {
         let questions = self.rows.questions(dataset, &places)?;
         let asked: Vec<_> = questions[..drawn.len()]
             .iter()
-            .map(|question| (question.row.id, question.row.row.question.clone()))
+            .map(|question| (question.row.problem, question.row.row.question.clone()))
             .collect();
         let judged = self.critique(&asked);
-        let answered = join((0..).zip(questions.chunks(drawn.len())), |(chunk, questions)| {
-            let solved = self.rows.solve(chunk, questions, SAMPLES, &Sampling::default())?;
-            self.rows.grade(chunk, questions, solved)
-        });
+        let asking = Asking {
+            phases: ["solve", "grade"],
+            n: SAMPLES,
+            sampling: &Sampling::default(),
+            reward: RewardConfig::default(),
+            is_learned: true,
+        };
+        // An item has the questions of one solver, who has a base of its own.
+        let answered = self.rows.answers(asking, &questions, drawn.len() as u32);
         let ((_, mut lessons), answered) = both(judged, answered)?;
-        for answer in answered.iter().flat_map(|part| part.iter()) {
+        for answer in answered {
             self.tally.solved(answer.member, answer.correct);
             lessons.push((answer.member, answer.sequence.clone()));
         }

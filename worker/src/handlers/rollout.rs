@@ -89,7 +89,8 @@ pub(super) fn rolled_out(
     let loaded = models.load(&payload.base_model, payload.compute)?;
     loaded.with_adapters(adapters)?;
     let requests = requests(loaded, payload)?;
-    let prompts = requests.iter().map(|request| request.prompt.len() as u64).sum();
+    let sampled = requests.iter().filter(|request| request.n > 0);
+    let prompts = sampled.map(|request| request.prompt.len() as u64).sum();
     let generator = Generator {
         model: &loaded.model,
         population: loaded.population(),

@@ -3,20 +3,24 @@
 mod archive;
 mod attempt;
 mod benchmark;
+mod held_out;
 mod lineage;
 mod matchup;
 mod member;
 mod metric;
 mod problem;
+mod row_answers;
 
 pub use archive::{ArchiveInsertionRecord, InsertionStatus};
 pub use attempt::AttemptRecord;
 pub use benchmark::{BenchmarkResultRecord, BenchmarkSampleRecord};
+pub use held_out::HeldOutRecord;
 pub use lineage::{BirthRecord, DeathRecord};
 pub use matchup::{MatchupRecord, RatingRecord, Winner};
 pub use member::{MemberRecord, PopulationRecord, VersionRecord};
 pub use metric::MetricRecord;
 pub use problem::{ParentRelation, ProblemOutcomeRecord, ProblemRecord};
+pub use row_answers::RowAnswersRecord;
 
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -51,6 +55,12 @@ pub struct Records {
     pub insertions: Vec<ArchiveInsertionRecord>,
     /// Metrics of a step.
     pub metrics: Vec<MetricRecord>,
+    /// Answers to rows of a dataset, counted by row.
+    #[serde(default)]
+    pub row_answers: Vec<RowAnswersRecord>,
+    /// Measurements on held-out rows.
+    #[serde(default)]
+    pub held_out: Vec<HeldOutRecord>,
     /// Results of an evaluation's subjects on a suite.
     #[serde(default)]
     pub benchmark_results: Vec<BenchmarkResultRecord>,
@@ -65,7 +75,7 @@ pub struct Records {
 impl Records {
     /// Drops rows already in `seen`, and adds the others to it. A recipe returns everything that should exist each time
     /// it is asked; this avoids sending earlier rows to the database again. `seen` belongs to one step: ratings,
-    /// archive insertions and metrics are identified by their subject.
+    /// archive insertions, metrics and the like are identified by their subject.
     pub fn retain_new(&mut self, seen: &mut HashSet<(&'static str, Uuid)>) {
         self.populations.retain(|row| seen.insert(("population", row.id.0)));
         self.members.retain(|row| seen.insert(("member", row.id.0)));
@@ -80,6 +90,9 @@ impl Records {
         self.insertions.retain(|row| seen.insert(("insertion", row.problem.0)));
         self.metrics
             .retain(|row| seen.insert(("metrics", row.member.map_or(Uuid::nil(), |member| member.0))));
+        self.row_answers
+            .retain(|row| seen.insert(("row answers", row.problem.0)));
+        self.held_out.retain(|row| seen.insert(("held out", row.solver.0.0)));
     }
 
     /// Whether there are no rows.

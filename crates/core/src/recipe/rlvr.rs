@@ -1,7 +1,7 @@
 //! Reinforcement learning with verifiable rewards on a fixed dataset (GASP, arXiv 2603.15957, section 3.1 and appendix D).
 //!
 //! A step: draw rows → answer each n times → grade → group-relative advantages → update. Members of the population learn
-//! side by side, each from its own draws.
+//! side by side, each from its own draws. Every so many steps they are measured on held-out rows.
 
 mod parameters;
 mod resolve;
@@ -12,7 +12,10 @@ mod tests;
 pub use parameters::Parameters;
 
 use self::step::{Memory, Step};
-use super::{Metric, Names, Plan, PlanError, Planner, Recipe, Role, RunState, StepView, founders, rows::metrics};
+use super::{
+    Capabilities, Metric, Names, Plan, PlanError, Planner, Recipe, Role, RunState, StepView, founders,
+    rows::{RowsAsked, all_metrics, metrics},
+};
 use crate::{
     config::{RunConfig, schema_of},
     dataset::DatasetUse,
@@ -63,11 +66,35 @@ impl Recipe for Rlvr {
             .collect())
     }
 
+    fn rows_asked(&self, config: &RunConfig) -> Result<Option<RowsAsked>, PlanError> {
+        let parameters = Parameters::of(config)?;
+        let (dataset, rows) = parameters.dataset.settled()?;
+        Ok(Some(RowsAsked {
+            dataset,
+            rows,
+            learned: parameters.learned_of(rows),
+            prompts: parameters.prompts,
+            max_tokens: parameters.sampling.max_tokens,
+        }))
+    }
+
     fn roles(&self) -> Vec<Role> {
         vec![Role::Solver]
     }
 
     fn metrics(&self) -> Vec<Metric> {
-        metrics()
+        all_metrics()
+    }
+
+    fn recorded_metrics(&self, config: &RunConfig) -> Result<Vec<&'static str>, PlanError> {
+        let held_out = Parameters::of(config)?.held_out;
+        Ok(metrics(held_out).iter().map(|metric| metric.name).collect())
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            repeats: true,
+            ..Capabilities::default()
+        }
     }
 }

@@ -1,17 +1,26 @@
 //! Dataset rows as problems, shared by recipes that learn from a fixed set (RLVR, the real-data stage of GASP).
 
 mod answer;
+mod asked;
+mod asking;
+mod fit;
+mod held_out;
 mod metrics;
 mod question;
+mod reward;
 mod sampler;
 mod training_set;
 
 pub use answer::Answer;
-pub use question::{Entered, Question};
+pub use asked::RowsAsked;
+pub use asking::Asking;
+pub use held_out::{HeldOut, Measured};
+pub use question::{PlacedRow, Question};
+pub use reward::{Reward, RewardConfig, SolutionReward};
 pub use sampler::Sampler;
 pub use training_set::TrainingSet;
 
-pub(crate) use metrics::{metrics, records};
+pub(crate) use metrics::{Outcomes, all_metrics, metrics, records, row_answers};
 
 use std::sync::Arc;
 

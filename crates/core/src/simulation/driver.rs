@@ -210,4 +210,6 @@ fn merge(records: &mut Records, new: Records) {
     records.ratings.extend(new.ratings);
     records.insertions.extend(new.insertions);
     records.metrics.extend(new.metrics);
+    records.row_answers.extend(new.row_answers);
+    records.held_out.extend(new.held_out);
 }

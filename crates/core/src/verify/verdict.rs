@@ -112,4 +112,12 @@ impl Verdict {
             failures: None,
         }
     }
+
+    /// The share of the tests that passed, from 0 to 1. Without tests, 1 if the answer is correct, else 0.
+    pub fn share_passed(&self) -> f32 {
+        match (self.passed, self.total) {
+            (Some(passed), Some(total)) if total > 0 => passed as f32 / total as f32,
+            _ => f32::from(u8::from(self.correct == Some(true))),
+        }
+    }
 }

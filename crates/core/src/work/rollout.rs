@@ -103,7 +103,8 @@ pub struct RolloutRequest {
     /// Index into `adapters`; `None` for the base alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapter: Option<u32>,
-    /// Number of samples to draw.
+    /// Number of samples to draw. With 0 the request is only checked: its prompt and the longest completion must fit into
+    /// the model's context.
     pub n: u32,
     /// Seed of the samples; sample `i` of the request uses its `i`th stream.
     pub seed: u64,

@@ -15,7 +15,7 @@ pub struct GenerationRequest {
     pub prompt: Vec<i64>,
     /// Index of the adapter in the population; `None` is the base without adapters.
     pub adapter: Option<usize>,
-    /// Completions to sample.
+    /// Completions to sample; with 0 the request is only checked.
     pub n: usize,
     /// How tokens are sampled and what ends a completion. All requests of a batch must have the same vocabulary mask.
     ///
@@ -54,6 +54,14 @@ pub struct GenerationResult {
 }
 
 impl GenerationRequest {
+    /// The result without a completion.
+    pub(super) fn unsampled(&self) -> GenerationResult {
+        GenerationResult {
+            id: self.id.clone(),
+            completions: Vec::new(),
+        }
+    }
+
     /// Tokens of the prompt and of the longest possible completion.
     pub(super) fn most_tokens(&self) -> usize {
         self.prompt.len() + self.sampling.max_tokens as usize
@@ -76,11 +84,8 @@ impl GenerationRequest {
             stop,
             ..
         } = &self.sampling;
-        if self.n == 0 || *max_tokens == 0 {
-            return refuse(format!(
-                "`n` is {} and `max_tokens` {max_tokens}; both must be positive",
-                self.n
-            ));
+        if *max_tokens == 0 {
+            return refuse("`max_tokens` is 0; it must be positive".into());
         }
         let total = self.most_tokens();
         if total as i64 > longest {

@@ -82,7 +82,10 @@ impl<'a> Run<'a> {
             rope: model.rope_tables(longest as i64)?,
             adapters,
             completions: requests.iter().map(|request| vec![None; request.n]).collect(),
-            results: vec![None; requests.len()],
+            results: requests
+                .iter()
+                .map(|request| (request.n == 0).then(|| request.unsampled()))
+                .collect(),
             tokens: 0,
         })
     }

@@ -4,7 +4,8 @@ use lyceum_core::recipe::Records;
 use sqlx::PgConnection;
 
 use crate::{
-    Result, archive, attempts, births, matchups, members, metrics, problems, ratings, steps::StepRef, versions,
+    Result, archive, attempts, births, dataset_rows, held_out, matchups, members, metrics, problems, ratings,
+    steps::StepRef, versions,
 };
 
 /// Writes all records, each after those it refers to.
@@ -20,5 +21,7 @@ pub(super) async fn write(tx: &mut PgConnection, at: StepRef, records: &Records)
     matchups::write(tx, at, &records.matchups).await?;
     ratings::write(tx, at, &records.ratings).await?;
     archive::write(tx, at, &records.insertions).await?;
+    dataset_rows::write(tx, at, &records.row_answers).await?;
+    held_out::write(tx, at, &records.held_out).await?;
     metrics::write(tx, at, &records.metrics).await
 }

@@ -6,6 +6,11 @@ use crate::{
     work::Outcome,
 };
 
+/// The phase that answers held-out rows.
+pub(crate) const MEASURE: &str = "measure";
+/// The phase that grades these answers.
+pub(crate) const GRADE_MEASURE: &str = "grade-measure";
+
 /// The cost of a step's items, by phase.
 pub(crate) struct Costs {
     pub(crate) prompt_tokens: f64,
@@ -16,6 +21,7 @@ pub(crate) struct Costs {
     grade: f64,
     update: f64,
     evolve: f64,
+    measure: f64,
     halvings: f64,
 }
 
@@ -35,6 +41,7 @@ impl Costs {
             grade: value,
             update: value,
             evolve: value,
+            measure: value,
             halvings: value,
         }
     }
@@ -44,12 +51,16 @@ impl Costs {
         Self::all(f64::NAN)
     }
 
-    /// The costs of the items in `view`.
+    /// The costs of the items in `view`. Tokens are those of training: measuring has its own time only.
     pub(crate) fn of(view: &StepView) -> Self {
         let mut costs = Self::all(0.0);
         for (key, state) in &view.work {
             let WorkState::Done(outcome) = state else { continue };
             match outcome {
+                Outcome::Rollout(result) if key.phase == MEASURE => {
+                    costs.measure += result.usage.seconds;
+                    costs.halvings += f64::from(result.usage.halvings);
+                }
                 Outcome::Rollout(result) => {
                     costs.prompt_tokens += result.usage.prompt_tokens as f64;
                     costs.completion_tokens += result.usage.completion_tokens as f64;
@@ -63,6 +74,7 @@ impl Costs {
                     let seconds = result.verdicts.iter().map(|verdict| verdict.millis / 1e3).sum::<f64>();
                     match key.phase.as_str() {
                         "check" | "seed" => costs.check += seconds,
+                        GRADE_MEASURE => costs.measure += seconds,
                         _ => costs.grade += seconds,
                     }
                 }
@@ -142,6 +154,16 @@ pub(crate) const fn evolve_seconds<T: HasCosts>() -> Measure<T> {
     measure("evolve_seconds", "s", "Worker time on births.", &[&SECONDS], |of| {
         of.costs().evolve
     })
+}
+
+pub(crate) const fn measure_seconds<T: HasCosts>() -> Measure<T> {
+    measure(
+        "measure_seconds",
+        "s",
+        "Worker and verifier time on held-out rows.",
+        &[&SECONDS],
+        |of| of.costs().measure,
+    )
 }
 
 pub(crate) const fn halvings<T: HasCosts>() -> Measure<T> {

@@ -9,7 +9,7 @@ use crate::{
     recipe::{
         ItemConfig, LearningConfig, PlanError,
         config::{MAX_BATCH, MAX_SAMPLES},
-        rows::{Sampler, TrainingSet},
+        rows::{Asking, HeldOut, RewardConfig, Sampler, TrainingSet},
     },
     work::Sampling,
 };
@@ -40,6 +40,12 @@ pub struct Parameters {
     /// How answers are drawn. Texts that end one, besides those given, come from the prompts.
     #[serde(default)]
     pub sampling: Sampling,
+    /// What answers earn.
+    #[serde(default)]
+    pub reward: RewardConfig,
+    /// Rows that members are measured on and never learn from; none by default.
+    #[serde(default)]
+    pub held_out: Option<HeldOut>,
     /// How rewards become advantages.
     #[serde(default)]
     pub advantages: AdvantageConfig,
@@ -69,5 +75,26 @@ impl Parameters {
     /// The parameters of a resolved config.
     pub(super) fn of(config: &RunConfig) -> Result<Self, PlanError> {
         Ok(Self::deserialize(&config.parameters)?)
+    }
+
+    /// The number of rows that are learned from, the first of those used; `None` before the dataset is looked up.
+    pub(super) fn learned_rows(&self) -> Option<u32> {
+        self.dataset.rows.map(|rows| self.learned_of(rows))
+    }
+
+    /// How many of `rows` rows are learned from.
+    pub(super) fn learned_of(&self, rows: u32) -> u32 {
+        rows.saturating_sub(self.held_out.map_or(0, |held_out| held_out.rows))
+    }
+
+    /// How the rows that are learned from are answered.
+    pub(super) fn asking(&self) -> Asking<'_> {
+        Asking {
+            phases: ["solve", "grade"],
+            n: self.n,
+            sampling: &self.sampling,
+            reward: self.reward,
+            is_learned: true,
+        }
     }
 }

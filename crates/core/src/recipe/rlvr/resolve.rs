@@ -26,13 +26,25 @@ pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
         .sum();
     let slices = if parameters.slices { members.max(1) } else { 1 };
     // Where all rows of a dataset are used, their number is known only when the config is submitted.
-    let rows = parameters.dataset.rows.map(|rows| rows / slices);
-    if let Some(rows) = rows.filter(|rows| parameters.batch > *rows) {
+    let rows = parameters.learned_rows().map(|rows| rows / slices);
+    if let Some(detail) = held_out_fault(&parameters, slices) {
+        fault("held_out/rows", detail);
+    } else if let Some(rows) = rows.filter(|rows| parameters.batch > *rows) {
         let detail = format!(
             "{} is more than the {rows} rows that a member learns from: 1 to {rows} is valid, or a larger dataset",
             parameters.batch
         );
         fault("batch", detail);
+    }
+    if let Some(held_out) = parameters.held_out
+        && held_out.n > 1
+        && held_out.temperature == Some(0.0)
+    {
+        let detail = format!(
+            "{} answers at temperature 0 would all be the same: 1 is valid, or a higher `temperature`",
+            held_out.n
+        );
+        fault("held_out/n", detail);
     }
     if parameters.n < 2 && parameters.advantages.estimator.needs_groups() {
         let detail = "1 answer is no group to compare with: at least 2 is valid, or an estimator without groups, such as \
@@ -45,6 +57,22 @@ pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
     Faults(faults).or(())?;
     config.parameters = written_out(&parameters)?;
     Ok(config)
+}
+
+/// The fault of held-out rows that leave members less than a batch, though all rows would be enough.
+fn held_out_fault(parameters: &Parameters, slices: u32) -> Option<String> {
+    let (rows, left) = (parameters.dataset.rows?, parameters.learned_rows()?);
+    let held_out = parameters.held_out?.rows;
+    let needed = parameters.batch.saturating_mul(slices);
+    let most = rows.checked_sub(needed).filter(|_| left < needed)?;
+    let valid = match most {
+        0 => "none can be held out".to_owned(),
+        most => format!("1 to {most} is valid"),
+    };
+    Some(format!(
+        "{held_out} of {rows} rows leave {left} to learn from, and a step needs {needed}: {valid} with this `batch`, more with \
+         a smaller one or a larger dataset"
+    ))
 }
 
 fn role_faults(config: &RunConfig) -> Vec<Fault> {

@@ -1,14 +1,16 @@
 //! A step of RLVR.
 
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 use super::Parameters;
 use crate::{
     advantage::Sampled,
     recipe::{
-        Learner, Lesson, Living, PlanError, Progress, RunState, Sequence, StepView, join,
-        rows::{Answer, Rows, records},
+        Learner, Lesson, Living, PlanError, Progress, RunState, Sequence, StepView, both,
+        rows::{Answer, Measured, Outcomes, Rows, records, row_answers},
     },
+    work::MemberUpdated,
 };
 
 /// What a run of RLVR remembers between steps: its members. Rows are drawn from the step's number, so no place in the dataset
@@ -33,51 +35,83 @@ impl<'a> Step<'a> {
         })
     }
 
-    /// Draw → solve → grade → advantages → update.
+    /// Draw → solve → grade → advantages → update; beside it, measure on the held-out rows. Before anything is learned,
+    /// every row is known to fit into the context.
     pub(super) fn play(&mut self) -> Progress<RunState> {
         self.rows.draft.born()?;
+        let measured = self.measure();
+        let (fits, answers) = (self.fit(), self.answer());
+        let ((), answers) = both(fits, answers)?;
+        let updated = self.update(&answers);
+        let (measured, updated) = both(measured, updated)?;
+        self.finish(Outcomes {
+            answers: &answers,
+            updated: &updated,
+            measured: &measured,
+        })
+    }
+
+    fn measure(&mut self) -> Progress<Arc<Vec<Measured>>> {
         let Parameters {
+            held_out,
             dataset,
-            n,
             sampling,
             items,
-            learning,
             ..
         } = self.parameters;
+        match held_out {
+            Some(held_out) => self.rows.measure(*held_out, dataset.settled()?, sampling, items.solve),
+            None => Ok(Arc::default()),
+        }
+    }
+
+    /// Checks the length of all rows in the first step.
+    fn fit(&mut self) -> Progress<()> {
+        let Parameters { dataset, sampling, .. } = self.parameters;
+        match self.rows.draft.run.step {
+            0 => self.rows.fit(dataset.settled()?, sampling),
+            _ => Ok(()),
+        }
+    }
+
+    fn answer(&mut self) -> Progress<Vec<Answer>> {
+        let Parameters { dataset, items, .. } = self.parameters;
         let questions = self.rows.questions(dataset.settled()?.0, &self.drawn()?)?;
-        let chunks = (0..).zip(questions.chunks(items.solve as usize));
-        let answers = join(chunks, |(chunk, questions)| {
-            let solved = self.rows.solve(chunk, questions, *n, sampling)?;
-            self.rows.grade(chunk, questions, solved)
-        })?;
-        let answers: Vec<Answer> = answers.iter().flat_map(|part| part.iter().cloned()).collect();
-        let learners = self.learners(&answers);
+        self.rows.answers(self.parameters.asking(), &questions, items.solve)
+    }
+
+    fn update(&mut self, answers: &[Answer]) -> Progress<Vec<&'a MemberUpdated>> {
+        let Parameters { items, learning, .. } = self.parameters;
+        let learners = self.learners(answers);
+        self.rows.draft.update(Lesson { learning, items }, &learners)
+    }
+
+    /// Rows for people to look at, and the state before the next step.
+    fn finish(&mut self, outcomes: Outcomes<'_>) -> Progress<RunState> {
         let draft = &mut self.rows.draft;
-        let updated = draft.update(Lesson { learning, items }, &learners)?;
-        draft.adopt(&updated);
-        draft.plan.records.metrics = records(draft, &answers, &updated);
+        draft.adopt(outcomes.updated);
+        draft.plan.records.metrics = records(draft, outcomes, self.parameters.held_out);
+        draft.plan.records.row_answers = row_answers(outcomes.answers);
         let members = std::mem::take(&mut draft.members);
         Ok(draft.run.next("", &Memory { members })?)
     }
 
-    /// The rows of every member's batch, each with the member's place: out of the whole dataset, or out of the member's slice.
+    /// The rows of every member's batch, each with the member's place: out of all that are learned from, or out of the
+    /// member's slice.
     fn drawn(&self) -> Result<Vec<(usize, u32)>, PlanError> {
         let Parameters {
-            dataset,
-            sampler,
-            slices,
-            batch,
-            ..
+            sampler, slices, batch, ..
         } = self.parameters;
-        let (_, available) = dataset.settled()?;
+        let (_, rows) = self.parameters.dataset.settled()?;
+        let learned = self.parameters.learned_of(rows);
         let draft = &self.rows.draft;
         let count = draft.members.len() as u64;
-        let cut = |member: usize| (u64::from(available) * member as u64 / count) as u32;
+        let cut = |member: usize| (u64::from(learned) * member as u64 / count) as u32;
         let drawn = draft.members.iter().enumerate().flat_map(|(place, member)| {
             let rows = if *slices {
                 cut(place)..cut(place + 1)
             } else {
-                0..available
+                0..learned
             };
             let path = format!("rows/{}", member.name);
             let rows = sampler.draw(rows, *batch, draft.run.config.seed, &path, draft.run.step);
@@ -87,7 +121,7 @@ impl<'a> Step<'a> {
     }
 
     /// Every member with its own answers and their advantages.
-    fn learners(&self, answers: &[Answer]) -> Vec<Learner> {
+    pub(super) fn learners(&self, answers: &[Answer]) -> Vec<Learner> {
         let scale = self.parameters.learning.reward_scale;
         let learner = |member: usize| {
             let own = answers.iter().filter(|answer| answer.member == member);

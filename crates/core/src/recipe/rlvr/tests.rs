@@ -1,5 +1,8 @@
 //! Runs with scripted players.
 
+mod advantages;
+mod held_out;
+
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,7 +38,7 @@ fn document() -> Value {
     })
 }
 
-/// Rows that a player of skill 0 solves half of the time.
+/// Rows that a player of skill 0 solves half of the time; more than the config uses.
 fn rows() -> Vec<Value> {
     let row = |number: usize| {
         json!({
@@ -45,7 +48,7 @@ fn rows() -> Vec<Value> {
             "oracle": {"type": "code_o", "program": format!("def f(a):\n d='level 0'\n return a+{number}"), "input": "1"},
         })
     };
-    (0..24).map(row).collect()
+    (0..30).map(row).collect()
 }
 
 fn resolved(document: &Value) -> Result<RunConfig, Faults> {
@@ -88,6 +91,12 @@ fn a_step_answers_each_row_n_times_and_updates_every_member() {
             2
         );
         assert_eq!(step.records.metrics.len(), 3, "one row a member, and the run's");
+        let counted = step.records.row_answers.iter();
+        let (answers, correct) = counted.fold((0, 0), |(answers, correct), row| {
+            (answers + row.answers, correct + row.correct)
+        });
+        let solved = step.records.attempts.iter().filter(|attempt| attempt.correct).count();
+        assert_eq!((answers, correct), (2 * 8 * 4, solved as u32));
         assert!(step.records.outcomes.is_empty(), "nobody proposed the rows");
     }
     let entered: BTreeMap<_, _> = all
@@ -179,6 +188,31 @@ fn what_cannot_work_is_refused_with_the_cure() {
             "{path}: {faults}"
         );
     }
+    for (rows, batch, pointer, says) in [
+        (17, 8, "/parameters/held_out/rows", "1 to 16 is valid"),
+        (24, 24, "/parameters/held_out/rows", "none can be held out"),
+        (30, 25, "/parameters/batch", "1 to 0"),
+    ] {
+        let mut document = document();
+        document["parameters"]["held_out"] = json!({"rows": rows});
+        document["parameters"]["batch"] = json!(batch);
+        let faults = resolved(&document).unwrap_err();
+        let fault = faults.0.iter().find(|fault| fault.pointer == pointer);
+        assert!(
+            fault.is_some_and(|fault| fault.detail.contains(says)),
+            "{rows}: {faults}"
+        );
+    }
+    let mut greedy = document();
+    greedy["parameters"]["held_out"] = json!({"rows": 4, "n": 2, "temperature": 0.0});
+    assert!(
+        resolved(&greedy)
+            .unwrap_err()
+            .to_string()
+            .contains("/parameters/held_out/n")
+    );
+    greedy["parameters"]["held_out"]["n"] = json!(1);
+    assert!(resolved(&greedy).is_ok());
     let mut sliced = document();
     sliced["parameters"]["slices"] = json!(true);
     sliced["parameters"]["batch"] = json!(13);

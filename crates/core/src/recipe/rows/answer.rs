@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{Question, Rows};
+use super::{Asking, Question, Reward, Rows};
 use crate::{
     benchmark::{Graded, graded, task},
-    id::{AttemptId, WorkId},
-    recipe::{AttemptRecord, Generation, PlanError, Progress, Role, Sample, Sequence, completions},
+    id::{AttemptId, ProblemId, WorkId},
+    recipe::{AttemptRecord, Generation, PlanError, Progress, Role, Sample, Sequence, completions, join},
     verify::Task,
-    work::{Completion, RolloutResult, Sampling, WorkKey},
+    work::{Completion, RolloutResult, WorkKey},
 };
 
 /// A graded answer.
@@ -16,6 +16,10 @@ use crate::{
 pub struct Answer {
     /// The solver: a position among the members.
     pub member: usize,
+    /// The row's place in its dataset.
+    pub place: u32,
+    /// The row's problem.
+    pub problem: ProblemId,
     /// The sequence to learn from; answers to one question form a group.
     pub sequence: Sequence,
     /// Whether a solution was found in it.
@@ -26,40 +30,59 @@ pub struct Answer {
     pub entropy: Option<f32>,
 }
 
+/// An answer as it is read and judged.
+struct Judged<'a> {
+    question: &'a Question,
+    completion: &'a Completion,
+    /// The solution, or why there is none.
+    solution: &'a Result<String, String>,
+    graded: Graded,
+    reward: Reward,
+}
+
 impl<'a> Rows<'a> {
-    /// The answers to a chunk of questions, `n` per question.
-    pub fn solve(
-        &mut self,
-        chunk: u32,
-        questions: &[Question],
-        n: u32,
-        sampling: &Sampling,
-    ) -> Progress<&'a RolloutResult> {
-        let key = self.draft.key("solve", chunk);
-        self.draft.generate(&key, [questions.len(), n as usize], || {
+    /// The graded answers to `questions`, of which an item of work has at most `size`.
+    pub fn answers(&mut self, asking: Asking<'_>, questions: &[Question], size: u32) -> Progress<Vec<Answer>> {
+        let chunks = (0..).zip(questions.chunks(size as usize));
+        let answers = join(chunks, |(chunk, questions)| {
+            let solved = self.solve(asking, chunk, questions)?;
+            self.grade(asking, chunk, questions, solved)
+        })?;
+        Ok(answers.iter().flat_map(|part| part.iter().cloned()).collect())
+    }
+
+    fn solve(&mut self, asking: Asking<'_>, chunk: u32, questions: &[Question]) -> Progress<&'a RolloutResult> {
+        let key = self.draft.key(asking.phases[0], chunk);
+        let samples = asking.n;
+        self.draft.generate(&key, [questions.len(), samples as usize], || {
             let requests = questions.iter().map(|question| {
+                let place = question.row.place;
                 let prompt = self
                     .style
                     .render(&question.row.row)
-                    .map_err(|error| PlanError::Other(error.to_string()))?;
+                    .map_err(|error| PlanError::Other(format!("row {place}: {error}")))?;
                 Ok((question.number, question.member, prompt))
             });
-            let mut sampling = sampling.clone();
+            let mut sampling = asking.sampling.clone();
             let rows = questions.iter().map(|question| &question.row.row);
             sampling.stop.extend(self.style.stops_of(rows));
             Ok(Generation {
                 sampling,
-                samples: n,
-                keep_tokens: true,
+                samples,
+                keep_tokens: asking.is_learned,
                 requests: requests.collect::<Result<_, PlanError>>()?,
             })
         })
     }
 
-    /// Grades a chunk's answers: 1 if correct, 0 if wrong or not in the required form.
-    pub fn grade(&mut self, chunk: u32, questions: &[Question], solved: &RolloutResult) -> Progress<Arc<Vec<Answer>>> {
-        let key = self.draft.key("grade", chunk);
-        let source = self.draft.key("solve", chunk);
+    fn grade(
+        &mut self,
+        asking: Asking<'_>,
+        chunk: u32,
+        questions: &[Question],
+        solved: &RolloutResult,
+    ) -> Progress<Arc<Vec<Answer>>> {
+        let [source, key] = asking.phases.map(|phase| self.draft.key(phase, chunk));
         let view = self.draft.view;
         let read = view.once(&format!("read/{key}"), || -> Progress<Vec<Result<String, String>>> {
             let read = completions(questions, solved).map(|(question, _, completion)| {
@@ -75,48 +98,27 @@ impl<'a> Rows<'a> {
             let mut verdicts = verdicts.iter();
             let mut answers = Vec::with_capacity(read.len());
             for ((question, sample, completion), solution) in completions(questions, solved).zip(read.iter()) {
+                let verdict = if solution.is_ok() { verdicts.next() } else { None };
                 let row = &question.row.row;
-                let graded = match solution {
-                    Ok(_) => verdicts.next().map(|verdict| graded(row, verdict)),
-                    Err(reason) => Some(Graded::unreadable(row, reason.clone())),
+                let unreadable = || Graded::unreadable(row, solution.as_ref().err().cloned().unwrap_or_default());
+                let judged = Judged {
+                    question,
+                    completion,
+                    solution,
+                    graded: verdict.map_or_else(unreadable, |verdict| graded(row, verdict)),
+                    reward: asking.reward.reward(verdict),
                 };
-                let Some(graded) = graded else { continue };
-                let answer = self.answer(&source, question, sample, completion, solution.is_ok(), &graded);
-                self.write(question, completion, solution, &graded, &answer);
+                let answer = judged.answer(&source, sample);
+                if asking.is_learned {
+                    self.write(judged, &answer);
+                }
                 answers.push(answer);
             }
             Ok(answers)
         })
     }
 
-    fn answer(
-        &self,
-        source: &WorkKey,
-        question: &Question,
-        sample: u32,
-        completion: &Completion,
-        well_formed: bool,
-        graded: &Graded,
-    ) -> Answer {
-        let sample = Sample::of(source, question.number, sample, completion);
-        let reward = f32::from(u8::from(graded.correct));
-        Answer {
-            member: question.member,
-            sequence: sample.sequence(reward, question.number),
-            well_formed,
-            correct: graded.correct,
-            entropy: completion.entropy,
-        }
-    }
-
-    fn write(
-        &mut self,
-        question: &Question,
-        completion: &Completion,
-        solution: &Result<String, String>,
-        graded: &Graded,
-        answer: &Answer,
-    ) {
+    fn write(&mut self, judged: Judged<'_>, answer: &Answer) {
         let run = self.draft.run.run;
         let Sequence {
             source,
@@ -125,22 +127,38 @@ impl<'a> Rows<'a> {
             ..
         } = &answer.sequence;
         let record = AttemptRecord {
-            id: AttemptId::of(WorkId::of(run, source), &question.number.to_string(), *sample),
-            problem: question.row.id,
-            solver: self.draft.members[question.member].playing(run),
+            id: AttemptId::of(WorkId::of(run, source), &judged.question.number.to_string(), *sample),
+            problem: answer.problem,
+            solver: self.draft.members[answer.member].playing(run),
             role: Role::Solver,
             sample: *sample,
-            text: completion.text.clone(),
-            answer: solution.clone().ok(),
+            text: judged.completion.text.clone(),
+            answer: judged.solution.clone().ok(),
             well_formed: answer.well_formed,
-            status: graded.status,
-            reason: graded.reason.clone(),
+            status: judged.graded.status,
+            reason: judged.graded.reason,
             correct: answer.correct,
             reward: sampled.reward,
-            reward_parts: serde_json::json!({ "correct": sampled.reward }),
-            tokens: completion.tokens,
+            reward_parts: judged.reward.parts,
+            tokens: judged.completion.tokens,
         };
         self.draft.plan.records.attempts.push(record);
+    }
+}
+
+impl Judged<'_> {
+    fn answer(&self, source: &WorkKey, sample: u32) -> Answer {
+        let Question { number, row, member } = self.question;
+        let sample = Sample::of(source, *number, sample, self.completion);
+        Answer {
+            member: *member,
+            place: row.place,
+            problem: row.problem,
+            sequence: sample.sequence(self.reward.total, *number),
+            well_formed: self.solution.is_ok(),
+            correct: self.graded.correct,
+            entropy: self.completion.entropy,
+        }
     }
 }
 

@@ -1,16 +1,19 @@
 //! Metrics of recipes that learn from rows of a dataset.
 
-use super::Answer;
+mod pass_at_k;
+
+use super::{Answer, HeldOut, Measured, held_out::MAX_HELD_OUT};
 use crate::{
     advantage::has_signal,
+    id::ProblemId,
     recipe::{
         Chart, Draft,
         Highlight::{Comparison, Learnability, StepLine},
-        LEARNING, Metric, MetricRecord, SOLVING,
+        LEARNING, Metric, MetricRecord, RowAnswersRecord, SOLVING,
         metric::{
             Costs, HasCosts, HasUpdates, Measure, TOKENS, chart, clip_share, entropy, grad_norm, grade_seconds,
-            halvings, highlighted, kl, learned_tokens, mean, measure, policy_loss, prompt_tokens, ratio,
-            sampler_mismatch, share, solve_seconds, update_seconds, updates, values,
+            halvings, highlighted, kl, learned_tokens, mean, measure, measure_seconds, policy_loss, prompt_tokens,
+            ratio, sampler_mismatch, share, solve_seconds, update_seconds, updates, values,
         },
     },
     work::MemberUpdated,
@@ -29,6 +32,7 @@ const NO_SIGNAL: Chart = chart(
     "Questions whose answers all got the same reward; a group estimator learns nothing from them.",
 );
 const LENGTH: Chart = chart(&LEARNING, "Response length", "Mean tokens of an answer.");
+const REWARD: Chart = chart(&SOLVING, "Reward", "Mean reward of an answer, before it is scaled.");
 const SAMPLED_ENTROPY: Chart = chart(
     &LEARNING,
     "Sampled entropy",
@@ -38,16 +42,36 @@ const SAMPLED_ENTROPY: Chart = chart(
 /// A step's outcome, for the run or for one member.
 struct Tally<'t> {
     answers: Vec<&'t Answer>,
+    measured: Vec<&'t Measured>,
     updated: Vec<&'t MemberUpdated>,
     costs: Costs,
 }
 
-/// The metrics, in the order of their values.
-pub(crate) fn metrics() -> Vec<Metric> {
-    measures().iter().map(|measure| measure.metric).collect()
+/// The metrics of a run with this setting, in the order of their values.
+pub(crate) fn metrics(held_out: Option<HeldOut>) -> Vec<Metric> {
+    let measures = measures(held_out.map(|held_out| held_out.n));
+    measures.iter().map(|measure| measure.metric).collect()
 }
 
-fn measures<'t>() -> Vec<Measure<Tally<'t>>> {
+/// The metrics that any run may have.
+pub(crate) fn all_metrics() -> Vec<Metric> {
+    measures(Some(MAX_HELD_OUT))
+        .iter()
+        .map(|measure| measure.metric)
+        .collect()
+}
+
+/// The measures of a run with `held_out` answers to each held-out row, which are its first ones.
+fn measures<'t>(held_out: Option<u32>) -> Vec<Measure<Tally<'t>>> {
+    let mut measures = held_out.map_or_else(Vec::new, pass_at_k::measures);
+    measures.extend(measures_of_training());
+    if held_out.is_some() {
+        measures.push(measure_seconds());
+    }
+    measures
+}
+
+fn measures_of_training<'t>() -> Vec<Measure<Tally<'t>>> {
     vec![
         highlighted(
             &[StepLine, Comparison],
@@ -65,6 +89,13 @@ fn measures<'t>() -> Vec<Measure<Tally<'t>>> {
                 |of| mean(of.answers.iter().map(|answer| share(answer.well_formed))),
             ),
         ),
+        measure("reward", "", "Mean reward of an answer.", &[&REWARD], |of| {
+            mean(
+                of.answers
+                    .iter()
+                    .map(|answer| f64::from(answer.sequence.sampled.reward)),
+            )
+        }),
         highlighted(
             &[StepLine, Learnability],
             measure(
@@ -121,12 +152,29 @@ fn measures<'t>() -> Vec<Measure<Tally<'t>>> {
     ]
 }
 
+/// A step's outcome.
+#[derive(Clone, Copy)]
+pub(crate) struct Outcomes<'t> {
+    /// Answers that were learned from.
+    pub(crate) answers: &'t [Answer],
+    /// The members' updates.
+    pub(crate) updated: &'t [&'t MemberUpdated],
+    /// Measurements on held-out rows; none in most steps.
+    pub(crate) measured: &'t [Measured],
+}
+
 /// The run's row and a row for each member.
-pub(crate) fn records(draft: &Draft<'_>, answers: &[Answer], updated: &[&MemberUpdated]) -> Vec<MetricRecord> {
+pub(crate) fn records(draft: &Draft<'_>, outcomes: Outcomes<'_>, held_out: Option<HeldOut>) -> Vec<MetricRecord> {
+    let Outcomes {
+        answers,
+        updated,
+        measured,
+    } = outcomes;
     let members = draft.members.iter().enumerate().map(|(place, member)| {
         let id = member.id(draft.run.run);
         let tally = Tally {
             answers: answers.iter().filter(|answer| answer.member == place).collect(),
+            measured: measured.iter().filter(|of| of.member == place).collect(),
             updated: updated.iter().copied().filter(|new| new.member == id).collect(),
             costs: Costs::none(),
         };
@@ -134,15 +182,34 @@ pub(crate) fn records(draft: &Draft<'_>, answers: &[Answer], updated: &[&MemberU
     });
     let run = Tally {
         answers: answers.iter().collect(),
+        measured: measured.iter().collect(),
         updated: updated.to_vec(),
         costs: Costs::of(draft.view),
     };
     let rows = members.chain([(None, run)]);
+    let measures = measures(held_out.map(|held_out| held_out.n));
     rows.map(|(member, tally)| MetricRecord {
         member,
-        values: values(&measures(), &tally),
+        values: values(&measures, &tally),
     })
     .collect()
+}
+
+/// Answers counted by row, in the order of the rows.
+pub(crate) fn row_answers(answers: &[Answer]) -> Vec<RowAnswersRecord> {
+    let mut rows: BTreeMap<(u32, ProblemId), RowAnswersRecord> = BTreeMap::new();
+    for answer in answers {
+        let key = (answer.place, answer.problem);
+        let counted = rows.entry(key).or_insert(RowAnswersRecord {
+            problem: answer.problem,
+            row: answer.place,
+            answers: 0,
+            correct: 0,
+        });
+        counted.answers += 1;
+        counted.correct += u32::from(answer.correct);
+    }
+    rows.into_values().collect()
 }
 
 impl Tally<'_> {

@@ -1,4 +1,4 @@
-//! Enters a step's rows as problems.
+//! Reads a step's rows, and enters those that are learned from as problems.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -12,11 +12,13 @@ use crate::{
     work::WorkKey,
 };
 
-/// A row and its problem.
+/// A row of a dataset.
 #[derive(Clone, Debug)]
-pub struct Entered {
-    /// The problem.
-    pub id: ProblemId,
+pub struct PlacedRow {
+    /// Its place in the dataset, from 0.
+    pub place: u32,
+    /// The problem that it is entered as, if it is learned from.
+    pub problem: ProblemId,
     /// The row.
     pub row: BenchmarkRow,
 }
@@ -27,7 +29,7 @@ pub struct Question {
     /// The request's name.
     pub number: u32,
     /// The row.
-    pub row: Arc<Entered>,
+    pub row: Arc<PlacedRow>,
     /// A position among the members.
     pub member: usize,
 }
@@ -38,34 +40,50 @@ impl Rows<'_> {
     pub fn questions(&mut self, dataset: DatasetId, places: &[(usize, u32)]) -> Progress<Arc<Vec<Question>>> {
         let view = self.draft.view;
         view.once("questions", || {
-            let mut distinct: Vec<u32> = places.iter().map(|(_, place)| *place).collect();
-            distinct.sort_unstable();
-            distinct.dedup();
-            let rows = self.draft.rows(dataset, &distinct)?;
-            let mut entered = BTreeMap::new();
-            for (place, row) in distinct.iter().zip(rows) {
-                let unreadable = |error| PlanError::Other(format!("row {place} of dataset {dataset}: {error}"));
-                let row = problem(*place as usize, &row.0).map_err(unreadable)?;
-                entered.insert(*place, Arc::new(self.enter(*place, row)?));
+            let questions = self.read(dataset, places)?;
+            let distinct: BTreeMap<u32, &PlacedRow> = questions
+                .iter()
+                .map(|question| (question.row.place, question.row.as_ref()))
+                .collect();
+            for row in distinct.values() {
+                self.enter(row)?;
             }
-            let question = |(number, (member, place)): (u32, &(usize, u32))| {
-                let (row, member) = (Arc::clone(entered.get(place)?), *member);
-                Some(Question { number, row, member })
-            };
-            Ok((0..).zip(places).filter_map(question).collect::<Vec<Question>>())
+            Ok(questions)
         })
     }
 
-    fn enter(&mut self, place: u32, row: BenchmarkRow) -> Result<Entered, PlanError> {
+    /// The same without entering them as problems.
+    pub(super) fn read(&mut self, dataset: DatasetId, places: &[(usize, u32)]) -> Progress<Vec<Question>> {
+        let mut distinct: Vec<u32> = places.iter().map(|(_, place)| *place).collect();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let rows = self.draft.rows(dataset, &distinct)?;
         let work = WorkId::of(self.draft.run.run, &WorkKey::new(0, "rows"));
-        let id = ProblemId::of(work, &place.to_string(), 0);
+        let mut read = BTreeMap::new();
+        for (place, row) in distinct.iter().zip(rows) {
+            let unreadable = |error| PlanError::Other(format!("row {place} of dataset {dataset}: {error}"));
+            let row = PlacedRow {
+                place: *place,
+                problem: ProblemId::of(work, &place.to_string(), 0),
+                row: problem(*place as usize, &row.0).map_err(unreadable)?,
+            };
+            read.insert(*place, Arc::new(row));
+        }
+        let question = |(number, (member, place)): (u32, &(usize, u32))| {
+            let (row, member) = (Arc::clone(read.get(place)?), *member);
+            Some(Question { number, row, member })
+        };
+        Ok((0..).zip(places).filter_map(question).collect())
+    }
+
+    fn enter(&mut self, PlacedRow { place, problem, row }: &PlacedRow) -> Result<(), PlanError> {
         let prompt = self
             .style
-            .render(&row)
-            .map_err(|error| PlanError::Other(error.to_string()))?;
+            .render(row)
+            .map_err(|error| PlanError::Other(format!("row {place}: {error}")))?;
         self.draft.plan.records.problems.push(ProblemRecord {
-            id,
-            index: place,
+            id: *problem,
+            index: *place,
             proposer: None,
             source: None,
             kind: row.oracle.kind(),
@@ -80,6 +98,6 @@ impl Rows<'_> {
             cell: None,
             parents: Vec::new(),
         });
-        Ok(Entered { id, row })
+        Ok(())
     }
 }

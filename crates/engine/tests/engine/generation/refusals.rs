@@ -53,7 +53,21 @@ fn requests_that_cannot_be_served_say_why() {
             },
             "id 320 is outside the vocabulary of 320",
         ),
-        (GenerationRequest { n: 0, ..good.clone() }, "`n` is 0"),
+        (
+            drawn(Sampling {
+                max_tokens: 0,
+                ..greedy()
+            }),
+            "`max_tokens` is 0",
+        ),
+        (
+            GenerationRequest {
+                n: 0,
+                prompt: vec![1; 128],
+                ..good.clone()
+            },
+            "longest sequence is 128",
+        ),
         (
             drawn(Sampling {
                 max_tokens: 127,
@@ -111,4 +125,33 @@ fn requests_that_cannot_be_served_say_why() {
     assert!(error.contains("`keep_rate` is 0"), "{error}");
     let error = refusal(&[good, masked]);
     assert!(error.contains("a batch has one mask"), "{error}");
+}
+
+#[test]
+fn a_request_without_samples_is_only_checked() {
+    let model = model("qwen2-tied");
+    let generator = Generator {
+        model: &model,
+        population: None,
+        tokenizer: None,
+    };
+    let checked = |id: &str| GenerationRequest {
+        id: id.to_owned(),
+        n: 0,
+        ..request(&[1, 2], None, greedy())
+    };
+    let counts = |requests: &[GenerationRequest]| -> Vec<(String, usize)> {
+        let generated = generator.generate(requests, &slots(2), &mut |_| ()).unwrap();
+        let results = generated.results.into_iter();
+        results.map(|one| (one.id, one.completions.len())).collect()
+    };
+    let sampled = request(&[1, 2], None, greedy());
+    assert_eq!(
+        counts(&[checked("a"), checked("b")]),
+        [("a".to_owned(), 0), ("b".to_owned(), 0)]
+    );
+    assert_eq!(
+        counts(&[checked("a"), sampled.clone()]),
+        [("a".to_owned(), 0), ("r".to_owned(), sampled.n)]
+    );
 }

@@ -1,0 +1,55 @@
+//! Checks that every row can be asked, before anything is learned.
+
+use super::Rows;
+use crate::{
+    id::DatasetId,
+    recipe::{Pause, PlanError, Progress, join},
+    work::{RolloutPayload, RolloutRequest, Sampling},
+};
+
+/// Rows per item of work.
+const ROWS: u32 = 1000;
+
+impl Rows<'_> {
+    /// Waits until a worker has found that the prompts of the first `rows` rows of `dataset`, each with the longest
+    /// answer, fit into the base's context. Only the base's tokenizer knows, and only workers have it. A row that is too
+    /// long ends the run with the row's place.
+    pub fn fit(&mut self, (dataset, rows): (DatasetId, u32), sampling: &Sampling) -> Progress<()> {
+        let chunks = (0..rows.div_ceil(ROWS)).map(|chunk| (chunk, chunk * ROWS..rows.min((chunk + 1) * ROWS)));
+        join(chunks, |(chunk, places)| {
+            let key = self.draft.key("fit", chunk);
+            if self.draft.view.work.contains_key(&key) {
+                return self.draft.view.rollout(&key)?.map(|_| ()).ok_or(Pause::Waiting);
+            }
+            let places: Vec<(usize, u32)> = places.map(|place| (0, place)).collect();
+            let questions = self.read(dataset, &places)?;
+            let style = &self.style;
+            let requests = questions.iter().map(|question| {
+                let row = &question.row;
+                let prompt = style.render(&row.row);
+                Ok(RolloutRequest {
+                    id: format!("row {}", row.place),
+                    prompt: prompt.map_err(|error| PlanError::Other(format!("row {}: {error}", row.place)))?,
+                    adapter: None,
+                    n: 0,
+                    seed: 0,
+                    max_tokens: None,
+                })
+            });
+            let requests = requests.collect::<Result<Vec<_>, PlanError>>()?;
+            self.draft.rollout(&key, |draft| {
+                Ok(RolloutPayload {
+                    base_model: draft.population(0)?.1.base_model.clone(),
+                    compute: draft.run.config.compute,
+                    adapters: Vec::new(),
+                    sampling: sampling.clone(),
+                    requests,
+                    embedding: None,
+                    keep_tokens: false,
+                })
+            })?;
+            Ok(())
+        })
+        .map(drop)
+    }
+}

@@ -1,0 +1,70 @@
+//! Checks before a run begins that its members can be asked the rows of its dataset.
+
+use lyceum_core::{
+    benchmark::{PromptStyle, prompt_styles},
+    config::RunConfig,
+    fault::Fault,
+    recipe::{Recipe, rows::RowsAsked},
+};
+use lyceum_store::datasets;
+use serde_json::Value;
+use sqlx::PgConnection;
+
+use crate::{api_error::ApiError, estimate::context_of};
+
+/// Faults of a resolved config whose datasets are there. Whether single prompts are too long, only a tokenizer knows: a
+/// worker counts their tokens in the first step.
+pub(crate) async fn faults(
+    db: &mut PgConnection,
+    recipe: &dyn Recipe,
+    config: &RunConfig,
+) -> Result<Vec<Fault>, ApiError> {
+    let asked = recipe
+        .rows_asked(config)
+        .map_err(|error| ApiError::unprocessable(error.to_string()))?;
+    let Some(asked) = asked else {
+        return Ok(Vec::new());
+    };
+    let mut faults = Vec::new();
+    // What a row asks depends on its kind alone, so one of each is enough.
+    let examples = datasets::examples(db, asked.dataset, asked.rows).await?;
+    faults.extend(kind_fault(&asked, &examples));
+    for population in config.populations.values() {
+        faults.extend(context_fault(&asked, &population.base_model.name));
+    }
+    Ok(faults)
+}
+
+/// The fault of a style without a prompt for some rows.
+fn kind_fault(asked: &RowsAsked, examples: &[(i32, Value)]) -> Option<Fault> {
+    let misfit = |style: &PromptStyle| {
+        let prompts = examples.iter().map(|(place, row)| {
+            let prompt = RowsAsked::prompt(style, place.cast_unsigned(), row);
+            prompt.map_err(|reason| format!("row {place}: {reason}"))
+        });
+        prompts.filter_map(Result::err).next()
+    };
+    let detail = misfit(&PromptStyle::shipped(&asked.prompts).ok()?)?;
+    let fitting: Vec<&str> = prompt_styles()
+        .filter(|name| PromptStyle::shipped(name).is_ok_and(|style| misfit(&style).is_none()))
+        .collect();
+    let cure = match fitting.is_empty() {
+        true => "no style has prompts for all of its rows: import rows of one kind".to_owned(),
+        false => format!("valid are {}", fitting.join(", ")),
+    };
+    Some(Fault::new("/parameters/prompts", format!("{detail}; {cure}")))
+}
+
+/// The fault of answers that leave no place for a prompt in a base's context.
+fn context_fault(asked: &RowsAsked, base: &str) -> Option<Fault> {
+    let context = context_of(base)?;
+    let most = context.saturating_sub(1);
+    (u64::from(asked.max_tokens) > most).then(|| {
+        let detail = format!(
+            "{} tokens of an answer leave no place for a prompt in the {context} tokens that `{base}` reads at most: 1 to {most} \
+             is valid",
+            asked.max_tokens
+        );
+        Fault::new("/parameters/sampling/max_tokens", detail)
+    })
+}
