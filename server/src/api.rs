@@ -31,6 +31,7 @@ mod run_matchups;
 mod run_members;
 mod run_metrics;
 mod run_problems;
+mod run_rows;
 mod run_steps;
 mod run_table;
 mod runs;
@@ -49,6 +50,7 @@ pub(crate) use page::{Listing, Order};
 pub(crate) use path::{malformed_path, nothing_here};
 pub(crate) use preset::{Preset, Presets};
 pub(crate) use run_metrics::level_for;
+pub(crate) use run_rows::{Latest, RowOrder, learned_rows};
 pub use settings::ApiSettings;
 
 use lyceum_core::recipe::Registry;
@@ -115,6 +117,9 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
             .service(run_problems::list_problems)
             .service(run_problems::show_problem)
             .service(run_problems::list_attempts)
+            .service(run_rows::list_rows)
+            .service(run_rows::show_difficulty)
+            .service(run_rows::list_held_out)
             .service(run_archive::show_archive)
             .service(run_archive::list_insertions)
             .service(experiments::create_experiment)

@@ -14,6 +14,7 @@ mod curves;
 mod dataset;
 mod dataset_new;
 mod datasets;
+mod difficulty;
 mod errors;
 mod evaluation;
 mod evaluations;
@@ -103,6 +104,7 @@ fn views(config: &mut ServiceConfig) {
         .service(problems::show_run_problems)
         .service(problems::show_all_problems)
         .service(problem::show_problem)
+        .service(difficulty::show_difficulty)
         .service(learnability::show_learnability)
         .service(export::show_export)
         .service(export::export_table)

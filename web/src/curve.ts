@@ -28,6 +28,11 @@ export function mean(curves: Point[][]): Point[] {
   return [...sums].sort(([one], [other]) => one - other).map(([step, [sum, count]]) => [step, sum / count]);
 }
 
+/** Whether fewer than half of the steps have a value. */
+export function isSparse(points: Point[]): boolean {
+  return 2 * points.filter(([, value]) => value !== null).length < points.length;
+}
+
 /** At most `count` of `points`, evenly spaced, including the last one. */
 export function evenly<T>(points: T[], count: number): T[] {
   const every = Math.max(1, Math.ceil(points.length / count));

@@ -50,6 +50,13 @@ pub(crate) struct Page<T> {
     pub(crate) next: Option<String>,
 }
 
+impl<T> Page<T> {
+    /// The header `Link` with the address of the next page, if there is one.
+    pub(crate) fn link(&self, request: &HttpRequest) -> Option<String> {
+        self.next.as_deref().map(|cursor| link(request, cursor))
+    }
+}
+
 /// A list in one of its orders. Its name is part of its cursors, so they are not valid for other lists.
 #[derive(Clone, Debug)]
 pub(crate) struct Listing {
@@ -91,7 +98,7 @@ impl Listing {
     /// The response with `page` and the address of the next one.
     pub(crate) fn answer<T>(&self, request: &HttpRequest, page: page::Page<T>) -> Answer<Page<T>> {
         let page = self.page(page);
-        let link = page.next.as_deref().map(|cursor| link(request, cursor));
+        let link = page.link(request);
         let answer = Answer::ok(page);
         match link {
             Some(link) => answer.header(LINK, &link),

@@ -71,6 +71,8 @@ pub(crate) enum Tab {
     Archive,
     /// Problems.
     Problems,
+    /// Rows of the dataset by how often they are solved.
+    Difficulty,
     /// Solve rates, and signs of exhausted problems.
     Learnability,
     /// Scores on benchmarks.
@@ -78,7 +80,7 @@ pub(crate) enum Tab {
 }
 
 impl Tab {
-    const SHOWN: [(Self, &'static str, &'static str); 9] = [
+    const SHOWN: [(Self, &'static str, &'static str); 10] = [
         (Self::Overview, "", "Overview"),
         (Self::ArmsRace, "/arms-race", "Arms race"),
         (Self::Population, "/population", "Population"),
@@ -86,6 +88,7 @@ impl Tab {
         (Self::CrossPlay, "/cross-play", "Cross-play"),
         (Self::Archive, "/archive", "Archive"),
         (Self::Problems, "/problems", "Problems"),
+        (Self::Difficulty, "/difficulty", "Difficulty"),
         (Self::Learnability, "/learnability", "Learnability"),
         (Self::Benchmarks, "/benchmarks", "Benchmarks"),
     ];
@@ -100,6 +103,10 @@ impl Tab {
             ),
             Self::CrossPlay => (recipe.crosses, "its members do not attempt each other's problems"),
             Self::Archive => (recipe.archives, "it keeps no archive of its problems"),
+            Self::Difficulty => (
+                recipe.repeats,
+                "its problems are not rows of a dataset, which are asked again and again",
+            ),
             Self::Overview | Self::Population | Self::Problems | Self::Learnability | Self::Benchmarks => (true, ""),
         };
         (!has_it).then_some(why)

@@ -26,7 +26,7 @@ async fn a_run_has_the_pages_of_its_recipe_s_features() {
     let reader = server.actor(Scope::Read).await;
     let made = filled(&server, 2).await;
     let run = format!("/runs/{}", made.run);
-    assert_eq!(tabs(&reader, &run).await.len(), 9);
+    assert_eq!(tabs(&reader, &run).await.len(), 10);
     for (recipe, missing) in [
         (
             "azr",
@@ -34,6 +34,7 @@ async fn a_run_has_the_pages_of_its_recipe_s_features() {
                 ("arms-race", "rating"),
                 ("lineage", "evolve"),
                 ("cross-play", "attempt"),
+                ("difficulty", "dataset"),
             ],
         ),
         (
@@ -53,7 +54,7 @@ async fn a_run_has_the_pages_of_its_recipe_s_features() {
             .await
             .expect("another recipe");
         let tabs = tabs(&reader, &run).await;
-        assert_eq!(tabs.len(), 9 - missing.len(), "{recipe}: {tabs:?}");
+        assert_eq!(tabs.len(), 10 - missing.len(), "{recipe}: {tabs:?}");
         for (page, why) in missing {
             let html = browser(&reader).get(&format!("{run}/{page}")).await.expect(404).text();
             assert!(html.contains(why) && html.contains(recipe), "{recipe}/{page}: {html}");

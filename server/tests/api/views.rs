@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Pages of a run, without those of single things.
-const OF_RUN: [&str; 13] = [
+const OF_RUN: [&str; 14] = [
     "/arms-race",
     "/population",
     "/population?alive=false",
@@ -21,6 +21,7 @@ const OF_RUN: [&str; 13] = [
     "/archive?x=loc&y=variables&colour=age&step=0&tile=0,0",
     "/problems?sort=hardest",
     "/problems?q=return&type=code_o&valid=true&loc_min=1&solve_rate_max=1",
+    "/difficulty",
     "/learnability",
     "/benchmarks",
     "/benchmarks?step=3",

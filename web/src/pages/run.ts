@@ -1,6 +1,6 @@
 // The overview of a run: its curves and its progress.
 import { type Chart, type TipLine, axis, draw, legendOf, short, tip, tooltip, whenNear } from "../chart";
-import { type Point, evenly, mean, smooth } from "../curve";
+import { type Point, evenly, isSparse, mean, smooth } from "../curve";
 import { island } from "../island";
 import { watch } from "../live";
 import { type MetricRow, Metrics, levelFor, whole } from "../metrics";
@@ -136,12 +136,14 @@ function option(spec: ChartSpec, colours: Palette, width: number) {
       },
     }),
     series: drawn.map((line) => ({
+      // Measurements every so many steps are joined; a single missing value is a gap.
+      connectNulls: isSparse(line.points),
       type: "line",
       name: line.name,
       data: smooth(line.points, settings.smoothing).map(([step, value]) => [step, positive(value)]),
       values: line.points,
       // A legend draws the symbol even if the line has none.
-      symbol: line.points.length < 2 ? "circle" : "none",
+      symbol: line.points.length < 2 || isSparse(line.points) ? "circle" : "none",
       symbolSize: 5,
       itemStyle: { color: line.colour },
       lineStyle: { color: line.colour, width: line.bold ? 2.5 : 1 },
