@@ -146,8 +146,8 @@ async fn the_same_seed_ends_with_the_same_adapters_whatever_is_killed() -> Resul
     Ok(())
 }
 
-/// Twenty steps of one solver on additions that the seedling sometimes solves.
-fn rlvr() -> Play {
+/// Additions that the seedling sometimes solves.
+fn sums(count: usize) -> Vec<Value> {
     let row = |number: usize| {
         json!({
             "task_id": format!("sum/{number}"),
@@ -156,6 +156,11 @@ fn rlvr() -> Play {
             "oracle": {"type": "code_o", "program": format!("def f(a):\n return a+{number}"), "input": "1"},
         })
     };
+    (0..count).map(row).collect()
+}
+
+/// Twenty steps of one solver on additions that the seedling sometimes solves.
+fn rlvr() -> Play {
     let document = json!({
         "recipe": "rlvr",
         "seed": 3,
@@ -178,7 +183,7 @@ fn rlvr() -> Play {
     });
     Play {
         document,
-        rows: (0..10).map(row).collect(),
+        rows: sums(10),
     }
 }
 
@@ -189,5 +194,30 @@ async fn twenty_steps_on_a_dataset_end_the_same_whatever_is_killed() -> Result<(
     let problems = first.iter().filter(|row| row.starts_with("problem|"));
     assert_eq!(problems.count(), 10, "a row is one problem, however often it is drawn");
     assert_eq!(first, play.killed(items).await?, "a run with ten kills");
+    Ok(())
+}
+
+#[tokio::test]
+async fn held_out_rows_change_nothing_of_what_is_learned() -> Result<()> {
+    let mut without = rlvr();
+    without.document["steps"] = json!(4);
+    let mut with = Play {
+        document: without.document.clone(),
+        rows: sums(14),
+    };
+    with.document["parameters"]["held_out"] = json!({"rows": 4, "every": 2, "n": 2});
+    let (with, without) = (with.undisturbed().await?.0, without.undisturbed().await?.0);
+    let of = |rows: &[String], names: &[&str]| -> Vec<String> {
+        let named = |row: &&String| names.iter().any(|name| row.starts_with(name));
+        rows.iter().filter(named).cloned().collect()
+    };
+    let learned = ["version|", "attempt|", "problem|", "row|"];
+    assert_eq!(of(&with, &learned), of(&without, &learned));
+    assert_eq!(
+        of(&with, &["held-out|"]).len(),
+        3 * 2,
+        "two members in steps 0, 2 and 3"
+    );
+    assert!(of(&without, &["held-out|"]).is_empty());
     Ok(())
 }

@@ -237,7 +237,9 @@ async fn a_dataset_is_named_and_the_run_stores_its_id() {
     let mine = id(&imported(&writer, &dataset("mine", "training", &rows)).await);
     imported(&writer, &dataset("hard", "goalposts", &json!([problem("a", "7?")]))).await;
     let body = |dataset: &Value, batch: u32| {
-        let parameters = json!({"dataset": dataset, "prompts": "azr", "batch": batch, "n": 2});
+        let parameters = json!({
+            "dataset": dataset, "prompts": "azr", "batch": batch, "n": 2, "sampling": {"max_tokens": 64},
+        });
         json!({"config": config("rlvr", &json!(["solver"]), &parameters)})
     };
     for (dataset, batch, place, said) in [

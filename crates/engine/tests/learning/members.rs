@@ -89,6 +89,36 @@ fn members_without_sequences_stay_as_they_are() {
     assert_ne!(member_weights(&updated.population, 4), member_weights(&all, 4));
 }
 
+#[test]
+fn a_member_whose_groups_all_have_equal_rewards_learns_exactly_nothing() {
+    let model = model("qwen2-tied", Dtype::Fp32);
+    let shape = LoraShape::new(4, 8.0, false, vec![Projection::Q, Projection::Down]).unwrap();
+    let start = Population::initialise(&model.config, shape, MEMBERS, 3, Device::Cpu).unwrap();
+    let options = UpdateOptions::default();
+    let update = Update {
+        model: &model,
+        options: &options,
+        reference: None,
+    };
+    // Both factors are away from zero after a first update.
+    let mut sequences = sequences(false);
+    let all = update
+        .run(&start, &fresh(&start), &sequences, &mut |_| ())
+        .unwrap()
+        .population;
+    for sequence in &mut sequences[3] {
+        sequence.advantage = 0.0;
+    }
+    let updated = update.run(&all, &fresh(&all), &sequences, &mut |_| ()).unwrap();
+    let bits = |population: &Population| -> Vec<u32> {
+        let weights = member_weights(population, 3);
+        weights.iter().map(|weight| weight.to_bits()).collect()
+    };
+    assert_eq!(bits(&updated.population), bits(&all));
+    assert_eq!(updated.diagnostics[3].grad_norm, 0.0);
+    assert_ne!(member_weights(&updated.population, 4), member_weights(&all, 4));
+}
+
 /// The KL reference is a version for the first half of the members and the base for the second half.
 #[test]
 fn each_member_of_a_batch_has_its_own_kl_reference() {

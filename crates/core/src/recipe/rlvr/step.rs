@@ -35,20 +35,27 @@ impl<'a> Step<'a> {
         })
     }
 
-    /// Draw → solve → grade → advantages → update; beside it, measure on the held-out rows. Before anything is learned,
-    /// every row is known to fit into the context.
+    /// Draw → solve → grade → advantages → update; beside it, measure on the held-out rows. Before anything else, every
+    /// row is known to fit into the context.
     pub(super) fn play(&mut self) -> Progress<RunState> {
         self.rows.draft.born()?;
+        self.fit()?;
         let measured = self.measure();
-        let (fits, answers) = (self.fit(), self.answer());
-        let ((), answers) = both(fits, answers)?;
-        let updated = self.update(&answers);
-        let (measured, updated) = both(measured, updated)?;
+        let (measured, (answers, updated)) = both(measured, self.learn())?;
         self.finish(Outcomes {
             answers: &answers,
             updated: &updated,
             measured: &measured,
         })
+    }
+
+    /// Checks the length of all rows in the first step.
+    fn fit(&mut self) -> Progress<()> {
+        let Parameters { dataset, sampling, .. } = self.parameters;
+        match self.rows.draft.run.step {
+            0 => self.rows.fit(dataset.settled()?, sampling),
+            _ => Ok(()),
+        }
     }
 
     fn measure(&mut self) -> Progress<Arc<Vec<Measured>>> {
@@ -65,25 +72,19 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Checks the length of all rows in the first step.
-    fn fit(&mut self) -> Progress<()> {
-        let Parameters { dataset, sampling, .. } = self.parameters;
-        match self.rows.draft.run.step {
-            0 => self.rows.fit(dataset.settled()?, sampling),
-            _ => Ok(()),
-        }
-    }
-
-    fn answer(&mut self) -> Progress<Vec<Answer>> {
-        let Parameters { dataset, items, .. } = self.parameters;
+    /// The step's answers, and the updates from them.
+    fn learn(&mut self) -> Progress<(Vec<Answer>, Vec<&'a MemberUpdated>)> {
+        let Parameters {
+            dataset,
+            items,
+            learning,
+            ..
+        } = self.parameters;
         let questions = self.rows.questions(dataset.settled()?.0, &self.drawn()?)?;
-        self.rows.answers(self.parameters.asking(), &questions, items.solve)
-    }
-
-    fn update(&mut self, answers: &[Answer]) -> Progress<Vec<&'a MemberUpdated>> {
-        let Parameters { items, learning, .. } = self.parameters;
-        let learners = self.learners(answers);
-        self.rows.draft.update(Lesson { learning, items }, &learners)
+        let answers = self.rows.answers(self.parameters.asking(), &questions, items.solve)?;
+        let learners = self.learners(&answers);
+        let updated = self.rows.draft.update(Lesson { learning, items }, &learners)?;
+        Ok((answers, updated))
     }
 
     /// Rows for people to look at, and the state before the next step.
