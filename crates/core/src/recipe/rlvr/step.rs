@@ -38,8 +38,8 @@ impl<'a> Step<'a> {
     /// Draw → solve → grade → advantages → update; beside it, measure on the held-out rows. Before anything else, every
     /// row is known to fit into the context.
     pub(super) fn play(&mut self) -> Progress<RunState> {
-        self.rows.draft.born()?;
-        self.fit()?;
+        let born = self.rows.draft.born();
+        both(born, self.fit())?;
         let measured = self.measure();
         let (measured, (answers, updated)) = both(measured, self.learn())?;
         self.finish(Outcomes {
