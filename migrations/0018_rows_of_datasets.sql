@@ -22,7 +22,7 @@ CREATE TABLE row_difficulty (
     PRIMARY KEY (run_id, step)
 );
 
--- A member's answers to the rows that are never learned from. They are no attempts: sums over attempts leave them out.
+-- A member's answers to the rows that are never learned from. They are not attempts, so sums over attempts leave them out.
 CREATE TABLE held_out_results (
     run_id          uuid NOT NULL REFERENCES runs ON DELETE CASCADE,
     step            integer NOT NULL,

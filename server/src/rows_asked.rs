@@ -55,14 +55,13 @@ fn kind_fault(asked: &RowsAsked, examples: &[(i32, Value)]) -> Option<Fault> {
     Some(Fault::new("/parameters/prompts", format!("{detail}; {cure}")))
 }
 
-/// The fault of answers that leave no place for a prompt in a base's context.
+/// The fault of answers that leave no room for a prompt in a base's context.
 fn context_fault(asked: &RowsAsked, base: &str) -> Option<Fault> {
     let context = context_of(base)?;
     let most = context.saturating_sub(1);
     (u64::from(asked.max_tokens) > most).then(|| {
         let detail = format!(
-            "{} tokens of an answer leave no place for a prompt in the {context} tokens that `{base}` reads at most: 1 to {most} \
-             is valid",
+            "{} tokens of an answer leave no room for a prompt in the context of `{base}`, {context} tokens: 1 to {most} is valid",
             asked.max_tokens
         );
         Fault::new("/parameters/sampling/max_tokens", detail)

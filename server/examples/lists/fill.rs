@@ -2,7 +2,8 @@
 //!
 //! Run 1 is the big one: half of all problems and attempts, sixteen members at a time, 400 that lived, weights of every step,
 //! ratings and metrics of every member. Runs 2 to 20 have ratings and matchups of every step, runs 21 to 500 of every
-//! twentieth. The others are short, and there to be listed.
+//! twentieth. The others are short, and there to be listed. One more learns from 2,000 rows of a dataset, 64 of them 8 times
+//! in each of 500 steps.
 
 use anyhow::Context as _;
 use lyceum_core::{config::resolve, recipe::Registry};
@@ -33,7 +34,7 @@ const FUNCTIONS: [&str; 8] = [
 
 /// Rows by table, in the order in which they refer to one another. Their contents are made in `made_of`: the number of
 /// problems, a config and the names of its metrics.
-const FILL: [(&str, &str); 25] = [
+const FILL: [(&str, &str); 29] = [
     (
         "experiments",
         "INSERT INTO experiments (id, name, description)
@@ -241,6 +242,29 @@ const FILL: [(&str, &str); 25] = [
              matchups = (SELECT count(*) FROM matchups m WHERE m.run_id = runs.id)
          FROM (SELECT run_id, count(*) AS problems, count(*) FILTER (WHERE valid) AS valid, sum(attempts) AS attempts,
              count(DISTINCT cell) AS cells FROM problems GROUP BY run_id) p WHERE p.run_id = runs.id",
+    ),
+    (
+        "run that learns from a dataset",
+        "WITH e AS (INSERT INTO executions (id, kind, recipe, config, metrics, state, step, steps, finished_at)
+             VALUES (run_id(20000), 'run', 'rlvr', '{}', '{}', 'completed', 500, 500, now()) RETURNING id)
+         INSERT INTO runs (id, name, arm, seed) SELECT id, 'rlvr', 'rlvr', 1 FROM e",
+    ),
+    (
+        "rows as problems",
+        "INSERT INTO problems (id, run_id, step, index, type, prompt, proposal, valid, status, reason, \"values\")
+         SELECT uuid_generate('row' || n), run_id(20000), n / 64, n, 'math', '', '', true, 'ok', '', '{}'
+         FROM generate_series(0, 1999) n",
+    ),
+    (
+        "answers to rows",
+        "INSERT INTO row_answers (run_id, row, step, problem_id, answers, correct)
+         SELECT run_id(20000), n % 2000, n / 64, uuid_generate('row' || n % 2000), 8, least(8, draw(n) % 5 + n / 6000)
+         FROM generate_series(0, 500 * 64 - 1) n",
+    ),
+    (
+        "rows by difficulty",
+        "INSERT INTO row_difficulty (run_id, step, never, sometimes, always)
+         SELECT run_id(20000), n, 500 - n, 1000, 500 + n FROM generate_series(0, 499) n",
     ),
 ];
 

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::{milliseconds, process::resident_mb};
 
 /// Pages. `{}` is run 1, which has half of all problems; the other names stand for other ones in each round.
-const PAGES: [&str; 59] = [
+const PAGES: [&str; 61] = [
     "/",
     "/experiments",
     "/experiments/{experiment}",
@@ -60,6 +60,8 @@ const PAGES: [&str; 59] = [
     "/problems?loc_min=39&cyclomatic_min=6&ast_depth_min=8",
     "/runs/{}/problems/{problem}",
     "/runs/{}/learnability",
+    "/runs/{rows}/difficulty",
+    "/runs/{rows}/difficulty?latest=sometimes&first_solved_from=10&sort=hardest",
     "/runs/{}/export",
     "/runs/{}/benchmarks",
     "/evaluations",
@@ -84,6 +86,7 @@ impl Examples {
     /// Twenty of each, from all over run 1 or all runs.
     pub(super) async fn find(db: &PgPool) -> anyhow::Result<Self> {
         let some = [
+            ("{rows}", "SELECT run_id(20000)"),
             ("{run}", "SELECT run_id(2 + n * 24) FROM generate_series(0, 19) n"),
             (
                 "{experiment}",

@@ -4,14 +4,17 @@ mod advantages;
 mod held_out;
 
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use super::Rlvr;
 use crate::{
     config::{self, RunConfig, apply_overrides},
     fault::Faults,
     id::DatasetId,
-    recipe::{Planner as _, Registry},
+    recipe::{Planner as _, Registry, RunState},
     simulation::{Order, Players, Simulation, Skill, Step},
 };
 use uuid::Uuid;
@@ -137,22 +140,56 @@ fn members_with_slices_answer_rows_of_their_own() {
     assert_eq!(halves, [(0..12).collect::<Vec<_>>(), (12..24).collect()]);
 }
 
+/// Both samplers wrap: 6 steps of 8 are two passes over the 24 rows.
 #[test]
 fn rows_do_not_depend_on_the_order_in_which_work_ends() {
-    let rows = |order| -> Vec<_> {
-        let of = |step: &Step| {
-            let mut rows: Vec<_> = step
-                .records
-                .attempts
-                .iter()
-                .map(|row| (row.id, row.problem, row.reward.to_bits()))
-                .collect();
-            rows.sort_unstable();
-            rows
+    for sampler in ["epochs", "uniform"] {
+        let rows = |order| -> Vec<_> {
+            let of = |step: &Step| {
+                let mut rows: Vec<_> = step
+                    .records
+                    .attempts
+                    .iter()
+                    .map(|row| (row.id, row.problem, row.reward.to_bits()))
+                    .collect();
+                rows.sort_unstable();
+                rows
+            };
+            let sampler = [("parameters.sampler", json!(sampler))];
+            steps(&sampler, order).iter().map(of).collect()
         };
-        steps(&[], order).iter().map(of).collect()
-    };
-    assert_eq!(rows(Order::Together), rows(Order::Shuffled(3)));
+        assert_eq!(rows(Order::Together), rows(Order::Shuffled(3)), "{sampler}");
+    }
+}
+
+/// A run whose memory is written and read before every step, as after a kill, draws the same rows.
+#[test]
+fn either_sampler_goes_on_where_it_was_after_a_kill() {
+    for sampler in ["epochs", "uniform"] {
+        let mut document = document();
+        document["parameters"]["sampler"] = json!(sampler);
+        let config = resolved(&document).unwrap();
+        let drawn = |is_killed: bool| -> Vec<Vec<u32>> {
+            let players = Players::new(vec![Skill(0.0), Skill(0.0)]);
+            let mut simulation = Simulation::new(&Rlvr, &config, players, Order::Together)
+                .unwrap()
+                .with_dataset(DATASET, rows());
+            let step = |_| {
+                if is_killed {
+                    let stored = serde_json::to_string(&simulation.state).unwrap();
+                    let read: RunState = serde_json::from_str(&stored).unwrap();
+                    simulation.state = RunState {
+                        config: Arc::new(config.clone()),
+                        ..read
+                    };
+                }
+                let step = simulation.step().unwrap();
+                step.records.row_answers.iter().map(|row| row.row).collect()
+            };
+            (0..config.steps).map(step).collect()
+        };
+        assert_eq!(drawn(true), drawn(false), "{sampler}");
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The rows of a run as questions, so that a run is refused if one cannot be asked.
+//! The rows that a run asks, for checks before it begins.
 
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ impl RowsAsked {
     /// The prompt for the row at `place`, in the style of [`RowsAsked::prompts`].
     ///
     /// # Errors
-    /// The row is no problem, or the style has no prompt for its kind.
+    /// The row is not a problem, or the style has no prompt for its kind.
     pub fn prompt(style: &PromptStyle, place: u32, row: &Value) -> Result<Prompt, String> {
         let row = problem(place as usize, row)?;
         style.render(&row).map_err(|_| {

@@ -17,7 +17,8 @@ use crate::{
 /// The most answers to a held-out row, and the largest k of its pass@k.
 pub(super) const MAX_HELD_OUT: u32 = 128;
 
-/// Rows that are measured on and never learned from: the last of those used. Their answers are no attempts.
+/// Rows that members are measured on and never learn from: the last of those used. Answers to them are not recorded as
+/// attempts.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HeldOut {

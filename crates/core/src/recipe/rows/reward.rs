@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::verify::Verdict;
 
-/// The reward of an answer: what its solution earns, minus a penalty if there is no solution in it. A row's
-/// `reward_parts` have a number for each, and the reward is their sum.
+/// The reward of an answer: what its solution earns, minus a penalty if there is no solution in it. An attempt's
+/// `reward_parts` name both parts, and its reward is their sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RewardConfig {
