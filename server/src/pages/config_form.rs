@@ -230,6 +230,26 @@ mod tests {
     }
 
     #[test]
+    fn a_dataset_is_named_by_either_of_two_fields_that_can_be_empty() {
+        let registry = Registry::shipped();
+        let preset = Presets::new(None).get("rlvr-seedling").unwrap();
+        let config = resolve(&preset.config, &registry).unwrap();
+        let schema = registry.config_schema(&config.recipe).unwrap();
+        let lines = lines_of(schema.document(), &serde_json::to_value(&config).unwrap());
+        let shown = |path: &str| {
+            let mut fields = lines.iter().filter_map(|line| match line {
+                Line::Field(field) if field.path == path => Some(field),
+                _ => None,
+            });
+            let field = fields.next().unwrap();
+            assert!(field.optional && field.input == Input::Text, "{field:?}");
+            field.value.clone()
+        };
+        assert_eq!(shown("parameters.dataset.name"), "seedling-training");
+        assert_eq!(shown("parameters.dataset.id"), "");
+    }
+
+    #[test]
     fn a_field_says_what_is_valid() {
         let schema =
             serde_json::json!({"type": ["integer", "null"], "minimum": 1, "maximum": 9, "description": "How\nmany."});

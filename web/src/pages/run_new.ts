@@ -69,7 +69,7 @@ function valueOf(field: Field): unknown {
     case "choice":
       return text === "" ? null : text;
     default:
-      return text;
+      return text === "" && field.dataset.optional !== undefined ? null : text;
   }
 }
 
