@@ -23,7 +23,7 @@ const SHIPPED: &str = include_str!("../../../configs/models/seedling-pretrain.to
 const PROMPT_BYTES: usize = 400;
 
 /// Where the programs come from.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(super) struct Source {
     /// The config that the seedling was made from [default: that of models/seedling].
     #[arg(long, value_name = "FILE.toml")]

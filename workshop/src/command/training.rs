@@ -179,6 +179,18 @@ mod tests {
     }
 
     #[test]
+    fn the_rows_that_ship_are_of_the_split_that_the_shipped_config_describes() {
+        let corpus = Source::default().read().unwrap().corpus;
+        for (text, held_out) in [
+            (include_str!("../../../configs/datasets/seedling-training.jsonl"), false),
+            (include_str!("../../../configs/datasets/held-out-seedling.jsonl"), true),
+        ] {
+            let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+            assert!(forms(&rows).iter().all(|form| corpus.holds_out(form) == held_out));
+        }
+    }
+
+    #[test]
     fn too_many_problems_are_refused_with_the_number_that_there_are() {
         let verifier = Verifier::start(&VerifierConfig::default()).unwrap();
         let mut described = described();
