@@ -79,7 +79,7 @@ fn tests_of_a_map_judge_programs() {
         "task": "Double the number.", "name": "twice",
         "check": "def check(candidate):\n    assert candidate(2) == 4\n    assert candidate(0) == 0",
     });
-    let row = stored(ReadAs::Map(map, format), &row);
+    let row = stored(ReadAs::Map(map, Box::new(format)), &row);
     assert!(judged(&row, "def twice(n):\n    return 2 * n"));
     assert!(!judged(&row, "def twice(n):\n    return 4"));
 }

@@ -20,7 +20,7 @@ use crate::settings::CommonArgs;
 /// Import seeds, training data and benchmarks, and show overlaps between datasets
 ///
 ///   lyceum dataset import problems.jsonl --purpose training --name my-problems
-///   lyceum dataset import hf://datasets/openai/gsm8k/main --split train --purpose training --format gsm8k
+///   lyceum dataset import train.parquet --purpose training --format math
 ///   lyceum dataset show DATASET
 ///
 /// `lyceum dataset import --help` lists the formats that are known. To import a suite's own file, use `lyceum benchmark import`.

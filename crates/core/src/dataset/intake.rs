@@ -22,7 +22,7 @@ pub enum ReadAs {
     /// In a named format.
     Format(&'static RowFormat),
     /// By a field map, which describes the format.
-    Map(FieldMap, Format),
+    Map(FieldMap, Box<Format>),
 }
 
 static ANY: Expect = Expect {

@@ -121,7 +121,7 @@ fn read_as(
             };
             let map = FieldMap { oracle, columns };
             match map.format() {
-                Ok(format) => Some(ReadAs::Map(map, format)),
+                Ok(format) => Some(ReadAs::Map(map, Box::new(format))),
                 Err(faults) => {
                     for detail in faults {
                         fault("map", detail);

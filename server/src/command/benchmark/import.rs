@@ -15,17 +15,19 @@ use crate::client::Client;
 use crate::command::dataset::row_file::RowFile;
 use crate::command::dataset::upload::Upload;
 
+const EXAMPLES: &str = "\
+Examples:
+  lyceum benchmark import humaneval HumanEval.jsonl.gz
+  lyceum benchmark import gsm8k hf://datasets/openai/gsm8k/main --split test
+  lyceum benchmark import gsm8k train.parquet --purpose training";
+
 /// Import the rows of a suite from its own file
-///
-///   lyceum benchmark import humaneval HumanEval.jsonl.gz
-///   lyceum benchmark import gsm8k hf://datasets/openai/gsm8k/main --split test
-///   lyceum benchmark import gsm8k train.parquet --purpose training
 ///
 /// FILE is one JSON object per line, a JSON array of objects or Parquet (the first two also as gzip), or
 /// `hf://datasets/OWNER/NAME[@REVISION][/FILE]` on the Hugging Face hub. Every line is checked; faults are reported by
 /// line, and then nothing is imported. Afterwards, questions shared by training data and benchmarks are reported.
 #[derive(Args, Debug)]
-#[command(verbatim_doc_comment)]
+#[command(after_long_help = EXAMPLES)]
 pub(super) struct Import {
     /// The suite (see `lyceum benchmark list`)
     suite: String,

@@ -12,12 +12,17 @@ use super::row_file::RowFile;
 use super::upload::Upload;
 use crate::client::Client;
 
+const EXAMPLES: &str = "\
+Examples:
+  lyceum dataset import problems.jsonl --purpose training
+  lyceum dataset import train.parquet --purpose training --format math
+  lyceum dataset import hf://datasets/openai/gsm8k/main --split train \\
+      --purpose training --format gsm8k
+  lyceum dataset import rows.jsonl.gz --purpose training \\
+      --oracle math --map question=problem --map gold=answer
+";
+
 /// Import a file of rows, all or none, and print the dataset's id
-///
-///   lyceum dataset import problems.jsonl --purpose training
-///   lyceum dataset import train.parquet --purpose training --format math
-///   lyceum dataset import hf://datasets/openai/gsm8k/main --split train --purpose training --format gsm8k
-///   lyceum dataset import rows.jsonl.gz --purpose training --oracle math --map question=problem --map gold=answer
 ///
 /// The file is one JSON object per line, a JSON array of objects or Parquet; the first two also as gzip. Without
 /// --format or --map its rows are in Lyceum's own form: a row of training, goalposts or a benchmark has `task_id`,
@@ -28,7 +33,7 @@ use crate::client::Client;
 /// Every row is checked, and nothing is imported if one is wrong; faults are reported by line. Afterwards the command
 /// reports how many rows it read and left out, and other datasets with the same questions.
 #[derive(Args, Debug)]
-#[command(verbatim_doc_comment, after_long_help = tables())]
+#[command(after_long_help = tables())]
 pub(super) struct Import {
     /// The file, or `hf://datasets/OWNER/NAME[@REVISION][/FILE]` on the Hugging Face hub (HF_ENDPOINT, HF_TOKEN)
     file: String,
@@ -123,9 +128,9 @@ fn oracles() -> PossibleValuesParser {
     PossibleValuesParser::new(OracleKind::ALL.map(OracleKind::name))
 }
 
-/// The formats and the fields of a map, for the help text.
+/// Examples, the formats and the fields of a map, for the help text.
 fn tables() -> String {
-    let mut text = "Formats:\n".to_owned();
+    let mut text = format!("{EXAMPLES}\nFormats:\n");
     // Writing to a string cannot fail.
     for format in row_formats() {
         let _ = writeln!(text, "  {:14} {}", format.name, format.source);

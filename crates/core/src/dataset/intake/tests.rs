@@ -22,7 +22,7 @@ fn map(oracle: OracleKind, columns: &[(&str, &str)]) -> ReadAs {
         columns: columns.iter().map(own).collect(),
     };
     let format = map.format().unwrap();
-    ReadAs::Map(map, format)
+    ReadAs::Map(map, Box::new(format))
 }
 
 fn intake(read_as: ReadAs) -> Intake {
