@@ -315,6 +315,19 @@ async fn measurements_on_held_out_rows_are_listed() {
         ),
         (&json!(5), &json!([2, 0]), &json!(2), &json!(ROWS))
     );
+    let lines = async |table: &str| -> Vec<Value> {
+        let address = format!("/runs/{run}/export/{table}.jsonl");
+        let text = reader.get(&address).await.expect(200).text();
+        text.lines()
+            .map(|line| serde_json::from_str(line).expect("JSON"))
+            .collect()
+    };
+    let exported = lines("held_out").await;
+    assert_eq!(
+        (exported.len(), &exported[5]["correct"]),
+        (STEPS as usize, &json!("[2,0]"))
+    );
+    assert_eq!(lines("row_answers").await.len(), drawn().len());
     server.stop().await;
 }
 

@@ -49,6 +49,8 @@ async fn everything_is_exported_and_reads_back() {
         ("deaths", 0, 6),
         ("evaluations", 0, 8),
         ("benchmarks", 0, 18),
+        ("row_answers", 0, 5),
+        ("held_out", 0, 7),
     ] {
         let address = format!("/runs/{}/export/{table}", made.run);
         let lines = reader.get(&format!("{address}.jsonl")).await.expect(200);
@@ -126,7 +128,7 @@ async fn everything_is_exported_and_reads_back() {
         .file_names()
         .map(|name| name.expect("a name").into_owned())
         .collect();
-    assert_eq!(names.len(), 11, "every table and the card: {names:?}");
+    assert_eq!(names.len(), 13, "every table and the card: {names:?}");
     let mut card = String::new();
     zip.by_name("filled/README.md")
         .expect("a card")

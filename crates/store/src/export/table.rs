@@ -28,6 +28,10 @@ pub enum Table {
     Evaluations,
     /// Each subject's result on each benchmark suite.
     Benchmarks,
+    /// Answers to rows of a dataset, counted by step and row.
+    RowAnswers,
+    /// Each member's correct answers to held-out rows.
+    HeldOut,
 }
 
 lyceum_core::named!(Table, "a table");
@@ -73,6 +77,8 @@ impl Table {
             Self::Deaths => "a death, with its cause",
             Self::Evaluations => "an evaluation of the run, with its result",
             Self::Benchmarks => "what a subject came to on a suite",
+            Self::RowAnswers => "the answers to a row of the dataset in a step",
+            Self::HeldOut => "a member's answers to the held-out rows in a step",
         }
     }
 
@@ -88,6 +94,8 @@ impl Table {
             Self::Deaths => &columns::DEATHS,
             Self::Evaluations => &columns::EVALUATIONS,
             Self::Benchmarks => &columns::BENCHMARKS,
+            Self::RowAnswers => &columns::ROW_ANSWERS,
+            Self::HeldOut => &columns::HELD_OUT,
         }
     }
 
@@ -125,6 +133,10 @@ impl Table {
             }
             Self::Evaluations => "evaluations x JOIN executions e ON e.id = x.id WHERE x.run_id = $1 ORDER BY e.seq",
             Self::Benchmarks => "benchmark_results x WHERE x.run_id = $1 ORDER BY x.seq",
+            Self::RowAnswers => "row_answers x WHERE x.run_id = $1 ORDER BY x.row, x.step",
+            Self::HeldOut => {
+                "held_out_results x JOIN members p ON p.id = x.member_id WHERE x.run_id = $1 ORDER BY x.seq"
+            }
         }
     }
 

@@ -166,3 +166,21 @@ pub(super) const BENCHMARKS: [Source; 18] = [
     ("protocol", Kind::Text, "x.protocol::text"),
     ("created_at", Kind::Time, "x.created_at"),
 ];
+
+pub(super) const ROW_ANSWERS: [Source; 5] = [
+    ("row", Kind::Int, "x.row::int8"),
+    ("step", Kind::Int, "x.step::int8"),
+    ("problem_id", Kind::Text, "x.problem_id::text"),
+    ("answers", Kind::Int, "x.answers::int8"),
+    ("correct", Kind::Int, "x.correct::int8"),
+];
+
+pub(super) const HELD_OUT: [Source; 7] = [
+    ("step", Kind::Int, "x.step::int8"),
+    ("member_id", Kind::Text, "x.member_id::text"),
+    ("member", Kind::Text, "p.name"),
+    ("version_id", Kind::Text, "x.version_id::text"),
+    ("first_row", Kind::Int, "x.first_row::int8"),
+    ("n", Kind::Int, "x.n::int8"),
+    ("correct", Kind::Text, "array_to_json(x.correct)::text"),
+];
