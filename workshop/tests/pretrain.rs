@@ -86,6 +86,7 @@ solve_code_f = { share = 1.0, levels = [1, 1, 1, 1, 1] }
 proposals = 3
 samples = 2
 held_out = 1
+ways = 1
 max_tokens = 24
 "#;
 
@@ -166,7 +167,10 @@ fn a_killed_run_goes_on_to_the_same_model_and_both_learn() {
     assert_eq!(evaluation["held_out"]["code_f"].as_array().unwrap().len(), 5);
     let card = std::fs::read_to_string(folder.join("whole/README.md")).unwrap();
     assert!(
-        card.contains("16 of 16 steps") && card.contains("What falls short"),
+        card.contains("16 of 16 steps")
+            && card.contains("phase `solve` (10 steps): solve_code_o 50.0 %, solve_code_i 50.0 %")
+            && card.contains("Two ways to answer")
+            && card.contains("What falls short"),
         "{card}"
     );
 }

@@ -18,9 +18,9 @@ use serde_json::{Value, json};
 /// The config of the model shipped with Lyceum.
 const SHIPPED: &str = include_str!("../../../configs/models/seedling-pretrain.toml");
 
-/// A prompt of this many bytes leaves room for an answer in the seedling's 512 tokens, since every token has at least
-/// one byte.
-const PROMPT_BYTES: usize = 400;
+/// A prompt of this many bytes leaves room for an answer of 144 tokens in the seedling's 512, since every token has at
+/// least one byte.
+const PROMPT_BYTES: usize = 368;
 
 /// Where the programs come from.
 #[derive(Debug, Default, Args)]
@@ -55,7 +55,10 @@ impl Source {
 
 /// The part of the described corpus with at most `wanted` training programs of each of `levels`.
 pub(super) fn part(described: &Described, levels: &[Level], wanted: usize, verifier: &Verifier) -> Corpus {
-    let mut spec = described.corpus.clone();
+    let mut spec = CorpusSpec {
+        traces: false,
+        ..described.corpus.clone()
+    };
     for (level, all) in Level::ALL.iter().zip(&mut spec.programs) {
         *all = if levels.contains(level) { wanted.min(*all) } else { 0 };
     }

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use lyceum_curriculum::Corpus;
 
 use super::config::PretrainConfig;
-use super::figures::{Band, Evaluation, OwnProblems, Proposals};
+use super::figures::{Band, Evaluation, OwnProblems, Proposals, Ways};
 
 /// Writes `README.md` into a model folder.
 pub(super) fn write(
@@ -45,6 +45,7 @@ fn text(config: &PretrainConfig, corpus: &Corpus, evaluation: &Evaluation) -> Re
     proposals(&mut card, &evaluation.proposals)?;
     own(&mut card, evaluation)?;
     held_out(&mut card, evaluation)?;
+    ways(&mut card, evaluation)?;
     shortfalls(&mut card, evaluation)?;
     Ok(card)
 }
@@ -52,12 +53,18 @@ fn text(config: &PretrainConfig, corpus: &Corpus, evaluation: &Evaluation) -> Re
 fn made(card: &mut String, config: &PretrainConfig, corpus: &Corpus, evaluation: &Evaluation) -> std::fmt::Result {
     let model = &config.model;
     writeln!(card, "## What made it\n")?;
+    let origin = evaluation.training.as_ref().and_then(|training| training.from.as_ref());
+    let (option, weights) = match origin {
+        Some(origin) => (
+            format!(" --from {}", origin.model),
+            format!("the weights of `{}` (SHA-256 {})", origin.model, origin.sha256),
+        ),
+        None => (String::new(), format!("random weights (seed {})", config.seed)),
+    };
     writeln!(
         card,
-        "- `lyceum-workshop pretrain --config configs/models/seedling-pretrain.toml`, from random weights (seed {}), \
-         on nothing but generated \
-         programs: no text from elsewhere is in it.",
-        config.seed
+        "- `lyceum-workshop pretrain --config configs/models/seedling-pretrain.toml{option}`, from {weights}, on nothing \
+         but generated programs: no text from elsewhere is in it."
     )?;
     writeln!(
         card,
@@ -90,6 +97,24 @@ fn made(card: &mut String, config: &PretrainConfig, corpus: &Corpus, evaluation:
             config.compute.threads,
             config.compute.precision,
             training.loss
+        )?;
+    }
+    for phase in config
+        .phases
+        .iter()
+        .filter(|phase| phase.tasks.values().any(|share| share.trace > 0.0))
+    {
+        let tasks = phase.tasks.iter().filter(|(_, share)| share.trace > 0.0);
+        let shares: Vec<String> = tasks
+            .map(|(task, share)| format!("{task} {}", percent(share.trace)))
+            .collect();
+        writeln!(
+            card,
+            "- It was shown two ways to answer, directly and with the steps of the run first. Samples with steps in the phase \
+             `{}` ({} steps): {}.",
+            phase.name,
+            phase.steps,
+            shares.join(", ")
         )?;
     }
     writeln!(card)
@@ -192,6 +217,51 @@ fn held_out(card: &mut String, evaluation: &Evaluation) -> std::fmt::Result {
         )?;
     }
     writeln!(card)
+}
+
+fn ways(card: &mut String, evaluation: &Evaluation) -> std::fmt::Result {
+    let Some(any) = evaluation.ways.values().next() else {
+        return Ok(());
+    };
+    writeln!(
+        card,
+        "### Two ways to answer\n\nProblems for development, {} of each type: the last held-out programs of each level. Greedy \
+         answers, and {} to each problem at temperature 1. \"With steps\" are the answers that begin with steps.\n\n\
+         | type | greedy | greedy, levels 1 to 5 | pass@1 | pass@{} | with steps | of those right | levels 1 to 5 | of the \
+         others right | tokens, greedy | tokens |\n|---|---|---|---|---|---|---|---|---|---|---|",
+        any.problems, any.samples, any.samples
+    )?;
+    for (problem, of) in &evaluation.ways {
+        let Ways {
+            greedy,
+            sampled,
+            solved_by_any,
+            traced,
+            traced_passed,
+            direct_passed,
+            greedy_tokens,
+            tokens,
+            ..
+        } = of;
+        writeln!(
+            card,
+            "| {problem} | {} | {} | {} | {} | {} | {} | {} | {} | {greedy_tokens:.1} | {tokens:.1} |",
+            percent(*greedy),
+            levels(&of.greedy_by_level),
+            percent(*sampled),
+            percent(*solved_by_any),
+            percent(*traced),
+            percent(*traced_passed),
+            levels(&of.traced_passed_by_level),
+            percent(*direct_passed),
+        )?;
+    }
+    writeln!(card)
+}
+
+/// Shares of the levels, in whole per cent.
+fn levels(shares: &[f64; 5]) -> String {
+    shares.map(|share| format!("{:.0}", 100.0 * share)).join(", ")
 }
 
 /// All levels together, each problem counted once, with the guessers that could guess at every level.

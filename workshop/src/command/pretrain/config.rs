@@ -122,6 +122,9 @@ pub(super) struct EvaluationConfig {
     pub(super) samples: usize,
     /// Held-out programs of each level.
     pub(super) held_out: usize,
+    /// Held-out programs of each level for the comparison of answers with and without steps.
+    #[serde(default)]
+    pub(super) ways: usize,
     /// Longest completion, in tokens.
     pub(super) max_tokens: usize,
 }

@@ -100,6 +100,10 @@ impl<'a> Evaluator<'a> {
             proposals,
             own,
             held_out: self.held_out_bands(1)?,
+            ways: match self.config.evaluation.ways {
+                0 => BTreeMap::new(),
+                count => self.ways(count, self.config.evaluation.samples)?,
+            },
         })
     }
 

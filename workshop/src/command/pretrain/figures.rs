@@ -19,6 +19,9 @@ pub(super) struct Evaluation {
     pub(super) own: BTreeMap<String, OwnProblems>,
     /// By type: answers to held-out problems, one band for each level.
     pub(super) held_out: BTreeMap<String, Vec<Band>>,
+    /// By type: answers with and without steps; empty if `evaluation.ways` is 0.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) ways: BTreeMap<String, Ways>,
 }
 
 /// Proposals of one type.
