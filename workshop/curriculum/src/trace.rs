@@ -1,7 +1,8 @@
 //! The steps of a program's run, as a student would write them down before the answer.
 //!
-//! A step is `name=value` for what is assigned (by statements and by loops) and `value` for an operation inside an
-//! expression, in the order of the run. What the answer itself shows is not a step: a program of one operation has none.
+//! A step is `name=value` for what is assigned (by statements and by loops), `9%5=4` for arithmetic of whole numbers, and
+//! `value` for any other operation inside an expression, in the order of the run. A value that the next step or the answer
+//! shows is no step of its own, except for arithmetic.
 
 mod instrument;
 
@@ -18,6 +19,22 @@ use instrument::instrumented;
 const CALLER: &str = "\
 def _step(q,e):
  q.append(f'{e!r}')
+ return e
+def _sum(q,shown,o,a,b):
+ if o=='+':
+  e=a+b
+ elif o=='-':
+  e=a-b
+ elif o=='*':
+  e=a*b
+ elif o=='//':
+  e=a//b
+ else:
+  e=a%b
+ if type(a) is int and type(b) is int:
+  q.append(f'{a}{o}{b}={e}')
+ elif shown:
+  q.append(f'{e!r}')
  return e
 def _name(q,n,e):
  q.append(f'{n}={e!r}')

@@ -10,8 +10,8 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 /// Functions whose values are no literals, or are listed item by item by the loop around them.
 const UNSHOWN: &[&str] = &["range", "enumerate", "zip", "set", "items", "values", "append"];
 
-/// The program with a list `_q` as its first parameter, to which it appends its steps by `_step`, `_name` and `_loop`.
-/// A source that is no Python comes back as it is.
+/// The program with a list `_q` as its first parameter, to which it appends its steps by `_step`, `_sum`, `_name` and
+/// `_loop`. A source that is no Python comes back as it is.
 pub(super) fn instrumented(source: &str) -> String {
     let Ok(parsed) = parse_module(source) else {
         return source.to_owned();
@@ -19,7 +19,7 @@ pub(super) fn instrumented(source: &str) -> String {
     let mut rewriting = Rewriting {
         source,
         unshown: HashSet::new(),
-        insertions: Vec::new(),
+        edits: Vec::new(),
     };
     walk_body(&mut rewriting, &parsed.syntax().body);
     rewriting.apply().replacen("def f(", "def f(_q,", 1)
@@ -40,7 +40,15 @@ struct Rewriting<'a> {
     source: &'a str,
     /// Expressions whose values are not steps.
     unshown: HashSet<TextRange>,
-    insertions: Vec<(TextSize, Place, String)>,
+    edits: Vec<Edit>,
+}
+
+struct Edit {
+    at: TextSize,
+    place: Place,
+    /// How much of the source is left out after `at`.
+    without: TextSize,
+    text: String,
 }
 
 impl Rewriting<'_> {
@@ -48,9 +56,31 @@ impl Rewriting<'_> {
         self.unshown.insert(expression.range());
     }
 
+    fn insert(&mut self, at: TextSize, place: Place, text: impl Into<String>) {
+        self.edits.push(Edit {
+            at,
+            place,
+            without: TextSize::new(0),
+            text: text.into(),
+        });
+    }
+
     fn wrap(&mut self, range: TextRange, opening: String) {
-        self.insertions.push((range.start(), Place::Opening, opening));
-        self.insertions.push((range.end(), Place::Closing, ")".to_owned()));
+        self.insert(range.start(), Place::Opening, opening);
+        self.insert(range.end(), Place::Closing, ")");
+    }
+
+    /// Puts `text` in the place of `operator`, which stands between two expressions, perhaps beside parentheses.
+    fn replace(&mut self, between: TextRange, operator: &str, text: String) {
+        let Some(offset) = self.source[between].find(operator) else {
+            return;
+        };
+        self.edits.push(Edit {
+            at: between.start() + size(&self.source[between][..offset]),
+            place: Place::After,
+            without: size(operator),
+            text,
+        });
     }
 
     /// Lists the value of a changed variable after the statement.
@@ -61,7 +91,7 @@ impl Rewriting<'_> {
         };
         let name = &self.source[name];
         let text = format!(";_name(_q,'{name}',{name})");
-        self.insertions.push((statement.end(), Place::After, text));
+        self.insert(statement.end(), Place::After, text);
     }
 
     fn looped(&mut self, target: &Expr, over: &Expr) {
@@ -86,17 +116,21 @@ impl Rewriting<'_> {
     }
 
     fn apply(mut self) -> String {
-        self.insertions.sort_by_key(|&(at, place, _)| (at, place));
-        let mut text = String::with_capacity(2 * self.source.len());
+        self.edits.sort_by_key(|edit| (edit.at, edit.place));
+        let mut text = String::with_capacity(3 * self.source.len());
         let mut done = TextSize::new(0);
-        for (at, _, insertion) in &self.insertions {
-            text.push_str(&self.source[TextRange::new(done, *at)]);
-            text.push_str(insertion);
-            done = *at;
+        for edit in &self.edits {
+            text.push_str(&self.source[TextRange::new(done, edit.at)]);
+            text.push_str(&edit.text);
+            done = edit.at + edit.without;
         }
         text.push_str(&self.source[done.to_usize()..]);
         text
     }
+}
+
+fn size(text: &str) -> TextSize {
+    TextSize::of(text)
 }
 
 impl<'a> SourceOrderVisitor<'a> for Rewriting<'_> {
@@ -108,7 +142,14 @@ impl<'a> SourceOrderVisitor<'a> for Rewriting<'_> {
                     self.changed(statement.range(), target);
                 }
             }
-            AnyNodeRef::StmtAugAssign(statement) => self.changed(statement.range(), &statement.target),
+            AnyNodeRef::StmtAugAssign(statement) => {
+                let (target, operator) = (statement.target.range(), statement.op.as_str());
+                let opening = format!("=_sum(_q,0,'{operator}',{},", &self.source[target]);
+                let between = TextRange::new(target.end(), statement.value.start());
+                self.replace(between, &format!("{operator}="), opening);
+                self.insert(statement.value.end(), Place::Closing, ")");
+                self.changed(statement.range(), &statement.target);
+            }
             AnyNodeRef::StmtReturn(statement) => {
                 if let Some(value) = &statement.value {
                     self.hide(value);
@@ -126,6 +167,12 @@ impl<'a> SourceOrderVisitor<'a> for Rewriting<'_> {
             AnyNodeRef::StmtFor(statement) => self.looped(&statement.target, &statement.iter),
             AnyNodeRef::ExprListComp(list) => self.comprehension(&list.elt, &list.generators),
             AnyNodeRef::ExprDictComp(dictionary) => self.comprehension(&dictionary.value, &dictionary.generators),
+            AnyNodeRef::ExprBinOp(sum) => {
+                let (operator, shown) = (sum.op.as_str(), !self.unshown.contains(&sum.range()));
+                self.wrap(sum.range(), format!("_sum(_q,{},'{operator}',", u8::from(shown)));
+                let between = TextRange::new(sum.left.end(), sum.right.start());
+                self.replace(between, operator, ",".to_owned());
+            }
             AnyNodeRef::ExprIf(choice) if self.unshown.contains(&choice.range()) => {
                 self.hide(&choice.body);
                 self.hide(&choice.orelse);
@@ -139,10 +186,10 @@ impl<'a> SourceOrderVisitor<'a> for Rewriting<'_> {
     }
 }
 
-/// Whether a node computes a value that a literal can show.
+/// Whether a node computes a value that a literal can show; sums and the like are written with their operands.
 fn is_operation(node: AnyNodeRef<'_>) -> bool {
     match node {
-        AnyNodeRef::ExprBinOp(_) | AnyNodeRef::ExprListComp(_) | AnyNodeRef::ExprDictComp(_) => true,
+        AnyNodeRef::ExprListComp(_) | AnyNodeRef::ExprDictComp(_) => true,
         AnyNodeRef::ExprSubscript(item) => item.ctx == ExprContext::Load,
         AnyNodeRef::ExprCall(call) => match &*call.func {
             Expr::Name(name) => !UNSHOWN.contains(&name.id.as_str()),
@@ -164,26 +211,35 @@ mod tests {
     #[test]
     fn assignments_loops_and_inner_operations_are_steps() {
         for (source, expected) in [
-            ("def f(a):\n return a+1", "def f(_q,a):\n return a+1"),
-            ("def f(a):\n return (a+1)*2", "def f(_q,a):\n return (_step(_q,a+1))*2"),
+            ("def f(a):\n return a+1", "def f(_q,a):\n return _sum(_q,0,'+',a,1)"),
             (
-                "def f(x):\n r=0\n for v in x:\n  if v%2==0:\n   r+=v\n return r",
-                "def f(_q,x):\n r=0;_name(_q,'r',r)\n for v in _loop(_q,['v'],x):\n  if _step(_q,v%2)==0:\n   \
-                 r+=v;_name(_q,'r',r)\n return r",
+                "def f(a):\n return (a+1)*(2-a)",
+                "def f(_q,a):\n return _sum(_q,0,'*',(_sum(_q,1,'+',a,1)),(_sum(_q,1,'-',2,a)))",
+            ),
+            (
+                "def f(x):\n r=0\n for v in x:\n  if v%2==0:\n   r-=v\n return r",
+                "def f(_q,x):\n r=0;_name(_q,'r',r)\n for v in _loop(_q,['v'],x):\n  if _sum(_q,1,'%',v,2)==0:\n   \
+                 r=_sum(_q,0,'-',r,v);_name(_q,'r',r)\n return r",
             ),
             (
                 "def f(d):\n r=[]\n for k,v in d.items():\n  r.append(v*2)\n return r",
                 "def f(_q,d):\n r=[];_name(_q,'r',r)\n for k,v in _loop(_q,['k','v'],d.items()):\n  \
-                 r.append(v*2);_name(_q,'r',r)\n return r",
+                 r.append(_sum(_q,0,'*',v,2));_name(_q,'r',r)\n return r",
             ),
             (
-                "def f(x,a):\n return [v+a for v in x] if len(x)>2 else sorted(x)[1:]",
-                "def f(_q,x,a):\n return [v+a for v in x] if _step(_q,len(x))>2 else _step(_q,sorted(x))[1:]",
+                "def f(x,a):\n return [v//a for v in x] if len(x)>2 else sorted(x)[1:]",
+                "def f(_q,x,a):\n return [_sum(_q,0,'//',v,a) for v in x] if _step(_q,len(x))>2 else \
+                 _step(_q,sorted(x))[1:]",
             ),
             (
                 "def f(s):\n r={}\n for c in s[::-1]:\n  r[c]=r.get(c,0)+1\n return r",
                 "def f(_q,s):\n r={};_name(_q,'r',r)\n for c in _loop(_q,['c'],s[::-1]):\n  \
-                 r[c]=_step(_q,r.get(c,0))+1;_name(_q,'r',r)\n return r",
+                 r[c]=_sum(_q,0,'+',_step(_q,r.get(c,0)),1);_name(_q,'r',r)\n return r",
+            ),
+            (
+                "def f(n):\n r=0\n while n>0:\n  r+=n\n  n//=2\n return r",
+                "def f(_q,n):\n r=0;_name(_q,'r',r)\n while n>0:\n  r=_sum(_q,0,'+',r,n);_name(_q,'r',r)\n  \
+                 n=_sum(_q,0,'//',n,2);_name(_q,'n',n)\n return r",
             ),
         ] {
             assert_eq!(instrumented(source), expected);
