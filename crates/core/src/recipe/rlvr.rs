@@ -42,7 +42,8 @@ impl Planner for Rlvr {
 
     fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError> {
         let members = founders(config, &mut Names::default());
-        RunState::first(run, config, &Memory { members })
+        let memory = Memory { members, fitted: None };
+        RunState::first(run, config, &memory)
     }
 
     fn plan(&self, run: &RunState, step: &StepView) -> Result<Plan, PlanError> {

@@ -14,6 +14,7 @@ mod training_set;
 pub use answer::Answer;
 pub use asked::RowsAsked;
 pub use asking::Asking;
+pub use fit::Fitted;
 pub use held_out::{HeldOut, Measured};
 pub use question::{PlacedRow, Question};
 pub use reward::{Reward, RewardConfig, SolutionReward};

@@ -8,30 +8,35 @@ use crate::{
     advantage::Sampled,
     recipe::{
         Learner, Lesson, Living, PlanError, Progress, RunState, Sequence, StepView, both,
-        rows::{Answer, Measured, Outcomes, Rows, records, row_answers},
+        rows::{Answer, Fitted, Measured, Outcomes, Rows, records, row_answers},
     },
     work::MemberUpdated,
 };
 
-/// What a run of RLVR remembers between steps: its members. Rows are drawn from the step's number, so no place in the dataset
+/// What a run of RLVR remembers between steps: its members, and which rows were checked. Rows are drawn from the step's number, so no place in the dataset
 /// is kept.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Memory {
     pub(super) members: Vec<Living>,
+    /// The rows that are known to fit into the context.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) fitted: Option<Fitted>,
 }
 
 /// The phases, in order.
 pub(super) struct Step<'a> {
     pub(super) rows: Rows<'a>,
     parameters: &'a Parameters,
+    fitted: Option<Fitted>,
 }
 
 impl<'a> Step<'a> {
     pub(super) fn new(run: &'a RunState, view: &'a StepView, parameters: &'a Parameters) -> Result<Self, PlanError> {
-        let members = run.memory::<Memory>()?.members;
+        let Memory { members, fitted } = run.memory()?;
         Ok(Self {
             rows: Rows::new(run, view, &parameters.prompts, members)?,
             parameters,
+            fitted,
         })
     }
 
@@ -49,13 +54,27 @@ impl<'a> Step<'a> {
         })
     }
 
-    /// Checks the length of all rows in the first step.
+    /// Checks the length of all rows, unless an earlier step did.
     fn fit(&mut self) -> Progress<()> {
-        let Parameters { dataset, sampling, .. } = self.parameters;
-        match self.rows.draft.run.step {
-            0 => self.rows.fit(dataset.settled()?, sampling),
-            _ => Ok(()),
+        let Parameters {
+            dataset,
+            prompts,
+            sampling,
+            ..
+        } = self.parameters;
+        let (dataset, rows) = dataset.settled()?;
+        let wanted = Fitted {
+            base_model: self.rows.draft.population(0)?.1.base_model.name.clone(),
+            dataset,
+            rows,
+            prompts: prompts.clone(),
+            max_tokens: sampling.max_tokens,
+        };
+        if self.fitted.as_ref() != Some(&wanted) {
+            self.rows.fit(&wanted, sampling)?;
+            self.fitted = Some(wanted);
         }
+        Ok(())
     }
 
     fn measure(&mut self) -> Progress<Arc<Vec<Measured>>> {
@@ -94,7 +113,8 @@ impl<'a> Step<'a> {
         draft.plan.records.metrics = records(draft, outcomes, self.parameters.held_out);
         draft.plan.records.row_answers = row_answers(outcomes.answers);
         let members = std::mem::take(&mut draft.members);
-        Ok(draft.run.next("", &Memory { members })?)
+        let fitted = self.fitted.take();
+        Ok(draft.run.next("", &Memory { members, fitted })?)
     }
 
     /// The rows of every member's batch, each with the member's place: out of all that are learned from, or out of the

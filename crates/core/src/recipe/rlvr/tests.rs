@@ -193,6 +193,27 @@ fn either_sampler_goes_on_where_it_was_after_a_kill() {
 }
 
 #[test]
+fn rows_are_checked_in_the_first_step_and_again_where_a_fork_asks_more() {
+    let config = resolved(&document()).unwrap();
+    let players = Players::new(vec![Skill(0.0), Skill(0.0)]);
+    let mut simulation = Simulation::new(&Rlvr, &config, players, Order::Together)
+        .unwrap()
+        .with_dataset(DATASET, rows());
+    let mut items = || {
+        let step = simulation.step().unwrap().items;
+        let mut longer = (*simulation.state.config).clone();
+        if simulation.state.step == 3 {
+            longer.parameters["sampling"]["max_tokens"] = json!(1024);
+        }
+        simulation.state.config = Arc::new(longer);
+        step
+    };
+    let [first, second, third, fork, after] = std::array::from_fn(|_| items());
+    assert_eq!(first, second + 3, "two births and a check");
+    assert_eq!((third, fork, after), (second, second + 1, second));
+}
+
+#[test]
 fn what_cannot_work_is_refused_with_the_cure() {
     for (path, value, pointer, says) in [
         ("parameters.n", json!(1), "/parameters/n", "reinforce_plus_plus"),

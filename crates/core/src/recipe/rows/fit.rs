@@ -1,5 +1,7 @@
 //! Checks that every row can be asked, before anything is learned.
 
+use serde::{Deserialize, Serialize};
+
 use super::Rows;
 use crate::{
     id::DatasetId,
@@ -10,11 +12,26 @@ use crate::{
 /// Rows per item of work.
 const ROWS: u32 = 1000;
 
+/// What was found to fit into a context. A run remembers it, so that a fork that asks more is checked again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fitted {
+    /// The base model.
+    pub base_model: String,
+    /// The dataset.
+    pub dataset: DatasetId,
+    /// How many of its rows, from the first.
+    pub rows: u32,
+    /// The style of the prompts.
+    pub prompts: String,
+    /// The most tokens of an answer.
+    pub max_tokens: u32,
+}
+
 impl Rows<'_> {
-    /// Waits until a worker has found that the prompts of the first `rows` rows of `dataset`, each with the longest
-    /// answer, fit into the base's context. Only the base's tokenizer knows, and only workers have it. A row that is too
+    /// Waits until a worker has found that every prompt with the longest answer fits into the base's context. Only the base's tokenizer knows, and only workers have it. A row that is too
     /// long ends the run with the row's place.
-    pub fn fit(&mut self, (dataset, rows): (DatasetId, u32), sampling: &Sampling) -> Progress<()> {
+    pub fn fit(&mut self, of: &Fitted, sampling: &Sampling) -> Progress<()> {
+        let Fitted { dataset, rows, .. } = *of;
         let chunks = (0..rows.div_ceil(ROWS)).map(|chunk| (chunk, chunk * ROWS..rows.min((chunk + 1) * ROWS)));
         join(chunks, |(chunk, places)| {
             let key = self.draft.key("fit", chunk);
