@@ -6,7 +6,7 @@ use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
 
 use crate::{
-    harness::{Actor, BODY_LIMIT, Reply, TestServer},
+    harness::{Actor, BODY_LIMIT, IMPORT_LIMIT, Reply, TestServer},
     login::session_of,
 };
 
@@ -243,7 +243,11 @@ async fn a_body_is_refused_that_is_too_large_no_json_of_another_type_or_has_unkn
     for operation in operations() {
         let address = operation.address("unknown");
         if operation.body().is_some() {
-            let large = operation.at(&admin, &address, Some(vec![b' '; BODY_LIMIT + 1])).await;
+            let limit = match operation.path.ends_with("/datasets/import") {
+                true => IMPORT_LIMIT,
+                false => BODY_LIMIT,
+            };
+            let large = operation.at(&admin, &address, Some(vec![b' '; limit + 1])).await;
             assert_eq!(
                 (large.status.as_u16(), large.problem().as_str()),
                 (413, "too-large"),
@@ -252,7 +256,7 @@ async fn a_body_is_refused_that_is_too_large_no_json_of_another_type_or_has_unkn
             assert!(
                 large.json()["detail"]
                     .as_str()
-                    .is_some_and(|said| said.contains(&BODY_LIMIT.to_string()))
+                    .is_some_and(|said| said.contains(&limit.to_string()))
             );
         }
         let Some(body) = &operation.json else { continue };

@@ -34,6 +34,8 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Limits small enough to be met.
 pub(crate) const BODY_LIMIT: usize = 20_000;
+/// Maximum bytes of an import.
+pub(crate) const IMPORT_LIMIT: usize = 4 * BODY_LIMIT;
 
 impl TestServer {
     pub(crate) async fn start() -> Self {
@@ -59,7 +61,7 @@ impl TestServer {
         let settings = ApiSettings {
             body_limit: BODY_LIMIT,
             dataset_limit: BODY_LIMIT,
-            import_limit: 4 * BODY_LIMIT,
+            import_limit: IMPORT_LIMIT,
             artifact_limit: BODY_LIMIT,
             failed_logins_per_minute: std::num::NonZeroU32::MAX,
             presets: Some(presets),

@@ -11,7 +11,7 @@ use std::{
 
 use crate::{
     benchmarks::{imported, row},
-    harness::{Actor, BODY_LIMIT, Reply, TestServer},
+    harness::{Actor, BODY_LIMIT, IMPORT_LIMIT, Reply, TestServer},
 };
 
 #[actix_web::test]
@@ -49,9 +49,9 @@ async fn rows_that_are_sent_line_by_line_are_all_kept_or_none() {
         "{told}"
     );
     send("\n".to_owned()).await.expect(422);
-    let large = send(" ".repeat(4 * BODY_LIMIT + 1)).await.expect(413);
+    let large = send(" ".repeat(IMPORT_LIMIT + 1)).await.expect(413);
     assert!(
-        large.json().to_string().contains(&(4 * BODY_LIMIT).to_string()),
+        large.json().to_string().contains(&IMPORT_LIMIT.to_string()),
         "{large:?}"
     );
     let none = writer.get("/api/v1/datasets").await.expect(200).json();
@@ -140,11 +140,11 @@ async fn rows_of_a_named_format_are_read_from_any_kind_of_file() {
     let bomb = import(
         &writer,
         "name=bomb&format=deepscaler",
-        packed(&vec![b' '; 5 * BODY_LIMIT]),
+        packed(&vec![b' '; IMPORT_LIMIT + BODY_LIMIT]),
     )
     .await
     .expect(413);
-    assert!(bomb.text().contains(&(4 * BODY_LIMIT).to_string()), "{bomb:?}");
+    assert!(bomb.text().contains(&IMPORT_LIMIT.to_string()), "{bomb:?}");
     assert_eq!(datasets(&writer).await, 3);
     server.stop().await;
 }
