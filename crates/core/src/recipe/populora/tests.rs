@@ -1,6 +1,7 @@
 //! Runs with scripted players.
 
 mod config_faults;
+mod learning;
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
