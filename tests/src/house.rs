@@ -6,6 +6,7 @@ use lyceum_core::{
     dataset::Purpose,
     id::{DatasetId, ExecutionId},
     recipe::Registry,
+    seed::derive,
 };
 use lyceum_postgres::{TestCluster, TestDatabase};
 use lyceum_store::{
@@ -162,9 +163,11 @@ impl House {
             revision: None,
             rows,
         };
-        let dataset = datasets::create(&mut tx, &new).await?;
+        // The same in every house, since runs remember it and are compared.
+        let id = DatasetId(Uuid::from_u128(derive(0, name, 0).into()));
+        datasets::create_as(&mut tx, id, &new).await?;
         tx.commit().await?;
-        Ok(DatasetId(dataset.id))
+        Ok(id)
     }
 
     /// Starts a run with id `id` from a complete config.

@@ -78,10 +78,13 @@ fn operations() -> Vec<Operation> {
             let schema = &content["application/json"]["schema"];
             let required = operation["parameters"].as_array().into_iter().flatten();
             let required = required.filter(|parameter| parameter["in"] == "query" && parameter["required"] == true);
-            // The one required parameter so far is an artifact's kind.
-            let query: Vec<String> = required
-                .map(|parameter| format!("{}=adapter", parameter["name"].as_str().expect("a name")))
-                .collect();
+            let value = |parameter: &Value| {
+                let name = parameter["name"].as_str().expect("a name").to_owned();
+                let choices = parameter["schema"]["enum"].as_array();
+                let choice = choices.and_then(|choices| choices.first()?.as_str());
+                format!("{name}={}", choice.unwrap_or("adapter"))
+            };
+            let query: Vec<String> = required.map(value).collect();
             operations.push(Operation {
                 method: Method::from_bytes(method.to_uppercase().as_bytes()).expect("a method"),
                 path: path.clone(),

@@ -64,11 +64,14 @@ pub fn culled(members: &[Standing], config: &EvolutionConfig, ratings: &TrueSkil
     gone
 }
 
-/// Whether nobody has a higher mu in one of its roles.
+/// Whether it has the highest mu in one of its roles; ties go to the earlier one.
 fn is_best(members: &[Standing], index: usize) -> bool {
     members[index].roles.iter().any(|&(role, own)| {
-        let others = members.iter().filter_map(|other| other.rating(role));
-        others.into_iter().all(|other| other.mu <= own.mu)
+        let beats = |(at, other): (usize, &Standing)| {
+            let other = other.rating(role)?;
+            Some(other.mu > own.mu || (other.mu == own.mu && at < index))
+        };
+        !members.iter().enumerate().filter_map(beats).any(|is_better| is_better)
     })
 }
 
@@ -105,7 +108,7 @@ pub(super) mod tests {
                 let survivors = players.iter().filter(|&&m| gone.iter().all(|&(dead, _)| dead != m)).count();
                 prop_assert!(players.is_empty() || survivors > 0);
                 let mu = |m: usize| members[m].rating(role).map_or(f64::NAN, |rating| rating.mu);
-                let best = players.iter().copied().max_by(|&a, &b| mu(a).total_cmp(&mu(b)));
+                let best = players.iter().rev().copied().max_by(|&a, &b| mu(a).total_cmp(&mu(b)));
                 prop_assert!(gone.iter().all(|&(dead, _)| Some(dead) != best));
                 let candidates = players.iter().filter(|&&m| !members[m].protected).count();
                 let culled = gone.iter().filter(|&&(_, of)| of == role).count();
@@ -145,6 +148,15 @@ pub(super) mod tests {
             culled(&members, &config, &ratings),
             [(1, Role::Teacher)],
             "3 is the only candidate"
+        );
+        let equals = vec![
+            standing(0, Role::Teacher, 25.0, 1.0),
+            standing(1, Role::Teacher, 25.0, 1.0),
+        ];
+        assert_eq!(
+            culled(&equals, &config, &ratings),
+            [(1, Role::Teacher)],
+            "one of them goes"
         );
     }
 }

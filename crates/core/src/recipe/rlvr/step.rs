@@ -13,8 +13,8 @@ use crate::{
     work::MemberUpdated,
 };
 
-/// What a run of RLVR remembers between steps: its members, and which rows were checked. Rows are drawn from the step's number, so no place in the dataset
-/// is kept.
+/// What a run of RLVR remembers between steps: its members, and which rows were checked. Rows are drawn from the step's
+/// number, so no place in the dataset is kept.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Memory {
     pub(super) members: Vec<Living>,
