@@ -36,7 +36,7 @@ pub(crate) struct Dataset {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    Import(import::Import),
+    Import(Box<import::Import>),
     /// List datasets, newest first
     List {
         /// Only those with this purpose

@@ -42,8 +42,11 @@ fn parquet<'f>(mut file: File) -> io::Result<Text<'f>> {
     Ok(Box::new(BufReader::new(ParquetLines::new(file)?)))
 }
 
+/// A file of which the start was read already.
+type Peeked<R> = io::Chain<Cursor<Vec<u8>>, R>;
+
 /// The first four bytes of a file, and all of it.
-fn peeked<R: Read>(mut file: R) -> io::Result<(Vec<u8>, io::Chain<Cursor<Vec<u8>>, R>)> {
+fn peeked<R: Read>(mut file: R) -> io::Result<(Vec<u8>, Peeked<R>)> {
     let mut start = Vec::new();
     file.by_ref().take(4).read_to_end(&mut start)?;
     Ok((start.clone(), Cursor::new(start).chain(file)))

@@ -194,8 +194,8 @@ async fn difficulty_is_counted_from_each_row_s_latest_answers() {
             let end = item["step"].as_u64().expect("a step") as u32 + width;
             let mut counts = [0, 0, 0];
             for row in 0..ROWS {
-                let asked = answers.range(..(end, 0)).filter(|((_, one), _)| *one == row);
-                if let Some((_, (answers, correct))) = asked.last() {
+                let mut asked = answers.range(..(end, 0)).filter(|((_, one), _)| *one == row);
+                if let Some((_, (answers, correct))) = asked.next_back() {
                     counts[usize::from(*correct > 0) + usize::from(correct == answers)] += 1;
                 }
             }

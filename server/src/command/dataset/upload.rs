@@ -31,7 +31,7 @@ impl Upload<'_> {
         eprintln!("{}", told(&made["report"]));
         // The answer of a dry run.
         if let Some(rows) = made["rows"].as_array() {
-            return rows.iter().try_for_each(|row| Ok(line(row.to_string())?));
+            return rows.iter().try_for_each(|row| line(row.to_string()));
         }
         line(made["id"].as_str().context("the server's response has no id")?)?;
         for overlap in made["overlaps"].as_array().into_iter().flatten() {

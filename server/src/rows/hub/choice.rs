@@ -112,8 +112,7 @@ fn has_split(file: &str, split: &str) -> bool {
     };
     let asked = words(split);
     let is_same = |one: &str, other: &str| {
-        let both = |names: &&[&str]| names.contains(&one) && names.contains(&other);
-        one == other || SAME.iter().any(|names| both(names))
+        one == other || SAME.iter().any(|names| names.contains(&one) && names.contains(&other))
     };
     let found = words(file);
     !asked.is_empty()
