@@ -3,16 +3,15 @@
 pub mod access;
 pub mod api;
 mod api_error;
-mod benchmark;
 pub mod cli;
 mod client;
 mod command;
 pub mod coordinator;
-mod cross_play;
 pub mod database;
 mod dataset_use;
 pub mod doctor;
 mod estimate;
+mod evaluation;
 mod events;
 pub mod log;
 pub mod openapi;

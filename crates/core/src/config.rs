@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     benchmark::{MAX_SAMPLES, Protocol, SuiteChoice, suite},
-    evaluation::EvaluationSpec,
+    evaluation::BenchmarkSpec,
     fault::{Fault, Faults},
     id::ExecutionId,
     recipe::{Registry, Role},
@@ -113,8 +113,8 @@ impl BenchmarkSchedule {
     }
 
     /// The evaluation of `run` once `done` steps are done.
-    pub fn evaluation(&self, run: ExecutionId, done: u32, compute: Compute) -> EvaluationSpec {
-        EvaluationSpec::Benchmark {
+    pub fn evaluation(&self, run: ExecutionId, done: u32, compute: Compute) -> BenchmarkSpec {
+        BenchmarkSpec {
             suites: self.suites.clone(),
             versions: Vec::new(),
             run: Some(run),

@@ -1,22 +1,15 @@
 //! Evaluations: work on frozen versions that does not affect runs.
 
 use actix_web::{HttpRequest, get, post, web};
-use lyceum_core::{
-    config::{MAX_PRIORITY, RunConfig},
-    evaluation::EvaluationSpec,
-    fault::Fault,
-    id::ExecutionId,
-    recipe::Planner,
-};
+use lyceum_core::{config::MAX_PRIORITY, evaluation::EvaluationSpec, fault::Fault, id::ExecutionId};
 use lyceum_store::{
-    StoreError,
     evaluations::{self, Evaluation, EvaluationFilter, NewEvaluation},
     executions::{self, State},
     runs,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -29,7 +22,11 @@ use super::{
     page::{Listing, Order, Page},
     query::Query,
 };
-use crate::{api_error::ApiError, benchmark, cross_play, log::TraceId};
+use crate::{
+    api_error::ApiError,
+    evaluation::{Request, configured},
+    log::TraceId,
+};
 
 /// An evaluation to create.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
@@ -84,17 +81,24 @@ pub(crate) async fn create_evaluation(
     sent: Document<CreateEvaluation>,
 ) -> Result<Answer<Value>, ApiError> {
     let request = &sent.value;
-    let name = planner(&request.spec);
+    let name = request.spec.name();
     let Ok(recipe) = api.registry.planner(&format!("evaluation/{name}")) else {
         let detail = format!("this server cannot plan evaluations of type `{name}` yet");
         return Err(ApiError::invalid(vec![Fault::new("/spec/type", detail)]));
     };
-    let run = run_of(&request.spec);
+    let run = request.spec.run();
     if let Some(run) = run {
         let found = runs::find(api.store.pool(), run).await;
         found.map_err(|error| ApiError::invalid(vec![Fault::new("/spec/run", error.to_string())]))?;
     }
-    let config = configured(&api, recipe.as_ref(), request).await?;
+    let asked = Request {
+        store: &api.store,
+        registry: &api.registry,
+        planner: recipe.as_ref(),
+        seed: request.seed,
+        priority: request.priority,
+    };
+    let config = configured(&asked, &request.spec).await?;
     let mut creation = match key.begin(api.store.pool(), sent.fingerprint).await? {
         Begun::New(creation) => creation,
         Begun::Answered(answer) => return Ok(answer),
@@ -115,61 +119,6 @@ pub(crate) async fn create_evaluation(
     let answer = creation.finish(&made, &format!("/api/v1/evaluations/{id}")).await?;
     tracing::info!(evaluation.id = %id, "created evaluation {id} of type {name}");
     Ok(answer)
-}
-
-/// The resolved config of an evaluation.
-async fn configured(api: &Api, recipe: &dyn Planner, request: &CreateEvaluation) -> Result<RunConfig, ApiError> {
-    if matches!(request.spec, EvaluationSpec::Benchmark { .. }) {
-        let mut tx = api.store.pool().begin().await.map_err(StoreError::from)?;
-        let parameters = benchmark::prepare(&mut tx, &request.spec, "/spec").await?;
-        let config = benchmark::resolve(recipe, &parameters, request.seed, request.priority)?;
-        // Rows of a shipped suite may have been imported.
-        tx.commit().await.map_err(StoreError::from)?;
-        return Ok(config);
-    }
-    if matches!(request.spec, EvaluationSpec::CrossPlay { .. }) {
-        let config = cross_play::prepare(
-            &api.store,
-            &api.registry,
-            recipe,
-            &request.spec,
-            request.seed,
-            request.priority,
-        )
-        .await?;
-        return Ok(config);
-    }
-    let spec = serde_json::to_value(&request.spec).map_err(|error| ApiError::internal(&error))?;
-    let mut config = RunConfig {
-        recipe: recipe.name().to_owned(),
-        seed: request.seed,
-        steps: 1,
-        parameters: json!({ "spec": spec }),
-        ..RunConfig::default()
-    };
-    config.scheduling.priority = request.priority;
-    Ok(recipe.resolve(config)?)
-}
-
-/// The name of the planner of evaluations of this type: `evaluation/` and the type.
-fn planner(spec: &EvaluationSpec) -> &'static str {
-    match spec {
-        EvaluationSpec::Benchmark { .. } => "benchmark",
-        EvaluationSpec::CrossPlay { .. } => "cross_play",
-        EvaluationSpec::FrozenSide { .. } => "frozen_side",
-        EvaluationSpec::OperatorRetention { .. } => "operator_retention",
-        EvaluationSpec::Regenerate { .. } => "regenerate",
-    }
-}
-
-fn run_of(spec: &EvaluationSpec) -> Option<ExecutionId> {
-    match spec {
-        EvaluationSpec::CrossPlay { run, .. }
-        | EvaluationSpec::FrozenSide { run, .. }
-        | EvaluationSpec::OperatorRetention { run, .. } => Some(*run),
-        EvaluationSpec::Benchmark { run, .. } => *run,
-        EvaluationSpec::Regenerate { .. } => None,
-    }
 }
 
 /// List evaluations.

@@ -29,7 +29,7 @@ use super::{
     runs::find_experiment,
 };
 use crate::{
-    api_error::ApiError, benchmark::named_dataset_faults, dataset_use, estimate::Estimate, log::TraceId, rows_asked,
+    api_error::ApiError, dataset_use, estimate::Estimate, evaluation::named_dataset_faults, log::TraceId, rows_asked,
 };
 
 /// A run to create, from either a preset or a config.

@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::{Api, answer::Answer, query::Query};
-use crate::{api_error::ApiError, benchmark::measured};
+use crate::{api_error::ApiError, evaluation::measured};
 
 /// The format of a table.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, ToSchema)]

@@ -25,11 +25,11 @@ impl From<StoreError> for ApiError {
     }
 }
 
-impl From<crate::benchmark::Unprepared> for ApiError {
-    fn from(error: crate::benchmark::Unprepared) -> Self {
+impl From<crate::evaluation::Unprepared> for ApiError {
+    fn from(error: crate::evaluation::Unprepared) -> Self {
         match error {
-            crate::benchmark::Unprepared::Faults(faults) => faults.into(),
-            crate::benchmark::Unprepared::Store(error) => error.into(),
+            crate::evaluation::Unprepared::Faults(faults) => faults.into(),
+            crate::evaluation::Unprepared::Store(error) => error.into(),
         }
     }
 }

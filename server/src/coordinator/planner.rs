@@ -17,7 +17,7 @@ use std::{
 };
 
 use super::step_log::log_step;
-use crate::benchmark::{Unprepared, begin_scheduled};
+use crate::evaluation::{Unprepared, begin_scheduled};
 use crate::log::PROGRESS;
 
 /// The longest pause between two plans of one step.

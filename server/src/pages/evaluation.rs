@@ -1,171 +1,15 @@
-//! `/evaluations/{id}`: the results of an evaluation, and all samples.
+//! `/evaluations/{id}`: one evaluation and its result. Types with a page of their own have a file here.
+
+mod benchmark;
+mod frame;
+mod outcome;
 
 use actix_web::{HttpResponse, get, web};
-use askama::Template;
-use lyceum_core::{
-    benchmark::{Group, suite},
-    id::{DatasetId, ExecutionId},
-};
-use lyceum_store::{
-    benchmarks::{self, BenchmarkFilter, BenchmarkResult, BenchmarkSample, SampleFilter},
-    datasets, evaluations,
-    page::{self, Window},
-};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use sqlx::PgPool;
-use std::collections::{BTreeSet, HashMap};
+use lyceum_core::id::ExecutionId;
 
-use super::{
-    evaluations::{EvaluationLine, title},
-    figure::Figure,
-    filters::Filters,
-    inert::{Excerpt, SHOWN, SHOWN_IN_LIST, excerpt},
-    layout::{Layout, Section},
-    pass_at_k,
-    view::View,
-};
-use crate::{
-    api::{Api, Listing, Order},
-    api_error::ApiError,
-};
-
-/// Maximum results shown (subjects × suites). The API lists all.
-const RESULTS: u32 = 500;
-/// Samples per page.
-const SAMPLES: u32 = 20;
-
-/// Filters of samples.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct SamplesFilter {
-    /// On this suite.
-    #[schemars(length(max = 200))]
-    suite: Option<String>,
-    /// Of the subject with this index, from 0.
-    #[schemars(range(max = 2_147_483_647))]
-    subject: Option<u32>,
-    /// Of this task.
-    #[schemars(length(max = 500))]
-    task: Option<String>,
-    /// `true` for correct samples, `false` for wrong ones.
-    correct: Option<bool>,
-    cursor: Option<String>,
-    order: Option<Order>,
-}
-
-/// A sample with its task.
-#[derive(Clone, Debug, Serialize)]
-struct SampleLine {
-    #[serde(flatten)]
-    sample: BenchmarkSample,
-    /// Its row's question; none if the rows have been deleted.
-    question: Option<String>,
-}
-
-#[derive(Template, Serialize)]
-#[template(path = "evaluation.html")]
-struct EvaluationPage {
-    #[serde(skip)]
-    layout: Layout,
-    #[serde(flatten)]
-    line: EvaluationLine,
-    results: Vec<BenchmarkResult>,
-    /// Samples.
-    items: Vec<SampleLine>,
-    next: Option<String>,
-    #[serde(skip)]
-    asked: SamplesFilter,
-    #[serde(skip)]
-    more_results: bool,
-    #[serde(skip)]
-    figures: Vec<Figure>,
-    #[serde(skip)]
-    next_page: Option<String>,
-    #[serde(skip)]
-    first_page: Option<String>,
-}
-
-impl EvaluationPage {
-    fn spec(&self) -> String {
-        pretty(&self.line.evaluation.spec)
-    }
-
-    /// Its result, if it is more than results and samples.
-    fn outcome(&self) -> Option<String> {
-        let outcome = self.line.evaluation.result.as_ref().filter(|_| self.results.is_empty());
-        outcome.map(pretty)
-    }
-
-    fn error(&self) -> Option<Excerpt> {
-        let error = self.line.evaluation.error.as_deref();
-        error.map(|error| excerpt(error, SHOWN_IN_LIST))
-    }
-
-    fn is_filtered(&self) -> bool {
-        let asked = &self.asked;
-        asked.suite.is_some() || asked.subject.is_some() || asked.task.is_some() || asked.correct.is_some()
-    }
-
-    /// Names and titles of its suites, and whether each was chosen.
-    fn suites(&self) -> Vec<(String, String, bool)> {
-        let names: BTreeSet<&str> = self.results.iter().map(|result| result.suite.as_str()).collect();
-        let choice = |name: &str| {
-            (
-                name.to_owned(),
-                title(name).to_owned(),
-                self.asked.suite.as_deref() == Some(name),
-            )
-        };
-        names.into_iter().map(choice).collect()
-    }
-
-    /// Indices and names of its subjects, and whether each was chosen.
-    fn subjects(&self) -> Vec<(usize, String, bool)> {
-        let choice = |(place, name): (usize, &String)| {
-            (
-                place,
-                super::inert::inert(name),
-                self.asked.subject.is_some_and(|asked| asked as usize == place),
-            )
-        };
-        self.line.subjects.iter().enumerate().map(choice).collect()
-    }
-
-    fn subject_of(&self, sample: &SampleLine) -> String {
-        let place = usize::try_from(sample.sample.subject).unwrap_or_default();
-        let name = self.line.subjects.get(place);
-        name.map_or_else(|| format!("subject {place}"), |name| super::inert::inert(name))
-    }
-
-    fn question_of(&self, sample: &SampleLine) -> Option<Excerpt> {
-        sample.question.as_deref().map(|question| excerpt(question, SHOWN))
-    }
-
-    fn text_of(&self, sample: &SampleLine) -> Excerpt {
-        excerpt(&sample.sample.text, SHOWN)
-    }
-
-    fn reason_of(&self, sample: &SampleLine) -> Excerpt {
-        excerpt(&sample.sample.reason, SHOWN_IN_LIST)
-    }
-
-    fn solution_of(&self, sample: &SampleLine) -> Option<Excerpt> {
-        let solution = sample.sample.solution.as_deref();
-        solution.map(|solution| excerpt(solution, SHOWN))
-    }
-
-    /// Whether its suite's solutions are programs.
-    fn is_code(&self, sample: &SampleLine) -> bool {
-        let result = self.results.iter().find(|result| result.suite == sample.sample.suite);
-        let name = result.map_or(sample.sample.suite.as_str(), BenchmarkResult::suite_name);
-        suite(name).is_ok_and(|suite| suite.group == Group::Code)
-    }
-}
-
-fn pretty(value: &serde_json::Value) -> String {
-    super::inert::inert(&serde_json::to_string_pretty(value).unwrap_or_default())
-}
+use self::{benchmark::SamplesFilter, frame::EvaluationFrame};
+use super::{filters::Filters, view::View};
+use crate::{api::Api, api_error::ApiError};
 
 /// An evaluation.
 #[get("/evaluations/{id}")]
@@ -175,69 +19,10 @@ pub(crate) async fn show_one_evaluation(
     id: web::Path<ExecutionId>,
     filters: Filters<SamplesFilter>,
 ) -> Result<HttpResponse, ApiError> {
-    let asked = filters.0;
     let db = api.store.pool();
-    let order = asked.order.or(Some(Order::Oldest));
-    let listing = Listing::new("samples", Some(SAMPLES), asked.cursor.as_deref(), order)?;
-    let evaluation = evaluations::find(db, *id).await?;
-    let line = EvaluationLine::of(db, vec![evaluation]).await?.into_iter().next();
-    let line = line.ok_or_else(|| ApiError::not_found(format!("there is no evaluation {id}")))?;
-    let all = BenchmarkFilter {
-        evaluation: Some(*id),
-        ..BenchmarkFilter::default()
-    };
-    let first = Window {
-        limit: RESULTS,
-        after: None,
-        order: page::Order::Oldest,
-    };
-    let results = benchmarks::results(db, &all, &first).await?;
-    let filter = SampleFilter {
-        suite: asked.suite.clone(),
-        subject: asked.subject,
-        task_id: asked.task.clone(),
-        correct: asked.correct,
-    };
-    let page = listing.page(benchmarks::samples(db, *id, &filter, listing.window()).await?);
-    view.show(&EvaluationPage {
-        layout: view.layout(format!("Evaluation {}", super::format::id(&id.0)), Section::Evaluations),
-        items: with_questions(db, &results.items, page.items).await?,
-        figures: pass_at_k::figures(&pass_at_k::curves(&results.items)),
-        more_results: results.next.is_some(),
-        results: results.items,
-        next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
-        first_page: asked.cursor.as_ref().map(|_| view.with_cursor(None)),
-        next: page.next,
-        line,
-        asked,
-    })
-}
-
-/// `samples` with the questions of their rows.
-async fn with_questions(
-    db: &PgPool,
-    results: &[BenchmarkResult],
-    samples: Vec<BenchmarkSample>,
-) -> Result<Vec<SampleLine>, ApiError> {
-    let suites: BTreeSet<&str> = samples.iter().map(|sample| sample.suite.as_str()).collect();
-    let mut questions: HashMap<(String, i32), String> = HashMap::new();
-    for suite in suites {
-        let dataset = results.iter().find(|result| result.suite == suite);
-        let Some(dataset) = dataset.and_then(|result| result.dataset_id) else {
-            continue;
-        };
-        let of_suite = samples.iter().filter(|sample| sample.suite == suite);
-        let places: Vec<i32> = of_suite.map(|sample| sample.row).collect();
-        let found = datasets::questions(db, DatasetId(dataset), &places).await?;
-        questions.extend(
-            found
-                .into_iter()
-                .map(|(row, question)| ((suite.to_owned(), row), question)),
-        );
+    let frame = EvaluationFrame::load(db, *id).await?;
+    match frame.line.kind() {
+        "benchmark" => benchmark::show(&view, db, frame, filters.0).await,
+        _ => outcome::show(&view, frame),
     }
-    let with = |sample: BenchmarkSample| SampleLine {
-        question: questions.get(&(sample.suite.clone(), sample.row)).cloned(),
-        sample,
-    };
-    Ok(samples.into_iter().map(with).collect())
 }

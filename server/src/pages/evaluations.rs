@@ -113,6 +113,16 @@ impl EvaluationLine {
         self.evaluation.spec["type"].as_str().unwrap_or_default()
     }
 
+    /// The page of its run that shows what it measures, below the run's address.
+    pub(super) fn tab(&self) -> &'static str {
+        match self.kind() {
+            "benchmark" => "/benchmarks",
+            "cross_play" => "/cross-play",
+            "frozen_side" => "/arms-race",
+            _ => "",
+        }
+    }
+
     /// The display names of a benchmark's suites.
     pub(super) fn suites(&self) -> Vec<String> {
         let suites = self.evaluation.spec["suites"].as_array();

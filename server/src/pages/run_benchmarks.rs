@@ -33,7 +33,7 @@ use super::{
 use crate::{
     api::Api,
     api_error::ApiError,
-    benchmark::{Measured, measured},
+    evaluation::{Measured, measured},
 };
 
 /// Evaluations shown; the list has all.

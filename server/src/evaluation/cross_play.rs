@@ -2,10 +2,10 @@
 
 use lyceum_core::{
     config::RunConfig,
-    evaluation::{EvaluationSpec, Pairing},
+    evaluation::{CrossPlaySpec, Pairing},
     fault::{Fault, Faults},
     id::{ExecutionId, MemberId, ProblemId},
-    recipe::{Contestant, CrossPlayCell, CrossPlayParameters, Planner, Recipe, Registry, Side},
+    recipe::{Contestant, CrossPlayCell, CrossPlayParameters, Recipe, Side},
 };
 use lyceum_store::{
     Store, StoreError,
@@ -19,36 +19,24 @@ use std::{
     sync::Arc,
 };
 
-use crate::benchmark::Unprepared;
+use super::{Request, Unprepared, fault};
 
 /// Maximum attempts of an evaluation; its plan is made in memory.
 const ATTEMPTS: u64 = 200_000;
 
 /// The config of a cross-play evaluation, with everything in its spec looked up; pointers begin at `/spec`.
-pub(crate) async fn prepare(
-    store: &Store,
-    registry: &Registry,
-    planner: &dyn Planner,
-    spec: &EvaluationSpec,
-    seed: u64,
-    priority: i16,
-) -> Result<RunConfig, Unprepared> {
-    let EvaluationSpec::CrossPlay {
+pub(super) async fn configured(request: &Request<'_>, spec: &CrossPlaySpec) -> Result<RunConfig, Unprepared> {
+    let Request { store, registry, .. } = *request;
+    let CrossPlaySpec {
         run,
         step,
         problems,
         samples,
         cells,
-    } = spec
-    else {
-        return Err(one(
-            "/spec/type",
-            "only evaluations of type `cross_play` are prepared here",
-        ));
-    };
+    } = spec;
     let detail = runs::find(store.pool(), *run).await?;
     let of_run: RunConfig =
-        serde_json::from_value(detail.config).map_err(|error| one("/spec/run", error.to_string()))?;
+        serde_json::from_value(detail.config).map_err(|error| fault("/spec/run", error.to_string()))?;
     let crosses = |recipe: &Arc<dyn Recipe>| recipe.capabilities().crosses;
     if !registry.get(&of_run.recipe).is_ok_and(crosses) {
         let valid = registry
@@ -60,7 +48,7 @@ pub(crate) async fn prepare(
             "run {run} is of recipe `{}`, whose solvers cannot attempt every proposer's problems; it can be a run of {valid}",
             of_run.recipe
         );
-        return Err(one("/spec/run", detail));
+        return Err(fault("/spec/run", detail));
     }
     let members = members(store, *run, *step, cells).await?;
     let pairs = pairs(store.pool(), *run, *step, cells, &members).await?;
@@ -100,7 +88,7 @@ pub(crate) async fn prepare(
             "no proposer of the {} missing pairs has a valid problem from before step {step}",
             pairs.len()
         );
-        return Err(one("/spec", detail));
+        return Err(fault("/spec", detail));
     }
     let attempts: u64 = filled
         .iter()
@@ -111,7 +99,7 @@ pub(crate) async fn prepare(
             "{attempts} attempts in {} cells: at most {ATTEMPTS} are planned at once",
             filled.len()
         );
-        return Err(one("/spec/problems", detail));
+        return Err(fault("/spec/problems", detail));
     }
     let parameters = CrossPlayParameters {
         run: *run,
@@ -122,19 +110,15 @@ pub(crate) async fn prepare(
         play: of_run.parameters.clone(),
     };
     let mut config = RunConfig {
-        recipe: planner.name().to_owned(),
-        seed,
+        recipe: request.planner.name().to_owned(),
+        seed: request.seed,
         steps: 1,
-        parameters: serde_json::to_value(parameters).map_err(|error| one("/spec", error.to_string()))?,
+        parameters: serde_json::to_value(parameters).map_err(|error| fault("/spec", error.to_string()))?,
         benchmarks: None,
         ..of_run
     };
-    config.scheduling.priority = priority;
-    Ok(planner.resolve(config)?)
-}
-
-fn one(pointer: &str, detail: impl Into<String>) -> Unprepared {
-    Faults(vec![Fault::new(pointer, detail.into())]).into()
+    config.scheduling.priority = request.priority;
+    Ok(request.planner.resolve(config)?)
 }
 
 fn teachers_of(pairs: &[Pairing]) -> Vec<MemberId> {
@@ -205,7 +189,7 @@ async fn pairs(
         return Ok(Faults(faults).or(cells.to_vec())?);
     }
     if members.is_empty() {
-        return Err(one(
+        return Err(fault(
             "/spec/step",
             format!("run {run} had no members after {step} steps"),
         ));
@@ -230,7 +214,7 @@ async fn pairs(
         .filter(|pair| pair.teacher != pair.student && !met.contains(&(pair.teacher, pair.student)))
         .collect();
     match missing.is_empty() {
-        true => Err(one(
+        true => Err(fault(
             "/spec",
             format!("all pairs of members alive after {step} steps have already met"),
         )),

@@ -9,7 +9,7 @@ pub(crate) use table::{Measured, measured};
 use lyceum_core::{
     benchmark::SubjectRole,
     config::RunConfig,
-    evaluation::EvaluationSpec,
+    evaluation::{BenchmarkSpec, EvaluationSpec},
     fault::{Fault, Faults},
     id::ExecutionId,
     recipe::{BenchmarkParameters, BenchmarkSubject, Planner},
@@ -23,29 +23,29 @@ use lyceum_store::{
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use slices::{Defaults, slices};
+use self::slices::{Defaults, slices};
+use super::{Request, Unprepared};
 
 /// Samples per item: seconds of work at the seedling's size, minutes at 7B.
 const SAMPLES_PER_ITEM: u32 = 64;
 
-/// Why an evaluation cannot be created.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Unprepared {
-    /// Something requested does not exist or does not fit.
-    #[error(transparent)]
-    Faults(#[from] Faults),
-    /// A database error.
-    #[error(transparent)]
-    Store(#[from] StoreError),
+/// The config of a benchmark evaluation; pointers begin at `/spec`.
+pub(super) async fn configured(request: &Request<'_>, spec: &BenchmarkSpec) -> Result<RunConfig, Unprepared> {
+    let mut tx = request.store.pool().begin().await.map_err(StoreError::from)?;
+    let parameters = prepare(&mut tx, spec, "/spec").await?;
+    let config = resolve(request.planner, &parameters, request.seed, request.priority)?;
+    // Rows of a shipped suite may have been imported.
+    tx.commit().await.map_err(StoreError::from)?;
+    Ok(config)
 }
 
 /// The parameters of a benchmark evaluation, with everything it names looked up; pointers start below `spec`.
-pub(crate) async fn prepare(
+async fn prepare(
     db: &mut PgConnection,
-    spec: &EvaluationSpec,
+    spec: &BenchmarkSpec,
     pointer: &str,
 ) -> Result<BenchmarkParameters, Unprepared> {
-    let EvaluationSpec::Benchmark {
+    let BenchmarkSpec {
         suites,
         versions,
         run,
@@ -59,14 +59,7 @@ pub(crate) async fn prepare(
         top_p,
         max_tokens,
         compute,
-    } = spec
-    else {
-        let fault = Fault::new(
-            format!("{pointer}/type"),
-            "only evaluations of type `benchmark` are prepared here",
-        );
-        return Err(Faults(vec![fault]).into());
-    };
+    } = spec;
     let defaults = Defaults {
         rows: *rows,
         prompts: prompts.as_deref(),
@@ -179,7 +172,7 @@ pub(crate) async fn begin_scheduled(
     let parameters = prepare(&mut *tx, &spec, "/benchmarks").await?;
     let resolved = resolve(recipe, &parameters, config.seed, config.scheduling.priority)?;
     let id = ExecutionId(Uuid::new_v5(&run.0, format!("evaluation/benchmark/{done}").as_bytes()));
-    begin(tx, recipe, id, &spec, &resolved).await?;
+    begin(tx, recipe, id, &EvaluationSpec::Benchmark(spec), &resolved).await?;
     Ok(Some(id))
 }
 
@@ -187,7 +180,7 @@ pub(crate) async fn begin_scheduled(
 ///
 /// # Errors
 /// Every unsuitable part of the request.
-pub(crate) fn resolve(
+fn resolve(
     recipe: &dyn Planner,
     parameters: &BenchmarkParameters,
     seed: u64,
@@ -215,13 +208,9 @@ async fn begin(
     let state = recipe
         .begin(id, config)
         .map_err(|error| Faults(vec![Fault::new("/benchmarks", error.to_string())]))?;
-    let run = match spec {
-        EvaluationSpec::Benchmark { run, .. } => *run,
-        _ => None,
-    };
     let new = NewEvaluation {
         spec,
-        run,
+        run: spec.run(),
         config,
         state: &state,
         trace_id: None,

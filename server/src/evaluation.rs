@@ -1,0 +1,63 @@
+//! Evaluations: looks up everything a spec names and resolves it to the config of its planner, one file per type.
+
+mod benchmark;
+mod cross_play;
+
+pub(crate) use benchmark::{Measured, begin_scheduled, measured, named_dataset_faults};
+
+use lyceum_core::{
+    config::RunConfig,
+    evaluation::EvaluationSpec,
+    fault::{Fault, Faults},
+    recipe::{Planner, Registry},
+};
+use lyceum_store::{Store, StoreError};
+use serde_json::json;
+
+/// Why an evaluation cannot be created.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unprepared {
+    /// Something requested does not exist or does not fit.
+    #[error(transparent)]
+    Faults(#[from] Faults),
+    /// A database error.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// What the config of an evaluation depends on besides its spec.
+#[derive(Clone, Copy)]
+pub(crate) struct Request<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) registry: &'a Registry,
+    pub(crate) planner: &'a dyn Planner,
+    pub(crate) seed: u64,
+    pub(crate) priority: i16,
+}
+
+/// The resolved config of the evaluation that `spec` describes.
+///
+/// # Errors
+/// Everything in the spec that does not exist or does not fit, with pointers that begin at `/spec`.
+pub(crate) async fn configured(request: &Request<'_>, spec: &EvaluationSpec) -> Result<RunConfig, Unprepared> {
+    match spec {
+        EvaluationSpec::Benchmark(spec) => benchmark::configured(request, spec).await,
+        EvaluationSpec::CrossPlay(spec) => cross_play::configured(request, spec).await,
+        EvaluationSpec::FrozenSide(_) | EvaluationSpec::OperatorRetention(_) | EvaluationSpec::Regenerate(_) => {
+            let mut config = RunConfig {
+                recipe: request.planner.name().to_owned(),
+                seed: request.seed,
+                steps: 1,
+                parameters: json!({ "spec": spec }),
+                ..RunConfig::default()
+            };
+            config.scheduling.priority = request.priority;
+            Ok(request.planner.resolve(config)?)
+        }
+    }
+}
+
+/// One fault.
+fn fault(pointer: &str, detail: impl Into<String>) -> Unprepared {
+    Faults(vec![Fault::new(pointer, detail.into())]).into()
+}

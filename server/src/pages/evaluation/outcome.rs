@@ -1,0 +1,26 @@
+//! The page of an evaluation whose result is shown as JSON.
+
+use actix_web::HttpResponse;
+use askama::Template;
+use serde::Serialize;
+
+use super::EvaluationFrame;
+use crate::{
+    api_error::ApiError,
+    pages::{layout::Layout, view::View},
+};
+
+#[derive(Template, Serialize)]
+#[template(path = "evaluation/outcome.html")]
+struct OutcomePage {
+    #[serde(skip)]
+    layout: Layout,
+    #[serde(flatten)]
+    frame: EvaluationFrame,
+}
+
+/// The evaluation.
+pub(super) fn show(view: &View, frame: EvaluationFrame) -> Result<HttpResponse, ApiError> {
+    let layout = frame.layout(view);
+    view.show(&OutcomePage { layout, frame })
+}
