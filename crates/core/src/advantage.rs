@@ -1,8 +1,10 @@
 //! Advantages from rewards, without a critic.
 
 mod estimator;
+mod shuffle;
 
 pub use estimator::{AdvantageConfig, Estimator};
+pub use shuffle::shuffle_rewards;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

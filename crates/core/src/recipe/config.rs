@@ -5,8 +5,10 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 
 use crate::{
+    advantage::{Sampled, shuffle_rewards},
     fault::Fault,
-    recipe::Role,
+    recipe::{Role, RunState},
+    seed::stream,
     work::{Optimizer, PolicyLoss, Sampling},
 };
 
@@ -35,6 +37,10 @@ pub struct LearningConfig {
     pub recompute: bool,
     /// Rewards are multiplied by this before advantages are computed; −1 inverts learning, as a control.
     pub reward_scale: f32,
+    /// Rewards are shuffled before advantages are computed, as a control: they are as often as before, but random. They
+    /// change places among the sequences of a step that they are compared with: those of one member in one role, and in
+    /// `azr` of one type as well. What is recorded does not change.
+    pub shuffle_rewards: bool,
 }
 
 impl Default for LearningConfig {
@@ -45,6 +51,7 @@ impl Default for LearningConfig {
             micro_batch_tokens: 16384,
             recompute: true,
             reward_scale: 1.0,
+            shuffle_rewards: false,
         }
     }
 }
@@ -87,6 +94,17 @@ impl Default for ItemConfig {
 }
 
 impl LearningConfig {
+    /// Replaces the rewards that a batch earned by those it learns from; `path` names the batch within the step.
+    pub(crate) fn alter<T: Copy + Ord>(&self, batch: &mut [(T, Sampled)], run: &RunState, path: &str) {
+        for (_, sampled) in batch.iter_mut() {
+            sampled.reward *= self.reward_scale;
+        }
+        if self.shuffle_rewards {
+            let path = format!("rewards/{path}");
+            shuffle_rewards(batch, &mut stream(run.config.seed, &path, u64::from(run.step)));
+        }
+    }
+
     /// Faults the schema cannot express. A member learns from at least `batch` sequences per step.
     pub(crate) fn faults(&self, items: &ItemConfig, batch: u32) -> Vec<Fault> {
         let mut faults = Vec::new();

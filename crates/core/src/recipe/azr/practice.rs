@@ -41,19 +41,21 @@ impl Step<'_> {
 
     /// The step's one batch: proposals and practice of all types, whitened by role and type (TRR++, Eq. 8).
     pub(super) fn learner(&self, judged: &[(Judged, f32)], practice: &[Attempt]) -> Learner {
-        let scale = self.parameters.learning.reward_scale;
+        let draft = &self.scene.draft;
         let learns = |role: Role| !self.parameters.frozen.contains(&role);
         let proposals = judged.iter().filter(|_| learns(Role::Proposer));
         let proposals = proposals.map(|(judged, reward)| ((Role::Proposer, judged.kind), &judged.sample, *reward));
         let attempts = practice.iter().filter(|_| learns(Role::Solver));
         let attempts = attempts.map(|attempt| ((Role::Solver, attempt.kind), &attempt.sample, attempt.reward));
         let batch = (0..).zip(proposals.chain(attempts));
-        let (tasks, sequences): (Vec<_>, Vec<Sequence>) = batch
+        let (mut tasks, sequences): (Vec<_>, Vec<Sequence>) = batch
             .map(|(group, (task, sample, reward))| {
-                let sequence = sample.sequence(reward * scale, group);
+                let sequence = sample.sequence(reward, group);
                 ((task, sequence.sampled), sequence)
             })
             .unzip();
+        let name = draft.members.first().map_or("", |member| &member.name);
+        self.parameters.learning.alter(&mut tasks, draft.run, name);
         Learner {
             advantages: task_relative_reinforce_plus_plus(&tasks, self.parameters.whitening),
             sequences,

@@ -7,12 +7,15 @@ use super::Azr;
 use crate::{
     config::{self, RunConfig, apply_overrides},
     fault::Faults,
-    id::ProblemId,
+    id::{ExecutionId, ProblemId, WorkId},
     recipe::{Planner as _, Recipe as _, Registry, Role, StepView, WorkState},
     reward::{Solved, proposer_reward},
     simulation::{Order, Players, Simulation, Skill, Step},
-    work::{Outcome, Payload, WorkKey},
+    work::{MemberUpdate, Outcome, Payload, WorkKey},
 };
+use uuid::Uuid;
+
+const RUN: ExecutionId = ExecutionId(Uuid::from_u128(1));
 
 fn document() -> Value {
     json!({
@@ -112,46 +115,44 @@ fn rewards_are_those_of_the_released_code() {
     assert!(step.records.outcomes.iter().any(|outcome| outcome.reward == -0.5));
 }
 
-#[test]
-fn advantages_are_whitened_in_each_role_and_type() {
-    let config = resolved(&document()).unwrap();
+/// What the member learns from in the first step.
+fn first_update(document: &Value) -> MemberUpdate {
+    let config = resolved(document).unwrap();
     let mut players = Players::new(vec![Skill(0.5)]).with_invalid(0.2);
-    let state = Azr
-        .begin(crate::id::ExecutionId(uuid::Uuid::from_u128(1)), &config)
-        .unwrap();
+    let state = Azr.begin(RUN, &config).unwrap();
     let mut view = StepView::default();
-    let update = loop {
+    loop {
         let plan = Azr.plan(&state, &view).unwrap();
         assert!(plan.wants.is_empty(), "step 0 needs no earlier row");
-        let mut update = None;
         for item in plan.work {
-            match item.payload {
-                Payload::Update(payload) => update = Some(payload),
-                payload => {
-                    let outcome = players.perform(item.key.chunk, &payload).unwrap();
-                    view.work.insert(item.key, WorkState::Done(outcome));
-                }
+            if let Payload::Update(mut update) = item.payload {
+                assert_eq!(update.members.len(), 1, "one member learns");
+                return update.members.remove(0);
             }
+            let outcome = players.perform(item.key.chunk, &item.payload).unwrap();
+            view.work.insert(item.key, WorkState::Done(outcome));
         }
-        if let Some(update) = update {
-            break update;
-        }
-    };
-    let [member] = &update.members[..] else {
-        panic!("one member learns")
-    };
-    let of = |phase: &str, kind: usize| -> Vec<f32> {
-        let is_of = |request: &str| request.parse::<usize>().unwrap() % 3 == kind;
-        let source = |chunk| crate::id::WorkId::of(state.run, &WorkKey::new(0, phase).chunk(chunk));
-        let sequences = member
-            .sequences
-            .iter()
-            .filter(|sequence| (0..10).any(|chunk| source(chunk) == sequence.rollout));
-        sequences
-            .filter(|sequence| is_of(&sequence.request))
-            .map(|sequence| sequence.advantage)
-            .collect()
-    };
+    }
+}
+
+/// The advantages of the sequences of a phase that are of the given type.
+fn advantages(member: &MemberUpdate, phase: &str, kind: usize) -> Vec<f32> {
+    let is_of = |request: &str| request.parse::<usize>().unwrap() % 3 == kind;
+    let source = |chunk| WorkId::of(RUN, &WorkKey::new(0, phase).chunk(chunk));
+    let sequences = member
+        .sequences
+        .iter()
+        .filter(|sequence| (0..10).any(|chunk| source(chunk) == sequence.rollout));
+    sequences
+        .filter(|sequence| is_of(&sequence.request))
+        .map(|sequence| sequence.advantage)
+        .collect()
+}
+
+#[test]
+fn advantages_are_whitened_in_each_role_and_type() {
+    let member = first_update(&document());
+    let of = |phase, kind| advantages(&member, phase, kind);
     for kind in 0..3 {
         let advantages = of("propose", kind);
         assert_eq!(advantages.len(), 8);
@@ -161,6 +162,26 @@ fn advantages_are_whitened_in_each_role_and_type() {
     }
     let practised = of("practise", 0).len() + of("practise", 1).len() + of("practise", 2).len();
     assert_eq!(member.sequences.len(), 24 + practised, "nobody learns from estimates");
+}
+
+#[test]
+fn shuffled_rewards_stay_in_their_role_and_type() {
+    let mut shuffled = document();
+    shuffled["parameters"]["learning"] = json!({"shuffle_rewards": true});
+    let (earned, random) = (first_update(&document()), first_update(&shuffled));
+    assert_eq!(random, first_update(&shuffled), "the seed decides");
+    assert_ne!(earned, random);
+    // Requests of practice are numbered within their items, so its types are not told apart here.
+    for (phase, kinds) in [("propose", 0..1), ("propose", 1..2), ("propose", 2..3), ("practise", 0..3)] {
+        let sorted = |member| {
+            let mut all: Vec<f32> = kinds.clone().flat_map(|kind| advantages(member, phase, kind)).collect();
+            all.sort_by(f32::total_cmp);
+            all
+        };
+        for (earned, random) in sorted(&earned).iter().zip(sorted(&random)) {
+            assert!((earned - random).abs() < 1e-5, "{phase} {kinds:?}: {earned} {random}");
+        }
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The members that learn, and their batches.
 
-use super::step::Step;
+use super::{Parameters, step::Step};
 use crate::{
     advantage::{Sampled, reinforce_plus_plus_baseline},
     recipe::{Learner, Role, Sequence, code::Judged},
@@ -25,35 +25,46 @@ impl Step<'_> {
                 ..Learner::default()
             })
             .collect();
-        let scale = self.parameters.learning.reward_scale;
         if learns(Role::Teacher) {
             let proposals = judged.iter().map(|(judged, reward)| {
-                let sequence = judged.sample.sequence(reward * scale, judged.sample.request);
+                let sequence = judged.sample.sequence(*reward, judged.sample.request);
                 (judged.proposer, sequence)
             });
-            self.learn_in_role(&mut learners, proposals);
+            self.learn_in_role(&mut learners, Role::Teacher, proposals);
         }
         if learns(Role::Student) {
             let attempts = judged.iter().flat_map(|(judged, _)| {
                 judged.attempts.iter().map(move |attempt| {
-                    let sequence = attempt.sample.sequence(attempt.reward * scale, prompts + judged.index);
+                    let sequence = attempt.sample.sequence(attempt.reward, prompts + judged.index);
                     (attempt.solver, sequence)
                 })
             });
-            self.learn_in_role(&mut learners, attempts);
+            self.learn_in_role(&mut learners, Role::Student, attempts);
         }
         learners
     }
 
     /// Gives every learner its sequences in one role, with their advantages.
-    fn learn_in_role(&self, learners: &mut [Learner], sequences: impl Iterator<Item = (usize, Sequence)>) {
+    fn learn_in_role(
+        &self,
+        learners: &mut [Learner],
+        role: Role,
+        sequences: impl Iterator<Item = (usize, Sequence)>,
+    ) {
+        let Parameters {
+            learning, whitening, ..
+        } = self.parameters;
+        let draft = &self.scene.draft;
         let mut by_learner: BTreeMap<usize, Vec<Sequence>> = BTreeMap::new();
         for (learner, sequence) in sequences {
             by_learner.entry(learner).or_default().push(sequence);
         }
         for (learner, sequences) in by_learner {
-            let batch: Vec<Sampled> = sequences.iter().map(|sequence| sequence.sampled).collect();
-            let advantages = reinforce_plus_plus_baseline(&batch, self.parameters.whitening);
+            let mut batch: Vec<((), Sampled)> = sequences.iter().map(|sequence| ((), sequence.sampled)).collect();
+            let path = format!("{}/{}", role.name(), draft.members[learner].name);
+            learning.alter(&mut batch, draft.run, &path);
+            let batch: Vec<Sampled> = batch.into_iter().map(|(_, sampled)| sampled).collect();
+            let advantages = reinforce_plus_plus_baseline(&batch, *whitening);
             learners[learner].sequences.extend(sequences);
             learners[learner].advantages.extend(advantages);
         }

@@ -143,15 +143,14 @@ impl<'a> Step<'a> {
 
     /// Every member with its own answers and their advantages.
     pub(super) fn learners(&self, answers: &[Answer]) -> Vec<Learner> {
-        let scale = self.parameters.learning.reward_scale;
+        let draft = &self.rows.draft;
         let learner = |member: usize| {
             let own = answers.iter().filter(|answer| answer.member == member);
             let sequences: Vec<Sequence> = own.map(|answer| answer.sequence.clone()).collect();
-            let scaled = |Sequence { sampled, .. }: &Sequence| {
-                let reward = sampled.reward * scale;
-                ((), Sampled { reward, ..*sampled })
-            };
-            let batch: Vec<((), Sampled)> = sequences.iter().map(scaled).collect();
+            let mut batch: Vec<((), Sampled)> = sequences.iter().map(|sequence| ((), sequence.sampled)).collect();
+            self.parameters
+                .learning
+                .alter(&mut batch, draft.run, &draft.members[member].name);
             Learner {
                 member,
                 advantages: self.parameters.advantages.advantages(&batch),
@@ -159,6 +158,6 @@ impl<'a> Step<'a> {
                 ..Learner::default()
             }
         };
-        (0..self.rows.draft.members.len()).map(learner).collect()
+        (0..draft.members.len()).map(learner).collect()
     }
 }

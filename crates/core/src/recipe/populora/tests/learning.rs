@@ -42,6 +42,35 @@ fn the_baseline_is_whitened_in_each_role_by_itself() {
 }
 
 #[test]
+fn shuffled_rewards_stay_in_their_member_and_role() {
+    let mut shuffled = document(0, 0);
+    shuffled["parameters"]["learning"] = json!({"shuffle_rewards": true});
+    let earned = first_update(&document(0, 0), skills(0, 0));
+    let random = first_update(&shuffled, skills(0, 0));
+    assert_eq!(
+        random,
+        first_update(&shuffled, skills(0, 0)),
+        "the seed decides who gets what"
+    );
+    let of = |phase: &str, learned: &[(String, f64)]| -> Vec<f64> {
+        let of = learned.iter().filter(|(of, _)| of == phase);
+        of.map(|(_, advantage)| *advantage).collect()
+    };
+    for phase in ["propose", "solve"] {
+        assert_ne!(of(phase, &earned), of(phase, &random), "{phase}");
+    }
+    // Each proposal is a group of its own, so its advantage follows from its reward alone.
+    let sorted = |learned| {
+        let mut advantages = of("propose", learned);
+        advantages.sort_by(f64::total_cmp);
+        advantages
+    };
+    for (earned, random) in sorted(&earned).iter().zip(sorted(&random)) {
+        assert!((earned - random).abs() < 1e-5, "{earned} {random}");
+    }
+}
+
+#[test]
 fn programs_from_the_pool_are_not_those_of_a_teacher() {
     let mut document = document(2, 2);
     document["parameters"]["proposals_per_prompt"] = json!(4);

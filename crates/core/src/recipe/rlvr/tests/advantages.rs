@@ -89,3 +89,21 @@ fn equal_rewards_give_exactly_nothing() {
         assert_eq!(advantages(&json!({}), &batch), [0.0; 24]);
     }
 }
+
+#[test]
+fn shuffled_rewards_change_places_within_the_batch() {
+    let rewards: Vec<(u32, f32)> = (0..40).map(|place| (place / 4, (place % 7) as f32)).collect();
+    let of = |own: &str| advantages(&serde_json::from_str(own).unwrap(), &rewards);
+    let plain = r#"{"advantages": {"estimator": "reinforce_plus_plus"}}"#;
+    let control = r#"{"advantages": {"estimator": "reinforce_plus_plus"}, "learning": {"shuffle_rewards": true}}"#;
+    let (earned, random) = (of(plain), of(control));
+    assert_ne!(earned, random);
+    assert_eq!(random, of(control), "the seed decides");
+    let sorted = |mut advantages: Vec<f32>| {
+        advantages.sort_by(f32::total_cmp);
+        advantages
+    };
+    for (earned, random) in sorted(earned).into_iter().zip(sorted(random)) {
+        assert!((earned - random).abs() < 1e-5, "{earned} {random}");
+    }
+}
