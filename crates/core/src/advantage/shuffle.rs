@@ -79,6 +79,9 @@ mod tests {
             assert_eq!(rewards_of(1, &after), [9.0]);
         }
         // 1000 ± 26 each; four deviations.
-        assert!(counts.iter().flatten().all(|count| count.abs_diff(1000) < 104), "{counts:?}");
+        assert!(
+            counts.iter().flatten().all(|count| count.abs_diff(1000) < 104),
+            "{counts:?}"
+        );
     }
 }

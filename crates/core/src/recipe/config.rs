@@ -40,6 +40,7 @@ pub struct LearningConfig {
     /// Rewards are shuffled before advantages are computed, as a control: they are as often as before, but random. They
     /// change places among the sequences of a step that they are compared with: those of one member in one role, and in
     /// `azr` of one type as well. What is recorded does not change.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub shuffle_rewards: bool,
 }
 

@@ -166,13 +166,21 @@ fn advantages_are_whitened_in_each_role_and_type() {
 
 #[test]
 fn shuffled_rewards_stay_in_their_role_and_type() {
-    let mut shuffled = document();
+    let mut document = document();
+    // An advantage then follows from its reward, whatever the length.
+    document["parameters"]["whitening"] = json!("sequence");
+    let mut shuffled = document.clone();
     shuffled["parameters"]["learning"] = json!({"shuffle_rewards": true});
-    let (earned, random) = (first_update(&document()), first_update(&shuffled));
+    let (earned, random) = (first_update(&document), first_update(&shuffled));
     assert_eq!(random, first_update(&shuffled), "the seed decides");
     assert_ne!(earned, random);
     // Requests of practice are numbered within their items, so its types are not told apart here.
-    for (phase, kinds) in [("propose", 0..1), ("propose", 1..2), ("propose", 2..3), ("practise", 0..3)] {
+    for (phase, kinds) in [
+        ("propose", 0..1),
+        ("propose", 1..2),
+        ("propose", 2..3),
+        ("practise", 0..3),
+    ] {
         let sorted = |member| {
             let mut all: Vec<f32> = kinds.clone().flat_map(|kind| advantages(member, phase, kind)).collect();
             all.sort_by(f32::total_cmp);

@@ -45,12 +45,7 @@ impl Step<'_> {
     }
 
     /// Gives every learner its sequences in one role, with their advantages.
-    fn learn_in_role(
-        &self,
-        learners: &mut [Learner],
-        role: Role,
-        sequences: impl Iterator<Item = (usize, Sequence)>,
-    ) {
+    fn learn_in_role(&self, learners: &mut [Learner], role: Role, sequences: impl Iterator<Item = (usize, Sequence)>) {
         let Parameters {
             learning, whitening, ..
         } = self.parameters;
