@@ -4,6 +4,7 @@
 pub mod advantage;
 pub mod answer;
 pub mod archive;
+pub mod arithmetic;
 pub mod artifact;
 pub mod benchmark;
 pub mod compute;
