@@ -22,7 +22,7 @@ macro_rules! templates {
     };
 }
 
-static SHIPPED: [Shipped; 2] = [
+static SHIPPED: [Shipped; 3] = [
     Shipped {
         name: "azr",
         grammar: Grammar::Fenced,
@@ -36,6 +36,13 @@ static SHIPPED: [Shipped; 2] = [
         style: Style::Base,
         templates: templates!("seedling": "propose_code_i", "propose_code_o", "propose_code_f", "solve_code_i",
             "solve_code_o", "solve_code_f"),
+    },
+    Shipped {
+        name: "seedling-math",
+        grammar: Grammar::Tagged,
+        style: Style::Base,
+        templates: templates!("seedling-math": "propose", "solve", "challenge", "plan", "solve_with_plan",
+            "critique_question", "critique_plan"),
     },
 ];
 
