@@ -1,7 +1,8 @@
-//! The curriculum of the seedling, a small base model: random typed Python programs at graded levels of difficulty, run
-//! by the verifier for their true outputs, and written as proposals and solutions of the three problem types; plus a
-//! tokenizer for them. It contains no external text.
+//! The curricula of the small base models. For `models/seedling`: random typed Python programs at graded levels of
+//! difficulty, run by the verifier for their true outputs, and written as proposals and solutions of the three problem
+//! types; plus a tokenizer for them. For `models/seedling-math`: [`arithmetic`]. They contain no external text.
 
+pub mod arithmetic;
 mod batch;
 mod body;
 mod candidates;
@@ -17,6 +18,7 @@ pub mod sample;
 pub mod tokenizer;
 pub mod trace;
 mod types;
+mod unigram;
 
 pub use corpus::{Corpus, CorpusSpec};
 pub use execute::Executed;

@@ -56,7 +56,7 @@ pub struct Part {
 }
 
 impl Part {
-    fn new(text: impl Into<String>, weight: f32) -> Self {
+    pub(crate) fn new(text: impl Into<String>, weight: f32) -> Self {
         Self {
             text: text.into(),
             weight,
