@@ -1,47 +1,60 @@
-//! `pretrain`: makes the seedling from scratch.
+//! `pretrain`: makes a small base model from scratch.
 
+mod arithmetic;
 mod batches;
 mod card;
+mod completer;
 mod config;
 mod corpus;
+mod curriculum;
 mod evaluation;
 mod figures;
 mod guess;
 mod origin;
 mod problem;
+mod programs;
 mod tally;
 mod training;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
+use arithmetic::Arithmetic;
 use clap::Args;
 use config::PretrainConfig;
+use curriculum::{Curriculum, Lessons, Name};
 use evaluation::Evaluator;
 use lyceum_verifier::Verifier;
 use lyceum_worker::pool::PoolArgs;
+use programs::{ProgramLessons, Programs};
 use training::Training;
 
-/// Makes a small base model from scratch: random programs, their true outputs, a tokenizer, training, evaluation, a
+/// Makes a small base model from scratch: generated problems with their true answers, a tokenizer, training, evaluation, a
 /// model card.
 ///
-/// The config determines the weights completely, with --from together with the model it names. --work holds the corpus and checkpoints, so a run that was killed can
-/// continue with --resume and ends with the same weights; --out becomes a Hugging Face folder. During training,
-/// WORK/model holds the latest checkpoint as such a folder, and `--evaluate WORK/model` measures it.
+/// The config determines the weights completely, with --from together with the model it names. Its field `curriculum`
+/// says what the model is taught: `programs` (models/seedling; the default) or `arithmetic` (models/seedling-math).
+/// --work holds checkpoints (and a corpus of programs), so a run that was killed can continue with --resume and ends with
+/// the same weights; --out becomes a Hugging Face folder. During training, WORK/model holds the latest checkpoint as such
+/// a folder, and `--evaluate WORK/model` measures it.
 ///
 ///   lyceum-workshop pretrain --config configs/models/seedling-pretrain.toml
 ///   lyceum-workshop pretrain --config configs/models/seedling-pretrain.toml --resume
 ///   lyceum-workshop pretrain --config configs/models/seedling-pretrain.toml --evaluate models/seedling
 ///   lyceum-workshop pretrain --config FILE --from models/seedling --out DIR --work DIR
+///
+///   lyceum-workshop pretrain --config configs/models/seedling-math-pretrain.toml --work DIR
+///   lyceum-workshop pretrain --config configs/models/seedling-math-pretrain.toml --work DIR --evaluate DIR/model \
+///       --held-out 60 --answers 8                    # held-out questions only, while it trains
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Pretrain {
     /// TOML file that determines the weights.
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// Model folder to write.
-    #[arg(long, value_name = "DIR", default_value = "models/seedling")]
-    out: PathBuf,
+    /// Model folder to write [default: models/seedling, or models/seedling-math for arithmetic].
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
     /// Folder for the corpus, checkpoints and the log.
     #[arg(long, value_name = "DIR", default_value = ".lyceum/pretrain")]
     work: PathBuf,
@@ -60,7 +73,8 @@ pub(crate) struct Pretrain {
     /// Evaluate only held-out problems, N of each level, and write `held_out.json`.
     #[arg(long, value_name = "N", requires = "evaluate")]
     held_out: Option<usize>,
-    /// Compare answers with and without steps on problems for development, N of each level, and write `ways.json`.
+    /// Compare answers with and without steps on programs for development, N of each level, and write `ways.json`. The
+    /// results for arithmetic always tell them apart.
     #[arg(long, value_name = "N", requires = "evaluate", conflicts_with = "held_out")]
     ways: Option<usize>,
     /// Answers to each problem, with --held-out or --ways.
@@ -72,9 +86,15 @@ pub(crate) struct Pretrain {
 
 impl Pretrain {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let mut config = PretrainConfig::read(&self.config)?;
-        lyceum_engine::device::set_threads(Some(config.compute.threads));
-        std::fs::create_dir_all(&self.work).with_context(|| self.work.display().to_string())?;
+        match config::curriculum(&self.config)? {
+            Name::Programs => self.programs(),
+            Name::Arithmetic => self.arithmetic(),
+        }
+    }
+
+    fn programs(self) -> anyhow::Result<()> {
+        let mut config: PretrainConfig<Programs> = PretrainConfig::read(&self.config)?;
+        self.prepare(config.compute.threads)?;
         let verifier = Verifier::start(&self.pool.config())?;
         let corpus = corpus::load_or_generate(&config.corpus, &self.work, &verifier)?;
         if let (Some(folder), Some(problems)) = (&self.evaluate, self.held_out) {
@@ -86,33 +106,73 @@ impl Pretrain {
             let ways = Evaluator::new(&config, &corpus, &verifier, folder)?.ways(problems, self.answers)?;
             return write_json(&folder.join("ways.json"), &ways);
         }
-        if let Some(folder) = &self.evaluate {
-            return evaluate(&config, &corpus, &verifier, folder);
+        let evaluate = |folder: &Path| {
+            let evaluation = Evaluator::new(&config, &corpus, &verifier, folder)?.run()?;
+            write_json(&folder.join("evaluation.json"), &evaluation)?;
+            card::write(&config, &corpus, &evaluation, folder)
+        };
+        match &self.evaluate {
+            Some(folder) => evaluate(folder),
+            None => {
+                let lessons = ProgramLessons::new(&config.samples, &corpus);
+                self.train(&config, &lessons, "models/seedling", evaluate)
+            }
         }
-        let mut training = if self.resume {
-            Training::resume(&config, &corpus, &self.work)?
-        } else {
-            Training::begin(&config, &corpus, &self.work, self.from.as_deref())?
+    }
+
+    fn arithmetic(self) -> anyhow::Result<()> {
+        let mut config: PretrainConfig<Arithmetic> = PretrainConfig::read(&self.config)?;
+        ensure!(
+            self.ways.is_none(),
+            "--ways is for programs: use --held-out N --answers K"
+        );
+        self.prepare(config.compute.threads)?;
+        if let (Some(folder), Some(problems)) = (&self.evaluate, self.held_out) {
+            config.evaluation.held_out = problems;
+            config.evaluation.samples = self.answers;
+            let bands = arithmetic::Evaluator::new(&config, folder)?.held_out()?;
+            return write_json(&folder.join("held_out.json"), &bands);
+        }
+        let evaluate = |folder: &Path| {
+            let evaluation = arithmetic::Evaluator::new(&config, folder)?.run(folder)?;
+            write_json(&folder.join("evaluation.json"), &evaluation)?;
+            arithmetic::write_card(&config, &evaluation, folder)
+        };
+        match &self.evaluate {
+            Some(folder) => evaluate(folder),
+            None => {
+                let lessons = arithmetic::lessons(&config)?;
+                self.train(&config, &lessons, "models/seedling-math", evaluate)
+            }
+        }
+    }
+
+    fn prepare(&self, threads: u32) -> anyhow::Result<()> {
+        lyceum_engine::device::set_threads(Some(threads));
+        std::fs::create_dir_all(&self.work).with_context(|| self.work.display().to_string())
+    }
+
+    /// Trains to the end, or until --stop-after; at the end it writes and evaluates the model.
+    fn train<C: Curriculum>(
+        &self,
+        config: &PretrainConfig<C>,
+        lessons: &dyn Lessons<C>,
+        shipped: &str,
+        evaluate: impl Fn(&Path) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let mut training = match self.resume {
+            true => Training::resume(config, lessons, &self.work)?,
+            false => Training::begin(config, lessons, &self.work, self.from.as_deref())?,
         };
         let last = self.stop_after.unwrap_or(u64::MAX).min(config.steps());
         training.run_until(last)?;
         if last < config.steps() {
             return Ok(());
         }
-        training.write(&self.out)?;
-        evaluate(&config, &corpus, &verifier, &self.out)
+        let out = self.out.as_deref().unwrap_or(Path::new(shipped));
+        training.write(out)?;
+        evaluate(out)
     }
-}
-
-fn evaluate(
-    config: &PretrainConfig,
-    corpus: &lyceum_curriculum::Corpus,
-    verifier: &Verifier,
-    folder: &Path,
-) -> anyhow::Result<()> {
-    let evaluation = Evaluator::new(config, corpus, verifier, folder)?.run()?;
-    write_json(&folder.join("evaluation.json"), &evaluation)?;
-    card::write(config, corpus, &evaluation, folder)
 }
 
 fn write_json(path: &Path, value: &impl serde::Serialize) -> anyhow::Result<()> {

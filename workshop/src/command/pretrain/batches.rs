@@ -1,8 +1,7 @@
-//! The training batch of each step: determined by the config, the corpus and the step's number.
+//! The training batch of each step: determined by the config, the lessons and the step's number.
 
 use lyceum_core::seed;
-use lyceum_curriculum::sample::{Part, Sample, TaskKind, Way};
-use lyceum_curriculum::{Corpus, Executed};
+use lyceum_curriculum::sample::{Part, Sample};
 use lyceum_engine::tokenizer::Tokenizer;
 use lyceum_engine::{ModelConfig, Placement};
 use lyceum_workshop::pretrain::{PackedBatch, PackedSample, RowPacker, WeightedTokens};
@@ -12,41 +11,21 @@ use rand::distr::weighted::WeightedIndex;
 use rand_chacha::ChaCha12Rng;
 
 use super::config::{Phase, PretrainConfig, Share};
+use super::curriculum::{Curriculum, Lessons};
 
 /// Consecutive samples that fit no row before a batch counts as full.
 const MISSES: u32 = 6;
 
-/// Writes, tokenizes and packs samples.
-pub(super) struct Batches<'a> {
-    config: &'a PretrainConfig,
-    /// The training programs of each level.
-    levels: [Vec<&'a Executed>; 5],
-    tokenizer: &'a Tokenizer,
-    model: &'a ModelConfig,
-    placement: Placement,
+/// Draws, tokenizes and packs samples.
+pub(super) struct Batches<'a, C: Curriculum> {
+    pub(super) config: &'a PretrainConfig<C>,
+    pub(super) lessons: &'a dyn Lessons<C>,
+    pub(super) tokenizer: &'a Tokenizer,
+    pub(super) model: &'a ModelConfig,
+    pub(super) placement: Placement,
 }
 
-impl<'a> Batches<'a> {
-    pub(super) fn new(
-        config: &'a PretrainConfig,
-        corpus: &'a Corpus,
-        tokenizer: &'a Tokenizer,
-        model: &'a ModelConfig,
-        placement: Placement,
-    ) -> Self {
-        let mut levels: [Vec<&Executed>; 5] = Default::default();
-        for executed in &corpus.training {
-            levels[usize::from(executed.level.number()) - 1].push(executed);
-        }
-        Self {
-            config,
-            levels,
-            tokenizer,
-            model,
-            placement,
-        }
-    }
-
+impl<C: Curriculum> Batches<'_, C> {
     /// The batch of a step.
     pub(super) fn batch(&self, step: u64) -> anyhow::Result<PackedBatch> {
         let mut rng = seed::stream(self.config.seed, "pretrain/batch", step);
@@ -70,27 +49,15 @@ impl<'a> Batches<'a> {
         Ok(packer.finish(self.model, self.placement)?)
     }
 
-    /// A sample, and whether its answers are traced.
-    fn draw(&self, phase: &Phase, rng: &mut ChaCha12Rng) -> anyhow::Result<(Sample, bool)> {
-        let tasks: Vec<(TaskKind, Share)> = phase.tasks.iter().map(|(&task, &share)| (task, share)).collect();
+    /// A sample, and whether its answers show steps.
+    fn draw(&self, phase: &Phase<C::Task>, rng: &mut ChaCha12Rng) -> anyhow::Result<(Sample, bool)> {
+        let tasks: Vec<(C::Task, Share)> = phase.tasks.iter().map(|(&task, &share)| (task, share)).collect();
         let (task, share) = tasks[WeightedIndex::new(tasks.iter().map(|(_, share)| share.share))?.sample(rng)];
         // Without traces no number is drawn, so that older configs give the same samples.
         let traced = share.trace > 0.0 && rng.random_bool(share.trace);
-        let wanted = share.trace_levels.filter(|_| traced).unwrap_or(share.levels);
-        // Levels without programs in the corpus are skipped.
-        let weights = wanted
-            .iter()
-            .zip(&self.levels)
-            .map(|(&weight, programs)| if programs.is_empty() { 0.0 } else { weight });
-        let levels = WeightedIndex::new(weights)?;
-        let of_level = |rng: &mut ChaCha12Rng| -> &'a Executed {
-            let programs = &self.levels[levels.sample(rng)];
-            programs[rng.random_range(0..programs.len())]
-        };
-        let executed = of_level(rng);
         let length = |text: &str| self.tokenizer.encode(text).map_or(usize::MAX / 2, |ids| ids.len());
-        let way = if traced { Way::Traced(&length) } else { Way::Direct };
-        Ok((self.config.samples.write(task, way, executed, of_level, rng), traced))
+        let steps: Option<&dyn Fn(&str) -> usize> = if traced { Some(&length) } else { None };
+        Ok((self.lessons.sample(task, &share, steps, rng)?, traced))
     }
 
     fn tokenized(&self, sample: &Sample) -> anyhow::Result<PackedSample> {

@@ -6,12 +6,15 @@ use std::path::Path;
 use anyhow::Context as _;
 use lyceum_curriculum::Corpus;
 
-use super::config::PretrainConfig;
+use super::config::{Architecture, PretrainConfig};
+use super::curriculum::Curriculum;
 use super::figures::{Band, Evaluation, OwnProblems, Proposals, Ways};
+use super::programs::Programs;
+use super::training::Totals;
 
 /// Writes `README.md` into a model folder.
 pub(super) fn write(
-    config: &PretrainConfig,
+    config: &PretrainConfig<Programs>,
     corpus: &Corpus,
     evaluation: &Evaluation,
     folder: &Path,
@@ -20,7 +23,11 @@ pub(super) fn write(
     std::fs::write(&path, text(config, corpus, evaluation)?).with_context(|| path.display().to_string())
 }
 
-fn text(config: &PretrainConfig, corpus: &Corpus, evaluation: &Evaluation) -> Result<String, std::fmt::Error> {
+fn text(
+    config: &PretrainConfig<Programs>,
+    corpus: &Corpus,
+    evaluation: &Evaluation,
+) -> Result<String, std::fmt::Error> {
     let mut card = String::from(
         "---\nlicense: apache-2.0\nlibrary_name: transformers\npipeline_tag: text-generation\ntags: [code, \
          self-play]\n---\n\n\
@@ -50,8 +57,12 @@ fn text(config: &PretrainConfig, corpus: &Corpus, evaluation: &Evaluation) -> Re
     Ok(card)
 }
 
-fn made(card: &mut String, config: &PretrainConfig, corpus: &Corpus, evaluation: &Evaluation) -> std::fmt::Result {
-    let model = &config.model;
+fn made(
+    card: &mut String,
+    config: &PretrainConfig<Programs>,
+    corpus: &Corpus,
+    evaluation: &Evaluation,
+) -> std::fmt::Result {
     writeln!(card, "## What made it\n")?;
     let origin = evaluation.training.as_ref().and_then(|training| training.from.as_ref());
     let (option, weights) = match origin {
@@ -66,15 +77,7 @@ fn made(card: &mut String, config: &PretrainConfig, corpus: &Corpus, evaluation:
         "- `lyceum-workshop pretrain --config configs/models/seedling-pretrain.toml{option}`, from {weights}, on nothing \
          but generated programs: no text from elsewhere is in it."
     )?;
-    writeln!(
-        card,
-        "- {} parameters: {} layers of width {}, {} heads, MLP of width {}; the weights are stored in bf16.",
-        evaluation.parameters,
-        model.num_hidden_layers,
-        model.hidden_size,
-        model.num_attention_heads,
-        model.intermediate_size
-    )?;
+    size(card, &config.model, evaluation.parameters)?;
     writeln!(
         card,
         "- {} programs to learn from, each with {} inputs and the outputs that the verifier found; {} programs held \
@@ -84,7 +87,26 @@ fn made(card: &mut String, config: &PretrainConfig, corpus: &Corpus, evaluation:
         config.corpus.inputs,
         corpus.held_out.len()
     )?;
-    if let Some(training) = &evaluation.training {
+    trained(card, config, evaluation.training.as_ref())?;
+    writeln!(card)
+}
+
+/// The line about the model's size.
+pub(super) fn size(card: &mut String, model: &Architecture, parameters: usize) -> std::fmt::Result {
+    writeln!(
+        card,
+        "- {parameters} parameters: {} layers of width {}, {} heads, MLP of width {}; the weights are stored in bf16.",
+        model.num_hidden_layers, model.hidden_size, model.num_attention_heads, model.intermediate_size
+    )
+}
+
+/// The lines about training, and about answers with steps.
+pub(super) fn trained<C: Curriculum>(
+    card: &mut String,
+    config: &PretrainConfig<C>,
+    training: Option<&Totals>,
+) -> std::fmt::Result {
+    if let Some(training) = training {
         writeln!(
             card,
             "- {} of {} steps, {:.1} million tokens, {:.0} minutes on {} ({} threads, {}); weighted loss {:.3} at \
@@ -110,17 +132,18 @@ fn made(card: &mut String, config: &PretrainConfig, corpus: &Corpus, evaluation:
             .collect();
         writeln!(
             card,
-            "- It was shown two ways to answer, directly and with the steps of the run first. Samples with steps in the phase \
+            "- It was shown two ways to answer, directly and with its steps first. Samples with steps in the phase \
              `{}` ({} steps): {}.",
             phase.name,
             phase.steps,
             shares.join(", ")
         )?;
     }
-    writeln!(card)
+    Ok(())
 }
 
-fn percent(share: f64) -> String {
+/// A share in per cent.
+pub(super) fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 

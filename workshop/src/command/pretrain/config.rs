@@ -6,29 +6,44 @@ use std::path::Path;
 use anyhow::{Context as _, ensure};
 use lyceum_core::named::UnknownName;
 use lyceum_core::work::Dtype;
-use lyceum_curriculum::CorpusSpec;
-use lyceum_curriculum::sample::{SampleSpec, TaskKind};
 use lyceum_engine::learn::AdamW;
 use lyceum_workshop::pretrain::Schedule;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::curriculum::{Curriculum, Name};
+
+/// The curriculum that a config file names.
+pub(super) fn curriculum(path: &Path) -> anyhow::Result<Name> {
+    #[derive(Deserialize)]
+    struct Named {
+        #[serde(default)]
+        curriculum: Name,
+    }
+    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let named: Named = toml::from_str(&text).with_context(|| path.display().to_string())?;
+    Ok(named.curriculum)
+}
+
 /// The config file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct PretrainConfig {
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, bound = "")]
+pub(super) struct PretrainConfig<C: Curriculum> {
+    /// What the model is taught; the fields of `corpus`, `samples`, `phases.tasks` and `evaluation` depend on it.
+    #[serde(default, rename = "curriculum")]
+    pub(super) _curriculum: Name,
     /// Seed of the initial weights and of the training data of each step.
     pub(super) seed: u64,
     /// Steps between checkpoints.
     pub(super) checkpoint_every: u64,
     pub(super) compute: Compute,
     pub(super) model: Architecture,
-    pub(super) corpus: CorpusSpec,
-    pub(super) samples: SampleSpec,
+    pub(super) corpus: C::Corpus,
+    pub(super) samples: C::Samples,
     pub(super) rows: Rows,
     pub(super) optimizer: OptimizerConfig,
-    pub(super) phases: Vec<Phase>,
-    pub(super) evaluation: EvaluationConfig,
+    pub(super) phases: Vec<Phase<C::Task>>,
+    pub(super) evaluation: C::Evaluation,
 }
 
 /// The device, precision and threads.
@@ -87,16 +102,16 @@ pub(super) struct OptimizerConfig {
 }
 
 /// A number of steps with one mixture of tasks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Phase {
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, bound = "T: Ord + serde::de::DeserializeOwned")]
+pub(super) struct Phase<T> {
     pub(super) name: String,
     pub(super) steps: u64,
     /// The step size outside warm-up and decay.
     pub(super) learning_rate: f64,
     /// Steps at the end of the phase over which the step size decays to zero.
     pub(super) decay_steps: u64,
-    pub(super) tasks: BTreeMap<TaskKind, Share>,
+    pub(super) tasks: BTreeMap<T, Share>,
 }
 
 /// How often a task is drawn, and how often at each level.
@@ -105,31 +120,21 @@ pub(super) struct Phase {
 pub(super) struct Share {
     pub(super) share: f64,
     pub(super) levels: [f64; 5],
-    /// The share of its samples whose answers are traced.
+    /// The share of its samples whose answers show steps first.
     #[serde(default)]
     pub(super) trace: f64,
     /// How often each level is drawn for a traced sample, if not as often as for others.
     pub(super) trace_levels: Option<[f64; 5]>,
 }
 
-/// Sizes of the final evaluation.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct EvaluationConfig {
-    /// Proposals of each type.
-    pub(super) proposals: usize,
-    /// Answers to each valid proposal.
-    pub(super) samples: usize,
-    /// Held-out programs of each level.
-    pub(super) held_out: usize,
-    /// Held-out programs of each level for the comparison of answers with and without steps.
-    #[serde(default)]
-    pub(super) ways: usize,
-    /// Longest completion, in tokens.
-    pub(super) max_tokens: usize,
+impl Share {
+    /// How often each level is drawn for samples with steps, or for those without.
+    pub(super) fn levels(&self, traced: bool) -> [f64; 5] {
+        self.trace_levels.filter(|_| traced).unwrap_or(self.levels)
+    }
 }
 
-impl PretrainConfig {
+impl<C: Curriculum> PretrainConfig<C> {
     pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
         let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
         let config: Self = toml::from_str(&text).with_context(|| path.display().to_string())?;
@@ -143,11 +148,11 @@ impl PretrainConfig {
     }
 
     /// The phase of a step.
-    pub(super) fn phase(&self, step: u64) -> Option<&Phase> {
+    pub(super) fn phase(&self, step: u64) -> Option<&Phase<C::Task>> {
         self.phase_and_end(step).map(|(phase, _)| phase)
     }
 
-    fn phase_and_end(&self, step: u64) -> Option<(&Phase, u64)> {
+    fn phase_and_end(&self, step: u64) -> Option<(&Phase<C::Task>, u64)> {
         let mut ends = self.phases.iter().scan(0, |end, phase| {
             *end += phase.steps;
             Some((phase, *end))
@@ -249,11 +254,7 @@ impl PretrainConfig {
                     phase.name,
                     share.trace
                 );
-                ensure!(
-                    share.trace == 0.0 || (self.samples.trace.is_some() && self.corpus.traces),
-                    "`{task}.trace` of phase `{}` needs `samples.trace` and `corpus.traces = true`",
-                    phase.name
-                );
+                C::check(self, &phase.name, *task, share)?;
             }
         }
         Ok(())

@@ -8,8 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, bail, ensure};
 use lyceum_core::work::Dtype;
-use lyceum_curriculum::tokenizer::{EOS, PAD, tokenizer_config_json, tokenizer_json};
-use lyceum_curriculum::{Corpus, CorpusSpec};
+use lyceum_curriculum::tokenizer::{EOS, PAD, tokenizer_config_json};
 use lyceum_engine::tokenizer::Tokenizer;
 use lyceum_engine::{ModelConfig, Placement};
 use lyceum_worker::progress::progress_bar;
@@ -18,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::batches::Batches;
 use super::config::{Architecture, PretrainConfig};
+use super::curriculum::{Curriculum, Lessons};
 use super::origin::{self, Origin};
 
 /// Batches prepared ahead while a step is computed.
@@ -26,9 +26,9 @@ const AHEAD: usize = 2;
 const KEPT: usize = 2;
 
 /// A training run.
-pub(super) struct Training<'a> {
-    config: &'a PretrainConfig,
-    corpus: &'a Corpus,
+pub(super) struct Training<'a, C: Curriculum> {
+    config: &'a PretrainConfig<C>,
+    lessons: &'a dyn Lessons<C>,
     work: PathBuf,
     tokenizer: Tokenizer,
     model: ModelConfig,
@@ -52,23 +52,38 @@ pub(super) struct Totals {
     pub(super) loss: f64,
 }
 
+impl Totals {
+    /// What `training.json` in a model folder says; `None` if there is no such file.
+    pub(super) fn of(folder: &Path) -> anyhow::Result<Option<Self>> {
+        let path = folder.join("training.json");
+        match std::fs::read_to_string(&path) {
+            Ok(text) => Ok(Some(
+                serde_json::from_str(&text).with_context(|| path.display().to_string())?,
+            )),
+            Err(_) => Ok(None),
+        }
+    }
+}
+
 /// Metadata stored with a checkpoint.
 #[derive(Serialize, Deserialize)]
-struct Stored {
-    config: Fixed,
+#[serde(bound = "")]
+struct Stored<C: Curriculum> {
+    config: Fixed<C>,
     totals: Totals,
 }
 
 /// The part of the config that must not change when a run is resumed.
 #[derive(PartialEq, Serialize, Deserialize)]
-struct Fixed {
+#[serde(bound = "")]
+struct Fixed<C: Curriculum> {
     seed: u64,
     model: Architecture,
-    corpus: CorpusSpec,
+    corpus: C::Corpus,
 }
 
-impl From<&PretrainConfig> for Fixed {
-    fn from(config: &PretrainConfig) -> Self {
+impl<C: Curriculum> From<&PretrainConfig<C>> for Fixed<C> {
+    fn from(config: &PretrainConfig<C>) -> Self {
         Self {
             seed: config.seed,
             model: config.model.clone(),
@@ -89,12 +104,12 @@ struct Line<'a> {
     seconds: f64,
 }
 
-impl<'a> Training<'a> {
+impl<'a, C: Curriculum> Training<'a, C> {
     /// Starts with the weights of the model folder `from`, or else with random ones; refuses to begin if another run left
     /// checkpoints.
     pub(super) fn begin(
-        config: &'a PretrainConfig,
-        corpus: &'a Corpus,
+        config: &'a PretrainConfig<C>,
+        lessons: &'a dyn Lessons<C>,
         work: &Path,
         from: Option<&Path>,
     ) -> anyhow::Result<Self> {
@@ -117,7 +132,7 @@ impl<'a> Training<'a> {
         };
         Ok(Self {
             config,
-            corpus,
+            lessons,
             work: work.to_owned(),
             tokenizer,
             model,
@@ -132,14 +147,18 @@ impl<'a> Training<'a> {
 
     /// Continues from the last checkpoint. Phases not reached yet, and the ends of phases, may have changed; everything
     /// else must be the same.
-    pub(super) fn resume(config: &'a PretrainConfig, corpus: &'a Corpus, work: &Path) -> anyhow::Result<Self> {
+    pub(super) fn resume(
+        config: &'a PretrainConfig<C>,
+        lessons: &'a dyn Lessons<C>,
+        work: &Path,
+    ) -> anyhow::Result<Self> {
         let Some((_, folder)) = checkpoints(work)?.pop() else {
             bail!("{} holds no checkpoint to continue from", work.display());
         };
         let (tokenizer, model, placement) = prepare(config, work)?;
         let path = folder.join("state.json");
         let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        let stored: Stored = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
+        let stored: Stored<C> = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
         ensure!(
             stored.config == Fixed::from(config),
             "{} was written with a `seed`, `model` or `corpus` that differs from the config's",
@@ -155,7 +174,7 @@ impl<'a> Training<'a> {
         );
         Ok(Self {
             config,
-            corpus,
+            lessons,
             work: work.to_owned(),
             tokenizer,
             model,
@@ -169,7 +188,7 @@ impl<'a> Training<'a> {
     pub(super) fn run_until(&mut self, last: u64) -> anyhow::Result<()> {
         let Self {
             config,
-            corpus,
+            lessons,
             work,
             tokenizer,
             model,
@@ -177,7 +196,13 @@ impl<'a> Training<'a> {
             trainer,
             totals,
         } = self;
-        let batches = Batches::new(config, corpus, tokenizer, model, *placement);
+        let batches = Batches {
+            config,
+            lessons: *lessons,
+            tokenizer,
+            model,
+            placement: *placement,
+        };
         eprintln!("{} parameters, steps {} to {last}", trainer.parameters(), totals.steps);
         let path = work.join("log.jsonl");
         let mut log = OpenOptions::new()
@@ -248,7 +273,10 @@ impl<'a> Training<'a> {
 }
 
 /// Writes tokenizer and configuration, and reads them back as the engine does.
-fn prepare(config: &PretrainConfig, work: &Path) -> anyhow::Result<(Tokenizer, ModelConfig, Placement)> {
+fn prepare<C: Curriculum>(
+    config: &PretrainConfig<C>,
+    work: &Path,
+) -> anyhow::Result<(Tokenizer, ModelConfig, Placement)> {
     let folder = work.join("model");
     write_texts(config, &folder)?;
     let model = ModelConfig::from_folder(&folder)?;
@@ -257,9 +285,9 @@ fn prepare(config: &PretrainConfig, work: &Path) -> anyhow::Result<(Tokenizer, M
     Ok((tokenizer, model, placement))
 }
 
-fn write_texts(config: &PretrainConfig, folder: &Path) -> anyhow::Result<()> {
+fn write_texts<C: Curriculum>(config: &PretrainConfig<C>, folder: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    let tokenizer = tokenizer_json();
+    let tokenizer = C::tokenizer_json();
     let vocabulary = tokenizer["model"]["vocab"].as_array().map_or(0, Vec::len);
     let id_of = |token: &str| -> u32 {
         let at = tokenizer["model"]["vocab"]
@@ -290,7 +318,12 @@ fn write_texts(config: &PretrainConfig, folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn write_folder(trainer: &Pretrainer, totals: &Totals, config: &PretrainConfig, folder: &Path) -> anyhow::Result<()> {
+fn write_folder<C: Curriculum>(
+    trainer: &Pretrainer,
+    totals: &Totals,
+    config: &PretrainConfig<C>,
+    folder: &Path,
+) -> anyhow::Result<()> {
     write_texts(config, folder)?;
     write_model_folder(trainer.model(), Dtype::Bf16, folder)?;
     let path = folder.join("training.json");
@@ -298,7 +331,12 @@ fn write_folder(trainer: &Pretrainer, totals: &Totals, config: &PretrainConfig, 
     std::fs::write(&path, text).with_context(|| path.display().to_string())
 }
 
-fn save(trainer: &Pretrainer, totals: &Totals, config: &PretrainConfig, work: &Path) -> anyhow::Result<()> {
+fn save<C: Curriculum>(
+    trainer: &Pretrainer,
+    totals: &Totals,
+    config: &PretrainConfig<C>,
+    work: &Path,
+) -> anyhow::Result<()> {
     let folder = work.join("checkpoints").join(format!("{:08}", totals.steps));
     // Written under a temporary name, so that a checkpoint is always complete.
     let partial = folder.with_extension("partial");
