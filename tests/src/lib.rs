@@ -1,6 +1,7 @@
 //! Whole-system tests: real processes on a real Postgres. Engine and verifier are mostly scripted, so tests control
 //! what happens when; `product` has the real ones.
 
+pub mod coordinated;
 pub mod handlers;
 pub mod house;
 pub mod lab;

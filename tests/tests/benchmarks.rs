@@ -13,14 +13,12 @@ use lyceum_core::{
     recipe::{BenchmarkEvaluation, BenchmarkParameters, BenchmarkSubject, Planner as _, Registry, SuiteSlice},
     work::{BaseModel, BenchmarkPayload, BenchmarkResult, BenchmarkSample, FinishReason, RolloutUsage, WorkKind},
 };
-use lyceum_server::coordinator::{Coordinator, Pace};
 use lyceum_store::{
     Store,
     artifact::ArtifactStore,
     datasets,
     evaluations::{self, NewEvaluation},
     executions::State,
-    listener::Listener,
 };
 use lyceum_system_tests::{house::House, lab::Lab};
 use lyceum_verifier::{Verifier, VerifierConfig};
@@ -151,16 +149,7 @@ async fn canonical_solutions_are_all_right_and_empty_ones_all_wrong() -> Result<
         });
     }
     let id = begin(&house, slices).await?;
-    let artifacts = ArtifactStore::folder(&house.artifacts(), house.pool().clone())?;
-    let mut listener = Listener::new(house.pool());
-    let coordinator = Coordinator::start(
-        house.store.clone(),
-        artifacts.clone(),
-        Registry::shipped(),
-        Pace::default(),
-        &mut listener,
-    );
-    let _listening = listener.start();
+    let coordinator = house.coordinate(Registry::shipped())?;
     let verifier = tokio::task::spawn_blocking(|| Verifier::start(&VerifierConfig::default())).await??;
     let jobs = verifier.jobs();
     // Connections opened by handlers end with the runtime, but the house continues.

@@ -12,8 +12,7 @@ use lyceum_core::{
     seed::stream,
     work::{Completion, FinishReason, Generated, RolloutPayload, RolloutResult, RolloutUsage, WorkKind},
 };
-use lyceum_server::coordinator::{Coordinator, Pace};
-use lyceum_store::{artifact::ArtifactStore, listener::Listener};
+use lyceum_store::artifact::ArtifactStore;
 use lyceum_system_tests::{
     handlers,
     house::{House, WorkerArguments, registry},
@@ -283,16 +282,7 @@ impl Handler for Canonical {
 async fn canonical_solutions_earn_everything() -> Result<()> {
     let Some(rows) = rows()? else { return Ok(()) };
     let house = House::new().await?;
-    let artifacts = ArtifactStore::folder(&house.artifacts(), house.pool().clone())?;
-    let mut listener = Listener::new(house.pool());
-    let coordinator = Coordinator::start(
-        house.store.clone(),
-        artifacts,
-        registry(),
-        Pace::default(),
-        &mut listener,
-    );
-    let _listening = listener.start();
+    let coordinator = house.coordinate(registry())?;
     let verifier = tokio::task::spawn_blocking(|| Verifier::start(&VerifierConfig::default())).await??;
     let jobs = verifier.jobs();
     let of_worker = house.store.apart();

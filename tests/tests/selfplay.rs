@@ -2,8 +2,6 @@
 
 use anyhow::{Context as _, Result};
 use lyceum_core::{id::ExecutionId, seed::stream};
-use lyceum_server::coordinator::{Coordinator, Pace};
-use lyceum_store::{artifact::ArtifactStore, listener::Listener};
 use lyceum_system_tests::house::{House, WorkerArguments, registry};
 use rand::Rng as _;
 use serde_json::{Value, json};
@@ -76,16 +74,7 @@ async fn every_step_of_a_run_is_a_line_in_the_log() -> Result<()> {
         .with_writer(move || lines_of.clone())
         .set_default();
     let house = House::new().await?;
-    let artifacts = ArtifactStore::folder(&house.artifacts(), house.pool().clone())?;
-    let mut listener = Listener::new(house.pool());
-    let coordinator = Coordinator::start(
-        house.store.clone(),
-        artifacts,
-        registry(),
-        Pace::default(),
-        &mut listener,
-    );
-    let _listening = listener.start();
+    let coordinator = house.coordinate(registry())?;
     let _worker = house.worker(WORKER, &WorkerArguments::default())?;
     house.begin_document(RUN, &populora(1)).await?;
     for part in [

@@ -6,8 +6,7 @@
 use anyhow::Result;
 use lyceum_core::work::{RolloutPayload, RolloutResult, WorkKind};
 use lyceum_postgres::PrivatePostgres;
-use lyceum_server::coordinator::{Coordinator, Pace};
-use lyceum_store::{Store, artifact::ArtifactStore, listener::Listener};
+use lyceum_store::{Store, artifact::ArtifactStore};
 use lyceum_system_tests::house::{House, WorkerArguments, registry, until};
 use lyceum_worker::{
     handler::{Context, Handler, HandlerError, Handlers},
@@ -57,15 +56,7 @@ async fn main() -> Result<()> {
     let postgres = PrivatePostgres::start(folder.path()).await?;
     let house = House::at(postgres.url()).await?;
     let artifacts = ArtifactStore::folder(&house.artifacts(), house.pool().clone())?;
-    let mut listener = Listener::new(house.pool());
-    let coordinator = Coordinator::start(
-        house.store.clone(),
-        artifacts.clone(),
-        registry(),
-        Pace::default(),
-        &mut listener,
-    );
-    let _listening = listener.start();
+    let coordinator = house.coordinate(registry())?;
 
     let nothing = Nothing::default();
     let handlers = Handlers::default().with(nothing.clone());

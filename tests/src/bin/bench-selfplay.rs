@@ -5,8 +5,7 @@
 
 use anyhow::Result;
 use lyceum_postgres::PrivatePostgres;
-use lyceum_server::coordinator::{Coordinator, Pace};
-use lyceum_store::{artifact::ArtifactStore, listener::Listener};
+use lyceum_store::artifact::ArtifactStore;
 use lyceum_system_tests::{
     handlers,
     house::{House, registry, until},
@@ -25,16 +24,7 @@ async fn main() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let postgres = PrivatePostgres::start(folder.path()).await?;
     let house = House::at(postgres.url()).await?;
-    let artifacts = ArtifactStore::folder(&house.artifacts(), house.pool().clone())?;
-    let mut listener = Listener::new(house.pool());
-    let coordinator = Coordinator::start(
-        house.store.clone(),
-        artifacts,
-        registry(),
-        Pace::default(),
-        &mut listener,
-    );
-    let _listening = listener.start();
+    let coordinator = house.coordinate(registry())?;
     // Connections opened by handlers end with the runtime, but the house continues.
     let of_worker = house.store.apart();
     let artifacts = ArtifactStore::folder(&house.artifacts(), of_worker.pool().clone())?;

@@ -1,6 +1,8 @@
 // The form for a new dataset: "Check" sends the file as a dry run and shows its first rows or its faults by line and field;
 // submitting sends the same request for real.
 import { type FieldFault, Problem, upload } from "../api";
+import { element } from "../element";
+import { showFaults as show } from "../faults";
 import { say } from "../say";
 
 interface Report {
@@ -75,32 +77,9 @@ function showCommand(): void {
   at("command").textContent = words.join(" \\\n  ");
 }
 
-function showFaults(faults: FieldFault[], otherwise = ""): void {
-  for (const line of form.querySelectorAll<HTMLElement>(".fault")) {
-    line.hidden = true;
-    line.textContent = "";
-  }
-  const others: string[] = [];
-  for (const fault of faults) {
-    const line = fault.parameter ? form.querySelector<HTMLElement>(`[data-of="${CSS.escape(fault.parameter)}"]`) : null;
-    if (!line) {
-      others.push(fault.detail);
-      continue;
-    }
-    line.hidden = false;
-    line.textContent = [line.textContent, fault.detail].filter(Boolean).join("; ");
-  }
-  if (otherwise && faults.length === 0) others.push(otherwise);
-  at("faults").hidden = others.length === 0;
-  at("faults").replaceChildren(...others.map((text) => element("li", text)));
-}
+const lineOf = ({ parameter }: FieldFault) => (parameter ? form.querySelector<HTMLElement>(`[data-of="${CSS.escape(parameter)}"]`) : null);
 
-function element(name: string, text: string, className = ""): HTMLElement {
-  const made = document.createElement(name);
-  made.textContent = text;
-  made.className = className;
-  return made;
-}
+const showFaults = (faults: FieldFault[], otherwise = ""): void => show(form, faults, { lineOf }, otherwise);
 
 function told(report: Report): string {
   const dropped = [

@@ -1,6 +1,8 @@
 // The form for a new run: every change is sent as a dry run, and errors are shown next to the fields; submitting sends
 // the same request for real.
 import { type FieldFault, Problem, send } from "../api";
+import { element } from "../element";
+import { showFaults as show } from "../faults";
 import { island } from "../island";
 import { say } from "../say";
 
@@ -96,34 +98,16 @@ function fieldOf(fault: FieldFault): Field | undefined {
   return fields.find((field) => path === field.dataset.path || path.startsWith(`${field.dataset.path}.`));
 }
 
-function showFaults(faults: FieldFault[], otherwise = ""): void {
-  for (const field of fields) field.removeAttribute("aria-invalid");
-  for (const line of form.querySelectorAll<HTMLElement>(".fault")) {
-    line.hidden = true;
-    line.textContent = "";
-  }
-  const others: string[] = [];
-  for (const fault of faults) {
-    const field = fieldOf(fault);
-    const line = field?.closest(".field")?.querySelector<HTMLElement>(".fault") ?? (fault.pointer === "/experiment" ? at("fault-experiment") : undefined);
-    field?.setAttribute("aria-invalid", "true");
-    if (!line) {
-      others.push(`${fault.pointer ?? fault.parameter ?? ""} ${fault.detail}`.trim());
-      continue;
-    }
-    line.hidden = false;
-    line.textContent = [line.textContent, fault.detail].filter(Boolean).join("; ");
-  }
-  if (otherwise && faults.length === 0) others.push(otherwise);
-  at("faults").hidden = others.length === 0;
-  at("faults").replaceChildren(...others.map((text) => element("li", text)));
+function lineOf(fault: FieldFault): HTMLElement | null | undefined {
+  const field = fieldOf(fault);
+  field?.setAttribute("aria-invalid", "true");
+  return field?.closest(".field")?.querySelector<HTMLElement>(".fault") ?? (fault.pointer === "/experiment" ? at("fault-experiment") : undefined);
 }
 
-function element(name: string, text: string, className = ""): HTMLElement {
-  const made = document.createElement(name);
-  made.textContent = text;
-  made.className = className;
-  return made;
+function showFaults(faults: FieldFault[], otherwise = ""): void {
+  for (const field of fields) field.removeAttribute("aria-invalid");
+  const told = ({ pointer, parameter, detail }: FieldFault) => `${pointer ?? parameter ?? ""} ${detail}`.trim();
+  show(form, faults, { lineOf, told }, otherwise);
 }
 
 function flat(value: unknown, path = "", into = new Map<string, string>()): Map<string, string> {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::LazyLock};
 
 use super::{FieldMap, Purpose, RowCheck, RowFault, RowFormat, SeedProblem, fingerprints};
 use crate::benchmark::{
@@ -25,14 +25,8 @@ pub enum ReadAs {
     Map(FieldMap, Box<Format>),
 }
 
-static ANY: Expect = Expect {
-    required: Vec::new(),
-    absent: Vec::new(),
-    numeric: Vec::new(),
-    empty: Vec::new(),
-    prefix: std::collections::BTreeMap::new(),
-    contains: std::collections::BTreeMap::new(),
-};
+/// A field map says where values are, not what they look like.
+static ANY: LazyLock<Expect> = LazyLock::new(Expect::default);
 
 impl ReadAs {
     /// Its name in reports.

@@ -54,27 +54,11 @@ impl<'a> Step<'a> {
         })
     }
 
-    /// Checks the length of all rows, unless an earlier step did.
+    /// Every row that is learned from is known to fit into the context.
     fn fit(&mut self) -> Progress<()> {
-        let Parameters {
-            dataset,
-            prompts,
-            sampling,
-            ..
-        } = self.parameters;
+        let Parameters { dataset, sampling, .. } = self.parameters;
         let (dataset, rows) = dataset.settled()?;
-        let wanted = Fitted {
-            base_model: self.rows.draft.population(0)?.1.base_model.name.clone(),
-            dataset,
-            rows,
-            prompts: prompts.clone(),
-            max_tokens: sampling.max_tokens,
-        };
-        if self.fitted.as_ref() != Some(&wanted) {
-            self.rows.fit(&wanted, sampling)?;
-            self.fitted = Some(wanted);
-        }
-        Ok(())
+        self.rows.fit(&mut self.fitted, dataset, rows, sampling)
     }
 
     fn measure(&mut self) -> Progress<Arc<Vec<Measured>>> {

@@ -28,10 +28,33 @@ pub struct Fitted {
 }
 
 impl Rows<'_> {
-    /// Waits until a worker has found that every prompt with the longest answer fits into the base's context. Only the base's tokenizer knows, and only workers have it. A row that is too
-    /// long ends the run with the row's place.
-    pub fn fit(&mut self, of: &Fitted, sampling: &Sampling) -> Progress<()> {
-        let Fitted { dataset, rows, .. } = *of;
+    /// Waits until a worker has found that every prompt with the longest answer fits into the base's context, unless an
+    /// earlier step did. Only the base's tokenizer knows, and only workers have it. A row that is too long ends the run
+    /// with the row's place.
+    pub fn fit(
+        &mut self,
+        fitted: &mut Option<Fitted>,
+        dataset: DatasetId,
+        rows: u32,
+        sampling: &Sampling,
+    ) -> Progress<()> {
+        let wanted = Fitted {
+            base_model: self.draft.population(0)?.1.base_model.name.clone(),
+            dataset,
+            rows,
+            prompts: self.style.name().to_owned(),
+            max_tokens: sampling.max_tokens,
+        };
+        if fitted.as_ref() == Some(&wanted) {
+            return Ok(());
+        }
+        self.ask_nothing(dataset, rows, sampling)?;
+        *fitted = Some(wanted);
+        Ok(())
+    }
+
+    /// Lets a worker count the tokens of every prompt, without an answer.
+    fn ask_nothing(&mut self, dataset: DatasetId, rows: u32, sampling: &Sampling) -> Progress<()> {
         let chunks = (0..rows.div_ceil(ROWS)).map(|chunk| (chunk, chunk * ROWS..rows.min((chunk + 1) * ROWS)));
         join(chunks, |(chunk, places)| {
             let key = self.draft.key("fit", chunk);
