@@ -2,13 +2,10 @@
 
 use lyceum_core::{
     id::{ExecutionId, MemberId, PopulationId, ProblemId, VersionId, WorkId},
-    recipe::{
-        HeldOutRecord, MemberRecord, Plan, PopulationRecord, ProblemRecord, Records, Role, RowAnswersRecord,
-        VersionRecord,
-    },
+    recipe::{HeldOutRecord, MemberRecord, Plan, ProblemRecord, Records, Role, RowAnswersRecord, VersionRecord},
     seed::stream,
     verify::{ProblemKind, Status},
-    work::{BaseModel, LoraShape, Projection, WorkKey},
+    work::WorkKey,
 };
 use lyceum_store::{plan, tokens::Scope};
 use rand::Rng as _;
@@ -16,6 +13,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 use crate::{
+    fixtures::population_record,
     harness::{Actor, TestServer, config},
     views::browser,
 };
@@ -74,20 +72,7 @@ async fn member(server: &TestServer, run: ExecutionId) -> (Records, (MemberId, V
         .expect("an artifact");
     let (population, id) = (PopulationId::of(run, "main"), MemberId::of(run, "solver-0"));
     let records = Records {
-        populations: vec![PopulationRecord {
-            id: population,
-            name: "main".to_owned(),
-            base_model: BaseModel {
-                name: "seedling".to_owned(),
-                revision: None,
-            },
-            lora: LoraShape {
-                r: 8,
-                lora_alpha: 16.0,
-                target_modules: vec![Projection::Q],
-                use_rslora: false,
-            },
-        }],
+        populations: vec![population_record(population)],
         members: vec![MemberRecord {
             id,
             population,

@@ -60,6 +60,24 @@ pub(crate) async fn filled(server: &TestServer, problems: u32) -> Filled {
     filled
 }
 
+/// A population on the seedling.
+pub(crate) fn population_record(id: PopulationId) -> PopulationRecord {
+    PopulationRecord {
+        id,
+        name: "main".to_owned(),
+        base_model: BaseModel {
+            name: "seedling".to_owned(),
+            revision: None,
+        },
+        lora: LoraShape {
+            r: 8,
+            lora_alpha: 16.0,
+            target_modules: vec![Projection::Q],
+            use_rslora: false,
+        },
+    }
+}
+
 fn key() -> WorkKey {
     WorkKey::new(0, "check")
 }
@@ -94,20 +112,7 @@ fn records(run: ExecutionId, artifact: Digest, count: u32) -> (Records, Filled) 
     let work = WorkId::of(run, &key());
     let ids: Vec<ProblemId> = (0..count).map(|index| ProblemId::of(work, "p", index)).collect();
     let mut records = Records {
-        populations: vec![PopulationRecord {
-            id: population,
-            name: "main".to_owned(),
-            base_model: BaseModel {
-                name: "seedling".to_owned(),
-                revision: None,
-            },
-            lora: LoraShape {
-                r: 8,
-                lora_alpha: 16.0,
-                target_modules: vec![Projection::Q],
-                use_rslora: false,
-            },
-        }],
+        populations: vec![population_record(population)],
         members: vec![
             member(teacher, "teacher-0", Role::Teacher),
             member(student, "student-0", Role::Student),
