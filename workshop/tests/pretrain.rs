@@ -197,6 +197,9 @@ fn training_goes_on_from_a_model_and_says_so() {
     assert_eq!(training["from"]["sha256"].as_str().map(str::len), Some(64));
     assert_eq!(training["from"]["training"]["steps"], 16);
     assert_eq!(training["steps"], 16);
+    let card = std::fs::read_to_string(folder.join("second/README.md")).unwrap();
+    let [scratch, onwards] = ["from random weights: 16 steps", "--from "].map(|text| card.find(text).expect(text));
+    assert!(scratch < onwards, "{card}");
 
     std::fs::write(model.join("config.json"), "{}").unwrap();
     let refused = pretrain(folder, "third", "work-third", &from).output().unwrap();

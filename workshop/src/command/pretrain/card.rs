@@ -64,18 +64,9 @@ fn made(
     evaluation: &Evaluation,
 ) -> std::fmt::Result {
     writeln!(card, "## What made it\n")?;
-    let origin = evaluation.training.as_ref().and_then(|training| training.from.as_ref());
-    let (option, weights) = match origin {
-        Some(origin) => (
-            format!(" --from {}", origin.model),
-            format!("the weights of `{}` (SHA-256 {})", origin.model, origin.sha256),
-        ),
-        None => (String::new(), format!("random weights (seed {})", config.seed)),
-    };
     writeln!(
         card,
-        "- `lyceum-workshop pretrain --config configs/models/seedling-pretrain.toml{option}`, from {weights}, on nothing \
-         but generated programs: no text from elsewhere is in it."
+        "Nothing but generated programs: no text from elsewhere is in it.\n"
     )?;
     size(card, &config.model, evaluation.parameters)?;
     writeln!(
@@ -107,20 +98,13 @@ pub(super) fn trained<C: Curriculum>(
     training: Option<&Totals>,
 ) -> std::fmt::Result {
     if let Some(training) = training {
-        writeln!(
-            card,
-            "- {} of {} steps, {:.1} million tokens, {:.0} minutes on {} ({} threads, {}); weighted loss {:.3} at \
-             the end.",
-            training.steps,
-            config.steps(),
-            training.tokens as f64 / 1e6,
-            training.seconds / 60.0,
-            config.compute.device,
-            config.compute.threads,
-            config.compute.precision,
-            training.loss
-        )?;
+        trainings(card, training)?;
     }
+    writeln!(
+        card,
+        "- The last training ran on {} ({} threads, {}), seed {}.",
+        config.compute.device, config.compute.threads, config.compute.precision, config.seed
+    )?;
     for phase in config
         .phases
         .iter()
@@ -140,6 +124,27 @@ pub(super) fn trained<C: Curriculum>(
         )?;
     }
     Ok(())
+}
+
+/// The trainings one after another, each from the weights of the one before.
+fn trainings(card: &mut String, training: &Totals) -> std::fmt::Result {
+    let mut start = "from random weights".to_owned();
+    if let Some(origin) = &training.from {
+        if let Some(training) = &origin.training {
+            trainings(card, training)?;
+        }
+        start = format!("`--from {}` (SHA-256 {})", origin.model, origin.sha256);
+    }
+    writeln!(
+        card,
+        "- `lyceum-workshop pretrain --config {}`, {start}: {} steps, {:.1} million tokens, {:.0} minutes, weighted loss {:.3} \
+         at the end.",
+        training.config.as_deref().unwrap_or("FILE"),
+        training.steps,
+        training.tokens as f64 / 1e6,
+        training.seconds / 60.0,
+        training.loss
+    )
 }
 
 /// A share in per cent.

@@ -32,6 +32,9 @@ pub(super) struct PretrainConfig<C: Curriculum> {
     /// What the model is taught; the fields of `corpus`, `samples`, `phases.tasks` and `evaluation` depend on it.
     #[serde(default, rename = "curriculum")]
     pub(super) _curriculum: Name,
+    /// The file as it was named.
+    #[serde(skip)]
+    pub(super) file: String,
     /// Seed of the initial weights and of the training data of each step.
     pub(super) seed: u64,
     /// Steps between checkpoints.
@@ -137,7 +140,10 @@ impl Share {
 impl<C: Curriculum> PretrainConfig<C> {
     pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
         let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-        let config: Self = toml::from_str(&text).with_context(|| path.display().to_string())?;
+        let config = Self {
+            file: path.display().to_string(),
+            ..toml::from_str(&text).with_context(|| path.display().to_string())?
+        };
         config.check().with_context(|| path.display().to_string())?;
         Ok(config)
     }

@@ -43,6 +43,9 @@ pub(super) struct Totals {
     /// The model whose weights training started from; random weights if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) from: Option<Origin>,
+    /// The config's file as it was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) config: Option<String>,
     pub(super) steps: u64,
     /// Tokens that passed through the layers, without padding.
     pub(super) tokens: u64,
@@ -140,6 +143,7 @@ impl<'a, C: Curriculum> Training<'a, C> {
             trainer,
             totals: Totals {
                 from,
+                config: Some(config.file.clone()),
                 ..Totals::default()
             },
         })
