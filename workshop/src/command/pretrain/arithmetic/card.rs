@@ -32,9 +32,7 @@ fn text(config: &PretrainConfig<Arithmetic>, evaluation: &Evaluation) -> Result<
     );
     writeln!(
         card,
-        "- `lyceum-workshop pretrain --config configs/models/seedling-math-pretrain.toml`, from random weights (seed {}), on \
-         nothing but generated questions: no text from elsewhere is in it.",
-        config.seed
+        "Nothing but generated questions: no text from elsewhere is in it.\n"
     )?;
     size(&mut card, &config.model, evaluation.parameters)?;
     writeln!(
