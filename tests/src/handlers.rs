@@ -226,6 +226,7 @@ async fn write(rollout: RolloutPayload, context: &Context, diary: &PgPool) -> Re
     Ok(RolloutResult {
         generated,
         embedded: None,
+        compared: None,
         tokens,
         usage: RolloutUsage::default(),
     })

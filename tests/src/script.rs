@@ -89,6 +89,7 @@ fn item(step: u32, chunk: u32, word: &str) -> WorkItem {
             }],
             embedding: None,
             keep_tokens: false,
+            compare: None,
         }),
     }
 }

@@ -272,6 +272,7 @@ impl Handler for Canonical {
         Ok(RolloutResult {
             generated,
             embedded: None,
+            compared: None,
             tokens: Some(context.put(ArtifactKind::Tokens, tokens).await?),
             usage: RolloutUsage::default(),
         })

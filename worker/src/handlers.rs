@@ -3,6 +3,8 @@
 #[cfg(feature = "engine")]
 mod benchmark;
 #[cfg(feature = "engine")]
+mod compared;
+#[cfg(feature = "engine")]
 mod embedding;
 #[cfg(feature = "engine")]
 mod evolve;

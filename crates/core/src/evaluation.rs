@@ -8,7 +8,7 @@ mod regenerate;
 
 pub use benchmark::BenchmarkSpec;
 pub use cross_play::{CrossPlaySpec, Pairing};
-pub use frozen_side::{FrozenSideSpec, Side};
+pub use frozen_side::{FrozenSideSpec, Moment};
 pub use operator_retention::OperatorRetentionSpec;
 pub use regenerate::RegenerateSpec;
 
@@ -24,11 +24,11 @@ pub enum EvaluationSpec {
     Benchmark(BenchmarkSpec),
     /// Lets students attempt the newest valid problems of teachers they have not met.
     CrossPlay(CrossPlaySpec),
-    /// Holds one side at a step and lets the other play at every given step.
+    /// Lets student versions attempt fresh problems of teacher versions, at chosen steps.
     FrozenSide(FrozenSideSpec),
     /// Retrains a child of each operator and compares it with its parents (PopuLoRA, section 4.6).
     OperatorRetention(OperatorRetentionSpec),
-    /// Generates a stored attempt again and compares the two.
+    /// Generates a recorded sample again and compares the two.
     Regenerate(RegenerateSpec),
 }
 

@@ -7,12 +7,14 @@ pub mod code;
 mod config;
 pub mod cross_play;
 mod draft;
+pub mod frozen_side;
 mod memo;
 pub mod metric;
 mod pause;
 mod plan;
 pub mod populora;
 mod record;
+pub mod regenerate;
 mod registry;
 pub mod rlvr;
 mod role;
@@ -43,8 +45,14 @@ pub use draft::{
     Draft, Generation, Learner, Lesson, Living, Names, Sample, Sequence, completions, founders, population_faults,
     read_parameters, single_population_fault, written_out,
 };
+pub use frozen_side::{
+    FrozenCell, FrozenSideEvaluation, FrozenSideParameters, FrozenSideResult, FrozenTeacher, FrozenVersion, Trend,
+};
 pub use pause::{Pause, Progress, both, join};
 pub use populora::Populora;
+pub use regenerate::{
+    FirstDifference, RegenerateEvaluation, RegenerateParameters, RegenerateResult, RegeneratedSample,
+};
 pub use rlvr::Rlvr;
 
 pub(crate) use config::frozen_faults;
@@ -147,6 +155,9 @@ pub struct Capabilities {
     pub stages: bool,
     /// Problems are rows of a dataset, which members answer again and again.
     pub repeats: bool,
+    /// Members propose programs with inputs and outputs, so any version can be asked for fresh problems, and any other
+    /// can attempt them.
+    pub programs: bool,
 }
 
 impl Capabilities {
@@ -158,5 +169,6 @@ impl Capabilities {
         crosses: true,
         stages: true,
         repeats: true,
+        programs: true,
     };
 }

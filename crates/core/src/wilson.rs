@@ -20,15 +20,46 @@ impl Interval {
         if trials == 0 {
             return None;
         }
-        let n = trials as f64;
-        let share = successes as f64 / n;
+        Some(Self::score(successes as f64 / trials as f64, trials as f64, z))
+    }
+
+    /// Wilson's interval for a share of trials that come in clusters, such as attempts at the same problem: `clusters`
+    /// has the successes and trials of each. The number of trials is replaced by the effective one, which is the
+    /// binomial variance over the variance estimated from the clusters (Dean and Pagano 2015): at most the number of
+    /// trials, and the number of clusters if all trials succeed or all fail. `None` without trials.
+    pub fn clustered(clusters: &[(u64, u64)], z: f64) -> Option<Self> {
+        let clusters: Vec<(f64, f64)> = clusters
+            .iter()
+            .filter(|(_, trials)| *trials > 0)
+            .map(|(successes, trials)| (*successes as f64, *trials as f64))
+            .collect();
+        let count = clusters.len() as f64;
+        let trials: f64 = clusters.iter().map(|(_, trials)| trials).sum();
+        if clusters.is_empty() {
+            return None;
+        }
+        let share = clusters.iter().map(|(successes, _)| successes).sum::<f64>() / trials;
+        let squares: f64 = clusters
+            .iter()
+            .map(|(successes, trials)| (successes - share * trials).powi(2))
+            .sum();
+        let binomial = share * (1.0 - share);
+        let effective = match clusters.len() {
+            _ if binomial == 0.0 => count,
+            1 => 1.0,
+            _ => (binomial * trials * trials * (count - 1.0) / (count * squares)).clamp(1.0, trials),
+        };
+        Some(Self::score(share, effective, z))
+    }
+
+    fn score(share: f64, n: f64, z: f64) -> Self {
         let shrink = 1.0 + z * z / n;
         let middle = (share + z * z / (2.0 * n)) / shrink;
         let half = z / shrink * (share * (1.0 - share) / n + z * z / (4.0 * n * n)).sqrt();
-        Some(Self {
-            low: if successes == 0 { 0.0 } else { middle - half },
-            high: if successes == trials { 1.0 } else { middle + half },
-        })
+        Self {
+            low: if share <= 0.0 { 0.0 } else { middle - half },
+            high: if share >= 1.0 { 1.0 } else { middle + half },
+        }
     }
 }
 
@@ -52,5 +83,30 @@ mod tests {
             );
         }
         assert_eq!(Interval::wilson(0, 0, 2.0), None);
+    }
+
+    #[test]
+    fn attempts_at_one_problem_count_for_less_the_more_alike_they_are() {
+        let width = |interval: Interval| interval.high - interval.low;
+        let clustered = |clusters: &[(u64, u64)]| Interval::clustered(clusters, Interval::Z_95).unwrap();
+        // Each problem solved always or never: eight problems say no more than about eight attempts.
+        let alike = clustered(&[(8, 8), (0, 8), (8, 8), (0, 8), (8, 8), (0, 8), (8, 8), (0, 8)]);
+        let of_problems = Interval::wilson(4, 8, Interval::Z_95).unwrap();
+        assert!(
+            width(alike) > width(of_problems) && width(alike) < 1.1 * width(of_problems),
+            "{alike:?}"
+        );
+        // Problems that differ less than chance would have them: every attempt counts.
+        let independent = clustered(&[(4, 8); 8]);
+        assert_eq!(independent, Interval::wilson(32, 64, Interval::Z_95).unwrap());
+        // One attempt at each: the effective number differs from the plain one by the sample variance's n - 1.
+        let single = clustered(&[(1, 1), (0, 1), (0, 1), (1, 1)]);
+        assert!(
+            (width(single) - width(Interval::score(0.5, 3.0, Interval::Z_95))).abs() < 1e-12,
+            "{single:?}"
+        );
+        assert_eq!(clustered(&[(0, 8); 5]), Interval::wilson(0, 5, Interval::Z_95).unwrap());
+        assert_eq!(clustered(&[(0, 0), (8, 8)]).high, 1.0);
+        assert_eq!(Interval::clustered(&[(0, 0)], 2.0), None);
     }
 }

@@ -25,7 +25,7 @@ pub use projection::Projection;
 pub use requirements::Requirements;
 pub use rollout::{
     Completion, Embedded, EmbeddingBatch, FinishReason, Generated, MAX_TEMPERATURE, Message, Prompt, RolloutPayload,
-    RolloutRequest, RolloutResult, RolloutUsage, Sampling, VocabularyMask,
+    RolloutRequest, RolloutResult, RolloutUsage, Sampling, TokenDifference, VocabularyMask,
 };
 pub use update::{
     KlReference, LossAggregation, MemberDiagnostics, MemberUpdate, MemberUpdated, OldPolicy, Optimizer, Piece,

@@ -2,12 +2,14 @@
 
 mod answers;
 mod page;
+mod place;
 mod row;
 mod span;
 mod write;
 
 pub use answers::{Answers, answers};
 pub use page::{AttemptFilter, page};
+pub use place::{AttemptPlace, place};
 pub use row::Attempt;
 pub(crate) use write::write;
 

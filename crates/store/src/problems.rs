@@ -1,12 +1,14 @@
 //! Problems.
 
+mod complexity;
 mod learnability;
 mod page;
 mod row;
 mod search;
 mod write;
 
+pub use complexity::complexities;
 pub use learnability::{Candidate, SolveBand, candidates, solve_bands};
 pub use page::{FoundProblem, ProblemFilter, ProblemSort, page, page_of_all_runs};
-pub use row::{Problem, ProblemParent, by_ids, find, parents, values};
+pub use row::{Problem, ProblemParent, by_ids, find, parents, place, values};
 pub(crate) use write::{write, write_outcomes};

@@ -6,6 +6,7 @@ mod end;
 mod fail;
 mod lease;
 mod page;
+pub mod rollouts;
 mod state;
 mod sweep;
 

@@ -41,6 +41,7 @@ impl Leg<'_> {
             requests: requests.collect(),
             embedding: None,
             keep_tokens: true,
+            compare: None,
         };
         self.plan.work.push(WorkItem {
             key: self.key("propose", chunk),

@@ -100,6 +100,7 @@ fn rollout(
         requests: requests.collect::<Result<_, HandlerError>>()?,
         embedding: None,
         keep_tokens: false,
+        compare: None,
     })
 }
 

@@ -10,6 +10,7 @@ use lyceum_core::work::{
 use lyceum_engine::generate::{GenerationEvent, GenerationOptions, GenerationRequest, GenerationResult, Generator};
 use lyceum_engine::token_batch::{RequestTokens, SampleTokens, TokenBatch};
 
+use super::compared::differences;
 use super::embedding::{Similarities, Vectors, compare};
 use crate::engine::{Engine, Job, Loaded, Models, Version, fault};
 use crate::handler::{Context, Handler, HandlerError};
@@ -44,6 +45,10 @@ impl Handler for RolloutHandler {
             let vectors = Vectors::from_bytes(&context.get(*digest).await?).map_err(HandlerError::Permanent)?;
             earlier.push((vectors, rows.clone()));
         }
+        let compare = match payload.compare {
+            Some(digest) => Some(TokenBatch::from_bytes(&context.get(digest).await?).map_err(fault)?),
+            None => None,
+        };
         let done = self
             .engine
             .run(&context, move |models, job| {
@@ -51,6 +56,10 @@ impl Handler for RolloutHandler {
             })
             .await?;
         let mut result = done.result;
+        if let (Some(earlier), Some(bytes)) = (compare, &done.tokens) {
+            let again = TokenBatch::from_bytes(bytes).map_err(fault)?;
+            result.compared = Some(differences(&earlier, &again).map_err(HandlerError::Permanent)?);
+        }
         if let Some(bytes) = done.tokens {
             result.tokens = Some(context.put(ArtifactKind::Tokens, bytes).await?);
         }
@@ -136,6 +145,7 @@ pub(super) fn rolled_out(
             },
             generated: generated.results.into_iter().map(answered).collect(),
             embedded: None,
+            compared: None,
             tokens: None,
         },
     })

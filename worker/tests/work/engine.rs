@@ -85,6 +85,7 @@ pub(crate) fn rollout(adapters: &[AdapterRef]) -> RolloutPayload {
         ],
         embedding: None,
         keep_tokens: true,
+        compare: None,
     }
 }
 

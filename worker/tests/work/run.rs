@@ -155,6 +155,7 @@ async fn an_item_of_each_kind_has_the_same_outcome_by_hand() -> Result<()> {
         }],
         embedding: None,
         keep_tokens: true,
+        compare: None,
     };
     let outcome = both(&house, &mut worker, "rollout", rollout.into(), &[]).await?;
     let Outcome::Rollout(generated) = outcome else {

@@ -75,6 +75,7 @@ impl Recipe for Azr {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             archives: true,
+            programs: true,
             ..Capabilities::default()
         }
     }

@@ -81,6 +81,7 @@ impl Recipe for Populora {
             evolves: true,
             archives: true,
             crosses: true,
+            programs: true,
             ..Capabilities::default()
         }
     }

@@ -5,7 +5,10 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use super::{Azr, BenchmarkEvaluation, CrossPlayEvaluation, Planner, Populora, Recipe, Rlvr};
+use super::{
+    Azr, BenchmarkEvaluation, CrossPlayEvaluation, FrozenSideEvaluation, Planner, Populora, Recipe,
+    RegenerateEvaluation, Rlvr,
+};
 use crate::{config::Schema, fault::nearest};
 
 /// Recipes, and the planners of evaluations, by name.
@@ -39,6 +42,8 @@ impl Registry {
             .with(Rlvr)
             .with_evaluation(BenchmarkEvaluation)
             .with_evaluation(CrossPlayEvaluation)
+            .with_evaluation(FrozenSideEvaluation)
+            .with_evaluation(RegenerateEvaluation)
     }
 
     /// Adds `recipe`.

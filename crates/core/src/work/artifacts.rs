@@ -13,6 +13,7 @@ impl Payload {
                 named.extend(rollout.adapters.iter().map(weights));
                 let earlier = rollout.embedding.iter().flat_map(|batch| &batch.against);
                 named.extend(earlier.map(|(vectors, _)| (ArtifactKind::Embeddings, *vectors)));
+                named.extend(rollout.compare.map(|tokens| (ArtifactKind::Tokens, tokens)));
             }
             Self::Verify(_) => {}
             Self::Update(update) => {

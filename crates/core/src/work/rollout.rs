@@ -27,6 +27,9 @@ pub struct RolloutPayload {
     /// Whether to keep token ids and log-probabilities as an artifact; an update needs them.
     #[serde(default)]
     pub keep_tokens: bool,
+    /// The tokens of an earlier rollout of the same requests, to compare with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compare: Option<Digest>,
 }
 
 /// The highest softmax temperature.
@@ -183,8 +186,20 @@ pub struct RolloutResult {
     /// Token ids and log-probabilities of everything generated, if they were to be kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<Digest>,
+    /// For each request and sample, the difference from the earlier rollout, if there is one to compare with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compared: Option<Vec<Vec<TokenDifference>>>,
     /// Its cost.
     pub usage: RolloutUsage,
+}
+
+/// The difference between two samples of the same request, token by token.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TokenDifference {
+    /// The index of the first token that differs, or at which only one of them has ended; `None` if all are equal.
+    pub first_token: Option<u32>,
+    /// The largest absolute difference between the log-probabilities of the tokens before it, in nats.
+    pub logprob: f32,
 }
 
 /// The samples of one request.

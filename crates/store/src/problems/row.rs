@@ -138,6 +138,19 @@ pub async fn find(db: &PgPool, run: ExecutionId, id: ProblemId) -> Result<Proble
     problem.ok_or_else(|| StoreError::not_found("problem", id))
 }
 
+/// The run and step of a problem.
+///
+/// # Errors
+/// [`StoreError::NotFound`].
+pub async fn place(db: &PgPool, id: ProblemId) -> Result<(ExecutionId, u32)> {
+    let row: Option<(Uuid, i32)> = sqlx::query_as("SELECT run_id, step FROM problems WHERE id = $1")
+        .bind(id.0)
+        .fetch_optional(db)
+        .await?;
+    let (run, step) = row.ok_or_else(|| StoreError::not_found("problem", id))?;
+    Ok((ExecutionId(run), step.cast_unsigned()))
+}
+
 /// The relations of a problem to earlier and later ones, at most a thousand each.
 pub async fn parents(db: &PgPool, id: ProblemId) -> Result<Vec<ProblemParent>> {
     Ok(sqlx::query_as(

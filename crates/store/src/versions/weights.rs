@@ -82,6 +82,27 @@ pub async fn of_run(db: &mut PgConnection, run: ExecutionId, step: Option<u32>) 
     rows.iter().map(Row::weights).collect()
 }
 
+/// The founders of a run, each with its first weights, before any update. Ordered by birth.
+pub async fn first_of_run(db: &mut PgConnection, run: ExecutionId) -> Result<Vec<Weights>> {
+    let query = format!("SELECT {SELECT} WHERE m.run_id = $1 AND m.born_step = 0 AND v.ordinal = 0 ORDER BY m.seq");
+    let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(query))
+        .bind(run.0)
+        .fetch_all(db)
+        .await?;
+    rows.iter().map(Row::weights).collect()
+}
+
+/// Those of `weights` whose bytes have been deleted.
+pub async fn removed(db: &mut PgConnection, weights: &[Digest]) -> Result<Vec<Digest>> {
+    let names: Vec<String> = weights.iter().map(ToString::to_string).collect();
+    let removed: Vec<String> =
+        sqlx::query_scalar("SELECT digest FROM artifacts WHERE digest = ANY($1) AND removed_at IS NOT NULL")
+            .bind(&names)
+            .fetch_all(db)
+            .await?;
+    Ok(removed.iter().filter_map(|digest| digest.parse().ok()).collect())
+}
+
 /// These members of a run, dead or alive, each with its weights after `step` steps; those without any are omitted.
 /// Ordered by birth.
 pub async fn of_members(

@@ -1,12 +1,13 @@
 //! The table as CSV (RFC 4180), one line per subject and suite, so that no cell needs parsing.
 
 use super::Table;
+use crate::csv::{Csv, maybe};
 
 impl Table {
     /// Lines of `subject,role,suite,pass_at_1,error`: scores with their standard error over rows, then the members'
     /// mean with its standard deviation, worst and best, and averages without an error.
     pub fn to_csv(&self) -> String {
-        let mut csv = Csv("subject,role,suite,pass_at_1,error\r\n".to_owned());
+        let mut csv = Lines(Csv::new(&["subject", "role", "suite", "pass_at_1", "error"]));
         for row in &self.rows {
             let role = row.subject.role.name();
             for suite in &self.suites {
@@ -47,17 +48,15 @@ impl Table {
             csv.averages(&format!("{over} worst (test-set selected)"), "summary", &summary.worst);
             csv.averages(&format!("{over} best (test-set selected)"), "summary", &summary.best);
         }
-        csv.0
+        csv.0.into_text()
     }
 }
 
-struct Csv(String);
+struct Lines(Csv);
 
-impl Csv {
+impl Lines {
     fn line(&mut self, subject: &str, role: &str, suite: &str, value: f64, error: Option<f64>) {
-        let error = error.map(|error| error.to_string()).unwrap_or_default();
-        self.0
-            .push_str(&format!("{},{role},{suite},{value},{error}\r\n", quoted(subject)));
+        self.0.row(&[subject, role, suite, &value.to_string(), &maybe(error)]);
     }
 
     fn averages(&mut self, subject: &str, role: &str, average: &super::Average) {
@@ -70,19 +69,5 @@ impl Csv {
                 self.line(subject, role, &format!("average {name}"), value, None);
             }
         }
-    }
-}
-
-/// Spreadsheets treat text that starts with one of `= + - @` as a formula, so a space is put before it.
-fn quoted(text: &str) -> String {
-    let text = if text.starts_with(['=', '+', '-', '@']) {
-        format!(" {text}")
-    } else {
-        text.to_owned()
-    };
-    if text.contains([',', '"', '\r', '\n']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text
     }
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     id::{ExecutionId, ProblemId, WorkId},
+    recipe::{PlanError, RunState},
     verify::ProblemKind,
     work::WorkKey,
 };
@@ -44,7 +45,26 @@ impl Block {
     }
 }
 
+/// What a recipe of code problems remembers of its pool.
+#[derive(Deserialize)]
+struct Memory {
+    experience: Experience,
+}
+
+#[derive(Deserialize)]
+struct Experience {
+    pool: Pool,
+}
+
 impl Pool {
+    /// The pool in the memory of a run that plays with code problems.
+    ///
+    /// # Errors
+    /// A memory without one.
+    pub fn of_state(state: &RunState) -> Result<Self, PlanError> {
+        Ok(state.memory::<Memory>()?.experience.pool)
+    }
+
     /// Adds the problem proposed by `sample` of `request` of the item at `key`, whose requests have `samples` samples
     /// each.
     pub fn add(&mut self, kind: ProblemKind, run: ExecutionId, key: &WorkKey, request: u32, sample: u32, samples: u32) {

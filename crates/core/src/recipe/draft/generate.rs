@@ -59,6 +59,7 @@ impl<'a> Draft<'a> {
             requests,
             embedding: None,
             keep_tokens: generation.keep_tokens,
+            compare: None,
         })
     }
 }

@@ -86,6 +86,7 @@ impl Rows<'_> {
                     requests,
                     embedding: None,
                     keep_tokens: false,
+                    compare: None,
                 })
             })?;
             Ok(())
