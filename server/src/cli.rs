@@ -34,6 +34,7 @@ enum Command {
     Run(command::run::Run),
     Dataset(command::dataset::Dataset),
     Benchmark(command::benchmark::Benchmark),
+    Evaluation(command::evaluation::Evaluation),
     Config(command::config::Config),
     Openapi(command::openapi::Openapi),
 }
@@ -53,6 +54,7 @@ impl Cli {
             Command::Run(run) => run.run(self.common),
             Command::Dataset(dataset) => dataset.run(self.common),
             Command::Benchmark(benchmark) => benchmark.run(self.common),
+            Command::Evaluation(evaluation) => evaluation.run(self.common),
             Command::Config(config) => config.run(),
             Command::Openapi(openapi) => openapi.run(),
         };

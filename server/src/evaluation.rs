@@ -2,6 +2,8 @@
 
 mod benchmark;
 mod cross_play;
+mod frozen_side;
+mod regenerate;
 
 pub(crate) use benchmark::{Measured, begin_scheduled, measured, named_dataset_faults};
 
@@ -43,7 +45,9 @@ pub(crate) async fn configured(request: &Request<'_>, spec: &EvaluationSpec) -> 
     match spec {
         EvaluationSpec::Benchmark(spec) => benchmark::configured(request, spec).await,
         EvaluationSpec::CrossPlay(spec) => cross_play::configured(request, spec).await,
-        EvaluationSpec::FrozenSide(_) | EvaluationSpec::OperatorRetention(_) | EvaluationSpec::Regenerate(_) => {
+        EvaluationSpec::FrozenSide(spec) => frozen_side::configured(request, spec).await,
+        EvaluationSpec::Regenerate(spec) => regenerate::configured(request, spec).await,
+        EvaluationSpec::OperatorRetention(_) => {
             let mut config = RunConfig {
                 recipe: request.planner.name().to_owned(),
                 seed: request.seed,

@@ -24,6 +24,7 @@ mod export;
 mod figure;
 mod filters;
 mod format;
+mod frozen_side_plan;
 mod heat;
 mod highlight;
 mod home;
@@ -35,6 +36,7 @@ mod learnability;
 mod lineage;
 mod member;
 mod pass_at_k;
+mod picks;
 mod population;
 mod problem;
 mod problems;
@@ -111,5 +113,6 @@ fn views(config: &mut ServiceConfig) {
         .service(export::export_run)
         .service(compare::show_compare)
         .service(problems_beside::show_problems_beside)
+        .service(picks::show_picks)
         .service(leaderboard::show_leaderboard);
 }

@@ -320,6 +320,37 @@ scenario("a run is measured from its page, down to the samples", async () => {
   assert.match(await text("table.scores a[href*=samples]"), /±/);
 });
 
+scenario("both sides are held, an attempt comes again, and picks are side by side", async () => {
+  await go(`/runs/${second}/arms-race`);
+  const body = JSON.parse(await page.$eval("section[aria-labelledby=frozen-side] button", (button) => button.dataset.body));
+  assert.equal(body.spec.run, second);
+  assert.deepEqual(body.spec.steps, [0, 1, 2]);
+  const { id } = await lab.api("POST", "/evaluations", { spec: { ...body.spec, problems: 4 }, priority: 50 });
+  await go(`/evaluations/${id}`);
+  await page.evaluate(() => (window.stayed = true));
+  await page.waitForSelector('#head .state[data-state="completed"]', patience);
+  await page.waitForSelector("#along-students", patience);
+  assert.ok(await page.evaluate(() => window.stayed), "the page follows the evaluation without a reload");
+  assert.match(await text("section[aria-labelledby=verdict]"), /rise along the solvers.*from step 0 to step 2: [+-]/s);
+  const matrix = await page.$$eval("table.matrix tbody tr", (rows) => rows.map((row) => row.querySelectorAll("td[class^=heat]").length));
+  assert.ok(matrix.length >= 3 && matrix.every((cells) => cells >= 3), `rows of ${matrix} cells`);
+  await page.$eval("#along-students", (figure) => figure.scrollIntoView());
+  await page.waitForSelector("#along-students [data-drawn]", patience);
+  assert.match((await savedRows("#along-students"))[0], /^step of the solvers,step 0,/);
+
+  const attempt = (await lab.api("GET", `/runs/${second}/attempts`)).items[0];
+  await go(`/runs/${second}/problems/${attempt.problem_id}`);
+  await press(`#attempt-${attempt.id} button`);
+  await page.waitForSelector('#head .state[data-state="completed"]', patience);
+  await page.waitForSelector("#difference", patience);
+  assert.equal(await text("#difference"), "Equal");
+  assert.equal(await text("section[aria-label=Recorded] pre"), await text("section[aria-label=Again] pre"));
+
+  await go(`/compare?runs=${run},${second}`);
+  await press('a[href^="/compare/picks"]');
+  assert.match(await text("main"), /median complexity.*AST depth [0-9]+ · cyclomatic/s);
+});
+
 scenario("a file is imported by a map of its columns, after its faults were shown", async () => {
   const file = join(lab.data, "..", "rows.jsonl");
   writeFileSync(file, '{"problem": "One and one?", "result": "2"}\n{"problem": "Two and two?", "result": "4"}\n');

@@ -1,14 +1,17 @@
-//! Export of benchmark evaluations in formats of other tools.
+//! Export of evaluations: benchmarks in formats of other tools, others as CSV.
 
 use actix_web::{HttpResponse, get, web};
 use lyceum_core::{
     benchmark::{self, BenchmarkRow, evalplus, lm_eval},
     dataset::problem,
     id::{DatasetId, ExecutionId},
+    recipe::{FrozenSideResult, RegenerateResult},
 };
 use lyceum_store::{
     benchmarks::{self, BenchmarkFilter, BenchmarkResult, BenchmarkSample},
-    datasets, evaluations, page,
+    datasets,
+    evaluations::{self, Evaluation},
+    page,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -17,24 +20,25 @@ use utoipa::ToSchema;
 use super::{Api, query::Query};
 use crate::api_error::ApiError;
 
-/// A format of another tool.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, ToSchema)]
+/// The format of an export.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ExportFormat {
     /// Samples for `evalplus.evaluate --samples`.
-    #[default]
     Evalplus,
     /// Results in the format of lm-evaluation-harness' `--output_path`.
     LmEvalResults,
     /// Samples in the format of its `--log_samples`.
     LmEvalSamples,
+    /// The result of an evaluation of another type than `benchmark`, as CSV.
+    Csv,
 }
 
 /// What to export.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ExportQuery {
-    /// `evalplus` (the default), `lm_eval_results` or `lm_eval_samples`.
+    /// `evalplus` (the default), `lm_eval_results` or `lm_eval_samples` for a benchmark; `csv` for other types.
     format: Option<ExportFormat>,
     /// The suite; by default the evaluation's first.
     #[schemars(length(max = 200))]
@@ -46,11 +50,11 @@ pub(crate) struct ExportQuery {
 
 crate::openapi::query!(ExportQuery);
 
-/// Export a benchmark evaluation in another tool's format.
+/// Export an evaluation: a benchmark in another tool's format, others as CSV.
 #[utoipa::path(
     tag = "benchmarks",
     params(("id" = Uuid, Path, description = "The evaluation"), ExportQuery),
-    responses((status = 200, description = "A file: JSON for results, one JSON object per line for samples", body = String,
+    responses((status = 200, description = "A file: JSON for results, one JSON object per line for samples, or CSV", body = String,
         content_type = "application/x-ndjson")),
     security(("token" = ["read"]))
 )]
@@ -61,14 +65,19 @@ pub(crate) async fn export_evaluation(
     query: Query<ExportQuery>,
 ) -> Result<HttpResponse, ApiError> {
     let db = api.store.pool();
-    evaluations::find(db, *id).await?;
+    let evaluation = evaluations::find(db, *id).await?;
     let query = query.0;
+    if matches!(query.format, Some(ExportFormat::Csv)) || evaluation.spec["type"] != "benchmark" {
+        return Ok(HttpResponse::Ok()
+            .content_type("text/csv; charset=utf-8")
+            .body(csv(&evaluation)?));
+    }
     let subject = query.subject.unwrap_or(0);
     let result = find(&api, *id, query.suite.as_deref(), subject).await?;
     let samples = benchmarks::samples_of_subject(db, *id, &result.suite, subject).await?;
-    let format = query.format.unwrap_or_default();
+    let format = query.format.unwrap_or(ExportFormat::Evalplus);
     let text = match format {
-        ExportFormat::Evalplus => lines(
+        ExportFormat::Evalplus | ExportFormat::Csv => lines(
             samples
                 .iter()
                 .map(|sample| evalplus::line(&sample.task_id, sample.solution.as_deref().unwrap_or_default())),
@@ -85,9 +94,25 @@ pub(crate) async fn export_evaluation(
     };
     let content_type = match format {
         ExportFormat::LmEvalResults => "application/json",
-        ExportFormat::Evalplus | ExportFormat::LmEvalSamples => "application/x-ndjson",
+        _ => "application/x-ndjson",
     };
     Ok(HttpResponse::Ok().content_type(content_type).body(text))
+}
+
+/// The result of an evaluation as CSV.
+fn csv(evaluation: &Evaluation) -> Result<String, ApiError> {
+    let kind = evaluation.spec["type"].as_str().unwrap_or_default();
+    let result = evaluation.result.as_ref();
+    let result = result.ok_or_else(|| ApiError::not_found("the evaluation has no result yet"))?;
+    let text = match kind {
+        "frozen_side" => FrozenSideResult::deserialize(result).map(|result| result.to_csv()),
+        "regenerate" => RegenerateResult::deserialize(result).map(|result| result.to_csv()),
+        _ => {
+            let detail = format!("evaluations of type `{kind}` have no CSV: frozen_side and regenerate have one");
+            return Err(ApiError::not_found(detail));
+        }
+    };
+    text.map_err(|error| ApiError::internal(&error))
 }
 
 async fn find(api: &Api, id: ExecutionId, suite: Option<&str>, subject: u32) -> Result<BenchmarkResult, ApiError> {

@@ -66,6 +66,8 @@ pub(crate) struct CapabilitySummary {
     stages: bool,
     /// Problems are rows of a dataset, which members answer again and again.
     repeats: bool,
+    /// Members propose programs with inputs and outputs, so any version can be asked for fresh problems.
+    programs: bool,
 }
 
 /// A metric.
@@ -106,6 +108,7 @@ impl RecipeSummary {
             crosses,
             stages,
             repeats,
+            programs,
         } = recipe.capabilities();
         let role = |role: Role| RoleSummary {
             name: role.name(),
@@ -122,6 +125,7 @@ impl RecipeSummary {
                 crosses,
                 stages,
                 repeats,
+                programs,
             },
             metrics: recipe.metric_names(),
             metric_details: recipe.metrics().into_iter().map(MetricSummary::of).collect(),

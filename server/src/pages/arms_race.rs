@@ -16,6 +16,7 @@ use uuid::Uuid;
 use super::{
     figure::{Colour, Figure, Series, Style},
     filters::Filters,
+    frozen_side_plan,
     layout::{Layout, Section, Tab},
     run_frame::RunFrame,
     scale::{MEMBERS, POINTS},
@@ -39,6 +40,9 @@ struct ArmsRacePage {
     ratings: Vec<RatingPoint>,
     outcomes: Vec<MatchupOutcomes>,
     lead: Lead,
+    /// The request for an evaluation with frozen sides.
+    #[serde(skip)]
+    frozen_side: Option<String>,
     #[serde(skip)]
     figures: Vec<Figure>,
 }
@@ -74,7 +78,9 @@ pub(crate) async fn show_arms_race(
         .collect();
     let names = SideNames::of(&members);
     figures.push(outcomes_of(&outcomes, &names));
+    let frozen_side = frozen_side_plan::body(&api.registry, &run.detail);
     view.show(&ArmsRacePage {
+        frozen_side,
         layout: view.layout(format!("Arms race · {}", run.run().name), Section::Runs),
         run,
         stride: stretch.width,
@@ -142,14 +148,12 @@ fn ratings_of(role: Role, members: &[MemberName], ratings: &[RatingPoint]) -> Fi
 
 fn outcomes_of(outcomes: &[MatchupOutcomes], names: &SideNames) -> Figure {
     let SideNames { proposer, solver } = names;
-    let share = |outcome: &MatchupOutcomes| outcome.teacher_wins as f64 / outcome.matchups.max(1) as f64;
-    let curve = |name: String, style, colour, value: &dyn Fn(&MatchupOutcomes) -> Option<f64>| Series {
+    let curve = |name: String, style, colour, value: &dyn Fn(&[MatchupOutcomes]) -> f64| Series {
         name,
         style,
         colour,
-        points: outcomes
-            .iter()
-            .map(|outcome| (f64::from(outcome.step), value(outcome)))
+        points: (0..outcomes.len())
+            .map(|row| (f64::from(outcomes[row].step), Some(value(window(outcomes, row)))))
             .collect(),
         ..Series::default()
     };
@@ -175,28 +179,21 @@ fn outcomes_of(outcomes: &[MatchupOutcomes], names: &SideNames) -> Figure {
         title: "Matchups".to_owned(),
         note: format!(
             "A matchup is won by exceeding what the ratings predict, and ratings adapt until each side wins as often as \
-             predicted. So {proposer}s that never learn win this share too, however strong they are. The band holds it 19 \
-             times out of 20, over five points; inside it, a curve is no evidence of learning."
+             predicted. So {proposer}s that never learn win this share too, however strong they are. The band holds their \
+             share 19 times out of 20. Curves and band are over five points; inside the band, a curve is no evidence of \
+             learning."
         ),
         x: "step".to_owned(),
         y: "share won".to_owned(),
         range: Some([0.0, 1.0]),
         level: Some(0.5),
         series: vec![
-            curve(format!("{proposer}s"), Style::Bold, Colour::Proposing, &|outcome| {
-                Some(share(outcome))
+            curve(format!("{proposer}s"), Style::Bold, Colour::Proposing, &won),
+            curve(format!("{solver}s"), Style::Line, Colour::Solving, &|rows| {
+                1.0 - won(rows)
             }),
-            curve(format!("{solver}s"), Style::Line, Colour::Solving, &|outcome| {
-                Some(1.0 - share(outcome))
-            }),
-            curve(
-                format!("{solver}s, predicted"),
-                Style::Dashed,
-                Colour::Solving,
-                &|outcome| Some(outcome.predicted),
-            ),
-            curve(format!("{solver}s' score"), Style::Dashed, Colour::Next, &|outcome| {
-                Some(outcome.student_score)
+            curve(format!("{solver}s' score"), Style::Dashed, Colour::Next, &|rows| {
+                mean(rows, |row| row.student_score)
             }),
             expected,
         ],
@@ -204,7 +201,7 @@ fn outcomes_of(outcomes: &[MatchupOutcomes], names: &SideNames) -> Figure {
     }
 }
 
-/// Rows of outcomes over which the lead is computed.
+/// Rows of outcomes over which curves, band and lead are computed.
 const WINDOW: usize = 5;
 
 /// The rows up to `end`, as many as count towards a lead.
@@ -212,11 +209,24 @@ fn window(outcomes: &[MatchupOutcomes], end: usize) -> &[MatchupOutcomes] {
     &outcomes[(end + 1).saturating_sub(WINDOW)..=end]
 }
 
+/// The mean of a value over all matchups of some rows.
+fn mean(outcomes: &[MatchupOutcomes], value: impl Fn(&MatchupOutcomes) -> f64) -> f64 {
+    let matchups: f64 = outcomes.iter().map(|row| row.matchups as f64).sum();
+    let sum: f64 = outcomes.iter().map(|row| value(row) * row.matchups as f64).sum();
+    sum / matchups.max(1.0)
+}
+
+/// The share of matchups won by proposers.
+fn won(outcomes: &[MatchupOutcomes]) -> f64 {
+    let wins: i64 = outcomes.iter().map(|row| row.teacher_wins).sum();
+    let matchups: i64 = outcomes.iter().map(|row| row.matchups).sum();
+    wins as f64 / matchups.max(1) as f64
+}
+
 /// How often proposers would win these matchups if nobody learned.
 fn frozen(outcomes: &[MatchupOutcomes]) -> FrozenShare {
-    let matchups: f64 = outcomes.iter().map(|row| row.matchups as f64).sum();
-    let predicted: f64 = outcomes.iter().map(|row| row.predicted * row.matchups as f64).sum();
-    FrozenShare::of(predicted / matchups.max(1.0), matchups)
+    let matchups = outcomes.iter().map(|row| row.matchups as f64).sum();
+    FrozenShare::of(mean(outcomes, |row| row.predicted), matchups)
 }
 
 fn lead(outcomes: &[MatchupOutcomes], names: &SideNames) -> Lead {
@@ -224,10 +234,8 @@ fn lead(outcomes: &[MatchupOutcomes], names: &SideNames) -> Lead {
     let mut last = None;
     for end in 0..outcomes.len() {
         let window = window(outcomes, end);
-        let won: i64 = window.iter().map(|outcome| outcome.teacher_wins).sum();
-        let all: i64 = window.iter().map(|outcome| outcome.matchups).sum();
         let FrozenShare { share, margin } = frozen(window);
-        let ahead = won as f64 / all.max(1) as f64 - share;
+        let ahead = won(window) - share;
         let leads = match () {
             () if ahead > margin => Some(&names.proposer),
             () if ahead < -margin => Some(&names.solver),
@@ -295,6 +303,17 @@ mod tests {
     }
 
     #[test]
+    fn curves_and_band_are_over_the_same_rows() {
+        let figure = outcomes_of(&outcomes(&[4, 0, 4, 0, 4, 0, 0]), &names());
+        let last = |place: usize| figure.series[place].points.last().and_then(|point| point.1);
+        assert_eq!(last(0), Some(8.0 / 20.0), "the last five of seven rows");
+        assert_eq!(last(1), Some(12.0 / 20.0));
+        assert_eq!(last(2), Some(0.5));
+        let band = figure.series[3].band.last().unwrap();
+        assert_eq!(band.1, 0.5 - FrozenShare::of(0.5, 20.0).margin);
+    }
+
+    #[test]
     fn curves_are_named_for_the_run_s_roles_and_coloured_by_side() {
         let figure = outcomes_of(&outcomes(&[1, 3]), &names());
         let curves: Vec<(&str, Colour)> = figure
@@ -306,6 +325,7 @@ mod tests {
             curves[..2],
             [("challengers", Colour::Proposing), ("solvers", Colour::Solving)]
         );
+        assert_eq!(curves.len(), 4, "both sides, the score and the band: {curves:?}");
         for (role, colour) in [
             (Role::Teacher, Colour::Proposing),
             (Role::Proposer, Colour::Proposing),

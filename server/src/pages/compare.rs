@@ -204,10 +204,19 @@ impl ComparePage {
 
     /// The problems of the first two runs.
     fn beside(&self) -> String {
+        self.first_two("/compare/problems")
+    }
+
+    /// The picks of the first two runs.
+    fn picks(&self) -> String {
+        self.first_two("/compare/picks")
+    }
+
+    fn first_two(&self, page: &str) -> String {
         match &self.runs[..] {
-            [left, right, ..] => format!("/compare/problems?left={}&right={}", left.id, right.id),
-            [left] => format!("/compare/problems?left={}", left.id),
-            [] => "/compare/problems".to_owned(),
+            [left, right, ..] => format!("{page}?left={}&right={}", left.id, right.id),
+            [left] => format!("{page}?left={}", left.id),
+            [] => page.to_owned(),
         }
     }
 

@@ -2,10 +2,14 @@
 
 mod benchmark;
 mod frame;
+mod frozen_side;
 mod outcome;
+mod regenerate;
 
 use actix_web::{HttpResponse, get, web};
 use lyceum_core::id::ExecutionId;
+use serde_json::json;
+use uuid::Uuid;
 
 use self::{benchmark::SamplesFilter, frame::EvaluationFrame};
 use super::{filters::Filters, view::View};
@@ -23,6 +27,13 @@ pub(crate) async fn show_one_evaluation(
     let frame = EvaluationFrame::load(db, *id).await?;
     match frame.line.kind() {
         "benchmark" => benchmark::show(&view, db, frame, filters.0).await,
+        "frozen_side" => frozen_side::show(&view, frame),
+        "regenerate" => regenerate::show(&view, db, frame).await,
         _ => outcome::show(&view, frame),
     }
+}
+
+/// The body that asks for a recorded sample again; `kind` is `attempt` or `problem`.
+pub(crate) fn regenerate_body(kind: &str, id: &Uuid) -> String {
+    json!({"spec": {"type": "regenerate", (kind): id}}).to_string()
 }

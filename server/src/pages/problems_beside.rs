@@ -1,4 +1,4 @@
-//! `/compare/problems`: the proposals of two runs in the same step (PopuLoRA, Figure 8).
+//! `/compare/problems`: the proposals of two runs in the same step.
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;

@@ -23,6 +23,7 @@ use super::{
     evaluations::{EvaluationLine, title},
     figure::Figure,
     filters::Filters,
+    frozen_side_plan,
     layout::{Layout, Section, Tab},
     pass_at_k::{self, Curve},
     run_frame::RunFrame,
@@ -75,6 +76,9 @@ struct RunBenchmarksPage {
     table: Table,
     pass_at_k: Vec<Curve>,
     scores: Vec<ScoreAtStep>,
+    /// The request for an evaluation with frozen sides.
+    #[serde(skip)]
+    frozen_side: Option<String>,
     /// The newest evaluations of this run.
     evaluations: Vec<EvaluationLine>,
     #[serde(skip)]
@@ -179,6 +183,7 @@ pub(crate) async fn show_run_benchmarks(
         baseline: asked.baseline,
         asked_step: asked.step,
         baselines,
+        frozen_side: frozen_side_plan::body(&api.registry, &run.detail),
         evaluations: EvaluationLine::of(db, evaluations).await?,
         measure_all: (names.len() > 1).then(|| plan(&names)),
         measurable: imported

@@ -134,7 +134,7 @@ async fn experiment(writer: &Actor) -> String {
 }
 
 async fn evaluation(writer: &Actor) -> String {
-    let body = json!({"spec": {"type": "regenerate", "attempt": Uuid::nil()}});
+    let body = json!({"spec": {"type": "benchmark", "suites": ["held-out-seedling"], "rows": 1, "base_model": {"name": "seedling"}}});
     let made = writer.post("/api/v1/evaluations", &body).await.expect(201).json();
     made["id"].as_str().expect("an id").to_owned()
 }

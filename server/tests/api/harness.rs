@@ -5,7 +5,7 @@ use actix_web::{
     web::Bytes,
 };
 use awc::{Client, ClientResponse, Connector};
-use lyceum_core::recipe::{Azr, BenchmarkEvaluation, Registry, Rlvr};
+use lyceum_core::recipe::{Azr, BenchmarkEvaluation, FrozenSideEvaluation, RegenerateEvaluation, Registry, Rlvr};
 use lyceum_postgres::{TestCluster, TestDatabase};
 use lyceum_server::{
     api::ApiSettings,
@@ -77,8 +77,9 @@ impl TestServer {
                 .with(Scripted("scripted"))
                 .with(Azr)
                 .with(Rlvr)
-                .with_evaluation(Scripted("evaluation/regenerate"))
-                .with_evaluation(BenchmarkEvaluation),
+                .with_evaluation(BenchmarkEvaluation)
+                .with_evaluation(FrozenSideEvaluation)
+                .with_evaluation(RegenerateEvaluation),
             settings: change(settings),
         };
         let (address, serving) = server.listen(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a port");

@@ -16,6 +16,7 @@ mod events;
 mod every_page;
 mod export;
 mod fixtures;
+mod frozen_sides;
 mod harness;
 mod head;
 mod hub;

@@ -344,13 +344,17 @@ async fn evaluations_are_planned_where_there_is_a_planner() {
             .contains("cannot plan evaluations of type `cross_play` yet"),
         "{reply:?}"
     );
-    let spec = json!({"type": "regenerate", "attempt": Uuid::nil()});
+    let spec =
+        json!({"type": "benchmark", "suites": ["held-out-seedling"], "rows": 1, "base_model": {"name": "seedling"}});
     let made = writer
         .post("/api/v1/evaluations", &json!({"spec": spec, "seed": 4}))
         .await
         .expect(201)
         .json();
-    assert_eq!((&made["spec"], &made["state"]), (&spec, &json!("running")));
+    assert_eq!(
+        (&made["spec"]["type"], &made["state"]),
+        (&spec["type"], &json!("running"))
+    );
     let address = format!("/api/v1/evaluations/{}", made["id"].as_str().expect("an id"));
     writer.get(&address.replace("evaluations", "runs")).await.expect(404);
     assert_eq!(
@@ -399,7 +403,7 @@ async fn presets_recipes_and_the_schema_of_configs_are_there_to_start_from() {
     );
     assert_eq!(
         azr["capabilities"],
-        json!({"rates": false, "evolves": false, "archives": true, "crosses": false, "stages": false, "repeats": false})
+        json!({"rates": false, "evolves": false, "archives": true, "crosses": false, "stages": false, "repeats": false, "programs": true})
     );
     let names = azr["metrics"].as_array().expect("names");
     let details = azr["metric_details"].as_array().expect("details");

@@ -1,0 +1,41 @@
+//! Waiting for an evaluation.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::bail;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::client::Client;
+use crate::command::output::line;
+
+/// Waits for the end, with a progress bar over the work items planned so far, and prints the result as JSON.
+pub(super) fn follow(client: &Client, id: &str) -> anyhow::Result<ExitCode> {
+    let bar = ProgressBar::new(1);
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {msg} {pos}/{len} items {elapsed}") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(250));
+    loop {
+        let evaluation = client.get(&format!("/evaluations/{id}.json"))?;
+        let number = |name: &str| evaluation[name].as_u64().unwrap_or_default();
+        if number("steps") > 1 {
+            bar.set_message(format!("step {}/{}", number("step") + 1, number("steps")));
+        }
+        bar.set_length(number("step_items").max(1));
+        bar.set_position(number("step_ended"));
+        match evaluation["state"].as_str().unwrap_or_default() {
+            "running" | "paused" => std::thread::sleep(Duration::from_secs(1)),
+            "completed" => {
+                bar.finish_and_clear();
+                line(serde_json::to_string_pretty(&evaluation["result"])?)?;
+                return Ok(ExitCode::SUCCESS);
+            }
+            state => {
+                bar.finish_and_clear();
+                let reason = evaluation["error"].as_str().unwrap_or("no reason is given");
+                bail!("the evaluation is {state}: {reason}");
+            }
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! Frozen-side evaluations: resolves runs, steps and members to exact weights.
+
+use lyceum_core::{
+    artifact::Digest,
+    config::RunConfig,
+    evaluation::{FrozenSideSpec, Moment},
+    fault::{Fault, Faults},
+    id::ExecutionId,
+    recipe::{FrozenSideParameters, FrozenVersion, Side, code::Pool},
+    verify::ProblemKind,
+};
+use lyceum_store::{
+    StoreError,
+    runs::{self, RunDetail},
+    versions::weights::{self, Weights},
+};
+use std::collections::{BTreeSet, HashMap};
+
+use super::{Request, Unprepared, fault};
+
+/// Maximum attempts of an evaluation; its plan is made in memory.
+const ATTEMPTS: u64 = 200_000;
+/// Maximum versions of a side.
+const VERSIONS: usize = 64;
+/// Samples per work item: seconds of work at the seedling's size, minutes at 7B.
+const SAMPLES_PER_ITEM: u32 = 512;
+
+/// The config of a frozen-side evaluation, with everything in its spec looked up; pointers begin at `/spec`.
+pub(super) async fn configured(request: &Request<'_>, spec: &FrozenSideSpec) -> Result<RunConfig, Unprepared> {
+    let host = Host::find(request, spec.run, "/spec/run").await?;
+    let mut seen = Seen {
+        request,
+        host: &host,
+        others: HashMap::new(),
+        faults: Vec::new(),
+    };
+    let students = seen.side(Side::Solves, &spec.students, &spec.steps, "students").await?;
+    let teachers = seen
+        .side(Side::Proposes, &spec.teachers, &spec.steps, "teachers")
+        .await?;
+    let mut faults = seen.faults;
+    let pool = pool(request, &host, spec.pool_step).await?;
+    let attempts = (students.len() * teachers.len()) as u64 * u64::from(spec.problems) * u64::from(spec.samples);
+    if attempts > ATTEMPTS {
+        let detail = format!(
+            "{attempts} attempts by {} student versions at the problems of {} teacher versions: at most {ATTEMPTS} are planned \
+             at once, so choose fewer problems, samples or steps",
+            students.len(),
+            teachers.len()
+        );
+        faults.push(Fault::new("/spec/problems", detail));
+    }
+    let parameters = Faults(faults).or(FrozenSideParameters {
+        run: spec.run,
+        problems: spec.problems,
+        samples: spec.samples,
+        students,
+        teachers,
+        pool,
+        samples_per_item: SAMPLES_PER_ITEM,
+        play: host.config.parameters.clone(),
+    })?;
+    let mut config = RunConfig {
+        recipe: request.planner.name().to_owned(),
+        seed: request.seed,
+        steps: 1,
+        parameters: serde_json::to_value(parameters).map_err(|error| fault("/spec", error.to_string()))?,
+        benchmarks: None,
+        ..host.config
+    };
+    config.scheduling.priority = request.priority;
+    Ok(request.planner.resolve(config)?)
+}
+
+/// The run's pool after `step` steps.
+async fn pool(request: &Request<'_>, host: &Host, step: u32) -> Result<Pool, Unprepared> {
+    let pointer = "/spec/pool_step";
+    host.reached(step, pointer).map_err(|fault| Faults(vec![fault]))?;
+    let state = match runs::state_at(request.store.pool(), host.id, step).await {
+        Ok(state) => state,
+        Err(error @ StoreError::NoSuchStep { .. }) => return Err(fault(pointer, error.to_string())),
+        Err(error) => return Err(error.into()),
+    };
+    let pool = Pool::of_state(&state).map_err(|error| fault(pointer, error.to_string()))?;
+    if pool.is_empty(&ProblemKind::TRIPLES) {
+        let detail = format!("the pool is empty after {step} steps: choose a later step");
+        return Err(fault(pointer, detail));
+    }
+    Ok(pool)
+}
+
+/// A run whose versions play.
+struct Host {
+    id: ExecutionId,
+    name: String,
+    config: RunConfig,
+    /// Finished steps.
+    steps: u32,
+}
+
+impl Host {
+    /// The run `id`, if its members propose programs that can be solved.
+    async fn find(request: &Request<'_>, id: ExecutionId, pointer: &str) -> Result<Self, Unprepared> {
+        let found = runs::find(request.store.pool(), id).await;
+        let RunDetail { run, config, .. } = match found {
+            Err(error @ StoreError::NotFound { .. }) => return Err(fault(pointer, error.to_string())),
+            found => found?,
+        };
+        let config: RunConfig = serde_json::from_value(config).map_err(|error| fault(pointer, error.to_string()))?;
+        let known = request.registry.get(&config.recipe);
+        if !known.is_ok_and(|recipe| recipe.capabilities().programs) {
+            let recipes = request.registry.recipes();
+            let valid = recipes.filter(|recipe| recipe.capabilities().programs);
+            let valid = valid.map(|recipe| recipe.name()).collect::<Vec<_>>().join(", ");
+            let detail = format!(
+                "run {id} is of recipe `{}`, whose members do not propose programs for others to solve: it can be a run of {valid}",
+                config.recipe
+            );
+            return Err(fault(pointer, detail));
+        }
+        Ok(Self {
+            id,
+            name: run.name,
+            config,
+            steps: run.step.max(0).cast_unsigned(),
+        })
+    }
+
+    /// Refuses a step that the run has not reached.
+    fn reached(&self, step: u32, pointer: &str) -> Result<(), Fault> {
+        if step <= self.steps {
+            return Ok(());
+        }
+        let detail = format!(
+            "step {step} is beyond run `{}`, which has finished {} steps: 0 to {} is valid",
+            self.name, self.steps, self.steps
+        );
+        Err(Fault::new(pointer, detail))
+    }
+
+    /// Refuses versions that cannot share a batch with those of `other`.
+    fn fits(&self, other: &Self, pointer: &str) -> Result<(), Fault> {
+        let [own, theirs] = [self, other].map(|host| host.config.populations.values().next());
+        let (Some(own), Some(theirs)) = (own, theirs) else {
+            return Err(Fault::new(pointer, "a run without a population"));
+        };
+        if own.base_model != theirs.base_model {
+            let name = |base: &lyceum_core::work::BaseModel| match &base.revision {
+                Some(revision) => format!("{} at {revision}", base.name),
+                None => base.name.clone(),
+            };
+            let detail = format!(
+                "run `{}` is on another base model, {}: versions must be on {}",
+                self.name,
+                name(&own.base_model),
+                name(&theirs.base_model)
+            );
+            return Err(Fault::new(pointer, detail));
+        }
+        if own.lora != theirs.lora {
+            let detail = format!(
+                "the adapters of run `{}` have another shape (r = {}): versions must have that of run `{}` (r = {})",
+                self.name, own.lora.r, other.name, theirs.lora.r
+            );
+            return Err(Fault::new(pointer, detail));
+        }
+        Ok(())
+    }
+}
+
+/// The lookup of both sides, with the faults so far.
+struct Seen<'a> {
+    request: &'a Request<'a>,
+    host: &'a Host,
+    /// Runs besides the host.
+    others: HashMap<ExecutionId, Host>,
+    faults: Vec<Fault>,
+}
+
+impl Seen<'_> {
+    /// The versions of a side.
+    async fn side(
+        &mut self,
+        side: Side,
+        given: &[Moment],
+        steps: &[u32],
+        field: &str,
+    ) -> Result<Vec<FrozenVersion>, Unprepared> {
+        let of_steps = steps.iter().enumerate().map(|(at, step)| {
+            let moment = Moment {
+                run: None,
+                step: *step,
+                member: None,
+            };
+            (format!("/spec/steps/{at}"), String::new(), moment)
+        });
+        let of_moments = given
+            .iter()
+            .enumerate()
+            .map(|(at, moment)| (format!("/spec/{field}/{at}"), "/step".to_owned(), moment.clone()));
+        let moments: Vec<_> = match given {
+            [] => of_steps.collect(),
+            _ => of_moments.collect(),
+        };
+        if moments.is_empty() {
+            let detail = format!("give `steps`, or the versions of this side as `{field}`");
+            self.faults.push(Fault::new(format!("/spec/{field}"), detail));
+        }
+        let mut versions: Vec<FrozenVersion> = Vec::new();
+        let mut known = BTreeSet::new();
+        for (pointer, step, moment) in moments {
+            for version in self.versions(side, &moment, [&pointer, &step]).await? {
+                if known.insert(version.adapter.version) {
+                    versions.push(version);
+                }
+            }
+        }
+        if versions.len() > VERSIONS {
+            let detail = format!(
+                "{} versions of this side: at most {VERSIONS} can play, so choose fewer steps, or name members",
+                versions.len()
+            );
+            self.faults.push(Fault::new(format!("/spec/{field}"), detail));
+        }
+        Ok(versions)
+    }
+
+    /// The versions of a moment; `place` is its pointer and the name of its step in it.
+    async fn versions(
+        &mut self,
+        side: Side,
+        moment: &Moment,
+        [pointer, step]: [&str; 2],
+    ) -> Result<Vec<FrozenVersion>, Unprepared> {
+        let id = moment.run.unwrap_or(self.host.id);
+        if id != self.host.id && !self.others.contains_key(&id) {
+            let other = Host::find(self.request, id, &format!("{pointer}/run")).await?;
+            self.others.insert(id, other);
+        }
+        let host = self.others.get(&id).unwrap_or(self.host);
+        let checked = host
+            .fits(self.host, &format!("{pointer}/run"))
+            .and_then(|()| host.reached(moment.step, &format!("{pointer}{step}")));
+        if let Err(fault) = checked {
+            self.faults.push(fault);
+            return Ok(Vec::new());
+        }
+        let mut db = self.request.store.pool().acquire().await.map_err(StoreError::from)?;
+        let mut alive = match moment.step {
+            0 => weights::first_of_run(&mut db, id).await?,
+            step => weights::of_run(&mut db, id, Some(step)).await?,
+        };
+        alive.retain(|weights| weights.roles.iter().any(|role| role.side() == side));
+        let named = |weights: &Weights| moment.member.as_ref().is_none_or(|name| *name == weights.name);
+        let chosen: Vec<&Weights> = alive.iter().filter(|weights| named(weights)).collect();
+        let activity = side.name();
+        if chosen.is_empty() {
+            let fault = match &moment.member {
+                Some(name) => {
+                    let valid: Vec<&str> = alive.iter().map(|weights| weights.name.as_str()).collect();
+                    let detail = format!(
+                        "run `{}` has no member `{name}` {activity} after {} steps: valid are {}",
+                        host.name,
+                        moment.step,
+                        valid.join(", ")
+                    );
+                    Fault::new(format!("{pointer}/member"), detail)
+                }
+                None => {
+                    let detail = format!(
+                        "run `{}` has no member {activity} after {} steps",
+                        host.name, moment.step
+                    );
+                    Fault::new(format!("{pointer}{step}"), detail)
+                }
+            };
+            self.faults.push(fault);
+        }
+        let digests: Vec<Digest> = chosen.iter().map(|weights| weights.adapter.artifact).collect();
+        let removed = weights::removed(&mut db, &digests).await?;
+        for weights in chosen
+            .iter()
+            .filter(|weights| removed.contains(&weights.adapter.artifact))
+        {
+            let detail = format!(
+                "the weights of {} after {} steps of run `{}` have been deleted: choose another step",
+                weights.name, moment.step, host.name
+            );
+            self.faults.push(Fault::new(format!("{pointer}{step}"), detail));
+        }
+        let version = |weights: &&Weights| FrozenVersion {
+            run: id,
+            run_name: (id != self.host.id).then(|| host.name.clone()),
+            member: weights.member,
+            name: weights.name.clone(),
+            step: moment.step,
+            adapter: weights.adapter,
+        };
+        Ok(chosen.iter().map(version).collect())
+    }
+}
