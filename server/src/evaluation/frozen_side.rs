@@ -38,7 +38,13 @@ pub(super) async fn configured(request: &Request<'_>, spec: &FrozenSideSpec) -> 
     let teachers = seen
         .side(Side::Proposes, &spec.teachers, &spec.steps, "teachers")
         .await?;
-    let mut faults = seen.faults;
+    let mut faults: Vec<Fault> = Vec::new();
+    for fault in seen.faults {
+        // A step that was given for both sides has the same fault on both.
+        if !faults.contains(&fault) {
+            faults.push(fault);
+        }
+    }
     let pool = pool(request, &host, spec.pool_step).await?;
     let attempts = (students.len() * teachers.len()) as u64 * u64::from(spec.problems) * u64::from(spec.samples);
     if attempts > ATTEMPTS {

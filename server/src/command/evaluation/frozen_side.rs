@@ -14,8 +14,9 @@ use crate::client::Client;
 
 /// Let student versions attempt fresh problems of teacher versions: a matrix of solve rates
 ///
-/// Each side has versions of the given steps. Solve rates that rise along the students and fall along the teachers are
-/// an arms race. With --student and --teacher, versions can also come from other runs of the same base model:
+/// Each side has versions of the given steps. Solve rates that rise along the students and
+/// fall along the teachers are an arms race. With --student and --teacher, versions can also
+/// come from other runs of the same base model:
 ///
 ///   lyceum evaluation frozen-side --run RUN --steps 0,10,20,30 --watch
 ///   lyceum evaluation frozen-side --run RUN --teacher 40 --student 40 --student 40,run=OTHER
