@@ -39,8 +39,8 @@ pub const MARKERS: [&str; 18] = [
 /// Pieces that are no words.
 const SIGNS: [&str; 9] = ["\\boxed{", " + ", " - ", " * ", " / ", " % ", " = ", "math", " some"];
 
-/// Words beside those of the patterns.
-const WORDS: [&str; 8] = ["Let", "If", "and", "then", "Then", "is", "percent", "of"];
+/// Words between those of the patterns.
+const JOINS: [&str; 6] = ["and", "then", "is", "be", "percent", "of"];
 
 /// The file's contents.
 #[must_use]
@@ -49,43 +49,56 @@ pub fn tokenizer_json() -> Value {
     unigram(&MARKERS, pieces)
 }
 
-/// Every word after a space, and capitalised at the beginning of a text.
+/// Every word with the space before it, and the first word of a sentence in capitals with and without.
 fn words() -> BTreeSet<String> {
-    let wordings = PHRASES
-        .iter()
-        .chain(TASKS)
-        .chain(CHAIN_LINKS)
-        .map(|wording| wording.pattern);
-    let texts = [
-        ASKS,
-        CHAIN_STARTS,
-        CHAIN_ENDS,
-        STORY_STARTS,
-        STORY_ENDS,
-        THINGS,
-        &WORDS,
-        &[SHARE_END],
-    ];
-    let people = PEOPLE.iter().flat_map(|(name, pronoun)| [*name, *pronoun]);
-    let all = wordings
-        .chain(texts.into_iter().flatten().copied())
-        .chain(INFIXES.iter().map(|(words, _)| *words))
-        .chain(STORY_CHANGES.iter().map(|(pattern, _)| *pattern))
-        .chain(people);
+    let stories = STORY_CHANGES.iter().map(|(pattern, _)| *pattern);
+    let infixes = INFIXES.iter().map(|(words, _)| *words);
+    let phrases = PHRASES.iter().map(|wording| wording.pattern);
+    let inside = stories.chain(infixes).chain(phrases).chain(JOINS);
+    let starts = STORY_STARTS.iter().chain(THINGS).copied();
+    let sentences = TASKS.iter().chain(CHAIN_LINKS).map(|wording| wording.pattern);
+    let sentences = sentences.chain(
+        [ASKS, CHAIN_STARTS, CHAIN_ENDS, STORY_ENDS]
+            .into_iter()
+            .flatten()
+            .copied(),
+    );
     let mut pieces = BTreeSet::new();
-    for text in all {
-        for (place, word) in text.split_whitespace().enumerate() {
-            let word = word.trim_end_matches(['.', '?', ',']);
-            if word.starts_with('{') || word.len() < 2 {
-                continue;
-            }
-            pieces.insert(format!(" {word}"));
-            if place == 0 && !THINGS.contains(&word) {
-                pieces.insert(capitalised(word));
-                pieces.insert(format!(" {}", capitalised(word)));
-                pieces.insert(format!(" {}", word.to_lowercase()));
-            }
-        }
+    for text in inside.chain(starts) {
+        pieces.extend(text.split_whitespace().filter_map(inner));
     }
+    for text in sentences.chain([SHARE_END]) {
+        pieces.extend(text.split_whitespace().skip(1).filter_map(inner));
+        let first = text.split_whitespace().next().filter(|word| !word.starts_with('{'));
+        pieces.extend(first.into_iter().flat_map(opening));
+    }
+    for (name, pronoun) in PEOPLE {
+        pieces.extend([(*name).to_owned(), format!(" {name}")]);
+        pieces.extend([format!(" {pronoun}"), format!(" {}", pronoun.to_lowercase())]);
+    }
+    pieces.extend(["Let", "If", " Then"].map(str::to_owned));
+    // "If x is 3, what is x + 1?"
+    pieces.extend(
+        ASKS.iter()
+            .filter_map(|ask| inner(&ask.split(' ').next()?.to_lowercase())),
+    );
     pieces
+}
+
+/// A word with the space before it; a slot or a letter is none.
+fn inner(word: &str) -> Option<String> {
+    let word = word.trim_end_matches(['.', '?', ',']);
+    let is_word = word.len() > 1 && !word.starts_with('{');
+    is_word.then(|| format!(" {word}"))
+}
+
+/// A word that begins a sentence: in a chain of instructions also in lower case.
+fn opening(word: &str) -> [String; 3] {
+    let word = word.trim_end_matches(['.', '?', ',']);
+    let capitalised = capitalised(word);
+    [
+        format!(" {}", word.to_lowercase()),
+        format!(" {capitalised}"),
+        capitalised,
+    ]
 }
