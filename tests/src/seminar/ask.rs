@@ -47,6 +47,7 @@ impl Step<'_> {
                 sampling: Sampling::default(),
                 samples,
                 keep_tokens: true,
+                draws: None,
                 requests: requests.collect(),
             })
         })?;

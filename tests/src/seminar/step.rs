@@ -100,6 +100,7 @@ impl<'a> Step<'a> {
             n: SAMPLES,
             sampling: &Sampling::default(),
             reward: RewardConfig::default(),
+            draws: None,
             is_learned: true,
         };
         // An item has the questions of one solver, who has a base of its own.

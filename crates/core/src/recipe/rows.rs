@@ -5,6 +5,7 @@ mod asked;
 mod asking;
 mod fit;
 mod held_out;
+mod learners;
 mod metrics;
 mod question;
 mod reward;

@@ -53,6 +53,7 @@ impl<'a> Scene<'a> {
                 sampling: material.groups.sampling.propose.clone(),
                 samples,
                 keep_tokens: true,
+                draws: None,
                 requests,
             })
         })

@@ -104,6 +104,7 @@ impl<'a> Scene<'a> {
                     sampling,
                     samples: exam.samples,
                     keep_tokens: exam.keep_tokens,
+                    draws: None,
                     requests,
                 })
             })?;

@@ -3,6 +3,7 @@
 use super::Draft;
 use crate::{
     recipe::{PlanError, Progress},
+    seed::derive,
     work::{AdapterRef, Prompt, RolloutPayload, RolloutRequest, RolloutResult, Sampling, WorkKey},
 };
 
@@ -14,6 +15,9 @@ pub struct Generation {
     pub samples: u32,
     /// Whether an update will learn from them.
     pub keep_tokens: bool,
+    /// Names the draws: requests of one number then have the same seed in every item and step. Left out, each item's
+    /// differ.
+    pub draws: Option<&'static str>,
     /// For each request: its number, which is its name and determines its seed; its member's position; and its prompt.
     pub requests: Vec<(u32, usize, Prompt)>,
 }
@@ -36,6 +40,10 @@ impl<'a> Draft<'a> {
         let (name, population) = self.population(first)?;
         let mut adapters = Adapters::default();
         let mut requests = Vec::with_capacity(generation.requests.len());
+        let seed = |number: u32| match generation.draws {
+            Some(path) => derive(self.run.config.seed, path, u64::from(number)),
+            None => self.seed(key, number),
+        };
         for (number, member, prompt) in generation.requests {
             if self.population(member)?.0 != name {
                 let detail =
@@ -47,7 +55,7 @@ impl<'a> Draft<'a> {
                 prompt,
                 adapter: adapters.place(self, member),
                 n: generation.samples,
-                seed: self.seed(key, number),
+                seed: seed(number),
                 max_tokens: None,
             });
         }

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 use crate::{
     advantage::AdvantageConfig,
@@ -73,7 +74,10 @@ mod defaults {
 
 impl Parameters {
     /// The parameters of a resolved config.
-    pub(super) fn of(config: &RunConfig) -> Result<Self, PlanError> {
+    ///
+    /// # Errors
+    /// A config that was not resolved, or of another recipe.
+    pub fn of(config: &RunConfig) -> Result<Self, PlanError> {
         Ok(Self::deserialize(&config.parameters)?)
     }
 
@@ -87,13 +91,27 @@ impl Parameters {
         rows.saturating_sub(self.held_out.map_or(0, |held_out| held_out.rows))
     }
 
+    /// The rows that the member at `place` of `members` learns from: all that are learned from, or its slice.
+    ///
+    /// # Errors
+    /// The dataset has not been looked up.
+    pub fn task(&self, place: usize, members: usize) -> Result<Range<u32>, PlanError> {
+        let learned = self.learned_of(self.dataset.settled()?.1);
+        let cut = |place: usize| (u64::from(learned) * place as u64 / members.max(1) as u64) as u32;
+        Ok(match self.slices {
+            true => cut(place)..cut(place + 1),
+            false => 0..learned,
+        })
+    }
+
     /// How the rows that are learned from are answered.
-    pub(super) fn asking(&self) -> Asking<'_> {
+    pub(in crate::recipe) fn asking(&self) -> Asking<'_> {
         Asking {
             phases: ["solve", "grade"],
             n: self.n,
             sampling: &self.sampling,
             reward: self.reward,
+            draws: None,
             is_learned: true,
         }
     }

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use super::Parameters;
 use crate::{
-    advantage::Sampled,
     recipe::{
-        Learner, Lesson, Living, PlanError, Progress, RunState, Sequence, StepView, both,
+        Learner, Lesson, Living, PlanError, Progress, RunState, StepView, both,
         rows::{Answer, Fitted, Measured, Outcomes, Rows, records, row_answers},
     },
     work::MemberUpdated,
@@ -104,44 +103,24 @@ impl<'a> Step<'a> {
     /// The rows of every member's batch, each with the member's place: out of all that are learned from, or out of the
     /// member's slice.
     fn drawn(&self) -> Result<Vec<(usize, u32)>, PlanError> {
-        let Parameters {
-            sampler, slices, batch, ..
-        } = self.parameters;
-        let (_, rows) = self.parameters.dataset.settled()?;
-        let learned = self.parameters.learned_of(rows);
+        let Parameters { sampler, batch, .. } = self.parameters;
         let draft = &self.rows.draft;
-        let count = draft.members.len() as u64;
-        let cut = |member: usize| (u64::from(learned) * member as u64 / count) as u32;
-        let drawn = draft.members.iter().enumerate().flat_map(|(place, member)| {
-            let rows = if *slices {
-                cut(place)..cut(place + 1)
-            } else {
-                0..learned
-            };
+        let mut drawn = Vec::new();
+        for (place, member) in draft.members.iter().enumerate() {
+            let rows = self.parameters.task(place, draft.members.len())?;
             let path = format!("rows/{}", member.name);
             let rows = sampler.draw(rows, *batch, draft.run.config.seed, &path, draft.run.step);
-            rows.into_iter().map(move |row| (place, row))
-        });
-        Ok(drawn.collect())
+            drawn.extend(rows.into_iter().map(|row| (place, row)));
+        }
+        Ok(drawn)
     }
 
     /// Every member with its own answers and their advantages.
     pub(super) fn learners(&self, answers: &[Answer]) -> Vec<Learner> {
-        let draft = &self.rows.draft;
-        let learner = |member: usize| {
-            let own = answers.iter().filter(|answer| answer.member == member);
-            let sequences: Vec<Sequence> = own.map(|answer| answer.sequence.clone()).collect();
-            let mut batch: Vec<((), Sampled)> = sequences.iter().map(|sequence| ((), sequence.sampled)).collect();
-            self.parameters
-                .learning
-                .alter(&mut batch, draft.run, &draft.members[member].name);
-            Learner {
-                member,
-                advantages: self.parameters.advantages.advantages(&batch),
-                sequences,
-                ..Learner::default()
-            }
-        };
-        (0..draft.members.len()).map(learner).collect()
+        let Parameters {
+            advantages, learning, ..
+        } = self.parameters;
+        let members = self.rows.draft.members.len();
+        self.rows.learners(members, answers, learning, advantages)
     }
 }

@@ -43,12 +43,20 @@ struct Judged<'a> {
 impl<'a> Rows<'a> {
     /// The graded answers to `questions`, of which an item of work has at most `size`.
     pub fn answers(&mut self, asking: Asking<'_>, questions: &[Question], size: u32) -> Progress<Vec<Answer>> {
-        let chunks = (0..).zip(questions.chunks(size as usize));
-        let answers = join(chunks, |(chunk, questions)| {
+        let answers = self.answers_in(asking, questions.chunks(size as usize))?;
+        Ok(answers.iter().flat_map(|part| part.iter().cloned()).collect())
+    }
+
+    /// The graded answers to the questions of each part, which is an item of work.
+    pub fn answers_in<'q>(
+        &mut self,
+        asking: Asking<'_>,
+        parts: impl IntoIterator<Item = &'q [Question]>,
+    ) -> Progress<Vec<Arc<Vec<Answer>>>> {
+        join((0..).zip(parts), |(chunk, questions)| {
             let solved = self.solve(asking, chunk, questions)?;
             self.grade(asking, chunk, questions, solved)
-        })?;
-        Ok(answers.iter().flat_map(|part| part.iter().cloned()).collect())
+        })
     }
 
     fn solve(&mut self, asking: Asking<'_>, chunk: u32, questions: &[Question]) -> Progress<&'a RolloutResult> {
@@ -70,6 +78,7 @@ impl<'a> Rows<'a> {
                 sampling,
                 samples,
                 keep_tokens: asking.is_learned,
+                draws: asking.draws,
                 requests: requests.collect::<Result<_, PlanError>>()?,
             })
         })

@@ -14,6 +14,9 @@ pub struct Asking<'p> {
     pub sampling: &'p Sampling,
     /// What answers earn.
     pub reward: RewardConfig,
+    /// Names the draws, so that answers to a row are drawn alike by every member and in every step; left out, each item
+    /// has draws of its own.
+    pub draws: Option<&'static str>,
     /// Whether members learn from the answers. Only such answers are recorded as attempts, and their tokens kept.
     pub is_learned: bool,
 }

@@ -109,6 +109,7 @@ impl Rows<'_> {
                 n: held_out.n,
                 sampling: &held_out.sampling(sampling),
                 reward: RewardConfig::default(),
+                draws: None,
                 is_learned: false,
             };
             let answers = self.answers(asking, &questions, size)?;

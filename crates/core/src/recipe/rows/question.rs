@@ -53,7 +53,7 @@ impl Rows<'_> {
     }
 
     /// The same without entering them as problems.
-    pub(super) fn read(&mut self, dataset: DatasetId, places: &[(usize, u32)]) -> Progress<Vec<Question>> {
+    pub(in crate::recipe) fn read(&mut self, dataset: DatasetId, places: &[(usize, u32)]) -> Progress<Vec<Question>> {
         let mut distinct: Vec<u32> = places.iter().map(|(_, place)| *place).collect();
         distinct.sort_unstable();
         distinct.dedup();
