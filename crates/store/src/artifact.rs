@@ -6,7 +6,7 @@ mod place;
 mod store;
 mod usage;
 
-pub use hold::{Reason, collect, hold, release_step};
+pub use hold::{Reason, collect, hold, release_state, release_step};
 pub use place::{ArtifactPlace, ArtifactPlaceError};
 pub use store::ArtifactStore;
 pub use usage::{Usage, usage};

@@ -62,6 +62,17 @@ pub async fn release_step(tx: &mut PgConnection, execution: ExecutionId, step: u
     Ok(())
 }
 
+/// Releases artifacts held for earlier states of an execution, except those in `kept`, that is of its latest state.
+pub async fn release_state(tx: &mut PgConnection, execution: ExecutionId, kept: &[Digest]) -> Result<()> {
+    let kept: Vec<String> = kept.iter().map(Digest::to_string).collect();
+    sqlx::query("DELETE FROM artifact_holds WHERE execution_id = $1 AND reason = 'state' AND digest <> ALL($2)")
+        .bind(execution.0)
+        .bind(&kept)
+        .execute(tx)
+        .await?;
+    Ok(())
+}
+
 /// Removes at most `limit` artifacts that are older than an hour and not held; returns how many. The hour covers the
 /// time between writing an artifact and writing the result that refers to it.
 pub async fn collect(store: &ArtifactStore, limit: i64) -> Result<u32> {

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use super::{Locked, records};
 use crate::{
     Result,
-    artifact::release_step,
+    artifact::{release_state, release_step},
     attempts, benchmarks, event,
     executions::{self, State, open_step},
     queue::{self, Lane},
@@ -76,7 +76,14 @@ pub async fn carry_out(tx: &mut PgConnection, locked: &Locked, plan: &Plan, seco
     .execute(&mut *tx)
     .await?;
     let completed = match &plan.finish {
-        Some(next) => finish_step(tx, state, next).await?,
+        Some(next) => {
+            let is_over = finish_step(tx, state, next).await?;
+            if !locked.is_run {
+                // Only a run can be forked at an earlier state.
+                release_state(tx, state.run, &next.artifacts).await?;
+            }
+            is_over
+        }
         None => false,
     };
     if new_work > 0 {
