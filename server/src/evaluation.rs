@@ -3,6 +3,7 @@
 mod benchmark;
 mod cross_play;
 mod frozen_side;
+mod operator_retention;
 mod regenerate;
 
 pub(crate) use benchmark::{Measured, begin_scheduled, measured, named_dataset_faults};
@@ -14,7 +15,6 @@ use lyceum_core::{
     recipe::{Planner, Registry},
 };
 use lyceum_store::{Store, StoreError};
-use serde_json::json;
 
 /// Why an evaluation cannot be created.
 #[derive(Debug, thiserror::Error)]
@@ -47,17 +47,7 @@ pub(crate) async fn configured(request: &Request<'_>, spec: &EvaluationSpec) -> 
         EvaluationSpec::CrossPlay(spec) => cross_play::configured(request, spec).await,
         EvaluationSpec::FrozenSide(spec) => frozen_side::configured(request, spec).await,
         EvaluationSpec::Regenerate(spec) => regenerate::configured(request, spec).await,
-        EvaluationSpec::OperatorRetention(_) => {
-            let mut config = RunConfig {
-                recipe: request.planner.name().to_owned(),
-                seed: request.seed,
-                steps: 1,
-                parameters: json!({ "spec": spec }),
-                ..RunConfig::default()
-            };
-            config.scheduling.priority = request.priority;
-            Ok(request.planner.resolve(config)?)
-        }
+        EvaluationSpec::OperatorRetention(spec) => operator_retention::configured(request, spec).await,
     }
 }
 

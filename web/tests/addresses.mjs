@@ -11,7 +11,7 @@ export async function addresses(lab, run, second) {
   const measured = (await lab.api("GET", "/evaluations?state=completed")).items.find((one) => one.spec.type === "benchmark")?.id;
   const completed = (await lab.api("GET", "/evaluations?state=completed")).items;
   const ofType = (type) => completed.find((one) => one.spec.type === type)?.id;
-  const [frozen, regenerated] = [ofType("frozen_side"), ofType("regenerate")];
+  const [frozen, retention, regenerated] = [ofType("frozen_side"), ofType("operator_retention"), ofType("regenerate")];
   const ofRun = {
     overview: "", "arms-race": "/arms-race", population: "/population", member: member && `/members/${member}`, lineage: "/lineage",
     "cross-play": "/cross-play", "cross-play-by-cluster": "/cross-play?order=cluster", archive: "/archive",
@@ -26,7 +26,7 @@ export async function addresses(lab, run, second) {
     compare: `/compare?runs=${run},${second}`, leaderboard: "/leaderboard", benchmarks: `/runs/${second}/benchmarks`,
     evaluations: "/evaluations", evaluation: evaluation && `/evaluations/${evaluation}`,
     samples: measured && `/evaluations/${measured}?suite=held-out-seedling&subject=0`, work: "/work", "work-item": work && `/work/${work}`,
-    "frozen-side": frozen && `/evaluations/${frozen}`, regenerate: regenerated && `/evaluations/${regenerated}`,
+    "frozen-side": frozen && `/evaluations/${frozen}`, retention: retention && `/evaluations/${retention}`, regenerate: regenerated && `/evaluations/${regenerated}`,
     picks: `/compare/picks?left=${run}&right=${second}`, workers: "/workers", datasets: "/datasets", "dataset-new": "/datasets/new", settings: "/settings",
   };
   return Object.entries(pages).filter(([, path]) => path !== undefined);

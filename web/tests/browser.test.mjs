@@ -351,6 +351,32 @@ scenario("both sides are held, an attempt comes again, and picks are side by sid
   assert.match(await text("main"), /median complexity.*AST depth [0-9]+ · cyclomatic/s);
 });
 
+scenario("children of operators are compared with their parents", async () => {
+  const { config } = await lab.api("GET", "/presets/rlvr-seedling");
+  delete config.benchmarks;
+  const parameters = { ...config.parameters, slices: true, batch: 4, n: 4, items: { solve: 4, update: 2 }, dataset: { name: "seedling-training", rows: 16 } };
+  config.populations.main.members[0].count = 2;
+  const parents = await lab.api("POST", "/runs", { config: { ...config, steps: 3, parameters, scheduling: { priority: 50 } }, name: "parents" });
+  const stateOf = async (path) => (await lab.api("GET", path)).state;
+  while ((await stateOf(`/runs/${parents.id}`)) === "running") await new Promise((resolve) => setTimeout(resolve, 500));
+  const members = ["solver-0", "solver-1"].map((member) => ({ run: parents.id, member }));
+  const spec = { type: "operator_retention", parents: members, snapshots: [3], operators: ["copy_parent", "M1", "X1"], steps: 2, every: 1, rows: 4, n: 2 };
+  const { id } = await lab.api("POST", "/evaluations", { spec, priority: 50 });
+  await go(`/evaluations/${id}`);
+  await page.evaluate(() => (window.stayed = true));
+  await page.waitForSelector('#head .state[data-state="completed"]', patience);
+  await page.waitForSelector("#recovery-4 td:nth-child(7)", patience);
+  assert.ok(await page.evaluate(() => window.stayed), "the page follows the evaluation without a reload");
+  assert.match(await text("#recovery-1"), /^copy_parent identity control/);
+  assert.match(await text("#recovery-3"), /^X1 DARE\s+3\s+solver-0/);
+  assert.match(await text("#recovery-4"), /solver-1/);
+  await page.$eval("#retention-X1", (figure) => figure.scrollIntoView());
+  await page.waitForSelector("#retention-X1 [data-drawn]", patience);
+  const [head, ...rows] = await savedRows("#retention-X1");
+  assert.match(head, /^step of the parent's run,"?X1 of step 3, solver-0's task"?,.*parent solver-1/);
+  assert.equal(rows.length, 6, "steps 0 to 3 of the parents, and the children up to step 5");
+});
+
 scenario("a file is imported by a map of its columns, after its faults were shown", async () => {
   const file = join(lab.data, "..", "rows.jsonl");
   writeFileSync(file, '{"problem": "One and one?", "result": "2"}\n{"problem": "Two and two?", "result": "4"}\n');

@@ -9,7 +9,8 @@ mod regenerate;
 pub use benchmark::BenchmarkSpec;
 pub use cross_play::{CrossPlaySpec, Pairing};
 pub use frozen_side::{FrozenSideSpec, Moment};
-pub use operator_retention::OperatorRetentionSpec;
+pub(crate) use operator_retention::arity;
+pub use operator_retention::{OperatorRetentionSpec, Parent};
 pub use regenerate::RegenerateSpec;
 
 use serde::{Deserialize, Serialize};
@@ -44,13 +45,21 @@ impl EvaluationSpec {
         }
     }
 
+    /// The pointer to [`EvaluationSpec::run`].
+    pub fn run_pointer(&self) -> &'static str {
+        match self {
+            Self::OperatorRetention(_) => "/spec/parents/0/run",
+            _ => "/spec/run",
+        }
+    }
+
     /// The run it is about, if it names one.
     pub fn run(&self) -> Option<ExecutionId> {
         match self {
             Self::Benchmark(spec) => spec.run,
             Self::CrossPlay(spec) => Some(spec.run),
             Self::FrozenSide(spec) => Some(spec.run),
-            Self::OperatorRetention(spec) => Some(spec.run),
+            Self::OperatorRetention(spec) => spec.run(),
             Self::Regenerate(_) => None,
         }
     }

@@ -25,6 +25,7 @@ pub mod problem;
 pub mod prompt;
 pub mod rating;
 pub mod recipe;
+pub mod retention;
 pub mod reward;
 pub mod seed;
 pub mod seriation;

@@ -10,6 +10,7 @@ mod draft;
 pub mod frozen_side;
 mod memo;
 pub mod metric;
+pub mod operator_retention;
 mod pause;
 mod plan;
 pub mod populora;
@@ -48,6 +49,7 @@ pub use draft::{
 pub use frozen_side::{
     FrozenCell, FrozenSideEvaluation, FrozenSideParameters, FrozenSideResult, FrozenTeacher, FrozenVersion, Trend,
 };
+pub use operator_retention::{OperatorRetentionEvaluation, ParentVersion, RetentionParameters, RetentionTask};
 pub use pause::{Pause, Progress, both, join};
 pub use populora::Populora;
 pub use regenerate::{

@@ -6,6 +6,7 @@ use lyceum_core::{
     dataset::problem,
     id::{DatasetId, ExecutionId},
     recipe::{FrozenSideResult, RegenerateResult},
+    retention::RetentionResult,
 };
 use lyceum_store::{
     benchmarks::{self, BenchmarkFilter, BenchmarkResult, BenchmarkSample},
@@ -106,9 +107,12 @@ fn csv(evaluation: &Evaluation) -> Result<String, ApiError> {
     let result = result.ok_or_else(|| ApiError::not_found("the evaluation has no result yet"))?;
     let text = match kind {
         "frozen_side" => FrozenSideResult::deserialize(result).map(|result| result.to_csv()),
+        "operator_retention" => RetentionResult::deserialize(result).map(|result| result.to_csv()),
         "regenerate" => RegenerateResult::deserialize(result).map(|result| result.to_csv()),
         _ => {
-            let detail = format!("evaluations of type `{kind}` have no CSV: frozen_side and regenerate have one");
+            let detail = format!(
+                "evaluations of type `{kind}` have no CSV: frozen_side, operator_retention and regenerate have one"
+            );
             return Err(ApiError::not_found(detail));
         }
     };

@@ -89,7 +89,7 @@ pub(crate) async fn create_evaluation(
     let run = request.spec.run();
     if let Some(run) = run {
         let found = runs::find(api.store.pool(), run).await;
-        found.map_err(|error| ApiError::invalid(vec![Fault::new("/spec/run", error.to_string())]))?;
+        found.map_err(|error| ApiError::invalid(vec![Fault::new(request.spec.run_pointer(), error.to_string())]))?;
     }
     let asked = Request {
         store: &api.store,

@@ -2,6 +2,7 @@
 
 mod follow;
 mod frozen_side;
+mod operator_retention;
 mod regenerate;
 
 use std::process::ExitCode;
@@ -19,6 +20,7 @@ use crate::settings::CommonArgs;
 /// Evaluate frozen versions: work that does not affect runs
 ///
 ///   lyceum evaluation frozen-side --run RUN --steps 0,20,40 --watch
+///   lyceum evaluation operator-retention --parent RUN --parent RUN --snapshot 25 --watch
 ///   lyceum evaluation regenerate --attempt ATTEMPT --watch
 ///   lyceum evaluation show EVALUATION --format csv
 ///
@@ -36,6 +38,7 @@ pub(crate) struct Evaluation {
 #[derive(Debug, Subcommand)]
 enum Action {
     FrozenSide(frozen_side::FrozenSide),
+    OperatorRetention(operator_retention::OperatorRetention),
     Regenerate(regenerate::Regenerate),
     /// List evaluations, newest first
     List {
@@ -74,6 +77,7 @@ impl Evaluation {
         let client = self.server.client(common)?;
         match self.action {
             Action::FrozenSide(frozen_side) => return frozen_side.run(&client),
+            Action::OperatorRetention(retention) => return retention.run(&client),
             Action::Regenerate(regenerate) => return regenerate.run(&client),
             Action::Watch { id } => return follow::follow(&client, &id.to_string()),
             Action::List { run } => list(&client, run)?,
@@ -88,13 +92,19 @@ impl Evaluation {
 
 /// Creates an evaluation, prints its id, and waits for its end if `watch` is set.
 fn create(client: &Client, spec: &Value, seed: u64, watch: bool) -> anyhow::Result<ExitCode> {
+    let id = begin(client, spec, seed)?;
+    match watch {
+        true => follow::follow(client, &id),
+        false => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Creates an evaluation, and prints and returns its id.
+fn begin(client: &Client, spec: &Value, seed: u64) -> anyhow::Result<String> {
     let made = client.post("/api/v1/evaluations", Some(&json!({ "spec": spec, "seed": seed })))?;
     let id = made["id"].as_str().context("the server's response has no id")?;
     line(id)?;
-    match watch {
-        true => follow::follow(client, id),
-        false => Ok(ExitCode::SUCCESS),
-    }
+    Ok(id.to_owned())
 }
 
 fn show(client: &Client, id: Uuid, format: Format) -> anyhow::Result<()> {

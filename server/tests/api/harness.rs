@@ -5,7 +5,9 @@ use actix_web::{
     web::Bytes,
 };
 use awc::{Client, ClientResponse, Connector};
-use lyceum_core::recipe::{Azr, BenchmarkEvaluation, FrozenSideEvaluation, RegenerateEvaluation, Registry, Rlvr};
+use lyceum_core::recipe::{
+    Azr, BenchmarkEvaluation, FrozenSideEvaluation, OperatorRetentionEvaluation, RegenerateEvaluation, Registry, Rlvr,
+};
 use lyceum_postgres::{TestCluster, TestDatabase};
 use lyceum_server::{
     api::ApiSettings,
@@ -79,6 +81,7 @@ impl TestServer {
                 .with(Rlvr)
                 .with_evaluation(BenchmarkEvaluation)
                 .with_evaluation(FrozenSideEvaluation)
+                .with_evaluation(OperatorRetentionEvaluation)
                 .with_evaluation(RegenerateEvaluation),
             settings: change(settings),
         };

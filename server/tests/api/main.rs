@@ -25,6 +25,7 @@ mod judges;
 mod kinds;
 mod lists;
 mod login;
+mod operator_retention;
 mod pages;
 mod populations;
 mod recipe;

@@ -6,8 +6,8 @@ use std::{
 };
 
 use super::{
-    Azr, BenchmarkEvaluation, CrossPlayEvaluation, FrozenSideEvaluation, Planner, Populora, Recipe,
-    RegenerateEvaluation, Rlvr,
+    Azr, BenchmarkEvaluation, CrossPlayEvaluation, FrozenSideEvaluation, OperatorRetentionEvaluation, Planner,
+    Populora, Recipe, RegenerateEvaluation, Rlvr,
 };
 use crate::{config::Schema, fault::nearest};
 
@@ -44,6 +44,7 @@ impl Registry {
             .with_evaluation(CrossPlayEvaluation)
             .with_evaluation(FrozenSideEvaluation)
             .with_evaluation(RegenerateEvaluation)
+            .with_evaluation(OperatorRetentionEvaluation)
     }
 
     /// Adds `recipe`.

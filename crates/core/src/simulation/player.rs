@@ -60,6 +60,14 @@ impl Players {
         Self { babble: share, ..self }
     }
 
+    /// Sets the standard deviation of a child's skill around the mean of its parents'.
+    pub fn with_mutation(self, deviation: f64) -> Self {
+        Self {
+            mutation: deviation,
+            ..self
+        }
+    }
+
     /// Sets the skill of a version that these players did not make.
     pub fn know(&mut self, version: VersionId, skill: Skill) {
         self.skills.insert(version, skill);

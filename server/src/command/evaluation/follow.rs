@@ -5,12 +5,19 @@ use std::time::Duration;
 
 use anyhow::bail;
 use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::Value;
 
 use crate::client::Client;
 use crate::command::output::line;
 
-/// Waits for the end, with a progress bar over the work items planned so far, and prints the result as JSON.
+/// Waits for the end and prints the result as JSON.
 pub(super) fn follow(client: &Client, id: &str) -> anyhow::Result<ExitCode> {
+    line(serde_json::to_string_pretty(&wait(client, id)?)?)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Waits for the end, with a progress bar over the work items planned so far; the result.
+pub(super) fn wait(client: &Client, id: &str) -> anyhow::Result<Value> {
     let bar = ProgressBar::new(1);
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {msg} {pos}/{len} items {elapsed}") {
         bar.set_style(style);
@@ -28,8 +35,7 @@ pub(super) fn follow(client: &Client, id: &str) -> anyhow::Result<ExitCode> {
             "running" | "paused" => std::thread::sleep(Duration::from_secs(1)),
             "completed" => {
                 bar.finish_and_clear();
-                line(serde_json::to_string_pretty(&evaluation["result"])?)?;
-                return Ok(ExitCode::SUCCESS);
+                return Ok(evaluation["result"].clone());
             }
             state => {
                 bar.finish_and_clear();
