@@ -2,6 +2,7 @@
 
 import json
 import math
+import random
 import statistics
 
 # An interval of 95 % reaches this many standard errors to both sides.
@@ -116,3 +117,129 @@ def percent(mean, error, signed=False):
     sign = "+" if signed else ""
     low, high = mean - NORMAL * error, mean + NORMAL * error
     return f"{100 * mean:{sign}.1f} [{100 * low:{sign}.1f}, {100 * high:{sign}.1f}]"
+
+
+def t_quantile(freedom, probability=0.975):
+    """The quantile of Student's t distribution, by bisection of its density's integral (Simpson's rule).
+
+    >>> [round(t_quantile(freedom), 4) for freedom in (1, 2, 4, 9, 30)]
+    [12.7062, 4.3027, 2.7764, 2.2622, 2.0423]
+    """
+    scale = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) / math.sqrt(freedom * math.pi)
+
+    def above_median(end, parts=2000):
+        density = lambda x: scale * (1 + x * x / freedom) ** (-(freedom + 1) / 2)  # noqa: E731
+        width = end / parts
+        inner = sum((4 if part % 2 else 2) * density(part * width) for part in range(1, parts))
+        return (density(0.0) + inner + density(end)) * width / 3
+
+    low, high = 0.0, 1.0
+    while above_median(high) < probability - 0.5:
+        high *= 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if above_median(middle) < probability - 0.5 else (low, middle)
+    return (low + high) / 2
+
+
+def t_interval(values):
+    """The interval of 95 % of a mean, by Student's t; a single value has none.
+
+    >>> low, high = t_interval([1.0, 2.0, 3.0, 4.0, 5.0])
+    >>> round(low, 4), round(high, 4)
+    (1.0368, 4.9632)
+    """
+    if len(values) < 2:
+        return -math.inf, math.inf
+    mean, error = spread(values)
+    reach = t_quantile(len(values) - 1) * error
+    return mean - reach, mean + reach
+
+
+def bootstrap(values, draws=10_000):
+    """The interval of 95 % of a mean over problems, by resampling them (percentiles; the same draws each time).
+
+    >>> bootstrap([0.25] * 20)
+    (0.25, 0.25)
+    >>> low, high = bootstrap([0.0, 1.0] * 200)
+    >>> 0.44 < low < 0.46 and 0.54 < high < 0.56
+    True
+    """
+    drawn = random.Random(0)
+    size = len(values)
+    means = sorted(sum(drawn.choices(values, k=size)) / size for _ in range(draws))
+    return means[int(0.025 * draws)], means[int(0.975 * draws) - 1]
+
+
+def crossing(points, wanted):
+    """The x at which a rising curve of (x, y) reaches `wanted`, interpolated; an end if it does not.
+
+    >>> crossing([[0.5, 1.0], [1.0, 2.0]], 1.5), crossing([[0.5, 1.0], [1.0, 2.0]], 0.1), crossing([[0.5, 1.0], [1.0, 2.0]], 9)
+    (0.75, 0.5, 1.0)
+    """
+    for (x, y), (next_x, next_y) in zip(points, points[1:]):
+        if y <= wanted <= next_y:
+            return x + (next_x - x) * (wanted - y) / (next_y - y or 1.0)
+    return points[0][0] if wanted < points[0][1] else points[-1][0]
+
+
+def by_problem(members, n, k):
+    """pass@k of each problem, as the mean over members.
+
+    >>> by_problem({"a": {"correct": [1, 0]}, "b": {"correct": [1, 1]}}, 1, 1)
+    [1.0, 0.5]
+    """
+    each = [[pass_at_k(n, correct, k) for correct in member["correct"]] for member in members.values()]
+    return [statistics.fmean(problem) for problem in zip(*each)]
+
+
+def tokens(members):
+    """The members' mean length of an answer."""
+    return statistics.fmean(member["tokens"] for member in members.values())
+
+
+def values_of(row, measure, samples):
+    """A row's values of a measure by problem: `greedy` at the end, or `pass_at_K` of the sampled answers; or its one value of
+    `tokens`, those of greedy answers at the end."""
+    if measure == "greedy":
+        return by_problem(row["greedy"][-1]["members"], 1, 1)
+    if measure == "tokens":
+        return [tokens(row["greedy"][-1]["members"])]
+    return by_problem(row["sampled"], samples, int(measure.removeprefix("pass_at_")))
+
+
+def base_row(base):
+    """The base's rows in the shape of an arm's."""
+    return {"greedy": [{"step": 0, "members": {"base": base["greedy"]}}], "sampled": {"base": base.get("sampled")}}
+
+
+def contrast(ours, theirs):
+    """How much one arm's values exceed another's: mean, interval over seeds, interval over problems, and difference in each
+    seed. Both are lists by seed of lists by problem; a list of one stands beside every seed of the other arm.
+
+    >>> mean, seeds, problems, each = contrast([[1.0, 0.0], [1.0, 1.0]], [[0.0, 0.0]])
+    >>> mean, each, [round(end, 3) for end in seeds], problems
+    (0.75, [0.5, 1.0], [-2.427, 3.927], (0.5, 1.0))
+    """
+    theirs = theirs * len(ours) if len(theirs) == 1 else theirs
+    pairs = [[a - b for a, b in zip(one, other)] for one, other in zip(ours, theirs)]
+    each = [statistics.fmean(pair) for pair in pairs]
+    over_problems = [statistics.fmean(problem) for problem in zip(*pairs)]
+    problems = bootstrap(over_problems) if len(over_problems) > 1 else t_interval(each)
+    return statistics.fmean(each), t_interval(each), problems, each
+
+
+def verdict(expected, by, seeds, problems):
+    """What both intervals say of an expectation: `higher` (by more than `by`), `lower` or `not higher`.
+
+    >>> verdict("higher", 0.0, (0.1, 0.3), (0.05, 0.2)), verdict("higher", 0.0, (0.1, 0.3), (-0.05, 0.2))
+    ('appears', 'is not decided')
+    >>> verdict("higher", 0.0, (-0.3, -0.1), (-0.2, -0.1)), verdict("not higher", 0.0, (-0.3, 0.1), (-0.2, 0.2))
+    ('is refuted', 'is not refuted')
+    """
+    low, high = min(seeds[0], problems[0]), max(seeds[1], problems[1])
+    if expected == "not higher":
+        return "is refuted" if low > 0 else "is not refuted"
+    if expected == "lower":
+        low, high = -high, -low
+    return "appears" if low > by else "is refuted" if high < by else "is not decided"

@@ -1,6 +1,7 @@
 """Lyceum on a data folder, for scripts that run experiments."""
 
 import json
+import os
 import pathlib
 import signal
 import subprocess
@@ -91,6 +92,16 @@ class Lyceum:
             names, start = page["metrics"], page.get("next")
             rows += [[row["step"], *row["mean"]] for row in page["rows"]]
         return names, rows
+
+    def benchmark(self, *command):
+        """The output of `lyceum benchmark`."""
+        known = {**os.environ, "LYCEUM_URL": self.base, "LYCEUM_TOKEN": self.token}
+        done = subprocess.run(
+            [self.programs / "lyceum", "benchmark", *command], env=known, check=False, capture_output=True, text=True
+        )
+        if done.returncode != 0:
+            raise SystemExit(f"lyceum benchmark {command[0]} failed: {done.stderr}")
+        return done.stdout
 
     def lines(self, path):
         """The objects of a file of JSON lines."""

@@ -1,0 +1,229 @@
+"""Studies: arms whose solvers answer the same held-out problems at checkpoints, and the evidence that follows.
+
+A study is an experiment with a table `measure`. A row is one seed of one arm.
+"""
+
+import json
+import pathlib
+import shutil
+import statistics
+import subprocess
+import time
+from datetime import datetime
+
+import outcomes
+from running import Lyceum, say
+
+SUITE = "held-out-seedling"
+# Roles whose answers count, by recipe.
+SOLVING = {"populora": "student", "azr": "solver", "rlvr": "solver"}
+# Programs of each level that a suite of 600 problems cannot use, left out of problems for development.
+DEVELOPMENT = 200
+# Temperatures at which the base's entropy is measured, to find the one at which it equals that of a trained arm.
+TEMPERATURES = [0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2]
+# Answers to each problem for that.
+PROBES = 4
+
+
+def is_study(experiment):
+    return "measure" in experiment
+
+
+def base_of(experiment):
+    return experiment.get("base", "seedling")
+
+
+def problems(programs, experiment, path, development):
+    """Writes the study's problems, or as many others to choose settings on."""
+    count = experiment["measure"]["problems"]
+    if count % 15:
+        raise SystemExit(f"results: measure.problems is {count}: a multiple of 15 is valid (3 types of 5 levels)")
+    partial = path.with_suffix(".partial")
+    command = [programs / "lyceum-workshop", "held-out", "--problems", str(count // 3), "--out", partial]
+    if development:
+        command += ["--skip", str(DEVELOPMENT)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    partial.replace(path)
+
+
+class Measuring:
+    """Evaluations on a study's problems by a running Lyceum."""
+
+    def __init__(self, lyceum, rows, experiment, seed):
+        self.lyceum, self.measure, self.seed = lyceum, experiment["measure"], seed
+        known = {dataset["name"]: dataset["id"] for dataset in lyceum.pages("/api/v1/datasets")}
+        self.dataset = known.get("study") or lyceum.benchmark("import", SUITE, rows, "--name", "study").strip()
+
+    def answers(self, label, rows=None, n=1, temperature=0.0, **spec):
+        """What each subject answered: its name, correct answers by problem, mean length, and entropy by token."""
+        suite = {"suite": SUITE, "dataset": self.dataset, "n": n, "temperature": temperature}
+        if rows is not None:
+            suite["rows"] = rows
+        body = {"spec": {"type": "benchmark", "suites": [suite], **spec}, "seed": self.seed}
+        evaluation = self.lyceum.ask("/api/v1/evaluations", body, [("Idempotency-Key", label)])["id"]
+        wait(self.lyceum, f"/api/v1/evaluations/{evaluation}", label)
+        results = list(self.lyceum.pages(f"/api/v1/evaluations/{evaluation}/results"))
+        correct = {result["subject"]: [0] * result["rows"] for result in results}
+        for sample in self.lyceum.pages(f"/api/v1/evaluations/{evaluation}/samples"):
+            correct[sample["subject"]][sample["row"]] += sample["correct"]
+        return {
+            result["name"]: {
+                "correct": correct[result["subject"]],
+                "tokens": result["completion_tokens"] / (result["rows"] * n),
+                "entropy": result["entropy"],
+            }
+            for result in results
+        }
+
+    def greedy(self, label, **spec):
+        return self.answers(f"{label}/greedy", **spec)
+
+    def sampled(self, label, temperature=1.0, n=None, **spec):
+        n = self.measure["samples"] if n is None else n
+        return self.answers(f"{label}/sampled/{n}/{temperature}", self.measure["sampled"], n, temperature, **spec)
+
+
+def wait(lyceum, path, label):
+    while True:
+        state = lyceum.ask(path)
+        if state["state"] == "completed":
+            return state
+        if state["state"] in ("failed", "cancelled", "paused"):
+            raise SystemExit(f"results: {label} is {state['state']}: {state.get('error')}")
+        time.sleep(0.5)
+
+
+def measure_base(programs, data, rows, experiment):
+    """The base: greedy, sampled, and its entropy by temperature."""
+    with Lyceum(programs, data) as lyceum:
+        measuring = Measuring(lyceum, rows, experiment, seed=0)
+        model = {"base_model": {"name": base_of(experiment)}}
+        only = lambda answers: next(iter(answers.values()))  # noqa: E731
+        say("the base: greedy and sampled answers")
+        greedy, sampled = only(measuring.greedy("base", **model)), only(measuring.sampled("base", **model))
+        say("the base: entropy by temperature")
+        entropies = [
+            [temperature, only(measuring.sampled("base", temperature, PROBES, **model))["entropy"]]
+            for temperature in TEMPERATURES
+        ]
+        return {"greedy": greedy, "sampled": sampled, "entropies": entropies}
+
+
+def measure_matched(programs, data, rows, experiment, seed, base, trained):
+    """The base at the temperature at which its entropy is that of a trained arm's members: sharpened, but not trained."""
+    wanted = statistics.fmean(member["entropy"] for member in trained["sampled"].values())
+    temperature = round(outcomes.crossing(base["entropies"], wanted), 3)
+    with Lyceum(programs, data) as lyceum:
+        measuring = Measuring(lyceum, rows, experiment, seed)
+        say(f"the base at temperature {temperature}, seed {seed}")
+        sampled = measuring.sampled("matched", temperature, base_model={"name": base_of(experiment)})
+        return {"temperature": temperature, "wanted_entropy": wanted, "sampled": sampled}
+
+
+def run_arm(programs, data, rows, label, seed, arm, experiment):
+    """One seed of an arm: the run, its greedy answers at every checkpoint, and sampled ones at the end."""
+    overrides = {**experiment.get("common", {}), **arm.get("overrides", {}), "seed": seed}
+    if not experiment["measure"].get("keeps_schedule"):
+        overrides = {"benchmarks": None, **overrides}
+    if "base" in experiment:
+        overrides["populations.main.base_model.name"] = experiment["base"]
+    with Lyceum(programs, data) as lyceum:
+        run = lyceum.run({"preset": arm["preset"], "name": label, "overrides": overrides}, label)
+        # Measurements of the run's own schedule count in its time.
+        ended = [run["finished_at"]]
+        for evaluation in lyceum.pages(f"/api/v1/evaluations?run={run['id']}"):
+            ended.append(wait(lyceum, f"/api/v1/evaluations/{evaluation['id']}", label)["finished_at"])
+        seconds = (max(map(datetime.fromisoformat, ended)) - datetime.fromisoformat(run["created_at"])).total_seconds()
+        names, metrics = lyceum.metrics(run["id"])
+        measuring = Measuring(lyceum, rows, experiment, seed)
+        spec = {"run": run["id"], "base": False, "roles": [SOLVING[run["recipe"]]]}
+        points = checkpoints(run["steps"], experiment["measure"]["checkpoints"])
+        greedy = []
+        for step in points:
+            say(f"{label}: held-out problems after {step} of {run['steps']} steps")
+            greedy.append({"step": step, "members": measuring.greedy(f"{label}/{step}", step=step, **spec)})
+        sampled = {}
+        if "samples" in experiment["measure"]:
+            say(f"{label}: {experiment['measure']['samples']} answers to each of {experiment['measure']['sampled']} problems")
+            sampled = measuring.sampled(label, step=run["steps"], **spec)
+        keys = ("recipe", "steps", "seed", "problems", "valid_problems", "attempts", "reproducible")
+        return {
+            "run": {key: run[key] for key in keys},
+            "preset": arm["preset"],
+            "overrides": overrides,
+            "seconds": seconds,
+            "metrics": names,
+            "rows": metrics,
+            "greedy": greedy,
+            "sampled": sampled,
+        }
+
+
+def checkpoints(steps, count):
+    """Evenly spaced steps, the last of them the end.
+
+    >>> checkpoints(60, 5), checkpoints(2, 5), checkpoints(100, 1)
+    ([12, 24, 36, 48, 60], [1, 2], [100])
+    """
+    return sorted({max(1, round(steps * part / count)) for part in range(1, count + 1)})
+
+
+class Rows:
+    """The rows of a study, in a folder."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+
+    def path(self, arm, seed):
+        return self.folder / f"{arm}-{seed}.json"
+
+    def read(self, arm, seed):
+        path = self.path(arm, seed)
+        return json.loads(path.read_text()) if path.exists() else None
+
+    def base(self):
+        path = self.folder / "base.json"
+        return json.loads(path.read_text()) if path.exists() else None
+
+
+def run_study(programs, name, experiment, folder, scratch, jobs, write, in_parallel, development=False):
+    """Runs what has no rows in `folder` yet."""
+    rows = Rows(folder)
+    scratch.mkdir(parents=True, exist_ok=True)
+    asked = scratch / f"{name}{'-development' if development else ''}.jsonl"
+    if not asked.exists():
+        say(f"the problems of {name}")
+        problems(programs, experiment, asked, development)
+    base = folder / "base.json"
+    if not base.exists():
+        data = scratch / f"{name}-base"
+        write(base, measure_base(programs, data, asked, experiment))
+        shutil.rmtree(data)
+
+    def one(job):
+        arm, seed = job
+        spec = experiment["arms"][arm]
+        data = scratch / f"{name}-{arm}-{seed}"
+        if of := spec.get("matches"):
+            found = measure_matched(programs, data, asked, experiment, seed, rows.base(), rows.read(of, seed))
+        else:
+            found = run_arm(programs, data, asked, f"{name}/{arm}/{seed}", seed, spec, experiment)
+        write(rows.path(arm, seed), found)
+        shutil.rmtree(data)
+
+    def missing(is_matched):
+        arms = [arm for arm, spec in experiment["arms"].items() if ("matches" in spec) == is_matched]
+        return [(arm, seed) for seed in experiment["seeds"] for arm in arms if not rows.path(arm, seed).exists()]
+
+    # What an arm is matched with must be there first.
+    for is_matched in (False, True):
+        in_parallel(missing(is_matched), one, jobs)
+
+
+def smallest(experiment):
+    """The study with one seed, two steps and few problems, to try that all of it works."""
+    measure = {**experiment["measure"], "problems": 15, "checkpoints": 2}
+    if "samples" in measure:
+        measure |= {"sampled": 5, "samples": 4, "ks": [1, 2, 4]}
+    common = {**experiment.get("common", {}), "steps": 2}
+    return {**experiment, "seeds": experiment["seeds"][:1], "measure": measure, "common": common}

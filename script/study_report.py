@@ -1,0 +1,196 @@
+"""What docs/RESULTS.md says of a study, from its rows."""
+
+import functools
+import statistics
+
+import figures
+import outcomes
+import study
+
+
+class Found:
+    """The rows of a study."""
+
+    def __init__(self, name, experiment, folder):
+        rows = study.Rows(folder / name)
+        self.name, self.experiment, self.measure = name, experiment, experiment["measure"]
+        self.base = rows.base()
+        of = {arm: [rows.read(arm, seed) for seed in experiment["seeds"]] for arm in experiment["arms"]}
+        self.arms = {arm: [row for row in found if row is not None] for arm, found in of.items()}
+
+    def trained(self):
+        return {arm: found for arm, found in self.arms.items() if found and "greedy" in found[0]}
+
+    def is_there(self):
+        return self.base is not None and bool(self.trained())
+
+    def values(self, arm, measure):
+        found = [outcomes.base_row(self.base)] if arm == "base" else self.arms[arm]
+        return [outcomes.values_of(row, measure, self.measure.get("samples", 1)) for row in found]
+
+    @functools.cached_property
+    def outcomes(self):
+        """Each outcome with its contrast and verdict; those whose arms have no rows are left out."""
+        return list(self.judged())
+
+    def judged(self):
+        for outcome in self.experiment["outcomes"]:
+            arm, against = outcome["arm"], outcome["against"]
+            if not self.arms[arm] or (against != "base" and len(self.arms[against]) != len(self.arms[arm])):
+                continue
+            mean, seeds, problems, each = outcomes.contrast(
+                self.values(arm, outcome["measure"]), self.values(against, outcome["measure"])
+            )
+            by = outcome.get("at_least", 0.0)
+            if outcome.get("in_every_seed"):
+                said = self.in_every_seed(outcome, by)
+            else:
+                said = outcomes.verdict(outcome["expected"], by, seeds, problems)
+            yield outcome, mean, seeds, problems, each, said
+
+    def in_every_seed(self, outcome, by):
+        """Whether each seed's difference is large enough and its interval over problems excludes 0."""
+        base = self.values("base", outcome["measure"])[0]
+        seeds = []
+        for values in self.values(outcome["arm"], outcome["measure"]):
+            gaps = [ours - theirs for ours, theirs in zip(values, base)]
+            seeds.append(statistics.fmean(gaps) >= by and outcomes.bootstrap(gaps)[0] > 0)
+        return f"appears in {sum(seeds)} of {len(seeds)} seeds"
+
+
+def points(value, unit):
+    return f"{value:+.1f}" if unit == "tokens" else f"{100 * value:+.1f}"
+
+
+def between(interval, unit):
+    low, high = interval
+    return "none" if high == float("inf") else f"[{points(low, unit)}, {points(high, unit)}]"
+
+
+def unit_of(outcome):
+    return "tokens" if outcome["measure"] == "tokens" else "points"
+
+
+def paragraph(found):
+    """The study in words: every outcome as it came, those that did not appear no less than the others."""
+    said = found.outcomes
+    total = len(said)
+    appeared = sum(verdict.startswith("appears") for *_, verdict in said)
+    seeds = len(found.experiment["seeds"])
+    text = [
+        f"Of {total} outcomes written down before any run, {appeared} appeared"
+        f" ({len(found.trained())} arms, {seeds} seeds each, {found.measure['problems']} held-out problems)."
+    ]
+    for outcome, mean, seeds, problems, _, verdict in said:
+        unit = unit_of(outcome)
+        text.append(
+            f"{outcome['text']}: this {verdict} ({points(mean, unit)} {unit}; over seeds {between(seeds, unit)}, over problems"
+            f" {between(problems, unit)})."
+        )
+    return " ".join(text)
+
+
+def outcome_table(found):
+    body = []
+    for outcome, mean, seeds, problems, each, verdict in found.outcomes:
+        unit = unit_of(outcome)
+        cells = [
+            outcome["text"],
+            f"{outcome['arm']} − {outcome['against']}, {outcome['measure'].replace('pass_at_', 'pass@')}",
+            f"{points(mean, unit)}{' tokens' if unit == 'tokens' else ''}",
+            between(seeds, unit),
+            between(problems, unit) if unit == "points" else "",
+            ", ".join(points(value, unit) for value in each),
+            f"**{verdict}**",
+        ]
+        body.append(cells)
+    return ["expected", "what", "mean", "95 % over seeds", "95 % over problems", "by seed", "verdict"], body
+
+
+def interval_over_seeds(values):
+    mean = statistics.fmean(values)
+    low, high = outcomes.t_interval(values)
+    return (mean, mean, mean) if len(values) < 2 else (mean, max(0.0, low), min(1.0, high))
+
+
+def accuracy_curves(found):
+    """Greedy accuracy at checkpoints: the mean over seeds with its interval; every arm begins at the base."""
+    base = statistics.fmean(outcomes.by_problem({"base": found.base["greedy"]}, 1, 1))
+    curves = []
+    for arm, rows in found.trained().items():
+        points = [(0, base, base, base)]
+        for place, checkpoint in enumerate(rows[0]["greedy"]):
+            means = [statistics.fmean(outcomes.by_problem(row["greedy"][place]["members"], 1, 1)) for row in rows]
+            points.append((checkpoint["step"], *interval_over_seeds(means)))
+        curves.append((arm, points, False))
+    last = curves[0][1][-1][0]
+    return [*curves, ("base", [(0, base, base, base), (last, base, base, base)], True)]
+
+
+def pass_at_k_curves(found):
+    """pass@k at the end: the mean over seeds with its interval; and the base's."""
+    samples, ks = found.measure["samples"], found.measure["ks"]
+    curves = []
+    for arm, rows in found.arms.items():
+        points = []
+        for k in ks if rows else []:
+            means = [statistics.fmean(outcomes.by_problem(row["sampled"], samples, k)) for row in rows]
+            points.append((k, *interval_over_seeds(means)))
+        curves += [(arm, points, "temperature" in rows[0])] if points else []
+    base = [statistics.fmean(outcomes.by_problem({"base": found.base["sampled"]}, samples, k)) for k in ks]
+    return [*curves, ("base", [(k, value, value, value) for k, value in zip(ks, base)], True)]
+
+
+def drawings(found):
+    """The study's figures by file name."""
+    seeds = len(found.experiment["seeds"])
+    made = {
+        "accuracy.svg": figures.lines(
+            "Held-out accuracy over steps",
+            "step",
+            "greedy pass@1, per cent",
+            accuracy_curves(found),
+            f"Greedy pass@1 on {found.measure['problems']} held-out problems; bands are 95 % intervals over {seeds} seeds.",
+        )
+    }
+    if "samples" in found.measure:
+        made["pass-at-k.svg"] = figures.lines(
+            f"pass@k on {found.measure['sampled']} held-out problems at the end",
+            "k",
+            "per cent",
+            pass_at_k_curves(found),
+            f"Of {found.measure['samples']} answers; bands are 95 % intervals over {seeds} seeds.",
+            x_places=True,
+        )
+        rows = [
+            (f"{outcome['arm']} − {outcome['against']}, {outcome['measure'].replace('pass_at_', 'pass@')}", mean, seeds, problems)
+            for outcome, mean, seeds, problems, _, _ in found.outcomes
+            if unit_of(outcome) == "points"
+        ]
+        made["differences.svg"] = figures.differences(
+            "Arm against arm",
+            "points; wide: interval over seeds, thin: over problems",
+            rows,
+            "Differences with 95 % intervals. Grey: an interval includes 0.",
+        )
+    return made
+
+
+def score_table(found):
+    """Accuracy and length of every arm at the end."""
+    body = []
+    base = found.base["greedy"]
+    body.append(["base", f"{100 * statistics.fmean(base['correct']):.1f}", f"{base['tokens']:.1f}", "", ""])
+    for arm, rows in found.trained().items():
+        accuracy = [100 * statistics.fmean(outcomes.by_problem(row["greedy"][-1]["members"], 1, 1)) for row in rows]
+        length = [outcomes.tokens(row["greedy"][-1]["members"]) for row in rows]
+        minutes = [row["seconds"] / 60 for row in rows]
+        body.append([arm, listed(accuracy), listed(length), listed(minutes), str(rows[0]["run"]["steps"])])
+    for arm, rows in found.arms.items():
+        if rows and "temperature" in rows[0]:
+            body.append([f"{arm}: temperature", ", ".join(str(row["temperature"]) for row in rows), "", "", ""])
+    return ["", "greedy pass@1, per cent", "tokens of an answer", "minutes", "steps"], body
+
+
+def listed(values):
+    return f"{statistics.fmean(values):.1f} ({', '.join(f'{value:.1f}' for value in values)})"
