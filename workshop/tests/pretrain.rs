@@ -167,7 +167,7 @@ fn a_killed_run_goes_on_to_the_same_model_and_both_learn() {
     assert_eq!(evaluation["held_out"]["code_f"].as_array().unwrap().len(), 5);
     let card = std::fs::read_to_string(folder.join("whole/README.md")).unwrap();
     assert!(
-        card.contains("16 of 16 steps")
+        card.contains("from random weights: 16 steps")
             && card.contains("phase `solve` (10 steps): solve_code_o 50.0 %, solve_code_i 50.0 %")
             && card.contains("Two ways to answer")
             && card.contains("What falls short"),

@@ -145,7 +145,7 @@ fn a_stopped_run_goes_on_to_the_same_model_and_has_its_figures() {
     assert_eq!(evaluation["question_critic"]["asked"], 10);
     let card = std::fs::read_to_string(folder.join("whole/README.md")).unwrap();
     assert!(
-        card.contains("14 of 14 steps")
+        card.contains("from random weights: 14 steps")
             && card.contains("One expression in 4 is held out")
             && card.contains("phase `steps` (6 steps): solve 50.0 %, solve_with_plan 50.0 %")
             && card.contains("What falls short"),

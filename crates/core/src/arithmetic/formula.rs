@@ -17,7 +17,7 @@ pub fn formula(text: &str, variables: &[(String, Expression)]) -> Option<Express
     reader.is_done().then_some(read)
 }
 
-/// Reads tokens from left to right. Every method that answers `None` may have moved on; [`Reader::attempt`] moves back.
+/// Reads tokens from left to right. A method that returns `None` may have moved on; [`Reader::attempt`] moves back.
 pub(super) struct Reader<'t> {
     tokens: &'t [Token],
     at: usize,
@@ -59,7 +59,7 @@ impl<'t> Reader<'t> {
         found
     }
 
-    /// What `read` answers; if it is `None`, nothing was read.
+    /// Runs `read`; if it returns `None`, moves back to the position before.
     pub(super) fn attempt<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         let (at, closed) = (self.at, self.closed);
         let found = read(self);

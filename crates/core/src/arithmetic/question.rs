@@ -91,7 +91,7 @@ fn chain(reader: &mut Reader<'_>) -> Option<Expression> {
     }
 }
 
-/// Skips what joins sentences.
+/// Skips punctuation and words between sentences.
 pub(super) fn separators(reader: &mut Reader<'_>) {
     while reader
         .take(|token| token.ends_sentence() || token.is_sign(',') || token.is_word("and") || token.is_word("then"))

@@ -9,7 +9,7 @@ use super::wording::{Change, SHARE_END, STORY_CHANGES, STORY_ENDS, STORY_STARTS,
 const NOT_UNDERSTOOD: &str = "the question is in no wording that is known";
 const PRONOUNS: [&str; 3] = ["she", "he", "they"];
 
-/// Who has what, and how many.
+/// The person and the things of a story.
 struct Scene {
     who: String,
     what: String,

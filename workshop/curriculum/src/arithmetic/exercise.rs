@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 use super::{chain, formula, story};
 use crate::program::Level;
 
-/// Where questions come from; the same source gives the same questions.
+/// The source of questions. It decides which ones are held out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Source {
-    /// Decides which questions are held out.
+    /// Seed of the choice of held-out expressions.
     pub seed: u64,
     /// One expression in this many is held out, in all its wordings.
     pub hold_out_one_in: u64,
@@ -28,7 +28,7 @@ pub struct Exercise {
     pub level: Level,
     /// Its text.
     pub question: String,
-    /// What it asks for.
+    /// Its meaning.
     pub expression: Expression,
     /// The value of the expression.
     pub value: Rational,

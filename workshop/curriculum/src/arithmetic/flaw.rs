@@ -1,4 +1,4 @@
-//! What a critic must learn to notice: wrong answers, ambiguous and malformed questions, bad plans.
+//! Faults that a critic learns to notice: wrong answers, ambiguous and malformed questions, bad plans.
 
 use lyceum_core::arithmetic::wording::THINGS;
 use lyceum_core::arithmetic::{Judgement, Rational, judge};
@@ -63,7 +63,7 @@ impl Flawed {
     /// The exercise with a fault, or without one if it is to be sound.
     pub fn question(exercise: &Exercise, quality: Quality, rng: &mut ChaCha12Rng) -> Self {
         loop {
-            // Not every way to spoil a question succeeds: its words may be shuffled into another one.
+            // Shuffled words may happen to be another valid question.
             let drawn = Self::drawn(exercise, quality, rng);
             if drawn.is_of(quality) {
                 return drawn;
@@ -125,7 +125,7 @@ fn vague(question: &str, rng: &mut ChaCha12Rng) -> String {
     }
 }
 
-/// Where the numbers of a text begin and end.
+/// The byte ranges of the numbers in a text.
 fn numbers(text: &str) -> Vec<(usize, usize)> {
     let mut found: Vec<(usize, usize)> = Vec::new();
     for (at, _) in text.match_indices(|letter: char| letter.is_ascii_digit()) {

@@ -12,7 +12,7 @@ pub fn plan(expression: &Expression) -> Option<Vec<String>> {
     (!operations.is_empty()).then_some(operations)
 }
 
-/// Adds the operations of an expression and answers the name of its value.
+/// Adds the operations of an expression; returns the name of its value, or the number if it needs none.
 fn planned(expression: &Expression, operations: &mut Vec<String>) -> Option<String> {
     let Expression::Operation(operator, sides) = expression else {
         return Some(expression.to_string());

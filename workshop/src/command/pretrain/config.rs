@@ -29,7 +29,7 @@ pub(super) fn curriculum(path: &Path) -> anyhow::Result<Name> {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, bound = "")]
 pub(super) struct PretrainConfig<C: Curriculum> {
-    /// What the model is taught; the fields of `corpus`, `samples`, `phases.tasks` and `evaluation` depend on it.
+    /// The subject; the fields of `corpus`, `samples`, `phases.tasks` and `evaluation` depend on it.
     #[serde(default, rename = "curriculum")]
     pub(super) _curriculum: Name,
     /// The file as it was named.

@@ -1,4 +1,4 @@
-//! What a model is taught: the config's variable parts, the tokenizer and the samples.
+//! Curricula: the subject of pretraining, with its part of the config, its tokenizer and its samples.
 
 use std::fmt::{Debug, Display};
 

@@ -56,7 +56,7 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    /// What `training.json` in a model folder says; `None` if there is no such file.
+    /// The contents of `training.json` in a model folder; `None` if there is no such file.
     pub(super) fn of(folder: &Path) -> anyhow::Result<Option<Self>> {
         let path = folder.join("training.json");
         match std::fs::read_to_string(&path) {
