@@ -163,11 +163,14 @@ async fn one_member_is_both_sides_and_its_samples_come_again() -> Result<()> {
     );
     assert_eq!(members.len(), 1, "one member is both");
 
-    let attempt: Uuid =
-        sqlx::query_scalar("SELECT id FROM attempts WHERE run_id = $1 AND step = 1 ORDER BY seq LIMIT 1")
-            .bind(run.0)
-            .fetch_one(house.pool())
-            .await?;
+    // What is learned from has its log-probabilities recorded.
+    let item: Uuid = sqlx::query_scalar(
+        "SELECT id FROM work WHERE execution_id = $1 AND step = 1 AND phase = 'practise' ORDER BY chunk LIMIT 1",
+    )
+    .bind(run.0)
+    .fetch_one(house.pool())
+    .await?;
+    let attempt = attempt_of(&house, run, item).await?;
     let problem: Uuid = sqlx::query_scalar(
         "SELECT id FROM problems WHERE run_id = $1 AND step = 1 AND proposer_id IS NOT NULL ORDER BY index DESC LIMIT 1",
     )
@@ -198,19 +201,11 @@ async fn one_member_is_both_sides_and_its_samples_come_again() -> Result<()> {
     }
 
     // Other seeds draw other samples, and the page says so.
-    let item: Uuid = sqlx::query_scalar(
-        "SELECT id FROM work WHERE execution_id = $1 AND step = 1 AND kind = 'rollout' AND payload::text LIKE '%<so>%'
-         ORDER BY seq LIMIT 1",
-    )
-    .bind(run.0)
-    .fetch_one(house.pool())
-    .await?;
     sqlx::query("UPDATE work SET payload = regexp_replace(payload::text, '\"seed\":[0-9]+', '\"seed\":1', 'g')::json WHERE id = $1")
         .bind(item)
         .execute(house.pool())
         .await?;
-    let drawn = attempt_of(&house, run, item).await?;
-    let evaluation = begin(&lab, &json!({"type": "regenerate", "attempt": drawn})).await?;
+    let evaluation = begin(&lab, &json!({"type": "regenerate", "attempt": attempt})).await?;
     let found = result(&lab, evaluation).await?;
     assert_eq!(found["item"], json!(item));
     ensure!(found["equal_samples"].as_u64() < found["samples"].as_u64(), "{found}");

@@ -10,9 +10,9 @@ use crate::id::{AttemptId, ProblemId};
 #[serde(deny_unknown_fields)]
 pub struct RegenerateSpec {
     /// The attempt; either this or `problem`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<AttemptId>,
     /// The proposed problem; either this or `attempt`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<ProblemId>,
 }

@@ -31,7 +31,7 @@ pub struct RegenerateResult {
     /// Where the two differ first; `None` if their texts are the same.
     pub first_difference: Option<FirstDifference>,
     /// The largest difference between log-probabilities of tokens, in nats, up to the first token that differs. `None`
-    /// if the recorded ones have been deleted, as they are some time after the step.
+    /// if the recorded ones were not kept, since nobody learned from them, or have been deleted after their step.
     pub logprob_difference: Option<f32>,
     /// Samples of the whole item.
     pub samples: u32,
@@ -57,7 +57,7 @@ pub struct RegeneratedSample {
 pub struct FirstDifference {
     /// The index of the first character that differs.
     pub character: u32,
-    /// The index of the first token that differs; `None` if the recorded ones have been deleted.
+    /// The index of the first token that differs; `None` if the recorded ones are not kept.
     pub token: Option<u32>,
 }
 
