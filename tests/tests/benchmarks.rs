@@ -61,6 +61,7 @@ impl Handler for Scripted {
             samples: samples.collect::<Result<_, HandlerError>>()?,
             prompts_sha256: String::new(),
             chat_template_sha256: None,
+            surprisal: None,
             usage: RolloutUsage::default(),
         })
     }

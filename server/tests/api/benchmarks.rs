@@ -85,6 +85,7 @@ pub(crate) async fn measured(server: &TestServer, id: ExecutionId) {
             score,
             base: None,
             completion_tokens: 18,
+            entropy: Some(0.75),
             seconds: 1.5,
         });
     }

@@ -47,12 +47,13 @@ impl Handler for BenchmarkHandler {
             .requests
             .iter()
             .any(|request| matches!(request.prompt, Prompt::Messages(_)));
-        let (result, template) = self
+        let (result, surprisal, template) = self
             .engine
             .run(&context, move |models, job| {
                 let done = rolled_out(models, job, &rollout, &adapters, &[])?;
                 let loaded = models.load(&rollout.base_model, rollout.compute)?;
-                Ok((done.result, loaded.chat_template_sha256().map(str::to_owned)))
+                let template = loaded.chat_template_sha256().map(str::to_owned);
+                Ok((done.result, done.surprisal, template))
             })
             .await?;
         let answers = (payload.first..).zip(&rows).zip(result.generated);
@@ -66,6 +67,7 @@ impl Handler for BenchmarkHandler {
             samples: samples.collect(),
             prompts_sha256: style.sha256().to_owned(),
             chat_template_sha256: template.filter(|_| is_chat),
+            surprisal: Some(surprisal),
             usage: result.usage,
         })
     }

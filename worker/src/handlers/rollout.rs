@@ -82,6 +82,8 @@ impl Handler for RolloutHandler {
 /// The result of an item before its artifacts are stored.
 pub(super) struct RolledOut {
     pub(super) result: RolloutResult,
+    /// Negative log-probability of all tokens under the distributions that they were drawn from, in nats.
+    pub(super) surprisal: f64,
     tokens: Option<Vec<u8>>,
     embedded: Option<(Vec<u8>, Similarities)>,
 }
@@ -132,14 +134,16 @@ pub(super) fn rolled_out(
     let tokens = payload
         .keep_tokens
         .then(|| batch(&requests, &generated.results).to_bytes());
-    let completion_tokens = generated.results.iter().flat_map(|result| &result.completions);
+    let completions = || generated.results.iter().flat_map(|result| &result.completions);
+    let logprobs = completions().flat_map(|completion| &completion.sampling_logprobs);
     Ok(RolledOut {
+        surprisal: -logprobs.map(|logprob| f64::from(*logprob)).sum::<f64>(),
         tokens: tokens.transpose().map_err(fault)?,
         embedded,
         result: RolloutResult {
             usage: RolloutUsage {
                 prompt_tokens: prompts,
-                completion_tokens: completion_tokens.map(|completion| completion.ids.len() as u64).sum(),
+                completion_tokens: completions().map(|completion| completion.ids.len() as u64).sum(),
                 seconds: start.elapsed().as_secs_f64(),
                 halvings: generated.halved.len() as u32,
             },

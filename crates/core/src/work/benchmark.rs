@@ -45,6 +45,9 @@ pub struct BenchmarkResult {
     /// SHA-256 of the model's chat template, in hex, if it was used for the prompts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chat_template_sha256: Option<String>,
+    /// Negative log-probability of all its tokens under the distribution that they were drawn from, in nats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub surprisal: Option<f64>,
     /// Its cost.
     pub usage: RolloutUsage,
 }

@@ -72,6 +72,9 @@ pub struct BenchmarkResult {
     pub standard_error: f64,
     /// Tokens generated.
     pub completion_tokens: i64,
+    /// Mean surprisal of a token under the distribution it was drawn from, in nats: an estimate of that distribution's
+    /// entropy, which depends on the temperature. None if it was measured by an earlier release.
+    pub entropy: Option<f64>,
     /// Time spent on generation, in seconds, summed over its items.
     pub seconds: f64,
     /// When it was measured.
@@ -125,7 +128,7 @@ pub struct BenchmarkFilter {
 keyed_by_seq!(BenchmarkResult);
 
 const RESULTS: &str = "SELECT id, seq, evaluation_id, suite, subject, name, role, run_id, member_id, version_id, step, base_model,
-    dataset_id, protocol, n, rows, samples, correct, base_correct, pass_at_1, standard_error, completion_tokens, seconds,
+    dataset_id, protocol, n, rows, samples, correct, base_correct, pass_at_1, standard_error, completion_tokens, entropy, seconds,
     created_at FROM benchmark_results";
 
 /// Results that fit `filter`.

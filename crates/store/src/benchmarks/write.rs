@@ -26,9 +26,9 @@ pub(crate) async fn write_results(
         let inserted = sqlx::query(
             "INSERT INTO benchmark_results (id, evaluation_id, suite, subject, name, role, run_id, member_id, version_id, step,
                  base_model, dataset_id, protocol, n, rows, samples, correct, base_correct, pass_at_1, standard_error,
-                 completion_tokens, seconds)
+                 completion_tokens, seconds, entropy)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, (SELECT id FROM datasets WHERE id = $12), $13, $14, $15,
-                 $16, $17, $18, $19, $20, $21, $22)
+                 $16, $17, $18, $19, $20, $21, $22, $23)
              ON CONFLICT DO NOTHING",
         )
         .bind(Uuid::new_v5(
@@ -56,6 +56,7 @@ pub(crate) async fn write_results(
         .bind(first.map_or(0.0, |spread| spread.standard_error))
         .bind(i64::try_from(record.completion_tokens).unwrap_or(i64::MAX))
         .bind(record.seconds)
+        .bind(record.entropy)
         .execute(&mut *tx)
         .await?;
         new += inserted.rows_affected();

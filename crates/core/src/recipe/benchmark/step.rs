@@ -346,6 +346,7 @@ impl<'a> SuiteStep<'a> {
             score: count.score,
             base: count.is_base_counted.then_some(count.base),
             completion_tokens: count.completion_tokens,
+            entropy: count.surprisal.map(|nats| nats / count.completion_tokens.max(1) as f64),
             seconds: count.seconds,
         }
     }
@@ -357,6 +358,7 @@ struct Count {
     base: Score,
     is_base_counted: bool,
     completion_tokens: u64,
+    surprisal: Option<f64>,
     seconds: f64,
     prompts_sha256: String,
     chat_template_sha256: Option<String>,
@@ -369,6 +371,7 @@ impl Count {
             base: Score::of_rows(rows.len()),
             is_base_counted: rows.iter().any(|row| row.oracle.base_tests().is_some()),
             completion_tokens: 0,
+            surprisal: Some(0.0),
             seconds: 0.0,
             prompts_sha256: String::new(),
             chat_template_sha256: None,
@@ -383,6 +386,7 @@ impl Count {
 
     fn cost(&mut self, result: &BenchmarkResult) {
         self.completion_tokens += result.usage.completion_tokens;
+        self.surprisal = self.surprisal.zip(result.surprisal).map(|(sum, own)| sum + own);
         self.seconds += result.usage.seconds;
         self.prompts_sha256.clone_from(&result.prompts_sha256);
         self.chat_template_sha256.clone_from(&result.chat_template_sha256);

@@ -92,6 +92,7 @@ fn perform(payload: &Payload) -> Outcome {
                 samples: samples.collect(),
                 prompts_sha256: "hash".to_owned(),
                 chat_template_sha256: None,
+                surprisal: Some(0.5),
                 usage: RolloutUsage::default(),
             })
         }

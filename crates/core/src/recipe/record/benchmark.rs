@@ -41,6 +41,9 @@ pub struct BenchmarkResultRecord {
     pub base: Option<Score>,
     /// Tokens generated.
     pub completion_tokens: u64,
+    /// Mean surprisal of a token, in nats: an estimate of the entropy of the distribution that tokens were drawn from, so
+    /// it depends on the temperature. `None` if a worker did not report it.
+    pub entropy: Option<f64>,
     /// Time spent on generation, summed over all its items, in seconds.
     pub seconds: f64,
 }

@@ -146,7 +146,7 @@ pub(super) const EVALUATIONS: [Source; 8] = [
     ("finished_at", Kind::Time, "e.finished_at"),
 ];
 
-pub(super) const BENCHMARKS: [Source; 18] = [
+pub(super) const BENCHMARKS: [Source; 19] = [
     ("id", Kind::Text, "x.id::text"),
     ("evaluation_id", Kind::Text, "x.evaluation_id::text"),
     ("suite", Kind::Text, "x.suite"),
@@ -163,6 +163,7 @@ pub(super) const BENCHMARKS: [Source; 18] = [
     ("pass_at_1", Kind::Float, "x.pass_at_1"),
     ("standard_error", Kind::Float, "x.standard_error"),
     ("completion_tokens", Kind::Int, "x.completion_tokens"),
+    ("entropy", Kind::Float, "x.entropy"),
     ("protocol", Kind::Text, "x.protocol::text"),
     ("created_at", Kind::Time, "x.created_at"),
 ];
