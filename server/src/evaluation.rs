@@ -6,7 +6,7 @@ mod frozen_side;
 mod operator_retention;
 mod regenerate;
 
-pub(crate) use benchmark::{Measured, begin_scheduled, measured, named_dataset_faults};
+pub(crate) use benchmark::{Measured, measure, measured, named_dataset_faults};
 
 use lyceum_core::{
     config::RunConfig,

@@ -8,6 +8,7 @@ pub use overrides::apply_overrides;
 pub use schema::{Schema, schema_of};
 
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     benchmark::{MAX_SAMPLES, Protocol, SuiteChoice, suite},
@@ -38,7 +39,7 @@ pub struct RunConfig {
     pub steps: u32,
     /// The populations by name.
     #[schemars(length(min = 1, max = 16))]
-    pub populations: std::collections::BTreeMap<String, PopulationConfig>,
+    pub populations: BTreeMap<String, PopulationConfig>,
     /// Parameters specific to the recipe.
     #[serde(default)]
     pub parameters: serde_json::Value,
@@ -65,6 +66,12 @@ pub struct BenchmarkSchedule {
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub every: Option<u32>,
+    /// Measures the base before the first step too, and not again later: new members are equal to it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_start: bool,
+    /// Measures only members that play one of these roles; left out, all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<Role>,
     /// Samples per row.
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = MAX_SAMPLES))]
@@ -96,8 +103,8 @@ impl BenchmarkSchedule {
         done >= steps || self.every.is_some_and(|every| every > 0 && done.is_multiple_of(every))
     }
 
-    /// Suites whose samples would all be the same.
-    fn faults(&self) -> Vec<Fault> {
+    /// Suites whose samples would all be the same, and roles that nobody plays.
+    fn faults(&self, populations: &BTreeMap<String, PopulationConfig>) -> Vec<Fault> {
         let suites = self.suites.iter().enumerate();
         let faults = suites.filter_map(|(at, choice)| {
             let request = choice.request();
@@ -109,10 +116,18 @@ impl BenchmarkSchedule {
             let detail = protocol.misfit(request.n.unwrap_or(self.n))?;
             Some(Fault::new(format!("/benchmarks/suites/{at}"), detail))
         });
-        faults.collect()
+        let groups = populations.values().flat_map(|population| &population.members);
+        let played: BTreeSet<Role> = groups.flat_map(|group| group.roles.iter().copied()).collect();
+        let unplayed = self.roles.iter().enumerate().filter(|(_, role)| !played.contains(role));
+        let unplayed = unplayed.map(|(at, role)| {
+            let known: Vec<&str> = played.iter().map(|role| role.name()).collect();
+            let detail = format!("no member plays {role}: valid are {}", known.join(", "));
+            Fault::new(format!("/benchmarks/roles/{at}"), detail)
+        });
+        faults.chain(unplayed).collect()
     }
 
-    /// The evaluation of `run` once `done` steps are done.
+    /// The evaluation of `run` once `done` steps are done; after none, that of its base alone.
     pub fn evaluation(&self, run: ExecutionId, done: u32, compute: Compute) -> BenchmarkSpec {
         BenchmarkSpec {
             suites: self.suites.clone(),
@@ -120,7 +135,8 @@ impl BenchmarkSchedule {
             run: Some(run),
             step: Some(done),
             base_model: None,
-            base: true,
+            base: done == 0 || !self.at_start,
+            roles: self.roles.clone(),
             n: self.n,
             rows: self.rows,
             prompts: self.prompts.clone(),
@@ -228,7 +244,13 @@ pub fn resolve(document: &serde_json::Value, registry: &Registry) -> Result<RunC
     }
     let config: RunConfig =
         serde_json::from_value(document).map_err(|error| Faults(vec![Fault::new("", error.to_string())]))?;
-    Faults(config.benchmarks.iter().flat_map(BenchmarkSchedule::faults).collect()).or(())?;
+    let schedule = config.benchmarks.iter();
+    Faults(
+        schedule
+            .flat_map(|schedule| schedule.faults(&config.populations))
+            .collect(),
+    )
+    .or(())?;
     match recipe {
         Some(recipe) => recipe.resolve(config),
         None => Err(Faults(vec![Fault::new("/recipe", "a recipe must be named")])),

@@ -2,13 +2,13 @@
 
 use lyceum_core::{
     id::ExecutionId,
-    recipe::{BenchmarkEvaluation, Plan, PlanError, Planner as _, Registry, RunState, StepView, Want, WorkState},
+    recipe::{Plan, PlanError, Registry, RunState, StepView, Want, WorkState},
 };
 use lyceum_store::{
-    Store, StoreError, event, executions,
+    Store, StoreError, executions,
     plan::{Carried, Locked, ViewCache, carry_out, lock, wanted},
 };
-use sqlx::{Connection as _, PgConnection};
+use sqlx::PgConnection;
 use std::{
     collections::HashMap,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -17,7 +17,7 @@ use std::{
 };
 
 use super::step_log::log_step;
-use crate::evaluation::{Unprepared, begin_scheduled};
+use crate::evaluation;
 use crate::log::PROGRESS;
 
 /// The longest pause between two plans of one step.
@@ -139,29 +139,12 @@ impl Planner {
         Ok(Some(carried))
     }
 
-    /// Begins the benchmarks scheduled after this step, in the transaction that ends the step. One that cannot be run,
-    /// for example because its rows were deleted, is reported in the run's events and does not stop the run.
-    async fn measure(&self, tx: &mut PgConnection, locked: &Locked) -> Result<(), Fault> {
-        let state = &locked.state;
-        let Ok(recipe) = self.registry.planner(BenchmarkEvaluation.name()) else {
-            return Ok(());
-        };
-        let mut nested = tx.begin().await.map_err(StoreError::from)?;
-        let done = state.step + 1;
-        match begin_scheduled(&mut nested, recipe.as_ref(), state.run, &state.config, done).await {
-            Ok(None) => {}
-            Ok(Some(evaluation)) => {
-                nested.commit().await.map_err(StoreError::from)?;
-                let data = serde_json::json!({ "step": state.step, "evaluation": evaluation });
-                event::append(tx, state.run, "measuring", &data).await?;
-            }
-            Err(Unprepared::Store(error)) => return Err(error.into()),
-            Err(Unprepared::Faults(faults)) => {
-                nested.rollback().await.map_err(StoreError::from)?;
-                tracing::warn!(execution.id = %state.run, %faults, "cannot measure run {}", state.run);
-                let data = serde_json::json!({ "step": state.step, "reason": faults.to_string() });
-                event::append(tx, state.run, "not_measured", &data).await?;
-            }
+    /// Begins the benchmarks scheduled after this step.
+    async fn measure(&self, tx: &mut PgConnection, locked: &Locked) -> Result<(), StoreError> {
+        let (config, done) = (&locked.state.config, locked.state.step + 1);
+        let schedule = config.benchmarks.as_ref();
+        if schedule.is_some_and(|schedule| schedule.is_due(done, config.steps)) {
+            evaluation::measure(tx, &self.registry, locked.state.run, config, done).await?;
         }
         Ok(())
     }

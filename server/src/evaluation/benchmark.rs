@@ -8,19 +8,22 @@ pub(crate) use table::{Measured, measured};
 
 use lyceum_core::{
     benchmark::SubjectRole,
-    config::RunConfig,
+    config::{BenchmarkSchedule, RunConfig},
     evaluation::{BenchmarkSpec, EvaluationSpec},
     fault::{Fault, Faults},
     id::ExecutionId,
-    recipe::{BenchmarkParameters, BenchmarkSubject, Planner},
+    recipe::{BenchmarkEvaluation, BenchmarkParameters, BenchmarkSubject, Planner, Registry, Role},
     work::BaseModel,
 };
 use lyceum_store::{
     StoreError,
     evaluations::{self, NewEvaluation},
+    event,
     versions::weights::{self, Weights},
 };
-use sqlx::PgConnection;
+use serde_json::json;
+use sqlx::{Connection as _, PgConnection};
+use std::collections::BTreeSet;
 use uuid::Uuid;
 
 use self::slices::{Defaults, slices};
@@ -52,6 +55,7 @@ async fn prepare(
         step,
         base_model,
         base,
+        roles,
         n,
         rows,
         prompts,
@@ -69,6 +73,7 @@ async fn prepare(
     };
     let (slices, mut faults) = slices(&mut *db, suites, defaults, &format!("{pointer}/suites")).await?;
     let mut weights: Vec<Measurable> = Vec::new();
+    let mut bare: Vec<(BaseModel, Option<ExecutionId>)> = Vec::new();
     match weights::of_versions(&mut *db, versions).await {
         Ok(found) => weights.extend(found.into_iter().map(|weights| Measurable {
             step: weights.made_in + 1,
@@ -80,17 +85,25 @@ async fn prepare(
         Err(error) => return Err(error.into()),
     }
     if let Some(run) = run {
-        let members = weights::of_run(&mut *db, *run, *step).await?;
-        if members.is_empty() {
+        let mut members = weights::of_run(&mut *db, *run, *step).await?;
+        if members.is_empty() && *base && *step == Some(0) {
+            // New members are equal to their base.
+            let bases = weights::bases_of_run(&mut *db, *run).await?;
+            bare.extend(bases.into_iter().map(|base| (base, Some(*run))));
+        } else if members.is_empty() {
             let when = step.map_or_else(|| "now".to_owned(), |step| format!("after {step} steps"));
             faults.push(Fault::new(
                 format!("{pointer}/run"),
                 format!("run {run} has no living member {when}"),
             ));
         }
+        if let Some(detail) = unplayed(roles, &members) {
+            faults.push(Fault::new(format!("{pointer}/roles"), detail));
+        }
         // Members that skipped updates were alive as well, so all get the run's step.
         let at = members.iter().map(|weights| weights.made_in + 1).max().unwrap_or(0);
         let step = step.unwrap_or(at);
+        members.retain(|member| roles.is_empty() || member.roles.iter().any(|role| roles.contains(role)));
         weights.retain(|named| {
             members
                 .iter()
@@ -98,7 +111,8 @@ async fn prepare(
         });
         weights.extend(members.into_iter().map(|weights| Measurable { step, weights }));
     }
-    let subjects = subjects(&weights, base_model.as_ref(), *base);
+    bare.extend(base_model.iter().map(|base_model| (base_model.clone(), None)));
+    let subjects = subjects(&weights, bare, *base);
     if subjects.is_empty() && faults.is_empty() {
         let detail = "there is nothing to measure: give `versions`, `run` or `base_model`";
         faults.push(Fault::new(pointer, detail));
@@ -120,22 +134,40 @@ struct Measurable {
     weights: Weights,
 }
 
-/// The subjects: each base once, then a model by name, then members.
-fn subjects(measurable: &[Measurable], base_model: Option<&BaseModel>, with_bases: bool) -> Vec<BenchmarkSubject> {
+/// Why none of the members is measured, if `roles` leaves none.
+fn unplayed(roles: &[Role], members: &[Weights]) -> Option<String> {
+    let played: BTreeSet<Role> = members.iter().flat_map(|member| member.roles.iter().copied()).collect();
+    if roles.is_empty() || played.is_empty() || roles.iter().any(|role| played.contains(role)) {
+        return None;
+    }
+    let names = |roles: &mut dyn Iterator<Item = &Role>| roles.map(|role| role.name()).collect::<Vec<_>>().join(", ");
+    Some(format!(
+        "no member plays {}: valid are {}",
+        names(&mut roles.iter()),
+        names(&mut played.iter())
+    ))
+}
+
+/// The subjects: each base once, then models without a member, then members.
+fn subjects(
+    measurable: &[Measurable],
+    bare: Vec<(BaseModel, Option<ExecutionId>)>,
+    with_bases: bool,
+) -> Vec<BenchmarkSubject> {
     let mut subjects: Vec<BenchmarkSubject> = Vec::new();
     let bases = measurable
         .iter()
         .filter(|_| with_bases)
-        .map(|one| (&one.weights.base_model, Some(one.weights.run)));
-    for (base_model, run) in bases.chain(base_model.map(|base_model| (base_model, None))) {
-        if !subjects.iter().any(|subject| subject.base_model == *base_model) {
+        .map(|one| (one.weights.base_model.clone(), Some(one.weights.run)));
+    for (base_model, run) in bases.chain(bare) {
+        if !subjects.iter().any(|subject| subject.base_model == base_model) {
             subjects.push(BenchmarkSubject {
                 name: base_model.name.clone(),
                 role: SubjectRole::Base,
                 run,
                 member: None,
                 step: None,
-                base_model: base_model.clone(),
+                base_model,
                 adapter: None,
             });
         }
@@ -152,28 +184,57 @@ fn subjects(measurable: &[Measurable], base_model: Option<&BaseModel>, with_base
     subjects
 }
 
-/// Creates the evaluation that a run's config requests after `done` steps, if any. Its id is a hash of run and step, so
-/// planning again creates no second one.
-pub(crate) async fn begin_scheduled(
+/// Begins the measurement that the run's config schedules once `done` steps are done, if any, in the transaction that
+/// ends a step or creates the run. One that cannot be made, for example because its rows were deleted, is reported in the
+/// run's events and does not stop the run.
+pub(crate) async fn measure(
+    tx: &mut PgConnection,
+    registry: &Registry,
+    run: ExecutionId,
+    config: &RunConfig,
+    done: u32,
+) -> Result<(), StoreError> {
+    let Ok(recipe) = registry.planner(BenchmarkEvaluation.name()) else {
+        return Ok(());
+    };
+    let Some(schedule) = &config.benchmarks else {
+        return Ok(());
+    };
+    // Events name steps that are over; before the first, step 0 is the one that is about to begin.
+    let step = done.saturating_sub(1);
+    let mut nested = tx.begin().await?;
+    match begin_scheduled(&mut nested, recipe.as_ref(), run, config, schedule, done).await {
+        Ok(evaluation) => {
+            nested.commit().await?;
+            let data = json!({ "step": step, "evaluation": evaluation });
+            event::append(tx, run, "measuring", &data).await?;
+        }
+        Err(Unprepared::Store(error)) => return Err(error),
+        Err(Unprepared::Faults(faults)) => {
+            nested.rollback().await?;
+            tracing::warn!(execution.id = %run, %faults, "cannot measure run {run}");
+            let data = json!({ "step": step, "reason": faults.to_string() });
+            event::append(tx, run, "not_measured", &data).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Creates the evaluation of a schedule. Its id is a hash of run and step, so planning again creates no second one.
+async fn begin_scheduled(
     tx: &mut PgConnection,
     recipe: &dyn Planner,
     run: ExecutionId,
     config: &RunConfig,
+    schedule: &BenchmarkSchedule,
     done: u32,
-) -> Result<Option<ExecutionId>, Unprepared> {
-    let Some(schedule) = config
-        .benchmarks
-        .as_ref()
-        .filter(|schedule| schedule.is_due(done, config.steps))
-    else {
-        return Ok(None);
-    };
+) -> Result<ExecutionId, Unprepared> {
     let spec = schedule.evaluation(run, done, config.compute);
     let parameters = prepare(&mut *tx, &spec, "/benchmarks").await?;
     let resolved = resolve(recipe, &parameters, config.seed, config.scheduling.priority)?;
     let id = ExecutionId(Uuid::new_v5(&run.0, format!("evaluation/benchmark/{done}").as_bytes()));
     begin(tx, recipe, id, &EvaluationSpec::Benchmark(spec), &resolved).await?;
-    Ok(Some(id))
+    Ok(id)
 }
 
 /// The config of an evaluation.

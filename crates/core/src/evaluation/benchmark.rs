@@ -6,6 +6,7 @@ use super::one;
 use crate::{
     benchmark::{MAX_SAMPLES, SuiteChoice},
     id::{ExecutionId, VersionId},
+    recipe::Role,
     work::{BaseModel, Compute, MAX_TEMPERATURE},
 };
 
@@ -33,6 +34,9 @@ pub struct BenchmarkSpec {
     /// Also measures the base models of the versions and of the run.
     #[serde(default = "yes")]
     pub base: bool,
+    /// Measures only those of the run's members that play one of these roles; left out, all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<Role>,
     /// Samples per row.
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = MAX_SAMPLES))]

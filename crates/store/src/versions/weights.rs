@@ -103,6 +103,18 @@ pub async fn removed(db: &mut PgConnection, weights: &[Digest]) -> Result<Vec<Di
     Ok(removed.iter().filter_map(|digest| digest.parse().ok()).collect())
 }
 
+/// The base models of a run's populations, by name of the population.
+pub async fn bases_of_run(db: &mut PgConnection, run: ExecutionId) -> Result<Vec<BaseModel>> {
+    let bases: Vec<Json<BaseModel>> = sqlx::query_scalar(
+        "SELECT population -> 'base_model' FROM executions, jsonb_each(config -> 'populations') AS each (name, population)
+         WHERE id = $1 ORDER BY name",
+    )
+    .bind(run.0)
+    .fetch_all(db)
+    .await?;
+    Ok(bases.into_iter().map(|base| base.0).collect())
+}
+
 /// These members of a run, dead or alive, each with its weights after `step` steps; those without any are omitted.
 /// Ordered by birth.
 pub async fn of_members(

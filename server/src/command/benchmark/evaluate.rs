@@ -27,6 +27,9 @@ pub(super) struct Evaluate {
     /// The members after this many steps [default: the current ones]
     #[arg(long, requires = "run")]
     step: Option<u32>,
+    /// Only members that play this role, such as `student`; may be repeated
+    #[arg(long = "role", value_name = "ROLE", requires = "run")]
+    roles: Vec<String>,
     /// Weights, by the id of their version; may be repeated
     #[arg(long = "version", value_name = "VERSION")]
     versions: Vec<Uuid>,
@@ -66,6 +69,7 @@ impl Evaluate {
             "suites": self.suites,
             "versions": self.versions,
             "base": !self.no_base,
+            "roles": self.roles,
             "n": self.n,
         });
         let optional = [
