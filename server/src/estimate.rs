@@ -15,6 +15,7 @@ use lyceum_store::{
 };
 use serde::Serialize;
 use sqlx::PgPool;
+use std::path::PathBuf;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -72,6 +73,16 @@ pub(crate) struct MemoryEstimate {
 /// The longest sequence that the base model called `name` reads, in tokens; `None` if its folder is not on this machine.
 pub(crate) fn context_of(name: &str) -> Option<u64> {
     base::ModelsFolder::find().context(name)
+}
+
+/// The folder of a base model, if it is on this machine.
+pub(crate) fn folder_of(name: &str) -> Option<PathBuf> {
+    base::ModelsFolder::find().folder(name)
+}
+
+/// The names of the base models on this machine.
+pub(crate) fn bases_here() -> Vec<String> {
+    base::ModelsFolder::find().names()
 }
 
 impl Estimate {

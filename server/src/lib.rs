@@ -3,6 +3,7 @@
 pub mod access;
 pub mod api;
 mod api_error;
+mod base_weights;
 pub mod cli;
 mod client;
 mod command;

@@ -1,7 +1,10 @@
 //! Actions on existing runs.
 
 use actix_web::{HttpRequest, HttpResponse, delete, patch, post, web};
-use lyceum_core::{config::MAX_PRIORITY, id::ExecutionId};
+use lyceum_core::{
+    config::{MAX_PRIORITY, RunConfig},
+    id::ExecutionId,
+};
 use lyceum_store::{
     StoreError, executions,
     runs::{self, RunChanges, RunDetail},
@@ -18,7 +21,7 @@ use super::{
     document::{Document, RequestBody},
     runs::find_experiment,
 };
-use crate::api_error::ApiError;
+use crate::{api_error::ApiError, base_weights};
 
 /// Changes to a run.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
@@ -147,6 +150,11 @@ pub(crate) async fn resume_run(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
 ) -> Result<Answer<RunDetail>, ApiError> {
+    let run = runs::find(api.store.pool(), *id).await?;
+    let config = RunConfig::deserialize(&run.config).map_err(|error| ApiError::internal(&error))?;
+    if let Some(fault) = base_weights::changed(&config).first() {
+        return Err(ApiError::unprocessable(format!("{}: {}", fault.pointer, fault.detail)));
+    }
     steer(&request, &api, *id, "resumed", async |db| {
         executions::resume(db, *id).await
     })

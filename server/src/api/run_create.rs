@@ -29,7 +29,12 @@ use super::{
     runs::find_experiment,
 };
 use crate::{
-    api_error::ApiError, dataset_use, estimate::Estimate, evaluation::named_dataset_faults, log::TraceId, rows_asked,
+    api_error::ApiError,
+    base_weights, dataset_use,
+    estimate::Estimate,
+    evaluation::{self, named_dataset_faults},
+    log::TraceId,
+    rows_asked,
 };
 
 /// A run to create, from either a preset or a config.
@@ -104,7 +109,15 @@ pub(crate) async fn create_run(
     sent: Document<CreateRun>,
 ) -> Result<Answer<Value>, ApiError> {
     let request = &sent.value;
-    let config = configured(&api, request)?;
+    let mut config = configured(&api, request)?;
+    base_weights::name_weights(&mut config);
+    if let faults @ [_, ..] = &base_weights::changed(&config)[..] {
+        return Err(placed(
+            Faults(faults.to_vec()),
+            &request.overrides,
+            request.preset.as_deref(),
+        ));
+    }
     let recipe = api
         .registry
         .get(&config.recipe)
@@ -152,6 +165,9 @@ pub(crate) async fn create_run(
         forked_from: None,
     };
     runs::begin(&mut creation.tx, &new).await?;
+    if config.benchmarks.as_ref().is_some_and(|schedule| schedule.at_start) {
+        evaluation::measure(&mut creation.tx, &api.registry, id, &config, 0).await?;
+    }
     let run = runs::find(&mut *creation.tx, id).await?;
     let answer = creation.finish(&run, &format!("/api/v1/runs/{id}")).await?;
     tracing::info!(run.id = %id, recipe = config.recipe, "created run {id}");

@@ -24,7 +24,7 @@ use super::{
     idempotent::{Begun, IdempotencyKey},
     run_create::placed,
 };
-use crate::{api_error::ApiError, dataset_use, log::TraceId, rows_asked};
+use crate::{api_error::ApiError, base_weights, dataset_use, log::TraceId, rows_asked};
 
 /// The step of a fork, and its changes.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
@@ -69,6 +69,14 @@ pub(crate) async fn fork_run(
     let mut document = origin.config.clone();
     apply_overrides(&mut document, &fork.overrides)?;
     let config = resolve(&document, &api.registry).map_err(|faults| placed(faults, &fork.overrides, None))?;
+    let begun = RunConfig::deserialize(&origin.config).map_err(|error| ApiError::internal(&error))?;
+    let mut faults = base_weights::replaced(&begun, &config);
+    if faults.is_empty() {
+        faults.extend(base_weights::changed(&config));
+    }
+    Faults(faults)
+        .or(())
+        .map_err(|faults| placed(faults, &fork.overrides, None))?;
     if config.recipe != origin.run.recipe {
         let detail = format!("a fork keeps the recipe of its run, {}", origin.run.recipe);
         return Err(ApiError::invalid(vec![Fault::new("/overrides/recipe", detail)]));
@@ -86,7 +94,7 @@ pub(crate) async fn fork_run(
         Begun::New(creation) => creation,
         Begun::Answered(answer) => return Ok(answer),
     };
-    let named = new_datasets(recipe.as_ref(), &origin.config, &config)?;
+    let named = new_datasets(recipe.as_ref(), &begun, &config)?;
     let config = dataset_use::settle(&mut creation.tx, &named, config, &api.registry).await?;
     let config = match config {
         Ok(config) => {
@@ -123,13 +131,12 @@ pub(crate) async fn fork_run(
 
 /// The datasets named by the fork's config but not by its origin's, which may have been deleted and are no longer
 /// needed.
-fn new_datasets(recipe: &dyn Recipe, origin: &Value, branch: &RunConfig) -> Result<Vec<DatasetUse>, ApiError> {
-    let origin = RunConfig::deserialize(origin).map_err(|error| ApiError::internal(&error))?;
+fn new_datasets(recipe: &dyn Recipe, origin: &RunConfig, branch: &RunConfig) -> Result<Vec<DatasetUse>, ApiError> {
     let of = |config| {
         let uses = recipe.datasets(config);
         uses.map_err(|error| ApiError::unprocessable(error.to_string()))
     };
-    let known = of(&origin)?;
+    let known = of(origin)?;
     let mut named = of(branch)?;
     named.retain(|one| !known.contains(one));
     Ok(named)

@@ -46,6 +46,23 @@ impl ModelsFolder {
         config.get("max_position_embeddings")?.as_u64()
     }
 
+    /// The folder of a model, if it is here.
+    pub(super) fn folder(&self, name: &str) -> Option<PathBuf> {
+        Some(self.config(name)?.parent()?.to_owned())
+    }
+
+    /// The folders in this one.
+    pub(super) fn names(&self) -> Vec<String> {
+        let entries = self.0.iter().filter_map(|models| models.read_dir().ok());
+        let names = entries
+            .flatten()
+            .flatten()
+            .filter_map(|entry| entry.file_name().into_string().ok());
+        let mut names: Vec<String> = names.filter(|name| self.config(name).is_some()).collect();
+        names.sort();
+        names
+    }
+
     fn config(&self, name: &str) -> Option<PathBuf> {
         let path = Path::new(name);
         let stays_inside = path.components().all(|part| matches!(part, Component::Normal(_)));

@@ -11,6 +11,8 @@ fn redacted(value: Value) -> Value {
     match value {
         Value::String(text) if text.parse::<uuid::Uuid>().is_ok() => json!("[id]"),
         Value::String(text) if chrono::DateTime::parse_from_rfc3339(&text).is_ok() => json!("[time]"),
+        // Those of weights, and of configs that name weights.
+        Value::String(text) if text.len() >= 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) => json!("[hash]"),
         Value::Array(items) => items.into_iter().map(redacted).collect(),
         Value::Object(fields) => fields
             .into_iter()

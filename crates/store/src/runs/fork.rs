@@ -156,11 +156,12 @@ pub async fn fork(tx: &mut PgConnection, fork: &Fork<'_>) -> Result<()> {
     for (old, name) in &populations {
         sqlx::query(
             "INSERT INTO populations (id, run_id, name, base_model, lora)
-             SELECT $1, $2, name, base_model, lora FROM populations WHERE id = $3",
+             SELECT $1, $2, name, coalesce($4, base_model), lora FROM populations WHERE id = $3",
         )
         .bind(PopulationId::of(fork.id, name).0)
         .bind(fork.id.0)
         .bind(old)
+        .bind(fork.config.populations.get(name).map(|own| Json(&own.base_model)))
         .execute(&mut *tx)
         .await?;
     }
