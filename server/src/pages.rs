@@ -26,6 +26,7 @@ mod filters;
 mod format;
 mod frozen_side_plan;
 mod heat;
+mod held_out;
 mod highlight;
 mod home;
 mod inert;
@@ -80,6 +81,7 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
         .service(run_new::show_new_run)
         .service(run::show_run)
         .service(run_now::show_run_now)
+        .service(held_out::show_held_out)
         .service(run_benchmarks::show_run_benchmarks)
         .service(evaluations::show_evaluations)
         .service(evaluation::show_one_evaluation)

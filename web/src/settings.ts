@@ -13,7 +13,8 @@ export interface Settings {
 
 export const settings: Settings = { smoothing: 0, log: false, members: true, from: undefined, to: undefined };
 
-let changed: () => void = () => undefined;
+const listeners: (() => void)[] = [];
+const changed = () => listeners.forEach((listener) => listener());
 const field = <T extends HTMLElement>(id: string): T | null => document.querySelector<T>(`#curves #${id}`);
 
 /** Shows the steps `from` to `to` and updates the form. */
@@ -43,7 +44,8 @@ function read(): void {
 
 /** Reads the form and calls `listener` whenever the form or `showRange` changes the settings. */
 export function startSettings(listener: () => void): void {
-  changed = listener;
+  listeners.push(listener);
+  if (listeners.length > 1) return;
   const form = document.querySelector<HTMLFormElement>("#curves");
   read();
   form?.addEventListener("input", () => {

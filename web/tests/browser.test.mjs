@@ -124,6 +124,22 @@ scenario("curves update without a reload", async () => {
   assert.equal(await page.evaluate(() => window.sameDocument), true, "the page was reloaded");
 });
 
+scenario("the overview opens with held-out accuracy, which comes without a reload", async () => {
+  await go(`/runs/${run}`);
+  await page.evaluate(() => (window.sameDocument = true));
+  assert.equal(await page.$eval("#view h2", (first) => first.textContent), "Held-out accuracy");
+  await page.waitForSelector("#held-out-accuracy [data-drawn]", patience);
+  assert.equal(await page.evaluate(() => window.sameDocument), true, "the page was reloaded");
+  const [head, first] = await savedRows("#held-out-accuracy");
+  for (const curve of ["greedy", "base, greedy", "pass@8", "base, pass@8"]) assert.ok(head.includes(curve), head);
+  const [step, ...values] = first.split(",");
+  assert.equal(step, "0", first);
+  assert.ok(values.filter((value) => value !== "").every((value) => Number(value) >= 0 && Number(value) <= 100), first);
+  assert.match(await page.$eval("#held-out-length figcaption", (caption) => caption.textContent), /Response length/);
+  await page.type("#from", "1");
+  assert.equal(await page.$eval("#from", (input) => input.value), "1", "both kinds of charts follow the form");
+});
+
 scenario("a chart drawn late has its members' curves from the first step", async () => {
   await go(`/runs/${run}`);
   const step = () => text("#step").then(Number);

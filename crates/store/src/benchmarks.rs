@@ -1,10 +1,12 @@
 //! Results of benchmarks, and their samples.
 
+mod progress;
 mod results;
 mod samples;
 mod scores;
 mod write;
 
+pub use progress::{Answered, Measurement, answered, measurements};
 pub use results::{
     BenchmarkFilter, BenchmarkResult, leaderboard, measured_suites, population_results, results, results_by_step,
 };

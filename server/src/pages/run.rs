@@ -15,6 +15,7 @@ use serde_json::json;
 
 use super::{
     charts::{Chart, ChartGroup, charts_of},
+    held_out::HeldOutView,
     island::island,
     layout::{Layout, Section, Tab},
     run_frame::RunFrame,
@@ -42,6 +43,8 @@ struct RunPage {
     run: RunFrame,
     #[serde(flatten)]
     now: RunNow,
+    #[serde(flatten)]
+    held_out: HeldOutView,
     #[serde(skip)]
     groups: Vec<ChartGroup>,
     #[serde(skip)]
@@ -196,6 +199,7 @@ pub(crate) async fn show_run(
     view.show(&RunPage {
         layout: view.layout(run.run().name.clone(), Section::Runs),
         now: RunNow::load(db, run.run()).await?,
+        held_out: HeldOutView::load(db, &run).await?,
         groups: charts_of(&run.detail.metrics, &known.unwrap_or_default()),
         level,
         metrics: metrics.rows,

@@ -19,6 +19,7 @@ mod fixtures;
 mod frozen_sides;
 mod harness;
 mod head;
+mod held_out;
 mod hub;
 mod imports;
 mod judges;

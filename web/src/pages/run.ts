@@ -4,6 +4,7 @@ import { type Point, evenly, isSparse, mean, smooth } from "../curve";
 import { island } from "../island";
 import { watch } from "../live";
 import { type MetricRow, Metrics, levelFor, whole } from "../metrics";
+import { tell } from "../news";
 import { pageAt, take, takePart } from "../page";
 import { type Palette, faint } from "../palette";
 import { say } from "../say";
@@ -260,3 +261,17 @@ if (data.state === "running" || data.state === "paused") {
     }, complain);
   }, 1000);
 }
+
+/** Milliseconds between two looks for results on held-out problems, which come after the steps that they measure. */
+const measured = 5000;
+const isMeasuring = () => document.querySelector("#held-out [data-open]") !== null;
+
+const measuring = setInterval(() => {
+  if (!isMeasuring()) return clearInterval(measuring);
+  if (document.hidden) return;
+  pageAt(`/runs/${data.run}/held-out`).then((part) => {
+    if (!part) return;
+    tell(part);
+    takePart(part, "held-out");
+  }, complain);
+}, measured);

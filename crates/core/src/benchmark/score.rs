@@ -44,6 +44,11 @@ impl Score {
     /// The mean of pass@k over all rows, with its spread. A row without samples counts as unsolved. `None` if a row has
     /// some samples but fewer than `k`, or if there are no samples at all.
     pub fn pass_at_k(&self, k: u32) -> Option<Spread> {
+        Spread::of(&self.each(k)?)
+    }
+
+    /// pass@k of each row, under the same conditions.
+    pub fn each(&self, k: u32) -> Option<Vec<f64>> {
         if self.samples.iter().all(|&samples| samples == 0) {
             return None;
         }
@@ -51,7 +56,7 @@ impl Score {
             0 => Some(0.0),
             _ => pass_at_k(u64::from(n), u64::from(c), u64::from(k)),
         });
-        Spread::of(&each.collect::<Option<Vec<_>>>()?)
+        each.collect()
     }
 
     /// The largest k with an estimate: the lowest sample count among rows that have samples.

@@ -1,0 +1,101 @@
+//! What a run's members came to on one suite over its steps, with counts by row.
+
+use lyceum_core::{
+    benchmark::{Score, SubjectRole},
+    id::ExecutionId,
+};
+use sqlx::{FromRow, PgPool};
+use uuid::Uuid;
+
+use crate::Result;
+
+/// A way in which a run's members were measured: these rows, asked so often at this temperature.
+#[derive(Clone, Debug, PartialEq, FromRow)]
+pub struct Measurement {
+    /// The suite.
+    pub suite: String,
+    /// The name of the results, if not the suite's.
+    pub name: String,
+    /// The dataset; none once it was deleted.
+    pub dataset_id: Option<Uuid>,
+    /// Rows, from the first.
+    pub rows: i32,
+    /// Samples per row.
+    pub n: i32,
+    /// Softmax temperature; 0 is greedy.
+    pub temperature: f64,
+    /// Finished steps when members were measured in this way, in order; empty if only the base was.
+    pub steps: Vec<i32>,
+}
+
+/// A subject's answers in one measurement.
+#[derive(Clone, Debug, PartialEq, FromRow)]
+pub struct Answered {
+    /// Number of steps the weights have been through; none for the base.
+    pub step: Option<i32>,
+    /// The member; none for the base.
+    pub member_id: Option<Uuid>,
+    /// The subject's name.
+    pub name: String,
+    /// `base`, `student`, `teacher` or `member`.
+    pub role: SubjectRole,
+    /// Samples by row.
+    pub samples: Vec<i32>,
+    /// Correct samples by row.
+    pub correct: Vec<i32>,
+    /// Tokens generated.
+    pub completion_tokens: i64,
+}
+
+impl Answered {
+    /// The counts for pass@k.
+    pub fn score(&self) -> Score {
+        let counts = |counts: &[i32]| counts.iter().map(|count| count.cast_unsigned()).collect();
+        Score {
+            samples: counts(&self.samples),
+            correct: counts(&self.correct),
+        }
+    }
+}
+
+/// The ways in which a run was measured, the first used first.
+pub async fn measurements(db: &PgPool, run: ExecutionId) -> Result<Vec<Measurement>> {
+    Ok(sqlx::query_as(
+        "SELECT coalesce(protocol ->> 'suite', suite) AS suite, suite AS name, dataset_id, rows, n,
+             coalesce((protocol ->> 'temperature')::double precision, 0) AS temperature,
+             coalesce(array_agg(DISTINCT step) FILTER (WHERE member_id IS NOT NULL), '{}') AS steps
+         FROM benchmark_results WHERE run_id = $1 GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY min(seq)",
+    )
+    .bind(run.0)
+    .fetch_all(db)
+    .await?)
+}
+
+/// The answers of the base and of the members at these steps, the newest for each, by step and birth.
+pub async fn answered(
+    db: &PgPool,
+    run: ExecutionId,
+    measurement: &Measurement,
+    steps: &[i32],
+) -> Result<Vec<Answered>> {
+    Ok(sqlx::query_as(
+        "SELECT * FROM (
+             SELECT DISTINCT ON (coalesce(member_id::text, base_model), step)
+                 seq, step, member_id, name, role, samples, correct, completion_tokens
+             FROM benchmark_results
+             WHERE run_id = $1 AND suite = $2 AND dataset_id IS NOT DISTINCT FROM $3 AND rows = $4 AND n = $5
+                 AND coalesce((protocol ->> 'temperature')::double precision, 0) = $6
+                 AND (member_id IS NULL OR step = ANY($7))
+             ORDER BY coalesce(member_id::text, base_model), step, seq DESC
+         ) newest ORDER BY step NULLS FIRST, seq",
+    )
+    .bind(run.0)
+    .bind(&measurement.name)
+    .bind(measurement.dataset_id)
+    .bind(measurement.rows)
+    .bind(measurement.n)
+    .bind(measurement.temperature)
+    .bind(steps)
+    .fetch_all(db)
+    .await?)
+}

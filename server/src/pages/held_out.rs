@@ -1,0 +1,179 @@
+//! Held-out accuracy: what the overview of a run that measures itself opens with. The page's script requests this part
+//! again while results may come.
+
+mod accuracy;
+mod charts;
+
+use actix_web::{HttpResponse, get, web};
+use askama::Template;
+use lyceum_core::id::ExecutionId;
+use lyceum_store::{
+    benchmarks::{self, Measurement},
+    evaluations::{self, EvaluationFilter},
+    executions::State,
+    page::{Order, Window},
+};
+use serde::Serialize;
+use sqlx::PgPool;
+
+use self::accuracy::{Answers, HeldOut};
+use super::{figure::Figure, layout::Tab, run_frame::RunFrame, view::View};
+use crate::{api::Api, api_error::ApiError};
+
+/// Maximum measured steps in the charts, evenly spaced.
+const STEPS: usize = 60;
+
+/// A run's held-out accuracy.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct HeldOutView {
+    /// What was measured; none if the run does not measure itself and never was measured.
+    #[serde(rename = "held_out")]
+    data: Option<HeldOut>,
+    /// Whether results may still come.
+    #[serde(skip)]
+    pub(super) is_open: bool,
+    #[serde(skip)]
+    pub(super) figures: Vec<Figure>,
+}
+
+impl HeldOutView {
+    /// Loads it.
+    pub(super) async fn load(db: &PgPool, run: &RunFrame) -> Result<Self, ApiError> {
+        let id = ExecutionId(run.run().id);
+        let ways = benchmarks::measurements(db, id).await?;
+        let Some((one, several)) = chosen(&ways) else {
+            let is_scheduled = run.detail.config.get("benchmarks").is_some_and(|own| !own.is_null());
+            return Ok(Self {
+                data: is_scheduled.then(HeldOut::default),
+                is_open: is_scheduled && is_measuring(db, run).await?,
+                figures: Vec::new(),
+            });
+        };
+        let single = benchmarks::answered(db, id, one, &thinned(&one.steps)).await?;
+        let sampled = match several {
+            Some(way) => benchmarks::answered(db, id, way, &thinned(&way.steps)).await?,
+            None => Vec::new(),
+        };
+        let data = HeldOut::of(
+            Answers {
+                way: one,
+                answered: &single,
+            },
+            several.map(|way| Answers {
+                way,
+                answered: &sampled,
+            }),
+            run.run().forked_from.is_none(),
+        );
+        Ok(Self {
+            figures: data.figures(),
+            is_open: is_measuring(db, run).await?,
+            data: Some(data),
+        })
+    }
+
+    pub(super) fn is_shown(&self) -> bool {
+        self.data.is_some()
+    }
+}
+
+/// Whether the run goes on, or evaluations of it do.
+async fn is_measuring(db: &PgPool, run: &RunFrame) -> Result<bool, ApiError> {
+    if run.is_open() {
+        return Ok(true);
+    }
+    let running = EvaluationFilter {
+        run: Some(ExecutionId(run.run().id)),
+        state: Some(State::Running),
+        ..EvaluationFilter::default()
+    };
+    let first = Window {
+        limit: 1,
+        after: None,
+        order: Order::Newest,
+    };
+    Ok(!evaluations::page(db, &running, &first).await?.items.is_empty())
+}
+
+/// The measurement that is shown: the one with single answers that was made at most steps, and with several answers on
+/// the same suite. Of equals the first, so that charts do not jump to another suite.
+fn chosen(ways: &[Measurement]) -> Option<(&Measurement, Option<&Measurement>)> {
+    let most = |fits: &dyn Fn(&Measurement) -> bool| {
+        let fitting = ways.iter().rev().filter(|way| fits(way));
+        fitting.max_by_key(|way| way.steps.len())
+    };
+    let one = most(&|way| way.n == 1).or_else(|| most(&|_| true))?;
+    Some((one, most(&|way| way.n > 1 && way.suite == one.suite)))
+}
+
+/// At most [`STEPS`] of the steps, evenly spaced, with the last.
+fn thinned(steps: &[i32]) -> Vec<i32> {
+    let every = steps.len().div_ceil(STEPS).max(1);
+    let skipped = steps.len().saturating_sub(1) % every;
+    steps.iter().skip(skipped).step_by(every).copied().collect()
+}
+
+#[derive(Template, Serialize)]
+#[template(path = "run/held_out.html")]
+struct HeldOutPart {
+    run: RunFrame,
+    #[serde(flatten)]
+    held_out: HeldOutView,
+}
+
+/// This part of the overview alone.
+#[get("/runs/{id}/held-out")]
+pub(crate) async fn show_held_out(
+    view: View,
+    api: web::Data<Api>,
+    id: web::Path<ExecutionId>,
+) -> Result<HttpResponse, ApiError> {
+    let run = RunFrame::load(&api, *id, Tab::Overview).await?;
+    let held_out = HeldOutView::load(api.store.pool(), &run).await?;
+    view.show(&HeldOutPart { run, held_out })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn way(suite: &str, n: i32, steps: &[i32]) -> Measurement {
+        Measurement {
+            suite: suite.to_owned(),
+            name: format!("{suite}-{n}"),
+            dataset_id: None,
+            rows: 64,
+            n,
+            temperature: 0.0,
+            steps: steps.to_vec(),
+        }
+    }
+
+    #[test]
+    fn the_chart_is_about_what_was_measured_most_often() {
+        let ways = [
+            way("math", 1, &[10]),
+            way("code", 1, &[10, 20]),
+            way("code", 8, &[20]),
+            way("code", 1, &[5, 20]),
+            way("math", 8, &[10, 20, 30]),
+        ];
+        assert_eq!(chosen(&ways), Some((&ways[1], Some(&ways[2]))));
+        assert_eq!(
+            chosen(&ways[4..]),
+            Some((&ways[4], Some(&ways[4]))),
+            "nobody answered once"
+        );
+        assert_eq!(chosen(&ways[..1]), Some((&ways[0], None)));
+        assert_eq!(chosen(&[]), None);
+    }
+
+    #[test]
+    fn many_steps_are_thinned_and_the_last_stays() {
+        for count in [0, 1, 59, 60, 61, 1000] {
+            let steps: Vec<i32> = (1..=count).collect();
+            let kept = thinned(&steps);
+            assert!(kept.len() <= STEPS && kept.last() == steps.last(), "{count}: {kept:?}");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The two charts: accuracy, and the length of answers.
+
+use super::accuracy::{HeldOut, Interval, Point};
+use crate::pages::{
+    evaluations::title,
+    figure::{Colour, Figure, Series, Style},
+};
+
+/// Maximum members with lines of their own.
+const LINES: usize = 24;
+
+/// A figure of a point.
+type Of<'f> = &'f dyn Fn(&Point) -> Option<f64>;
+
+impl HeldOut {
+    /// The charts; none before anything was measured.
+    pub(super) fn figures(&self) -> Vec<Figure> {
+        if self.points.is_empty() {
+            return Vec::new();
+        }
+        let kind = if self.greedy { "greedy" } else { "pass@1" };
+        let mut accuracy = self.means(kind, Colour::Solving, Style::Bold, |point| point.pass_at_1);
+        if let Some(k) = self.k.filter(|k| *k > 1) {
+            accuracy.extend(self.means(&format!("pass@{k}"), Colour::Next, Style::Line, |point| point.pass_at_k));
+        }
+        let accuracy_of: Of<'_> = &|point| point.pass_at_1.map(|interval| 100.0 * interval.mean);
+        accuracy.extend(self.lines(accuracy_of));
+        let tokens: Of<'_> = &|point| point.tokens;
+        let mut lengths = vec![Series {
+            name: "mean".to_owned(),
+            style: Style::Bold,
+            colour: Colour::Solving,
+            points: curve(&self.points, tokens),
+            ..Series::default()
+        }];
+        lengths.extend(self.level("base", Colour::Muted, tokens));
+        lengths.extend(self.lines(tokens));
+        let over_steps = |id: &str, title: &str| Figure {
+            id: id.to_owned(),
+            title: title.to_owned(),
+            x: "step".to_owned(),
+            width: 1,
+            ..Figure::default()
+        };
+        vec![
+            Figure {
+                note: self.note(kind),
+                y: "per cent solved".to_owned(),
+                range: Some([0.0, 100.0]),
+                series: accuracy,
+                ..over_steps("held-out-accuracy", "Held-out accuracy over steps")
+            },
+            Figure {
+                note: format!("Mean tokens of the {kind} answers to the same problems."),
+                y: "tokens".to_owned(),
+                series: lengths,
+                ..over_steps("held-out-length", "Response length")
+            },
+        ]
+    }
+
+    fn note(&self, kind: &str) -> String {
+        let answers = match self.k {
+            Some(k) if k > 1 => format!("{kind} answers, and pass@{k} of sampled ones"),
+            _ => format!("{kind} answers"),
+        };
+        format!(
+            "{} problems of {} that nobody learns from: {answers}. Wide lines: mean of the members that solve, with its interval \
+             of 95 % over problems. Thin lines: members. Dashed: the base.",
+            self.rows,
+            title(&self.suite)
+        )
+    }
+
+    /// The mean over members with its interval, and the base's level.
+    fn means(&self, kind: &str, colour: Colour, style: Style, of: fn(&Point) -> Option<Interval>) -> Vec<Series> {
+        let mean: Of<'_> = &|point| of(point).map(|interval| 100.0 * interval.mean);
+        let bands = self.points.iter().filter_map(|point| {
+            let interval = of(point)?;
+            Some((f64::from(point.step), 100.0 * interval.low, 100.0 * interval.high))
+        });
+        let means = Series {
+            name: kind.to_owned(),
+            style,
+            colour,
+            place: place_of(colour),
+            points: curve(&self.points, mean),
+            band: bands.collect(),
+            ..Series::default()
+        };
+        std::iter::once(means)
+            .chain(self.level(&format!("base, {kind}"), colour, mean))
+            .collect()
+    }
+
+    /// The base's figure at every step.
+    fn level(&self, name: &str, colour: Colour, of: Of<'_>) -> Option<Series> {
+        let level = of(self.base.as_ref()?)?;
+        Some(Series {
+            name: name.to_owned(),
+            style: Style::Dashed,
+            colour,
+            place: place_of(colour),
+            points: curve(&self.points, &|_| Some(level)),
+            ..Series::default()
+        })
+    }
+
+    /// A thin line for each member, unless they are too many.
+    fn lines(&self, of: Of<'_>) -> Vec<Series> {
+        let members = self.members.iter().filter(|_| self.members.len() <= LINES);
+        let line = members.map(|member| Series {
+            name: member.name.clone(),
+            style: Style::Faint,
+            colour: Colour::Solving,
+            points: curve(&member.points, of),
+            ..Series::default()
+        });
+        line.collect()
+    }
+}
+
+fn curve(points: &[Point], of: Of<'_>) -> Vec<(f64, Option<f64>)> {
+    points.iter().map(|point| (f64::from(point.step), of(point))).collect()
+}
+
+/// The free colour of pass@k, the same for members and base.
+fn place_of(colour: Colour) -> Option<usize> {
+    (colour == Colour::Next).then_some(1)
+}
