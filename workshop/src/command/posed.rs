@@ -79,7 +79,7 @@ pub(super) struct Posing<'a> {
 
 impl Posing<'_> {
     /// A group for each type and level in turn: `share` problems about the first programs that can be posed.
-    pub(super) fn groups(&self, programs: &[Executed]) -> anyhow::Result<Vec<Vec<Value>>> {
+    fn groups(&self, programs: &[Executed]) -> anyhow::Result<Vec<Vec<Value>>> {
         let style = PromptStyle::shipped("seedling")?;
         let mut groups = Vec::new();
         for &kind in self.kinds {
@@ -102,6 +102,13 @@ impl Posing<'_> {
             }
         }
         Ok(groups)
+    }
+
+    /// The groups' problems in turn, so that any number of them from the first has nearly equal shares.
+    pub(super) fn in_turn(&self, programs: &[Executed]) -> anyhow::Result<Vec<Value>> {
+        let groups = self.groups(programs)?;
+        let turns = (0..self.share).flat_map(|turn| groups.iter().map(move |group| group[turn].clone()));
+        Ok(turns.collect())
     }
 
     /// A program as a problem: about one of its pairs, or as many as a proposal lists.

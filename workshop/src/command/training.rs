@@ -98,9 +98,7 @@ fn rows(
         levels,
         share,
     };
-    let groups = posing.groups(programs)?;
-    let rows = (0..share).flat_map(|turn| groups.iter().map(move |group| group[turn].clone()));
-    let rows = named("seedling-training", rows.collect());
+    let rows = named("seedling-training", posing.in_turn(programs)?);
     // The output must be readable by an import.
     let mut check = RowCheck::new(Purpose::Training, None);
     for (place, row) in rows.iter().enumerate() {
@@ -171,10 +169,17 @@ mod tests {
         let questions: HashSet<_> = training.iter().map(|row| fingerprints(row).question).collect();
         assert_eq!(questions.len(), training.len(), "no problem occurs twice");
 
-        let programs = held_out::programs(&described, 4, &verifier);
+        let programs = held_out::programs(&described, 4, 0, &verifier);
         let held_out = held_out::rows(&described, &programs, 4).unwrap();
         assert_eq!(held_out.len(), 3 * 5 * 4);
         assert!(forms(&training).is_disjoint(&forms(&held_out)));
+        let others = held_out::programs(&described, 4, 8, &verifier);
+        let others = held_out::rows(&described, &others, 4).unwrap();
+        let programs_of = |rows: &[Value]| -> HashSet<String> {
+            let programs = rows.iter().map(|row| row["program"].as_str().unwrap().to_owned());
+            programs.collect()
+        };
+        assert!(programs_of(&held_out).is_disjoint(&programs_of(&others)));
         assert!(forms(&training).iter().all(|form| !described.corpus.holds_out(form)));
     }
 
