@@ -16,5 +16,5 @@ mod tests;
 pub use kind::ProblemKind;
 pub use line::{LineError, read_line};
 pub(crate) use python_json::finite_spelling;
-pub use task::{Check, CodePair, JsonText, MathPair, Oracle, Proposal, Solution, Task, Tests, Tolerance};
+pub use task::{Check, CodePair, JsonText, MathPair, Oracle, Proposal, Solution, Task, Tests, Tolerance, Wordings};
 pub use verdict::{Complexity, Failure, Status, Verdict};

@@ -24,8 +24,9 @@ pub use loss::Loss;
 pub use projection::Projection;
 pub use requirements::Requirements;
 pub use rollout::{
-    Completion, Embedded, EmbeddingBatch, FinishReason, Generated, MAX_TEMPERATURE, Message, Prompt, RolloutPayload,
-    RolloutRequest, RolloutResult, RolloutUsage, Sampling, TokenDifference, VocabularyMask,
+    Completion, Diversity, DiversityRequest, Embedded, EmbeddingBatch, FinishReason, Generated, MAX_TEMPERATURE,
+    Message, Prompt, RolloutPayload, RolloutRequest, RolloutResult, RolloutUsage, Sampling, TokenDifference,
+    VocabularyMask,
 };
 pub use update::{
     KlReference, LossAggregation, MemberDiagnostics, MemberUpdate, MemberUpdated, OldPolicy, Optimizer, Piece,

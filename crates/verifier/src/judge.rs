@@ -1,13 +1,15 @@
 //! Judges tasks.
 
+mod cluster;
 mod mathematics;
 mod propose;
+mod repetition;
 mod solve;
 mod tests;
 
 use std::time::Instant;
 
-use lyceum_core::verify::{Check, Status, Task, Verdict};
+use lyceum_core::verify::{Check, Status, Task, Verdict, Wordings};
 
 use crate::execution::Failed;
 use crate::gold::GoldCache;
@@ -62,6 +64,8 @@ impl Bench<'_> {
             Check::Solve(solution) => self.solve(solution),
             Check::Tests(tests) => self.tests(&task.id, tests),
             Check::Math(pair) => self.mathematics(pair),
+            Check::Cluster(answers) => self.cluster(answers),
+            Check::Repetition(wordings) => Ok(repetition::repetition(wordings)),
         }
     }
 }
@@ -72,6 +76,10 @@ pub(crate) fn refused(check: &Check, failed: Failed) -> Verdict {
     match check {
         Check::Propose(_) => Verdict {
             valid: Some(false),
+            ..verdict
+        },
+        Check::Cluster(texts) | Check::Repetition(Wordings { texts, .. }) => Verdict {
+            clusters: Some(vec![None; texts.len()]),
             ..verdict
         },
         _ => Verdict {

@@ -30,7 +30,7 @@ mod verifier;
 pub use judge::Unjudged;
 pub use lyceum_core::verify::{
     Check, CodePair, Complexity, Failure, JsonText, LineError, MathPair, Oracle, ProblemKind, Proposal, Solution,
-    Status, Task, Tests, Tolerance, Verdict, read_line,
+    Status, Task, Tests, Tolerance, Verdict, Wordings, read_line,
 };
 pub use sandbox::{Interpreter, Layers, Limits, Namespaces, SandboxError};
 pub use value::Comparison;

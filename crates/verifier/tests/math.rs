@@ -7,7 +7,9 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use lyceum_verifier::{Interpreter, Limits, MathPair, Status, Task, Verifier, VerifierConfig};
+use lyceum_verifier::{
+    Check, Interpreter, Limits, MathPair, Status, Task, Tolerance, Verifier, VerifierConfig, Wordings,
+};
 use support::{data, pool};
 
 fn task(gold: &str, answer: &str) -> Task {
@@ -187,9 +189,9 @@ fn different_answers_are_wrong() {
     all_are(different_pairs(), false);
 }
 
-#[test]
-fn every_gold_equals_itself_in_its_usual_spellings() {
-    let Some(data) = data() else { return };
+/// The golds of the seven sets; `None` without the data.
+fn golds() -> Option<Vec<String>> {
+    let data = data()?;
     let mut golds = Vec::new();
     for name in [
         "gsm8k",
@@ -226,29 +228,119 @@ fn every_gold_equals_itself_in_its_usual_spellings() {
     }
     assert!(golds.len() > 2800, "{}", golds.len());
     assert_eq!(golds.iter().filter(|gold| gold.is_empty()).count(), 0);
-    let spellings = golds.iter().flat_map(|gold| {
-        let mut answers = vec![
-            gold.clone(),
-            format!(r"\boxed{{{gold}}}"),
-            format!("So the answer is $\\boxed{{ {gold} }}$."),
-            format!(" {gold}\n"),
-        ];
-        // The same in other common notations.
-        if gold.contains(r"\frac") {
-            answers.extend([gold.replace(r"\frac", r"\dfrac"), gold.replace(r"\frac", r"\tfrac")]);
+    Some(golds)
+}
+
+/// A gold in common notations.
+fn spellings(gold: &str) -> Vec<String> {
+    let mut answers = vec![
+        gold.to_owned(),
+        format!(r"\boxed{{{gold}}}"),
+        format!("So the answer is $\\boxed{{ {gold} }}$."),
+        format!(" {gold}\n"),
+    ];
+    if gold.contains(r"\frac") {
+        answers.extend([gold.replace(r"\frac", r"\dfrac"), gold.replace(r"\frac", r"\tfrac")]);
+    }
+    if gold.bytes().all(|byte| byte.is_ascii_digit()) {
+        answers.extend([
+            format!("{gold}.0"),
+            format!("+{gold}"),
+            grouped(gold),
+            format!("x={gold}"),
+        ]);
+    }
+    answers.retain(|answer| !answer.is_empty());
+    answers
+}
+
+#[test]
+fn every_gold_equals_itself_in_its_usual_spellings() {
+    let Some(golds) = golds() else { return };
+    let pairs = golds
+        .iter()
+        .flat_map(|gold| spellings(gold).into_iter().map(|answer| (gold.clone(), answer)));
+    assert_eq!(disagreements(pairs, true), Vec::<String>::new());
+}
+
+fn clusters(id: &str, answers: &[String]) -> Vec<Option<u32>> {
+    let task = Task {
+        id: id.to_owned(),
+        check: Check::Cluster(answers.to_vec()),
+    };
+    pool().judge(task).clusters.expect("clusters")
+}
+
+/// All spellings of a gold are one cluster. For every fourth one, another value among them is a second; comparing it takes
+/// Math-Verify twice.
+#[test]
+fn the_golds_cluster_by_value() {
+    let Some(golds) = golds() else { return };
+    let of = |(at, gold): (usize, &String)| {
+        let mut answers = spellings(gold);
+        let mut expected = vec![Some(0); answers.len()];
+        if at.is_multiple_of(4) {
+            answers.insert(2, format!("{}", 1_000_003 + at));
+            expected.insert(2, Some(1));
         }
-        if gold.bytes().all(|byte| byte.is_ascii_digit()) {
-            answers.extend([
-                format!("{gold}.0"),
-                format!("+{gold}"),
-                grouped(gold),
-                format!("x={gold}"),
-            ]);
+        (gold.clone(), answers, expected)
+    };
+    let cases: Vec<(String, Vec<String>, Vec<Option<u32>>)> = golds.iter().enumerate().map(of).collect();
+    let judged = pool().judge_all(cases.iter().map(|(gold, answers, _)| Task {
+        id: gold.clone(),
+        check: Check::Cluster(answers.clone()),
+    }));
+    let mut wrong = Vec::new();
+    for (verdict, (gold, answers, expected)) in judged.zip(&cases) {
+        if verdict.clusters.as_ref() != Some(expected) {
+            wrong.push(format!("{gold}: {answers:?} {:?}", verdict.clusters));
         }
-        answers.retain(|answer| !answer.is_empty());
-        answers.into_iter().map(|answer| (gold.clone(), answer))
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
+#[test]
+fn clusters_are_greedy_in_the_order_of_answers() {
+    let answers = |texts: &[&str]| -> Vec<String> { texts.iter().map(|text| (*text).to_owned()).collect() };
+    let half = answers(&["1/2", "0.5", "2", r"\frac{1}{2}", "", "2.0", r"x=\frac12", "1"]);
+    assert_eq!(
+        clusters("half", &half),
+        [Some(0), Some(0), Some(1), Some(0), None, Some(1), Some(0), Some(2)]
+    );
+    // A gold of `3` accepts `x=3`, whichever comes first.
+    assert_eq!(clusters("x first", &answers(&["x=3", "3"])), [Some(0), Some(0)]);
+    assert_eq!(clusters("none", &[]), []);
+    let unread = answers(&["\0", "1", &"1".repeat(10_001), "1"]);
+    assert_eq!(clusters("unread", &unread), [None, Some(0), None, Some(0)]);
+}
+
+#[test]
+fn repeated_wordings_are_grouped_without_a_sandbox() {
+    let texts = ["what is 1 plus 2 ?", "", "what is 1 plus 3 ?", "name a prime", ""].map(str::to_owned);
+    let wordings = Wordings {
+        texts: texts.to_vec(),
+        distance: Tolerance::new(0.8).expect("a distance"),
+    };
+    let task = Task {
+        id: "r".to_owned(),
+        check: wordings.into(),
+    };
+    let expected = [0, 1, 0, 2, 3].map(Some).to_vec();
+    assert_eq!(pool().judge(task).clusters, Some(expected));
+    let many = Wordings {
+        texts: vec![String::new(); 8193],
+        distance: Tolerance::default(),
+    };
+    let verdict = pool().judge(Task {
+        id: "many".to_owned(),
+        check: many.into(),
     });
-    assert_eq!(disagreements(spellings, true), Vec::<String>::new());
+    assert_eq!(verdict.status, Status::Malformed);
+    assert!(
+        verdict.reason.contains("8193 texts; at most 8192"),
+        "{}",
+        verdict.reason
+    );
 }
 
 #[test]

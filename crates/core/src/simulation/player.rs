@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 
 use crate::{
     artifact::Digest,
+    diversity::{Wordlists, bleu_clusters},
     id::VersionId,
     seed::{derive, stream},
-    verify::{Check, Complexity, Proposal, Solution, Status, Task, Verdict},
+    verify::{Check, Complexity, MathPair, Proposal, Solution, Status, Task, Verdict, Wordings},
     work::{
-        AdapterRef, Completion, EvolvePayload, EvolveResult, FinishReason, Generated, MemberDiagnostics, MemberUpdated,
-        Outcome, Payload, Piece, Prompt, RolloutPayload, RolloutRequest, RolloutResult, RolloutUsage, UpdatePayload,
-        UpdateResult, VerifyPayload, VerifyResult,
+        AdapterRef, Completion, Diversity, Embedded, EmbeddingBatch, EvolvePayload, EvolveResult, FinishReason,
+        Generated, MemberDiagnostics, MemberUpdated, Outcome, Payload, Piece, Prompt, RolloutPayload, RolloutRequest,
+        RolloutResult, RolloutUsage, UpdatePayload, UpdateResult, VerifyPayload, VerifyResult,
     },
 };
 
@@ -109,6 +110,7 @@ impl Players {
         let generated = generated.collect();
         RolloutResult {
             generated,
+            embedded: payload.embedding.as_ref().map(embedded),
             tokens: payload
                 .keep_tokens
                 .then(|| digest("tokens", payload.requests.first().map_or(0, |first| first.seed))),
@@ -127,6 +129,17 @@ impl Players {
             _ if random.random_bool(self.babble) => babble(&mut random),
             Some("<po>" | "<pi>") if random.random_bool(self.invalid) => "no program".to_owned(),
             Some("<po>" | "<pi>") => self.program(skill, &mut random),
+            _ if shown == "<propose>" && random.random_bool(self.invalid) => "no question".to_owned(),
+            _ if shown == "<propose>" => self.question(skill, &mut random),
+            _ if shown.starts_with("<solve>") => {
+                let odds = 1.0 / (1.0 + (difficulty(shown) - skill.0).exp());
+                let answer = if random.random_bool(odds) {
+                    1
+                } else {
+                    random.random_range(2..5)
+                };
+                format!("\\boxed{{{answer}}}")
+            }
             Some("<pf>") => {
                 let inputs = (0..6).map(|input| input.to_string()).collect::<Vec<_>>().join("<in>");
                 format!("{inputs}<msg>level {}", difficulty(shown))
@@ -148,7 +161,16 @@ impl Players {
                 false => FinishReason::Stop,
             },
             entropy: None,
+            mask_mismatch: None,
         }
+    }
+
+    /// A question that states its difficulty. Its right answer is 1, which most proposers state.
+    fn question(&self, skill: Skill, random: &mut impl Rng) -> String {
+        let level = skill.0 + self.spread * normal(random);
+        let [a, b] = std::array::from_fn(|_| random.random_range(1..6));
+        let stated = if random.random_bool(0.8) { 1 } else { 2 };
+        format!("<question>what is {a} plus {b} times a at level {level:.4}</question>\\boxed{{{stated}}}")
     }
 
     /// A program that states its difficulty, longer the harder it is.
@@ -234,6 +256,26 @@ fn babble(random: &mut impl Rng) -> String {
         .collect()
 }
 
+/// Embeddings without vectors, and the diversity of the words alone.
+fn embedded(batch: &EmbeddingBatch) -> Embedded {
+    let EmbeddingBatch { texts, against, .. } = batch;
+    let lists = Wordlists::new(texts);
+    let diversity = batch.diversity.map(|request| Diversity {
+        self_bleu: lists.self_bleu(),
+        vendi: texts.len() as f64,
+        cumulative_vendi: texts.len() as f64 + against.iter().map(|(_, rows)| rows.len() as f64).sum::<f64>(),
+        novelty: (!against.is_empty()).then_some(request.novelty_distance),
+        words: (0..lists.len()).map(|text| lists.words(text) as f64).sum(),
+        ..Diversity::default()
+    });
+    Embedded {
+        vectors: digest(&texts.concat(), 0),
+        nearest: vec![None; texts.len()],
+        among: Vec::new(),
+        diversity,
+    }
+}
+
 /// The verdicts of a sandbox that trusts the claims of the scripted programs.
 fn verify(payload: &VerifyPayload) -> VerifyResult {
     VerifyResult {
@@ -273,7 +315,31 @@ fn judge(task: &Task) -> Verdict {
                 ..verdict
             }
         }
-        Check::Tests(_) | Check::Math(_) => verdict,
+        Check::Math(MathPair { gold, answer }) => Verdict {
+            correct: Some(gold == answer),
+            ..verdict
+        },
+        Check::Cluster(answers) => {
+            let same = |answer: &String| answers.iter().position(|other| other == answer);
+            let mut firsts: Vec<Option<usize>> = Vec::new();
+            let clusters = answers.iter().map(|answer| {
+                let first = same(answer);
+                let place = firsts.iter().position(|known| *known == first).unwrap_or(firsts.len());
+                if place == firsts.len() {
+                    firsts.push(first);
+                }
+                u32::try_from(place).ok()
+            });
+            Verdict {
+                clusters: Some(clusters.collect()),
+                ..verdict
+            }
+        }
+        Check::Repetition(Wordings { texts, distance }) => Verdict {
+            clusters: Some(bleu_clusters(texts, distance.get()).into_iter().map(Some).collect()),
+            ..verdict
+        },
+        Check::Tests(_) => verdict,
     }
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::ProblemKind;
-use super::task::{Check, MathPair, Oracle, Proposal, Solution, Task, Tests, Tolerance};
+use super::task::{Check, MathPair, Oracle, Proposal, Solution, Task, Tests, Tolerance, Wordings};
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -17,6 +17,8 @@ enum Kind {
     Solve,
     Tests,
     Math,
+    Cluster,
+    Repetition,
 }
 
 fn not_a_triple(problem: ProblemKind) -> String {
@@ -46,6 +48,12 @@ impl Fields {
         self.optional(name)?.ok_or_else(|| format!("missing field `{name}`"))
     }
 
+    /// 0 if it is missing.
+    fn tolerance(&mut self, name: &'static str) -> Result<Tolerance, String> {
+        let value: f64 = self.optional(name)?.unwrap_or(0.0);
+        Tolerance::new(value).ok_or_else(|| format!("field `{name}`: {value} is not a finite number >= 0"))
+    }
+
     fn finish(self) -> Result<(), String> {
         match self.rest.keys().next() {
             None => Ok(()),
@@ -65,6 +73,11 @@ impl Fields {
             Kind::Math => Check::Math(MathPair {
                 gold: self.required("gold")?,
                 answer: self.required("answer")?,
+            }),
+            Kind::Cluster => Check::Cluster(self.required("answers")?),
+            Kind::Repetition => Check::Repetition(Wordings {
+                texts: self.required("texts")?,
+                distance: self.tolerance("distance")?,
             }),
         };
         self.finish()?;
@@ -119,12 +132,10 @@ impl Fields {
                 prompt: self.optional("prompt")?,
             }
         } else if let Some(inputs) = self.optional("inputs")? {
-            let atol = self.optional("atol")?.unwrap_or(0.0);
             Oracle::Reference {
                 inputs,
                 reference: self.required("reference")?,
-                atol: Tolerance::new(atol)
-                    .ok_or_else(|| format!("field `atol`: {atol} is not a finite number >= 0"))?,
+                atol: self.tolerance("atol")?,
                 task_id: self.optional("task_id")?,
             }
         } else if let Some(pairs) = self.optional("pairs")? {
@@ -260,6 +271,15 @@ impl Serialize for Task {
                 map.serialize_entry("kind", "math")?;
                 map.serialize_entry("gold", &pair.gold)?;
                 map.serialize_entry("answer", &pair.answer)?;
+            }
+            Check::Cluster(answers) => {
+                map.serialize_entry("kind", "cluster")?;
+                map.serialize_entry("answers", answers)?;
+            }
+            Check::Repetition(wordings) => {
+                map.serialize_entry("kind", "repetition")?;
+                map.serialize_entry("texts", &wordings.texts)?;
+                map.serialize_entry("distance", &wordings.distance.get())?;
             }
         }
         map.end()

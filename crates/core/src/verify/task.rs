@@ -169,6 +169,15 @@ pub struct MathPair {
     pub answer: String,
 }
 
+/// Texts to group by how much they repeat one another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wordings {
+    /// The texts.
+    pub texts: Vec<String>,
+    /// Groups merge while their mean distance, 1 − BLEU, is below this.
+    pub distance: Tolerance,
+}
+
 /// The thing to judge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Check {
@@ -180,6 +189,10 @@ pub enum Check {
     Tests(Tests),
     /// Kind `math`.
     Math(MathPair),
+    /// Kind `cluster`: mathematical answers to one question, grouped by equality.
+    Cluster(Vec<String>),
+    /// Kind `repetition`.
+    Repetition(Wordings),
 }
 
 /// One thing to judge, with an id for its verdict.
@@ -206,6 +219,12 @@ impl From<Solution> for Check {
 impl From<Tests> for Check {
     fn from(tests: Tests) -> Self {
         Self::Tests(tests)
+    }
+}
+
+impl From<Wordings> for Check {
+    fn from(wordings: Wordings) -> Self {
+        Self::Repetition(wordings)
     }
 }
 

@@ -18,6 +18,8 @@ fn every_kind_survives_a_round_trip() {
         r#"{"id":"1","kind":"tests","program":"p","pairs":[["in","out"]]}"#,
         r#"{"id":"1","kind":"tests","program":"p","entry_point":"f","public_test_cases":"[]","private_test_cases":"eJw="}"#,
         r#"{"id":"1","kind":"math","gold":"1","answer":"\\boxed{1}"}"#,
+        r#"{"id":"1","kind":"cluster","answers":["1","1/2"]}"#,
+        r#"{"id":"1","kind":"repetition","texts":["what is 1+1","what is 1+2"],"distance":0.5}"#,
     ] {
         let task = read_line(line.as_bytes()).unwrap();
         assert_eq!(serde_json::to_string(&task).unwrap(), line);

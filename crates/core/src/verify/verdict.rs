@@ -91,6 +91,10 @@ pub struct Verdict {
     /// `tests`: the failed tests, in order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failures: Option<Vec<Failure>>,
+    /// `cluster` and `repetition`: the cluster of each answer or text. Clusters are numbered from 0 in the order of their
+    /// first members; an answer that cannot be read has none (null).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clusters: Option<Vec<Option<u32>>>,
 }
 
 impl Verdict {
@@ -110,6 +114,7 @@ impl Verdict {
             passed: None,
             total: None,
             failures: None,
+            clusters: None,
         }
     }
 

@@ -58,7 +58,8 @@ pub struct Sampling {
     #[serde(skip_serializing_if = "is_false")]
     #[schemars(skip)]
     pub ignore_eos: bool,
-    /// Vocabulary dropout (arXiv 2604.03472, Eq. 3): one mask for the whole batch.
+    /// Vocabulary dropout (arXiv 2604.03472, Eq. 3): the mask of this batch. Configs cannot set it, since a mask must be
+    /// drawn anew for every batch; recipes with `vocabulary_dropout` do so.
     pub vocabulary_mask: Option<VocabularyMask>,
 }
 
@@ -90,9 +91,12 @@ pub struct VocabularyMask {
     /// Probability of keeping a token (the paper's α).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub keep_rate: f64,
-    /// Tokens that are always kept: those of the format, and the end of text.
+    /// Ids of tokens that are always kept. The model's end of text and the batch's stop ids are kept in any case.
     #[serde(default)]
     pub protected: Vec<u32>,
+    /// Texts whose tokens are always kept, such as tags.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub protected_texts: Vec<String>,
 }
 
 /// One prompt.
@@ -162,6 +166,52 @@ pub struct EmbeddingBatch {
     /// Earlier embeddings to compare with, each with the rows to use (GASP compares only with accepted ones).
     #[serde(default)]
     pub against: Vec<(Digest, Vec<u32>)>,
+    /// Measure how much the texts differ, instead of listing the similarities of every pair.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diversity: Option<DiversityRequest>,
+}
+
+/// How the diversity of texts is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DiversityRequest {
+    /// A text is new if its cosine distance to every earlier text is larger than this.
+    pub novelty_distance: f64,
+    /// The most texts of the cumulative Vendi score; more are sampled down to this.
+    pub cumulative: u32,
+    /// Seed of that sample.
+    pub seed: u64,
+}
+
+/// How much texts differ. Scores over embeddings come twice: of the vectors as they are, and of the vectors minus a fixed
+/// mean, scaled to length 1 again. That mean is the one of the earliest texts: the first of `against`, or the texts
+/// themselves without it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Diversity {
+    /// Mean BLEU-4 of each text against all others; `None` for fewer than two.
+    pub self_bleu: Option<f64>,
+    /// The Vendi score (arXiv 2210.02410): the effective number of different texts.
+    pub vendi: f64,
+    /// The same, centred.
+    pub vendi_centred: f64,
+    /// The Vendi score of all texts so far, the earlier ones included.
+    pub cumulative_vendi: f64,
+    /// The same, centred.
+    pub cumulative_vendi_centred: f64,
+    /// Share of the texts that are new; `None` without earlier texts.
+    pub novelty: Option<f64>,
+    /// The same, centred.
+    pub novelty_centred: Option<f64>,
+    /// Different tokens in all texts.
+    pub unique_tokens: u64,
+    /// Different numbers in all texts, as written.
+    pub unique_numbers: u64,
+    /// Mean of the different numbers in a text.
+    pub numbers: f64,
+    /// Mean words of a text.
+    pub words: f64,
+    /// Mean tokens of a text.
+    pub tokens: f64,
 }
 
 /// The similarities of embedded texts.
@@ -172,7 +222,11 @@ pub struct Embedded {
     /// For each text, the largest cosine similarity to any row it was compared with; `None` if there were none.
     pub nearest: Vec<Option<f32>>,
     /// For each text, its cosine similarities to the texts before it, which is all that decisions in index order need.
+    /// Empty if diversity was measured.
     pub among: Vec<Vec<f32>>,
+    /// How much the texts differ, if it was to be measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diversity: Option<Diversity>,
 }
 
 /// The result of a rollout.
@@ -223,6 +277,10 @@ pub struct Completion {
     /// Mean entropy of the unmasked model over its tokens, in nats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entropy: Option<f32>,
+    /// With a vocabulary mask: the mean over its tokens of their log-probability under the distribution that they were
+    /// drawn from, minus that under the unmasked model, in nats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mask_mismatch: Option<f32>,
 }
 
 /// Why a completion ended.

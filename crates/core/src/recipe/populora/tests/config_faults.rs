@@ -168,9 +168,9 @@ fn a_config_that_cannot_work_is_refused_at_the_field() {
         ),
         (
             "parameters.sampling.propose.vocabulary_mask",
-            json!({"seed": 1, "keep_rate": 0.0}),
-            "/parameters/sampling/propose/vocabulary_mask/keep_rate",
-            "more than 0",
+            json!({"seed": 1, "keep_rate": 1.0}),
+            "/parameters/sampling/propose/vocabulary_mask",
+            "`vocabulary_dropout`",
         ),
         (
             "parameters.items.gradient_pieces",
