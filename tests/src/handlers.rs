@@ -209,6 +209,7 @@ async fn write(rollout: RolloutPayload, context: &Context, diary: &PgPool) -> Re
             text,
             finish_reason: FinishReason::Stop,
             entropy: None,
+            mask_mismatch: None,
         };
         generated.push(Generated {
             id: request.id.clone(),
@@ -252,6 +253,10 @@ async fn play(rollout: RolloutPayload, context: &Context) -> Result<RolloutResul
     if keep_tokens {
         let bytes = format!("tokens of {}", context.key).into_bytes();
         result.tokens = Some(context.put(ArtifactKind::Tokens, bytes).await?);
+    }
+    if let Some(embedded) = &mut result.embedded {
+        let bytes = format!("vectors of {}", context.key).into_bytes();
+        embedded.vectors = context.put(ArtifactKind::Embeddings, bytes).await?;
     }
     Ok(result)
 }

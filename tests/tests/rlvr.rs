@@ -261,6 +261,7 @@ impl Handler for Canonical {
                 finish_reason: FinishReason::Stop,
                 tokens: 1,
                 entropy: None,
+                mask_mismatch: None,
             };
             Ok(Generated {
                 id: request.id.clone(),

@@ -5,6 +5,8 @@ mod benchmark;
 #[cfg(feature = "engine")]
 mod compared;
 #[cfg(feature = "engine")]
+mod diversity;
+#[cfg(feature = "engine")]
 mod embedding;
 #[cfg(feature = "engine")]
 mod evolve;

@@ -8,6 +8,7 @@ pub mod chat_template;
 pub mod config;
 pub mod device;
 mod embed;
+pub mod embeddings;
 pub mod error;
 pub mod evolve;
 pub mod generate;

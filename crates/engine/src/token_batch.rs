@@ -11,7 +11,8 @@ use crate::error::{EngineError, Result};
 /// The generated tokens of some requests.
 ///
 /// Stored as a safetensors file: `ids` `[tokens]` I32 holds each request's prompt followed by its samples, `logprobs`
-/// `[tokens]` F32 is 0 for prompts; the metadata `requests` is the list of `{id, prompt, samples}` with the lengths.
+/// `[tokens]` F32 is 0 for prompts, and so is `sampling_logprobs` `[tokens]` F32, which only batches with a vocabulary
+/// mask have; the metadata `requests` is the list of `{id, prompt, samples}` with the lengths.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TokenBatch {
     /// The requests by index.
@@ -36,6 +37,9 @@ pub struct SampleTokens {
     pub ids: Vec<i64>,
     /// Log-probability of each id under the model itself, unmasked, at temperature 1.
     pub logprobs: Vec<f32>,
+    /// Log-probability of each id under the distribution that it was drawn from; empty if it was not masked. Updates do
+    /// not read it.
+    pub sampling_logprobs: Vec<f32>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -46,8 +50,15 @@ struct Lengths {
 }
 
 const REQUESTS: &str = "requests";
+const SAMPLING: &str = "sampling_logprobs";
 
 impl TokenBatch {
+    /// Whether its tokens were drawn under a vocabulary mask.
+    fn is_masked(&self) -> bool {
+        let mut samples = self.requests.iter().flat_map(|request| &request.samples);
+        samples.any(|sample| !sample.sampling_logprobs.is_empty())
+    }
+
     /// The request called `id`.
     pub fn request(&self, id: &str) -> Option<&RequestTokens> {
         self.requests.iter().find(|request| request.id == id)
@@ -59,22 +70,26 @@ impl TokenBatch {
     /// An id that does not fit in 32 bits.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let fault = |reason: String| EngineError::Population(format!("tokens cannot be stored: {reason}"));
-        let (mut ids, mut logprobs, mut lengths) = (Vec::new(), Vec::new(), Vec::new());
-        let mut push = |tokens: &[i64], scores: Option<&[f32]>| -> Result<()> {
+        let is_masked = self.is_masked();
+        let (mut ids, mut logprobs, mut sampling, mut lengths) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut push = |tokens: &[i64], scores: [Option<&[f32]>; 2]| -> Result<()> {
             for id in tokens {
                 let id = i32::try_from(*id).map_err(|_| fault(format!("id {id}")))?;
                 ids.extend(id.to_le_bytes());
             }
-            match scores {
-                Some(scores) => logprobs.extend(scores.iter().flat_map(|score| score.to_le_bytes())),
-                None => logprobs.extend(std::iter::repeat_n(0, 4 * tokens.len())),
+            for (bytes, scores) in [&mut logprobs, &mut sampling].into_iter().zip(scores) {
+                match scores {
+                    Some(scores) => bytes.extend(scores.iter().flat_map(|score| score.to_le_bytes())),
+                    None => bytes.extend(std::iter::repeat_n(0, 4 * tokens.len())),
+                }
             }
             Ok(())
         };
         for request in &self.requests {
-            push(&request.prompt, None)?;
+            push(&request.prompt, [None, None])?;
             for sample in &request.samples {
-                push(&sample.ids, Some(&sample.logprobs))?;
+                let masked = is_masked.then_some(sample.sampling_logprobs.as_slice());
+                push(&sample.ids, [Some(&sample.logprobs), masked])?;
             }
             lengths.push(Lengths {
                 id: request.id.clone(),
@@ -82,17 +97,20 @@ impl TokenBatch {
                 samples: request.samples.iter().map(|sample| sample.ids.len()).collect(),
             });
         }
-        if ids.len() != logprobs.len() {
+        if ids.len() != logprobs.len() || ids.len() != sampling.len() {
             return Err(fault(
                 "a sample's numbers of ids and log-probabilities differ".to_owned(),
             ));
         }
         let tokens = ids.len() / 4;
         let view = |dtype, bytes| TensorView::new(dtype, vec![tokens], bytes).map_err(|error| fault(error.to_string()));
-        let views = [
+        let mut views = vec![
             ("ids", view(Dtype::I32, &ids)?),
             ("logprobs", view(Dtype::F32, &logprobs)?),
         ];
+        if is_masked {
+            views.push((SAMPLING, view(Dtype::F32, &sampling)?));
+        }
         let lengths = serde_json::to_string(&lengths).map_err(|error| fault(error.to_string()))?;
         let metadata = HashMap::from([(REQUESTS.to_owned(), lengths)]);
         safetensors::serialize(views, Some(metadata)).map_err(|error| fault(error.to_string()))
@@ -118,24 +136,39 @@ impl TokenBatch {
             Ok(tensor.data().as_chunks().0.to_vec())
         };
         let (ids, logprobs) = (words("ids", Dtype::I32)?, words("logprobs", Dtype::F32)?);
+        let is_masked = file.names().contains(&SAMPLING);
+        let sampling = if is_masked {
+            words(SAMPLING, Dtype::F32)?
+        } else {
+            Vec::new()
+        };
         let mut at = 0;
-        let mut take = |count: usize| -> Result<(Vec<i64>, Vec<f32>)> {
+        let mut take = |count: usize| -> Result<(Vec<i64>, Vec<f32>, Vec<f32>)> {
             let range = at..at + count;
             at += count;
-            let (Some(ids), Some(scores)) = (ids.get(range.clone()), logprobs.get(range)) else {
+            let masked = if is_masked { range.clone() } else { 0..0 };
+            let (Some(ids), Some(scores), Some(masked)) =
+                (ids.get(range.clone()), logprobs.get(range), sampling.get(masked))
+            else {
                 return Err(fault("it holds fewer tokens than `requests` declares"));
             };
+            let floats = |words: &[[u8; 4]]| words.iter().map(|word| f32::from_le_bytes(*word)).collect();
             Ok((
                 ids.iter().map(|word| i64::from(i32::from_le_bytes(*word))).collect(),
-                scores.iter().map(|word| f32::from_le_bytes(*word)).collect(),
+                floats(scores),
+                floats(masked),
             ))
         };
         let mut requests = Vec::with_capacity(lengths.len());
         for request in lengths {
-            let (prompt, _) = take(request.prompt)?;
+            let (prompt, ..) = take(request.prompt)?;
             let samples = request.samples.into_iter().map(|length| {
-                let (ids, logprobs) = take(length)?;
-                Ok(SampleTokens { ids, logprobs })
+                let (ids, logprobs, sampling_logprobs) = take(length)?;
+                Ok(SampleTokens {
+                    ids,
+                    logprobs,
+                    sampling_logprobs,
+                })
             });
             requests.push(RequestTokens {
                 id: request.id,
@@ -155,6 +188,7 @@ mod tests {
         let sample = |ids: &[i64]| SampleTokens {
             ids: ids.to_vec(),
             logprobs: ids.iter().map(|id| -0.125 * *id as f32).collect(),
+            sampling_logprobs: Vec::new(),
         };
         TokenBatch {
             requests: vec![
@@ -177,6 +211,15 @@ mod tests {
         let bytes = batch().to_bytes().unwrap();
         assert_eq!(TokenBatch::from_bytes(&bytes).unwrap(), batch());
         assert_eq!(batch().to_bytes().unwrap(), bytes);
+        let mut masked = batch();
+        for sample in masked.requests.iter_mut().flat_map(|request| &mut request.samples) {
+            sample.sampling_logprobs = sample.ids.iter().map(|id| -0.0625 * *id as f32).collect();
+        }
+        let both = masked.to_bytes().unwrap();
+        assert_eq!(TokenBatch::from_bytes(&both).unwrap(), masked);
+        assert!(TokenBatch::from_bytes(&both[..both.len() - 4]).is_err());
+        masked.requests[0].samples[0].sampling_logprobs.clear();
+        assert!(masked.to_bytes().is_err());
         let empty = TokenBatch::default();
         assert_eq!(TokenBatch::from_bytes(&empty.to_bytes().unwrap()).unwrap(), empty);
     }

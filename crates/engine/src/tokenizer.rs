@@ -47,6 +47,18 @@ impl Tokenizer {
             .map_err(|error| EngineError::request(format!("{ids:?}"), format!("cannot be decoded: {error}")))
     }
 
+    /// The ids that spell a text: one if it is a token, special ones included. `None` if the text is empty or the
+    /// vocabulary lacks a part of it.
+    pub fn spelling(&self, text: &str) -> Result<Option<Vec<i64>>> {
+        if let Some(id) = self.id_of(text) {
+            return Ok(Some(vec![id]));
+        }
+        let ids = self.encode(text)?;
+        let letters = |text: &str| text.split_whitespace().collect::<String>();
+        let is_whole = !ids.is_empty() && letters(&self.decode(&ids)?) == letters(text);
+        Ok(is_whole.then_some(ids))
+    }
+
     /// The id of a token, if the vocabulary has it.
     pub fn id_of(&self, token: &str) -> Option<i64> {
         self.inner.token_to_id(token).map(i64::from)

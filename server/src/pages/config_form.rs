@@ -59,8 +59,10 @@ pub(crate) enum Input {
     Json,
 }
 
-/// Fields derived from others or filled in by the recipe.
-const LEFT_OUT: [&str; 2] = ["recipe", "parameters.prompts.hashes"];
+/// Whether the field at `path` is derived from others or filled in by the recipe.
+fn is_left_out(path: &str) -> bool {
+    ["recipe", "parameters.prompts.hashes"].contains(&path) || path.ends_with(".vocabulary_mask")
+}
 
 /// The lines of the form for `config`, which must be valid under `schema`.
 pub(crate) fn lines_of(schema: &Value, config: &Value) -> Vec<Line> {
@@ -96,7 +98,7 @@ fn object(lines: &mut Vec<Line>, path: &str, title: &str, schema: &Value, value:
         .map(|(name, _)| (name, &schema["additionalProperties"]));
     for (name, schema) in named.chain(free) {
         let inner = format!("{path}.{name}");
-        if LEFT_OUT.contains(&inner.as_str()) {
+        if is_left_out(&inner) {
             continue;
         }
         if is_object(schema) && !value[name].is_null() {

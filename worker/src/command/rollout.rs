@@ -51,6 +51,9 @@ pub(crate) struct Rollout {
     /// Ids to keep always.
     #[arg(long, value_delimiter = ',', requires = "mask_rate")]
     mask_protected: Vec<u32>,
+    /// Text whose tokens to keep always, such as `</question>`; repeatable.
+    #[arg(long, value_name = "TEXT", requires = "mask_rate")]
+    mask_protected_text: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -106,6 +109,7 @@ impl Rollout {
             seed,
             keep_rate: 1.0 - rate,
             protected: self.mask_protected,
+            protected_texts: self.mask_protected_text,
         });
         let requests = requests
             .into_iter()

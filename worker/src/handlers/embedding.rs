@@ -14,6 +14,14 @@ impl Vectors {
         Self { rows, width }
     }
 
+    pub(super) fn rows(&self) -> &[Vec<f32>] {
+        &self.rows
+    }
+
+    pub(super) fn width(&self) -> usize {
+        self.width
+    }
+
     pub(super) fn to_bytes(&self) -> Result<Vec<u8>, String> {
         let bytes: Vec<u8> = self
             .rows
@@ -52,6 +60,18 @@ impl Vectors {
 pub(super) type Similarities = (Vec<Option<f32>>, Vec<Vec<f32>>);
 
 pub(super) fn compare(vectors: &Vectors, earlier: &[(Vectors, Vec<u32>)]) -> Result<Similarities, String> {
+    let others = counted(vectors, earlier)?;
+    let product = |a: &Vec<f32>, b: &Vec<f32>| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+    let nearest = |row: &Vec<f32>| others.iter().map(|other| product(row, other)).reduce(f32::max);
+    let among = |(at, row): (usize, &Vec<f32>)| vectors.rows[..at].iter().map(|before| product(row, before)).collect();
+    Ok((
+        vectors.rows.iter().map(nearest).collect(),
+        vectors.rows.iter().enumerate().map(among).collect(),
+    ))
+}
+
+/// The counted rows of `earlier`, in order.
+pub(super) fn counted<'e>(vectors: &Vectors, earlier: &'e [(Vectors, Vec<u32>)]) -> Result<Vec<&'e Vec<f32>>, String> {
     let mut others = Vec::new();
     for (at, (table, rows)) in earlier.iter().enumerate() {
         if table.width != vectors.width {
@@ -66,13 +86,7 @@ pub(super) fn compare(vectors: &Vectors, earlier: &[(Vectors, Vec<u32>)]) -> Res
             others.push(row.ok_or_else(|| format!("the embeddings {at} to compare with have {count} rows"))?);
         }
     }
-    let product = |a: &Vec<f32>, b: &Vec<f32>| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
-    let nearest = |row: &Vec<f32>| others.iter().map(|other| product(row, other)).reduce(f32::max);
-    let among = |(at, row): (usize, &Vec<f32>)| vectors.rows[..at].iter().map(|before| product(row, before)).collect();
-    Ok((
-        vectors.rows.iter().map(nearest).collect(),
-        vectors.rows.iter().enumerate().map(among).collect(),
-    ))
+    Ok(others)
 }
 
 #[cfg(test)]

@@ -5,13 +5,15 @@ use std::time::Instant;
 
 use lyceum_core::artifact::ArtifactKind;
 use lyceum_core::work::{
-    Completion, Embedded, Generated, Prompt, RolloutPayload, RolloutResult, RolloutUsage, Sampling, WorkKind,
+    Completion, Diversity, Embedded, EmbeddingBatch, Generated, Prompt, RolloutPayload, RolloutResult, RolloutUsage,
+    Sampling, WorkKind,
 };
 use lyceum_engine::generate::{GenerationEvent, GenerationOptions, GenerationRequest, GenerationResult, Generator};
 use lyceum_engine::token_batch::{RequestTokens, SampleTokens, TokenBatch};
 
 use super::compared::differences;
-use super::embedding::{Similarities, Vectors, compare};
+use super::diversity;
+use super::embedding::{Vectors, compare, counted};
 use crate::engine::{Engine, Job, Loaded, Models, Version, fault};
 use crate::handler::{Context, Handler, HandlerError};
 
@@ -63,12 +65,12 @@ impl Handler for RolloutHandler {
         if let Some(bytes) = done.tokens {
             result.tokens = Some(context.put(ArtifactKind::Tokens, bytes).await?);
         }
-        if let Some((vectors, (nearest, among))) = done.embedded {
-            let vectors = context.put(ArtifactKind::Embeddings, vectors).await?;
+        if let Some(measured) = done.embedded {
             result.embedded = Some(Embedded {
-                vectors,
-                nearest,
-                among,
+                vectors: context.put(ArtifactKind::Embeddings, measured.vectors).await?,
+                nearest: measured.nearest,
+                among: measured.among,
+                diversity: measured.diversity,
             });
         }
         Ok(result)
@@ -85,7 +87,15 @@ pub(super) struct RolledOut {
     /// Negative log-probability of all tokens under the distributions that they were drawn from, in nats.
     pub(super) surprisal: f64,
     tokens: Option<Vec<u8>>,
-    embedded: Option<(Vec<u8>, Similarities)>,
+    embedded: Option<Measured>,
+}
+
+/// Embeddings before they are stored, and what was measured of them.
+struct Measured {
+    vectors: Vec<u8>,
+    nearest: Vec<Option<f32>>,
+    among: Vec<Vec<f32>>,
+    diversity: Option<Diversity>,
 }
 
 pub(super) fn rolled_out(
@@ -119,21 +129,14 @@ pub(super) fn rolled_out(
     let embedded = match &payload.embedding {
         Some(batch) => {
             job.progress(1.0, "embedding");
-            let ids = batch
-                .texts
-                .iter()
-                .map(|text| loaded.encode(text))
-                .collect::<Result<Vec<_>, _>>()?;
-            let rows = loaded.model.embed_texts(&ids, EMBEDDING_TOKENS).map_err(fault)?;
-            let vectors = Vectors::new(rows, loaded.model.config.hidden_size as usize);
-            let similarities = compare(&vectors, earlier).map_err(HandlerError::Permanent)?;
-            Some((vectors.to_bytes().map_err(HandlerError::Permanent)?, similarities))
+            Some(embed(loaded, batch, earlier)?)
         }
         None => None,
     };
+    let is_masked = payload.sampling.vocabulary_mask.is_some();
     let tokens = payload
         .keep_tokens
-        .then(|| batch(&requests, &generated.results).to_bytes());
+        .then(|| batch(&requests, &generated.results, is_masked).to_bytes());
     let completions = || generated.results.iter().flat_map(|result| &result.completions);
     let logprobs = completions().flat_map(|completion| &completion.sampling_logprobs);
     Ok(RolledOut {
@@ -147,11 +150,47 @@ pub(super) fn rolled_out(
                 seconds: start.elapsed().as_secs_f64(),
                 halvings: generated.halved.len() as u32,
             },
-            generated: generated.results.into_iter().map(answered).collect(),
+            generated: generated
+                .results
+                .into_iter()
+                .map(|result| answered(result, is_masked))
+                .collect(),
             embedded: None,
             compared: None,
             tokens: None,
         },
+    })
+}
+
+fn embed(loaded: &Loaded, batch: &EmbeddingBatch, earlier: &[(Vectors, Vec<u32>)]) -> Result<Measured, HandlerError> {
+    let EmbeddingBatch { texts, diversity, .. } = batch;
+    let ids = texts.iter().map(|text| loaded.encode(text));
+    let ids = ids.collect::<Result<Vec<_>, _>>()?;
+    let rows = loaded.model.embed_texts(&ids, EMBEDDING_TOKENS).map_err(fault)?;
+    let vectors = Vectors::new(rows, loaded.model.config.hidden_size as usize);
+    let bytes = vectors.to_bytes().map_err(HandlerError::Permanent)?;
+    let Some(request) = diversity else {
+        let (nearest, among) = compare(&vectors, earlier).map_err(HandlerError::Permanent)?;
+        return Ok(Measured {
+            vectors: bytes,
+            nearest,
+            among,
+            diversity: None,
+        });
+    };
+    let others = counted(&vectors, earlier).map_err(HandlerError::Permanent)?;
+    let oldest = earlier.first().map_or(0, |(_, rows)| rows.len());
+    let embedded = diversity::Embedded {
+        texts,
+        ids: &ids,
+        vectors: &vectors,
+    };
+    let (measured, nearest) = embedded.diversity(request, &others, oldest)?;
+    Ok(Measured {
+        vectors: bytes,
+        nearest,
+        among: Vec::new(),
+        diversity: Some(measured),
     })
 }
 
@@ -179,8 +218,9 @@ fn requests(loaded: &Loaded, payload: &RolloutPayload) -> Result<Vec<GenerationR
     requests.collect()
 }
 
-fn answered(result: GenerationResult) -> Generated {
+fn answered(result: GenerationResult, is_masked: bool) -> Generated {
     let completions = result.completions.into_iter().map(|completion| Completion {
+        mask_mismatch: is_masked.then(|| mismatch(&completion)),
         tokens: completion.ids.len() as u32,
         text: completion.text.unwrap_or_default(),
         finish_reason: completion.finish_reason,
@@ -192,7 +232,14 @@ fn answered(result: GenerationResult) -> Generated {
     }
 }
 
-fn batch(requests: &[GenerationRequest], results: &[GenerationResult]) -> TokenBatch {
+/// Mean difference of the log-probabilities under the sampling distribution and under the model, in nats.
+fn mismatch(completion: &lyceum_engine::generate::Completion) -> f32 {
+    let pairs = completion.sampling_logprobs.iter().zip(&completion.logprobs);
+    let sum: f64 = pairs.map(|(drawn, own)| f64::from(*drawn) - f64::from(*own)).sum();
+    (sum / completion.ids.len().max(1) as f64) as f32
+}
+
+fn batch(requests: &[GenerationRequest], results: &[GenerationResult], is_masked: bool) -> TokenBatch {
     let of = requests.iter().zip(results).map(|(request, result)| RequestTokens {
         id: request.id.clone(),
         prompt: request.prompt.clone(),
@@ -202,6 +249,10 @@ fn batch(requests: &[GenerationRequest], results: &[GenerationResult]) -> TokenB
             .map(|completion| SampleTokens {
                 ids: completion.ids.clone(),
                 logprobs: completion.logprobs.clone(),
+                sampling_logprobs: match is_masked {
+                    true => completion.sampling_logprobs.clone(),
+                    false => Vec::new(),
+                },
             })
             .collect(),
     });

@@ -3,6 +3,8 @@
 #[cfg(feature = "engine")]
 mod benchmark;
 #[cfg(feature = "engine")]
+mod dropout;
+#[cfg(feature = "engine")]
 mod engine;
 #[cfg(feature = "engine")]
 mod evolve;

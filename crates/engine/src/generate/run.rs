@@ -70,15 +70,13 @@ impl<'a> Run<'a> {
             .iter()
             .map(|request| Stop::new(request, model, generator.tokenizer))
             .collect::<Result<_>>()?;
-        let mask =
-            mask::shared(requests)?.map(|mask| mask::tensor(mask, model.config.vocab_size, model.placement.device));
         let longest = requests.iter().map(GenerationRequest::most_tokens).max().unwrap_or(1);
         Ok(Self {
             generator,
             requests,
             options,
             stops,
-            mask: mask.transpose()?,
+            mask: mask::tensor(requests, model, generator.tokenizer)?,
             rope: model.rope_tables(longest as i64)?,
             adapters,
             completions: requests.iter().map(|request| vec![None; request.n]).collect(),

@@ -114,6 +114,7 @@ fn requests_that_cannot_be_served_say_why() {
             seed: 1,
             keep_rate: 0.0,
             protected: vec![],
+            protected_texts: vec![],
         }),
         ..greedy()
     });

@@ -17,6 +17,7 @@ fn reported_logprobs_are_those_of_the_unmasked_model() {
         seed: 3,
         keep_rate: 0.6,
         protected: vec![315],
+        protected_texts: Vec::new(),
     };
     let requests: Vec<_> = (0..6)
         .map(|row| GenerationRequest {
@@ -31,7 +32,7 @@ fn reported_logprobs_are_those_of_the_unmasked_model() {
         })
         .collect();
     let generated = generate(&model, Some(&stacked), &requests, &slots(6));
-    let dropped = dropped(&mask, model.config.vocab_size);
+    let dropped = dropped(&mask, model.config.vocab_size, &[]);
     for (request, result) in requests.iter().zip(&generated.results) {
         let completion = &result.completions[0];
         assert!(completion.ids.iter().all(|&id| !dropped[id as usize]));
@@ -75,6 +76,7 @@ fn sampled_tokens_follow_the_processed_distribution() {
         seed: 5,
         keep_rate,
         protected: Vec::new(),
+        protected_texts: Vec::new(),
     };
     let cases = [
         plain.clone(),
@@ -139,7 +141,7 @@ fn sampled_tokens_follow_the_processed_distribution() {
 /// Mask, temperature, then top-k, then top-p, in plain arithmetic.
 fn distribution(logits: &[f32], sampling: &Sampling) -> Vec<f64> {
     let dropped = match &sampling.vocabulary_mask {
-        Some(mask) => dropped(mask, logits.len() as i64),
+        Some(mask) => dropped(mask, logits.len() as i64, &[]),
         None => vec![false; logits.len()],
     };
     let weights: Vec<f64> = logits
@@ -177,9 +179,10 @@ fn a_vocabulary_mask_follows_seed_and_rate_and_spares_what_is_protected() {
         let mask = VocabularyMask {
             seed,
             keep_rate: 1.0 - rate,
-            protected: vec![0, 77],
+            protected: vec![0],
+            protected_texts: Vec::new(),
         };
-        dropped(&mask, 20_000)
+        dropped(&mask, 20_000, &[77])
     };
     assert_eq!(mask(1, 0.25), mask(1, 0.25));
     assert_ne!(mask(1, 0.25), mask(2, 0.25));
@@ -187,6 +190,75 @@ fn a_vocabulary_mask_follows_seed_and_rate_and_spares_what_is_protected() {
     assert!((share - 0.25).abs() < 0.015, "{share}");
     assert!(mask(1, 0.0).iter().all(|&dropped| !dropped));
     assert!((0..50).all(|seed| !mask(seed, 0.9)[0] && !mask(seed, 0.9)[77]));
+}
+
+/// The ids that end a completion and those of protected texts are drawn however few are kept.
+#[test]
+fn a_mask_keeps_the_ends_and_the_protected_texts() {
+    let model = model("qwen2-tied");
+    let tokenizer = Tokenizer::load(&model_folder("qwen2-tied"), &model.config).unwrap();
+    let text = "def";
+    let spelling = tokenizer.spelling(text).unwrap().unwrap();
+    let masked = |seed: u64| GenerationRequest {
+        sampling: Sampling {
+            ignore_eos: false,
+            stop_token_ids: vec![9],
+            vocabulary_mask: Some(VocabularyMask {
+                seed,
+                keep_rate: 1e-7,
+                protected: vec![4],
+                protected_texts: vec![text.to_owned()],
+            }),
+            ..sampling()
+        },
+        ..sampled(64, &[1, 2, 3], None, seed)
+    };
+    let generator = Generator {
+        model: &model,
+        population: None,
+        tokenizer: Some(&tokenizer),
+    };
+    let kept: Vec<i64> = spelling.iter().copied().chain([4, 9, 315]).collect();
+    let generated = generator.generate(&[masked(1)], &slots(64), &mut |_| ()).unwrap();
+    let mut drawn: Vec<i64> = Vec::new();
+    for completion in &generated.results[0].completions {
+        drawn.extend(&completion.ids);
+    }
+    assert!(drawn.iter().all(|id| kept.contains(id)), "{drawn:?}, {kept:?}");
+    assert!([4, 9, 315].iter().all(|id| drawn.contains(id)));
+
+    let refused = |tokenizer: Option<&Tokenizer>, change: &dyn Fn(&mut VocabularyMask)| {
+        let mut request = masked(1);
+        let mask = request.sampling.vocabulary_mask.as_mut().unwrap();
+        change(mask);
+        let generator = Generator { tokenizer, ..generator };
+        let refused = generator.generate(&[request], &slots(64), &mut |_| ());
+        refused.unwrap_err().to_string()
+    };
+    assert!(refused(None, &|_| ()).contains("tokenizer.json"));
+    let unknown = refused(Some(&tokenizer), &|mask| mask.protected_texts.push(String::new()));
+    assert!(
+        unknown.contains("`protected_texts`") && unknown.contains("no tokens"),
+        "{unknown}"
+    );
+    let outside = refused(Some(&tokenizer), &|mask| mask.protected = vec![1 << 20]);
+    assert!(
+        outside.contains("1048576") && outside.contains("outside the vocabulary"),
+        "{outside}"
+    );
+    let mut alone = masked(1);
+    alone.sampling.stop_token_ids.clear();
+    let mask = alone.sampling.vocabulary_mask.as_mut().unwrap();
+    (mask.protected, mask.protected_texts) = (Vec::new(), Vec::new());
+    let few = generator
+        .generate(&[alone], &slots(64), &mut |_| ())
+        .unwrap_err()
+        .to_string();
+    assert!(few.contains("leaves 1 of"), "{few}");
+    let mut other = masked(1);
+    other.sampling.stop_token_ids = vec![10];
+    let other = generator.generate(&[masked(1), other], &slots(64), &mut |_| ());
+    assert!(other.unwrap_err().to_string().contains("`stop_token_ids`"));
 }
 
 /// Temperatures so small that dividing by them would overflow, and so large that nothing is left of the logits.

@@ -70,6 +70,7 @@ fn the_models_own_end_of_sequence_ends_a_completion() {
             seed: 0,
             keep_rate: 1e-7,
             protected: vec![315, 4],
+            protected_texts: Vec::new(),
         }),
         ..sampling()
     };
