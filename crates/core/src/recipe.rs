@@ -20,6 +20,7 @@ mod registry;
 pub mod rlvr;
 mod role;
 pub mod rows;
+pub mod rzero;
 mod stages;
 mod state;
 mod view;
@@ -56,6 +57,7 @@ pub use regenerate::{
     FirstDifference, RegenerateEvaluation, RegenerateParameters, RegenerateResult, RegeneratedSample,
 };
 pub use rlvr::Rlvr;
+pub use rzero::RZero;
 
 pub(crate) use config::frozen_faults;
 

@@ -230,6 +230,20 @@ fn baseline() {
 }
 
 #[test]
+fn rzero() {
+    let overrides = [
+        ("parameters.iterations", json!(2)),
+        ("parameters.proposer.prompts", json!(12)),
+        ("parameters.curriculum.questions", json!(40)),
+        ("parameters.solver.questions", json!(8)),
+    ];
+    let preset = "rzero-seedling-math-dropout";
+    let together = transcript(preset, &overrides, Order::Together);
+    assert_golden("rzero-seedling-math-dropout", &together);
+    assert_eq!(transcribe(preset, &overrides, Order::Shuffled(5), true), together);
+}
+
+#[test]
 fn the_order_in_which_work_ends_changes_nothing() {
     let overrides = [
         ("steps", json!(3)),

@@ -44,6 +44,7 @@ mod tests {
         let sample = |ids: &&[i64]| SampleTokens {
             ids: ids.to_vec(),
             logprobs: ids.iter().map(|id| shift - *id as f32).collect(),
+            sampling_logprobs: Vec::new(),
         };
         TokenBatch {
             requests: vec![RequestTokens {

@@ -22,13 +22,19 @@ macro_rules! templates {
     };
 }
 
-static SHIPPED: [Shipped; 3] = [
+static SHIPPED: [Shipped; 4] = [
     Shipped {
         name: "azr",
         grammar: Grammar::Fenced,
         style: Style::Base,
         templates: templates!("azr": "frame", "chat", "propose_code_i", "propose_code_o", "propose_code_f", "solve_code_i",
             "solve_code_o", "solve_code_f"),
+    },
+    Shipped {
+        name: "rzero",
+        grammar: Grammar::Tagged,
+        style: Style::Chat,
+        templates: templates!("rzero": "propose", "propose-system", "solve", "solve-system"),
     },
     Shipped {
         name: "seedling",

@@ -106,14 +106,14 @@ impl LearningConfig {
         }
     }
 
-    /// Faults the schema cannot express. A member learns from at least `batch` sequences per step.
-    pub(crate) fn faults(&self, items: &ItemConfig, batch: u32) -> Vec<Fault> {
+    /// Faults the schema cannot express; `pointer` is that of the group in the config. A member learns from at least
+    /// `batch` sequences per step.
+    pub(crate) fn faults(&self, pointer: &str, items: &ItemConfig, batch: u32) -> Vec<Fault> {
         let mut faults = Vec::new();
-        let mut fault =
-            |pointer: &str, detail: String| faults.push(Fault::new(format!("/parameters/{pointer}"), detail));
+        let mut fault = |field: &str, detail: String| faults.push(Fault::new(format!("{pointer}/{field}"), detail));
         if !self.reward_scale.is_finite() {
             fault(
-                "learning/reward_scale",
+                "reward_scale",
                 format!("{}: any finite number is valid", self.reward_scale),
             );
         }
@@ -128,25 +128,19 @@ impl LearningConfig {
         for (name, beta) in [("beta1", beta1), ("beta2", beta2)] {
             if beta >= 1.0 {
                 // The moments' bias correction divides by 1 − beta^t.
-                fault(
-                    &format!("learning/optimizer/{name}"),
-                    format!("{beta}: 0 to below 1 is valid"),
-                );
+                fault(&format!("optimizer/{name}"), format!("{beta}: 0 to below 1 is valid"));
             }
         }
         if eps.partial_cmp(&0.0) != Some(Ordering::Greater) {
-            fault("learning/optimizer/eps", format!("{eps}: more than 0 is valid"));
+            fault("optimizer/eps", format!("{eps}: more than 0 is valid"));
         }
         if let Some(clip_dual) = self.loss.clip_dual.filter(|clip| *clip <= 1.0) {
-            fault(
-                "learning/loss/clip_dual",
-                format!("{clip_dual}: more than 1 is valid, or none"),
-            );
+            fault("loss/clip_dual", format!("{clip_dual}: more than 1 is valid, or none"));
         }
         if minibatches > batch {
             let detail =
                 format!("{batch} sequences cannot be split into {minibatches} minibatches: 1 to {batch} is valid");
-            fault("learning/optimizer/minibatches", detail);
+            fault("optimizer/minibatches", detail);
         }
         let pieces = items.gradient_pieces;
         if pieces > 1 && (epochs, minibatches) != (1, 1) {
@@ -154,7 +148,7 @@ impl LearningConfig {
                 "{pieces} pieces of a gradient make one optimizer step, and {epochs} epochs of {minibatches} minibatches are \
                  more: 1 is valid here"
             );
-            fault("items/gradient_pieces", detail);
+            faults.push(Fault::new("/parameters/items/gradient_pieces", detail));
         }
         faults
     }
@@ -193,13 +187,7 @@ fn policy_faults(pointer: &str, sampling: &Sampling) -> Vec<Fault> {
         );
         Fault::new(format!("{pointer}/{field}"), detail)
     };
-    let mut faults: Vec<Fault> = wrong.map(fault).collect();
-    if sampling.vocabulary_mask.is_some() {
-        let detail = "the same mask at every step would sample from another policy than the one that learns: remove it, \
-                      unless the role is frozen";
-        faults.push(Fault::new(format!("{pointer}/vocabulary_mask"), detail));
-    }
-    faults
+    wrong.map(fault).collect()
 }
 
 /// Faults in a list of roles that do not learn, in a recipe of two `roles`.
@@ -236,12 +224,10 @@ pub fn sampling_faults(pointer: &str, sampling: &Sampling, learns: bool) -> Vec<
         let detail = "an empty text would end every completion at once: remove it".to_owned();
         fault(&format!("stop/{empty}"), detail);
     }
-    if let Some(mask) = sampling.vocabulary_mask.as_ref().filter(|mask| mask.keep_rate <= 0.0) {
-        let detail = format!(
-            "{}: more than 0 and up to 1 is valid, since at least one token must remain",
-            mask.keep_rate
-        );
-        fault("vocabulary_mask/keep_rate", detail);
+    if sampling.vocabulary_mask.is_some() {
+        let detail = "one mask for the whole run would hide the same tokens from every batch, and vocabulary dropout draws a \
+                      new one for each: remove it, or use `vocabulary_dropout` of the recipe `rzero`";
+        fault("vocabulary_mask", detail.to_owned());
     }
     if learns && faults.is_empty() {
         faults = policy_faults(pointer, sampling);

@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     Azr, BenchmarkEvaluation, CrossPlayEvaluation, FrozenSideEvaluation, OperatorRetentionEvaluation, Planner,
-    Populora, Recipe, RegenerateEvaluation, Rlvr,
+    Populora, RZero, Recipe, RegenerateEvaluation, Rlvr,
 };
 use crate::{config::Schema, fault::nearest};
 
@@ -40,6 +40,7 @@ impl Registry {
             .with(Populora)
             .with(Azr)
             .with(Rlvr)
+            .with(RZero)
             .with_evaluation(BenchmarkEvaluation)
             .with_evaluation(CrossPlayEvaluation)
             .with_evaluation(FrozenSideEvaluation)
@@ -145,6 +146,18 @@ mod tests {
         }
         for name in ["demo", "populora-seedling", "baseline-seedling", "azr-seedling"] {
             assert!(names.contains(&name.to_owned()), "{name} is missing among {names:?}");
+        }
+        for base in [
+            "seedling-math",
+            "qwen3-4b",
+            "qwen3-8b",
+            "8b-to-4b",
+            "qwen2.5-1.5b-instruct",
+        ] {
+            for dropout in ["", "-dropout"] {
+                let name = format!("rzero-{base}{dropout}");
+                assert!(names.contains(&name), "{name} is missing among {names:?}");
+            }
         }
         for recipe in ["populora", "baseline", "azr"] {
             assert!(

@@ -58,9 +58,14 @@ impl RunState {
     }
 
     /// Keeps the weights of `adapters` as long as the execution.
-    pub fn holding(mut self, adapters: impl IntoIterator<Item = AdapterRef>) -> Self {
-        self.artifacts
-            .extend(adapters.into_iter().map(|adapter| adapter.artifact));
+    pub fn holding(self, adapters: impl IntoIterator<Item = AdapterRef>) -> Self {
+        self.keeping(adapters.into_iter().map(|adapter| adapter.artifact))
+    }
+
+    /// Keeps these artifacts as long as the execution.
+    #[must_use]
+    pub fn keeping(mut self, artifacts: impl IntoIterator<Item = Digest>) -> Self {
+        self.artifacts.extend(artifacts);
         self.artifacts.sort();
         self.artifacts.dedup();
         self

@@ -154,7 +154,7 @@ impl Groups<'_> {
                 fault(&format!("archive/{name}"), detail);
             }
         }
-        faults.extend(self.learning.faults(self.items, batch));
+        faults.extend(self.learning.faults("/parameters/learning", self.items, batch));
         faults.extend(self.sampling.faults(self.learns));
         faults.extend(self.length_faults(config));
         faults

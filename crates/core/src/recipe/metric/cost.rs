@@ -22,6 +22,7 @@ pub(crate) struct Costs {
     update: f64,
     evolve: f64,
     measure: f64,
+    diversity: f64,
     halvings: f64,
 }
 
@@ -42,6 +43,7 @@ impl Costs {
             update: value,
             evolve: value,
             measure: value,
+            diversity: value,
             halvings: value,
         }
     }
@@ -67,6 +69,7 @@ impl Costs {
                     costs.halvings += f64::from(result.usage.halvings);
                     match key.phase.as_str() {
                         "propose" => costs.propose += result.usage.seconds,
+                        "diversity" => costs.diversity += result.usage.seconds,
                         _ => costs.solve += result.usage.seconds,
                     }
                 }
@@ -109,6 +112,16 @@ pub(crate) const fn prompt_tokens<T: HasCosts>() -> Measure<T> {
         "Tokens of prompts, each counted once whatever the number of samples.",
         &[&TOKENS],
         |of| of.costs().prompt_tokens,
+    )
+}
+
+pub(crate) const fn diversity_seconds<T: HasCosts>() -> Measure<T> {
+    measure(
+        "diversity_seconds",
+        "s",
+        "Worker time on embedding questions and measuring their diversity.",
+        &[&SECONDS],
+        |of| of.costs().diversity,
     )
 }
 

@@ -45,6 +45,7 @@ fn result(texts: [&str; 3]) -> RolloutResult {
         finish_reason: FinishReason::Stop,
         tokens: 4,
         entropy: Some(0.125),
+        mask_mismatch: None,
     };
     let generated = |id: &str, texts: &[&str]| Generated {
         id: id.to_owned(),

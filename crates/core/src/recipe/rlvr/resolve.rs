@@ -53,7 +53,11 @@ pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
     }
     faults.extend(sampling_faults("/parameters/sampling", &parameters.sampling, true));
     let sequences = parameters.batch.saturating_mul(parameters.n);
-    faults.extend(parameters.learning.faults(&parameters.items, sequences));
+    faults.extend(
+        parameters
+            .learning
+            .faults("/parameters/learning", &parameters.items, sequences),
+    );
     Faults(faults).or(())?;
     config.parameters = written_out(&parameters)?;
     Ok(config)

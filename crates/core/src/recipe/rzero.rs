@@ -1,0 +1,87 @@
+//! R-Zero (arXiv 2508.05004) with vocabulary dropout (arXiv 2604.03472): proposers and solvers learn in turn.
+//!
+//! An iteration has four stages. Proposers learn to ask what frozen solvers answer differently; they generate a
+//! curriculum, of which the questions that solvers are unsure of are kept; solvers learn from these; the curriculum's
+//! diversity is measured. A random part of the vocabulary may be hidden from each batch of proposals.
+
+mod answer;
+mod curriculum;
+mod diversity;
+mod memory;
+mod metrics;
+mod parameters;
+mod poll;
+mod propose;
+mod proposer;
+mod resolve;
+mod solver;
+mod step;
+#[cfg(test)]
+mod tests;
+mod uncertainty;
+
+pub use parameters::{Curriculum, DiversityConfig, Labels, Parameters, ProposerStage, SolverStage, VoteConfig};
+pub use uncertainty::{Band, Repetition, UncertaintyConfig};
+
+use self::{memory::Memory, step::Step};
+use super::{Capabilities, Metric, Names, Plan, PlanError, Planner, Recipe, Role, RunState, StepView, founders};
+use crate::{
+    config::{RunConfig, schema_of},
+    fault::Faults,
+    id::ExecutionId,
+};
+
+/// The recipe.
+#[derive(Clone, Copy, Debug)]
+pub struct RZero;
+
+impl Planner for RZero {
+    fn name(&self) -> &'static str {
+        "rzero"
+    }
+
+    fn summary(&self) -> &'static str {
+        "Proposers and solvers of mathematics learn in turn, without data (R-Zero with vocabulary dropout)."
+    }
+
+    fn resolve(&self, config: RunConfig) -> Result<RunConfig, Faults> {
+        resolve::resolve(config)
+    }
+
+    fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError> {
+        let memory = Memory {
+            members: founders(config, &mut Names::default()),
+            ..Memory::default()
+        };
+        let stage = Parameters::of(config)?.stages().name_at(0);
+        Ok(RunState::first(run, config, &memory)?.in_stage(stage))
+    }
+
+    fn plan(&self, run: &RunState, view: &StepView) -> Result<Plan, PlanError> {
+        let parameters = Parameters::of(&run.config)?;
+        let mut step = Step::new(run, view, &parameters)?;
+        let outcome = step.play();
+        step.draft.close(outcome)
+    }
+}
+
+impl Recipe for RZero {
+    fn parameters_schema(&self) -> serde_json::Value {
+        schema_of::<Parameters>()
+    }
+
+    fn roles(&self) -> Vec<Role> {
+        vec![Role::Proposer, Role::Solver]
+    }
+
+    fn metrics(&self) -> Vec<Metric> {
+        metrics::metrics()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            stages: true,
+            ..Capabilities::default()
+        }
+    }
+}
