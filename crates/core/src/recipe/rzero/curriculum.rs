@@ -17,7 +17,7 @@ impl<'a> Step<'a> {
         for polled in polled.iter() {
             let outcome = polled.outcome(0.0, serde_json::json!({}));
             self.draft.plan.records.outcomes.push(outcome);
-            if polled.proposal.question.is_err() {
+            if !polled.is_read {
                 continue;
             }
             if polled.vote.is_some_and(|vote| stage.band.has(vote)) {

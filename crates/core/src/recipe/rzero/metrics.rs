@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use super::{poll::Polled, solver::Graded, step::Step, uncertainty::Band};
 use crate::{
     advantage::has_signal,
-    arithmetic::{Judgement, judge},
     recipe::{
         Chart, ChartGroup,
         Highlight::{Comparison, Learnability, StepLine},
@@ -171,7 +170,7 @@ fn of_proposers<'t>() -> Vec<Measure<Scope<'t>>> {
                 "share",
                 "Proposals with a question and an answer.",
                 &[&VALID],
-                |of| mean(of.polled().map(|polled| share(polled.proposal.question.is_ok()))),
+                |of| mean(of.polled().map(|polled| share(polled.is_read))),
             ),
         ),
         highlighted(
@@ -211,7 +210,7 @@ fn of_proposers<'t>() -> Vec<Measure<Scope<'t>>> {
                 "share",
                 "Stated answers that are right, of the questions that can be evaluated exactly.",
                 &[&RIGHT],
-                |of| mean(of.polled().filter_map(stated_right)),
+                |of| mean(of.polled().filter_map(|polled| polled.stated_right.map(share))),
             ),
         ),
         highlighted(
@@ -239,7 +238,7 @@ fn of_proposers<'t>() -> Vec<Measure<Scope<'t>>> {
             "tokens",
             "Mean length of a proposal.",
             &[&PROPOSAL_LENGTH],
-            |of| mean(of.polled().map(|polled| f64::from(polled.proposal.sample.tokens))),
+            |of| mean(of.polled().map(|polled| f64::from(polled.sample.tokens))),
         ),
         highlighted(
             &[Comparison],
@@ -248,12 +247,7 @@ fn of_proposers<'t>() -> Vec<Measure<Scope<'t>>> {
                 "nats",
                 "Mean entropy of the unmasked model over its proposals.",
                 &[&PROPOSER_ENTROPY],
-                |of| {
-                    mean(
-                        of.polled()
-                            .filter_map(|polled| polled.proposal.sample.entropy.map(f64::from)),
-                    )
-                },
+                |of| mean(of.polled().filter_map(|polled| polled.sample.entropy.map(f64::from))),
             ),
         ),
         measure(
@@ -261,12 +255,7 @@ fn of_proposers<'t>() -> Vec<Measure<Scope<'t>>> {
             "nats",
             "Mean log-probability of a proposal's tokens under the mask minus that without it.",
             &[&MASK],
-            |of| {
-                mean(
-                    of.polled()
-                        .filter_map(|polled| polled.proposal.mask_mismatch.map(f64::from)),
-                )
-            },
+            |of| mean(of.polled().filter_map(|polled| polled.mask_mismatch.map(f64::from))),
         ),
     ];
     let mut measures: Vec<Measure<Scope<'t>>> = measures
@@ -514,24 +503,10 @@ pub(super) fn records(step: &Step<'_>, tally: &Tally<'_>) -> Vec<MetricRecord> {
     .collect()
 }
 
-/// Whether the stated answer to a question is right; `None` if only people can tell.
-fn stated_right(polled: &Polled) -> Option<f64> {
-    let question = polled.proposal.question.as_ref().ok()?;
-    match judge(&question.text, &question.stated) {
-        Judgement::Right => Some(1.0),
-        Judgement::Wrong { .. } => Some(0.0),
-        Judgement::Unknown(_) => None,
-    }
-}
-
 impl<'t> Tally<'t> {
     /// What concerns the member at `place`.
     fn of_member(&self, place: usize, id: crate::id::MemberId) -> Self {
-        let own = |at: usize| {
-            self.polled
-                .get(at)
-                .is_some_and(|polled| polled.proposal.proposer == place)
-        };
+        let own = |at: usize| self.polled.get(at).is_some_and(|polled| polled.proposer == place);
         let kept = |values: &[f32]| -> Vec<f32> {
             let values = values.iter().enumerate().filter(|(at, _)| own(*at));
             values.map(|(_, value)| *value).collect()
@@ -540,7 +515,7 @@ impl<'t> Tally<'t> {
             polled: self
                 .polled
                 .iter()
-                .filter(|polled| polled.proposal.proposer == place)
+                .filter(|polled| polled.proposer == place)
                 .cloned()
                 .collect(),
             proposer_rewards: kept(&self.proposer_rewards),
@@ -570,9 +545,8 @@ impl Scope<'_> {
     fn groups(&self) -> impl Iterator<Item = Vec<f32>> {
         let mut groups: BTreeMap<(usize, u32), Vec<f32>> = BTreeMap::new();
         for (polled, reward) in self.of.polled.iter().zip(&self.of.proposer_rewards) {
-            let proposal = &polled.proposal;
             groups
-                .entry((proposal.proposer, proposal.sample.request))
+                .entry((polled.proposer, polled.sample.request))
                 .or_default()
                 .push(*reward);
         }

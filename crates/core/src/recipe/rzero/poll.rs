@@ -8,7 +8,7 @@ use super::{
     step::Step,
 };
 use crate::{
-    id::ProblemId,
+    id::{MemberId, ProblemId, VersionId},
     problem::Values,
     prompt::Answer,
     recipe::{AttemptRecord, Generation, PlanError, ProblemRecord, Progress, Role, Sample, join},
@@ -17,13 +17,21 @@ use crate::{
     work::{Completion, RolloutResult},
 };
 
-/// A proposal and the vote on it.
+/// A proposal without its texts, and the vote on it.
 #[derive(Clone, Debug)]
 pub(super) struct Polled {
-    /// The proposal.
-    pub(super) proposal: Proposal,
+    /// The proposer: a position among the members.
+    pub(super) proposer: usize,
+    /// Its place in the work.
+    pub(super) sample: Sample,
+    /// Difference of masked and unmasked log-probabilities, in nats.
+    pub(super) mask_mismatch: Option<f32>,
     /// Its problem.
     pub(super) problem: ProblemId,
+    /// Whether it has a question and an answer.
+    pub(super) is_read: bool,
+    /// Whether the stated answer is right; `None` if the question cannot be evaluated.
+    pub(super) stated_right: Option<bool>,
     /// The vote; `None` if there is no question, or no answer to it could be read.
     pub(super) vote: Option<Vote>,
     /// Whether the majority's answer is the stated one.
@@ -70,8 +78,9 @@ impl<'a> Step<'a> {
             for (number, (proposal, ballot)) in (0..).zip(of()) {
                 let verdict = if is_counted(ballot) { verdicts.next() } else { None };
                 let (counted, right, label) = self.counted(proposal, ballot, verdict);
-                self.write_problem(&counted, label)?;
-                self.write_answers((part, number), &counted, ballot, &right);
+                self.write_problem(counted.problem, proposal, label)?;
+                let solver = self.draft.members[proposal.solver].playing(self.draft.run.run);
+                self.write_answers((part, number), (counted.problem, solver), ballot, &right);
                 polled.push(counted);
             }
             Ok(polled)
@@ -134,7 +143,11 @@ impl<'a> Step<'a> {
         };
         let right: Vec<bool> = clusters.iter().map(|of| of.is_some() && *of == cluster).collect();
         let polled = Polled {
-            proposal: proposal.clone(),
+            proposer: proposal.proposer,
+            sample: proposal.sample.clone(),
+            mask_mismatch: proposal.mask_mismatch,
+            is_read: proposal.question.is_ok(),
+            stated_right: proposal.question.as_ref().ok().and_then(Question::is_right),
             problem: proposal.sample.problem(self.draft.run.run),
             vote,
             agrees: vote.is_some_and(|vote| stated == Some(vote.winner)),
@@ -143,14 +156,14 @@ impl<'a> Step<'a> {
         (polled, right, label)
     }
 
-    fn write_problem(&mut self, polled: &Polled, label: Option<String>) -> Result<(), PlanError> {
+    fn write_problem(&mut self, id: ProblemId, proposal: &Proposal, label: Option<String>) -> Result<(), PlanError> {
         let Proposal {
             proposer,
             sample,
             text,
             question,
             ..
-        } = &polled.proposal;
+        } = proposal;
         let prompt = self.propose_prompt()?.text;
         let values = Values::Math {
             question: question
@@ -160,7 +173,7 @@ impl<'a> Step<'a> {
             answer: label.unwrap_or_default(),
         };
         self.draft.plan.records.problems.push(ProblemRecord {
-            id: polled.problem,
+            id,
             index: sample.request * self.samples_per_prompt() + sample.index,
             proposer: Some(self.draft.members[*proposer].playing(self.draft.run.run)),
             source: Some(sample.source.clone()),
@@ -182,15 +195,21 @@ impl<'a> Step<'a> {
         Ok(())
     }
 
-    fn write_answers(&mut self, (part, number): (u32, u32), polled: &Polled, ballot: &Ballot<'_>, right: &[bool]) {
+    fn write_answers(
+        &mut self,
+        (part, number): (u32, u32),
+        (problem, solver): (ProblemId, (MemberId, VersionId)),
+        ballot: &Ballot<'_>,
+        right: &[bool],
+    ) {
         let run = self.draft.run.run;
         let source = self.draft.key("vote", part);
         for (sample, ((completion, answer), correct)) in (0..).zip(ballot.iter().zip(right)) {
             let of = Sample::of(&source, number, sample, completion);
             self.draft.plan.records.attempts.push(AttemptRecord {
                 id: of.attempt(run),
-                problem: polled.problem,
-                solver: self.draft.members[polled.proposal.solver].playing(run),
+                problem,
+                solver,
                 role: Role::Solver,
                 sample,
                 text: completion.text.clone(),

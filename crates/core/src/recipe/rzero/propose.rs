@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{parameters::DIVERSITY, step::Step};
 use crate::{
+    arithmetic::{Judgement, judge},
     prompt::{Field, PromptError, Template, Variable},
     recipe::{Generation, PlanError, Progress, Sample, completions},
     seed::derive,
@@ -64,6 +65,17 @@ pub(super) struct Proposal {
 pub(super) struct Question {
     pub(super) text: String,
     pub(super) stated: String,
+}
+
+impl Question {
+    /// Whether the stated answer is right; `None` if only people can tell. For metrics alone.
+    pub(super) fn is_right(&self) -> Option<bool> {
+        match judge(&self.text, &self.stated) {
+            Judgement::Right => Some(true),
+            Judgement::Wrong { .. } => Some(false),
+            Judgement::Unknown(_) => None,
+        }
+    }
 }
 
 impl Call<'_> {

@@ -28,8 +28,8 @@ impl<'a> Step<'a> {
         let (polled, repeated) = both(polled, repeated)?;
         let rewards = self.reward(&polled, &repeated)?;
         let lessons = polled.iter().zip(rewards.iter()).map(|(polled, reward)| {
-            let Proposal { proposer, sample, .. } = &polled.proposal;
-            (*proposer, sample.sequence(*reward, sample.request))
+            let sequence = polled.sample.sequence(*reward, polled.sample.request);
+            (polled.proposer, sequence)
         });
         let lessons: Vec<(usize, Sequence)> = lessons.collect();
         let updated = self.update(&stage.learning, &lessons)?;
@@ -55,18 +55,19 @@ impl<'a> Step<'a> {
         })
     }
 
-    fn proposals(&mut self, call: Call<'_>) -> Progress<Vec<Proposal>> {
+    /// The proposals of a call, by chunk.
+    fn proposals(&mut self, call: Call<'_>) -> Progress<Vec<Arc<Vec<Proposal>>>> {
         let chunks = call.chunks(self.parameters.items.propose);
-        let proposals = join(chunks, |chunk| self.propose(call, chunk))?;
-        Ok(proposals.iter().flat_map(|chunk| chunk.iter().cloned()).collect())
+        join(chunks, |chunk| self.propose(call, chunk))
     }
 
     /// For each proposal the share of its proposer's proposals that repeat it, itself included; 0 without a penalty. A
     /// proposal that could not be read repeats nothing.
-    fn repeated(&mut self, proposals: &[Proposal]) -> Progress<Arc<Vec<f32>>> {
+    fn repeated(&mut self, proposals: &[Arc<Vec<Proposal>>]) -> Progress<Arc<Vec<f32>>> {
         let view = self.draft.view;
         let repetition = self.parameters.uncertainty.repetition;
         view.once("repeated", || {
+            let proposals: Vec<&Proposal> = proposals.iter().flat_map(|chunk| chunk.iter()).collect();
             let mut shares = vec![0.0; proposals.len()];
             if repetition.weight == 0.0 {
                 return Ok(shares);
@@ -116,7 +117,7 @@ impl<'a> Step<'a> {
         view.once("rewards", || {
             let uncertainty = self.parameters.uncertainty;
             let rewards = polled.iter().zip(repeated).map(|(polled, share)| {
-                let reward = uncertainty.reward(polled.proposal.question.is_ok(), polled.vote, *share);
+                let reward = uncertainty.reward(polled.is_read, polled.vote, *share);
                 let outcome = polled.outcome(reward.total, reward.parts);
                 self.draft.plan.records.outcomes.push(outcome);
                 reward.total
