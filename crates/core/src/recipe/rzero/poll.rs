@@ -109,6 +109,7 @@ impl<'a> Step<'a> {
                 sampling: vote.sampling.clone(),
                 samples: vote.samples,
                 keep_tokens: false,
+                draws: None,
                 requests: requests.collect::<Result<_, PlanError>>()?,
             })
         })?;

@@ -110,6 +110,7 @@ impl Step<'_> {
                 sampling,
                 samples: call.n,
                 keep_tokens: call.purpose == Purpose::Train,
+                draws: None,
                 requests: requests.collect(),
             })
         })?;

@@ -120,6 +120,7 @@ impl<'a> Step<'a> {
                 sampling: stage.sampling.clone(),
                 samples: stage.n,
                 keep_tokens: true,
+                draws: None,
                 requests: requests.collect::<Result<_, PlanError>>()?,
             })
         })?;
