@@ -215,10 +215,11 @@ mod tests {
             }
             assert_eq!(open, 0);
             assert!(paths.len() > 40, "{}: {paths:?}", preset.name);
+            let first = config.populations.keys().next().unwrap();
             for wanted in [
                 "seed",
                 "steps",
-                "populations.main.lora.r",
+                &format!("populations.{first}.lora.r"),
                 "parameters.learning.optimizer.learning_rate",
             ] {
                 assert_eq!(

@@ -311,7 +311,11 @@ async fn a_preset_runs_without_an_import_on_the_rows_that_ship() {
     assert_eq!((&set["rows"], set.get("name")), (&json!(512), None));
     let again = writer.post("/api/v1/runs", &body).await.expect(201).json();
     let shipped = writer.get("/api/v1/datasets").await.expect(200).json();
-    assert_eq!(listed(shipped), ["\"seedling-training\" 512"], "imported once");
+    assert_eq!(
+        listed(shipped),
+        ["\"held-out-seedling\" 300", "\"seedling-training\" 512"],
+        "imported once, with the suite that is measured from the start"
+    );
 
     // Its id comes from its rows, so a config of before works again after it was deleted.
     let address = format!("/api/v1/datasets/{}", set["id"].as_str().expect("an id"));

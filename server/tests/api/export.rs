@@ -48,7 +48,7 @@ async fn everything_is_exported_and_reads_back() {
         ("births", 2, 11),
         ("deaths", 0, 6),
         ("evaluations", 0, 8),
-        ("benchmarks", 0, 18),
+        ("benchmarks", 0, 19),
         ("row_answers", 0, 5),
         ("held_out", 0, 7),
     ] {

@@ -33,7 +33,7 @@ async fn pages_use_the_names_of_a_run_s_own_roles_and_populations() {
     for (page, wanted) in [
         (
             "/arms-race".to_owned(),
-            vec!["Ratings as challenger", "challengers", "solvers, predicted"],
+            vec!["Ratings as challenger", "challengers", "solvers' score"],
         ),
         (
             "/population".to_owned(),
