@@ -26,7 +26,7 @@ const RENEWAL: Duration = Duration::from_secs(10);
 
 /// How an item ended.
 enum Ended {
-    Outcome(Outcome),
+    Outcome(Box<Outcome>),
     Failed(Failure),
     /// The claim was lost or the item cancelled.
     Lost,
@@ -114,7 +114,7 @@ async fn handle(shared: &Arc<Shared>, claim: &Claim, context: &Context) -> Ended
             task.abort();
             Ended::Lost
         }
-        Some(Ok(Ok(Ok(outcome)))) => Ended::Outcome(outcome),
+        Some(Ok(Ok(Ok(outcome)))) => Ended::Outcome(Box::new(outcome)),
         Some(Ok(Ok(Err(error)))) => {
             let retry = matches!(error, HandlerError::Transient(_));
             Ended::Failed(Failure {

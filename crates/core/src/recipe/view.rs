@@ -23,6 +23,10 @@ pub struct StepView {
 
 /// The state of an item.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all items of a view have ended, so a box would only add an allocation"
+)]
 pub enum WorkState {
     /// Not ended.
     Open,

@@ -153,8 +153,8 @@ impl<'a> Matrix<'a> {
         parts
     }
 
-    /// The graded attempts of a part: problem, student, and (solved, attempts).
-    fn attempts(&mut self, chunk: u32, part: &Part, posed: &Posed) -> Progress<Arc<Vec<(usize, usize, (u64, u64))>>> {
+    /// The graded attempts of a part.
+    fn attempts(&mut self, chunk: u32, part: &Part, posed: &Posed) -> Progress<Arc<Vec<Counted>>> {
         let pairs: Vec<(usize, usize)> = part
             .problems
             .iter()
@@ -186,6 +186,9 @@ impl<'a> Matrix<'a> {
         })
     }
 }
+
+/// A problem, a student, and (solved, attempts).
+type Counted = (usize, usize, (u64, u64));
 
 /// The attempts of one work item.
 struct Part {
