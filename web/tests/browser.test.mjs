@@ -312,7 +312,7 @@ scenario("from the archive to a problem to an attempt", async () => {
 
 scenario("a run is measured from its page, down to the samples", async () => {
   await go(`/runs/${second}/benchmarks`);
-  assert.match(await text("main"), /lyceum benchmark import/, "an empty page explains what to do");
+  assert.match(await text("main"), /Measure the living members/);
   const rows = [0, 1, 2].map((number) => ({
     task_id: `seedling/${number}`, type: "code_f", program: "def f(a):\n return a", message: "gives it back", pairs: [["1", "1"], ["2", "2"], ["3", "3"]], level: 1,
   }));
