@@ -3,7 +3,7 @@
 use std::{env, path::Path, process::Command};
 
 fn main() {
-    let web = Path::new(env!("CARGO_MANIFEST_DIR")).join("../web");
+    let web = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../web");
     for part in [
         "src",
         "styles",

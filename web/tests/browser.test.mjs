@@ -311,8 +311,11 @@ scenario("from the archive to a problem to an attempt", async () => {
 });
 
 scenario("a run is measured from its page, down to the samples", async () => {
+  const unmeasured = await lab.api("POST", "/runs", { preset: "demo", name: "never measured", overrides: { steps: 1, benchmarks: null } });
+  await lab.api("POST", `/runs/${unmeasured.id}/cancel`);
+  await go(`/runs/${unmeasured.id}/benchmarks`);
+  assert.match(await text("main"), /lyceum benchmark import/, "an empty page explains what to do");
   await go(`/runs/${second}/benchmarks`);
-  assert.match(await text("main"), /Measure the living members/);
   const rows = [0, 1, 2].map((number) => ({
     task_id: `seedling/${number}`, type: "code_f", program: "def f(a):\n return a", message: "gives it back", pairs: [["1", "1"], ["2", "2"], ["3", "3"]], level: 1,
   }));
