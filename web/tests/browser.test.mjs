@@ -314,7 +314,7 @@ scenario("a run is measured from its page, down to the samples", async () => {
   const unmeasured = await lab.api("POST", "/runs", { preset: "demo", name: "never measured", overrides: { steps: 1, benchmarks: null } });
   await lab.api("POST", `/runs/${unmeasured.id}/cancel`);
   await go(`/runs/${unmeasured.id}/benchmarks`);
-  assert.match(await text("main"), /lyceum benchmark import/, "an empty page explains what to do");
+  assert.match(await text("main"), /lyceum benchmark evaluate --run/, "an empty page explains what to do");
   await go(`/runs/${second}/benchmarks`);
   const rows = [0, 1, 2].map((number) => ({
     task_id: `seedling/${number}`, type: "code_f", program: "def f(a):\n return a", message: "gives it back", pairs: [["1", "1"], ["2", "2"], ["3", "3"]], level: 1,
@@ -355,7 +355,7 @@ scenario("both sides are held, an attempt comes again, and picks are side by sid
   assert.ok(matrix.length >= 3 && matrix.every((cells) => cells >= 3), `rows of ${matrix} cells`);
   await page.$eval("#along-students", (figure) => figure.scrollIntoView());
   await page.waitForSelector("#along-students [data-drawn]", patience);
-  assert.match((await savedRows("#along-students"))[0], /^step of the solvers,step 0,/);
+  assert.match((await savedRows("#along-students"))[0], /^"step of the solvers","step 0",/);
 
   const attempt = (await lab.api("GET", `/runs/${second}/attempts`)).items[0];
   await go(`/runs/${second}/problems/${attempt.problem_id}`);

@@ -217,12 +217,23 @@ mod tests {
             assert!(paths.len() > 40, "{}: {paths:?}", preset.name);
             let distinct: std::collections::BTreeSet<_> = paths.iter().collect();
             assert_eq!(distinct.len(), paths.len(), "{}: {paths:?}", preset.name);
-            for wanted in ["seed", "steps", ".lora.r", "learning.optimizer.learning_rate"] {
-                assert!(
-                    paths.iter().any(|path| path.ends_with(wanted)),
-                    "{wanted} in {}",
-                    preset.name
-                );
+            let learning: &[&str] = match config.recipe.as_str() {
+                "rzero" => &["proposer.learning", "solver.learning"],
+                _ => &["learning"],
+            };
+            let rates = learning
+                .iter()
+                .map(|learning| format!("parameters.{learning}.optimizer.learning_rate"));
+            let ranks = config
+                .populations
+                .keys()
+                .map(|population| format!("populations.{population}.lora.r"));
+            for wanted in ["seed".to_owned(), "steps".to_owned()]
+                .into_iter()
+                .chain(rates)
+                .chain(ranks)
+            {
+                assert!(paths.contains(&wanted), "{wanted} in {}: {paths:?}", preset.name);
             }
         }
     }

@@ -108,7 +108,10 @@ fn a_wrong_template_is_a_fault_at_its_place() {
         ..PromptConfig::default()
     };
     let sets = &unknown.resolve("", &[]).unwrap_err()[0].detail;
-    assert!(["azr", "seedling"].iter().all(|set| sets.contains(set)), "{sets}");
+    assert_eq!(
+        sets,
+        "there is no prompt set `none`: valid are azr, rzero, seedling, seedling-math"
+    );
 }
 
 #[test]
