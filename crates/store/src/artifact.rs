@@ -5,8 +5,10 @@ mod hold;
 mod place;
 mod store;
 mod usage;
+mod vectors;
 
 pub use hold::{Reason, collect, hold, release_state, release_step};
 pub use place::{ArtifactPlace, ArtifactPlaceError};
 pub use store::ArtifactStore;
 pub use usage::{Usage, usage};
+pub use vectors::Vectors;

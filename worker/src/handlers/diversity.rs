@@ -6,9 +6,9 @@ use lyceum_core::diversity::{Wordlists, numbers};
 use lyceum_core::seed::stream;
 use lyceum_core::work::{Diversity, DiversityRequest};
 use lyceum_engine::embeddings::Embeddings;
+use lyceum_store::artifact::Vectors;
 use rand::seq::index::sample;
 
-use super::embedding::Vectors;
 use crate::engine::fault;
 use crate::handler::HandlerError;
 

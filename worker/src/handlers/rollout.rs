@@ -10,10 +10,11 @@ use lyceum_core::work::{
 };
 use lyceum_engine::generate::{GenerationEvent, GenerationOptions, GenerationRequest, GenerationResult, Generator};
 use lyceum_engine::token_batch::{RequestTokens, SampleTokens, TokenBatch};
+use lyceum_store::artifact::Vectors;
 
 use super::compared::differences;
 use super::diversity;
-use super::embedding::{Vectors, compare, counted};
+use super::embedding::{compare, counted};
 use crate::engine::{Engine, Job, Loaded, Models, Version, fault};
 use crate::handler::{Context, Handler, HandlerError};
 
