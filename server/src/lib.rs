@@ -10,6 +10,7 @@ mod command;
 pub mod coordinator;
 pub mod database;
 mod dataset_use;
+mod diversity;
 pub mod doctor;
 mod estimate;
 mod evaluation;

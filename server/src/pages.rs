@@ -15,6 +15,7 @@ mod dataset;
 mod dataset_new;
 mod datasets;
 mod difficulty;
+mod diversity;
 mod errors;
 mod evaluation;
 mod evaluations;
@@ -109,6 +110,7 @@ fn views(config: &mut ServiceConfig) {
         .service(problems::show_all_problems)
         .service(problem::show_problem)
         .service(difficulty::show_difficulty)
+        .service(diversity::show_diversity)
         .service(learnability::show_learnability)
         .service(export::show_export)
         .service(export::export_table)

@@ -3,7 +3,12 @@
 mod bleu;
 mod clusters;
 mod numbers;
+mod wording;
 
 pub use bleu::Wordlists;
 pub use clusters::bleu_clusters;
 pub use numbers::numbers;
+pub use wording::{Wording, wordings};
+
+/// The phase of work that measures diversity.
+pub const PHASE: &str = "diversity";

@@ -119,6 +119,14 @@ pub trait Recipe: Planner {
         Ok(None)
     }
 
+    /// The stages of a run of a resolved config; `None`, the default, if its steps are all alike.
+    ///
+    /// # Errors
+    /// A config that was not resolved.
+    fn stages(&self, _config: &RunConfig) -> Result<Option<Stages>, PlanError> {
+        Ok(None)
+    }
+
     /// The roles its members play; none if they follow from the config alone.
     fn roles(&self) -> Vec<Role> {
         Vec::new()
@@ -162,6 +170,9 @@ pub struct Capabilities {
     /// Members propose programs with inputs and outputs, so any version can be asked for fresh problems, and any other
     /// can attempt them.
     pub programs: bool,
+    /// Once an iteration, an item of phase [`PHASE`](crate::diversity::PHASE) embeds the valid problems of the last
+    /// step that proposed any, in the order of their indices, and measures how much they differ.
+    pub measures_diversity: bool,
 }
 
 impl Capabilities {
@@ -174,5 +185,6 @@ impl Capabilities {
         stages: true,
         repeats: true,
         programs: true,
+        measures_diversity: true,
     };
 }

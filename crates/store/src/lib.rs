@@ -11,6 +11,7 @@ pub mod births;
 pub mod cross_play;
 pub mod dataset_rows;
 pub mod datasets;
+pub mod diversity;
 pub mod error;
 pub mod evaluations;
 pub mod event;

@@ -68,6 +68,8 @@ pub(crate) struct CapabilitySummary {
     repeats: bool,
     /// Members propose programs with inputs and outputs, so any version can be asked for fresh problems.
     programs: bool,
+    /// How much the questions of an iteration differ is measured.
+    measures_diversity: bool,
 }
 
 /// A metric.
@@ -87,7 +89,7 @@ pub(crate) struct MetricSummary {
     charts: Vec<&'static str>,
     /// The side it is about, if it is about one only.
     side: Option<&'static str>,
-    /// Where it is shown besides its charts: `step_line`, `comparison` or `learnability`.
+    /// Where it is shown besides its charts: `step_line`, `comparison`, `learnability` or `diversity`.
     #[schema(value_type = Vec<String>)]
     highlights: &'static [Highlight],
 }
@@ -109,6 +111,7 @@ impl RecipeSummary {
             stages,
             repeats,
             programs,
+            measures_diversity,
         } = recipe.capabilities();
         let role = |role: Role| RoleSummary {
             name: role.name(),
@@ -126,6 +129,7 @@ impl RecipeSummary {
                 stages,
                 repeats,
                 programs,
+                measures_diversity,
             },
             metrics: recipe.metric_names(),
             metric_details: recipe.metrics().into_iter().map(MetricSummary::of).collect(),

@@ -73,6 +73,8 @@ pub(crate) enum Tab {
     Problems,
     /// Rows of the dataset by how often they are solved.
     Difficulty,
+    /// How much the questions of an iteration differ.
+    Diversity,
     /// Solve rates, and signs of exhausted problems.
     Learnability,
     /// Scores on benchmarks.
@@ -80,7 +82,7 @@ pub(crate) enum Tab {
 }
 
 impl Tab {
-    const SHOWN: [(Self, &'static str, &'static str); 10] = [
+    const SHOWN: [(Self, &'static str, &'static str); 11] = [
         (Self::Overview, "", "Overview"),
         (Self::ArmsRace, "/arms-race", "Arms race"),
         (Self::Population, "/population", "Population"),
@@ -89,6 +91,7 @@ impl Tab {
         (Self::Archive, "/archive", "Archive"),
         (Self::Problems, "/problems", "Problems"),
         (Self::Difficulty, "/difficulty", "Difficulty"),
+        (Self::Diversity, "/diversity", "Diversity"),
         (Self::Learnability, "/learnability", "Learnability"),
         (Self::Benchmarks, "/benchmarks", "Benchmarks"),
     ];
@@ -106,6 +109,10 @@ impl Tab {
             Self::Difficulty => (
                 recipe.repeats,
                 "its problems are not rows of a dataset, which are asked again and again",
+            ),
+            Self::Diversity => (
+                recipe.measures_diversity,
+                "it does not measure how much the questions of an iteration differ",
             ),
             Self::Overview | Self::Population | Self::Problems | Self::Learnability | Self::Benchmarks => (true, ""),
         };

@@ -137,6 +137,11 @@ impl ProblemPage {
         }
     }
 
+    /// Whether it is a question that others of its iteration can be compared with.
+    fn has_neighbours(&self) -> bool {
+        self.run.capabilities.measures_diversity && self.problem.valid && self.lead() == "question"
+    }
+
     /// That part.
     fn lead_part(&self) -> Option<Shown> {
         self.parts().into_iter().find(|part| part.name == self.lead())

@@ -6,7 +6,8 @@ use actix_web::{
 };
 use awc::{Client, ClientResponse, Connector};
 use lyceum_core::recipe::{
-    Azr, BenchmarkEvaluation, FrozenSideEvaluation, OperatorRetentionEvaluation, RegenerateEvaluation, Registry, Rlvr,
+    Azr, BenchmarkEvaluation, FrozenSideEvaluation, OperatorRetentionEvaluation, RZero, RegenerateEvaluation, Registry,
+    Rlvr,
 };
 use lyceum_postgres::{TestCluster, TestDatabase};
 use lyceum_server::{
@@ -79,6 +80,7 @@ impl TestServer {
                 .with(Scripted("scripted"))
                 .with(Azr)
                 .with(Rlvr)
+                .with(RZero)
                 .with_evaluation(BenchmarkEvaluation)
                 .with_evaluation(FrozenSideEvaluation)
                 .with_evaluation(OperatorRetentionEvaluation)

@@ -12,6 +12,7 @@ mod creations;
 mod dataset_rows;
 mod datasets;
 mod description;
+mod diversity;
 mod events;
 mod every_page;
 mod export;

@@ -389,7 +389,7 @@ async fn presets_recipes_and_the_schema_of_configs_are_there_to_start_from() {
         .collect();
     assert_eq!(
         names,
-        ["azr", "rlvr", "scripted"],
+        ["azr", "rlvr", "rzero", "scripted"],
         "planners of evaluations are not recipes for runs"
     );
     let [azr, scripted] = ["azr", "scripted"].map(|name| {
@@ -403,7 +403,8 @@ async fn presets_recipes_and_the_schema_of_configs_are_there_to_start_from() {
     );
     assert_eq!(
         azr["capabilities"],
-        json!({"rates": false, "evolves": false, "archives": true, "crosses": false, "stages": false, "repeats": false, "programs": true})
+        json!({"rates": false, "evolves": false, "archives": true, "crosses": false, "stages": false, "repeats": false, "programs": true,
+            "measures_diversity": false})
     );
     let names = azr["metrics"].as_array().expect("names");
     let details = azr["metric_details"].as_array().expect("details");

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Pages of a run, without those of single things.
-const OF_RUN: [&str; 14] = [
+const OF_RUN: [&str; 15] = [
     "/arms-race",
     "/population",
     "/population?alive=false",
@@ -22,6 +22,7 @@ const OF_RUN: [&str; 14] = [
     "/problems?sort=hardest",
     "/problems?q=return&type=code_o&valid=true&loc_min=1&solve_rate_max=1",
     "/difficulty",
+    "/diversity",
     "/learnability",
     "/benchmarks",
     "/benchmarks?step=3",

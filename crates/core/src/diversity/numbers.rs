@@ -1,23 +1,27 @@
 //! Numbers in a text.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, ops::Range};
 
 /// The different numbers in a text, as written: digits, with a decimal part if a point and digits follow.
 pub fn numbers(text: &str) -> BTreeSet<&str> {
-    let mut found = BTreeSet::new();
-    let mut rest = text;
-    while let Some(start) = rest.find(|letter: char| letter.is_ascii_digit()) {
-        let number = &rest[start..];
+    places(text).map(|place| &text[place]).collect()
+}
+
+/// The places of the numbers in a text, in order.
+pub(super) fn places(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let start = from + text[from..].find(|letter: char| letter.is_ascii_digit())?;
+        let number = &text[start..];
         let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
-        let mut end = digits(number);
-        let decimals = number[end..].strip_prefix('.').map_or(0, digits);
+        let mut length = digits(number);
+        let decimals = number[length..].strip_prefix('.').map_or(0, digits);
         if decimals > 0 {
-            end += 1 + decimals;
+            length += 1 + decimals;
         }
-        found.insert(&number[..end]);
-        rest = &number[end..];
-    }
-    found
+        from = start + length;
+        Some(start..from)
+    })
 }
 
 #[cfg(test)]

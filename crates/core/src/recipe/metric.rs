@@ -43,6 +43,8 @@ pub enum Highlight {
     Comparison,
     /// The page about learnability: signs that problems no longer teach anything.
     Learnability,
+    /// The page about diversity: how much the questions of an iteration differ, and what that costs.
+    Diversity,
 }
 
 impl Metric {

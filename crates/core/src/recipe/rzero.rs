@@ -24,7 +24,9 @@ pub use parameters::{Curriculum, DiversityConfig, Labels, Parameters, ProposerSt
 pub use uncertainty::{Band, Repetition, UncertaintyConfig};
 
 use self::{memory::Memory, step::Step};
-use super::{Capabilities, Metric, Names, Plan, PlanError, Planner, Recipe, Role, RunState, StepView, founders};
+use super::{
+    Capabilities, Metric, Names, Plan, PlanError, Planner, Recipe, Role, RunState, Stages, StepView, founders,
+};
 use crate::{
     config::{RunConfig, schema_of},
     fault::Faults,
@@ -70,6 +72,10 @@ impl Recipe for RZero {
         schema_of::<Parameters>()
     }
 
+    fn stages(&self, config: &RunConfig) -> Result<Option<Stages>, PlanError> {
+        Ok(Some(Parameters::of(config)?.stages()))
+    }
+
     fn roles(&self) -> Vec<Role> {
         vec![Role::Proposer, Role::Solver]
     }
@@ -81,6 +87,7 @@ impl Recipe for RZero {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             stages: true,
+            measures_diversity: true,
             ..Capabilities::default()
         }
     }

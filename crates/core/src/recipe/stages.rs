@@ -39,17 +39,17 @@ impl Stages {
 
     /// The steps of all iterations.
     pub fn total(&self) -> u64 {
-        u64::from(self.iterations).saturating_mul(self.iteration())
+        u64::from(self.iterations).saturating_mul(self.steps_per_iteration())
     }
 
     /// The steps of one iteration.
-    fn iteration(&self) -> u64 {
+    pub fn steps_per_iteration(&self) -> u64 {
         self.stages.iter().map(|(_, steps)| u64::from(*steps)).sum()
     }
 
     /// The place of a step, from 0; `None` after the last one.
     pub fn at(&self, step: u32) -> Option<Stage> {
-        let (step, steps) = (u64::from(step), self.iteration());
+        let (step, steps) = (u64::from(step), self.steps_per_iteration());
         if step >= self.total() {
             return None;
         }

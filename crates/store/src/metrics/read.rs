@@ -2,7 +2,7 @@
 
 use lyceum_core::id::{ExecutionId, MemberId};
 use serde::Serialize;
-use sqlx::{FromRow, PgPool, QueryBuilder};
+use sqlx::{FromRow, PgPool, Postgres, QueryBuilder};
 use uuid::Uuid;
 
 use crate::Result;
@@ -106,15 +106,46 @@ pub async fn sums(db: &PgPool, run: ExecutionId, places: &[usize]) -> Result<Vec
     if places.is_empty() {
         return Ok(Vec::new());
     }
-    let mut query = QueryBuilder::new("SELECT ARRAY[");
-    let mut sums = query.separated(", ");
+    let mut query = QueryBuilder::new("SELECT ");
+    push_each(&mut query, "sum", places);
+    query.push(" FROM metrics WHERE run_id = ").push_bind(run.0);
+    query.push(" AND member_id IS NULL");
+    Ok(query.build_query_scalar().fetch_one(db).await?)
+}
+
+/// Means of the run's own values of the metrics with the indices `places` over every `width` steps, by the number of the
+/// window from 0; the last `limit` windows. Missing values as in [`sums`].
+pub async fn means(
+    db: &PgPool,
+    run: ExecutionId,
+    places: &[usize],
+    width: u32,
+    limit: u32,
+) -> Result<Vec<(i32, Vec<Option<f64>>)>> {
+    if places.is_empty() {
+        return Ok(Vec::new());
+    }
+    let width = i32::try_from(width.max(1)).unwrap_or(i32::MAX);
+    let mut query = QueryBuilder::new("SELECT step / ");
+    query.push_bind(width).push(" AS place, ");
+    push_each(&mut query, "avg", places);
+    query.push(" FROM metrics WHERE run_id = ").push_bind(run.0);
+    query.push(" AND member_id IS NULL GROUP BY 1 ORDER BY 1 DESC LIMIT ");
+    query.push_bind(i64::from(limit));
+    let mut windows: Vec<(i32, Vec<Option<f64>>)> = query.build_query_as().fetch_all(db).await?;
+    windows.reverse();
+    Ok(windows)
+}
+
+/// An array of an aggregate of each of these metrics, without missing values.
+fn push_each(query: &mut QueryBuilder<Postgres>, aggregate: &str, places: &[usize]) {
+    query.push("ARRAY[");
+    let mut each = query.separated(", ");
     for place in places {
         let place = i32::try_from(*place).unwrap_or(i32::MAX - 1) + 1;
-        sums.push("sum(nullif(\"values\"[")
+        each.push(format!("{aggregate}(nullif(\"values\"["))
             .push_bind_unseparated(place)
             .push_unseparated("], 'NaN'))");
     }
-    query.push("]::float8[] FROM metrics WHERE run_id = ").push_bind(run.0);
-    query.push(" AND member_id IS NULL");
-    Ok(query.build_query_scalar().fetch_one(db).await?)
+    query.push("]::float8[]");
 }

@@ -2,6 +2,7 @@
 
 use super::{COST, Chart, Measure, measure, parts};
 use crate::{
+    diversity::PHASE,
     recipe::{StepView, WorkState},
     work::Outcome,
 };
@@ -69,7 +70,7 @@ impl Costs {
                     costs.halvings += f64::from(result.usage.halvings);
                     match key.phase.as_str() {
                         "propose" => costs.propose += result.usage.seconds,
-                        "diversity" => costs.diversity += result.usage.seconds,
+                        PHASE => costs.diversity += result.usage.seconds,
                         _ => costs.solve += result.usage.seconds,
                     }
                 }

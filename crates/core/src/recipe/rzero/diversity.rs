@@ -2,6 +2,7 @@
 
 use super::{metrics::Tally, step::Step};
 use crate::{
+    diversity::PHASE,
     recipe::{PlanError, Progress},
     seed::derive,
     work::{DiversityRequest, EmbeddingBatch, RolloutPayload, Sampling},
@@ -15,7 +16,7 @@ impl<'a> Step<'a> {
             return Ok(Tally::default());
         }
         self.draft.problems(questions.iter().copied())?;
-        let key = self.draft.key("diversity", 0);
+        let key = self.draft.key(PHASE, 0);
         let proposer = self.proposers[0];
         let config = self.parameters.diversity;
         let earlier = self.memory.embedded.clone();

@@ -7,7 +7,7 @@ use crate::{
     advantage::has_signal,
     recipe::{
         Chart, ChartGroup,
-        Highlight::{Comparison, Learnability, StepLine},
+        Highlight::{Comparison, Diversity as DiversityPage, Learnability, StepLine},
         LEARNING, Metric, MetricRecord, PROPOSING, SOLVING, Side,
         metric::{
             Costs, HasCosts, HasUpdates, Measure, TOKENS, chart, clip_share, diversity_seconds, entropy, grad_norm,
@@ -174,7 +174,7 @@ fn of_proposers<'t>() -> Vec<Measure<Scope<'t>>> {
             ),
         ),
         highlighted(
-            &[StepLine, Comparison],
+            &[StepLine, Comparison, DiversityPage],
             measure(
                 "majority_share",
                 "share",
@@ -204,7 +204,7 @@ fn of_proposers<'t>() -> Vec<Measure<Scope<'t>>> {
             },
         ),
         highlighted(
-            &[Comparison],
+            &[Comparison, DiversityPage],
             measure(
                 "stated_right_share",
                 "share",
@@ -241,7 +241,7 @@ fn of_proposers<'t>() -> Vec<Measure<Scope<'t>>> {
             |of| mean(of.polled().map(|polled| f64::from(polled.sample.tokens))),
         ),
         highlighted(
-            &[Comparison],
+            &[Comparison, DiversityPage],
             measure(
                 "proposer_entropy",
                 "nats",
@@ -263,15 +263,18 @@ fn of_proposers<'t>() -> Vec<Measure<Scope<'t>>> {
         .map(|measure| of_side(Side::Proposes, measure))
         .collect();
     let of_run: Vec<Measure<Scope<'t>>> = vec![
-        measure(
-            "keep_rate",
-            "share",
-            "Keep rate of the iteration's masks.",
-            &[&KEEP_RATE],
-            |of| of.keep_rate.unwrap_or(f64::NAN),
+        highlighted(
+            &[DiversityPage],
+            measure(
+                "keep_rate",
+                "share",
+                "Keep rate of the iteration's masks.",
+                &[&KEEP_RATE],
+                |of| of.keep_rate.unwrap_or(f64::NAN),
+            ),
         ),
         highlighted(
-            &[StepLine, Comparison],
+            &[StepLine, Comparison, DiversityPage],
             measure(
                 "valid_questions",
                 "",
@@ -281,7 +284,7 @@ fn of_proposers<'t>() -> Vec<Measure<Scope<'t>>> {
             ),
         ),
         highlighted(
-            &[StepLine],
+            &[StepLine, DiversityPage],
             measure(
                 "accepted_questions",
                 "",
@@ -369,7 +372,7 @@ fn of_solvers<'t>() -> Vec<Measure<Scope<'t>>> {
 fn of_diversity<'t>() -> Vec<Measure<Scope<'t>>> {
     vec![
         highlighted(
-            &[Comparison],
+            &[Comparison, DiversityPage],
             measure(
                 "self_bleu",
                 "",
@@ -379,20 +382,23 @@ fn of_diversity<'t>() -> Vec<Measure<Scope<'t>>> {
             ),
         ),
         highlighted(
-            &[StepLine, Comparison],
+            &[StepLine, Comparison, DiversityPage],
             measure("vendi", "", "Vendi score of the questions.", &[&VENDI], |of| {
                 of.diversity(|found| Some(found.vendi))
             }),
         ),
-        measure(
-            "vendi_centred",
-            "",
-            "The same over centred embeddings.",
-            &[&VENDI],
-            |of| of.diversity(|found| Some(found.vendi_centred)),
+        highlighted(
+            &[DiversityPage],
+            measure(
+                "vendi_centred",
+                "",
+                "The same over centred embeddings.",
+                &[&VENDI],
+                |of| of.diversity(|found| Some(found.vendi_centred)),
+            ),
         ),
         highlighted(
-            &[Comparison],
+            &[Comparison, DiversityPage],
             measure(
                 "cumulative_vendi",
                 "",
@@ -401,15 +407,18 @@ fn of_diversity<'t>() -> Vec<Measure<Scope<'t>>> {
                 |of| of.diversity(|found| Some(found.cumulative_vendi)),
             ),
         ),
-        measure(
-            "cumulative_vendi_centred",
-            "",
-            "The same over centred embeddings.",
-            &[&CUMULATIVE_VENDI],
-            |of| of.diversity(|found| Some(found.cumulative_vendi_centred)),
+        highlighted(
+            &[DiversityPage],
+            measure(
+                "cumulative_vendi_centred",
+                "",
+                "The same over centred embeddings.",
+                &[&CUMULATIVE_VENDI],
+                |of| of.diversity(|found| Some(found.cumulative_vendi_centred)),
+            ),
         ),
         highlighted(
-            &[Comparison],
+            &[Comparison, DiversityPage],
             measure(
                 "novelty",
                 "share",
@@ -418,15 +427,18 @@ fn of_diversity<'t>() -> Vec<Measure<Scope<'t>>> {
                 |of| of.diversity(|found| found.novelty),
             ),
         ),
-        measure(
-            "novelty_centred",
-            "share",
-            "The same over centred embeddings.",
-            &[&NOVELTY],
-            |of| of.diversity(|found| found.novelty_centred),
+        highlighted(
+            &[DiversityPage],
+            measure(
+                "novelty_centred",
+                "share",
+                "The same over centred embeddings.",
+                &[&NOVELTY],
+                |of| of.diversity(|found| found.novelty_centred),
+            ),
         ),
         highlighted(
-            &[Comparison],
+            &[Comparison, DiversityPage],
             measure(
                 "unique_tokens",
                 "",
@@ -435,33 +447,45 @@ fn of_diversity<'t>() -> Vec<Measure<Scope<'t>>> {
                 |of| of.diversity(|found| Some(found.unique_tokens as f64)),
             ),
         ),
-        measure(
-            "unique_numbers",
-            "",
-            "Different numbers in all questions.",
-            &[&NUMBERS],
-            |of| of.diversity(|found| Some(found.unique_numbers as f64)),
+        highlighted(
+            &[DiversityPage],
+            measure(
+                "unique_numbers",
+                "",
+                "Different numbers in all questions.",
+                &[&NUMBERS],
+                |of| of.diversity(|found| Some(found.unique_numbers as f64)),
+            ),
         ),
-        measure(
-            "question_numbers",
-            "",
-            "Mean different numbers in a question.",
-            &[&QUESTION_LENGTH],
-            |of| of.diversity(|found| Some(found.numbers)),
+        highlighted(
+            &[DiversityPage],
+            measure(
+                "question_numbers",
+                "",
+                "Mean different numbers in a question.",
+                &[&QUESTION_LENGTH],
+                |of| of.diversity(|found| Some(found.numbers)),
+            ),
         ),
-        measure(
-            "question_words",
-            "",
-            "Mean words of a question.",
-            &[&QUESTION_LENGTH],
-            |of| of.diversity(|found| Some(found.words)),
+        highlighted(
+            &[DiversityPage],
+            measure(
+                "question_words",
+                "",
+                "Mean words of a question.",
+                &[&QUESTION_LENGTH],
+                |of| of.diversity(|found| Some(found.words)),
+            ),
         ),
-        measure(
-            "question_tokens",
-            "",
-            "Mean tokens of a question.",
-            &[&QUESTION_LENGTH],
-            |of| of.diversity(|found| Some(found.tokens)),
+        highlighted(
+            &[DiversityPage],
+            measure(
+                "question_tokens",
+                "",
+                "Mean tokens of a question.",
+                &[&QUESTION_LENGTH],
+                |of| of.diversity(|found| Some(found.tokens)),
+            ),
         ),
     ]
 }

@@ -1,0 +1,49 @@
+//! The questions that were measured.
+
+use lyceum_core::{diversity::PHASE, id::ExecutionId};
+use sqlx::{FromRow, PgPool};
+use uuid::Uuid;
+
+use crate::Result;
+
+/// A question.
+#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
+pub struct Question {
+    /// The problem.
+    pub id: Uuid,
+    /// The step in which it was proposed.
+    pub step: i32,
+    /// Its index within the step.
+    pub index: i32,
+    /// Its text.
+    pub question: String,
+}
+
+/// The steps in which diversity was measured, in order; the last `limit` of them.
+pub async fn measured(db: &PgPool, run: ExecutionId, limit: u32) -> Result<Vec<u32>> {
+    let steps: Vec<i32> = sqlx::query_scalar(
+        "SELECT step FROM work WHERE execution_id = $1 AND phase = $2 AND state = 'done' ORDER BY step DESC LIMIT $3",
+    )
+    .bind(run.0)
+    .bind(PHASE)
+    .bind(i64::from(limit))
+    .fetch_all(db)
+    .await?;
+    Ok(steps.into_iter().rev().map(i32::cast_unsigned).collect())
+}
+
+/// The first `limit` questions measured in `step`, in the order of their embeddings: the valid problems of the last step
+/// up to it that proposed any.
+pub async fn questions(db: &PgPool, run: ExecutionId, step: u32, limit: u32) -> Result<Vec<Question>> {
+    Ok(sqlx::query_as(
+        "SELECT id, step, index, coalesce(\"values\" ->> 'question', '') AS question FROM problems
+         WHERE run_id = $1 AND valid
+             AND step = (SELECT max(step) FROM problems WHERE run_id = $1 AND step <= $2)
+         ORDER BY index LIMIT $3",
+    )
+    .bind(run.0)
+    .bind(step.cast_signed())
+    .bind(i64::from(limit))
+    .fetch_all(db)
+    .await?)
+}

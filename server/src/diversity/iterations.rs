@@ -1,0 +1,114 @@
+//! A run's metrics by iteration.
+
+use lyceum_core::{
+    config::RunConfig,
+    id::ExecutionId,
+    recipe::{Highlight, Metric},
+};
+use lyceum_store::{diversity::measured, metrics, runs::RunDetail};
+use serde::{Deserialize as _, Serialize};
+use std::collections::BTreeMap;
+use utoipa::ToSchema;
+
+use crate::{api::Api, api_error::ApiError};
+
+/// The most iterations that are read: the last ones.
+const ITERATIONS: u32 = 400;
+
+/// Metrics of a run by iteration.
+#[derive(Clone, Debug, Default, Serialize, ToSchema)]
+pub(crate) struct Diversity {
+    /// Steps of an iteration.
+    pub(crate) steps_per_iteration: u32,
+    /// The iterations begun, at most the last 400, in order.
+    pub(crate) iterations: Vec<Iteration>,
+    /// The metrics that concern diversity.
+    #[serde(skip)]
+    pub(crate) metrics: Vec<Metric>,
+}
+
+/// An iteration.
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+pub(crate) struct Iteration {
+    /// Its number, from 1.
+    #[schema(example = 1)]
+    pub(crate) iteration: u32,
+    /// The step in which the diversity of its questions was measured; absent if it was not (yet), or there were no
+    /// questions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) measured_in: Option<u32>,
+    /// The metrics that concern diversity, by name: the means over its steps that have a value.
+    pub(crate) values: BTreeMap<&'static str, Option<f64>>,
+}
+
+impl Diversity {
+    /// Reads the iterations of `run`; none if its recipe is unknown here or measures no diversity.
+    pub(crate) async fn read(api: &Api, run: &RunDetail) -> Result<Self, ApiError> {
+        let Ok(recipe) = api.registry.get(&run.run.recipe) else {
+            return Ok(Self::default());
+        };
+        let is_shown = |metric: &Metric| {
+            metric.highlights.contains(&Highlight::Diversity) && run.metrics.iter().any(|name| name == metric.name)
+        };
+        let shown: Vec<Metric> = recipe.metrics().into_iter().filter(is_shown).collect();
+        let stages = RunConfig::deserialize(&run.config).ok();
+        let stages = stages.and_then(|config| recipe.stages(&config).ok().flatten());
+        let width = stages.map_or(1, |stages| {
+            u32::try_from(stages.steps_per_iteration()).unwrap_or(u32::MAX)
+        });
+        let place = |metric: &Metric| run.metrics.iter().position(|name| name == metric.name);
+        let places: Vec<usize> = shown.iter().filter_map(place).collect();
+        let (db, id) = (api.store.pool(), ExecutionId(run.run.id));
+        let (means, measured) = futures::try_join!(
+            metrics::means(db, id, &places, width, ITERATIONS),
+            measured(db, id, ITERATIONS)
+        )?;
+        let iteration = |(number, values): (i32, Vec<Option<f64>>)| {
+            let number = number.cast_unsigned();
+            Iteration {
+                iteration: number + 1,
+                measured_in: measured.iter().copied().find(|step| step / width.max(1) == number),
+                values: shown.iter().map(|metric| metric.name).zip(values).collect(),
+            }
+        };
+        Ok(Self {
+            steps_per_iteration: width,
+            iterations: means.into_iter().map(iteration).collect(),
+            metrics: shown,
+        })
+    }
+
+    /// The iterations whose questions were measured, with the step of the measurement.
+    pub(crate) fn measured(&self) -> impl DoubleEndedIterator<Item = (u32, u32)> {
+        let of = |iteration: &Iteration| Some((iteration.iteration, iteration.measured_in?));
+        self.iterations.iter().filter_map(of)
+    }
+
+    /// The measured iteration asked for, or the last one, with the step of the measurement; `None` if none was measured.
+    ///
+    /// # Errors
+    /// 400 if the one asked for was not measured.
+    pub(crate) fn chosen(&self, asked: Option<u32>) -> Result<Option<(u32, u32)>, ApiError> {
+        let Some(asked) = asked else {
+            return Ok(self.measured().next_back());
+        };
+        let found = self.measured().find(|(number, _)| *number == asked);
+        if found.is_none() {
+            let valid: Vec<String> = self.measured().map(|(number, _)| number.to_string()).collect();
+            let detail = match valid.is_empty() {
+                true => format!("the questions of iteration {asked} were not measured: none has been so far"),
+                false => format!(
+                    "the questions of iteration {asked} were not measured; valid is {}",
+                    valid.join(", ")
+                ),
+            };
+            return Err(ApiError::invalid_query(vec![("iteration".to_owned(), detail)]));
+        }
+        Ok(found)
+    }
+
+    /// The iteration that a step is in, from 1.
+    pub(crate) fn of_step(&self, step: u32) -> u32 {
+        step / self.steps_per_iteration.max(1) + 1
+    }
+}
