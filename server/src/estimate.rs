@@ -75,6 +75,12 @@ pub(crate) fn context_of(name: &str) -> Option<u64> {
     base::ModelsFolder::find().context(name)
 }
 
+/// The tokens of the vocabulary of the base model called `name`, if its folder is on this machine or its name is known.
+pub(crate) fn vocabulary_of(name: &str) -> Option<u64> {
+    let shape = base::ModelsFolder::find().sizes(name).ok()?;
+    Some(shape.vocab_size)
+}
+
 /// The folder of a base model, if it is on this machine.
 pub(crate) fn folder_of(name: &str) -> Option<PathBuf> {
     base::ModelsFolder::find().folder(name)

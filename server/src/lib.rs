@@ -26,3 +26,4 @@ mod shipped_dataset;
 mod step_figures;
 pub mod supervise;
 pub mod token;
+mod vocabulary;

@@ -9,6 +9,8 @@ mod diversity;
 #[cfg(feature = "engine")]
 mod embedding;
 #[cfg(feature = "engine")]
+mod epiplexity;
+#[cfg(feature = "engine")]
 mod evolve;
 #[cfg(feature = "engine")]
 mod rollout;

@@ -2,11 +2,13 @@
 
 mod bleu;
 mod clusters;
+mod epiplexity;
 mod numbers;
 mod wording;
 
 pub use bleu::Wordlists;
 pub use clusters::bleu_clusters;
+pub use epiplexity::{Epiplexity, ObserverLosses};
 pub use numbers::numbers;
 pub use wording::{Wording, wordings};
 

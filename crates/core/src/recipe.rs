@@ -61,7 +61,9 @@ pub use rzero::RZero;
 
 pub(crate) use config::frozen_faults;
 
-use crate::{config::RunConfig, dataset::DatasetUse, fault::Faults, id::ExecutionId};
+use crate::{
+    config::RunConfig, dataset::DatasetUse, fault::Faults, id::ExecutionId, vocabulary_dropout::VocabularyDropout,
+};
 use rows::RowsAsked;
 
 /// Plans an execution: a run or an evaluation. It does no I/O, has no clock and draws only from seeds derived from (run
@@ -124,6 +126,18 @@ pub trait Recipe: Planner {
     /// # Errors
     /// A config that was not resolved.
     fn stages(&self, _config: &RunConfig) -> Result<Option<Stages>, PlanError> {
+        Ok(None)
+    }
+
+    /// The vocabulary dropout of a run of a resolved config, its pointer there, and the name of the base whose tokens it
+    /// hides; none by default. The server refuses what the base's vocabulary lacks before a run begins.
+    ///
+    /// # Errors
+    /// A config that was not resolved.
+    fn vocabulary_dropout(
+        &self,
+        _config: &RunConfig,
+    ) -> Result<Option<(&'static str, VocabularyDropout, String)>, PlanError> {
         Ok(None)
     }
 

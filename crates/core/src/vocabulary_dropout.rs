@@ -1,6 +1,10 @@
 //! Vocabulary dropout (arXiv 2604.03472, section 4.1): a random part of the vocabulary is hidden from each batch of
 //! proposals, so that a proposer cannot settle on fixed wordings.
 
+mod vocabulary;
+
+pub use vocabulary::{Spelling, Vocabulary};
+
 use std::cmp::Ordering;
 
 use schemars::JsonSchema;
@@ -27,7 +31,7 @@ pub struct VocabularyDropout {
     #[serde(default)]
     pub stages: MaskedStages,
     /// Texts whose tokens are always kept, such as tags, digits or operators (the paper's F). A text that the base's
-    /// vocabulary cannot spell fails the first batch.
+    /// vocabulary cannot spell is refused, at the latest by the first batch.
     #[serde(default)]
     pub protected_texts: Vec<String>,
     /// Ids of tokens that are always kept.

@@ -8,6 +8,7 @@ mod key;
 mod kind;
 mod lora;
 mod loss;
+mod observer;
 mod projection;
 mod requirements;
 mod rollout;
@@ -21,6 +22,7 @@ pub use key::{NotAPhase, WorkKey};
 pub use kind::{WorkKind, WrongKind};
 pub use lora::{LoraShape, LoraShapeError};
 pub use loss::Loss;
+pub use observer::Observer;
 pub use projection::Projection;
 pub use requirements::Requirements;
 pub use rollout::{

@@ -18,6 +18,7 @@ pub mod lanes;
 pub mod learn;
 pub mod merge;
 pub mod model;
+pub mod observe;
 mod passes;
 pub mod peft;
 pub mod population;

@@ -34,7 +34,7 @@ use crate::{
     estimate::Estimate,
     evaluation::{self, named_dataset_faults},
     log::TraceId,
-    rows_asked,
+    rows_asked, vocabulary,
 };
 
 /// A run to create, from either a preset or a config.
@@ -193,6 +193,7 @@ async fn settle_datasets(
         Ok(config) => {
             if faults.is_empty() {
                 faults.extend(rows_asked::faults(db, recipe, &config).await?);
+                faults.extend(vocabulary::faults(recipe, &config).await?);
             }
             Faults(faults).or(config)
         }

@@ -24,7 +24,7 @@ use super::{
     idempotent::{Begun, IdempotencyKey},
     run_create::placed,
 };
-use crate::{api_error::ApiError, base_weights, dataset_use, log::TraceId, rows_asked};
+use crate::{api_error::ApiError, base_weights, dataset_use, log::TraceId, rows_asked, vocabulary};
 
 /// The step of a fork, and its changes.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
@@ -98,7 +98,8 @@ pub(crate) async fn fork_run(
     let config = dataset_use::settle(&mut creation.tx, &named, config, &api.registry).await?;
     let config = match config {
         Ok(config) => {
-            let faults = rows_asked::faults(&mut creation.tx, recipe.as_ref(), &config).await?;
+            let mut faults = rows_asked::faults(&mut creation.tx, recipe.as_ref(), &config).await?;
+            faults.extend(vocabulary::faults(recipe.as_ref(), &config).await?);
             Faults(faults).or(config)
         }
         Err(faults) => Err(faults),

@@ -37,7 +37,7 @@ const QUESTIONS: [[&str; 5]; 2] = [
 const WIDTH: u32 = 4;
 
 /// A run of R-Zero of two iterations.
-fn document(name: &str) -> Value {
+pub(crate) fn document(name: &str) -> Value {
     let members = json!([{"roles": ["proposer"], "count": 1}, {"roles": ["solver"], "count": 1}]);
     json!({"name": name, "config": {
         "recipe": "rzero",

@@ -39,3 +39,4 @@ mod solve_rates;
 mod stored;
 mod sums;
 mod views;
+mod vocabulary;

@@ -68,6 +68,7 @@ impl Embedded<'_> {
             numbers: mean_of(found.iter().map(BTreeSet::len).sum()),
             words: mean_of((0..lists.len()).map(|text| lists.words(text)).sum()),
             tokens: mean_of(self.ids.iter().map(Vec::len).sum()),
+            epiplexity: None,
         };
         let nearest = match nearest {
             Some(nearest) => nearest.into_iter().map(Some).collect(),
@@ -107,6 +108,7 @@ mod tests {
             novelty_distance: 0.3,
             cumulative: 2000,
             seed: 1,
+            observer: None,
         };
         let earlier: Vec<&Vec<f32>> = earlier.iter().collect();
         of.diversity(&request, &earlier, earlier.len()).unwrap()
@@ -147,6 +149,7 @@ mod tests {
             novelty_distance: 0.3,
             cumulative,
             seed,
+            observer: None,
         };
         let picked = pick(&rows, &request(20, 1));
         assert_eq!((picked.len(), picked.is_sorted_by_key(|row| row[0] as u32)), (20, true));

@@ -15,6 +15,7 @@ use lyceum_store::artifact::Vectors;
 use super::compared::differences;
 use super::diversity;
 use super::embedding::{compare, counted};
+use super::epiplexity::epiplexity;
 use crate::engine::{Engine, Job, Loaded, Models, Version, fault};
 use crate::handler::{Context, Handler, HandlerError};
 
@@ -130,7 +131,7 @@ pub(super) fn rolled_out(
     let embedded = match &payload.embedding {
         Some(batch) => {
             job.progress(1.0, "embedding");
-            Some(embed(loaded, batch, earlier)?)
+            Some(embed(loaded, job, batch, earlier)?)
         }
         None => None,
     };
@@ -163,7 +164,12 @@ pub(super) fn rolled_out(
     })
 }
 
-fn embed(loaded: &Loaded, batch: &EmbeddingBatch, earlier: &[(Vectors, Vec<u32>)]) -> Result<Measured, HandlerError> {
+fn embed(
+    loaded: &Loaded,
+    job: &Job,
+    batch: &EmbeddingBatch,
+    earlier: &[(Vectors, Vec<u32>)],
+) -> Result<Measured, HandlerError> {
     let EmbeddingBatch { texts, diversity, .. } = batch;
     let ids = texts.iter().map(|text| loaded.encode(text));
     let ids = ids.collect::<Result<Vec<_>, _>>()?;
@@ -186,7 +192,10 @@ fn embed(loaded: &Loaded, batch: &EmbeddingBatch, earlier: &[(Vectors, Vec<u32>)
         ids: &ids,
         vectors: &vectors,
     };
-    let (measured, nearest) = embedded.diversity(request, &others, oldest)?;
+    let (mut measured, nearest) = embedded.diversity(request, &others, oldest)?;
+    if let Some(observer) = &request.observer {
+        measured.epiplexity = epiplexity(loaded, job, &ids, (observer, request.seed))?;
+    }
     Ok(Measured {
         vectors: bytes,
         nearest,

@@ -2,7 +2,8 @@
 
 use anyhow::{Context as _, Result, bail};
 use lyceum_core::work::{
-    DiversityRequest, EmbeddingBatch, Outcome, Payload, RolloutPayload, RolloutResult, Sampling, VocabularyMask,
+    DiversityRequest, EmbeddingBatch, Observer, Outcome, Payload, RolloutPayload, RolloutResult, Sampling,
+    VocabularyMask,
 };
 use lyceum_engine::generate::dropped;
 use lyceum_engine::token_batch::TokenBatch;
@@ -95,6 +96,7 @@ async fn the_diversity_of_texts_is_measured_against_earlier_ones() -> Result<()>
                 novelty_distance: 1e-4,
                 cumulative: 2000,
                 seed: 1,
+                observer: None,
             }),
         }),
         ..rollout(&[])
@@ -108,6 +110,8 @@ async fn the_diversity_of_texts_is_measured_against_earlier_ones() -> Result<()>
     assert_eq!(found.vendi, found.cumulative_vendi);
     assert_eq!((found.unique_numbers, found.words), (2, 13.0 / 3.0));
 
+    assert_eq!(found.epiplexity, None);
+
     let texts = ["x = 12 + 3.5", "print(7)"];
     let against = vec![(embedded.vectors, vec![0, 1, 2])];
     let second = done(&house, &mut worker, "second", payload(&texts, against)).await?;
@@ -116,5 +120,32 @@ async fn the_diversity_of_texts_is_measured_against_earlier_ones() -> Result<()>
     assert!(embedded.nearest[0].is_some_and(|nearest| nearest > 0.9999));
     assert_eq!(found.novelty, Some(0.5));
     assert!(found.cumulative_vendi > found.vendi);
+
+    let observed = |seed| {
+        let mut payload = payload(&texts, Vec::new());
+        let request = payload.embedding.as_mut().and_then(|batch| batch.diversity.as_mut());
+        if let Some(request) = request {
+            request.seed = seed;
+            request.observer = Some(Observer {
+                learning_rate: 1e-2,
+                epochs: 2,
+                ..Observer::default()
+            });
+        }
+        payload
+    };
+    let mut found = Vec::new();
+    for (name, seed) in [("observed", 1), ("again", 1), ("other", 2)] {
+        let result = done(&house, &mut worker, name, observed(seed)).await?;
+        let diversity = result.embedded.and_then(|embedded| embedded.diversity);
+        found.push(
+            diversity
+                .and_then(|diversity| diversity.epiplexity)
+                .context("no epiplexity")?,
+        );
+    }
+    assert!(found[0].bits > 0.0, "{found:?}");
+    assert_eq!(found[0], found[1]);
+    assert_ne!(found[0].bits, found[2].bits);
     worker.stop(&house).await
 }

@@ -2,9 +2,13 @@
 //!
 //! A recipe lists its metrics as measures of its own type of outcome; [`values`] computes a row of them.
 
+mod answers;
 mod cost;
 mod learning;
 
+pub(crate) use answers::{
+    Answered, HasAnswers, format_rate, mean_entropy, mean_reward, no_signal_share, pass_rate, response_length,
+};
 pub(crate) use cost::{
     Costs, GRADE_MEASURE, HasCosts, MEASURE, TOKENS, check_seconds, diversity_seconds, evolve_seconds, grade_seconds,
     halvings, measure_seconds, prompt_tokens, propose_seconds, solve_seconds, update_seconds,

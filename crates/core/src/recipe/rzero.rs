@@ -28,9 +28,10 @@ use super::{
     Capabilities, Metric, Names, Plan, PlanError, Planner, Recipe, Role, RunState, Stages, StepView, founders,
 };
 use crate::{
-    config::{RunConfig, schema_of},
+    config::{PopulationConfig, RunConfig, schema_of},
     fault::Faults,
     id::ExecutionId,
+    vocabulary_dropout::VocabularyDropout,
 };
 
 /// The recipe.
@@ -76,12 +77,33 @@ impl Recipe for RZero {
         Ok(Some(Parameters::of(config)?.stages()))
     }
 
+    fn vocabulary_dropout(
+        &self,
+        config: &RunConfig,
+    ) -> Result<Option<(&'static str, VocabularyDropout, String)>, PlanError> {
+        let proposes = |population: &&PopulationConfig| {
+            let mut groups = population.members.iter();
+            groups.any(|group| group.count > 0 && group.roles.contains(&Role::Proposer))
+        };
+        let base = config.populations.values().find(proposes);
+        let base = base.map(|population| population.base_model.name.clone());
+        let dropout = Parameters::of(config)?.vocabulary_dropout;
+        Ok(dropout
+            .zip(base)
+            .map(|(dropout, base)| ("/parameters/vocabulary_dropout", dropout, base)))
+    }
+
     fn roles(&self) -> Vec<Role> {
         vec![Role::Proposer, Role::Solver]
     }
 
     fn metrics(&self) -> Vec<Metric> {
-        metrics::metrics()
+        metrics::metrics(true)
+    }
+
+    fn recorded_metrics(&self, config: &RunConfig) -> Result<Vec<&'static str>, PlanError> {
+        let recorded = metrics::metrics(Parameters::of(config)?.diversity.epiplexity.is_some());
+        Ok(recorded.iter().map(|metric| metric.name).collect())
     }
 
     fn capabilities(&self) -> Capabilities {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::{
     artifact::Digest,
-    diversity::{Wordlists, bleu_clusters},
+    diversity::{Epiplexity, Wordlists, bleu_clusters},
     id::VersionId,
     seed::{derive, stream},
     verify::{Check, Complexity, MathPair, Proposal, Solution, Status, Task, Verdict, Wordings},
@@ -260,7 +260,12 @@ fn babble(random: &mut impl Rng) -> String {
 fn embedded(batch: &EmbeddingBatch) -> Embedded {
     let EmbeddingBatch { texts, against, .. } = batch;
     let lists = Wordlists::new(texts);
-    let diversity = batch.diversity.map(|request| Diversity {
+    let diversity = batch.diversity.as_ref().map(|request| Diversity {
+        epiplexity: request.observer.as_ref().map(|observer| Epiplexity {
+            bits: texts.len() as f64,
+            per_token: 1.0,
+            pass: observer.epochs,
+        }),
         self_bleu: lists.self_bleu(),
         vendi: texts.len() as f64,
         cumulative_vendi: texts.len() as f64 + against.iter().map(|(_, rows)| rows.len() as f64).sum::<f64>(),

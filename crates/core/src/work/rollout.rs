@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AdapterRef, BaseModel, Compute};
-use crate::artifact::Digest;
+use super::{AdapterRef, BaseModel, Compute, Observer};
+use crate::{artifact::Digest, diversity::Epiplexity};
 
 /// A batch of prompts for any members of populations with the same base, generated together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -172,15 +172,18 @@ pub struct EmbeddingBatch {
 }
 
 /// How the diversity of texts is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DiversityRequest {
     /// A text is new if its cosine distance to every earlier text is larger than this.
     pub novelty_distance: f64,
     /// The most texts of the cumulative Vendi score; more are sampled down to this.
     pub cumulative: u32,
-    /// Seed of that sample.
+    /// Seed of that sample, and of the observer.
     pub seed: u64,
+    /// Measure the texts' epiplexity with this observer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observer: Option<Observer>,
 }
 
 /// How much texts differ. Scores over embeddings come twice: of the vectors as they are, and of the vectors minus a fixed
@@ -212,6 +215,9 @@ pub struct Diversity {
     pub words: f64,
     /// Mean tokens of a text.
     pub tokens: f64,
+    /// Their epiplexity, if it was to be measured; `None` for fewer than two texts, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epiplexity: Option<Epiplexity>,
 }
 
 /// The similarities of embedded texts.

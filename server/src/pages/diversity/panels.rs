@@ -5,7 +5,7 @@ use lyceum_core::recipe::Metric;
 use super::{
     super::{
         charts::{Chart, charts_of},
-        figure::{Colour, Figure, Series, Style},
+        figure::{Figure, Series, Style},
     },
     Side,
 };
@@ -37,19 +37,14 @@ fn panel(chart: &Chart, sides: &[Side], metrics: &[Metric]) -> Figure {
         .map(|metric| metric.unit)
         .collect();
     let series = sides.iter().enumerate().flat_map(|(side, run)| {
-        chart
-            .metrics
-            .iter()
-            .zip(&chart.labels)
-            .enumerate()
-            .map(move |(place, (metric, label))| {
-                let label = match (sides.len(), chart.metrics.len()) {
-                    (1, _) => label.clone(),
-                    (_, 1) => run.label.clone(),
-                    _ => format!("{label}, {}", run.label),
-                };
-                curve(run, metric, label, (side, place))
-            })
+        chart.metrics.iter().zip(&chart.labels).map(move |(metric, label)| {
+            let label = match (sides.len(), chart.metrics.len()) {
+                (1, _) => label.clone(),
+                (_, 1) => run.label.clone(),
+                _ => format!("{label}, {}", run.label),
+            };
+            curve(run, metric, label, side)
+        })
     });
     Figure {
         id: format!("panel-{}", chart.name),
@@ -65,7 +60,7 @@ fn panel(chart: &Chart, sides: &[Side], metrics: &[Metric]) -> Figure {
     }
 }
 
-fn curve(run: &Side, metric: &str, name: String, (side, place): (usize, usize)) -> Series {
+fn curve(run: &Side, metric: &str, name: String, side: usize) -> Series {
     let at = |iteration: &super::Iteration| {
         let value = iteration.values.get(metric).copied().flatten();
         (f64::from(iteration.iteration), value)
@@ -73,8 +68,6 @@ fn curve(run: &Side, metric: &str, name: String, (side, place): (usize, usize)) 
     Series {
         name,
         style: if side == 0 { Style::Line } else { Style::Dashed },
-        colour: Colour::Next,
-        place: Some(place),
         points: run.iterations.iter().map(at).collect(),
         ..Series::default()
     }

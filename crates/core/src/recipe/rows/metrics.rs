@@ -4,34 +4,22 @@ mod pass_at_k;
 
 use super::{Answer, HeldOut, Measured, held_out::MAX_HELD_OUT};
 use crate::{
-    advantage::has_signal,
     id::ProblemId,
     recipe::{
         Chart, Draft,
         Highlight::{Comparison, Learnability, StepLine},
         LEARNING, Metric, MetricRecord, RowAnswersRecord, SOLVING,
         metric::{
-            Costs, HasCosts, HasUpdates, Measure, TOKENS, chart, clip_share, entropy, grad_norm, grade_seconds,
-            halvings, highlighted, kl, learned_tokens, mean, measure, measure_seconds, policy_loss, prompt_tokens,
-            ratio, sampler_mismatch, share, solve_seconds, update_seconds, updates, values,
+            Answered, Costs, HasAnswers, HasCosts, HasUpdates, Measure, TOKENS, chart, clip_share, entropy,
+            format_rate, grad_norm, grade_seconds, halvings, highlighted, kl, learned_tokens, mean_entropy,
+            mean_reward, measure, measure_seconds, no_signal_share, pass_rate, policy_loss, prompt_tokens, ratio,
+            response_length, sampler_mismatch, solve_seconds, update_seconds, updates, values,
         },
     },
     work::MemberUpdated,
 };
 use std::collections::BTreeMap;
 
-const PASS_RATE: Chart = chart(&SOLVING, "Pass rate", "Share of the batch's answers that are correct.");
-const FORMAT_RATE: Chart = chart(
-    &SOLVING,
-    "Format rate",
-    "Share of the answers in which a solution was found.",
-);
-const NO_SIGNAL: Chart = chart(
-    &SOLVING,
-    "No signal",
-    "Questions whose answers all got the same reward; a group estimator learns nothing from them.",
-);
-const LENGTH: Chart = chart(&LEARNING, "Response length", "Mean tokens of an answer.");
 const REWARD: Chart = chart(&SOLVING, "Reward", "Mean reward of an answer, before it is scaled.");
 const SAMPLED_ENTROPY: Chart = chart(
     &LEARNING,
@@ -73,61 +61,17 @@ fn measures<'t>(held_out: Option<u32>) -> Vec<Measure<Tally<'t>>> {
 
 fn measures_of_training<'t>() -> Vec<Measure<Tally<'t>>> {
     vec![
-        highlighted(
-            &[StepLine, Comparison],
-            measure("pass_rate", "share", "Answers that are correct.", &[&PASS_RATE], |of| {
-                mean(of.answers.iter().map(|answer| share(answer.correct)))
-            }),
-        ),
-        highlighted(
-            &[StepLine, Comparison],
-            measure(
-                "format_rate",
-                "share",
-                "Answers with a solution in them.",
-                &[&FORMAT_RATE],
-                |of| mean(of.answers.iter().map(|answer| share(answer.well_formed))),
-            ),
-        ),
-        measure("reward", "", "Mean reward of an answer.", &[&REWARD], |of| {
-            mean(
-                of.answers
-                    .iter()
-                    .map(|answer| f64::from(answer.sequence.sampled.reward)),
-            )
-        }),
-        highlighted(
-            &[StepLine, Learnability],
-            measure(
-                "no_signal_share",
-                "share",
-                "Questions whose answers all got the same reward.",
-                &[&NO_SIGNAL],
-                |of| mean(of.groups().map(|rewards| share(!has_signal(&rewards)))),
-            ),
-        ),
-        highlighted(
-            &[StepLine, Comparison, Learnability],
-            measure(
-                "response_length",
-                "tokens",
-                "Mean length of an answer.",
-                &[&LENGTH],
-                |of| {
-                    mean(
-                        of.answers
-                            .iter()
-                            .map(|answer| f64::from(answer.sequence.sampled.tokens)),
-                    )
-                },
-            ),
-        ),
+        highlighted(&[StepLine, Comparison], pass_rate()),
+        highlighted(&[StepLine, Comparison], format_rate()),
+        measure("reward", "", "Mean reward of an answer.", &[&REWARD], mean_reward),
+        highlighted(&[StepLine, Learnability], no_signal_share()),
+        highlighted(&[StepLine, Comparison, Learnability], response_length()),
         measure(
             "sampled_entropy",
             "nats",
             "Mean entropy of the model over its answers.",
             &[&SAMPLED_ENTROPY],
-            |of| mean(of.answers.iter().filter_map(|answer| answer.entropy).map(f64::from)),
+            mean_entropy,
         ),
         highlighted(&[Comparison], entropy()),
         policy_loss(),
@@ -212,15 +156,23 @@ pub(crate) fn row_answers(answers: &[Answer]) -> Vec<RowAnswersRecord> {
     rows.into_values().collect()
 }
 
-impl Tally<'_> {
-    /// The rewards of the answers to each question.
-    fn groups(&self) -> impl Iterator<Item = Vec<f32>> {
+impl HasAnswers for Tally<'_> {
+    fn answers(&self) -> impl Iterator<Item = Answered> {
+        self.answers.iter().map(|answer| Answered {
+            correct: answer.correct,
+            well_formed: answer.well_formed,
+            sampled: answer.sequence.sampled,
+            entropy: answer.entropy,
+        })
+    }
+
+    fn groups(&self) -> Vec<Vec<f32>> {
         let mut groups: BTreeMap<u32, Vec<f32>> = BTreeMap::new();
         for answer in &self.answers {
             let sampled = answer.sequence.sampled;
             groups.entry(sampled.group).or_default().push(sampled.reward);
         }
-        groups.into_values()
+        groups.into_values().collect()
     }
 }
 

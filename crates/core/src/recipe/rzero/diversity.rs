@@ -18,7 +18,7 @@ impl<'a> Step<'a> {
         self.draft.problems(questions.iter().copied())?;
         let key = self.draft.key(PHASE, 0);
         let proposer = self.proposers[0];
-        let config = self.parameters.diversity;
+        let config = &self.parameters.diversity;
         let earlier = self.memory.embedded.clone();
         let texts = questions.iter().map(|problem| Ok(self.asked(*problem)?.0));
         let texts = texts.collect::<Result<Vec<String>, PlanError>>()?;
@@ -38,6 +38,7 @@ impl<'a> Step<'a> {
                     diversity: Some(DiversityRequest {
                         novelty_distance: config.novelty_distance,
                         cumulative: config.cumulative,
+                        observer: config.epiplexity.clone(),
                         seed: derive(draft.run.config.seed, &key.to_string(), 0),
                     }),
                 }),

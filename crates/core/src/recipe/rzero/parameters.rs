@@ -13,7 +13,7 @@ use crate::{
         config::{MAX_BATCH, MAX_SAMPLES},
     },
     vocabulary_dropout::VocabularyDropout,
-    work::{Optimizer, PolicyLoss, Sampling},
+    work::{Observer, Optimizer, PolicyLoss, Sampling},
 };
 
 /// The stage in which proposers learn.
@@ -143,7 +143,7 @@ pub enum Labels {
 
 /// How diversity is measured (arXiv 2604.03472, section 5.1 and appendix E.3). Questions are embedded with the
 /// proposers' base.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DiversityConfig {
     /// A question is new if its cosine distance to every question of earlier iterations is larger than this.
@@ -152,6 +152,10 @@ pub struct DiversityConfig {
     /// The most questions of the cumulative Vendi score; more are sampled down to this.
     #[schemars(range(min = 1, max = 100_000))]
     pub cumulative: u32,
+    /// Also measures epiplexity, with this observer of the proposers' base. Left out, it is not measured, since training
+    /// an observer takes far longer than the rest of the stage.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub epiplexity: Option<Observer>,
 }
 
 impl Default for Parameters {
@@ -235,6 +239,7 @@ impl Default for DiversityConfig {
         Self {
             novelty_distance: 0.3,
             cumulative: 2000,
+            epiplexity: None,
         }
     }
 }

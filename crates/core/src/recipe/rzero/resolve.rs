@@ -66,6 +66,8 @@ impl Parameters {
         }
         faults.extend(uncertainty.band.fault("/parameters/uncertainty/band"));
         faults.extend(curriculum.band.fault("/parameters/curriculum/band"));
+        let observer = self.diversity.epiplexity.as_ref();
+        faults.extend(observer.and_then(|observer| observer.fault("/parameters/diversity/epiplexity")));
         if let Some(dropout) = vocabulary_dropout {
             let bases = config.populations.values().map(|of| of.base_model.name.as_str());
             let bases: Vec<&str> = bases.collect();

@@ -1,0 +1,88 @@
+//! Metrics of answers that are learned from.
+
+use super::{Chart, LEARNING, Measure, chart, mean, measure, share};
+use crate::{
+    advantage::{Sampled, has_signal},
+    recipe::SOLVING,
+};
+
+/// An answer that is learned from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Answered {
+    /// Whether it is right.
+    pub(crate) correct: bool,
+    /// Whether it could be read.
+    pub(crate) well_formed: bool,
+    /// Its reward and length.
+    pub(crate) sampled: Sampled,
+    /// Mean entropy of the model over it, in nats.
+    pub(crate) entropy: Option<f32>,
+}
+
+/// A step's outcome, as far as answers are concerned.
+pub(crate) trait HasAnswers {
+    /// The answers.
+    fn answers(&self) -> impl Iterator<Item = Answered>;
+
+    /// The rewards of each group that is learned from.
+    fn groups(&self) -> Vec<Vec<f32>>;
+}
+
+const PASS_RATE: Chart = chart(&SOLVING, "Pass rate", "Share of the answers that are correct.");
+const FORMAT_RATE: Chart = chart(
+    &SOLVING,
+    "Format rate",
+    "Share of the answers in which a solution was found.",
+);
+const NO_SIGNAL: Chart = chart(
+    &SOLVING,
+    "No signal",
+    "Groups of samples that all got the same reward; a group estimator learns nothing from them.",
+);
+const RESPONSE_LENGTH: Chart = chart(&LEARNING, "Response length", "Mean tokens of an answer.");
+
+pub(crate) const fn pass_rate<T: HasAnswers>() -> Measure<T> {
+    measure("pass_rate", "share", "Answers that are correct.", &[&PASS_RATE], |of| {
+        mean(of.answers().map(|answer| share(answer.correct)))
+    })
+}
+
+pub(crate) const fn format_rate<T: HasAnswers>() -> Measure<T> {
+    measure(
+        "format_rate",
+        "share",
+        "Answers with a solution in them.",
+        &[&FORMAT_RATE],
+        |of| mean(of.answers().map(|answer| share(answer.well_formed))),
+    )
+}
+
+pub(crate) const fn no_signal_share<T: HasAnswers>() -> Measure<T> {
+    measure(
+        "no_signal_share",
+        "share",
+        "Groups of samples that all got the same reward.",
+        &[&NO_SIGNAL],
+        |of| mean(of.groups().iter().map(|rewards| share(!has_signal(rewards)))),
+    )
+}
+
+pub(crate) const fn response_length<T: HasAnswers>() -> Measure<T> {
+    measure(
+        "response_length",
+        "tokens",
+        "Mean length of an answer.",
+        &[&RESPONSE_LENGTH],
+        |of| mean(of.answers().map(|answer| f64::from(answer.sampled.tokens))),
+    )
+}
+
+/// Mean reward of an answer.
+pub(crate) fn mean_reward<T: HasAnswers>(of: &T) -> f64 {
+    mean(of.answers().map(|answer| f64::from(answer.sampled.reward)))
+}
+
+/// Mean entropy of the model over its answers, in nats.
+pub(crate) fn mean_entropy<T: HasAnswers>(of: &T) -> f64 {
+    mean(of.answers().filter_map(|answer| answer.entropy).map(f64::from))
+}
