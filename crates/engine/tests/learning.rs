@@ -14,5 +14,7 @@ mod layout;
 mod members;
 #[path = "learning/memory.rs"]
 mod memory;
+#[path = "learning/observer.rs"]
+mod observer;
 #[path = "learning/task.rs"]
 mod task;
