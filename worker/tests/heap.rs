@@ -1,5 +1,8 @@
-//! Memory freed by the engine stays with the process until it is released. A single test, since threads share memory.
+//! One allocator serves Rust and libtorch and keeps what is freed until it is released. A single test, since threads share
+//! memory.
 #![cfg(all(feature = "engine", target_os = "linux", target_env = "gnu"))]
+
+use std::ffi::{c_int, c_void};
 
 use lyceum_worker::heap;
 
@@ -18,7 +21,23 @@ fn resident() -> u64 {
 
 #[test]
 fn freed_memory_is_kept_until_it_is_released() {
+    // What a shared library such as libtorch calls.
+    // SAFETY: the symbol is posix_memalign's, whose type is as below, and the pointer is what it returned.
+    unsafe {
+        let found = libc::dlsym(libc::RTLD_DEFAULT, c"posix_memalign".as_ptr());
+        assert!(!found.is_null());
+        let allocate: extern "C" fn(*mut *mut c_void, usize, usize) -> c_int = std::mem::transmute(found);
+        let mut block = std::ptr::null_mut();
+        assert_eq!(allocate(&raw mut block, 64, 65 * MIB as usize), 0);
+        assert!(
+            libmimalloc_sys::mi_is_in_heap_region(block),
+            "libtorch has another allocator"
+        );
+        libc::free(block);
+    }
+
     heap::keep_freed();
+    heap::release();
     let before = resident();
     let blocks: Vec<Vec<u8>> = (0..64).map(|_| vec![1; MIB as usize]).collect();
     drop(blocks);
