@@ -5,14 +5,16 @@ use actix_web::{
     http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE},
     web::Bytes,
 };
-use futures::{Stream, StreamExt as _, stream};
+use futures::{Stream, StreamExt as _, TryStreamExt as _, stream};
 use lyceum_core::id::ExecutionId;
 use lyceum_store::{
+    StoreError,
     event::{self, Event},
     executions::State,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sqlx::PgPool;
 use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep_until};
 use utoipa::ToSchema;
@@ -63,16 +65,37 @@ pub(super) async fn watch(
         return Ok(Answer::ok(Events { items }).respond_to(request));
     }
     let over = matches!(state, State::Completed | State::Failed | State::Cancelled);
-    if over && after >= last_event {
-        return Ok(HttpResponse::NoContent().finish());
+    if over {
+        // An evaluation of the run adds events after the one that ended it, so waiting for that one could take forever.
+        return Ok(match after >= last_event {
+            true => HttpResponse::NoContent().finish(),
+            false => streamed(past(api.store.pool().clone(), id, after), api),
+        });
     }
-    let events = api.events.watch(id, after).await?;
-    Ok(HttpResponse::Ok()
+    Ok(streamed(api.events.watch(id, after).await?, api))
+}
+
+/// The events after number `after` that there are.
+fn past(db: PgPool, id: ExecutionId, after: i64) -> impl Stream<Item = lyceum_store::Result<Arc<Event>>> {
+    let batches = stream::try_unfold(after, move |after| {
+        let db = db.clone();
+        async move {
+            let events = event::after(&db, id, after, BATCH).await?;
+            let last = events.last().map(|event| event.number);
+            let events = stream::iter(events.into_iter().map(|event| Ok(Arc::new(event))));
+            Ok::<_, StoreError>(last.map(|last| (events, last)))
+        }
+    });
+    batches.try_flatten()
+}
+
+fn streamed(events: impl Stream<Item = lyceum_store::Result<Arc<Event>>> + 'static, api: &Api) -> HttpResponse {
+    HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, "text/event-stream"))
         .insert_header((CACHE_CONTROL, "no-store"))
         // Asks a proxy (nginx) not to buffer.
         .insert_header(("x-accel-buffering", "no"))
-        .streaming(lines(events, api.settings.keep_alive)))
+        .streaming(lines(events, api.settings.keep_alive))
 }
 
 fn last_event_id(request: &HttpRequest) -> Result<Option<i64>, ApiError> {

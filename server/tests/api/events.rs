@@ -175,6 +175,28 @@ async fn a_stream_resumes_where_it_was_left() {
 }
 
 #[actix_web::test]
+async fn events_after_the_end_do_not_keep_a_stream_open() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let (id, address) = run(&server).await;
+    writer.act(&address.replace("/events", "/cancel")).await.expect(202);
+    // As the evaluation at the end of a run does, here more than one reading takes.
+    append(&server, id, 1_200).await;
+    let whole = Watching::open(&writer, &address).await.rest().await;
+    assert_eq!(
+        whole.iter().map(|sent| sent.id).collect::<Vec<_>>(),
+        (1..=1_202).collect::<Vec<_>>()
+    );
+    let rest = Watching::open(&writer, &format!("{address}?after=2"))
+        .await
+        .rest()
+        .await;
+    assert_eq!(rest, whole[2..]);
+    writer.get(&format!("{address}?after=1202")).await.expect(204);
+    server.stop().await;
+}
+
+#[actix_web::test]
 async fn events_are_also_to_be_had_as_json() {
     let server = TestServer::start().await;
     let reader = server.actor(Scope::Read).await.with("accept", "application/json");
