@@ -59,6 +59,7 @@ mod sparkline;
 mod steps;
 mod stream;
 mod suffix;
+mod two_runs;
 mod view;
 mod work;
 mod work_item;

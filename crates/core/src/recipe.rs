@@ -21,6 +21,8 @@ pub mod rlvr;
 mod role;
 pub mod rows;
 pub mod rzero;
+#[cfg(test)]
+mod small_run;
 mod stages;
 mod state;
 mod view;

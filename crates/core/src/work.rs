@@ -72,6 +72,7 @@ impl Payload {
 /// A worker's result for an item, by kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "there is one for each item of work")]
 pub enum Outcome {
     /// Completions or embeddings.
     Rollout(RolloutResult),

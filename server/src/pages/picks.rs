@@ -7,9 +7,8 @@ use lyceum_core::{
     pick::{MOST_LINES, pick},
 };
 use lyceum_store::{
-    page::{Order, Window},
     problems::{self, Problem},
-    runs::{self, Run, RunFilter, RunSort},
+    runs::Run,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,6 +20,7 @@ use super::{
     filters::Filters,
     inert::{Excerpt, SHOWN_IN_LIST, excerpt},
     layout::{Layout, Section},
+    two_runs::TwoRuns,
     view::View,
 };
 use crate::{api::Api, api_error::ApiError};
@@ -145,33 +145,15 @@ pub(crate) async fn show_picks(
 ) -> Result<HttpResponse, ApiError> {
     let db = api.store.pool();
     let asked = filters.0;
-    let recent = Window {
-        limit: 50,
-        after: None,
-        order: Order::Newest,
-    };
-    let mut choices = runs::page(db, &RunFilter::default(), RunSort::Age, &recent)
-        .await?
-        .items;
-    let mut shown = Vec::new();
-    for id in [asked.left, asked.right].into_iter().flatten() {
-        shown.push(runs::find(db, ExecutionId(id)).await?.run);
-    }
-    // The chosen runs are options even if they are older.
-    for run in &shown {
-        if choices.iter().all(|one| one.id != run.id) {
-            choices.push(run.clone());
-        }
-    }
-    let reached = shown.iter().map(|run| run.step - 1).min().unwrap_or(0).max(0);
+    let runs = TwoRuns::read(db, asked.left, asked.right).await?;
     let steps = match asked.steps.as_deref().map(str::trim).filter(|text| !text.is_empty()) {
         Some(text) => named(text)?,
-        None => usual(reached.cast_unsigned()),
+        None => usual(runs.last_step()),
     };
     let mut rows = Vec::new();
     for (place, step) in steps.iter().enumerate() {
         let mut sides = Vec::new();
-        for run in &shown {
+        for run in &runs.shown {
             let is_last = place + 1 == steps.len();
             sides.push(Picked::of(db, ExecutionId(run.id), *step, is_last).await?);
         }
@@ -183,9 +165,9 @@ pub(crate) async fn show_picks(
         rows,
         most_lines: MOST_LINES,
         steps: words.join(","),
-        labels: labels(choices.iter()),
-        choices,
-        runs: shown,
+        labels: labels(runs.choices.iter()),
+        choices: runs.choices,
+        runs: runs.shown,
         asked,
     })
 }

@@ -6,7 +6,7 @@ use lyceum_core::id::ExecutionId;
 use lyceum_store::{
     page::{Order, Window},
     problems::{self, ProblemFilter, ProblemSort},
-    runs::{self, Run, RunFilter, RunSort},
+    runs::Run,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,7 @@ use super::{
     inert::{Excerpt, SHOWN_IN_LIST, excerpt},
     layout::{Layout, Section},
     problems::{Choice, types},
+    two_runs::TwoRuns,
     view::View,
 };
 use crate::{api::Api, api_error::ApiError};
@@ -98,26 +99,8 @@ pub(crate) async fn show_problems_beside(
 ) -> Result<HttpResponse, ApiError> {
     let db = api.store.pool();
     let asked = filters.0;
-    let recent = Window {
-        limit: 50,
-        after: None,
-        order: Order::Newest,
-    };
-    let mut runs = runs::page(db, &RunFilter::default(), RunSort::Age, &recent)
-        .await?
-        .items;
-    let mut shown = Vec::new();
-    for id in [asked.left, asked.right].into_iter().flatten() {
-        shown.push(runs::find(db, ExecutionId(id)).await?.run);
-    }
-    // The chosen runs are options even if they are older.
-    for run in &shown {
-        if runs.iter().all(|one| one.id != run.id) {
-            runs.push(run.clone());
-        }
-    }
-    let reached = shown.iter().map(|run| run.step - 1).min().unwrap_or(0).max(0);
-    let step = asked.step.unwrap_or(reached.cast_unsigned());
+    let runs = TwoRuns::read(db, asked.left, asked.right).await?;
+    let step = asked.step.unwrap_or(runs.last_step());
     let filter = ProblemFilter {
         step: Some(step),
         problem_type: asked.problem_type.clone(),
@@ -130,7 +113,7 @@ pub(crate) async fn show_problems_beside(
         order: Order::Oldest,
     };
     let mut sides = Vec::new();
-    for run in shown {
+    for run in runs.shown {
         let page = problems::page(db, ExecutionId(run.id), &filter, ProblemSort::Age, &window).await?;
         let more = page.next.is_some();
         sides.push(Side {
@@ -143,8 +126,8 @@ pub(crate) async fn show_problems_beside(
         layout: view.layout("Problems side by side", Section::Compare),
         step,
         sides,
-        labels: labels(runs.iter()),
-        runs,
+        labels: labels(runs.choices.iter()),
+        runs: runs.choices,
         asked,
     })
 }

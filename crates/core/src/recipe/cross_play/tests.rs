@@ -1,8 +1,7 @@
 use super::*;
 use crate::{
-    config,
     id::{MemberId, ProblemId},
-    recipe::{AttemptRecord, Populora, Records, Registry, Role, Want, WorkState},
+    recipe::{AttemptRecord, Populora, Records, Role, Want, WorkState, small_run::small_run},
     seed::stream,
     simulation::{Order, Players, Simulation, Skill},
     work::{AdapterRef, Outcome},
@@ -17,24 +16,7 @@ const EVALUATION: ExecutionId = ExecutionId(Uuid::from_u128(9));
 
 /// A run of one step with two teachers and two students, and its records.
 fn played() -> (RunConfig, Players, Records) {
-    let document = json!({
-        "recipe": "populora",
-        "seed": 5,
-        "steps": 4,
-        "populations": {"main": {
-            "base_model": {"name": "seedling"},
-            "lora": {"r": 8, "lora_alpha": 16.0, "target_modules": ["q_proj"]},
-            "members": [{"roles": ["teacher"], "count": 2}, {"roles": ["student"], "count": 2}],
-        }},
-        "parameters": {
-            "prompts": {"set": "seedling"},
-            "problems": {"references": 2, "num_inputs": 6, "pool_size": 64, "max_prompt_bytes": 400, "seeds": "seedling"},
-            "prompts_per_matchup": 6, "proposals_per_prompt": 1, "samples_per_problem": 4,
-            "sampling": {"propose": {"max_tokens": 100}, "solve": {"max_tokens": 100}},
-            "archive": {"cells": 64}, "items": {"propose": 6, "solve": 4, "update": 3},
-        },
-    });
-    let config = config::resolve(&document, &Registry::default().with(Populora)).unwrap();
+    let config = small_run();
     let players = Players::new([0.0, 0.0, -2.0, 4.0].map(Skill).to_vec());
     let mut simulation = Simulation::new(&Populora, &config, players, Order::Together).unwrap();
     assert_eq!(simulation.state.run, RUN);

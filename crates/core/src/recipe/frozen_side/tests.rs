@@ -3,9 +3,8 @@
 use super::*;
 use crate::{
     artifact::Digest,
-    config,
     id::{MemberId, VersionId},
-    recipe::{Populora, ProblemRecord, Registry, Want, WorkState, code::Pool},
+    recipe::{Populora, ProblemRecord, Want, WorkState, code::Pool, small_run::small_run},
     seed::stream,
     simulation::{Order, Players, Simulation, Skill},
     work::{AdapterRef, Outcome, Payload, WorkKey},
@@ -19,24 +18,7 @@ const EVALUATION: ExecutionId = ExecutionId(Uuid::from_u128(9));
 
 /// A run of one step: its config, problems and pool.
 fn played() -> (RunConfig, Vec<ProblemRecord>, Pool) {
-    let document = json!({
-        "recipe": "populora",
-        "seed": 5,
-        "steps": 4,
-        "populations": {"main": {
-            "base_model": {"name": "seedling"},
-            "lora": {"r": 8, "lora_alpha": 16.0, "target_modules": ["q_proj"]},
-            "members": [{"roles": ["teacher"], "count": 2}, {"roles": ["student"], "count": 2}],
-        }},
-        "parameters": {
-            "prompts": {"set": "seedling"},
-            "problems": {"references": 2, "num_inputs": 6, "pool_size": 64, "max_prompt_bytes": 400, "seeds": "seedling"},
-            "prompts_per_matchup": 6, "proposals_per_prompt": 1, "samples_per_problem": 4,
-            "sampling": {"propose": {"max_tokens": 100}, "solve": {"max_tokens": 100}},
-            "archive": {"cells": 64}, "items": {"propose": 6, "solve": 4, "update": 3},
-        },
-    });
-    let config = config::resolve(&document, &Registry::default().with(Populora)).unwrap();
+    let config = small_run();
     let mut simulation = Simulation::new(&Populora, &config, Players::new(Vec::new()), Order::Together).unwrap();
     let step = simulation.step().unwrap();
     let pool = Pool::of_state(&simulation.state).unwrap();
