@@ -168,7 +168,7 @@ fn a_killed_run_goes_on_to_the_same_model_and_both_learn() {
     let card = std::fs::read_to_string(folder.join("whole/README.md")).unwrap();
     assert!(
         card.contains("from random weights: 16 steps")
-            && card.contains("phase `solve` (10 steps): solve_code_o 50.0 %, solve_code_i 50.0 %")
+            && card.contains("solve_code_o 50.0 %, solve_code_i 50.0 % in the 10 steps of phase `solve`")
             && card.contains("Two ways to answer")
             && card.contains("What falls short"),
         "{card}"

@@ -147,7 +147,7 @@ fn a_stopped_run_goes_on_to_the_same_model_and_has_its_figures() {
     assert!(
         card.contains("from random weights: 14 steps")
             && card.contains("One expression in 4 is held out")
-            && card.contains("phase `steps` (6 steps): solve 50.0 %, solve_with_plan 50.0 %")
+            && card.contains("solve 50.0 %, solve_with_plan 50.0 % in the 6 steps of phase `steps`")
             && card.contains("What falls short"),
         "{card}"
     );

@@ -104,6 +104,10 @@ pub struct SampleSpec {
     /// How traced answers are written; without it, answers are never traced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<TraceSpec>,
+    /// The share, at levels 1 to 5, of direct answers to `code_o` and `code_i` that are guesses: what is right for another
+    /// input of the same program. Without it, all are right.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guesses: Option<[f64; 5]>,
 }
 
 impl SampleSpec {
@@ -223,12 +227,23 @@ impl SampleSpec {
         let count = tracer.as_ref().map_or(self.branches, |tracer| tracer.spec.branches);
         let chosen = self.indices(executed, count, rng);
         let branches = chosen.into_iter().map(|at| {
-            let (question, answer, traced) = write(tracer.as_ref(), at, rng);
+            let (question, mut answer, traced) = write(tracer.as_ref(), at, rng);
+            if traced.is_none() && self.guesses(executed, rng) {
+                let other = (at + rng.random_range(1..executed.pairs.len())) % executed.pairs.len();
+                answer = write(None, other, rng).1;
+            }
             let direct = || vec![Part::new(format!("{answer}<eos>"), self.weights.answer)];
             let answer = traced.unwrap_or_else(direct);
             std::iter::once(Part::new(question, 0.0)).chain(answer).collect()
         });
         branches.collect()
+    }
+
+    /// Whether the next direct answer about a program is a guess.
+    fn guesses(&self, executed: &Executed, rng: &mut ChaCha12Rng) -> bool {
+        let level = usize::from(executed.level.number()) - 1;
+        let share = self.guesses.and_then(|shares| shares.get(level).copied());
+        executed.pairs.len() > 1 && share.is_some_and(|share| rng.random_bool(share))
     }
 
     fn tracer<'a>(&'a self, way: Way<'a>) -> Option<Tracer<'a>> {

@@ -28,6 +28,7 @@ const SPEC: SampleSpec = SampleSpec {
         branches: 2,
         candidates: 2,
     }),
+    guesses: None,
 };
 
 fn executed(source: &str) -> Executed {
@@ -59,6 +60,51 @@ fn write_in(way: Way<'_>, task: TaskKind, item: u64) -> Sample {
         executed("def f(n):\n return [n,'a b']"),
     );
     SPEC.write(task, way, &subject, |_| &other, &mut seed::stream(1, "format", item))
+}
+
+#[test]
+fn guesses_are_the_answers_of_other_inputs() {
+    let guessing = |share: f64| SampleSpec {
+        guesses: Some([share, 0.0, 0.0, 0.0, 0.0]),
+        ..SPEC
+    };
+    let subject = executed("def f(a):\n return [a,'a b']");
+    let right = |spec: &SampleSpec, way, item| {
+        let mut rng = seed::stream(1, "guess", item);
+        let sample = spec.write(TaskKind::SolveCodeO, way, &subject, |_| &subject, &mut rng);
+        let answers = sample.branches.iter().map(|parts| {
+            let (input, answer) = parts.split_first().unwrap();
+            let input = input
+                .text
+                .strip_prefix("<in>")
+                .and_then(|text| text.strip_suffix("<out>"));
+            let answer = text(answer);
+            let answer = answer.rsplit("<so>").next().unwrap().to_owned();
+            assert!(
+                subject
+                    .pairs
+                    .iter()
+                    .any(|(_, output)| answer == format!("{output}<eos>")),
+                "{answer}"
+            );
+            answer == format!("[{},'a b']<eos>", input.unwrap())
+        });
+        answers.collect::<Vec<bool>>()
+    };
+    let all = |share, way| {
+        (0..40)
+            .flat_map(|item| right(&guessing(share), way, item))
+            .collect::<Vec<_>>()
+    };
+    assert!(all(1.0, Way::Direct).iter().all(|right| !right));
+    assert!(all(0.0, Way::Direct).iter().all(|right| *right));
+    let half = all(0.5, Way::Direct);
+    let guessed = half.iter().filter(|right| !**right).count();
+    assert!((40..80).contains(&guessed), "{guessed} of {}", half.len());
+    assert!(
+        all(1.0, Way::Traced(&|_: &str| 1)).iter().all(|right| *right),
+        "steps are never guessed"
+    );
 }
 
 #[test]

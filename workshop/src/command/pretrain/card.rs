@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use lyceum_curriculum::Corpus;
 
-use super::config::{Architecture, PretrainConfig};
+use super::config::{Architecture, Phase, PretrainConfig};
 use super::curriculum::Curriculum;
 use super::figures::{Band, Evaluation, OwnProblems, Proposals, Ways};
 use super::programs::Programs;
@@ -79,6 +79,14 @@ fn made(
         corpus.held_out.len()
     )?;
     trained(card, config, evaluation.training.as_ref())?;
+    if let Some(shares) = config.samples.guesses {
+        writeln!(
+            card,
+            "- Some of the direct answers that it was shown for `code_o` and `code_i` are guesses, right for another input of the \
+             same program: {} at levels 1 to 5.",
+            shares.map(percent).join(", ")
+        )?;
+    }
     writeln!(card)
 }
 
@@ -105,25 +113,30 @@ pub(super) fn trained<C: Curriculum>(
         "- The last training ran on {} ({} threads, {}), seed {}.",
         config.compute.device, config.compute.threads, config.compute.precision, config.seed
     )?;
-    for phase in config
-        .phases
-        .iter()
-        .filter(|phase| phase.tasks.values().any(|share| share.trace > 0.0))
-    {
-        let tasks = phase.tasks.iter().filter(|(_, share)| share.trace > 0.0);
-        let shares: Vec<String> = tasks
-            .map(|(task, share)| format!("{task} {}", percent(share.trace)))
-            .collect();
+    let phases: Vec<String> = config.phases.iter().filter_map(phase_with_steps).collect();
+    if !phases.is_empty() {
         writeln!(
             card,
-            "- It was shown two ways to answer, directly and with its steps first. Samples with steps in the phase \
-             `{}` ({} steps): {}.",
-            phase.name,
-            phase.steps,
-            shares.join(", ")
+            "- It was shown two ways to answer, directly and with its steps first. Samples with steps: {}.",
+            phases.join("; ")
         )?;
     }
     Ok(())
+}
+
+/// A phase and the shares of its samples that have steps, if any have.
+fn phase_with_steps<T: std::fmt::Display + Ord>(phase: &Phase<T>) -> Option<String> {
+    let tasks = phase.tasks.iter().filter(|(_, share)| share.trace > 0.0);
+    let shares: Vec<String> = tasks
+        .map(|(task, share)| format!("{task} {}", percent(share.trace)))
+        .collect();
+    let text = format!(
+        "{} in the {} steps of phase `{}`",
+        shares.join(", "),
+        phase.steps,
+        phase.name
+    );
+    (!shares.is_empty()).then_some(text)
 }
 
 /// The trainings one after another, each from the weights of the one before.

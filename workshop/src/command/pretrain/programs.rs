@@ -49,6 +49,12 @@ impl Curriculum for Programs {
             share.trace == 0.0 || (config.samples.trace.is_some() && config.corpus.traces),
             "`{task}.trace` of phase `{phase}` needs `samples.trace` and `corpus.traces = true`"
         );
+        let mut shares = config.samples.guesses.into_iter().flatten();
+        ensure!(
+            shares.all(|share| (0.0..=1.0).contains(&share)),
+            "`samples.guesses` is {:?}: shares from 0 to 1 are valid",
+            config.samples.guesses.unwrap_or_default()
+        );
         Ok(())
     }
 }
