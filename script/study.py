@@ -15,10 +15,13 @@ import outcomes
 from running import Lyceum, say
 
 SUITE = "held-out-seedling"
+# Types of its problems, unless the experiment's `measure.types` says otherwise.
+TYPES = ["code_o", "code_i", "code_f"]
 # Roles whose answers count, by recipe.
 SOLVING = {"populora": "student", "azr": "solver", "rlvr": "solver"}
-# Programs of each level that a suite of 600 problems cannot use, left out of problems for development.
-DEVELOPMENT = 200
+# Settings are chosen on at most so many other problems, about none of the first programs of each level, which are more
+# than a suite of 600 problems uses.
+DEVELOPMENT = {"problems": 300, "skip": 150}
 # Temperatures at which the base's entropy is measured, to find the one at which it equals that of a trained arm.
 TEMPERATURES = [0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2]
 # Answers to each problem for that.
@@ -35,13 +38,17 @@ def base_of(experiment):
 
 def problems(programs, experiment, path, development):
     """Writes the study's problems, or as many others to choose settings on."""
-    count = experiment["measure"]["problems"]
-    if count % 15:
-        raise SystemExit(f"results: measure.problems is {count}: a multiple of 15 is valid (3 types of 5 levels)")
-    partial = path.with_suffix(".partial")
-    command = [programs / "lyceum-workshop", "held-out", "--problems", str(count // 3), "--out", partial]
+    count, types = experiment["measure"]["problems"], experiment["measure"].get("types", TYPES)
+    groups = 5 * len(types)
+    if count % groups:
+        raise SystemExit(f"results: measure.problems is {count}: a multiple of {groups} is valid (levels and types get equal shares)")
     if development:
-        command += ["--skip", str(DEVELOPMENT)]
+        count = min(count, DEVELOPMENT["problems"])
+    partial = path.with_suffix(".partial")
+    command = [programs / "lyceum-workshop", "held-out", "--types", ",".join(types)]
+    command += ["--problems", str(count // len(types)), "--out", partial]
+    if development:
+        command += ["--skip", str(DEVELOPMENT["skip"])]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     partial.replace(path)
 

@@ -18,7 +18,7 @@ pub(crate) struct ShippedDataset {
     lines: &'static str,
 }
 
-static SHIPPED: [ShippedDataset; 2] = [
+static SHIPPED: [ShippedDataset; 3] = [
     ShippedDataset {
         name: "seedling-training",
         purpose: Purpose::Training,
@@ -30,6 +30,12 @@ static SHIPPED: [ShippedDataset; 2] = [
         purpose: Purpose::Benchmark,
         suite: Some("held-out-seedling"),
         lines: include_str!("../../configs/datasets/held-out-seedling.jsonl"),
+    },
+    ShippedDataset {
+        name: "held-out-outputs",
+        purpose: Purpose::Benchmark,
+        suite: Some("held-out-outputs"),
+        lines: include_str!("../../configs/datasets/held-out-outputs.jsonl"),
     },
 ];
 
@@ -119,6 +125,6 @@ mod tests {
             programs.push(about);
             assert!(ShippedDataset::with_id(shipped.id()).is_some_and(|found| found.name == shipped.name));
         }
-        assert!(programs[0].is_disjoint(&programs[1]));
+        assert!(programs[1..].iter().all(|held_out| programs[0].is_disjoint(held_out)));
     }
 }

@@ -1,6 +1,9 @@
 //! `lyceum-workshop held-out`: a benchmark suite for the seedling.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
 
 use anyhow::ensure;
 use clap::Args;
@@ -16,12 +19,16 @@ use super::posed::{Described, Posing, Source, named, part};
 
 /// Write the suite `held-out-seedling`: problems about programs whose form was held out from the seedling's training.
 ///
-/// Each program is used for three problems (find the output, the input, the program), with equal numbers for levels 1
-/// to 5. Types and levels take turns: any number of rows from the first has nearly equal shares. The same config,
-/// number and programs left out give the same file.
+/// Each program is used for one problem of each type (find the output, the input, the program), with equal numbers for
+/// levels 1 to 5. Types and levels take turns: any number of rows from the first has nearly equal shares. The same config,
+/// number, types and programs left out give the same file.
 ///
 ///   lyceum-workshop held-out --out held-out-seedling.jsonl
 ///   lyceum benchmark import held-out-seedling held-out-seedling.jsonl
+///
+/// The suite `held-out-outputs`:
+///
+///   lyceum-workshop held-out --types code_o --out held-out-outputs.jsonl
 ///
 /// Problems to choose settings on, none about a program of the suite above:
 ///
@@ -38,6 +45,9 @@ pub(crate) struct HeldOut {
     /// Leave out the first programs of each level. A suite of N problems of each type uses at most the first N of a level.
     #[arg(long, value_name = "PROGRAMS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=5000))]
     skip: u32,
+    /// Types of problem.
+    #[arg(long, value_name = "TYPES", value_delimiter = ',', default_value = "code_o,code_i,code_f", value_parser = triple)]
+    types: Vec<ProblemKind>,
     #[command(flatten)]
     source: Source,
     #[command(flatten)]
@@ -55,11 +65,12 @@ impl HeldOut {
         let verifier = Verifier::start(&self.pool.config())?;
         let share = self.problems as usize / Level::ALL.len();
         let programs = programs(&described, share, self.skip as usize, &verifier);
-        let rows = rows(&described, &programs, share)?;
+        let rows = rows(&described, &programs, &self.types, share)?;
         let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
         // The output must be readable by an import.
         reader::read(suite("held-out-seedling")?, text.as_bytes(), &reader::Window::default())?;
         write_lines(&self.out, &rows)?;
+        let programs: BTreeSet<&str> = rows.iter().filter_map(|row| row["program"].as_str()).collect();
         println!("{} problems about {} programs", rows.len(), programs.len());
         Ok(())
     }
@@ -79,10 +90,21 @@ pub(super) fn programs(described: &Described, share: usize, skip: usize, verifie
     held_out
 }
 
-pub(super) fn rows(described: &Described, programs: &[Executed], share: usize) -> anyhow::Result<Vec<Value>> {
+/// A type of self-play's problems, by name.
+fn triple(name: &str) -> Result<ProblemKind, String> {
+    let found = ProblemKind::TRIPLES.into_iter().find(|kind| kind.name() == name);
+    found.ok_or_else(|| format!("valid are {}", ProblemKind::TRIPLES.map(ProblemKind::name).join(", ")))
+}
+
+pub(super) fn rows(
+    described: &Described,
+    programs: &[Executed],
+    kinds: &[ProblemKind],
+    share: usize,
+) -> anyhow::Result<Vec<Value>> {
     let posing = Posing {
         described,
-        kinds: &[ProblemKind::CodeO, ProblemKind::CodeI, ProblemKind::CodeF],
+        kinds,
         levels: &Level::ALL,
         share,
     };
@@ -92,19 +114,28 @@ pub(super) fn rows(described: &Described, programs: &[Executed], share: usize) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeSet;
 
     #[test]
     fn any_number_of_the_rows_that_ship_has_all_types_and_levels() {
-        let text = include_str!("../../../configs/datasets/held-out-seedling.jsonl");
-        let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        assert_eq!(rows.len(), 300);
-        for turn in rows.chunks(15) {
-            let groups: BTreeSet<String> = turn
-                .iter()
-                .map(|row| format!("{} {}", row["type"], row["level"]))
-                .collect();
-            assert_eq!(groups.len(), 15, "{groups:?}");
+        for (text, types) in [
+            (include_str!("../../../configs/datasets/held-out-seedling.jsonl"), 3),
+            (include_str!("../../../configs/datasets/held-out-outputs.jsonl"), 1),
+        ] {
+            let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+            assert_eq!(rows.len(), 300);
+            for turn in rows.chunks(5 * types) {
+                let groups: BTreeSet<String> = turn
+                    .iter()
+                    .map(|row| format!("{} {}", row["type"], row["level"]))
+                    .collect();
+                assert_eq!(groups.len(), 5 * types, "{groups:?}");
+            }
         }
+    }
+
+    #[test]
+    fn types_are_those_of_self_play() {
+        assert_eq!(triple("code_f"), Ok(ProblemKind::CodeF));
+        assert_eq!(triple("math").unwrap_err(), "valid are code_i, code_o, code_f");
     }
 }

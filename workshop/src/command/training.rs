@@ -170,11 +170,11 @@ mod tests {
         assert_eq!(questions.len(), training.len(), "no problem occurs twice");
 
         let programs = held_out::programs(&described, 4, 0, &verifier);
-        let held_out = held_out::rows(&described, &programs, 4).unwrap();
+        let held_out = held_out::rows(&described, &programs, &ProblemKind::TRIPLES, 4).unwrap();
         assert_eq!(held_out.len(), 3 * 5 * 4);
         assert!(forms(&training).is_disjoint(&forms(&held_out)));
         let others = held_out::programs(&described, 4, 8, &verifier);
-        let others = held_out::rows(&described, &others, 4).unwrap();
+        let others = held_out::rows(&described, &others, &ProblemKind::TRIPLES, 4).unwrap();
         let programs_of = |rows: &[Value]| -> HashSet<String> {
             let programs = rows.iter().map(|row| row["program"].as_str().unwrap().to_owned());
             programs.collect()
@@ -189,6 +189,7 @@ mod tests {
         for (text, held_out) in [
             (include_str!("../../../configs/datasets/seedling-training.jsonl"), false),
             (include_str!("../../../configs/datasets/held-out-seedling.jsonl"), true),
+            (include_str!("../../../configs/datasets/held-out-outputs.jsonl"), true),
         ] {
             let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
             assert!(forms(&rows).iter().all(|form| corpus.holds_out(form) == held_out));

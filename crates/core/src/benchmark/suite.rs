@@ -142,6 +142,7 @@ const SHIPPED: &[&str] = shipped![
     "minerva_math",
     "olympiadbench",
     "held-out-seedling",
+    "held-out-outputs",
 ];
 
 static SUITES: LazyLock<Vec<Suite>> = LazyLock::new(|| {

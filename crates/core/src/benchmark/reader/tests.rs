@@ -54,6 +54,10 @@ const LINES: [(&str, &str); 12] = [
     ),
 ];
 
+/// A row of `held-out-outputs`, which `held-out-seedling` has too.
+const OUTPUT: &str =
+    r#"{"task_id":"outputs/0","type":"code_o","program":"def f(a):\n return a","input":"1","output":"1","level":1}"#;
+
 fn line(name: &str) -> &'static str {
     LINES.iter().find(|(suite, _)| *suite == name).unwrap().1
 }
@@ -79,6 +83,16 @@ fn each_suite_reads_its_own_row_and_no_other() {
         let json = serde_json::to_value(&row).unwrap();
         assert_eq!(serde_json::from_value::<BenchmarkRow>(json).unwrap(), row, "{own}");
     }
+}
+
+#[test]
+fn outputs_to_find_are_of_one_type() {
+    let [own, other] =
+        ["held-out-outputs", "held-out-seedling"].map(|suite| rows(suite, OUTPUT).unwrap().rows.remove(0));
+    assert_eq!(own.task_id, "held-out-outputs/outputs/0");
+    let task_id = other.task_id.clone();
+    assert_eq!(BenchmarkRow { task_id, ..own }, other);
+    assert!(rows("held-out-outputs", line("held-out-seedling")).is_err());
 }
 
 #[test]
