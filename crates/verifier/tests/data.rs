@@ -119,6 +119,41 @@ fn humaneval_tells_canonical_solutions_from_mutated_ones() {
     assert_eq!(wrong(&wrong_ones, false), []);
 }
 
+/// Every builtin that a test could call, as a function of the program that always gives `value`, and an entry point that
+/// gives it, too.
+fn shadowing(row: &Value, value: &str) -> String {
+    let mut program = String::new();
+    for name in [
+        "abs", "all", "any", "dict", "enumerate", "filter", "float", "frozenset", "int", "isinstance", "len", "list", "map",
+        "max", "min", "next", "range", "reversed", "round", "set", "sorted", "str", "sum", "tuple", "type", "zip", "math",
+        "copy", "random", "string", "randint", "choice", "deepcopy", "poly", "encode_cyclic", "encode_shift",
+    ] {
+        program += &format!("def {name}(*a, **k):\n    return {value}\n");
+    }
+    program + &format!("def {}(*a, **k):\n    return {value}\n", text(row, "entry_point"))
+}
+
+#[test]
+fn humaneval_is_passed_neither_by_shadowing_builtins_nor_by_ending_loops() {
+    let Some(data) = data() else { return };
+    let rows = humaneval(&data);
+    let forgeries: [(&str, fn(&Value) -> String); 4] = [
+        ("0", |row| shadowing(row, "0")),
+        ("[]", |row| shadowing(row, "[]")),
+        ("()", |row| shadowing(row, "()")),
+        ("StopIteration", |row| {
+            format!("def {}(*a, **k):\n    raise StopIteration\n", text(row, "entry_point"))
+        }),
+    ];
+    let mut passed = Vec::new();
+    for (name, forgery) in forgeries {
+        let verdicts = pool().judge_all(rows.iter().map(|row| humaneval_task(row, forgery(row))));
+        let right = verdicts.filter(|verdict| verdict.correct == Some(true));
+        passed.extend(right.map(|verdict| format!("{} by {name}", verdict.id.unwrap_or_default())));
+    }
+    assert_eq!(passed, Vec::<String>::new());
+}
+
 #[test]
 fn mbpp_plus_tells_canonical_solutions_from_mutated_ones() {
     let Some(data) = data() else { return };

@@ -173,6 +173,63 @@ fn patched_comparisons_pass_no_test() {
     never_passes("def check(candidate):\n    pass\ndef add(a, b):\n    return 0");
 }
 
+/// Grades a program whose entry point is `add` with this test.
+fn tested(program: &str, test: &str) -> Tests {
+    Tests {
+        program: program.to_owned(),
+        entry_point: Some("add".to_owned()),
+        oracle: Oracle::Script {
+            test: test.to_owned(),
+            prompt: Some("from math import floor\ndef helper(a):\n    return a * 2\n".to_owned()),
+        },
+    }
+}
+
+#[test]
+fn functions_of_a_program_replace_nothing_that_the_test_relies_on() {
+    for (name, value, test) in [
+        ("abs", "0", "def check(candidate):\n    assert abs(candidate(1, 2) - 3) < 1e-6\n"),
+        ("range", "[]", "def check(candidate):\n    for i in range(3):\n        assert candidate(i, i) == 2 * i\n"),
+        ("tuple", "0", "def check(candidate):\n    assert tuple(candidate(1, 2)) == tuple([3])\n"),
+        ("set", "0", "assert set(add(1, 2)) == set([3])\n"),
+        ("floor", "0", "assert floor(add(1, 2)) == floor(3)\n"),
+        ("helper", "0", "assert helper(add(1, 2)) == helper(3)\n"),
+        ("isclose", "True", "from math import isclose\nassert isclose(add(1, 2), 3)\n"),
+        ("List", "0", "assert List(add(1, 2)) == List(3)\n"),
+        ("__build_class__", "0", "class A: pass\nassert add(1, 2) == 3\n"),
+        ("__builtins__", "0", "assert add(1, 2) == 3\n"),
+        ("check", "0", "def check(candidate):\n    assert candidate(1, 2) == 3\n"),
+    ] {
+        let program = format!("def {name}(*a, **k):\n    return {value}\ndef add(a, b):\n    return [0]");
+        never_right(tested(&program, test));
+    }
+}
+
+#[test]
+fn an_exception_of_a_program_ends_no_loop_of_the_test() {
+    for exception in ["StopIteration", "StopIteration(True)", "StopAsyncIteration", "GeneratorExit", "SystemExit(0)"] {
+        let program = format!("def add(a, b):\n    raise {exception}");
+        for test in [
+            "def check(candidate):\n    assert all(map(lambda a: candidate(a, 1) == a + 1, [1, 2]))\n",
+            "def check(candidate):\n    assert list(map(candidate, [1], [2])) == list(map(candidate, [2], [1]))\n",
+            "for value in map(add, [1], [2]):\n    assert value == 3\n",
+        ] {
+            never_right(tested(&program, test));
+        }
+    }
+}
+
+#[test]
+fn a_helper_of_the_program_is_at_hand_where_the_test_asks_for_it() {
+    for mode in modes() {
+        let program = "def other(a):\n    return -a\ndef add(a, b):\n    return a + b";
+        let test = "def check(candidate):\n    assert other(candidate(1, 2)) == -3\n    assert helper(2) == 4\n    try:\n        \
+                    add(1)\n    except TypeError:\n        return\n    assert False\n";
+        let verdict = mode.pool.grade("helper", tested(program, test));
+        assert_eq!(verdict.correct, Some(true), "{}: {}", mode.name, verdict.reason);
+    }
+}
+
 #[test]
 fn frames_written_by_hand_pass_no_test() {
     never_passes(

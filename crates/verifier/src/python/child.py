@@ -122,8 +122,10 @@ class Session:
     def script(self, message):
         names = STAGE.__dict__
         exec(compiled(message["support"], "<prompt>"), names)
+        known = {*names, *dir(builtins)} - {message["entry_point"]}
         for name in message["remote"]:
-            names[name] = remote(name)
+            if name not in known:
+                names[name] = remote(name)
         names["candidate"] = names[message["entry_point"]]
         exec(compiled(message["test"], "<test>"), names)
         if "check" in names and message["calls_check"]:
@@ -155,7 +157,9 @@ def remote(name):
             raise Unjudgeable("the program ended")
         if "error" in reply:
             kind = getattr(builtins, reply["error"], None)
-            known = isinstance(kind, type) and issubclass(kind, Exception)
+            # A StopIteration would only end a loop of the test, such as `all(map(candidate, inputs))`.
+            stops = StopIteration, StopAsyncIteration
+            known = isinstance(kind, type) and issubclass(kind, Exception) and not issubclass(kind, stops)
             raise (kind if known else RuntimeError)(reply["text"])
         return eval(compiled(reply["value"], "<value>", "eval"), literal_names())
 

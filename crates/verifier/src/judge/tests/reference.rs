@@ -180,7 +180,7 @@ impl Oracle<'_> {
         }
     }
 
-    /// numpy's `allclose` on numbers, lists and tuples of the same type and length.
+    /// numpy's `allclose` on numbers, lists and tuples of the same type and length: an infinity is near its equal alone.
     fn is_close(&self, given: &Value, expected: &Value) -> bool {
         match (given, expected) {
             (Value::List(a), Value::List(b)) | (Value::Tuple(a), Value::Tuple(b)) => {
@@ -195,12 +195,18 @@ impl Oracle<'_> {
             (Value::List(a) | Value::Tuple(a), Value::List(b) | Value::Tuple(b)) => {
                 a.len() == b.len() && a.iter().zip(b).all(|(a, b)| self.is_close_item(a, b))
             }
-            (Value::Complex(a, b), Value::Complex(c, d)) => (a - c).hypot(b - d) <= self.atol + RTOL * c.hypot(*d),
+            (Value::Complex(a, b), Value::Complex(c, d)) => {
+                (a, b) == (c, d) || self.is_near((a - c).hypot(b - d), c.hypot(*d))
+            }
             _ => match (number(given), number(expected)) {
-                (Some(a), Some(b)) => a == b || (a - b).abs() <= self.atol + RTOL * b.abs(),
+                (Some(a), Some(b)) => a == b || self.is_near((a - b).abs(), b.abs()),
                 _ => false,
             },
         }
+    }
+
+    fn is_near(&self, distance: f64, expected: f64) -> bool {
+        expected.is_finite() && distance <= self.atol + RTOL * expected
     }
 
     /// Mbpp/581 with `height` read as the perpendicular height of the pyramid.
@@ -222,10 +228,11 @@ fn differs(given: &Value, expected: &Value) -> Failed {
     )
 }
 
+/// A real number as a float, if it does not overflow.
 fn number(value: &Value) -> Option<f64> {
     match value {
         Value::Bool(value) => Some(f64::from(u8::from(*value))),
-        Value::Int(value) => value.to_f64(),
+        Value::Int(value) => value.to_f64().filter(|value| value.is_finite()),
         Value::Float(value) => Some(*value),
         _ => None,
     }
@@ -313,6 +320,26 @@ mod tests {
             Value::List(vec![Value::Float(1.0)]),
             Value::Tuple(vec![Value::Float(1.1)])
         ));
+    }
+
+    #[test]
+    fn an_infinity_is_near_its_equal_alone() {
+        let floats = |items: &[f64]| Value::List(items.iter().copied().map(Value::Float).collect());
+        let infinite = Value::Float(f64::INFINITY);
+        assert!(judged(&mut oracle("any"), infinite.clone(), infinite.clone()));
+        for given in [0.0, 1e308, f64::NEG_INFINITY, f64::NAN] {
+            assert!(!judged(&mut oracle("any"), infinite.clone(), Value::Float(given)), "{given}");
+            assert!(!judged(&mut oracle("any"), floats(&[1.0, f64::INFINITY]), floats(&[1.0, given])), "{given}");
+            assert!(!judged(&mut oracle("any"), Value::Float(given), infinite.clone()), "{given}");
+        }
+        let complex = |re, im| Value::List(vec![Value::Float(0.5), Value::Complex(re, im)]);
+        let tolerant = || Oracle { atol: 1e-6, ..oracle("any") };
+        assert!(judged(&mut tolerant(), complex(f64::INFINITY, 1.0), complex(f64::INFINITY, 1.0)));
+        assert!(!judged(&mut tolerant(), complex(f64::INFINITY, 1.0), complex(2.0, 1.0)));
+        // As floats, both integers would be infinite.
+        let power = |exponent| Value::Int(num_bigint::BigInt::from(10).pow(exponent));
+        assert!(!judged(&mut tolerant(), power(400), power(500)));
+        assert!(!judged(&mut tolerant(), infinite, power(400)));
     }
 
     #[test]

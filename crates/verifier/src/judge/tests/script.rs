@@ -7,7 +7,8 @@
 use std::collections::BTreeSet;
 
 use lyceum_core::verify::Status;
-use ruff_python_ast::{ModModule, Stmt};
+use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, TraversalSignal, walk_body};
+use ruff_python_ast::{AnyNodeRef, ModModule, Stmt};
 use serde::Serialize;
 
 use super::Results;
@@ -63,13 +64,14 @@ impl Bench<'_> {
             Ok(trusted) => trusted.unwrap_or_default(),
             Err(reason) => return malformed(format!("field `prompt`: {reason}")),
         };
-        let own = match with_module(test, functions) {
-            Ok(own) => own,
+        let (own, used) = match with_module(test, |module| (functions(module), names(module))) {
+            Ok(read) => read,
             Err(reason) => return malformed(format!("field `test`: {reason}")),
         };
+        // The test's process also leaves out those that are builtins there or names of the prompt and the imports.
         let mut remote: BTreeSet<&str> = defined
             .iter()
-            .filter(|name| !trusted.contains(name))
+            .filter(|name| used.contains(*name) && !trusted.contains(name))
             .map(String::as_str)
             .collect();
         remote.insert(entry_point);
@@ -220,4 +222,20 @@ fn functions(module: &ModModule) -> Vec<String> {
         _ => None,
     };
     module.body.iter().filter_map(name).collect()
+}
+
+/// The names that a text mentions.
+fn names(module: &ModModule) -> BTreeSet<String> {
+    struct Names(BTreeSet<String>);
+    impl<'a> SourceOrderVisitor<'a> for Names {
+        fn enter_node(&mut self, node: AnyNodeRef<'a>) -> TraversalSignal {
+            if let AnyNodeRef::ExprName(name) = node {
+                self.0.insert(name.id.to_string());
+            }
+            TraversalSignal::Traverse
+        }
+    }
+    let mut names = Names(BTreeSet::new());
+    walk_body(&mut names, &module.body);
+    names.0
 }
