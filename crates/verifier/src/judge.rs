@@ -1,5 +1,6 @@
 //! Judges tasks.
 
+mod arguments;
 mod cluster;
 mod mathematics;
 mod propose;

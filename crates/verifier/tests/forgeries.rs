@@ -77,19 +77,57 @@ fn never_passes(program: &str) {
 
 #[test]
 fn an_answer_that_closes_the_call_is_no_input() {
-    for answer in [
-        "0) or (True",
-        "1) or True or (1",
-        "print(True) or 3",
-        "3 if True else 0",
-        "*[3]",
-        "(lambda: 3)()",
-    ] {
+    for answer in ["0) or (True", "1) or True or (1", "3), (3", "3)\n(3", "3) if f(3) else (3"] {
         assert!(
             never_right(input(answer))
                 .iter()
                 .all(|verdict| verdict.status == Status::Malformed)
         );
+    }
+}
+
+#[test]
+fn an_answer_that_is_an_expression_is_right_by_its_value_alone() {
+    for (right, wrong) in [
+        ("print(True) or 3", "print(True) or 7"),
+        ("3 if True else 0", "True"),
+        ("*[3]", "*[7]"),
+        ("(lambda: 3)()", "(lambda: 7)()"),
+        ("x = 1 + 2", "x = 3 + 4"),
+    ] {
+        for mode in modes() {
+            let verdict = mode.pool.grade("expression", input(right));
+            assert_eq!(verdict.correct, Some(true), "{}: {right}: {}", mode.name, verdict.reason);
+        }
+        never_right(input(wrong));
+    }
+}
+
+#[test]
+fn an_answer_that_is_an_expression_meets_neither_the_program_nor_its_output() {
+    for answer in [
+        // Nothing of the problem is in its process.
+        "f(3)",
+        "f",
+        "[v for f in __import__('sys')._current_frames().values() for v in f.f_globals.values() if v == 7][0]",
+        "next(v for v in __import__('gc').get_objects() if isinstance(v, dict) and 'f' in v)['f'].__defaults__",
+        // Nothing that it changes is left for the program.
+        "__import__('builtins').__dict__.update(f=lambda x: 7) or 1",
+        "__import__('sys').modules['program'].__dict__.update(f=lambda x: 7) or 1",
+        "setattr(__import__('sys').modules['__main__'], 'f', lambda x: 7) or 1",
+        // Only exact types leave it.
+        "type('E', (int,), {'__mul__': lambda s, o: 6})()",
+        "type('E', (), {'__eq__': lambda s, o: True, '__add__': lambda s, o: s, '__mul__': lambda s, o: s})()",
+        // Its frames are claims about arguments, and arguments give what they give.
+        "__import__('os').write(3, b'V\\0\\0\\0\\x01T') and 3",
+        "__import__('os').write(3, b'V\\0\\0\\0\\x03I7;') and __import__('os')._exit(0)",
+        "__import__('os')._exit(0)",
+        "exit()",
+        "[x for x in iter(int, 1)]",
+        "[0] * 10 ** 10",
+        "open('/etc/passwd').read()",
+    ] {
+        never_right(input(answer));
     }
 }
 

@@ -3,8 +3,9 @@
 use lyceum_core::verify::{Complexity, Proposal, Status, Verdict};
 
 use super::Bench;
-use crate::execution::{Arguments, Failed, Outcome, Program, execute};
-use crate::program::{Refusal, admit, check_arguments, complexity, with_module};
+use super::arguments::input_arguments;
+use crate::execution::{Failed, Outcome, Program, execute};
+use crate::program::{Refusal, admit, complexity, with_module};
 use crate::sandbox::SandboxError;
 use crate::value::{Comparison, Value};
 
@@ -62,13 +63,13 @@ impl Bench<'_> {
 
     /// The value of a program on an input, if two zygotes agree on it and it can be written as a literal.
     fn determine(&mut self, program: &str, input: &str) -> Result<Result<Value, Failed>, SandboxError> {
-        if let Err(reason) = check_arguments(input) {
-            return Ok(Err(Failed::new(Status::Malformed, reason)));
-        }
         let limits = self.slot.limits();
-        let call = [Arguments::Expression(input.to_owned())];
         let mut values = Vec::with_capacity(2);
         for zygote in self.slot.both()? {
+            let call = match input_arguments(zygote, limits, input)? {
+                Ok(call) => [call],
+                Err(failed) => return Ok(Err(failed)),
+            };
             match execute(zygote, limits, Program::f(program), &call)?.pop() {
                 Some(Outcome::Value(value)) => values.push(value),
                 Some(Outcome::Failed(failed)) if values.is_empty() => return Ok(Err(failed)),

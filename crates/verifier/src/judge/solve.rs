@@ -2,11 +2,11 @@
 
 use lyceum_core::verify::{CodePair, Solution, Status, Verdict};
 
+use super::arguments::{evaluate, input_arguments};
 use super::propose::excerpt;
 use super::{Bench, incorrect};
 use crate::execution::{Arguments, Failed, Outcome, Program, execute};
-use crate::literal::{parse_arguments, parse_literal};
-use crate::program::check_arguments;
+use crate::literal::parse_literal;
 use crate::sandbox::SandboxError;
 use crate::value::Value;
 
@@ -35,13 +35,14 @@ impl Bench<'_> {
                 )));
             }
         };
-        if let Err(reason) = check_arguments(input) {
-            return Ok(incorrect(Failed::new(Status::Malformed, reason)));
-        }
         let outcome = match self.gold.get(program, input) {
             Some(value) => Outcome::Value(value),
             None => {
-                let call = Arguments::Expression(input.to_owned());
+                let limits = self.slot.limits();
+                let call = match input_arguments(self.slot.first()?, limits, input)? {
+                    Ok(call) => call,
+                    Err(failed) => return Ok(incorrect(failed)),
+                };
                 let outcome = self.call_f(program, call)?;
                 if let Outcome::Value(value) = &outcome {
                     self.gold.put(program, input, value);
@@ -58,9 +59,16 @@ impl Bench<'_> {
             Ok(output) => output,
             Err(error) => return malformed(format!("the output is {error}")),
         };
-        let answer = match parse_arguments(answer) {
+        let limits = self.slot.limits();
+        let answer = match evaluate(self.slot.first()?, limits, answer)? {
             Ok(answer) => answer,
-            Err(error) => return malformed(format!("the answer is {error}")),
+            Err(failed) => {
+                let reason = match failed.status {
+                    Status::Malformed => format!("the answer is {}", failed.reason),
+                    _ => format!("evaluating the answer: {}", failed.reason),
+                };
+                return Ok(incorrect(Failed { reason, ..failed }));
+            }
         };
         let outcome = self.call_f(program, Arguments::Literal(answer.to_source()))?;
         Ok(self.compared(&outcome, &output))
@@ -101,24 +109,26 @@ impl Bench<'_> {
         };
         let mut calls = Vec::with_capacity(total);
         let mut expected = Vec::with_capacity(total);
-        for (at, (input, output)) in pairs.iter().enumerate() {
-            let output = parse_literal(output).map_err(|error| format!("the output is {error}"));
-            match check_arguments(input).and(output) {
-                Ok(output) => expected.push(output),
-                Err(reason) => {
-                    let reason = format!("pair {at}: {reason}");
-                    return Ok(counted(incorrect(Failed::new(Status::Malformed, reason)), 0));
-                }
-            }
-            calls.push(Arguments::Expression(input.clone()));
-        }
         if total == 0 {
-            return Ok(counted(
-                incorrect(Failed::new(Status::Malformed, "there are no pairs")),
-                0,
-            ));
+            let failed = Failed::new(Status::Malformed, "there are no pairs");
+            return Ok(counted(incorrect(failed), 0));
         }
         let limits = self.slot.limits();
+        for (at, (input, output)) in pairs.iter().enumerate() {
+            let output = parse_literal(output)
+                .map_err(|error| Failed::new(Status::Malformed, format!("the output is {error}")));
+            let call = input_arguments(self.slot.first()?, limits, input)?;
+            match call.and_then(|call| Ok((call, output?))) {
+                Ok((call, output)) => {
+                    calls.push(call);
+                    expected.push(output);
+                }
+                Err(failed) => {
+                    let reason = format!("pair {at}: {}", failed.reason);
+                    return Ok(counted(incorrect(Failed { reason, ..failed }), 0));
+                }
+            }
+        }
         let outcomes = execute(self.slot.first()?, limits, Program::f(answer), &calls)?;
         let mut passed = 0;
         let mut first_failure: Option<(Status, String)> = None;

@@ -66,6 +66,7 @@ impl Parser<'_> {
         if !name.is_empty() {
             self.skip_space(true)?;
             if self.cursor.eat('=') {
+                self.skip_space(true)?;
                 return Ok(Some(PyStr::from(name)));
             }
         }

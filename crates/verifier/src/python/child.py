@@ -61,6 +61,11 @@ def literal_names():
     return {"Counter": Counter, "deque": deque}
 
 
+def evaluated(arguments, names):
+    code = compiled("__lyceum_capture__(" + arguments + "\n)", "<input>", "eval")
+    return eval(code, {**names, "__lyceum_capture__": capture})
+
+
 def compiled(source, name, mode="exec"):
     return compile(source, name, mode, dont_inherit=True)
 
@@ -84,11 +89,8 @@ class Session:
 
     def call(self, message):
         try:
-            code = compiled("__lyceum_capture__(" + message["arguments"] + "\n)", "<input>", "eval")
             names = literal_names() if message["literal"] else self.names
-            positional, keyword = eval(code, {**names, "__lyceum_capture__": capture})
-        except RecursionError as error:
-            return b"I", describe(error)
+            positional, keyword = evaluated(message["arguments"], names)
         except Exception as error:
             return b"I", describe(error)
         value = target(self.names, message["entry_point"])(*positional, **keyword)
@@ -100,6 +102,15 @@ class Session:
             if not self.lenient:
                 raise
             return b"D", digest(value)
+
+    def evaluate(self, message):
+        # Arguments alone: this process holds no program.
+        try:
+            return b"V", encode(evaluated(message["arguments"], literal_names()), False, message["max_bytes"])
+        except Unserialisable:
+            raise
+        except Exception as error:
+            return b"I", describe(error)
 
     def stdio(self, message):
         code = compiled(message["program"], "<program>")
@@ -168,7 +179,8 @@ def remote(name):
 
 def serve():
     session = Session()
-    handlers = {"load": session.load, "call": session.call, "stdio": session.stdio, "script": session.script, **HANDLERS}
+    names = "load", "call", "evaluate", "stdio", "script"
+    handlers = {**{name: getattr(session, name) for name in names}, **HANDLERS}
     while True:
         message = request()
         if message is None:
