@@ -1,11 +1,12 @@
 //! Runs a program on inputs: the values it returned, or how it failed.
 
 use serde::Serialize;
+use sha2::{Digest as _, Sha256};
 
 use lyceum_core::verify::Status;
 
 use crate::sandbox::{Answer, Ending, Limits, Report, Run, SandboxError, Zygote};
-use crate::value::{Value, decode};
+use crate::value::{DecodeError, Value, decode};
 
 /// The outcome of one call.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +17,47 @@ pub(crate) enum Outcome {
     Large(Vec<u8>),
     /// It failed.
     Failed(Failed),
+}
+
+/// The outcome of a call whose value stays encoded until it is needed: decoded, it may take fifty times the memory.
+#[derive(Clone, Debug)]
+pub(crate) enum Kept {
+    Encoded(Vec<u8>),
+    Other(Outcome),
+}
+
+impl Kept {
+    pub(crate) fn new(outcome: Outcome, encoded: Vec<u8>) -> Self {
+        match outcome {
+            Outcome::Value(_) => Self::Encoded(encoded),
+            other => Self::Other(other),
+        }
+    }
+
+    pub(crate) fn outcome(&self) -> Outcome {
+        match self {
+            Self::Encoded(data) => outcome(&Answer {
+                kind: b'V',
+                data: data.clone(),
+            }),
+            Self::Other(outcome) => outcome.clone(),
+        }
+    }
+
+    /// Size of the encoding, in bytes.
+    pub(crate) fn size(&self) -> usize {
+        match self {
+            Self::Encoded(data) => data.len(),
+            Self::Other(_) => 0,
+        }
+    }
+
+    pub(crate) fn failed(&self) -> Option<&Failed> {
+        match self {
+            Self::Other(Outcome::Failed(failed)) => Some(failed),
+            _ => None,
+        }
+    }
 }
 
 /// The reason a call gave no value.
@@ -76,8 +118,11 @@ pub(crate) enum Arguments {
     Literal(String),
 }
 
-/// Maximum size of a value in a problem.
+/// Maximum size of a value in a problem, in bytes of its encoding.
 pub(crate) const MAX_VALUE: usize = 1 << 20;
+
+/// Maximum length of a literal in a task or an output, as text.
+pub(crate) const MAX_TEXT: usize = 4 << 20;
 
 /// Maximum size of a value of a program under test that is compared as a value.
 pub(crate) const MAX_TESTED_VALUE: usize = 4 << 20;
@@ -150,6 +195,14 @@ pub(crate) enum Request<'a> {
 }
 
 impl<'a> Request<'a> {
+    /// Maximum size of a value in the answer, in bytes of its encoding.
+    fn max_value(&self) -> usize {
+        match self {
+            Self::Load { max_bytes, .. } | Self::Evaluate { max_bytes, .. } | Self::Stdio { max_bytes, .. } => *max_bytes,
+            Self::Call { .. } | Self::Math { .. } => 0,
+        }
+    }
+
     pub(crate) fn load(program: Program<'a>) -> Self {
         Self::Load {
             program: program.source,
@@ -177,6 +230,7 @@ pub(crate) fn outcome(answer: &Answer) -> Outcome {
     let failed = match answer.kind {
         b'V' => match decode(&answer.data) {
             Ok(value) => return Outcome::Value(value),
+            Err(DecodeError::Memory) => return Outcome::Large(Sha256::digest(&answer.data).to_vec()),
             Err(error) => Failed::new(Status::Error, format!("its answer cannot be read: {error}")),
         },
         b'D' if answer.data.len() == 32 => return Outcome::Large(answer.data.clone()),
@@ -208,7 +262,7 @@ pub(crate) fn outcome(answer: &Answer) -> Outcome {
 
 /// Sends one request to a fresh child.
 pub(crate) fn single(zygote: &Zygote, limits: Limits, request: &Request<'_>) -> Result<Outcome, SandboxError> {
-    let mut run = Run::begin(zygote, limits, 1)?;
+    let mut run = Run::begin(zygote, limits, 1, request.max_value())?;
     run.send(request)?;
     run.complete();
     let answer = run.answer()?;
@@ -223,80 +277,121 @@ pub(crate) fn single(zygote: &Zygote, limits: Limits, request: &Request<'_>) -> 
 /// After this many deaths of the process, the remaining calls of a batch count as failed without being run.
 const MAX_DEATHS: usize = 3;
 
-/// Calls a program once for each list of arguments, all in one process. Returns one outcome per call.
+/// Calls a program once for each list of arguments, all in one process. Returns what `judge` makes of each call's number,
+/// outcome and encoded value, so that only one value is in memory at a time.
 ///
 /// An exception fails only its own call. If the process dies in a call, the remaining calls get a new process.
-pub(crate) fn execute(
+pub(crate) fn execute<T>(
     zygote: &Zygote,
     limits: Limits,
     program: Program<'_>,
     calls: &[Arguments],
-) -> Result<Vec<Outcome>, SandboxError> {
-    let mut outcomes = Vec::with_capacity(calls.len());
+    judge: impl FnMut(usize, Outcome, Vec<u8>) -> T,
+) -> Result<Vec<T>, SandboxError> {
+    let mut batch = Batch {
+        judged: Vec::with_capacity(calls.len()),
+        failed: None,
+        judge,
+    };
     for _ in 0..MAX_DEATHS {
-        let rest = &calls[outcomes.len()..];
+        let rest = &calls[batch.judged.len()..];
         if rest.is_empty() {
             break;
         }
-        let is_over = execute_once(zygote, limits, program, rest, &mut outcomes)?;
+        let is_over = execute_once(zygote, limits, program, rest, &mut batch)?;
         if is_over {
             break;
         }
     }
-    if let Some(Outcome::Failed(last)) = outcomes.last().cloned() {
-        let skipped = Failed {
-            reason: format!("not run, because an earlier call failed: {}", last.reason),
-            ..last
-        };
-        outcomes.resize(calls.len(), Outcome::Failed(skipped));
+    if let Some(last) = batch.failed.clone() {
+        while batch.judged.len() < calls.len() {
+            batch.fail(Failed {
+                reason: format!("not run, because an earlier call failed: {}", last.reason),
+                ..last.clone()
+            });
+        }
     }
-    Ok(outcomes)
+    Ok(batch.judged)
+}
+
+/// Calls a program once.
+pub(crate) fn execute_one(
+    zygote: &Zygote,
+    limits: Limits,
+    program: Program<'_>,
+    call: Arguments,
+) -> Result<Outcome, SandboxError> {
+    let outcome = execute(zygote, limits, program, &[call], |_, outcome, _| outcome)?.pop();
+    Ok(outcome.unwrap_or_else(|| Outcome::Failed(Failed::new(Status::Error, "it was not run"))))
+}
+
+/// The judged calls of a batch.
+struct Batch<T, J> {
+    judged: Vec<T>,
+    /// The failure of the last call, if it failed.
+    failed: Option<Failed>,
+    judge: J,
+}
+
+impl<T, J: FnMut(usize, Outcome, Vec<u8>) -> T> Batch<T, J> {
+    fn push(&mut self, outcome: Outcome, encoded: Vec<u8>) {
+        self.failed = match &outcome {
+            Outcome::Failed(failed) => Some(failed.clone()),
+            _ => None,
+        };
+        let judged = (self.judge)(self.judged.len(), outcome, encoded);
+        self.judged.push(judged);
+    }
+
+    fn fail(&mut self, failed: Failed) {
+        self.push(Outcome::Failed(failed), Vec::new());
+    }
 }
 
 /// Appends the outcomes of one process, the last of which may be its death. Returns true if another process would not
 /// help.
-fn execute_once(
+fn execute_once<T, J: FnMut(usize, Outcome, Vec<u8>) -> T>(
     zygote: &Zygote,
     limits: Limits,
     program: Program<'_>,
     calls: &[Arguments],
-    outcomes: &mut Vec<Outcome>,
+    batch: &mut Batch<T, J>,
 ) -> Result<bool, SandboxError> {
-    let before = outcomes.len();
-    let mut run = Run::begin(zygote, limits, calls.len())?;
+    let before = batch.judged.len();
+    let mut run = Run::begin(zygote, limits, calls.len(), program.max_bytes)?;
     run.send(&Request::load(program))?;
     for arguments in calls {
         run.send(&Request::call(program, program.entry_point, arguments))?;
     }
     run.complete();
     let mut is_over = false;
-    while outcomes.len() - before < calls.len() {
+    while batch.judged.len() - before < calls.len() {
         let Some(answer) = run.answer()? else { break };
         is_over = answer.kind == b'M';
-        outcomes.push(outcome(&answer));
+        batch.push(outcome(&answer), answer.data);
         if is_over {
             break;
         }
     }
     let (report, violation) = run.finish()?;
     if let Some(violation) = violation {
-        outcomes.truncate(before);
-        outcomes.push(Outcome::Failed(Failed::protocol(violation)));
+        batch.judged.truncate(before);
+        batch.fail(Failed::protocol(violation));
         return Ok(true);
     }
-    let answered = outcomes.len() - before;
+    let answered = batch.judged.len() - before;
     if report.ending != Ending::Exited(0) {
         // If the process answered every call but ended badly, its last answer is not trusted.
         if answered == calls.len() {
-            outcomes.pop();
+            batch.judged.pop();
         }
-        outcomes.push(Outcome::Failed(Failed::of_ending(report, limits)));
+        batch.fail(Failed::of_ending(report, limits));
     } else if answered < calls.len() && !is_over {
         // A program that raises while it is loaded answers once and ends.
-        match outcomes.last() {
-            Some(Outcome::Failed(_)) if answered > 0 => return Ok(true),
-            _ => outcomes.push(Outcome::Failed(Failed::of_ending(report, limits))),
+        if answered > 0 && batch.failed.is_some() {
+            return Ok(true);
         }
+        batch.fail(Failed::of_ending(report, limits));
     }
     Ok(is_over)
 }

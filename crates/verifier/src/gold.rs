@@ -5,26 +5,48 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest as _, Sha256};
 
-use crate::execution::{Arguments, Outcome};
+use crate::execution::{Arguments, Kept};
 use crate::value::Value;
 
-/// Maximum number of outputs before the cache is emptied.
-const CAPACITY: usize = 4096;
+/// Maximum size of a cache before it is emptied, in bytes.
+const CAPACITY: usize = 64 << 20;
 
 /// Maximum length of a cached output, as source.
 const MAX_LENGTH: usize = 16 << 10;
 
-/// Maximum number of sets of expected outputs before the cache is emptied.
-const EXPECTED_CAPACITY: usize = 512;
-
-/// Maximum number of values, over all levels, in a cached set of expected outputs.
-const MAX_VALUES: usize = 100_000;
+/// Maximum size of a cached set of expected outputs, in bytes of their encoding.
+const MAX_EXPECTED: usize = 4 << 20;
 
 /// Outputs by program and input. The cache lives no longer than a pool, so the version of Python never changes.
 #[derive(Default)]
 pub(crate) struct GoldCache {
-    outputs: Mutex<HashMap<[u8; 32], Value>>,
-    expected: Mutex<HashMap<[u8; 32], Arc<Vec<Outcome>>>>,
+    outputs: Mutex<Bounded<Value>>,
+    expected: Mutex<Bounded<Arc<Vec<Kept>>>>,
+}
+
+/// Values by hash, emptied when they are too large together.
+struct Bounded<T> {
+    values: HashMap<[u8; 32], T>,
+    size: usize,
+}
+
+impl<T> Default for Bounded<T> {
+    fn default() -> Self {
+        Self {
+            values: HashMap::new(),
+            size: 0,
+        }
+    }
+}
+
+impl<T> Bounded<T> {
+    fn put(&mut self, key: [u8; 32], value: T, size: usize) {
+        if self.size + size > CAPACITY {
+            *self = Self::default();
+        }
+        self.size += size;
+        self.values.insert(key, value);
+    }
 }
 
 fn key(program: &str, input: &str) -> [u8; 32] {
@@ -40,19 +62,19 @@ impl GoldCache {
         self.outputs
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+            .values
             .get(&key(program, input))
             .cloned()
     }
 
     pub(crate) fn put(&self, program: &str, input: &str, output: &Value) {
-        if output.to_source().len() > MAX_LENGTH {
+        let length = output.to_source().len();
+        if length > MAX_LENGTH {
             return;
         }
+        let size = length + output.count() * size_of::<Value>();
         let mut outputs = self.outputs.lock().unwrap_or_else(PoisonError::into_inner);
-        if outputs.len() >= CAPACITY {
-            outputs.clear();
-        }
-        outputs.insert(key(program, input), output.clone());
+        outputs.put(key(program, input), output.clone(), size);
     }
 
     /// The outputs of a reference program for these calls.
@@ -61,31 +83,19 @@ impl GoldCache {
         reference: &str,
         entry_point: &str,
         calls: &[Arguments],
-    ) -> Option<Arc<Vec<Outcome>>> {
+    ) -> Option<Arc<Vec<Kept>>> {
         let expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
-        expected.get(&calls_key(reference, entry_point, calls)).cloned()
+        expected.values.get(&calls_key(reference, entry_point, calls)).cloned()
     }
 
-    pub(crate) fn expect(&self, reference: &str, entry_point: &str, calls: &[Arguments], outcomes: &Arc<Vec<Outcome>>) {
-        let size: usize = outcomes
-            .iter()
-            .map(|outcome| {
-                if let Outcome::Value(value) = outcome {
-                    value.count()
-                } else {
-                    1
-                }
-            })
-            .sum();
+    pub(crate) fn expect(&self, reference: &str, entry_point: &str, calls: &[Arguments], outcomes: &Arc<Vec<Kept>>) {
+        let size: usize = outcomes.iter().map(|outcome| outcome.size() + size_of::<Kept>()).sum();
         // A failure of the reference may be temporary.
-        if size > MAX_VALUES || outcomes.iter().any(|outcome| matches!(outcome, Outcome::Failed(_))) {
+        if size > MAX_EXPECTED || outcomes.iter().any(|outcome| outcome.failed().is_some()) {
             return;
         }
         let mut expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
-        if expected.len() >= EXPECTED_CAPACITY {
-            expected.clear();
-        }
-        expected.insert(calls_key(reference, entry_point, calls), Arc::clone(outcomes));
+        expected.put(calls_key(reference, entry_point, calls), Arc::clone(outcomes), size);
     }
 }
 

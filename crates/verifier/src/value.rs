@@ -9,7 +9,7 @@ mod text;
 
 use num_bigint::BigInt;
 
-pub use decode::{DecodeError, decode};
+pub use decode::{DecodeError, MAX_MEMORY, decode};
 pub use equal::Comparison;
 pub(crate) use hash::UniqueKeys;
 pub use text::PyStr;

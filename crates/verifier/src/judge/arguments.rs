@@ -2,7 +2,7 @@
 
 use lyceum_core::verify::Status;
 
-use crate::execution::{Arguments, Failed, MAX_VALUE, Outcome, Request, single};
+use crate::execution::{Arguments, Failed, MAX_TEXT, MAX_VALUE, Outcome, Request, single};
 use crate::literal::{self, parse_arguments};
 use crate::program::check_arguments;
 use crate::sandbox::{Limits, SandboxError, Zygote};
@@ -15,6 +15,10 @@ pub(super) fn evaluate(
     limits: Limits,
     text: &str,
 ) -> Result<Result<literal::Arguments, Failed>, SandboxError> {
+    if text.len() > MAX_TEXT {
+        let reason = format!("too long: it has {} bytes; at most {MAX_TEXT} are read", text.len());
+        return Ok(Err(Failed::new(Status::Malformed, reason)));
+    }
     let not_literal = match parse_arguments(text) {
         Ok(arguments) => return Ok(Ok(arguments)),
         Err(error) => error,

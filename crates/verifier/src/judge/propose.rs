@@ -1,13 +1,18 @@
 //! Checks proposals and computes their outputs.
 
+use std::fmt::{self, Write as _};
+
 use lyceum_core::verify::{Complexity, Proposal, Status, Verdict};
 
 use super::Bench;
 use super::arguments::input_arguments;
-use crate::execution::{Failed, Outcome, Program, execute};
+use crate::execution::{Failed, MAX_TEXT, Outcome, Program, execute_one};
 use crate::program::{Refusal, admit, complexity, with_module};
 use crate::sandbox::SandboxError;
 use crate::value::{Comparison, Value};
+
+/// Maximum length of the outputs of a proposal together, as text.
+const MAX_OUTPUTS: usize = 8 << 20;
 
 impl Bench<'_> {
     pub(super) fn propose(&mut self, proposal: &Proposal) -> Result<Verdict, SandboxError> {
@@ -27,10 +32,23 @@ impl Bench<'_> {
         if inputs.is_empty() {
             return Ok(invalid(Failed::new(Status::Malformed, "there are no inputs")));
         }
-        let mut outputs = Vec::with_capacity(inputs.len());
+        let mut outputs: Vec<String> = Vec::with_capacity(inputs.len());
+        let mut room = MAX_OUTPUTS;
         for (at, input) in inputs.iter().enumerate() {
-            match self.determine(program, input)? {
-                Ok(value) => outputs.push(value.to_string()),
+            let output = self.determine(program, input)?.and_then(|value| {
+                let output = value.to_string();
+                let too_long = |limit: usize| {
+                    let reason = format!("the output has {} bytes as text; at most {limit} are kept", output.len());
+                    Failed::new(Status::Unserialisable, reason)
+                };
+                if output.len() > MAX_TEXT {
+                    return Err(too_long(MAX_TEXT));
+                }
+                room = room.checked_sub(output.len()).ok_or_else(|| too_long(room))?;
+                Ok(output)
+            });
+            match output {
+                Ok(output) => outputs.push(output),
                 Err(failed) => {
                     let prefix = if inputs.len() > 1 {
                         format!("input {at}: ")
@@ -67,13 +85,13 @@ impl Bench<'_> {
         let mut values = Vec::with_capacity(2);
         for zygote in self.slot.both()? {
             let call = match input_arguments(zygote, limits, input)? {
-                Ok(call) => [call],
+                Ok(call) => call,
                 Err(failed) => return Ok(Err(failed)),
             };
-            match execute(zygote, limits, Program::f(program), &call)?.pop() {
-                Some(Outcome::Value(value)) => values.push(value),
-                Some(Outcome::Failed(failed)) if values.is_empty() => return Ok(Err(failed)),
-                Some(Outcome::Failed(failed)) => {
+            match execute_one(zygote, limits, Program::f(program), call)? {
+                Outcome::Value(value) => values.push(value),
+                Outcome::Failed(failed) if values.is_empty() => return Ok(Err(failed)),
+                Outcome::Failed(failed) => {
                     let status = match failed.status {
                         Status::Timeout | Status::Memory => failed.status,
                         _ => Status::Nondeterministic,
@@ -84,7 +102,7 @@ impl Bench<'_> {
                     );
                     return Ok(Err(Failed::new(status, reason)));
                 }
-                Some(Outcome::Large(_)) | None => return Ok(Err(Failed::new(Status::Error, "it gave no value"))),
+                Outcome::Large(_) => return Ok(Err(Failed::new(Status::Unserialisable, "its value is too large"))),
             }
         }
         let second = values.pop().unwrap_or(Value::None);
@@ -118,10 +136,26 @@ fn examine(program: &str) -> (Option<Complexity>, Result<(), Failed>) {
 
 /// The beginning of a value's repr, for a message.
 pub(super) fn excerpt(value: &Value) -> String {
-    const LENGTH: usize = 80;
-    let text = value.to_string();
-    match text.char_indices().nth(LENGTH) {
-        None => text,
-        Some((at, _)) => format!("{}…", &text[..at]),
+    struct Excerpt {
+        text: String,
+        room: usize,
     }
+    impl fmt::Write for Excerpt {
+        fn write_str(&mut self, part: &str) -> fmt::Result {
+            for character in part.chars() {
+                self.room = self.room.checked_sub(1).ok_or(fmt::Error)?;
+                self.text.push(character);
+            }
+            Ok(())
+        }
+    }
+    let mut excerpt = Excerpt {
+        text: String::new(),
+        room: 80,
+    };
+    // A large value is not written to its end.
+    if write!(excerpt, "{value}").is_err() {
+        excerpt.text.push('…');
+    }
+    excerpt.text
 }

@@ -5,10 +5,10 @@ use lyceum_core::verify::{CodePair, Solution, Status, Verdict};
 use super::arguments::{evaluate, input_arguments};
 use super::propose::excerpt;
 use super::{Bench, incorrect};
-use crate::execution::{Arguments, Failed, Outcome, Program, execute};
+use crate::execution::{Arguments, Failed, MAX_TEXT, Outcome, Program, execute, execute_one};
 use crate::literal::parse_literal;
 use crate::sandbox::SandboxError;
-use crate::value::Value;
+use crate::value::{Comparison, Value};
 
 impl Bench<'_> {
     pub(super) fn solve(&mut self, solution: &Solution) -> Result<Verdict, SandboxError> {
@@ -26,14 +26,9 @@ impl Bench<'_> {
     /// The answer never meets the program: the program's own value is computed (once for all answers) and compared
     /// here.
     fn solve_output(&mut self, program: &str, input: &str, answer: &str) -> Result<Verdict, SandboxError> {
-        let answer = match parse_literal(answer) {
+        let answer = match value_of("answer", answer) {
             Ok(answer) => answer,
-            Err(error) => {
-                return Ok(incorrect(Failed::new(
-                    Status::Malformed,
-                    format!("the answer is {error}"),
-                )));
-            }
+            Err(failed) => return Ok(incorrect(failed)),
         };
         let outcome = match self.gold.get(program, input) {
             Some(value) => Outcome::Value(value),
@@ -50,14 +45,13 @@ impl Bench<'_> {
                 outcome
             }
         };
-        Ok(self.compared(&outcome, &answer))
+        Ok(compared(self.comparison, &outcome, &answer))
     }
 
     fn solve_input(&mut self, program: &str, output: &str, answer: &str) -> Result<Verdict, SandboxError> {
-        let malformed = |reason: String| Ok(incorrect(Failed::new(Status::Malformed, reason)));
-        let output = match parse_literal(output) {
+        let output = match value_of("output", output) {
             Ok(output) => output,
-            Err(error) => return malformed(format!("the output is {error}")),
+            Err(failed) => return Ok(incorrect(failed)),
         };
         let limits = self.slot.limits();
         let answer = match evaluate(self.slot.first()?, limits, answer)? {
@@ -71,32 +65,12 @@ impl Bench<'_> {
             }
         };
         let outcome = self.call_f(program, Arguments::Literal(answer.to_source()))?;
-        Ok(self.compared(&outcome, &output))
+        Ok(compared(self.comparison, &outcome, &output))
     }
 
     fn call_f(&mut self, program: &str, call: Arguments) -> Result<Outcome, SandboxError> {
         let limits = self.slot.limits();
-        let outcome = execute(self.slot.first()?, limits, Program::f(program), &[call])?.pop();
-        Ok(outcome.unwrap_or_else(|| Outcome::Failed(Failed::new(Status::Error, "it was not run"))))
-    }
-
-    fn compared(&self, outcome: &Outcome, expected: &Value) -> Verdict {
-        match outcome {
-            Outcome::Failed(failed) => incorrect(failed.clone()),
-            Outcome::Large(_) => incorrect(Failed::new(Status::Unserialisable, "its value is too large")),
-            Outcome::Value(value) => {
-                let correct = self.comparison.equal(value, expected);
-                let reason = if correct {
-                    String::new()
-                } else {
-                    format!("the program gives {}, not {}", excerpt(value), excerpt(expected))
-                };
-                Verdict {
-                    correct: Some(correct),
-                    ..Verdict::bare(None, Status::Ok, reason)
-                }
-            }
-        }
+        execute_one(self.slot.first()?, limits, Program::f(program), call)
     }
 
     fn solve_function(&mut self, pairs: &[CodePair], answer: &str) -> Result<Verdict, SandboxError> {
@@ -108,32 +82,30 @@ impl Bench<'_> {
             ..verdict
         };
         let mut calls = Vec::with_capacity(total);
-        let mut expected = Vec::with_capacity(total);
         if total == 0 {
             let failed = Failed::new(Status::Malformed, "there are no pairs");
             return Ok(counted(incorrect(failed), 0));
         }
         let limits = self.slot.limits();
         for (at, (input, output)) in pairs.iter().enumerate() {
-            let output = parse_literal(output)
-                .map_err(|error| Failed::new(Status::Malformed, format!("the output is {error}")));
             let call = input_arguments(self.slot.first()?, limits, input)?;
-            match call.and_then(|call| Ok((call, output?))) {
-                Ok((call, output)) => {
-                    calls.push(call);
-                    expected.push(output);
-                }
+            match call.and_then(|call| value_of("output", output).map(|_| call)) {
+                Ok(call) => calls.push(call),
                 Err(failed) => {
                     let reason = format!("pair {at}: {}", failed.reason);
                     return Ok(counted(incorrect(Failed { reason, ..failed }), 0));
                 }
             }
         }
-        let outcomes = execute(self.slot.first()?, limits, Program::f(answer), &calls)?;
+        let comparison = self.comparison;
+        let judge = |at: usize, outcome: Outcome, _| match value_of("output", &pairs[at].1) {
+            Ok(expected) => compared(comparison, &outcome, &expected),
+            Err(failed) => incorrect(failed),
+        };
+        let verdicts = execute(self.slot.first()?, limits, Program::f(answer), &calls, judge)?;
         let mut passed = 0;
         let mut first_failure: Option<(Status, String)> = None;
-        for (at, (outcome, expected)) in outcomes.iter().zip(&expected).enumerate() {
-            let verdict = self.compared(outcome, expected);
+        for (at, verdict) in verdicts.into_iter().enumerate() {
             if verdict.correct == Some(true) {
                 passed += 1;
             } else if first_failure
@@ -145,5 +117,33 @@ impl Bench<'_> {
         }
         let (status, reason) = first_failure.unwrap_or((Status::Ok, String::new()));
         Ok(counted(Verdict::bare(None, status, reason), passed))
+    }
+}
+
+/// The value of the literal that is the answer or the output.
+fn value_of(name: &str, text: &str) -> Result<Value, Failed> {
+    let malformed = |reason: String| Failed::new(Status::Malformed, format!("the {name} {reason}"));
+    if text.len() > MAX_TEXT {
+        return Err(malformed(format!("has {} bytes; at most {MAX_TEXT} are read", text.len())));
+    }
+    parse_literal(text).map_err(|error| malformed(format!("is {error}")))
+}
+
+fn compared(comparison: Comparison, outcome: &Outcome, expected: &Value) -> Verdict {
+    match outcome {
+        Outcome::Failed(failed) => incorrect(failed.clone()),
+        Outcome::Large(_) => incorrect(Failed::new(Status::Unserialisable, "its value is too large")),
+        Outcome::Value(value) => {
+            let correct = comparison.equal(value, expected);
+            let reason = if correct {
+                String::new()
+            } else {
+                format!("the program gives {}, not {}", excerpt(value), excerpt(expected))
+            };
+            Verdict {
+                correct: Some(correct),
+                ..Verdict::bare(None, Status::Ok, reason)
+            }
+        }
     }
 }

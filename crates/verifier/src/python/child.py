@@ -37,7 +37,7 @@ def answer(kind, data):
 
 
 def describe(error):
-    name = type(error).__name__
+    name = type(error).__name__[:100]
     try:
         text = str(error)
     except BaseException:
@@ -188,7 +188,7 @@ def serve():
         try:
             result = handlers[message["do"]](message)
         except Unserialisable as error:
-            result = b"U", str(error).encode("utf-8", "replace")
+            result = b"U", str(error)[:500].encode("utf-8", "replace")
         except MemoryError as error:
             result = b"X", describe(error)
         except BaseException as error:

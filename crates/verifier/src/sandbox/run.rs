@@ -11,10 +11,12 @@ use serde::Serialize;
 use super::report::{Ending, Report};
 use super::zygote::{Zygote, socket_pair, wait};
 use super::{Limits, SandboxError};
-use crate::execution::MAX_TESTED_VALUE;
 
-/// Maximum length of a frame: the encoder's highest limit, plus a margin.
-const MAX_FRAME: usize = MAX_TESTED_VALUE + (1 << 16);
+/// Maximum length of a frame that holds no value: the text of an error is cut in the child.
+const MAX_MESSAGE: usize = 1 << 14;
+
+/// Maximum length of all frames of a child together.
+const MAX_RECEIVED: usize = 64 << 20;
 
 /// How long the host waits for the zygote's report after the limit has passed, before it gives up on the zygote.
 const GRACE: Duration = Duration::from_secs(30);
@@ -38,6 +40,8 @@ pub(crate) struct Run<'z> {
     sent: usize,
     is_complete: bool,
     incoming: Vec<u8>,
+    max_frame: usize,
+    received: usize,
     at_end: bool,
     /// The reason the host stopped the child.
     violation: Option<&'static str>,
@@ -46,8 +50,13 @@ pub(crate) struct Run<'z> {
 }
 
 impl<'z> Run<'z> {
-    /// Forks a child that may use the full limits for each of `calls`.
-    pub(crate) fn begin(zygote: &'z Zygote, limits: Limits, calls: usize) -> Result<Self, SandboxError> {
+    /// Forks a child that may use the full limits for each of `calls` and send values of at most `max_value` bytes.
+    pub(crate) fn begin(
+        zygote: &'z Zygote,
+        limits: Limits,
+        calls: usize,
+        max_value: usize,
+    ) -> Result<Self, SandboxError> {
         let (ours, theirs) = socket_pair(libc::SOCK_STREAM)?;
         zygote.order(&theirs, limits, calls)?;
         drop(theirs);
@@ -61,6 +70,8 @@ impl<'z> Run<'z> {
             sent: 0,
             is_complete: false,
             incoming: Vec::new(),
+            max_frame: max_value.max(MAX_MESSAGE),
+            received: 0,
             at_end: false,
             violation: None,
             report: None,
@@ -114,12 +125,17 @@ impl<'z> Run<'z> {
         let (head, rest) = self.incoming.split_first_chunk::<5>()?;
         let [kind, length @ ..] = *head;
         let length = u32::from_be_bytes(length) as usize;
-        if length > MAX_FRAME {
-            self.violation = Some("it sent a frame that is too long");
+        if length > self.max_frame {
+            self.violation = Some("it sent a value that is too large");
+            return None;
+        }
+        if self.received + length > MAX_RECEIVED {
+            self.violation = Some("it sent more than 64 MiB");
             return None;
         }
         let data = rest.get(..length)?.to_vec();
         self.incoming.drain(..5 + length);
+        self.received += length;
         Some(Answer { kind, data })
     }
 

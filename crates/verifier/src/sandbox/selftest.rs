@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lyceum_core::verify::Status;
 
-use crate::execution::{Arguments, Failed, Outcome, Program, execute};
+use crate::execution::{Arguments, Failed, Outcome, Program, execute, execute_one};
 use crate::value::Value;
 
 use super::{Limits, SandboxError, Zygote};
@@ -54,11 +54,12 @@ pub(crate) fn self_test(zygote: &Zygote, limits: Limits) -> Result<Vec<Escape>, 
         cpu: limits.cpu.max(PATIENCE),
         ..limits
     };
+    let call = |name: &str| Arguments::Literal(format!("'{name}'"));
     let calls: Vec<_> = NAMES
         .iter()
-        .map(|(name, _)| Arguments::Literal(format!("'{name}'")))
+        .map(|(name, _)| call(name))
         .collect();
-    let outcomes = execute(zygote, limits, Program::f(ATTACKS), &calls)?;
+    let outcomes = execute(zygote, limits, Program::f(ATTACKS), &calls, |_, outcome, _| outcome)?;
     let mut escapes = Vec::new();
     let mut note = |attack: &str, effect: String, lacking: &str| {
         escapes.push(Escape {
@@ -79,19 +80,17 @@ pub(crate) fn self_test(zygote: &Zygote, limits: Limits) -> Result<Vec<Escape>, 
         cpu: Duration::from_millis(50),
         ..limits
     };
-    let spin = [Arguments::Literal("'spin'".to_owned())];
-    match execute(zygote, endless, Program::f(ATTACKS), &spin)?.pop() {
-        Some(Outcome::Failed(Failed {
+    match execute_one(zygote, endless, Program::f(ATTACKS), call("spin"))? {
+        Outcome::Failed(Failed {
             status: Status::Timeout,
             ..
-        })) => {}
+        }) => {}
         other => note("spin", format!("{other:?}"), "CPU time limits"),
     }
-    let grow = [Arguments::Literal("'grow'".to_owned())];
-    match execute(zygote, limits, Program::f(ATTACKS), &grow)?.pop() {
-        Some(Outcome::Failed(Failed {
+    match execute_one(zygote, limits, Program::f(ATTACKS), call("grow"))? {
+        Outcome::Failed(Failed {
             status: Status::Memory, ..
-        })) => {}
+        }) => {}
         other => note("grow", format!("{other:?}"), "memory limits"),
     }
     Ok(escapes)

@@ -43,17 +43,27 @@ pub enum DecodeError {
     /// A deque with more items than its `maxlen` allows.
     #[error("a deque with more items than its maxlen")]
     DequeLength,
+    /// The value takes more than [`MAX_MEMORY`] once decoded.
+    #[error("the value takes more than {MAX_MEMORY} bytes of memory")]
+    Memory,
     /// Two equal elements in a set, or two equal keys in a dict.
     #[error("a set element or dict key is repeated")]
     Duplicate,
 }
+
+/// Maximum memory of a decoded value, in bytes. An encoding of 1 MiB always fits.
+pub const MAX_MEMORY: usize = 64 << 20;
 
 /// Reads exactly one value.
 ///
 /// # Errors
 /// If the bytes are anything else.
 pub fn decode(bytes: &[u8]) -> Result<Value, DecodeError> {
-    let mut reader = Reader { rest: bytes };
+    let mut reader = Reader {
+        rest: bytes,
+        // The data of strings and numbers takes about as much as its encoding.
+        memory: MAX_MEMORY.saturating_sub(bytes.len()),
+    };
     let value = reader.value(0)?;
     match reader.rest.len() {
         0 => Ok(value),
@@ -63,6 +73,8 @@ pub fn decode(bytes: &[u8]) -> Result<Value, DecodeError> {
 
 struct Reader<'a> {
     rest: &'a [u8],
+    /// Memory left for values.
+    memory: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -125,6 +137,7 @@ impl<'a> Reader<'a> {
         if depth > MAX_DEPTH {
             return Err(DecodeError::Depth);
         }
+        self.memory = self.memory.checked_sub(size_of::<Value>()).ok_or(DecodeError::Memory)?;
         let inner = depth + 1;
         Ok(match self.take(1)?[0] {
             b'N' => Value::None,

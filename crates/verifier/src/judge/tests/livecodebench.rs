@@ -1,6 +1,6 @@
 //! LiveCodeBench's test cases: JSON, or base64 of zlib of a pickled string of JSON.
 
-use std::io::Read as _;
+use std::io::{BufRead, BufReader, Read as _};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,7 +8,10 @@ use lyceum_core::verify::CodePair;
 use serde::Deserialize;
 
 /// Maximum decompressed size of a field.
-const MAX_UNFOLDED: u64 = 512 << 20;
+const MAX_UNFOLDED: u64 = 256 << 20;
+
+/// Maximum number of test cases of a row.
+const MAX_CASES: usize = 10_000;
 
 /// Imports that LiveCodeBench's own harness puts before a solution.
 pub(super) const PREAMBLE: &str = "\
@@ -56,14 +59,14 @@ pub(super) struct Cases {
     pub(super) pairs: Vec<CodePair>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 struct Case {
     input: String,
     output: String,
     testtype: TestType,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum TestType {
     Stdin,
@@ -76,6 +79,9 @@ pub(super) fn cases(public: Option<&str>, private: Option<&str>) -> Result<Cases
         if let Some(text) = field {
             cases.extend(read(text).map_err(|reason| format!("field `{name}`: {reason}"))?);
         }
+    }
+    if cases.len() > MAX_CASES {
+        return Err(format!("{} test cases; at most {MAX_CASES} are run", cases.len()));
     }
     let is_functional = cases.iter().any(|case| case.testtype == TestType::Functional);
     if is_functional && cases.iter().any(|case| case.testtype == TestType::Stdin) {
@@ -94,20 +100,17 @@ fn read(text: &str) -> Result<Vec<Case>, String> {
     let packed = STANDARD
         .decode(text.trim())
         .map_err(|error| format!("neither a JSON list nor base64: {error}"))?;
-    let mut pickle = Vec::new();
-    let mut unfolding = flate2::read::ZlibDecoder::new(packed.as_slice()).take(MAX_UNFOLDED + 1);
-    unfolding
-        .read_to_end(&mut pickle)
-        .map_err(|error| format!("not zlib: {error}"))?;
-    if pickle.len() as u64 > MAX_UNFOLDED {
+    let mut unfolding = BufReader::new(flate2::read::ZlibDecoder::new(packed.as_slice()).take(MAX_UNFOLDED));
+    let cases = unpickled(&mut unfolding);
+    if unfolding.get_ref().limit() == 0 {
         return Err(format!("it unfolds to more than {MAX_UNFOLDED} bytes"));
     }
-    serde_json::from_str(pickled_string(&pickle)?).map_err(|error| error.to_string())
+    cases
 }
 
-/// The string in a pickle that holds exactly one string. Only the opcodes needed for that are supported, so nothing can
-/// be executed.
-fn pickled_string(pickle: &[u8]) -> Result<&str, String> {
+/// The test cases in a pickle that holds exactly one string. Only the opcodes needed for that are supported, so nothing
+/// can be executed. The string is read as it is unfolded and never held as a whole.
+fn unpickled(mut pickle: impl BufRead) -> Result<Vec<Case>, String> {
     const PROTO: u8 = 0x80;
     const FRAME: u8 = 0x95;
     const SHORT_BINUNICODE: u8 = 0x8C;
@@ -117,52 +120,69 @@ fn pickled_string(pickle: &[u8]) -> Result<&str, String> {
     const BINPUT: u8 = b'q';
     const LONG_BINPUT: u8 = b'r';
     const STOP: u8 = b'.';
-    let mut rest = pickle;
-    let mut take = |count: usize| -> Result<&[u8], String> {
-        let (head, tail) = rest.split_at_checked(count).ok_or("the pickle ends too soon")?;
-        rest = tail;
-        Ok(head)
-    };
-    let length = |bytes: &[u8]| {
-        bytes
-            .iter()
-            .rev()
-            .fold(0_usize, |sum, byte| sum << 8 | usize::from(*byte))
-    };
-    let mut string = None;
+    let mut cases = None;
     loop {
-        let opcode = take(1)?[0];
-        let count = match opcode {
+        let opcode = number(&mut pickle, 1)?;
+        let length = match opcode as u8 {
             PROTO | BINPUT => {
-                take(1)?;
+                number(&mut pickle, 1)?;
                 continue;
             }
             LONG_BINPUT => {
-                take(4)?;
+                number(&mut pickle, 4)?;
                 continue;
             }
             FRAME => {
-                take(8)?;
+                number(&mut pickle, 8)?;
                 continue;
             }
             MEMOIZE => continue,
             STOP => break,
-            SHORT_BINUNICODE => length(take(1)?),
-            BINUNICODE => length(take(4)?),
-            BINUNICODE8 => length(take(8)?),
+            SHORT_BINUNICODE => number(&mut pickle, 1)?,
+            BINUNICODE => number(&mut pickle, 4)?,
+            BINUNICODE8 => number(&mut pickle, 8)?,
             other => return Err(format!("the pickle holds more than a string (opcode {other:#04x})")),
         };
-        if string.is_some() {
+        if cases.is_some() {
             return Err("the pickle holds more than one string".to_owned());
         }
-        string = Some(std::str::from_utf8(take(count)?).map_err(|error| format!("the pickled string: {error}"))?);
+        let mut string = pickle.by_ref().take(length);
+        let read = serde_json::from_reader(&mut string);
+        std::io::copy(&mut string, &mut std::io::sink()).map_err(|error| unreadable(&error))?;
+        if string.limit() > 0 {
+            return Err(TOO_SOON.to_owned());
+        }
+        cases = Some(read.map_err(|error| error.to_string())?);
     }
-    string.ok_or_else(|| "the pickle holds no string".to_owned())
+    cases.ok_or_else(|| "the pickle holds no string".to_owned())
+}
+
+const TOO_SOON: &str = "the pickle ends too soon";
+
+/// The next bytes as a little-endian number.
+fn number(pickle: &mut impl BufRead, length: usize) -> Result<u64, String> {
+    let mut bytes = [0; 8];
+    pickle
+        .read_exact(&mut bytes[..length])
+        .map_err(|error| unreadable(&error))?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+fn unreadable(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::UnexpectedEof => TOO_SOON.to_owned(),
+        _ => format!("not zlib: {error}"),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{cases, pickled_string};
+    use std::io::Read as _;
+
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+
+    use super::{MAX_UNFOLDED, cases, unpickled};
 
     #[test]
     fn private_tests_are_unpacked_without_a_pickle_machine() {
@@ -180,15 +200,27 @@ mod tests {
     }
 
     #[test]
+    fn a_field_that_unfolds_without_end_is_refused() {
+        let mut pickle = b"\x80\x04\x8d".to_vec();
+        pickle.extend((MAX_UNFOLDED + 1).to_le_bytes());
+        let endless = pickle.as_slice().chain(std::io::repeat(b' ').take(MAX_UNFOLDED));
+        let mut folded = Vec::new();
+        let read = flate2::read::ZlibEncoder::new(endless, flate2::Compression::fast()).read_to_end(&mut folded);
+        assert!(read.is_ok() && folded.len() < 4 << 20);
+        let refused = cases(None, Some(&STANDARD.encode(&folded))).unwrap_err();
+        assert!(refused.contains("it unfolds to more than"), "{refused}");
+    }
+
+    #[test]
     fn a_pickle_that_would_call_something_is_refused() {
         assert!(
-            pickled_string(b"cos\nsystem\n(S'true'\ntR.")
+            unpickled(&b"cos\nsystem\n(S'true'\ntR."[..])
                 .unwrap_err()
                 .contains("opcode 0x63")
         );
-        assert!(pickled_string(b"\x80\x04\x8c").unwrap_err().contains("too soon"));
+        assert!(unpickled(&b"\x80\x04\x8c"[..]).unwrap_err().contains("too soon"));
         assert!(
-            pickled_string(b"\x80\x04X\xff\xff\xff\xffa.")
+            unpickled(&b"\x80\x04X\xff\xff\xff\xffa."[..])
                 .unwrap_err()
                 .contains("too soon")
         );

@@ -12,7 +12,7 @@ use ruff_python_ast::{AnyNodeRef, ModModule, Stmt};
 use serde::Serialize;
 
 use super::Results;
-use crate::execution::{Arguments, Failed, Outcome, Program, Request, outcome};
+use crate::execution::{Arguments, Failed, MAX_VALUE, Outcome, Program, Request, outcome};
 use crate::judge::Bench;
 use crate::program::with_module;
 use crate::sandbox::{Ending, Limits, Run, SandboxError};
@@ -90,9 +90,10 @@ impl Bench<'_> {
         let [programs, tests] = self.slot.both()?;
         // The test waits for the program, so it needs the longer time limit.
         let patient = limits.patient();
-        let mut judge = Run::begin(tests, patient, MAX_CALLS)?;
+        let mut judge = Run::begin(tests, patient, MAX_CALLS, MAX_VALUE)?;
         judge.send(script)?;
-        let mut player = Player::begin(Run::begin(programs, limits, MAX_CALLS)?, program, limits)?;
+        let run = Run::begin(programs, limits, MAX_CALLS, program.max_bytes)?;
+        let mut player = Player::begin(run, program, limits)?;
         for _ in 0..MAX_CALLS {
             let Some(answer) = judge.answer()? else {
                 let (report, _) = judge.finish()?;
