@@ -198,7 +198,9 @@ impl<'a> Request<'a> {
     /// Maximum size of a value in the answer, in bytes of its encoding.
     fn max_value(&self) -> usize {
         match self {
-            Self::Load { max_bytes, .. } | Self::Evaluate { max_bytes, .. } | Self::Stdio { max_bytes, .. } => *max_bytes,
+            Self::Load { max_bytes, .. } | Self::Evaluate { max_bytes, .. } | Self::Stdio { max_bytes, .. } => {
+                *max_bytes
+            }
             Self::Call { .. } | Self::Math { .. } => 0,
         }
     }
@@ -231,6 +233,7 @@ pub(crate) fn outcome(answer: &Answer) -> Outcome {
         b'V' => match decode(&answer.data) {
             Ok(value) => return Outcome::Value(value),
             Err(DecodeError::Memory) => return Outcome::Large(Sha256::digest(&answer.data).to_vec()),
+            Err(error @ DecodeError::FrozenDepth) => Failed::new(Status::Unserialisable, error.to_string()),
             Err(error) => Failed::new(Status::Error, format!("its answer cannot be read: {error}")),
         },
         b'D' if answer.data.len() == 32 => return Outcome::Large(answer.data.clone()),

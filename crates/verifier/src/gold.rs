@@ -78,12 +78,7 @@ impl GoldCache {
     }
 
     /// The outputs of a reference program for these calls.
-    pub(crate) fn expected(
-        &self,
-        reference: &str,
-        entry_point: &str,
-        calls: &[Arguments],
-    ) -> Option<Arc<Vec<Kept>>> {
+    pub(crate) fn expected(&self, reference: &str, entry_point: &str, calls: &[Arguments]) -> Option<Arc<Vec<Kept>>> {
         let expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
         expected.values.get(&calls_key(reference, entry_point, calls)).cloned()
     }

@@ -38,17 +38,20 @@ impl Bench<'_> {
     pub(crate) fn judge(&mut self, task: &Task) -> Judgement {
         let start = Instant::now();
         let mut result = self.verdict(task);
-        if result.is_err() {
+        if !matches!(result, Ok(_) | Err(SandboxError::Abandoned)) {
             self.slot.reset();
             result = self.verdict(task);
         }
         let is_judged = result.is_ok();
         let mut verdict = result.unwrap_or_else(|error| {
-            self.slot.reset();
-            refused(
-                &task.check,
-                Failed::new(Status::Error, format!("the sandbox failed twice: {error}")),
-            )
+            let reason = match error {
+                SandboxError::Abandoned => error.to_string(),
+                _ => {
+                    self.slot.reset();
+                    format!("the sandbox failed twice: {error}")
+                }
+            };
+            refused(&task.check, Failed::new(Status::Error, reason))
         });
         verdict.id = Some(task.id.clone());
         verdict.millis = (start.elapsed().as_secs_f64() * 1e6).round() / 1e3;

@@ -16,6 +16,7 @@ mod report;
 mod run;
 mod seccomp;
 mod selftest;
+mod watch;
 mod zygote;
 
 use std::path::PathBuf;
@@ -27,6 +28,7 @@ pub use report::{Ending, Report};
 pub(crate) use run::{Answer, Run};
 pub use selftest::Escape;
 pub(crate) use selftest::self_test;
+pub(crate) use watch::Watch;
 pub(crate) use zygote::{Role, Zygote, ZygotePlan};
 
 /// The reason the sandbox could not be started.
@@ -79,6 +81,9 @@ pub enum SandboxError {
         /// The active layers.
         layers: Layers,
     },
+    /// Nobody waits for the result any longer.
+    #[error("nobody waits for this any longer")]
+    Abandoned,
     /// The socket to the zygote failed.
     #[error("the sandbox does not answer: {0}")]
     Lost(#[from] std::io::Error),

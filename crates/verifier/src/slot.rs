@@ -1,6 +1,6 @@
 //! One worker of the pool with its own zygotes, which are started when first needed.
 
-use crate::sandbox::{Interpreter, Layers, Limits, Namespaces, Role, SandboxError, Zygote, ZygotePlan};
+use crate::sandbox::{Interpreter, Layers, Limits, Namespaces, Role, SandboxError, Watch, Zygote, ZygotePlan};
 
 /// The hash seeds of the two zygotes in which a proposal runs.
 const HASH_SEEDS: [u32; 2] = [0, 1_000_007];
@@ -18,6 +18,7 @@ impl Slot {
             interpreter,
             namespaces,
             limits,
+            watch: Watch::default(),
         };
         Self {
             plan,
@@ -28,6 +29,11 @@ impl Slot {
 
     pub(crate) fn limits(&self) -> Limits {
         self.plan.limits
+    }
+
+    /// Who waits for the current task.
+    pub(crate) fn watch(&self) -> &Watch {
+        &self.plan.watch
     }
 
     /// The zygote for everything that runs once.

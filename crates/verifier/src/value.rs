@@ -9,7 +9,7 @@ mod text;
 
 use num_bigint::BigInt;
 
-pub use decode::{DecodeError, MAX_MEMORY, decode};
+pub use decode::{DecodeError, MAX_FROZEN_DEPTH, MAX_MEMORY, decode};
 pub use equal::Comparison;
 pub(crate) use hash::UniqueKeys;
 pub use text::PyStr;
@@ -101,7 +101,7 @@ impl Value {
         if !items.iter().all(Self::is_hashable) {
             return None;
         }
-        let mut keys = UniqueKeys::new();
+        let mut keys = UniqueKeys::new(Comparison::Python);
         let kept: Vec<bool> = items
             .iter()
             .enumerate()

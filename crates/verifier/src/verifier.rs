@@ -158,7 +158,8 @@ impl Verifier {
         })
     }
 
-    /// Judges one task without blocking; first waits for room in the queue. For callers that can retry.
+    /// Judges one task without blocking; first waits for room in the queue. For callers that can retry. Dropping the
+    /// future ends the task's programs and frees its thread.
     ///
     /// # Errors
     /// If the sandbox failed, so that nothing is known about the task.
@@ -265,6 +266,12 @@ impl Worker {
                 .unwrap_or_else(PoisonError::into_inner)
                 .blocking_recv();
             let Some(Job { task, reply }) = job else { return };
+            if reply.is_closed() {
+                continue;
+            }
+            let reply = Arc::new(reply);
+            let waiting = Arc::clone(&reply);
+            self.slot.watch().set(Some(Arc::new(move || waiting.is_closed())));
             let mut bench = Bench {
                 slot: &mut self.slot,
                 gold: &self.gold,
@@ -279,8 +286,9 @@ impl Worker {
                     ..refused(&task.check, failed)
                 })
             });
+            self.slot.watch().set(None);
             // The caller may have gone away.
-            let _ = reply.send(verdict);
+            let _ = Arc::into_inner(reply).map(|reply| reply.send(verdict));
         }
     }
 

@@ -124,9 +124,42 @@ fn humaneval_tells_canonical_solutions_from_mutated_ones() {
 fn shadowing(row: &Value, value: &str) -> String {
     let mut program = String::new();
     for name in [
-        "abs", "all", "any", "dict", "enumerate", "filter", "float", "frozenset", "int", "isinstance", "len", "list", "map",
-        "max", "min", "next", "range", "reversed", "round", "set", "sorted", "str", "sum", "tuple", "type", "zip", "math",
-        "copy", "random", "string", "randint", "choice", "deepcopy", "poly", "encode_cyclic", "encode_shift",
+        "abs",
+        "all",
+        "any",
+        "dict",
+        "enumerate",
+        "filter",
+        "float",
+        "frozenset",
+        "int",
+        "isinstance",
+        "len",
+        "list",
+        "map",
+        "max",
+        "min",
+        "next",
+        "range",
+        "reversed",
+        "round",
+        "set",
+        "sorted",
+        "str",
+        "sum",
+        "tuple",
+        "type",
+        "zip",
+        "math",
+        "copy",
+        "random",
+        "string",
+        "randint",
+        "choice",
+        "deepcopy",
+        "poly",
+        "encode_cyclic",
+        "encode_shift",
     ] {
         program += &format!("def {name}(*a, **k):\n    return {value}\n");
     }
@@ -242,6 +275,42 @@ fn recorded_triples_are_right_when_their_output_is_their_value() {
     );
     // One more row has its own value as output, but its function has no `return`.
     assert_eq!(solved, 242);
+}
+
+/// Absolute Zero counts an input as right if it gives the output, however it is written.
+#[test]
+fn recorded_inputs_are_right_for_the_output_that_they_give() {
+    let Some(data) = data() else { return };
+    let rows = rows(&fs::read_to_string(data.join("azr_seeds/7b_coder_seed_io.jsonl")).expect("seeds"));
+    let (mut valid, mut expressions) = (0, 0);
+    let mut wrong = Vec::new();
+    for (at, row) in rows.iter().enumerate() {
+        let [program, input] = ["snippet", "input"].map(|field| text(row, field));
+        let proposal = Proposal::Io {
+            problem: ProblemKind::CodeI,
+            program: program.clone(),
+            input: input.clone(),
+        };
+        let Some(output) = pool().check(format!("row {at}"), proposal).output else {
+            continue;
+        };
+        valid += 1;
+        expressions += usize::from(lyceum_verifier::literal::parse_arguments(&input).is_err());
+        let solution = Solution::Input {
+            program,
+            output,
+            answer: input.clone(),
+        };
+        let verdict = pool().grade(format!("row {at}"), solution);
+        if verdict.correct != Some(true) {
+            wrong.push(format!("row {at}: {input}: {}", verdict.reason));
+        }
+    }
+    println!(
+        "code_i: {valid} valid, {expressions} of them expressions, {} wrong: {wrong:#?}",
+        wrong.len()
+    );
+    assert_eq!(wrong, Vec::<String>::new());
 }
 
 #[test]

@@ -77,7 +77,13 @@ fn never_passes(program: &str) {
 
 #[test]
 fn an_answer_that_closes_the_call_is_no_input() {
-    for answer in ["0) or (True", "1) or True or (1", "3), (3", "3)\n(3", "3) if f(3) else (3"] {
+    for answer in [
+        "0) or (True",
+        "1) or True or (1",
+        "3), (3",
+        "3)\n(3",
+        "3) if f(3) else (3",
+    ] {
         assert!(
             never_right(input(answer))
                 .iter()
@@ -97,7 +103,13 @@ fn an_answer_that_is_an_expression_is_right_by_its_value_alone() {
     ] {
         for mode in modes() {
             let verdict = mode.pool.grade("expression", input(right));
-            assert_eq!(verdict.correct, Some(true), "{}: {right}: {}", mode.name, verdict.reason);
+            assert_eq!(
+                verdict.correct,
+                Some(true),
+                "{}: {right}: {}",
+                mode.name,
+                verdict.reason
+            );
         }
         never_right(input(wrong));
     }
@@ -226,13 +238,29 @@ fn tested(program: &str, test: &str) -> Tests {
 #[test]
 fn functions_of_a_program_replace_nothing_that_the_test_relies_on() {
     for (name, value, test) in [
-        ("abs", "0", "def check(candidate):\n    assert abs(candidate(1, 2) - 3) < 1e-6\n"),
-        ("range", "[]", "def check(candidate):\n    for i in range(3):\n        assert candidate(i, i) == 2 * i\n"),
-        ("tuple", "0", "def check(candidate):\n    assert tuple(candidate(1, 2)) == tuple([3])\n"),
+        (
+            "abs",
+            "0",
+            "def check(candidate):\n    assert abs(candidate(1, 2) - 3) < 1e-6\n",
+        ),
+        (
+            "range",
+            "[]",
+            "def check(candidate):\n    for i in range(3):\n        assert candidate(i, i) == 2 * i\n",
+        ),
+        (
+            "tuple",
+            "0",
+            "def check(candidate):\n    assert tuple(candidate(1, 2)) == tuple([3])\n",
+        ),
         ("set", "0", "assert set(add(1, 2)) == set([3])\n"),
         ("floor", "0", "assert floor(add(1, 2)) == floor(3)\n"),
         ("helper", "0", "assert helper(add(1, 2)) == helper(3)\n"),
-        ("isclose", "True", "from math import isclose\nassert isclose(add(1, 2), 3)\n"),
+        (
+            "isclose",
+            "True",
+            "from math import isclose\nassert isclose(add(1, 2), 3)\n",
+        ),
         ("List", "0", "assert List(add(1, 2)) == List(3)\n"),
         ("__build_class__", "0", "class A: pass\nassert add(1, 2) == 3\n"),
         ("__builtins__", "0", "assert add(1, 2) == 3\n"),
@@ -245,7 +273,13 @@ fn functions_of_a_program_replace_nothing_that_the_test_relies_on() {
 
 #[test]
 fn an_exception_of_a_program_ends_no_loop_of_the_test() {
-    for exception in ["StopIteration", "StopIteration(True)", "StopAsyncIteration", "GeneratorExit", "SystemExit(0)"] {
+    for exception in [
+        "StopIteration",
+        "StopIteration(True)",
+        "StopAsyncIteration",
+        "GeneratorExit",
+        "SystemExit(0)",
+    ] {
         let program = format!("def add(a, b):\n    raise {exception}");
         for test in [
             "def check(candidate):\n    assert all(map(lambda a: candidate(a, 1) == a + 1, [1, 2]))\n",

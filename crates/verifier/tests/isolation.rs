@@ -5,8 +5,10 @@ mod support;
 use std::collections::BTreeSet;
 use std::fs;
 use std::sync::{Mutex, PoisonError};
+use std::task::{Context, Waker};
+use std::time::Duration;
 
-use lyceum_verifier::{Check, Solution, Task, Verifier, VerifierConfig};
+use lyceum_verifier::{Check, Limits, Solution, Task, Verifier, VerifierConfig};
 use support::run;
 
 /// One test counts this process's children, so no other test may start any meanwhile.
@@ -113,4 +115,37 @@ fn what_a_program_changes_no_other_program_sees() {
         let seen = run(&pool, look);
         assert_eq!(seen.correct, Some(true), "{mark}: {}", seen.reason);
     }
+}
+
+#[test]
+fn a_verdict_that_nobody_waits_for_frees_its_thread() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let limits = Limits {
+        cpu: Duration::from_hours(1),
+        ..Limits::default()
+    };
+    let pool = Verifier::start(&VerifierConfig {
+        jobs: 1,
+        limits,
+        ..VerifierConfig::default()
+    })
+    .expect("a sandbox");
+    let idle = descendants().len();
+    let task = |body: &str| Task {
+        id: body.to_owned(),
+        check: Check::Solve(Solution::Function {
+            pairs: vec![("0".to_owned(), "0".to_owned()); 3],
+            answer: format!("def f(x):\n    {body}\n"),
+        }),
+    };
+    let mut endless = Box::pin(pool.judge_async(task("while True: pass")));
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(endless.as_mut().poll(&mut context).is_pending());
+    while descendants().len() == idle {
+        std::thread::yield_now();
+    }
+    drop(endless);
+    // If the thread were not free, this would take three hours.
+    assert_eq!(pool.judge(task("return x")).correct, Some(true));
+    assert_eq!(descendants().len(), idle);
 }

@@ -38,7 +38,10 @@ impl Bench<'_> {
             let output = self.determine(program, input)?.and_then(|value| {
                 let output = value.to_string();
                 let too_long = |limit: usize| {
-                    let reason = format!("the output has {} bytes as text; at most {limit} are kept", output.len());
+                    let reason = format!(
+                        "the output has {} bytes as text; at most {limit} are kept",
+                        output.len()
+                    );
                     Failed::new(Status::Unserialisable, reason)
                 };
                 if output.len() > MAX_TEXT {

@@ -124,7 +124,10 @@ impl Bench<'_> {
 fn value_of(name: &str, text: &str) -> Result<Value, Failed> {
     let malformed = |reason: String| Failed::new(Status::Malformed, format!("the {name} {reason}"));
     if text.len() > MAX_TEXT {
-        return Err(malformed(format!("has {} bytes; at most {MAX_TEXT} are read", text.len())));
+        return Err(malformed(format!(
+            "has {} bytes; at most {MAX_TEXT} are read",
+            text.len()
+        )));
     }
     parse_literal(text).map_err(|error| malformed(format!("is {error}")))
 }

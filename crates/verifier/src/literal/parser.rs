@@ -3,7 +3,7 @@
 use num_bigint::BigInt;
 use num_traits::ToPrimitive as _;
 
-use crate::value::{MAX_DEPTH, UniqueKeys, Value};
+use crate::value::{Comparison, MAX_DEPTH, UniqueKeys, Value};
 
 use super::LiteralError;
 use super::cursor::Cursor;
@@ -317,7 +317,7 @@ fn negate(value: Value) -> Value {
 
 /// Like a dict, keeps the first of equal keys at its position, with the last value.
 pub(super) fn unique_pairs(pairs: Vec<(Value, Value)>) -> Vec<(Value, Value)> {
-    let mut keys = UniqueKeys::new();
+    let mut keys = UniqueKeys::new(Comparison::Python);
     let places: Vec<Option<usize>> = pairs
         .iter()
         .enumerate()

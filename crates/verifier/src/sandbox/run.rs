@@ -21,6 +21,9 @@ const MAX_RECEIVED: usize = 64 << 20;
 /// How long the host waits for the zygote's report after the limit has passed, before it gives up on the zygote.
 const GRACE: Duration = Duration::from_secs(30);
 
+/// How often the host asks whether anybody still waits for a child.
+const WATCH: Duration = Duration::from_millis(200);
+
 /// Calls answered faster than this are not reported to the zygote.
 const EXTENSION: Duration = Duration::from_millis(50);
 
@@ -57,6 +60,7 @@ impl<'z> Run<'z> {
         calls: usize,
         max_value: usize,
     ) -> Result<Self, SandboxError> {
+        zygote.check_wanted()?;
         let (ours, theirs) = socket_pair(libc::SOCK_STREAM)?;
         zygote.order(&theirs, limits, calls)?;
         drop(theirs);
@@ -153,7 +157,10 @@ impl<'z> Run<'z> {
         } else {
             -1
         };
-        let ready = wait(&[(self.stream.as_raw_fd(), events), (control, libc::POLLIN)], deadline)?;
+        // Dropping an abandoned run ends its child.
+        self.zygote.check_wanted()?;
+        let pause = deadline.min(Instant::now() + WATCH);
+        let ready = wait(&[(self.stream.as_raw_fd(), events), (control, libc::POLLIN)], pause)?;
         if ready == [false, false] && Instant::now() >= deadline {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "the zygote does not answer").into());
         }

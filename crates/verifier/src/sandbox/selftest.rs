@@ -55,10 +55,7 @@ pub(crate) fn self_test(zygote: &Zygote, limits: Limits) -> Result<Vec<Escape>, 
         ..limits
     };
     let call = |name: &str| Arguments::Literal(format!("'{name}'"));
-    let calls: Vec<_> = NAMES
-        .iter()
-        .map(|(name, _)| call(name))
-        .collect();
+    let calls: Vec<_> = NAMES.iter().map(|(name, _)| call(name)).collect();
     let outcomes = execute(zygote, limits, Program::f(ATTACKS), &calls, |_, outcome, _| outcome)?;
     let mut escapes = Vec::new();
     let mut note = |attack: &str, effect: String, lacking: &str| {

@@ -14,6 +14,7 @@ use super::launch::{Launch, NOBODY, Process, effective_uid};
 use super::limits::SLOWEST;
 use super::mounts::Mounts;
 use super::report::Report;
+use super::watch::Watch;
 use super::{Interpreter, Layers, Limits, Namespaces, SandboxError, landlock, seccomp};
 
 /// Maximum startup time of an interpreter. A busy machine is slow; a broken interpreter never answers.
@@ -37,6 +38,7 @@ pub(crate) struct ZygotePlan {
     pub(crate) interpreter: Interpreter,
     pub(crate) namespaces: Namespaces,
     pub(crate) limits: Limits,
+    pub(crate) watch: Watch,
 }
 
 /// A confined interpreter that forks a child for each program. It dies with the thread that created it.
@@ -45,6 +47,7 @@ pub(crate) struct Zygote {
     _process: Process,
     control: OwnedFd,
     layers: Layers,
+    watch: Watch,
     _cgroup: Option<Cgroup>,
 }
 
@@ -139,6 +142,7 @@ impl Zygote {
             _process: process,
             control,
             layers,
+            watch: plan.watch.clone(),
             _cgroup: cgroup,
         };
         zygote.greet()?;
@@ -168,6 +172,14 @@ impl Zygote {
     /// The layers around it.
     pub(crate) fn layers(&self) -> &Layers {
         &self.layers
+    }
+
+    /// An error if nobody waits for the current task any longer.
+    pub(super) fn check_wanted(&self) -> Result<(), SandboxError> {
+        if self.watch.is_abandoned() {
+            return Err(SandboxError::Abandoned);
+        }
+        Ok(())
     }
 
     pub(super) fn control(&self) -> RawFd {

@@ -11,7 +11,7 @@
 
 use num_bigint::BigInt;
 
-use super::{MAX_DEPTH, MAX_INT_BITS, PyStr, UniqueKeys, Value};
+use super::{Comparison, MAX_DEPTH, MAX_INT_BITS, PyStr, UniqueKeys, Value};
 
 /// The reason bytes are not a value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -43,6 +43,9 @@ pub enum DecodeError {
     /// A deque with more items than its `maxlen` allows.
     #[error("a deque with more items than its maxlen")]
     DequeLength,
+    /// Frozensets nest deeper than [`MAX_FROZEN_DEPTH`].
+    #[error("frozensets nest deeper than {MAX_FROZEN_DEPTH}")]
+    FrozenDepth,
     /// The value takes more than [`MAX_MEMORY`] once decoded.
     #[error("the value takes more than {MAX_MEMORY} bytes of memory")]
     Memory,
@@ -50,6 +53,9 @@ pub enum DecodeError {
     #[error("a set element or dict key is repeated")]
     Duplicate,
 }
+
+/// Maximum nesting of frozensets. Each hashes its items anew, with all that these hold.
+pub const MAX_FROZEN_DEPTH: usize = 10;
 
 /// Maximum memory of a decoded value, in bytes. An encoding of 1 MiB always fits.
 pub const MAX_MEMORY: usize = 64 << 20;
@@ -63,6 +69,7 @@ pub fn decode(bytes: &[u8]) -> Result<Value, DecodeError> {
         rest: bytes,
         // The data of strings and numbers takes about as much as its encoding.
         memory: MAX_MEMORY.saturating_sub(bytes.len()),
+        frozen: 0,
     };
     let value = reader.value(0)?;
     match reader.rest.len() {
@@ -75,6 +82,8 @@ struct Reader<'a> {
     rest: &'a [u8],
     /// Memory left for values.
     memory: usize,
+    /// Frozensets around the current value.
+    frozen: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -164,7 +173,15 @@ impl<'a> Reader<'a> {
                 Value::Tuple(self.items(count, inner)?)
             }
             b'G' => Value::Set(self.elements(inner)?),
-            b'R' => Value::FrozenSet(self.elements(inner)?),
+            b'R' => {
+                self.frozen += 1;
+                if self.frozen > MAX_FROZEN_DEPTH {
+                    return Err(DecodeError::FrozenDepth);
+                }
+                let items = self.elements(inner)?;
+                self.frozen -= 1;
+                Value::FrozenSet(items)
+            }
             b'M' => Value::Dict(self.pairs(inner)?),
             b'C' => Value::Counter(self.pairs(inner)?),
             b'Q' => {
@@ -191,7 +208,7 @@ fn parse_decimal(digits: &[u8]) -> Result<usize, DecodeError> {
 }
 
 fn check_keys<'a>(items: impl Iterator<Item = &'a Value>) -> Result<(), DecodeError> {
-    let mut keys = UniqueKeys::new();
+    let mut keys = UniqueKeys::new(Comparison::Python);
     for (at, item) in items.enumerate() {
         if !item.is_hashable() {
             return Err(DecodeError::Unhashable(item.type_name()));
@@ -206,6 +223,22 @@ fn check_keys<'a>(items: impl Iterator<Item = &'a Value>) -> Result<(), DecodeEr
 #[cfg(test)]
 mod tests {
     use super::{DecodeError, decode};
+
+    #[test]
+    fn frozensets_nest_ten_levels_deep() {
+        let nested = |depth: usize| format!("{}R0;", "R1;".repeat(depth - 1));
+        assert!(decode(nested(10).as_bytes()).is_ok());
+        assert_eq!(decode(nested(11).as_bytes()).unwrap_err(), DecodeError::FrozenDepth);
+        // Side by side they may be any number.
+        assert!(decode(format!("L20;{}", "R1;R0;".repeat(20)).as_bytes()).is_ok());
+    }
+
+    #[test]
+    fn a_value_that_grows_in_memory_is_refused() {
+        let list = |count: usize| [format!("L{count};").into_bytes(), vec![b'N'; count]].concat();
+        assert!(decode(&list((1 << 20) - 9)).is_ok());
+        assert_eq!(decode(&list(4 << 20)).unwrap_err(), DecodeError::Memory);
+    }
 
     #[test]
     fn a_deque_that_cannot_exist_is_refused() {

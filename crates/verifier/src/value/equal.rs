@@ -45,31 +45,40 @@ impl Comparison {
 
     fn equal_sets(self, left: &[Value], right: &[Value]) -> bool {
         left.len() == right.len() && {
-            let keys = index(left);
-            right.iter().all(|item| keys.find(item, self).is_some())
+            let keys = self.index(left.iter());
+            right.iter().all(|item| keys.find(item).is_some())
         }
     }
 
     fn equal_dicts(self, left: &[(Value, Value)], right: &[(Value, Value)]) -> bool {
         left.len() == right.len() && {
-            let keys = index_keys(left);
+            let keys = self.index(left.iter().map(|(key, _)| key));
             right
                 .iter()
-                .all(|(key, value)| keys.find(key, self).is_some_and(|at| self.equal(&left[at].1, value)))
+                .all(|(key, value)| keys.find(key).is_some_and(|at| self.equal(&left[at].1, value)))
         }
     }
 
     /// As in Python 3.10 and later, a missing count is zero.
     fn equal_counters(self, left: &[(Value, Value)], right: &[(Value, Value)]) -> bool {
         let zero = Value::Int(BigInt::zero());
-        let covered = |these: &[(Value, Value)], those: &[(Value, Value)]| {
-            let keys = index_keys(those);
-            these.iter().all(|(key, count)| {
-                let other = keys.find(key, self).map_or(&zero, |at| &those[at].1);
-                self.equal(count, other)
-            })
-        };
-        covered(left, right) && covered(right, left)
+        let in_right = self.index(right.iter().map(|(key, _)| key));
+        let in_left = self.index(left.iter().map(|(key, _)| key));
+        // Counts that both have are compared once: they may be counters, too.
+        left.iter().all(|(key, count)| {
+            let other = in_right.find(key).map_or(&zero, |at| &right[at].1);
+            self.equal(count, other)
+        }) && right
+            .iter()
+            .all(|(key, count)| in_left.find(key).is_some() || self.equal(&zero, count))
+    }
+
+    fn index<'a>(self, keys: impl Iterator<Item = &'a Value>) -> UniqueKeys<'a> {
+        let mut unique = UniqueKeys::new(self);
+        for (at, key) in keys.enumerate() {
+            unique.insert(key, at);
+        }
+        unique
     }
 
     fn equal_numbers(self, left: &Value, right: &Value) -> bool {
@@ -94,22 +103,6 @@ impl Comparison {
             }
         }
     }
-}
-
-fn index(items: &[Value]) -> UniqueKeys<'_> {
-    let mut keys = UniqueKeys::new();
-    for (at, item) in items.iter().enumerate() {
-        keys.insert(item, at);
-    }
-    keys
-}
-
-fn index_keys(pairs: &[(Value, Value)]) -> UniqueKeys<'_> {
-    let mut keys = UniqueKeys::new();
-    for (at, (key, _)) in pairs.iter().enumerate() {
-        keys.insert(key, at);
-    }
-    keys
 }
 
 /// A number in a form that is independent of its Python type.

@@ -2,7 +2,7 @@
 
 use num_bigint::BigInt;
 
-use super::{MAX_DEPTH, PyStr, UniqueKeys, Value};
+use super::{Comparison, MAX_DEPTH, PyStr, UniqueKeys, Value};
 
 impl Value {
     /// Parses JSON like Python's `json.loads`. A number out of range becomes infinite.
@@ -112,7 +112,7 @@ impl<'a> Reader<'a> {
                 }
             }
         }
-        let mut keys = UniqueKeys::new();
+        let mut keys = UniqueKeys::new(Comparison::Python);
         if pairs
             .iter()
             .enumerate()

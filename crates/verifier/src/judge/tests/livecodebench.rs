@@ -77,7 +77,7 @@ pub(super) fn cases(public: Option<&str>, private: Option<&str>) -> Result<Cases
     let mut cases = Vec::new();
     for (name, field) in [("public_test_cases", public), ("private_test_cases", private)] {
         if let Some(text) = field {
-            cases.extend(read(text).map_err(|reason| format!("field `{name}`: {reason}"))?);
+            cases.extend(read(text, MAX_UNFOLDED).map_err(|reason| format!("field `{name}`: {reason}"))?);
         }
     }
     if cases.len() > MAX_CASES {
@@ -93,17 +93,17 @@ pub(super) fn cases(public: Option<&str>, private: Option<&str>) -> Result<Cases
     })
 }
 
-fn read(text: &str) -> Result<Vec<Case>, String> {
+fn read(text: &str, max_unfolded: u64) -> Result<Vec<Case>, String> {
     if text.trim_start().starts_with('[') {
         return serde_json::from_str(text).map_err(|error| error.to_string());
     }
     let packed = STANDARD
         .decode(text.trim())
         .map_err(|error| format!("neither a JSON list nor base64: {error}"))?;
-    let mut unfolding = BufReader::new(flate2::read::ZlibDecoder::new(packed.as_slice()).take(MAX_UNFOLDED));
+    let mut unfolding = BufReader::new(flate2::read::ZlibDecoder::new(packed.as_slice()).take(max_unfolded));
     let cases = unpickled(&mut unfolding);
     if unfolding.get_ref().limit() == 0 {
-        return Err(format!("it unfolds to more than {MAX_UNFOLDED} bytes"));
+        return Err(format!("it unfolds to more than {max_unfolded} bytes"));
     }
     cases
 }
@@ -182,7 +182,7 @@ mod tests {
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
 
-    use super::{MAX_UNFOLDED, cases, unpickled};
+    use super::{cases, read, unpickled};
 
     #[test]
     fn private_tests_are_unpacked_without_a_pickle_machine() {
@@ -202,13 +202,13 @@ mod tests {
     #[test]
     fn a_field_that_unfolds_without_end_is_refused() {
         let mut pickle = b"\x80\x04\x8d".to_vec();
-        pickle.extend((MAX_UNFOLDED + 1).to_le_bytes());
-        let endless = pickle.as_slice().chain(std::io::repeat(b' ').take(MAX_UNFOLDED));
+        pickle.extend((1_u64 << 40).to_le_bytes());
+        let endless = pickle.as_slice().chain(std::io::repeat(b' ').take(1 << 20));
         let mut folded = Vec::new();
-        let read = flate2::read::ZlibEncoder::new(endless, flate2::Compression::fast()).read_to_end(&mut folded);
-        assert!(read.is_ok() && folded.len() < 4 << 20);
-        let refused = cases(None, Some(&STANDARD.encode(&folded))).unwrap_err();
-        assert!(refused.contains("it unfolds to more than"), "{refused}");
+        let written = flate2::read::ZlibEncoder::new(endless, flate2::Compression::fast()).read_to_end(&mut folded);
+        assert!(written.is_ok() && folded.len() < 1 << 16);
+        let refused = read(&STANDARD.encode(&folded), 1 << 19).unwrap_err();
+        assert!(refused.contains("it unfolds to more than 524288 bytes"), "{refused}");
     }
 
     #[test]

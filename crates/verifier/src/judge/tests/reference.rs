@@ -336,13 +336,29 @@ mod tests {
         let infinite = Value::Float(f64::INFINITY);
         assert!(judged(&mut oracle("any"), infinite.clone(), infinite.clone()));
         for given in [0.0, 1e308, f64::NEG_INFINITY, f64::NAN] {
-            assert!(!judged(&mut oracle("any"), infinite.clone(), Value::Float(given)), "{given}");
-            assert!(!judged(&mut oracle("any"), floats(&[1.0, f64::INFINITY]), floats(&[1.0, given])), "{given}");
-            assert!(!judged(&mut oracle("any"), Value::Float(given), infinite.clone()), "{given}");
+            assert!(
+                !judged(&mut oracle("any"), infinite.clone(), Value::Float(given)),
+                "{given}"
+            );
+            assert!(
+                !judged(&mut oracle("any"), floats(&[1.0, f64::INFINITY]), floats(&[1.0, given])),
+                "{given}"
+            );
+            assert!(
+                !judged(&mut oracle("any"), Value::Float(given), infinite.clone()),
+                "{given}"
+            );
         }
         let complex = |re, im| Value::List(vec![Value::Float(0.5), Value::Complex(re, im)]);
-        let tolerant = || Oracle { atol: 1e-6, ..oracle("any") };
-        assert!(judged(&mut tolerant(), complex(f64::INFINITY, 1.0), complex(f64::INFINITY, 1.0)));
+        let tolerant = || Oracle {
+            atol: 1e-6,
+            ..oracle("any")
+        };
+        assert!(judged(
+            &mut tolerant(),
+            complex(f64::INFINITY, 1.0),
+            complex(f64::INFINITY, 1.0)
+        ));
         assert!(!judged(&mut tolerant(), complex(f64::INFINITY, 1.0), complex(2.0, 1.0)));
         // As floats, both integers would be infinite.
         let power = |exponent| Value::Int(num_bigint::BigInt::from(10).pow(exponent));
