@@ -109,6 +109,12 @@ impl House {
         self.store.pool()
     }
 
+    /// Number of rows in a table, or in what follows `FROM`.
+    pub async fn count(&self, table: &str) -> Result<i64> {
+        let count = sqlx::AssertSqlSafe(format!("SELECT count(*) FROM {table}"));
+        Ok(sqlx::query_scalar(count).fetch_one(self.pool()).await?)
+    }
+
     /// The artifact folder.
     pub fn artifacts(&self) -> PathBuf {
         self.folder.path().join("artifacts")

@@ -5,6 +5,7 @@ pub mod coordinated;
 pub mod handlers;
 pub mod house;
 pub mod lab;
+pub mod ordeal;
 pub mod process;
 pub mod product;
 pub mod relay;

@@ -1,15 +1,13 @@
 //! R-Zero over the real queue and database, with scripted players for engine and verifier.
 
 use anyhow::Result;
-use lyceum_core::{id::ExecutionId, seed::stream};
-use lyceum_system_tests::house::{House, WorkerArguments};
-use rand::Rng as _;
+use lyceum_system_tests::ordeal::Programs;
 use serde_json::{Value, json};
-use std::time::Duration;
 
-const SERVER: &str = env!("CARGO_BIN_EXE_scripted-server");
-const WORKER: &str = env!("CARGO_BIN_EXE_scripted-worker");
-const RUN: u128 = 1;
+const PROGRAMS: Programs = Programs {
+    server: env!("CARGO_BIN_EXE_scripted-server"),
+    worker: env!("CARGO_BIN_EXE_scripted-worker"),
+};
 
 /// Two iterations of all stages, with a mask, and two populations of different bases.
 fn document() -> Value {
@@ -38,58 +36,18 @@ fn document() -> Value {
     })
 }
 
-async fn count(house: &House, table: &str) -> Result<i64> {
-    Ok(
-        sqlx::query_scalar(sqlx::AssertSqlSafe(format!("SELECT count(*) FROM {table}")))
-            .fetch_one(house.pool())
-            .await?,
-    )
-}
-
-/// Plays an undisturbed run to its end.
-async fn undisturbed() -> Result<(House, ExecutionId)> {
-    let house = House::new().await?;
-    let _server = house.server(SERVER)?;
-    let arguments = WorkerArguments {
-        pause: Duration::ZERO,
-        ..WorkerArguments::default()
-    };
-    let _worker = house.worker(WORKER, &arguments)?;
-    let run = house.begin_document(RUN, &document()).await?;
-    house.until_completed(run).await?;
-    Ok((house, run))
-}
-
 #[tokio::test]
 async fn a_run_killed_ten_times_ends_as_if_nothing_had_happened() -> Result<()> {
-    let house = House::new().await?;
-    let mut server = house.server(SERVER)?;
-    let mut worker = house.worker(WORKER, &WorkerArguments::default())?;
-    let run = house.begin_document(RUN, &document()).await?;
-    let mut entries = 0;
-    for kill in 0..10 {
-        entries += stream(3, "kill", kill).random_range(4..12);
-        house.until_entries(entries).await?;
-        if kill % 2 == 0 {
-            worker.kill()?;
-            house.bury().await?;
-            worker = house.worker(WORKER, &WorkerArguments::default())?;
-        } else {
-            server.kill()?;
-            server = house.server(SERVER)?;
-        }
-    }
-    house.until_completed(run).await?;
-    assert_eq!(count(&house, "problems").await?, 2 * (6 * 4 + 24));
+    let (house, run) = PROGRAMS.killed_ten_times(&document(), 4..12).await?;
+    assert_eq!(house.count("problems").await?, 2 * (6 * 4 + 24));
     let stages: Vec<String> = sqlx::query_scalar("SELECT stage FROM steps ORDER BY step")
         .fetch_all(house.pool())
         .await?;
     let iteration = ["proposer", "curriculum", "solver", "diversity"];
     assert_eq!(stages, [iteration, iteration].concat());
-    let vectors: i64 = count(&house, "work WHERE phase = 'diversity'").await?;
+    let vectors: i64 = house.count("work WHERE phase = 'diversity'").await?;
     assert_eq!(vectors, 2);
-    let (calm, same) = undisturbed().await?;
+    let (calm, same) = PROGRAMS.undisturbed(&document()).await?;
     assert_eq!(house.remains(run).await?, calm.remains(same).await?);
-    drop((server, worker));
     Ok(())
 }

@@ -1,17 +1,20 @@
 //! The recipes of self-play over the real queue and database, with scripted players for engine and verifier.
 
 use anyhow::{Context as _, Result};
-use lyceum_core::{id::ExecutionId, seed::stream};
-use lyceum_system_tests::house::{House, WorkerArguments, registry};
-use rand::Rng as _;
+use lyceum_core::id::ExecutionId;
+use lyceum_system_tests::{
+    house::{House, WorkerArguments, registry},
+    ordeal::Programs,
+};
 use serde_json::{Value, json};
-use std::{io, time::Duration};
+use std::io;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-const SERVER: &str = env!("CARGO_BIN_EXE_scripted-server");
-const WORKER: &str = env!("CARGO_BIN_EXE_scripted-worker");
-const RUN: u128 = 1;
+const PROGRAMS: Programs = Programs {
+    server: env!("CARGO_BIN_EXE_scripted-server"),
+    worker: env!("CARGO_BIN_EXE_scripted-worker"),
+};
 
 fn document(recipe: &str, members: Value, own: Value) -> Value {
     let mut parameters = json!({
@@ -75,8 +78,8 @@ async fn every_step_of_a_run_is_a_line_in_the_log() -> Result<()> {
         .set_default();
     let house = House::new().await?;
     let coordinator = house.coordinate(registry())?;
-    let _worker = house.worker(WORKER, &WorkerArguments::default())?;
-    house.begin_document(RUN, &populora(1)).await?;
+    let _worker = house.worker(PROGRAMS.worker, &WorkerArguments::default())?;
+    house.begin_document(1, &populora(1)).await?;
     for part in [
         "step 1 of 4: ",
         "step 2 of 4: ",
@@ -97,58 +100,24 @@ async fn every_step_of_a_run_is_a_line_in_the_log() -> Result<()> {
     Ok(())
 }
 
-async fn count(house: &House, table: &str) -> Result<i64> {
-    Ok(
-        sqlx::query_scalar(sqlx::AssertSqlSafe(format!("SELECT count(*) FROM {table}")))
-            .fetch_one(house.pool())
-            .await?,
-    )
-}
-
-/// Plays an undisturbed run to its end.
+/// An undisturbed run, which leaves attempts and an archive.
 async fn undisturbed(document: &Value) -> Result<(House, ExecutionId)> {
-    let house = House::new().await?;
-    let _server = house.server(SERVER)?;
-    let arguments = WorkerArguments {
-        pause: Duration::ZERO,
-        ..WorkerArguments::default()
-    };
-    let _worker = house.worker(WORKER, &arguments)?;
-    let run = house.begin_document(RUN, document).await?;
-    house.until_completed(run).await?;
-    assert!(count(&house, "attempts").await? > 0 && count(&house, "archive_insertions").await? > 0);
+    let (house, run) = PROGRAMS.undisturbed(document).await?;
+    assert!(house.count("attempts").await? > 0 && house.count("archive_insertions").await? > 0);
     Ok((house, run))
 }
 
 #[tokio::test]
 async fn a_population_killed_ten_times_ends_as_if_nothing_had_happened() -> Result<()> {
-    let house = House::new().await?;
-    let mut server = house.server(SERVER)?;
-    let mut worker = house.worker(WORKER, &WorkerArguments::default())?;
-    let run = house.begin_document(RUN, &populora(2)).await?;
-    let mut entries = 0;
-    for kill in 0..10 {
-        entries += stream(3, "kill", kill).random_range(4..16);
-        house.until_entries(entries).await?;
-        if kill % 2 == 0 {
-            worker.kill()?;
-            house.bury().await?;
-            worker = house.worker(WORKER, &WorkerArguments::default())?;
-        } else {
-            server.kill()?;
-            server = house.server(SERVER)?;
-        }
-    }
-    house.until_completed(run).await?;
+    let (house, run) = PROGRAMS.killed_ten_times(&populora(2), 4..16).await?;
     assert_eq!(
-        count(&house, "births").await?,
+        house.count("births").await?,
         4 + 2,
         "the founders, and two children: the last step does not evolve"
     );
-    assert_eq!(count(&house, "matchups").await?, 4 * 2);
+    assert_eq!(house.count("matchups").await?, 4 * 2);
     let (calm, same) = undisturbed(&populora(2)).await?;
     assert_eq!(house.remains(run).await?, calm.remains(same).await?);
-    drop((server, worker));
     Ok(())
 }
 
@@ -161,7 +130,7 @@ async fn a_gradient_in_pieces_leaves_what_one_piece_leaves() -> Result<()> {
         // More items mean more work rows and more artifacts held during the step; everything else is the same.
         let of_items = ["step|", "work|", "result|", "hold|"];
         rows.retain(|row| !of_items.iter().any(|start| row.starts_with(start)));
-        let gradients: i64 = count(&house, "work WHERE phase = 'gradient'").await?;
+        let gradients: i64 = house.count("work WHERE phase = 'gradient'").await?;
         assert_eq!(gradients > 0, pieces > 1);
         left.push(rows);
     }

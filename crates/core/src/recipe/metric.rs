@@ -13,10 +13,7 @@ pub(crate) use cost::{
     Costs, GRADE_MEASURE, HasCosts, MEASURE, TOKENS, check_seconds, diversity_seconds, evolve_seconds, grade_seconds,
     halvings, measure_seconds, prompt_tokens, propose_seconds, solve_seconds, update_seconds,
 };
-pub(crate) use learning::{
-    HasUpdates, UPDATES, clip_share, entropy, grad_norm, kl, learned_tokens, policy_loss, ratio, sampler_mismatch,
-    updates,
-};
+pub(crate) use learning::{HasUpdates, UPDATES, learned_tokens, policy, updates};
 
 use super::Side;
 

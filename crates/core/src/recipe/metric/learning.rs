@@ -1,6 +1,6 @@
 //! Metrics of updates.
 
-use super::{Chart, LEARNING, Measure, chart, mean, measure, parts};
+use super::{Chart, Highlight::Comparison, LEARNING, Measure, chart, highlighted, mean, measure, parts};
 use crate::work::MemberUpdated;
 
 /// A step's outcome, as far as updates are concerned.
@@ -31,7 +31,7 @@ fn learned<T: HasUpdates>(of: &T, value: fn(&MemberUpdated) -> f64) -> f64 {
     mean(of.updated().into_iter().map(value))
 }
 
-pub(crate) const fn entropy<T: HasUpdates>() -> Measure<T> {
+const fn entropy<T: HasUpdates>() -> Measure<T> {
     measure(
         "entropy",
         "nats",
@@ -41,13 +41,13 @@ pub(crate) const fn entropy<T: HasUpdates>() -> Measure<T> {
     )
 }
 
-pub(crate) const fn policy_loss<T: HasUpdates>() -> Measure<T> {
+const fn policy_loss<T: HasUpdates>() -> Measure<T> {
     measure("policy_loss", "", "Policy loss of the update.", &[&POLICY_LOSS], |of| {
         learned(of, |new| new.diagnostics.policy_loss)
     })
 }
 
-pub(crate) const fn grad_norm<T: HasUpdates>() -> Measure<T> {
+const fn grad_norm<T: HasUpdates>() -> Measure<T> {
     measure(
         "grad_norm",
         "",
@@ -57,7 +57,7 @@ pub(crate) const fn grad_norm<T: HasUpdates>() -> Measure<T> {
     )
 }
 
-pub(crate) const fn clip_share<T: HasUpdates>() -> Measure<T> {
+const fn clip_share<T: HasUpdates>() -> Measure<T> {
     measure(
         "clip_share",
         "share",
@@ -67,7 +67,7 @@ pub(crate) const fn clip_share<T: HasUpdates>() -> Measure<T> {
     )
 }
 
-pub(crate) const fn ratio<T: HasUpdates>() -> Measure<T> {
+const fn ratio<T: HasUpdates>() -> Measure<T> {
     measure(
         "ratio",
         "",
@@ -77,7 +77,7 @@ pub(crate) const fn ratio<T: HasUpdates>() -> Measure<T> {
     )
 }
 
-pub(crate) const fn sampler_mismatch<T: HasUpdates>() -> Measure<T> {
+const fn sampler_mismatch<T: HasUpdates>() -> Measure<T> {
     measure(
         "sampler_mismatch",
         "nats",
@@ -87,7 +87,7 @@ pub(crate) const fn sampler_mismatch<T: HasUpdates>() -> Measure<T> {
     )
 }
 
-pub(crate) const fn kl<T: HasUpdates>() -> Measure<T> {
+const fn kl<T: HasUpdates>() -> Measure<T> {
     measure(
         "kl",
         "nats",
@@ -95,6 +95,19 @@ pub(crate) const fn kl<T: HasUpdates>() -> Measure<T> {
         &[&KL],
         |of| learned(of, |new| new.diagnostics.kl),
     )
+}
+
+/// What an update tells about the policy, in the order of stored rows.
+pub(crate) fn policy<T: HasUpdates>() -> [Measure<T>; 7] {
+    [
+        highlighted(&[Comparison], entropy()),
+        policy_loss(),
+        grad_norm(),
+        clip_share(),
+        ratio(),
+        sampler_mismatch(),
+        kl(),
+    ]
 }
 
 pub(crate) const fn updates<T: HasUpdates>() -> Measure<T> {

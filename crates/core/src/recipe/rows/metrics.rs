@@ -10,10 +10,10 @@ use crate::{
         Highlight::{Comparison, Learnability, StepLine},
         LEARNING, Metric, MetricRecord, RowAnswersRecord, SOLVING,
         metric::{
-            Answered, Costs, HasAnswers, HasCosts, HasUpdates, Measure, TOKENS, chart, clip_share, entropy,
-            format_rate, grad_norm, grade_seconds, halvings, highlighted, kl, learned_tokens, mean_entropy,
-            mean_reward, measure, measure_seconds, no_signal_share, pass_rate, policy_loss, prompt_tokens, ratio,
-            response_length, sampler_mismatch, solve_seconds, update_seconds, updates, values,
+            Answered, Costs, HasAnswers, HasCosts, HasUpdates, Measure, TOKENS, chart, format_rate, grade_seconds,
+            halvings, highlighted, learned_tokens, mean_entropy, mean_reward, measure, measure_seconds,
+            no_signal_share, pass_rate, policy, prompt_tokens, response_length, solve_seconds, update_seconds, updates,
+            values,
         },
     },
     work::MemberUpdated,
@@ -52,14 +52,16 @@ pub(crate) fn all_metrics() -> Vec<Metric> {
 /// The measures of a run with `held_out` answers to each held-out row, which are its first ones.
 fn measures<'t>(held_out: Option<u32>) -> Vec<Measure<Tally<'t>>> {
     let mut measures = held_out.map_or_else(Vec::new, pass_at_k::measures);
-    measures.extend(measures_of_training());
+    measures.extend(of_answers());
+    measures.extend(policy());
+    measures.extend(of_costs());
     if held_out.is_some() {
         measures.push(measure_seconds());
     }
     measures
 }
 
-fn measures_of_training<'t>() -> Vec<Measure<Tally<'t>>> {
+fn of_answers<'t>() -> Vec<Measure<Tally<'t>>> {
     vec![
         highlighted(&[StepLine, Comparison], pass_rate()),
         highlighted(&[StepLine, Comparison], format_rate()),
@@ -73,13 +75,11 @@ fn measures_of_training<'t>() -> Vec<Measure<Tally<'t>>> {
             &[&SAMPLED_ENTROPY],
             mean_entropy,
         ),
-        highlighted(&[Comparison], entropy()),
-        policy_loss(),
-        grad_norm(),
-        clip_share(),
-        ratio(),
-        sampler_mismatch(),
-        kl(),
+    ]
+}
+
+fn of_costs<'t>() -> Vec<Measure<Tally<'t>>> {
+    vec![
         updates(),
         prompt_tokens(),
         measure("completion_tokens", "tokens", "Tokens generated.", &[&TOKENS], |of| {

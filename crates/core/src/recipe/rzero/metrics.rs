@@ -10,12 +10,12 @@ pub(super) use tally::Tally;
 use super::{poll::Polled, step::Step, uncertainty::Band};
 use crate::{
     recipe::{
-        Highlight::{Comparison, Diversity as DiversityPage},
+        Highlight::Diversity as DiversityPage,
         Metric, MetricRecord,
         metric::{
-            Answered, Costs, HasAnswers, HasCosts, HasUpdates, Measure, TOKENS, clip_share, diversity_seconds, entropy,
-            grad_norm, grade_seconds, halvings, highlighted, kl, learned_tokens, measure, policy_loss, prompt_tokens,
-            propose_seconds, ratio, sampler_mismatch, solve_seconds, update_seconds, updates, values,
+            Answered, Costs, HasAnswers, HasCosts, HasUpdates, Measure, TOKENS, diversity_seconds, grade_seconds,
+            halvings, learned_tokens, measure, policy, prompt_tokens, propose_seconds, solve_seconds, update_seconds,
+            updates, values,
         },
     },
     work::{Diversity, MemberUpdated},
@@ -35,14 +35,8 @@ fn measures<'t>(has_observer: bool) -> Vec<Measure<Scope<'t>>> {
     let mut measures = proposing::measures();
     measures.extend(solving::measures());
     measures.extend(diversity::measures());
+    measures.extend(policy());
     let rest: Vec<Measure<Scope<'t>>> = vec![
-        highlighted(&[Comparison], entropy()),
-        policy_loss(),
-        grad_norm(),
-        clip_share(),
-        ratio(),
-        sampler_mismatch(),
-        kl(),
         updates(),
         prompt_tokens(),
         measure("completion_tokens", "tokens", "Tokens generated.", &[&TOKENS], |of| {

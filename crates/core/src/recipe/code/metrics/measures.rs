@@ -7,9 +7,9 @@ use crate::{
         Highlight::{Comparison, Learnability, StepLine},
         Role, Side,
         metric::{
-            Measure, TOKENS, UPDATES, check_seconds, clip_share, entropy, evolve_seconds, grad_norm, grade_seconds,
-            halvings, highlighted, kl, learned_tokens, mean, measure, of_side, policy_loss, prompt_tokens,
-            propose_seconds, ratio, sampler_mismatch, share, solve_seconds, update_seconds, updates,
+            Measure, TOKENS, UPDATES, check_seconds, evolve_seconds, grade_seconds, halvings, highlighted,
+            learned_tokens, mean, measure, of_side, policy, prompt_tokens, propose_seconds, share, solve_seconds,
+            update_seconds, updates,
         },
     },
     verify::ProblemKind::{CodeF, CodeI, CodeO},
@@ -17,6 +17,14 @@ use crate::{
 
 /// All metrics, in the order of their values. Stored rows depend on the order: add new ones at the end.
 pub(super) fn measures<'t>() -> Vec<Measure<Scoped<'t>>> {
+    let mut measures = of_play();
+    measures.extend(policy());
+    measures.extend(of_costs());
+    measures
+}
+
+/// Of problems, attempts and ratings.
+fn of_play<'t>() -> Vec<Measure<Scoped<'t>>> {
     vec![
         highlighted(
             &[StepLine, Comparison],
@@ -280,13 +288,12 @@ pub(super) fn measures<'t>() -> Vec<Measure<Scoped<'t>>> {
                 |of| of.rating(Role::Student, |rating| rating.sigma),
             ),
         ),
-        highlighted(&[Comparison], entropy()),
-        policy_loss(),
-        grad_norm(),
-        clip_share(),
-        ratio(),
-        sampler_mismatch(),
-        kl(),
+    ]
+}
+
+/// Of lengths, counts and costs, and those added later.
+fn of_costs<'t>() -> Vec<Measure<Scoped<'t>>> {
+    vec![
         highlighted(
             &[Learnability],
             measure(

@@ -1,0 +1,61 @@
+//! A run to its end on the scripted programs: undisturbed, or with its worker and server killed in turn.
+
+use anyhow::Result;
+use lyceum_core::{id::ExecutionId, seed::stream};
+use rand::Rng as _;
+use serde_json::Value;
+use std::{ops::Range, time::Duration};
+
+use crate::house::{House, WorkerArguments};
+
+const RUN: u128 = 1;
+const KILLS: u64 = 10;
+
+/// The scripted programs, which only a test of this package can name.
+#[derive(Clone, Copy, Debug)]
+pub struct Programs {
+    /// `scripted-server`.
+    pub server: &'static str,
+    /// `scripted-worker`.
+    pub worker: &'static str,
+}
+
+impl Programs {
+    /// The run that nothing happens to.
+    pub async fn undisturbed(self, document: &Value) -> Result<(House, ExecutionId)> {
+        let house = House::new().await?;
+        let _server = house.server(self.server)?;
+        let arguments = WorkerArguments {
+            pause: Duration::ZERO,
+            ..WorkerArguments::default()
+        };
+        let _worker = house.worker(self.worker, &arguments)?;
+        let run = house.begin_document(RUN, document).await?;
+        house.until_completed(run).await?;
+        Ok((house, run))
+    }
+
+    /// The run with ten kills, between which the diary grows by numbers of entries drawn from `entries`.
+    pub async fn killed_ten_times(self, document: &Value, entries: Range<i64>) -> Result<(House, ExecutionId)> {
+        let house = House::new().await?;
+        let mut server = house.server(self.server)?;
+        let mut worker = house.worker(self.worker, &WorkerArguments::default())?;
+        let run = house.begin_document(RUN, document).await?;
+        let mut target = 0;
+        for kill in 0..KILLS {
+            target += stream(3, "kill", kill).random_range(entries.clone());
+            house.until_entries(target).await?;
+            if kill % 2 == 0 {
+                worker.kill()?;
+                house.bury().await?;
+                worker = house.worker(self.worker, &WorkerArguments::default())?;
+            } else {
+                server.kill()?;
+                server = house.server(self.server)?;
+            }
+        }
+        house.until_completed(run).await?;
+        drop((server, worker));
+        Ok((house, run))
+    }
+}
