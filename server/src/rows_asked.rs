@@ -1,5 +1,7 @@
 //! Checks before a run begins that its members can be asked the rows of its dataset.
 
+mod room;
+
 use lyceum_core::{
     benchmark::{PromptStyle, prompt_styles},
     config::RunConfig,
@@ -9,10 +11,15 @@ use lyceum_core::{
 use lyceum_store::datasets;
 use serde_json::Value;
 use sqlx::PgConnection;
+use std::{collections::BTreeSet, sync::Arc};
 
+use self::room::Room;
 use crate::{api_error::ApiError, estimate::context_of};
 
-/// Faults of a resolved config whose datasets are there. Whether single prompts are too long, only a tokenizer knows: a
+/// Rows whose prompts are counted at a time.
+const ROWS: u32 = 1000;
+
+/// Faults of a resolved config whose datasets are there. Prompts for a base that is not on this machine have none here: a
 /// worker counts their tokens in the first step.
 pub(crate) async fn faults(
     db: &mut PgConnection,
@@ -29,8 +36,17 @@ pub(crate) async fn faults(
     // What a row asks depends on its kind alone, so one of each is enough.
     let examples = datasets::examples(db, asked.dataset, asked.rows).await?;
     faults.extend(kind_fault(&asked, &examples));
-    for population in config.populations.values() {
-        faults.extend(context_fault(&asked, &population.base_model.name));
+    let bases: BTreeSet<&str> = config
+        .populations
+        .values()
+        .map(|of| of.base_model.name.as_str())
+        .collect();
+    for base in bases {
+        match context_fault(&asked, base) {
+            Some(fault) => faults.push(fault),
+            None if faults.is_empty() => faults.extend(length_fault(&mut *db, &asked, base).await?),
+            None => {}
+        }
     }
     Ok(faults)
 }
@@ -66,4 +82,33 @@ fn context_fault(asked: &RowsAsked, base: &str) -> Option<Fault> {
         );
         Fault::new("/parameters/sampling/max_tokens", detail)
     })
+}
+
+/// The fault of the longest prompt, if an answer of the most tokens does not fit after it.
+async fn length_fault(db: &mut PgConnection, asked: &RowsAsked, base: &str) -> Result<Option<Fault>, ApiError> {
+    let (Ok(style), most) = (PromptStyle::shipped(&asked.prompts), asked.max_tokens) else {
+        return Ok(None);
+    };
+    let name = base.to_owned();
+    let room = blocking(move || Room::of(&name, most)).await?;
+    let Some(room) = room.map(Arc::new) else {
+        return Ok(None);
+    };
+    let mut longest = None;
+    for first in (0..asked.rows).step_by(ROWS as usize) {
+        let rows = datasets::slice(&mut *db, asked.dataset, first, ROWS.min(asked.rows - first)).await?;
+        let prompts: Vec<(u32, String)> = (first..)
+            .zip(&rows)
+            .filter_map(|(place, row)| Some((place, RowsAsked::prompt(&style, place, row).ok()?.text())))
+            .collect();
+        let room = Arc::clone(&room);
+        let found = blocking(move || room.longest(&prompts)).await?;
+        longest = longest.max(found);
+    }
+    Ok(longest.map(|longest| room.fault(base, longest)))
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ApiError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| ApiError::internal(&error))
 }

@@ -238,7 +238,7 @@ pub async fn rows(db: &PgPool, id: DatasetId, window: &Window) -> Result<Page<Da
 }
 
 /// Up to `count` rows from `first` on, in order.
-pub async fn slice(db: &PgPool, id: DatasetId, first: u32, count: u32) -> Result<Vec<Value>> {
+pub async fn slice(db: impl PgExecutor<'_>, id: DatasetId, first: u32, count: u32) -> Result<Vec<Value>> {
     Ok(sqlx::query_scalar(
         "SELECT row FROM dataset_rows WHERE dataset_id = $1 AND index >= $2 AND index < $3 ORDER BY index",
     )

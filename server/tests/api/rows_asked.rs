@@ -41,6 +41,9 @@ async fn each_refusal_names_the_field_and_the_cure() {
     let sums = imported(&writer, "sums", &json!([math(1), math(2), math(3), math(4)])).await;
     let traces = imported(&writer, "traces", &json!([traced(1), traced(2), traced(3)])).await;
     let mixed = imported(&writer, "mixed", &json!([math(1), math(2), traced(3), math(4)])).await;
+    let long = |digits: usize| json!({"type": "code_o", "program": format!("def f(a):\n return a+{}", "7".repeat(digits)), "input": "1", "output": "1"});
+    let longer = imported(&writer, "longer", &json!([traced(1), traced(2), long(400)])).await;
+    let longest = imported(&writer, "longest", &json!([long(600), traced(2), long(400)])).await;
     let gone = imported(&writer, "gone", &json!([math(5), math(6)])).await;
     writer.delete(&format!("/api/v1/datasets/{gone}")).await.expect(204);
     let held_out = |rows: u32| json!({"held_out": {"rows": rows}});
@@ -99,6 +102,20 @@ async fn each_refusal_names_the_field_and_the_cure() {
             "1 to 511 is valid",
         ),
         (
+            longer,
+            3,
+            json!({"prompts": "seedling", "sampling": {"max_tokens": 144}}),
+            "sampling/max_tokens",
+            "row 2 has the longest prompt, 409 tokens, which leaves no room for 144 of an answer in the context of `seedling`, 512: 1 to 103 is valid",
+        ),
+        (
+            longest,
+            3,
+            json!({"prompts": "seedling"}),
+            "dataset",
+            "row 0 has the longest prompt, 609 tokens, beyond the context of `seedling`, 512: import the rows again with a smaller `max_question_bytes`",
+        ),
+        (
             sums,
             4,
             json!({"reward": {"format_penalty": -1.0}}),
@@ -123,7 +140,14 @@ async fn each_refusal_names_the_field_and_the_cure() {
             assert!(reply.json().to_string().contains(said), "{said} is not in {reply:?}");
         }
     }
-    // Rows that are not used may be of any kind.
+    // Rows that are not used may be of any kind and length, and an answer may be as long as the prompts allow.
+    for tokens in [64, 103] {
+        let own = json!({"prompts": "seedling", "sampling": {"max_tokens": tokens}});
+        writer
+            .post("/api/v1/runs?dry_run=true", &body(longer, 3, &own))
+            .await
+            .expect(200);
+    }
     writer
         .post("/api/v1/runs", &body(mixed, 2, &json!({})))
         .await
