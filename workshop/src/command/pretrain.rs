@@ -38,8 +38,8 @@ use training::Training;
 /// the same weights; --out becomes a Hugging Face folder. During training, WORK/model holds the latest checkpoint as such
 /// a folder, and `--evaluate WORK/model` measures it.
 ///
-///   lyceum-workshop pretrain --config configs/models/seedling-pretrain.toml
-///   lyceum-workshop pretrain --config configs/models/seedling-pretrain.toml --resume
+///   lyceum-workshop pretrain --config configs/models/seedling-1-pretrain.toml --out DIR
+///   lyceum-workshop pretrain --config configs/models/seedling-1-pretrain.toml --out DIR --resume
 ///   lyceum-workshop pretrain --config configs/models/seedling-pretrain.toml --evaluate models/seedling
 ///   lyceum-workshop pretrain --config FILE --from models/seedling --out DIR --work DIR
 ///
