@@ -101,19 +101,22 @@ def wait(lyceum, path, label):
 
 
 def measure_base(programs, data, rows, experiment):
-    """The base: greedy, sampled, and its entropy by temperature."""
+    """The base: greedy answers; sampled ones, and its entropy by temperature, where the study has any."""
     with Lyceum(programs, data) as lyceum:
         measuring = Measuring(lyceum, rows, experiment, seed=0)
         model = {"base_model": {"name": base_of(experiment)}}
         only = lambda answers: next(iter(answers.values()))  # noqa: E731
-        say("the base: greedy and sampled answers")
-        greedy, sampled = only(measuring.greedy("base", **model)), only(measuring.sampled("base", **model))
-        say("the base: entropy by temperature")
-        entropies = [
+        say("the base: greedy answers")
+        found = {"greedy": only(measuring.greedy("base", **model))}
+        if "samples" not in experiment["measure"]:
+            return found
+        say("the base: sampled answers, and entropy by temperature")
+        found["sampled"] = only(measuring.sampled("base", **model))
+        found["entropies"] = [
             [temperature, only(measuring.sampled("base", temperature, PROBES, **model))["entropy"]]
             for temperature in TEMPERATURES
         ]
-        return {"greedy": greedy, "sampled": sampled, "entropies": entropies}
+        return found
 
 
 def measure_matched(programs, data, rows, experiment, seed, base, trained):

@@ -24,6 +24,11 @@ class Found:
     def is_there(self):
         return self.base is not None and bool(self.trained())
 
+    def seeds(self):
+        """How many seeds every trained arm has, in words."""
+        there, planned = min(len(rows) for rows in self.trained().values()), len(self.experiment["seeds"])
+        return f"{there} seeds" if there == planned else f"{there} of {planned} planned seeds so far"
+
     def values(self, arm, measure):
         found = [outcomes.base_row(self.base)] if arm == "base" else self.arms[arm]
         return [outcomes.values_of(row, measure, self.measure.get("samples", 1)) for row in found]
@@ -67,6 +72,10 @@ def between(interval, unit):
     return "none" if high == float("inf") else f"[{points(low, unit)}, {points(high, unit)}]"
 
 
+def counted(count, what):
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
 def unit_of(outcome):
     return "tokens" if outcome["measure"] == "tokens" else "points"
 
@@ -76,10 +85,9 @@ def paragraph(found):
     said = found.outcomes
     total = len(said)
     appeared = sum(verdict.startswith("appears") for *_, verdict in said)
-    seeds = len(found.experiment["seeds"])
     text = [
         f"Of {total} outcomes written down before any run, {appeared} appeared"
-        f" ({len(found.trained())} arms, {seeds} seeds each, {found.measure['problems']} held-out problems)."
+        f" ({counted(len(found.trained()), 'arm')}, {found.seeds()}, {found.measure['problems']} held-out problems)."
     ]
     for outcome, mean, seeds, problems, _, verdict in said:
         unit = unit_of(outcome)
@@ -143,14 +151,14 @@ def pass_at_k_curves(found):
 
 def drawings(found):
     """The study's figures by file name."""
-    seeds = len(found.experiment["seeds"])
+    seeds = found.seeds()
     made = {
         "accuracy.svg": figures.lines(
             "Held-out accuracy over steps",
             "step",
             "greedy pass@1, per cent",
             accuracy_curves(found),
-            f"Greedy pass@1 on {found.measure['problems']} held-out problems; bands are 95 % intervals over {seeds} seeds.",
+            f"Greedy pass@1 on {found.measure['problems']} held-out problems; bands are 95 % intervals over {seeds}.",
         )
     }
     if "samples" in found.measure:
@@ -159,7 +167,7 @@ def drawings(found):
             "k",
             "per cent",
             pass_at_k_curves(found),
-            f"Of {found.measure['samples']} answers; bands are 95 % intervals over {seeds} seeds.",
+            f"Of {found.measure['samples']} answers; bands are 95 % intervals over {seeds}.",
             x_places=True,
         )
         rows = [

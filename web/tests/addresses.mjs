@@ -25,7 +25,7 @@ export async function addresses(lab, run, second) {
     "all-problems": "/problems", "problems-beside": `/compare/problems?left=${run}&right=${second}&step=1`, "compare-none": "/compare",
     compare: `/compare?runs=${run},${second}`, leaderboard: "/leaderboard", benchmarks: `/runs/${second}/benchmarks`,
     evaluations: "/evaluations", evaluation: evaluation && `/evaluations/${evaluation}`,
-    samples: measured && `/evaluations/${measured}?suite=held-out-seedling&subject=0`, work: "/work", "work-item": work && `/work/${work}`,
+    samples: measured && `/evaluations/${measured}?suite=held-out-outputs&subject=0`, work: "/work", "work-item": work && `/work/${work}`,
     "frozen-side": frozen && `/evaluations/${frozen}`, retention: retention && `/evaluations/${retention}`, regenerate: regenerated && `/evaluations/${regenerated}`,
     picks: `/compare/picks?left=${run}&right=${second}`, workers: "/workers", datasets: "/datasets", "dataset-new": "/datasets/new", settings: "/settings",
   };

@@ -10,7 +10,6 @@ export const repository = resolve(import.meta.dirname ?? new URL(".", import.met
 const target = process.env.CARGO_TARGET_DIR ?? join(repository, "target");
 export const lyceum = process.env.LYCEUM ?? join(target, "debug/lyceum");
 export const workerProgram = process.env.LYCEUM_WORKER ?? join(target, "debug/lyceum-worker");
-const workshopProgram = process.env.LYCEUM_WORKSHOP ?? join(target, "debug/lyceum-workshop");
 
 /** Timeout in milliseconds for a page to load or an expected change, even on a slow machine. */
 const patience = 120_000;
@@ -106,19 +105,6 @@ export async function logIn(page, lab) {
   await page.goto(`${lab.base}/login`);
   await page.type("#token", lab.token);
   await Promise.all([page.waitForNavigation(), page.click("button[type=submit]")]);
-}
-
-/** Generates the suite `held-out-seedling` with this many problems of each type, and imports it. */
-export function importSuite(lab, problems) {
-  const file = join(lab.data, "..", "held-out-seedling.jsonl");
-  const python = process.env.LYCEUM_PYTHON ?? join(repository, ".venv/bin/python");
-  for (const [program, ...words] of [
-    [workshopProgram, "held-out", "--out", file, "--problems", String(problems), "--python", python],
-    [lyceum, "--data", lab.data, "benchmark", "import", "held-out-seedling", file],
-  ]) {
-    const { status, stderr } = spawnSync(program, words, { encoding: "utf8", cwd: repository });
-    if (status !== 0) throw new Error(`${program} ${words[0]}: ${stderr}`);
-  }
 }
 
 /** Runs SQL on the lab's private Postgres. */

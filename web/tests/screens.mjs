@@ -8,7 +8,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { addresses } from "./addresses.mjs";
-import { apiOf, importSuite, logIn, missing, startBrowser, startLab } from "./lab.mjs";
+import { apiOf, logIn, missing, startBrowser, startLab } from "./lab.mjs";
 
 const [folder, ...only] = process.argv.slice(2);
 const { LYCEUM_URL: base, LYCEUM_TOKEN: token } = process.env;
@@ -42,12 +42,11 @@ const tour = {
 
 /** Creates two runs of the demo preset with benchmarks, and calls `running` with them once they are in progress. */
 async function makeRuns(lab, running) {
-  importSuite(lab, 20);
   await lab.api("POST", "/experiments", { name: "two seeds", description: "Does a population of four learn the same from another seed?" });
   const runs = [];
   for (const seed of [0, 1]) {
     const made = { preset: "demo", name: `demo, seed ${seed}`, tags: ["demo"], note: "Forty-eight steps on two CPU cores.", experiment: "two seeds" };
-    const overrides = { seed, steps: 48, "benchmarks.suites": ["held-out-seedling"], "benchmarks.every": 12 };
+    const overrides = { seed, steps: 48, "benchmarks.every": 12 };
     runs.push((await lab.api("POST", "/runs", { ...made, overrides })).id);
   }
   let isUnderWay = false;

@@ -191,15 +191,29 @@ fn assert_golden(name: &str, found: &str) {
     assert_eq!(wanted, found, "{name}");
 }
 
+/// A small population that plays all types of problem.
+fn of_all_types<const N: usize>(others: [(&'static str, Value); N]) -> Vec<(&'static str, Value)> {
+    let mut overrides = vec![
+        ("parameters.problems.types", json!(["code_o", "code_i", "code_f"])),
+        ("parameters.prompts_per_matchup", json!(3)),
+        ("parameters.samples_per_problem", json!(4)),
+        ("parameters.learning.optimizer.learning_rate", json!(5e-4)),
+        ("parameters.items.propose", json!(3)),
+        ("parameters.items.solve", json!(12)),
+    ];
+    overrides.extend(others);
+    overrides
+}
+
 #[test]
 fn demo() {
-    let overrides = [("steps", json!(24))];
+    let overrides = of_all_types([("steps", json!(24))]);
     assert_golden("demo", &transcript("demo", &overrides, Order::Together));
 }
 
 #[test]
 fn demo_with_everything_that_is_off_by_default() {
-    let overrides = [
+    let overrides = of_all_types([
         ("steps", json!(9)),
         ("parameters.evolution.every", json!(4)),
         ("parameters.cross_play_every", json!(3)),
@@ -210,7 +224,7 @@ fn demo_with_everything_that_is_off_by_default() {
         ("parameters.problems.pool_filter", json!("non_extremes")),
         ("parameters.problems.pool_size", json!(40)),
         ("parameters.frozen", json!(["teacher"])),
-    ];
+    ]);
     assert_golden("demo-everything", &transcript("demo", &overrides, Order::Together));
 }
 

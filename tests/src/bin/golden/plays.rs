@@ -17,6 +17,7 @@ pub(crate) const GOLDEN: [Golden; 2] = [
             "seed=1",
             "steps=24",
             "compute.threads=2",
+            "parameters.problems.types=[\"code_o\",\"code_i\",\"code_f\"]",
             "parameters.prompts_per_matchup=6",
             "parameters.samples_per_problem=3",
             "parameters.evolution.every=10",
