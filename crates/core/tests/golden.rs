@@ -194,7 +194,7 @@ fn assert_golden(name: &str, found: &str) {
 /// A small population that plays all types of problem.
 fn of_all_types<const N: usize>(others: [(&'static str, Value); N]) -> Vec<(&'static str, Value)> {
     let mut overrides = vec![
-        ("parameters.problems.types", json!(["code_o", "code_i", "code_f"])),
+        ("parameters.problems.types", json!(["code_i", "code_o", "code_f"])),
         ("parameters.prompts_per_matchup", json!(3)),
         ("parameters.samples_per_problem", json!(4)),
         ("parameters.learning.optimizer.learning_rate", json!(5e-4)),
