@@ -287,8 +287,10 @@ impl Worker {
                 })
             });
             self.slot.watch().set(None);
-            // The caller may have gone away.
-            let _ = Arc::into_inner(reply).map(|reply| reply.send(verdict));
+            if let Some(reply) = Arc::into_inner(reply) {
+                // The caller may have gone away.
+                let _ = reply.send(verdict);
+            }
         }
     }
 

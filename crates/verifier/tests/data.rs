@@ -168,9 +168,10 @@ fn shadowing(row: &Value, value: &str) -> String {
 
 #[test]
 fn humaneval_is_passed_neither_by_shadowing_builtins_nor_by_ending_loops() {
+    type Forgery = fn(&Value) -> String;
     let Some(data) = data() else { return };
     let rows = humaneval(&data);
-    let forgeries: [(&str, fn(&Value) -> String); 4] = [
+    let forgeries: [(&str, Forgery); 4] = [
         ("0", |row| shadowing(row, "0")),
         ("[]", |row| shadowing(row, "[]")),
         ("()", |row| shadowing(row, "()")),

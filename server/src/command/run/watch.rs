@@ -46,9 +46,14 @@ pub(super) fn follow(client: &Client, id: Uuid) -> anyhow::Result<ExitCode> {
     let run = client.get(&format!("/api/v1/runs/{id}"))?;
     let state = run["state"].as_str().unwrap_or_default();
     bar.finish_with_message(state.to_owned());
+    // Not every recipe has an archive.
+    let archive = match run["cells"].as_u64() {
+        Some(cells) if cells > 0 => format!(", {cells} cells of the archive"),
+        _ => String::new(),
+    };
     line(format_args!(
-        "{id} is {state} at step {} of {}: {} problems, {} of them valid, {} attempts, {} cells of the archive",
-        run["step"], run["steps"], run["problems"], run["valid_problems"], run["attempts"], run["cells"]
+        "{id} is {state} at step {} of {}: {} problems, {} of them valid, {} attempts{archive}",
+        run["step"], run["steps"], run["problems"], run["valid_problems"], run["attempts"]
     ))?;
     if let Some(error) = run["error"].as_str() {
         eprintln!("{error}");
