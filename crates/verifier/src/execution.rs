@@ -191,6 +191,7 @@ pub(crate) enum Request<'a> {
     Math {
         gold: &'a str,
         answer: &'a str,
+        are_responses: [bool; 2],
     },
 }
 

@@ -4,6 +4,7 @@ mod arguments;
 mod cluster;
 mod mathematics;
 mod propose;
+mod reading;
 mod repetition;
 mod solve;
 mod tests;

@@ -16,7 +16,17 @@ pub(crate) struct Rational {
 }
 
 impl Rational {
-    /// Reads an integer (`12`, `1,234`, `1{,}234`), a decimal fraction (`-.5`, `27.0`) or a fraction of two of them
+    /// Whether two texts are the same number if a comma that separates no group of three digits is a decimal one:
+    /// `1000,99` is 1000.99. `1,5` may also be a list, as Math-Verify reads it.
+    pub(crate) fn are_equal_with_decimal_comma(left: &str, right: &str) -> bool {
+        let read = |text: &str| match Self::read(text) {
+            None => Self::read(&text.trim().replacen(',', ".", 1)).filter(|number| number.is_decimal),
+            number => number,
+        };
+        matches!((read(left), read(right)), (Some(a), Some(b)) if a.value == b.value)
+    }
+
+    /// Reads an integer (`12`, `1,234`, `1{,}234`, `1 234`), a decimal fraction (`-.5`, `27.0`) or a fraction of two of them
     /// (`3/4`, `\frac{3}{4}`, `\dfrac34`), optionally with a sign and enclosing dollar signs.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let mut text = text.trim();
@@ -100,7 +110,7 @@ fn decimal(text: &str) -> Option<Rational> {
 /// Digits without their thousands separators, which must precede groups of three.
 fn thousands(text: &str) -> Option<String> {
     let text = text.replace("{,}", ",").replace("\\!", "");
-    let mut groups = text.split(',');
+    let mut groups = text.split(if text.contains(',') { ',' } else { ' ' });
     let first = groups.next()?;
     let rest: Vec<_> = groups.collect();
     let is_grouped = rest.is_empty() || ((1..=3).contains(&first.len()) && rest.iter().all(|group| group.len() == 3));
@@ -127,6 +137,8 @@ mod tests {
             (r"-\frac{1}{3}", "-1/3"),
             (r"\frac{-1}{3}", "-1/3"),
             ("007", "7"),
+            ("1 234", "1234"),
+            ("-12 345 678.5", "-12345678.5"),
         ] {
             assert!(equal(left, right), "{left} {right}");
         }
@@ -139,6 +151,10 @@ mod tests {
             "-",
             "1,23",
             "1 2",
+            "1 23",
+            "1234 567",
+            "1 234,567",
+            "1  234",
             "1/0",
             "x",
             "1e5",
@@ -150,5 +166,12 @@ mod tests {
         ] {
             assert_eq!(Rational::read(text), None, "{text}");
         }
+    }
+    #[test]
+    fn a_comma_may_be_a_decimal_one() {
+        let equal = Rational::are_equal_with_decimal_comma;
+        assert!(equal("1000,99", "1000.99") && equal("1.5", "1,5") && equal("-2,50", "-2.5"));
+        // Three digits after a comma are a group of thousands.
+        assert!(!equal("1,234", "1.234") && !equal("1,5", "15") && !equal("1,2,3", "1.2") && !equal("1, 5", "1.5"));
     }
 }

@@ -367,3 +367,106 @@ fn a_towering_exponent_ends_in_a_timeout() {
     assert_eq!(pool.judge(task("9^{9^{9^{9^9}}}", "2")).status, Status::Timeout);
     assert_eq!(pool.judge(task(r"\sqrt{4}", "2")).correct, Some(true));
 }
+
+#[test]
+fn several_boxes_and_formulas_among_words_are_read_as_math_verify_reads_them() {
+    let pairs = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+        pairs
+            .iter()
+            .map(|(gold, answer)| ((*gold).to_owned(), (*answer).to_owned()))
+            .collect()
+    };
+    let right = pairs(&[
+        ("(2, 2), (6, 2)", r"\boxed{(2,2)} and \boxed{(6,2)}"),
+        (r"\{1,2\}", r"So $\boxed{2}$ or $\boxed{1}$."),
+        ("1, 2, 3", r"\boxed{1}, \boxed{3}, and \boxed{2}"),
+        (
+            "3",
+            r"First \boxed{1}, no: what remains after all that was said above, and that was a good deal, is \boxed{3}.",
+        ),
+        ("9", "Answer $9$"),
+        (r"\frac12", r"the answer is \( \frac{1}{2} \)."),
+        ("255", r"\boxed{7} would be one box, but the final answer is $255$."),
+        ("1000", "1 000"),
+        ("1000.99", "1000,99"),
+        ("1.5", "1,5"),
+    ]);
+    let wrong = pairs(&[
+        ("(2, 2), (6, 2)", r"\boxed{(2,2)} and \boxed{(2,6)}"),
+        ("(2, 2), (6, 2)", r"\boxed{(6,2)}"),
+        ("1", r"\boxed{1} and \boxed{2}"),
+        ("2", r"\boxed{1} and \boxed{2}"),
+        (
+            "1",
+            r"\boxed{1}, or what remains after all that was said above, and that was a good deal: \boxed{3}.",
+        ),
+        ("9", "It is $9$, or rather $8$"),
+        ("7", r"\boxed{7} would be one box, but the final answer is $255$."),
+        ("1000", "1 001"),
+        // Math-Verify alone takes the number at the start.
+        ("2x", "2"),
+        (r"2\sqrt{3}", "2"),
+    ]);
+    assert_eq!(disagreements(right.into_iter(), true), Vec::<String>::new());
+    assert_eq!(disagreements(wrong.into_iter(), false), Vec::<String>::new());
+}
+
+/// Prints the pairs of Math-Verify's tests in a folder as lines of JSON: test, number, gold, answer, verdict. Those that
+/// need other settings than the default ones are left out.
+const MATH_VERIFY_TESTS: &str = r#"
+import ast, json, pathlib, sys
+for name in ("test_all", "test_numina_cases", "test_boxed", "test_open_thoughts", "test_yujianll"):
+    tree = ast.parse((pathlib.Path(sys.argv[1]) / (name + ".py")).read_text())
+    for function in tree.body:
+        for decorator in getattr(function, "decorator_list", []):
+            try:
+                names, cases = [ast.literal_eval(argument) for argument in decorator.args]
+            except ValueError:
+                continue  # computed cases; they need a precision of their own
+            names = [part.strip() for part in names.split(",")]
+            other = {keyword.arg for node in ast.walk(function) if isinstance(node, ast.Call) for keyword in node.keywords}
+            for number, case in enumerate(cases):
+                case = dict(zip(names, case))
+                if case.get("precision", 6) == 6 and not other & {"strict", "allow_set_relation_comp"} \
+                        and not ("precision" in other and "precision" not in case):
+                    right = case.get("expected", case.get("result"))
+                    print(json.dumps([function.name, number, case["gold"], case["pred"], bool(right)]))
+"#;
+
+/// With `LYCEUM_MATH_VERIFY_TESTS` set to the folder `tests` of Math-Verify's repository.
+#[test]
+fn math_verifys_own_tests_get_the_verdict_that_they_state() {
+    let Some(folder) = std::env::var_os("LYCEUM_MATH_VERIFY_TESTS") else {
+        eprintln!("skipped: LYCEUM_MATH_VERIFY_TESTS is not set");
+        return;
+    };
+    let python = Interpreter::resolve(None).expect("an interpreter").executable;
+    let read = Command::new(python)
+        .args(["-c", MATH_VERIFY_TESTS])
+        .arg(folder)
+        .output()
+        .expect("Python");
+    assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
+    let cases: Vec<(String, usize, String, String, bool)> = String::from_utf8(read.stdout)
+        .expect("text")
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a case"))
+        .collect();
+    let verdicts = pool().judge_all(cases.iter().map(|(_, _, gold, answer, _)| task(gold, answer)));
+    let mut other = Vec::new();
+    for (verdict, (test, number, _, _, expected)) in verdicts.zip(&cases) {
+        if verdict.correct != Some(*expected) {
+            eprintln!("{test} {number}: {:?} {}", verdict.status, verdict.reason);
+            other.push((test.as_str(), *number));
+        }
+    }
+    println!("{} pairs, {} judged otherwise", cases.len(), other.len());
+    // docs/VERIFIER.md says why.
+    let known = [
+        ("test_latex_notation", 5),
+        ("test_latex_notation", 6),
+        ("test_numina_cases", 24),
+        ("test_string_extraction", 9),
+    ];
+    assert_eq!(other, known);
+}

@@ -2,17 +2,17 @@
 
 use lyceum_core::verify::{Status, Verdict};
 
-use super::{Bench, mathematics::bare};
+use super::{Bench, reading::Reading};
 use crate::sandbox::SandboxError;
 
 impl Bench<'_> {
     /// Greedy grouping in the order of the answers, as in R-Zero (arXiv 2508.05004): an answer joins the first cluster
     /// whose first member it equals in either direction, or opens one. Equality that cannot be decided is none.
     pub(super) fn cluster(&mut self, answers: &[String]) -> Result<Verdict, SandboxError> {
-        let mut representatives: Vec<&str> = Vec::new();
+        let mut representatives: Vec<Reading<'_>> = Vec::new();
         let mut clusters = Vec::with_capacity(answers.len());
         for answer in answers {
-            let Ok(answer) = bare(answer) else {
+            let Ok(answer) = Reading::of(answer) else {
                 clusters.push(None);
                 continue;
             };
@@ -29,7 +29,7 @@ impl Bench<'_> {
     }
 
     /// The index of the first representative that equals the answer, or their number.
-    fn place(&mut self, representatives: &[&str], answer: &str) -> Result<usize, SandboxError> {
+    fn place(&mut self, representatives: &[Reading<'_>], answer: Reading<'_>) -> Result<usize, SandboxError> {
         if let Some(same) = representatives.iter().position(|known| *known == answer) {
             return Ok(same);
         }

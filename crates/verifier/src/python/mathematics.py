@@ -9,13 +9,15 @@ from math_verify import parse, verify
 logging.disable(logging.CRITICAL)
 
 
-def equal(gold, answer):
-    parsed = [parse(r"\boxed{%s}" % text, parsing_timeout=None) for text in (gold, answer)]
+def equal(gold, answer, are_responses=(False, False)):
+    texts = zip((gold, answer), are_responses)
+    texts = [text if is_response else r"\boxed{%s}" % text for text, is_response in texts]
+    parsed = [parse(text, parsing_timeout=None) for text in texts]
     return bool(verify(parsed[0], parsed[1], timeout_seconds=None))
 
 
 def judge(message):
-    return b"V", encode(equal(message["gold"], message["answer"]), False, MAX_ARGUMENTS)
+    return b"V", encode(equal(message["gold"], message["answer"], message["are_responses"]), False, MAX_ARGUMENTS)
 
 
 HANDLERS["math"] = judge
@@ -31,6 +33,7 @@ def warm_up():
         (r"\begin{pmatrix}1\\2\end{pmatrix}", r"\text{a}"),
     ]:
         equal(gold, answer)
+    equal("1", "it is $1$", (False, True))
 
 
 warm_up()
