@@ -3,6 +3,7 @@
 mod admission;
 mod arguments;
 mod complexity;
+mod suspicion;
 
 use lyceum_core::verify::Complexity;
 use ruff_python_ast::ModModule;
@@ -11,6 +12,7 @@ use ruff_python_parser::parse_module;
 pub use admission::{Refusal, admit};
 pub use arguments::check_arguments;
 pub use complexity::complexity;
+pub(crate) use suspicion::is_suspicious;
 
 /// Maximum length of a program, in bytes.
 pub const MAX_PROGRAM: usize = 256 << 10;

@@ -7,9 +7,15 @@ use lyceum_core::verify::{Complexity, Proposal, Status, Verdict};
 use super::Bench;
 use super::arguments::input_arguments;
 use crate::execution::{Failed, MAX_TEXT, Outcome, Program, execute_one};
-use crate::program::{Refusal, admit, complexity, with_module};
+use crate::program::{Refusal, admit, complexity, is_suspicious, with_module};
 use crate::sandbox::SandboxError;
 use crate::value::{Comparison, Value};
+
+/// Runs of a proposal, in turn in two zygotes with different hash seeds, that must give the same value.
+const RUNS: usize = 2;
+
+/// Runs of one that mentions clocks, addresses or the like.
+const SUSPICIOUS_RUNS: usize = 4;
 
 /// Maximum length of the outputs of a proposal together, as text.
 const MAX_OUTPUTS: usize = 8 << 20;
@@ -21,6 +27,8 @@ impl Bench<'_> {
             Proposal::Function { program, inputs, .. } => (program, inputs.as_slice()),
         };
         let (complexity, admission) = examine(program);
+        let is_suspicious = with_module(program, is_suspicious).unwrap_or_default();
+        let runs = if is_suspicious { SUSPICIOUS_RUNS } else { RUNS };
         let invalid = |failed: Failed| Verdict {
             valid: Some(false),
             complexity,
@@ -35,7 +43,7 @@ impl Bench<'_> {
         let mut outputs: Vec<String> = Vec::with_capacity(inputs.len());
         let mut room = MAX_OUTPUTS;
         for (at, input) in inputs.iter().enumerate() {
-            let output = self.determine(program, input)?.and_then(|value| {
+            let output = self.determine(program, input, runs)?.and_then(|value| {
                 let output = value.to_string();
                 let too_long = |limit: usize| {
                     let reason = format!(
@@ -82,44 +90,43 @@ impl Bench<'_> {
         })
     }
 
-    /// The value of a program on an input, if two zygotes agree on it and it can be written as a literal.
-    fn determine(&mut self, program: &str, input: &str) -> Result<Result<Value, Failed>, SandboxError> {
+    /// The value of a program on an input, if all runs agree on it and it can be written as a literal.
+    fn determine(&mut self, program: &str, input: &str, runs: usize) -> Result<Result<Value, Failed>, SandboxError> {
         let limits = self.slot.limits();
-        let mut values = Vec::with_capacity(2);
-        for zygote in self.slot.both()? {
+        let mut first: Option<Value> = None;
+        for zygote in self.slot.both()?.into_iter().cycle().take(runs) {
             let call = match input_arguments(zygote, limits, input)? {
                 Ok(call) => call,
                 Err(failed) => return Ok(Err(failed)),
             };
-            match execute_one(zygote, limits, Program::f(program), call)? {
-                Outcome::Value(value) => values.push(value),
-                Outcome::Failed(failed) if values.is_empty() => return Ok(Err(failed)),
-                Outcome::Failed(failed) => {
+            match (execute_one(zygote, limits, Program::f(program), call)?, &first) {
+                (Outcome::Value(value), None) => first = Some(value),
+                (Outcome::Value(value), Some(first)) if Comparison::Strict.equal(first, &value) => {}
+                (Outcome::Value(value), Some(first)) => {
+                    let reason = format!("two executions gave {} and {}", excerpt(first), excerpt(&value));
+                    return Ok(Err(Failed::new(Status::Nondeterministic, reason)));
+                }
+                (Outcome::Failed(failed), None) => return Ok(Err(failed)),
+                (Outcome::Failed(failed), Some(_)) => {
                     let status = match failed.status {
                         Status::Timeout | Status::Memory => failed.status,
                         _ => Status::Nondeterministic,
                     };
-                    let reason = format!(
-                        "the first execution gave a value, the second did not: {}",
-                        failed.reason
-                    );
+                    let reason = format!("one execution gave a value, another did not: {}", failed.reason);
                     return Ok(Err(Failed::new(status, reason)));
                 }
-                Outcome::Large(_) => return Ok(Err(Failed::new(Status::Unserialisable, "its value is too large"))),
+                (Outcome::Large(_), _) => {
+                    return Ok(Err(Failed::new(Status::Unserialisable, "its value is too large")));
+                }
             }
         }
-        let second = values.pop().unwrap_or(Value::None);
-        let first = values.pop().unwrap_or(Value::None);
-        Ok(if !Comparison::Strict.equal(&first, &second) {
-            let reason = format!("two executions gave {} and {}", excerpt(&first), excerpt(&second));
-            Err(Failed::new(Status::Nondeterministic, reason))
-        } else if !first.has_literal() {
-            Err(Failed::new(
+        Ok(match first {
+            Some(value) if value.has_literal() => Ok(value),
+            Some(value) => Err(Failed::new(
                 Status::Unserialisable,
-                format!("the output {} is not a literal", excerpt(&first)),
-            ))
-        } else {
-            Ok(first)
+                format!("the output {} is not a literal", excerpt(&value)),
+            )),
+            None => Err(Failed::new(Status::Error, "it was not run")),
         })
     }
 }

@@ -1,5 +1,31 @@
+# A child cannot ask the kernel for randomness. What it gets instead is the same in every child of a zygote and differs
+# between zygotes of different hash seeds, so a random program is found out or always does the same.
+
+DRAWN = [0]
+
+
+def urandom(count):
+    data = b""
+    while len(data) < count:
+        DRAWN[0] += 1
+        data += sha256(b"%d %d" % (SEED, DRAWN[0])).digest()
+    return data[:count]
+
+
+os.urandom = urandom
+
 # Commonly imported modules. Modules with machine code must be here: a child may not map executable memory.
 
 import abc, array, bisect, cmath, collections.abc, contextlib, copy, dataclasses, datetime, decimal, enum, fractions
 import functools, heapq, itertools, math, numbers, operator, random, re, statistics, string, textwrap, typing
 import zlib, binascii, hashlib, unicodedata
+
+seed_by_kernel = random.Random.seed
+
+
+def seed(self, a=None, version=2):
+    seed_by_kernel(self, int.from_bytes(urandom(32), "big") if a is None else a, version)
+
+
+random.Random.seed = seed
+random.seed = functools.partial(seed, random._inst)

@@ -18,6 +18,7 @@ PR_SET_SECCOMP = 22
 SECCOMP_MODE_FILTER = 2
 ORDER = struct.Struct("<QQQQQ")
 REPORT = struct.Struct("<iIQQ")
+SEED = int(os.environ["PYTHONHASHSEED"])
 KILLED_CPU, KILLED_WALL, KILLED_HOST = 1, 2, 3
 
 prctl = ctypes.CDLL(None, use_errno=True).prctl
@@ -83,36 +84,34 @@ def main():
     global FILTER, STAGE
     STAGE = stage()
     sys.path[:] = [entry for entry in sys.path if entry]
-    seed = int(os.environ["PYTHONHASHSEED"])
     os.environ.clear()
     control = socket.socket(fileno=CONTROL)
     code = control.recv(1 << 16)
     buffer = ctypes.create_string_buffer(code, len(code))
     program = FilterProgram(len(code) // 8, ctypes.addressof(buffer))
     FILTER = ctypes.addressof(program)
-    for _ in range(seed % 16):
-        # Zygotes with different seeds give their children different process ids, to catch programs that return theirs.
-        pid = os.fork()
-        if pid == 0:
-            os._exit(0)
-        os.waitpid(pid, 0)
     control.send(b"ready " + sys.version.encode())
     while True:
-        message, fds, _, _ = socket.recv_fds(control, ORDER.size, 1)
-        if not message:
-            os._exit(0)
-        if len(message) < ORDER.size:
-            continue
-        cpu_limit, wall_limit, slowest, address_space, cpu_seconds = ORDER.unpack(message)
-        pid = os.fork()
-        if pid == 0:
-            try:
-                child(fds[0], cpu_seconds, address_space)
-            finally:
-                os._exit(98)
-        os.close(fds[0])
-        pidfd = os.pidfd_open(pid)
-        killed = watch(control, pid, pidfd, cpu_limit, wall_limit, slowest)
-        os.close(pidfd)
-        _, status, usage = os.wait4(pid, 0)
-        control.send(REPORT.pack(status, killed, int((usage.ru_utime + usage.ru_stime) * 1e9), usage.ru_maxrss * 1024))
+        run_one(control)
+
+
+def run_one(control):
+    # A function of its own, so that the frames above a program hold nothing of earlier ones.
+    message, fds, _, _ = socket.recv_fds(control, ORDER.size, 1)
+    if not message:
+        os._exit(0)
+    if len(message) < ORDER.size:
+        return
+    cpu_limit, wall_limit, slowest, address_space, cpu_seconds = ORDER.unpack(message)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            child(fds[0], cpu_seconds, address_space)
+        finally:
+            os._exit(98)
+    os.close(fds[0])
+    pidfd = os.pidfd_open(pid)
+    killed = watch(control, pid, pidfd, cpu_limit, wall_limit, slowest)
+    os.close(pidfd)
+    _, status, usage = os.wait4(pid, 0)
+    control.send(REPORT.pack(status, killed, int((usage.ru_utime + usage.ru_stime) * 1e9), usage.ru_maxrss * 1024))

@@ -1,0 +1,88 @@
+//! Programs that try to tell a proposal from a graded answer, or to do something else each time.
+
+mod support;
+
+use lyceum_verifier::{ProblemKind, Proposal, Solution, Status};
+use support::pool;
+
+/// The output of a proposal, and whether the same program gives it again when it is graded `times`.
+fn proposed_and_graded(program: &str, input: &str, times: usize) -> Option<(String, Vec<bool>)> {
+    let proposal = Proposal::Io {
+        problem: ProblemKind::CodeI,
+        program: program.to_owned(),
+        input: input.to_owned(),
+    };
+    let verdict = pool().check("proposal", proposal);
+    eprintln!("{:?}: {}", verdict.status, verdict.reason);
+    let output = verdict.output?;
+    let graded = (0..times).map(|at| {
+        let solution = Solution::Input {
+            program: program.to_owned(),
+            output: output.clone(),
+            answer: input.to_owned(),
+        };
+        pool().grade(format!("answer {at}"), solution).correct == Some(true)
+    });
+    let graded = graded.collect();
+    Some((output, graded))
+}
+
+#[test]
+fn nothing_in_the_frames_tells_a_proposal_from_a_graded_answer() {
+    // All that can be read in the frames above, as text without addresses.
+    let program = "import re, sys\ndef f(x):\n    frame, seen = sys._getframe(1), []\n    while frame:\n        \
+                   seen.append(sorted((k, type(v).__name__, len(v) if isinstance(v, (dict, str, bytes, list)) else v if \
+                   isinstance(v, (int, bool)) else 0) for k, v in frame.f_locals.items() if frame.f_locals is not \
+                   frame.f_globals))\n        frame = frame.f_back\n    return str(seen)";
+    for input in ["1", "'a', ", "x=[1]", "[i for i in range(3)]", "0x10"] {
+        let (output, graded) = proposed_and_graded(program, input, 3).expect("a valid proposal");
+        assert!(output.contains("'message', 'dict', 0"), "{output}");
+        assert_eq!(graded, [true; 3], "{input}: {output}");
+    }
+}
+
+#[test]
+fn kernel_randomness_and_process_ids_are_the_same_in_every_child() {
+    for coin in [
+        "__import__('o' + 's').urandom(1)[0] % 2",
+        "__import__('ran' + 'dom').random() < 0.5",
+        "__import__('ran' + 'dom').Random().random() < 0.5",
+        "__import__('ran' + 'dom').SystemRandom().random() < 0.5",
+        "__import__('uuid').uuid4().int % 2",
+        "__import__('secrets').randbits(1)",
+        "__import__('o' + 's').getpid() % 2",
+        "__import__('o' + 's').getppid() % 2",
+    ] {
+        // What is found out when it is proposed cannot be graded; what is not does the same each time.
+        if let Some((output, graded)) = proposed_and_graded(&format!("def f(x):\n    return {coin}"), "1", 12) {
+            assert_eq!(graded, [true; 12], "{coin}: {output}");
+        }
+    }
+    let ids = "def f(x):\n    m = __import__('o' + 's')\n    return (m.getpid(), m.getppid(), __import__('threading').get_native_id())";
+    assert_eq!(
+        proposed_and_graded(ids, "1", 1),
+        Some(("(0, 0, 0)".to_owned(), vec![true]))
+    );
+    let kernel = "def f(x):\n    import ctypes\n    data = ctypes.create_string_buffer(8)\n    libc = \
+                  ctypes.CDLL(None, use_errno=True)\n    return (libc.getrandom(data, 8, 0), ctypes.get_errno(), data.raw)";
+    let expected = r"(-1, 1, b'\x00\x00\x00\x00\x00\x00\x00\x00')".to_owned();
+    assert_eq!(proposed_and_graded(kernel, "1", 1), Some((expected, vec![true])));
+}
+
+#[test]
+fn random_values_differ_between_the_runs_of_a_proposal() {
+    for value in ["urandom(8)", "getrandom(8)"] {
+        let proposal = Proposal::Io {
+            problem: ProblemKind::CodeO,
+            program: format!("def f(x):\n    return __import__('o' + 's').{value}"),
+            input: "1".to_owned(),
+        };
+        let verdict = pool().check(value, proposal);
+        assert_eq!(verdict.valid, Some(false), "{value}");
+        assert!(
+            [Status::Nondeterministic, Status::Error].contains(&verdict.status),
+            "{value}: {}",
+            verdict.reason
+        );
+    }
+}
