@@ -2,7 +2,7 @@
 
 use lyceum_core::{
     config::{RunConfig, resolve},
-    dataset::{DatasetRef, DatasetUse, Purpose},
+    dataset::{DatasetRef, DatasetUse, Purpose, problem},
     fault::{Fault, Faults},
     id::DatasetId,
     recipe::Registry,
@@ -113,6 +113,7 @@ async fn misfits(db: &mut PgConnection, one: &DatasetUse, dataset: &Dataset) -> 
         let detail = format!("{asked} rows of dataset `{}`, which has {rows}", dataset.name);
         faults.push(Fault::new(format!("{}/rows", one.pointer), detail));
     }
+    faults.extend(kind_fault(&mut *db, one, dataset).await?);
     if !one.allow_overlap {
         for overlap in datasets::overlaps(db, DatasetId(dataset.id)).await? {
             if overlap.purpose == Purpose::Benchmark {
@@ -126,4 +127,27 @@ async fn misfits(db: &mut PgConnection, one: &DatasetUse, dataset: &Dataset) -> 
         }
     }
     Ok(faults)
+}
+
+/// The fault of the first row of a kind that the run cannot use.
+async fn kind_fault(db: &mut PgConnection, one: &DatasetUse, dataset: &Dataset) -> Result<Option<Fault>, StoreError> {
+    if one.kinds.is_empty() {
+        return Ok(None);
+    }
+    let rows = one.rows.unwrap_or(dataset.rows.cast_unsigned());
+    let examples = datasets::examples(db, DatasetId(dataset.id), rows).await?;
+    let other = examples.iter().find_map(|(place, row)| {
+        let kind = problem(place.cast_unsigned() as usize, row).ok()?.oracle.kind();
+        (!one.kinds.contains(&kind)).then_some((place, kind))
+    });
+    Ok(other.map(|(place, kind)| {
+        let valid: Vec<&str> = one.kinds.iter().map(|kind| kind.name()).collect();
+        let detail = format!(
+            "row {place} of dataset `{}` is a problem of type {}: import one with rows of type {} only",
+            dataset.name,
+            kind.name(),
+            valid.join(" or ")
+        );
+        Fault::new(format!("{}/{}", one.pointer, one.dataset.field()), detail)
+    }))
 }

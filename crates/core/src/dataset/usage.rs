@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::Purpose;
-use crate::id::DatasetId;
+use crate::{id::DatasetId, verify::ProblemKind};
 
 /// A dataset as a config names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,8 +33,8 @@ impl fmt::Display for DatasetRef {
     }
 }
 
-/// A dataset that a config names. A run is refused where it does not exist, is for something else, has too few rows, or shares
-/// questions with a benchmark.
+/// A dataset that a config names. A run is refused where it does not exist, is for something else, has too few rows or rows
+/// of another kind, or shares questions with a benchmark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatasetUse {
     /// JSON pointer to the object of the config that names it, with the fields `id` or `name`, and `rows`.
@@ -43,6 +43,8 @@ pub struct DatasetUse {
     pub dataset: DatasetRef,
     /// What it has to be for.
     pub purpose: Purpose,
+    /// The kinds that its problems may have; any where none is given.
+    pub kinds: &'static [ProblemKind],
     /// Rows that are used, from the first; all where none is given.
     pub rows: Option<u32>,
     /// Whether rows may ask what a benchmark asks.

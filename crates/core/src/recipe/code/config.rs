@@ -83,6 +83,7 @@ impl ProblemConfig {
             pointer: "/parameters/problems/seed_dataset".to_owned(),
             dataset: DatasetRef::Id(seeds.id),
             purpose: Purpose::Seeds,
+            kinds: &[],
             rows: Some(seeds.rows),
             // Nobody learns from seeds themselves.
             allow_overlap: true,

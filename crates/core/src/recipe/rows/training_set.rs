@@ -46,7 +46,8 @@ impl TrainingSet {
         }
     }
 
-    /// What the config at `pointer` asks of the dataset; none before its faults are mended.
+    /// What the config at `pointer` asks of the dataset, whose problems may be of any kind; none before its faults are
+    /// mended.
     pub fn usage(&self, pointer: &str) -> Option<DatasetUse> {
         let dataset = match (self.id, &self.name) {
             (Some(id), _) => DatasetRef::Id(id),
@@ -57,6 +58,7 @@ impl TrainingSet {
             pointer: pointer.to_owned(),
             dataset,
             purpose: Purpose::Training,
+            kinds: &[],
             rows: self.rows,
             allow_overlap: self.allow_overlap,
         })
