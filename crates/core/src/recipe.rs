@@ -8,11 +8,13 @@ mod config;
 pub mod cross_play;
 mod draft;
 pub mod frozen_side;
+mod mathematics;
 mod memo;
 pub mod metric;
 pub mod operator_retention;
 mod pause;
 mod plan;
+mod pool;
 pub mod populora;
 mod record;
 pub mod regenerate;
@@ -26,9 +28,12 @@ mod small_run;
 mod stages;
 mod state;
 mod view;
+#[cfg(test)]
+mod watched;
 
 pub use metric::{COST, Chart, ChartGroup, Highlight, LEARNING, Metric, PROPOSING, SOLVING};
 pub use plan::{Plan, PlanError, WorkItem};
+pub use pool::Pool;
 pub use record::{
     ArchiveInsertionRecord, AttemptRecord, BenchmarkResultRecord, BenchmarkSampleRecord, BirthRecord, DeathRecord,
     HeldOutRecord, InsertionStatus, MatchupRecord, MemberRecord, MetricRecord, ParentRelation, PopulationRecord,

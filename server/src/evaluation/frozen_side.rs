@@ -6,7 +6,7 @@ use lyceum_core::{
     evaluation::{FrozenSideSpec, Moment},
     fault::{Fault, Faults},
     id::ExecutionId,
-    recipe::{FrozenSideParameters, FrozenVersion, Side, code::Pool},
+    recipe::{FrozenSideParameters, FrozenVersion, Pool, Side},
     verify::ProblemKind,
 };
 use lyceum_store::{

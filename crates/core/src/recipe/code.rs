@@ -10,7 +10,6 @@ mod judged;
 mod metrics;
 mod overhead;
 mod play;
-mod pool;
 mod problem;
 mod propose;
 mod scene;
@@ -18,7 +17,6 @@ mod seeds;
 mod solve;
 
 pub use config::{PoolFilter, ProblemConfig, SeedDataset};
-pub use pool::Pool;
 pub use seeds::shipped_seeds;
 
 pub(crate) use attempt::Attempt;

@@ -4,7 +4,6 @@
 //! curriculum, of which the questions that solvers are unsure of are kept; solvers learn from these; the curriculum's
 //! diversity is measured. A random part of the vocabulary may be hidden from each batch of proposals.
 
-mod answer;
 mod curriculum;
 mod diversity;
 mod memory;

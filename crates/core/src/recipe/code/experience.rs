@@ -3,8 +3,12 @@
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
-use super::{Judged, Pool, ProblemConfig};
-use crate::{archive::Archive, id::ExecutionId, recipe::ArchiveInsertionRecord};
+use super::{Judged, ProblemConfig};
+use crate::{
+    archive::Archive,
+    id::ExecutionId,
+    recipe::{ArchiveInsertionRecord, PlanError, Pool, RunState},
+};
 
 /// Number of fingerprints remembered.
 const FINGERPRINTS: usize = 4096;
@@ -19,6 +23,27 @@ pub(crate) struct Experience {
     /// Valid proposals so far.
     #[serde(default)]
     valid: u64,
+}
+
+/// The memory of a recipe of code problems, as far as it is about experience.
+#[derive(Deserialize)]
+struct Memory {
+    experience: Experienced,
+}
+
+#[derive(Deserialize)]
+struct Experienced {
+    pool: Pool,
+}
+
+impl Pool {
+    /// The pool in the memory of a run that plays with code problems.
+    ///
+    /// # Errors
+    /// A memory without one.
+    pub fn of_state(state: &RunState) -> Result<Self, PlanError> {
+        Ok(state.memory::<Memory>()?.experience.pool)
+    }
 }
 
 impl Experience {

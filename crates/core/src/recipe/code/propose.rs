@@ -1,13 +1,13 @@
 //! Asks for proposals.
 
 use super::{
-    Pool, Scene,
+    Scene,
     scene::{Material, prompt_error},
 };
 use crate::{
     id::ProblemId,
     prompt::{Reference, Rendered},
-    recipe::{Generation, PlanError, Progress},
+    recipe::{Generation, PlanError, Pool, Progress},
     seed::stream,
     verify::ProblemKind,
     work::RolloutResult,

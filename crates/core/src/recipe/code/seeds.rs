@@ -4,13 +4,13 @@ use serde::Deserialize as _;
 use std::sync::Arc;
 
 use super::{
-    Pool, Scene,
+    Scene,
     check::{Parsed, shown},
 };
 use crate::{
     dataset::SeedProblem,
     id::{ProblemId, WorkId},
-    recipe::{PlanError, ProblemRecord, Progress, join},
+    recipe::{PlanError, Pool, ProblemRecord, Progress, join},
     verify::{ProblemKind, Proposal, Task},
     work::WorkKey,
 };

@@ -6,10 +6,7 @@ use crate::{
     config::RunConfig,
     fault::{Fault, Faults},
     id::{ExecutionId, MemberId},
-    recipe::{
-        PlanError,
-        code::{Play, Pool},
-    },
+    recipe::{PlanError, Pool, code::Play},
     work::AdapterRef,
 };
 

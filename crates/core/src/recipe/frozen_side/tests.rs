@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     artifact::Digest,
     id::{MemberId, VersionId},
-    recipe::{Populora, ProblemRecord, Want, WorkState, code::Pool, small_run::small_run},
+    recipe::{Pool, Populora, ProblemRecord, Want, WorkState, small_run::small_run},
     seed::stream,
     simulation::{Order, Players, Simulation, Skill},
     work::{AdapterRef, Outcome, Payload, WorkKey},

@@ -7,7 +7,7 @@ use crate::{
     benchmark::BenchmarkRow,
     dataset::problem,
     id::{DatasetId, ProblemId, WorkId},
-    recipe::{PlanError, ProblemRecord, Progress},
+    recipe::{Draft, PlanError, ProblemRecord, Progress},
     verify::Status,
     work::WorkKey,
 };
@@ -54,11 +54,39 @@ impl Rows<'_> {
 
     /// The same without entering them as problems.
     pub(in crate::recipe) fn read(&mut self, dataset: DatasetId, places: &[(usize, u32)]) -> Progress<Vec<Question>> {
-        let mut distinct: Vec<u32> = places.iter().map(|(_, place)| *place).collect();
+        let read = self
+            .draft
+            .placed_rows(dataset, places.iter().map(|(_, place)| *place))?;
+        let question = |(number, (member, place)): (u32, &(usize, u32))| {
+            let (row, member) = (Arc::clone(read.get(place)?), *member);
+            Some(Question { number, row, member })
+        };
+        Ok((0..).zip(places).filter_map(question).collect())
+    }
+
+    fn enter(&mut self, placed: &PlacedRow) -> Result<(), PlanError> {
+        let place = placed.place;
+        let prompt = self
+            .style
+            .render(&placed.row)
+            .map_err(|error| PlanError::Other(format!("row {place}: {error}")))?;
+        self.draft.plan.records.problems.push(placed.record(prompt.text())?);
+        Ok(())
+    }
+}
+
+impl Draft<'_> {
+    /// The rows of a dataset at `places`, by place, once they are in the view.
+    pub(in crate::recipe) fn placed_rows(
+        &mut self,
+        dataset: DatasetId,
+        places: impl IntoIterator<Item = u32>,
+    ) -> Progress<BTreeMap<u32, Arc<PlacedRow>>> {
+        let mut distinct: Vec<u32> = places.into_iter().collect();
         distinct.sort_unstable();
         distinct.dedup();
-        let rows = self.draft.rows(dataset, &distinct)?;
-        let work = WorkId::of(self.draft.run.run, &WorkKey::new(0, "rows"));
+        let rows = self.rows(dataset, &distinct)?;
+        let work = WorkId::of(self.run.run, &WorkKey::new(0, "rows"));
         let mut read = BTreeMap::new();
         for (place, row) in distinct.iter().zip(rows) {
             let unreadable = |error| PlanError::Other(format!("row {place} of dataset {dataset}: {error}"));
@@ -69,25 +97,21 @@ impl Rows<'_> {
             };
             read.insert(*place, Arc::new(row));
         }
-        let question = |(number, (member, place)): (u32, &(usize, u32))| {
-            let (row, member) = (Arc::clone(read.get(place)?), *member);
-            Some(Question { number, row, member })
-        };
-        Ok((0..).zip(places).filter_map(question).collect())
+        Ok(read)
     }
+}
 
-    fn enter(&mut self, PlacedRow { place, problem, row }: &PlacedRow) -> Result<(), PlanError> {
-        let prompt = self
-            .style
-            .render(row)
-            .map_err(|error| PlanError::Other(format!("row {place}: {error}")))?;
-        self.draft.plan.records.problems.push(ProblemRecord {
-            id: *problem,
-            index: *place,
+impl PlacedRow {
+    /// The row as a problem; `prompt` is what a solver is shown.
+    pub(in crate::recipe) fn record(&self, prompt: String) -> Result<ProblemRecord, PlanError> {
+        let row = &self.row;
+        Ok(ProblemRecord {
+            id: self.problem,
+            index: self.place,
             proposer: None,
             source: None,
             kind: row.oracle.kind(),
-            prompt: prompt.text(),
+            prompt,
             proposal: String::new(),
             valid: true,
             status: Status::Ok,
@@ -97,7 +121,6 @@ impl Rows<'_> {
             descriptor: None,
             cell: None,
             parents: Vec::new(),
-        });
-        Ok(())
+        })
     }
 }

@@ -3,7 +3,7 @@
 use super::{metrics::Tally, step::Step};
 use crate::{
     diversity::PHASE,
-    recipe::{PlanError, Progress},
+    recipe::{PlanError, Progress, mathematics::question_of},
     seed::derive,
     work::{DiversityRequest, EmbeddingBatch, RolloutPayload, Sampling},
 };
@@ -20,7 +20,8 @@ impl<'a> Step<'a> {
         let proposer = self.proposers[0];
         let config = &self.parameters.diversity;
         let earlier = self.memory.embedded.clone();
-        let texts = questions.iter().map(|problem| Ok(self.asked(*problem)?.0));
+        let view = self.draft.view;
+        let texts = questions.iter().map(|problem| Ok(question_of(view, *problem)?.0));
         let texts = texts.collect::<Result<Vec<String>, PlanError>>()?;
         let result = self.draft.rollout(&key, |draft| {
             Ok(RolloutPayload {

@@ -11,7 +11,10 @@ use crate::{
     id::{MemberId, ProblemId, VersionId},
     problem::Values,
     prompt::Answer,
-    recipe::{AttemptRecord, Generation, PlanError, ProblemRecord, Progress, Role, Sample, join},
+    recipe::{
+        AttemptRecord, Generation, PlanError, ProblemRecord, Progress, Role, Sample, join,
+        mathematics::{read_answer, solve_prompt},
+    },
     verify::{Check, ProblemKind, Status, Task, Verdict},
     vote::Vote,
     work::{Completion, RolloutResult},
@@ -102,7 +105,7 @@ impl<'a> Step<'a> {
         let vote = &self.parameters.vote;
         let voted = self.draft.generate(&key, [asked.len(), vote.samples as usize], || {
             let requests = asked.iter().map(|(number, solver, question)| {
-                let prompt = super::answer::prompt(&prompts, &question.text)?;
+                let prompt = solve_prompt(&prompts, &question.text)?;
                 Ok((*number, *solver, prompt))
             });
             Ok(Generation {
@@ -119,7 +122,7 @@ impl<'a> Step<'a> {
     fn ballot<'r>(&self, completions: &'r [Completion]) -> Ballot<'r> {
         let read = completions
             .iter()
-            .map(|completion| (completion, self.read_answer(completion)));
+            .map(|completion| (completion, read_answer(&self.prompts, completion)));
         read.collect()
     }
 

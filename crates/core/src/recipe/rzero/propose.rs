@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use super::{parameters::DIVERSITY, step::Step};
 use crate::{
-    arithmetic::{Judgement, judge},
-    prompt::{Field, PromptError, Template, Variable},
-    recipe::{Generation, PlanError, Progress, Sample, completions},
+    prompt::{Field, Template},
+    recipe::{
+        Generation, Progress, Sample, completions,
+        mathematics::{ANSWER, SOLVE, is_right},
+    },
     seed::derive,
     vocabulary_dropout::Purpose,
     work::{FinishReason, Sampling, WorkKey},
@@ -19,16 +21,10 @@ pub(super) const TEMPLATES: [Template; 2] = [
         doc: "Asks the proposer for a question and its answer.",
         variables: &[],
     },
-    Template {
-        name: "solve",
-        doc: "Puts a question to the solver.",
-        variables: &[Variable::text("question", "What is 1 + 1?")],
-    },
+    SOLVE,
 ];
 
 const QUESTION: Field = Field::last("question");
-/// The answer that a proposer states, or that a solver gives.
-pub(super) const ANSWER: Field = Field::boxed("answer");
 
 /// Some prompts for proposals.
 #[derive(Clone, Copy, Debug)]
@@ -70,11 +66,7 @@ pub(super) struct Question {
 impl Question {
     /// Whether the stated answer is right; `None` if only people can tell. For metrics alone.
     pub(super) fn is_right(&self) -> Option<bool> {
-        match judge(&self.text, &self.stated) {
-            Judgement::Right => Some(true),
-            Judgement::Wrong { .. } => Some(false),
-            Judgement::Unknown(_) => None,
-        }
+        is_right(&self.text, &self.stated)
     }
 }
 
@@ -158,9 +150,4 @@ impl Step<'_> {
             false => Ok(Question { text, stated }),
         }
     }
-}
-
-/// The failure of a prompt of a resolved config.
-pub(super) fn prompt_error(error: PromptError) -> PlanError {
-    PlanError::Other(error.to_string())
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use super::{metrics::Tally, step::Step};
 use crate::{
     id::ProblemId,
-    problem::Values,
     recipe::{
-        AttemptRecord, Generation, PlanError, Progress, Role, Sample, Sequence, completions, join, rows::Sampler,
+        AttemptRecord, Generation, PlanError, Progress, Role, Sample, Sequence, completions, join,
+        mathematics::{Given, question_of, read_answer, solve_prompt},
+        rows::Sampler,
     },
-    verify::{Check, MathPair, Status, Task},
 };
 
 /// A question of the curriculum that is put to a solver.
@@ -78,7 +78,7 @@ impl<'a> Step<'a> {
         let view = self.draft.view;
         view.once("drawn", || {
             let drawn = (0..).zip(&places).map(|(number, (solver, problem))| {
-                let (question, label) = self.asked(*problem)?;
+                let (question, label) = question_of(view, *problem)?;
                 Ok(Drawn {
                     number,
                     solver: *solver,
@@ -91,29 +91,13 @@ impl<'a> Step<'a> {
         })
     }
 
-    /// The question of a problem in the view, and its label.
-    pub(super) fn asked(&self, problem: ProblemId) -> Result<(String, String), PlanError> {
-        let values = self
-            .draft
-            .view
-            .problems
-            .get(&problem)
-            .map(|record| record.values.clone());
-        match values.map(serde_json::from_value).transpose()? {
-            Some(Values::Math { question, answer }) => Ok((question, answer)),
-            _ => Err(PlanError::Other(format!(
-                "problem {problem} of the curriculum has no question"
-            ))),
-        }
-    }
-
     fn solve_and_grade(&mut self, chunk: u32, drawn: &[Drawn]) -> Progress<Arc<Vec<Graded>>> {
         let stage = &self.parameters.solver;
         let source = self.draft.key("solve", chunk);
         let prompts = Arc::clone(&self.prompts);
         let solved = self.draft.generate(&source, [drawn.len(), stage.n as usize], || {
             let requests = drawn.iter().map(|drawn| {
-                let prompt = super::answer::prompt(&prompts, &drawn.question)?;
+                let prompt = solve_prompt(&prompts, &drawn.question)?;
                 Ok((drawn.number, drawn.solver, prompt))
             });
             Ok(Generation {
@@ -126,27 +110,18 @@ impl<'a> Step<'a> {
         })?;
         let view = self.draft.view;
         view.once(&format!("graded/{chunk}"), || {
-            let answers = completions(drawn, solved);
-            let answers =
-                answers.map(|(drawn, index, completion)| (drawn, index, completion, self.read_answer(completion)));
-            let answers: Vec<_> = answers.collect();
-            let tasks = answers.iter().filter_map(|(drawn, index, _, answer)| {
-                let pair = MathPair {
-                    gold: drawn.label.clone(),
-                    answer: answer.clone().ok()?,
-                };
-                Some(Task {
-                    id: format!("{}/{index}", drawn.number),
-                    check: Check::Math(pair),
-                })
+            let answers: Vec<_> = completions(drawn, solved).collect();
+            let given = answers.iter().map(|(drawn, index, completion)| Given {
+                id: format!("{}/{index}", drawn.number),
+                gold: &drawn.label,
+                answer: read_answer(&self.prompts, completion),
             });
-            let tasks: Vec<Task> = tasks.collect();
+            let given = given.collect();
             let key = self.draft.key("grade", chunk);
-            let mut verdicts = self.draft.verify(&key, tasks.len(), || tasks)?.iter();
+            let judged = self.draft.judge(&key, given)?;
             let mut graded = Vec::with_capacity(answers.len());
-            for (drawn, index, completion, answer) in answers {
-                let verdict = if answer.is_ok() { verdicts.next() } else { None };
-                let (well_formed, correct) = (answer.is_ok(), verdict.is_some_and(|of| of.correct == Some(true)));
+            for ((drawn, index, completion), judged) in answers.into_iter().zip(judged) {
+                let (well_formed, correct) = (judged.answer.is_ok(), judged.correct);
                 let [accuracy, format] = parts(stage.format_weight, well_formed, correct);
                 let sample = Sample::of(&source, drawn.number, index, completion);
                 let record = AttemptRecord {
@@ -157,12 +132,9 @@ impl<'a> Step<'a> {
                     sample: index,
                     text: completion.text.clone(),
                     well_formed,
-                    status: verdict.map_or(Status::Malformed, |verdict| verdict.status),
-                    reason: match &answer {
-                        Ok(_) => verdict.map(|verdict| verdict.reason.clone()).unwrap_or_default(),
-                        Err(reason) => reason.clone(),
-                    },
-                    answer: answer.ok(),
+                    status: judged.status,
+                    reason: judged.reason,
+                    answer: judged.answer.ok(),
                     correct,
                     reward: accuracy + format,
                     reward_parts: serde_json::json!({"accuracy": accuracy, "format": format}),

@@ -7,11 +7,13 @@ use super::{
     memory::Memory,
     metrics::{Tally, records},
     parameters::{CURRICULUM, PROPOSER, SOLVER},
-    propose::prompt_error,
 };
 use crate::{
     prompt::{PromptSet, Rendered},
-    recipe::{Draft, Learner, LearningConfig, Lesson, PlanError, Progress, Role, RunState, Sequence, Stage, StepView},
+    recipe::{
+        Draft, Learner, LearningConfig, Lesson, PlanError, Progress, Role, RunState, Sequence, Stage, StepView,
+        mathematics::prompt_error,
+    },
     work::MemberUpdated,
 };
 

@@ -4,19 +4,16 @@ mod masks;
 mod refusals;
 
 use serde_json::{Value, json};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Mutex,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::RZero;
 use crate::{
     config::{self, RunConfig, apply_overrides},
     diversity::bleu_clusters,
     fault::Faults,
-    id::{ExecutionId, ProblemId},
+    id::ProblemId,
     problem::Values,
-    recipe::{Plan, PlanError, Planner, ProblemRecord, Recipe, Registry, RunState, StepView},
+    recipe::{Planner as _, ProblemRecord, Recipe as _, Registry, watched::Watched},
     simulation::{Order, Players, Simulation, Skill, Step},
     vote::Vote,
     work::{Payload, WorkKey},
@@ -56,39 +53,6 @@ fn with(overrides: &[(&str, Value)]) -> Value {
     document
 }
 
-/// The recipe, recording the work that it plans.
-#[derive(Default)]
-struct Watched(Mutex<BTreeMap<WorkKey, Payload>>);
-
-impl Planner for Watched {
-    fn name(&self) -> &'static str {
-        RZero.name()
-    }
-
-    fn summary(&self) -> &'static str {
-        RZero.summary()
-    }
-
-    fn resolve(&self, config: RunConfig) -> Result<RunConfig, Faults> {
-        RZero.resolve(config)
-    }
-
-    fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError> {
-        RZero.begin(run, config)
-    }
-
-    fn plan(&self, run: &RunState, view: &StepView) -> Result<Plan, PlanError> {
-        let plan = RZero.plan(run, view)?;
-        let mut work = self.0.lock().unwrap();
-        for item in &plan.work {
-            work.entry(item.key.clone()).or_insert_with(|| item.payload.clone());
-        }
-        Ok(plan)
-    }
-}
-
-impl Recipe for Watched {}
-
 /// A whole run: its steps, the stage of each, and the work.
 struct Played {
     steps: Vec<Step>,
@@ -102,7 +66,7 @@ fn players() -> Players {
 
 fn play(document: &Value, players: Players, order: Order) -> Played {
     let config = resolved(document).unwrap();
-    let watched = Watched::default();
+    let watched = Watched::new(&RZero);
     let mut simulation = Simulation::new(&watched, &config, players, order).unwrap();
     let (mut steps, mut stages) = (Vec::new(), Vec::new());
     for _ in 0..config.steps {
@@ -110,7 +74,8 @@ fn play(document: &Value, players: Players, order: Order) -> Played {
         steps.push(simulation.step().unwrap());
     }
     assert!(simulation.state.completed);
-    let work = std::mem::take(&mut *watched.0.lock().unwrap());
+    drop(simulation);
+    let work = watched.work();
     Played { steps, stages, work }
 }
 

@@ -1,4 +1,4 @@
-//! The pool: earlier problems shown to proposers and used for practice by solvers.
+//! The pool: earlier problems shown to proposers, and used for practice by solvers.
 
 use rand::{Rng, seq::index};
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 
 use crate::{
     id::{ExecutionId, ProblemId, WorkId},
-    recipe::{PlanError, RunState},
     verify::ProblemKind,
     work::WorkKey,
 };
@@ -17,7 +16,7 @@ use crate::{
 pub struct Pool(BTreeMap<ProblemKind, Vec<Block>>);
 
 impl Default for Pool {
-    /// An empty pool. Its JSON names the three types of Absolute Zero, as every state of a run does.
+    /// An empty pool. Its JSON names the three types of Absolute Zero, as every state of a run of code problems does.
     fn default() -> Self {
         Self(ProblemKind::TRIPLES.map(|kind| (kind, Vec::new())).into())
     }
@@ -45,24 +44,10 @@ impl Block {
     }
 }
 
-/// What a recipe of code problems remembers of its pool.
-#[derive(Deserialize)]
-struct Memory {
-    experience: Experience,
-}
-
-#[derive(Deserialize)]
-struct Experience {
-    pool: Pool,
-}
-
 impl Pool {
-    /// The pool in the memory of a run that plays with code problems.
-    ///
-    /// # Errors
-    /// A memory without one.
-    pub fn of_state(state: &RunState) -> Result<Self, PlanError> {
-        Ok(state.memory::<Memory>()?.experience.pool)
+    /// An empty pool of problems of any other kind than those three.
+    pub(super) fn empty() -> Self {
+        Self(BTreeMap::new())
     }
 
     /// Adds the problem proposed by `sample` of `request` of the item at `key`, whose requests have `samples` samples
@@ -129,7 +114,8 @@ impl Pool {
             .collect()
     }
 
-    fn at(&self, kinds: &[ProblemKind], mut place: usize) -> Option<ProblemId> {
+    /// The problem of `kinds` at `place`, oldest first; `None` beyond the last one.
+    pub(super) fn at(&self, kinds: &[ProblemKind], mut place: usize) -> Option<ProblemId> {
         for block in self.of(kinds) {
             if let Some(&slot) = block.slots.get(place) {
                 return Some(block.problem(slot));

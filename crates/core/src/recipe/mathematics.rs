@@ -1,0 +1,109 @@
+//! Questions of mathematics: put to solvers, read and judged. Shared by recipes that pose them (R-Zero, SAGE).
+
+use super::{Draft, PlanError, Progress, StepView};
+use crate::{
+    arithmetic,
+    id::ProblemId,
+    problem::Values,
+    prompt::{Answer, Field, PromptError, PromptSet, Template, Variable},
+    verify::{Check, MathPair, Status, Task},
+    work::{Completion, Prompt, WorkKey},
+};
+
+/// The prompt for a solver.
+pub(super) const SOLVE: Template = Template {
+    name: "solve",
+    doc: "Puts a question to the solver.",
+    variables: &[Variable::text("question", "What is 1 + 1?")],
+};
+
+/// The answer of a solver.
+pub(super) const ANSWER: Field = Field::boxed("answer");
+
+/// The prompt that puts a question to a solver.
+pub(super) fn solve_prompt(prompts: &PromptSet, question: &str) -> Result<Prompt, PlanError> {
+    let rendered = prompts.render(SOLVE.name, minijinja::context! { question });
+    Ok(rendered.map_err(prompt_error)?.prompt)
+}
+
+/// The failure of a prompt of a resolved config.
+pub(super) fn prompt_error(error: PromptError) -> PlanError {
+    PlanError::Other(error.to_string())
+}
+
+/// The answer in a solver's completion: the last box.
+pub(super) fn read_answer(prompts: &PromptSet, completion: &Completion) -> Answer {
+    let (text, finish) = (&completion.text, completion.finish_reason);
+    let reading = prompts.grammar.read(&[ANSWER], text, finish, prompts.opening());
+    reading.text(ANSWER.name).map(str::to_owned)
+}
+
+/// The question and the correct answer of a problem in the view.
+pub(super) fn question_of(view: &StepView, problem: ProblemId) -> Result<(String, String), PlanError> {
+    let values = view.problems.get(&problem).map(|record| record.values.clone());
+    match values.map(serde_json::from_value).transpose()? {
+        Some(Values::Math { question, answer }) => Ok((question, answer)),
+        _ => Err(PlanError::Other(format!("problem {problem} has no question"))),
+    }
+}
+
+/// Whether a stated answer is right; `None` if only people can tell. For metrics alone.
+pub(super) fn is_right(question: &str, stated: &str) -> Option<bool> {
+    match arithmetic::judge(question, stated) {
+        arithmetic::Judgement::Right => Some(true),
+        arithmetic::Judgement::Wrong { .. } => Some(false),
+        arithmetic::Judgement::Unknown(_) => None,
+    }
+}
+
+/// An answer to be judged.
+#[derive(Clone, Debug)]
+pub(super) struct Given<'g> {
+    /// Names its task among those of the item.
+    pub(super) id: String,
+    /// The correct answer.
+    pub(super) gold: &'g str,
+    /// The answer as read. One that cannot be read is wrong.
+    pub(super) answer: Answer,
+}
+
+/// A judged answer.
+#[derive(Clone, Debug)]
+pub(super) struct Judged {
+    pub(super) answer: Answer,
+    pub(super) correct: bool,
+    pub(super) status: Status,
+    /// Why it is wrong, or cannot be read; may be empty.
+    pub(super) reason: String,
+}
+
+impl Draft<'_> {
+    /// Judges answers, in order, in the item at `key`.
+    pub(super) fn judge(&mut self, key: &WorkKey, given: Vec<Given<'_>>) -> Progress<Vec<Judged>> {
+        let tasks = given.iter().filter_map(|one| {
+            let pair = MathPair {
+                gold: one.gold.to_owned(),
+                answer: one.answer.clone().ok()?,
+            };
+            Some(Task {
+                id: one.id.clone(),
+                check: Check::Math(pair),
+            })
+        });
+        let tasks: Vec<Task> = tasks.collect();
+        let mut verdicts = self.verify(key, tasks.len(), || tasks)?.iter();
+        let judged = given.into_iter().map(|Given { answer, .. }| {
+            let verdict = if answer.is_ok() { verdicts.next() } else { None };
+            Judged {
+                correct: verdict.is_some_and(|verdict| verdict.correct == Some(true)),
+                status: verdict.map_or(Status::Malformed, |verdict| verdict.status),
+                reason: match &answer {
+                    Ok(_) => verdict.map(|verdict| verdict.reason.clone()).unwrap_or_default(),
+                    Err(reason) => reason.clone(),
+                },
+                answer,
+            }
+        });
+        Ok(judged.collect())
+    }
+}
