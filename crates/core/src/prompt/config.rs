@@ -20,9 +20,9 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PromptConfig {
-    /// The shipped set to start from: `azr` or `seedling` for problems of code, `rzero` or `seedling-math` for
-    /// mathematics. `azr` and `rzero` are for models that follow instructions or continue a dialogue; the others are the
-    /// compact formats of the models that ship with Lyceum.
+    /// The shipped set to start from: `azr` or `seedling` for problems of code, `rzero`, `sage` or `seedling-math` for
+    /// mathematics. `azr`, `rzero` and `sage` are for models that follow instructions or continue a dialogue; the others
+    /// are the compact formats of the models that ship with Lyceum.
     pub set: String,
     /// How prompts are sent to the model; defaults to the set's choice.
     pub style: Option<Style>,

@@ -22,7 +22,7 @@ macro_rules! templates {
     };
 }
 
-static SHIPPED: [Shipped; 4] = [
+static SHIPPED: [Shipped; 5] = [
     Shipped {
         name: "azr",
         grammar: Grammar::Fenced,
@@ -35,6 +35,14 @@ static SHIPPED: [Shipped; 4] = [
         grammar: Grammar::Tagged,
         style: Style::Chat,
         templates: templates!("rzero": "propose", "propose-system", "solve", "solve-system"),
+    },
+    Shipped {
+        name: "sage",
+        grammar: Grammar::Tagged,
+        style: Style::Chat,
+        templates: templates!("sage": "challenge", "challenge-system", "plan", "plan-system", "solve", "solve-system",
+            "solve_with_plan", "solve_with_plan-system", "critique_question", "critique_question-system", "critique_plan",
+            "critique_plan-system"),
     },
     Shipped {
         name: "seedling",
