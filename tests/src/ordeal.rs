@@ -3,7 +3,7 @@
 use anyhow::Result;
 use lyceum_core::{id::ExecutionId, seed::stream};
 use rand::Rng as _;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::{ops::Range, time::Duration};
 
 use crate::house::{House, WorkerArguments};
@@ -18,6 +18,8 @@ pub struct Programs {
     pub server: &'static str,
     /// `scripted-worker`.
     pub worker: &'static str,
+    /// The rows of mathematics, by question and answer, that a run has as its `dataset`; none for other runs.
+    pub rows: &'static [(&'static str, &'static str)],
 }
 
 impl Programs {
@@ -30,7 +32,7 @@ impl Programs {
             ..WorkerArguments::default()
         };
         let _worker = house.worker(self.worker, &arguments)?;
-        let run = house.begin_document(RUN, document).await?;
+        let run = self.begin(&house, document).await?;
         house.until_completed(run).await?;
         Ok((house, run))
     }
@@ -40,7 +42,7 @@ impl Programs {
         let house = House::new().await?;
         let mut server = house.server(self.server)?;
         let mut worker = house.worker(self.worker, &WorkerArguments::default())?;
-        let run = house.begin_document(RUN, document).await?;
+        let run = self.begin(&house, document).await?;
         let mut target = 0;
         for kill in 0..KILLS {
             target += stream(3, "kill", kill).random_range(entries.clone());
@@ -57,5 +59,16 @@ impl Programs {
         house.until_completed(run).await?;
         drop((server, worker));
         Ok((house, run))
+    }
+
+    async fn begin(self, house: &House, document: &Value) -> Result<ExecutionId> {
+        let mut document = document.clone();
+        if !self.rows.is_empty() {
+            let row = |(question, gold): &(&str, &str)| json!({"task_id": question, "question": question, "oracle": {"type": "math", "gold": gold}});
+            let rows: Vec<Value> = self.rows.iter().map(row).collect();
+            let dataset = house.training_set(&rows).await?;
+            document["parameters"]["dataset"] = json!({"id": dataset, "rows": rows.len()});
+        }
+        house.begin_document(RUN, &document).await
     }
 }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 const PROGRAMS: Programs = Programs {
     server: env!("CARGO_BIN_EXE_scripted-server"),
     worker: env!("CARGO_BIN_EXE_scripted-worker"),
+    rows: &[],
 };
 
 /// Two iterations of all stages, with a mask, and two populations of different bases.

@@ -14,6 +14,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 const PROGRAMS: Programs = Programs {
     server: env!("CARGO_BIN_EXE_scripted-server"),
     worker: env!("CARGO_BIN_EXE_scripted-worker"),
+    rows: &[],
 };
 
 fn document(recipe: &str, members: Value, own: Value) -> Value {
