@@ -23,6 +23,7 @@ pub mod rlvr;
 mod role;
 pub mod rows;
 pub mod rzero;
+pub mod sage;
 #[cfg(test)]
 mod small_run;
 mod stages;
@@ -31,7 +32,7 @@ mod view;
 #[cfg(test)]
 mod watched;
 
-pub use metric::{COST, Chart, ChartGroup, Highlight, LEARNING, Metric, PROPOSING, SOLVING};
+pub use metric::{COST, Chart, ChartGroup, Highlight, JUDGING, LEARNING, Metric, PLANNING, PROPOSING, SOLVING};
 pub use plan::{Plan, PlanError, WorkItem};
 pub use pool::Pool;
 pub use record::{
@@ -65,8 +66,9 @@ pub use regenerate::{
 };
 pub use rlvr::Rlvr;
 pub use rzero::RZero;
+pub use sage::Sage;
 
-pub(crate) use config::frozen_faults;
+pub(crate) use config::{frozen_faults, not_a_role};
 
 use crate::{
     config::RunConfig, dataset::DatasetUse, fault::Faults, id::ExecutionId, vocabulary_dropout::VocabularyDropout,

@@ -6,15 +6,19 @@
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use std::{collections::BTreeMap, fmt::Write as _, fs, path::Path, sync::Mutex};
+use uuid::Uuid;
 
 use lyceum_core::{
     config::{self, RunConfig, apply_overrides},
     fault::Faults,
-    id::ExecutionId,
+    id::{DatasetId, ExecutionId},
     recipe::{Plan, PlanError, Planner, Recipe, Registry, RunState, StepView},
     simulation::{Order, Players, Simulation, Skill, Step},
     work::WorkKey,
 };
+
+/// The dataset of runs that learn from one.
+const DATASET: DatasetId = DatasetId(Uuid::from_u128(7));
 
 /// A recipe that records the work it plans.
 struct Watched<'r> {
@@ -149,7 +153,8 @@ fn transcribe(preset: &str, overrides: &[(&str, Value)], order: Order, forgets: 
     };
     let skills = [-1.0, 0.5, 0.0, 1.5].map(Skill);
     let players = Players::new(skills.to_vec()).with_invalid(0.2).with_babble(0.05);
-    let mut simulation = Simulation::new(&watched, &config, players, order).unwrap();
+    let simulation = Simulation::new(&watched, &config, players, order).unwrap();
+    let mut simulation = simulation.with_dataset(DATASET, rows());
     let mut text = format!("config {}\n", hash(&serde_json::to_value(&config).unwrap()));
     for number in 0..config.steps {
         let step = simulation.step().unwrap();
@@ -167,6 +172,17 @@ fn transcribe(preset: &str, overrides: &[(&str, Value)], order: Order, forgets: 
     }
     assert!(simulation.state.completed, "the run is over");
     text
+}
+
+/// Rows of mathematics that scripted players solve half of the time.
+fn rows() -> impl Iterator<Item = Value> {
+    (0..24).map(|number| {
+        json!({
+            "task_id": format!("toy/{number}"),
+            "question": format!("what is {number} plus 1 at level 0"),
+            "oracle": {"type": "math", "gold": "1"},
+        })
+    })
 }
 
 fn assert_golden(name: &str, found: &str) {
@@ -255,6 +271,24 @@ fn rzero() {
     let together = transcript(preset, &overrides, Order::Together);
     assert_golden("rzero-seedling-math-dropout", &together);
     assert_eq!(transcribe(preset, &overrides, Order::Shuffled(5), true), together);
+}
+
+#[test]
+fn sage() {
+    let overrides = [
+        ("steps", json!(5)),
+        ("parameters.dataset", json!({"id": DATASET, "rows": 20})),
+        ("parameters.challenges", json!(14)),
+        ("parameters.tasks", json!(10)),
+        ("parameters.pool_size", json!(12)),
+        ("parameters.items.propose", json!(5)),
+        ("parameters.items.solve", json!(4)),
+    ];
+    let preset = "sage-seedling-math";
+    let together = transcript(preset, &overrides, Order::Together);
+    assert_golden(preset, &together);
+    assert_eq!(transcribe(preset, &overrides, Order::Shuffled(5), true), together);
+    assert_eq!(transcribe(preset, &overrides, Order::Shuffled(6), false), together);
 }
 
 #[test]

@@ -48,6 +48,17 @@ async fn a_run_has_the_pages_of_its_recipe_s_features() {
                 ("diversity", "iteration"),
             ],
         ),
+        (
+            "sage",
+            vec![
+                ("arms-race", "rating"),
+                ("lineage", "evolve"),
+                ("cross-play", "attempt"),
+                ("archive", "archive"),
+                ("difficulty", "dataset"),
+                ("diversity", "iteration"),
+            ],
+        ),
         ("no-longer-here", vec![]),
     ] {
         sqlx::query("UPDATE executions SET recipe = $1")

@@ -230,6 +230,36 @@ async fn rows_that_a_benchmark_asks_are_learned_from_only_if_that_is_said() {
 }
 
 #[actix_web::test]
+async fn sage_starts_from_tasks_of_mathematics_alone() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let code = json!({"type": "code_o", "program": "def f(a):\n return a", "input": "1", "output": "1"});
+    let rows = json!([problem("a", "1?"), code]);
+    imported(&writer, &dataset("mixed", "training", &rows)).await;
+    imported(&writer, &dataset("exam", "benchmark", &json!([problem("b", "2?")]))).await;
+    let body = |seeds: &Value| {
+        let roles = json!(["challenger", "planner", "solver", "critic"]);
+        let parameters = json!({"dataset": seeds, "prompts": {"set": "seedling-math"}});
+        json!({"config": config("sage", &roles, &parameters)})
+    };
+    for (seeds, said) in [
+        (json!({"name": "none"}), "there is no dataset"),
+        (json!({"name": "exam"}), "is for benchmark"),
+        (
+            json!({"name": "mixed"}),
+            "row 1 of dataset `mixed` is a problem of type code_o: import one with rows of type math only",
+        ),
+    ] {
+        let reply = writer.post("/api/v1/runs", &body(&seeds)).await.expect(422);
+        assert_eq!(reply.places(), ["/config/parameters/dataset/name"], "{said}");
+        assert!(reply.text().contains(said), "{reply:?}");
+    }
+    let first = body(&json!({"name": "mixed", "rows": 1}));
+    writer.post("/api/v1/runs", &first).await.expect(201);
+    server.stop().await;
+}
+
+#[actix_web::test]
 async fn a_dataset_is_named_and_the_run_stores_its_id() {
     let server = TestServer::start().await;
     let writer = server.actor(Scope::Write).await;

@@ -7,7 +7,7 @@ use actix_web::{
 use awc::{Client, ClientResponse, Connector};
 use lyceum_core::recipe::{
     Azr, BenchmarkEvaluation, FrozenSideEvaluation, OperatorRetentionEvaluation, RZero, RegenerateEvaluation, Registry,
-    Rlvr,
+    Rlvr, Sage,
 };
 use lyceum_postgres::{TestCluster, TestDatabase};
 use lyceum_server::{
@@ -81,6 +81,7 @@ impl TestServer {
                 .with(Azr)
                 .with(Rlvr)
                 .with(RZero)
+                .with(Sage)
                 .with_evaluation(BenchmarkEvaluation)
                 .with_evaluation(FrozenSideEvaluation)
                 .with_evaluation(OperatorRetentionEvaluation)

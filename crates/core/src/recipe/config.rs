@@ -7,6 +7,7 @@ use std::cmp::Ordering;
 use crate::{
     advantage::{Sampled, shuffle_rewards},
     fault::Fault,
+    named::UnknownName,
     recipe::{Role, RunState},
     seed::stream,
     work::{Optimizer, PolicyLoss, Sampling},
@@ -190,15 +191,20 @@ fn policy_faults(pointer: &str, sampling: &Sampling) -> Vec<Fault> {
     wrong.map(fault).collect()
 }
 
-/// Faults in a list of roles that do not learn, in a recipe of two `roles`.
-pub(crate) fn frozen_faults(frozen: &[Role], roles: [Role; 2]) -> Vec<Fault> {
+/// Faults in a list of roles that do not learn, in a recipe of these `roles`.
+pub(crate) fn frozen_faults(frozen: &[Role], roles: &[Role]) -> Vec<Fault> {
     let wrong = frozen.iter().enumerate().filter(|(_, role)| !roles.contains(role));
     let fault = |(index, role): (usize, &Role)| {
-        let [role, one, other] = [*role, roles[0], roles[1]].map(Role::name);
-        let detail = format!("{role} is not a role of this recipe: valid are {one} and {other}");
-        Fault::new(format!("/parameters/frozen/{index}"), detail)
+        let pointer = format!("/parameters/frozen/{index}");
+        Fault::new(pointer, not_a_role(*role, roles).to_string())
     };
     wrong.map(fault).collect()
+}
+
+/// The error of a role that a recipe of these `roles` does not have.
+pub(crate) fn not_a_role(role: Role, roles: &[Role]) -> UnknownName {
+    let names: Vec<&str> = roles.iter().map(|role| role.name()).collect();
+    UnknownName::new("a role of this recipe", role.name(), &names)
 }
 
 /// Faults in the sampling of completions of which several answer one prompt, at a JSON pointer. `learns`: whether anyone

@@ -10,8 +10,9 @@ pub(crate) use answers::{
     Answered, HasAnswers, format_rate, mean_entropy, mean_reward, no_signal_share, pass_rate, response_length,
 };
 pub(crate) use cost::{
-    Costs, GRADE_MEASURE, HasCosts, MEASURE, TOKENS, check_seconds, diversity_seconds, evolve_seconds, grade_seconds,
-    halvings, measure_seconds, prompt_tokens, propose_seconds, solve_seconds, update_seconds,
+    Costs, GRADE_MEASURE, HasCosts, MEASURE, TOKENS, check_seconds, critique_seconds, diversity_seconds,
+    evolve_seconds, grade_seconds, halvings, measure_seconds, plan_seconds, prompt_tokens, propose_seconds,
+    solve_seconds, update_seconds,
 };
 pub(crate) use learning::{HasUpdates, UPDATES, learned_tokens, policy, updates};
 
@@ -94,6 +95,16 @@ pub const SOLVING: ChartGroup = ChartGroup {
 pub const PROPOSING: ChartGroup = ChartGroup {
     title: "Proposing",
     side: Some(Side::Proposes),
+};
+/// The quality of plans.
+pub const PLANNING: ChartGroup = ChartGroup {
+    title: "Planning",
+    side: Some(Side::Plans),
+};
+/// How proposals and plans are judged.
+pub const JUDGING: ChartGroup = ChartGroup {
+    title: "Judging",
+    side: Some(Side::Judges),
 };
 /// How adapters learn.
 pub const LEARNING: ChartGroup = ChartGroup {

@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     Azr, BenchmarkEvaluation, CrossPlayEvaluation, FrozenSideEvaluation, OperatorRetentionEvaluation, Planner,
-    Populora, RZero, Recipe, RegenerateEvaluation, Rlvr,
+    Populora, RZero, Recipe, RegenerateEvaluation, Rlvr, Sage,
 };
 use crate::{config::Schema, fault::nearest};
 
@@ -41,6 +41,7 @@ impl Registry {
             .with(Azr)
             .with(Rlvr)
             .with(RZero)
+            .with(Sage)
             .with_evaluation(BenchmarkEvaluation)
             .with_evaluation(CrossPlayEvaluation)
             .with_evaluation(FrozenSideEvaluation)
@@ -158,6 +159,10 @@ mod tests {
                 let name = format!("rzero-{base}{dropout}");
                 assert!(names.contains(&name), "{name} is missing among {names:?}");
             }
+        }
+        for base in ["seedling-math", "qwen2.5-3b", "qwen2.5-7b", "qwen3-4b"] {
+            let name = format!("sage-{base}");
+            assert!(names.contains(&name), "{name} is missing among {names:?}");
         }
         for recipe in ["populora", "baseline", "azr"] {
             assert!(

@@ -130,7 +130,14 @@ impl Players {
             Some("<po>" | "<pi>") if random.random_bool(self.invalid) => "no program".to_owned(),
             Some("<po>" | "<pi>") => self.program(skill, &mut random),
             _ if shown == "<propose>" && random.random_bool(self.invalid) => "no question".to_owned(),
-            _ if shown == "<propose>" => self.question(skill, &mut random),
+            _ if shown == "<propose>" => {
+                let [question, stated] = self.question(skill, &mut random);
+                format!("<question>{question}</question>\\boxed{{{stated}}}")
+            }
+            _ if shown.starts_with("<challenge>") => self.challenge(skill, &mut random),
+            _ if shown.starts_with("<devise>") && random.random_bool(self.invalid) => "no plan".to_owned(),
+            _ if shown.starts_with("<devise>") => format!("<plan>a={}+1</plan>", random.random_range(1..6)),
+            _ if shown.starts_with("<judge>") => score(shown, &mut random),
             _ if shown.starts_with("<solve>") => {
                 let odds = 1.0 / (1.0 + (difficulty(shown) - skill.0).exp());
                 let answer = if random.random_bool(odds) {
@@ -165,12 +172,24 @@ impl Players {
         }
     }
 
-    /// A question that states its difficulty. Its right answer is 1, which most proposers state.
-    fn question(&self, skill: Skill, random: &mut impl Rng) -> String {
+    /// A question that states its difficulty, and its stated answer. The right answer is 1, which most proposers state.
+    fn question(&self, skill: Skill, random: &mut impl Rng) -> [String; 2] {
         let level = skill.0 + self.spread * normal(random);
         let [a, b] = std::array::from_fn(|_| random.random_range(1..6));
         let stated = if random.random_bool(0.8) { 1 } else { 2 };
-        format!("<question>what is {a} plus {b} times a at level {level:.4}</question>\\boxed{{{stated}}}")
+        let question = format!("what is {a} plus {b} times a at level {level:.4}");
+        [question, stated.to_string()]
+    }
+
+    /// A task for SAGE. Of the invalid ones, some lack a question and some have a type without a verifier.
+    fn challenge(&self, skill: Skill, random: &mut impl Rng) -> String {
+        let [question, stated] = self.question(skill, random);
+        let kind = match random.random_bool(self.invalid) {
+            true if random.random_bool(0.5) => return format!("<answer>{stated}</answer>"),
+            true => "poetry",
+            false => "math",
+        };
+        format!("<question>{question}</question><type>{kind}</type><answer>{stated}</answer>")
     }
 
     /// A program that states its difficulty, longer the harder it is.
@@ -226,6 +245,26 @@ impl Players {
             notes: Vec::new(),
             seconds: 0.0,
         }
+    }
+}
+
+/// A critic's score: high for the right answer and for most plans, sometimes in a form of its own or missing.
+fn score(shown: &str, random: &mut impl Rng) -> String {
+    let is_good = match shown.rsplit_once("<is>") {
+        Some((_, answer)) => answer == "1<go>",
+        None => random.random_bool(0.7),
+    };
+    let number = if is_good {
+        random.random_range(6..11)
+    } else {
+        random.random_range(0..8)
+    };
+    match random.random_range(0..12) {
+        0 => "it is good".to_owned(),
+        1 => format!("<score>{number}/10</score>"),
+        2 => format!("<score>{number}</score><score>3</score>"),
+        3 => "<score>11</score>".to_owned(),
+        _ => format!("<score>{number}</score>"),
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
         let detail = format!("{all} proposals a step are too many: {MOST_PROPOSALS} over all types are valid");
         faults.push(Fault::new("/parameters/batch", detail));
     }
-    faults.extend(frozen_faults(&parameters.frozen, [Role::Proposer, Role::Solver]));
+    faults.extend(frozen_faults(&parameters.frozen, &[Role::Proposer, Role::Solver]));
     Faults(faults).or(())?;
     config.parameters = written_out(&parameters)?;
     Ok(config)

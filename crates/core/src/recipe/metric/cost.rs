@@ -18,6 +18,8 @@ pub(crate) struct Costs {
     pub(crate) completion_tokens: f64,
     propose: f64,
     check: f64,
+    plan: f64,
+    critique: f64,
     solve: f64,
     grade: f64,
     update: f64,
@@ -39,6 +41,8 @@ impl Costs {
             completion_tokens: value,
             propose: value,
             check: value,
+            plan: value,
+            critique: value,
             solve: value,
             grade: value,
             update: value,
@@ -69,7 +73,9 @@ impl Costs {
                     costs.completion_tokens += result.usage.completion_tokens as f64;
                     costs.halvings += f64::from(result.usage.halvings);
                     match key.phase.as_str() {
-                        "propose" => costs.propose += result.usage.seconds,
+                        "propose" | "challenge" => costs.propose += result.usage.seconds,
+                        "plan" => costs.plan += result.usage.seconds,
+                        "critique-question" | "critique-plan" => costs.critique += result.usage.seconds,
                         PHASE => costs.diversity += result.usage.seconds,
                         _ => costs.solve += result.usage.seconds,
                     }
@@ -139,6 +145,22 @@ pub(crate) const fn check_seconds<T: HasCosts>() -> Measure<T> {
         "Verifier time on proposals, summed over its slots.",
         &[&SECONDS],
         |of| of.costs().check,
+    )
+}
+
+pub(crate) const fn plan_seconds<T: HasCosts>() -> Measure<T> {
+    measure("plan_seconds", "s", "Worker time on plans.", &[&SECONDS], |of| {
+        of.costs().plan
+    })
+}
+
+pub(crate) const fn critique_seconds<T: HasCosts>() -> Measure<T> {
+    measure(
+        "critique_seconds",
+        "s",
+        "Worker time on scores of questions and plans.",
+        &[&SECONDS],
+        |of| of.costs().critique,
     )
 }
 

@@ -40,7 +40,7 @@ pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
         let detail = format!("{all} proposals a step are too many: {MOST_PROPOSALS} over all teachers are valid");
         faults.push(Fault::new("/parameters/prompts_per_matchup", detail));
     }
-    faults.extend(frozen_faults(&parameters.frozen, [Role::Teacher, Role::Student]));
+    faults.extend(frozen_faults(&parameters.frozen, &[Role::Teacher, Role::Student]));
     Faults(faults).or(())?;
     config.parameters = written_out(&parameters)?;
     Ok(config)

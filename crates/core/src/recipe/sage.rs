@@ -1,0 +1,101 @@
+//! SAGE (arXiv 2603.15255): a challenger, a planner, a solver and a critic learn together from a small set of tasks that
+//! grows.
+//!
+//! A step has two phases. The challenger poses tasks like those of the set; the critic scores them; tasks whose score is
+//! high enough and whose answer can be checked join the set. Then the planner plans solutions of tasks of the set, the
+//! critic scores the plans, and the solver sees those that are good enough. All roles learn in one update. No code of
+//! the paper is public; `docs/DEVIATIONS.md` lists what it leaves open.
+
+mod admit;
+mod ask;
+mod challenge;
+mod check;
+mod critique;
+mod estimate;
+mod format;
+mod memory;
+mod metrics;
+mod parameters;
+mod plan;
+mod resolve;
+mod rewards;
+mod score;
+mod solve;
+mod step;
+mod task;
+#[cfg(test)]
+mod tests;
+mod update;
+
+pub use parameters::{Parameters, RoleSampling};
+pub use rewards::{AdmittedWeights, CorrectnessWeights, QualityWeights, RewardWeights, SolverWeights};
+pub use score::ScoreScale;
+
+use self::{memory::Memory, step::Step};
+use super::{Capabilities, Metric, Names, Plan, PlanError, Planner, Recipe, Role, RunState, StepView, founders};
+use crate::{
+    config::{RunConfig, schema_of},
+    dataset::DatasetUse,
+    fault::Faults,
+    id::ExecutionId,
+    verify::ProblemKind,
+};
+
+/// The roles of the recipe.
+const ROLES: [Role; 4] = [Role::Challenger, Role::Planner, Role::Solver, Role::Critic];
+
+/// The recipe.
+#[derive(Clone, Copy, Debug)]
+pub struct Sage;
+
+impl Planner for Sage {
+    fn name(&self) -> &'static str {
+        "sage"
+    }
+
+    fn summary(&self) -> &'static str {
+        "A challenger, a planner, a solver and a critic learn together from a growing set of tasks (SAGE)."
+    }
+
+    fn resolve(&self, config: RunConfig) -> Result<RunConfig, Faults> {
+        resolve::resolve(config)
+    }
+
+    fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError> {
+        RunState::first(run, config, &Memory::new(founders(config, &mut Names::default())))
+    }
+
+    fn plan(&self, run: &RunState, view: &StepView) -> Result<Plan, PlanError> {
+        let parameters = Parameters::of(&run.config)?;
+        let mut step = Step::new(run, view, &parameters)?;
+        let outcome = step.play();
+        step.draft.close(outcome)
+    }
+}
+
+impl Recipe for Sage {
+    fn parameters_schema(&self) -> serde_json::Value {
+        schema_of::<Parameters>()
+    }
+
+    fn datasets(&self, config: &RunConfig) -> Result<Vec<DatasetUse>, PlanError> {
+        let seeds = Parameters::of(config)?.dataset.usage("/parameters/dataset");
+        let of_mathematics = seeds.map(|seeds| DatasetUse {
+            kinds: &[ProblemKind::Math],
+            ..seeds
+        });
+        Ok(of_mathematics.into_iter().collect())
+    }
+
+    fn roles(&self) -> Vec<Role> {
+        ROLES.to_vec()
+    }
+
+    fn metrics(&self) -> Vec<Metric> {
+        metrics::metrics()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
+    }
+}

@@ -1,0 +1,136 @@
+//! Checks a config and fills in its defaults.
+
+use super::{
+    Parameters, ROLES,
+    format::{TEMPLATES, is_needed},
+};
+use crate::{
+    config::{RunConfig, pointer_token},
+    fault::{Fault, Faults},
+    recipe::{
+        Role, frozen_faults, not_a_role, population_faults, read_parameters, sampling_faults, single_population_fault,
+        written_out,
+    },
+    work::Sampling,
+};
+
+pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
+    let mut parameters: Parameters = read_parameters(&config)?;
+    let mut faults = population_faults(&config);
+    faults.extend(single_population_fault(&config));
+    faults.extend(role_faults(&config, parameters.planning));
+    let planning = parameters.planning;
+    let prompts = parameters.prompts.clone();
+    match prompts.resolve_for("/parameters/prompts", &TEMPLATES, |template| {
+        is_needed(template, planning)
+    }) {
+        Ok(prompts) => parameters.prompts = prompts,
+        Err(found) => faults.extend(found),
+    }
+    faults.extend(parameters.own_faults(&config));
+    Faults(faults).or(())?;
+    config.parameters = written_out(&parameters)?;
+    Ok(config)
+}
+
+impl Parameters {
+    fn own_faults(&self, config: &RunConfig) -> Vec<Fault> {
+        let mut faults = self.dataset.faults("/parameters/dataset");
+        faults.extend(self.rewards.faults("/parameters/rewards"));
+        faults.extend(frozen_faults(&self.frozen, &ROLES));
+        let sampling = &self.sampling;
+        for (field, sampling, role) in [
+            ("challenge", &sampling.challenge, Role::Challenger),
+            ("plan", &sampling.plan, Role::Planner),
+            ("solve", &sampling.solve, Role::Solver),
+        ] {
+            let pointer = format!("/parameters/sampling/{field}");
+            faults.extend(sampling_faults(&pointer, sampling, self.learns(role)));
+        }
+        faults.extend(self.critique_faults());
+        let sequences = config.populations.values().flat_map(|population| &population.members);
+        let sequences = sequences.map(|group| self.sequences(&group.roles));
+        let least = sequences.filter(|count| *count > 0).min().unwrap_or(u32::MAX);
+        faults.extend(self.learning.faults("/parameters/learning", &self.items, least));
+        faults
+    }
+
+    /// A critic that does not learn may be deterministic (Eq. 12), since each of its prompts has one answer only.
+    fn critique_faults(&self) -> Vec<Fault> {
+        let sampling = &self.sampling.critique;
+        let learns = self.learns(Role::Critic);
+        let is_greedy = sampling.temperature == 0.0;
+        let checked = Sampling {
+            temperature: if is_greedy { 1.0 } else { sampling.temperature },
+            ..sampling.clone()
+        };
+        let mut faults = sampling_faults("/parameters/sampling/critique", &checked, learns);
+        if is_greedy && learns {
+            let detail = "a critic that learns must explore: 1 is valid, or `critic` among the `frozen` roles";
+            faults.push(Fault::new("/parameters/sampling/critique/temperature", detail));
+        }
+        faults
+    }
+
+    /// The sequences that a member with these roles learns from in every step, at least.
+    fn sequences(&self, roles: &[Role]) -> u32 {
+        let of_role = |role: &Role| match role {
+            Role::Challenger => self.challenges,
+            Role::Planner if self.planning => self.tasks,
+            Role::Solver => self.tasks,
+            // Critics score only what can be read.
+            _ => 0,
+        };
+        let learned = roles.iter().filter(|role| self.learns(**role));
+        learned.map(of_role).fold(0, u32::saturating_add)
+    }
+}
+
+/// Every role is played by one member.
+fn role_faults(config: &RunConfig, planning: bool) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let groups = config.populations.iter().flat_map(|(name, population)| {
+        let groups = population.members.iter().enumerate();
+        groups.map(move |(index, group)| {
+            let place = format!("/populations/{}/members/{index}", pointer_token(name));
+            (place, group)
+        })
+    });
+    let groups: Vec<_> = groups.collect();
+    for (place, group) in &groups {
+        if group.count != 1 {
+            let detail = format!("{}: 1 is valid, since each role is played by one member", group.count);
+            faults.push(Fault::new(format!("{place}/count"), detail));
+        }
+        if let Some(other) = group.roles.iter().find(|role| !ROLES.contains(role)) {
+            let detail = not_a_role(*other, &ROLES).to_string();
+            faults.push(Fault::new(format!("{place}/roles"), detail));
+        }
+        if !planning && group.roles == [Role::Planner] {
+            let detail =
+                "without `planning` this member has nothing to do: remove it, or set `parameters.planning` to true";
+            faults.push(Fault::new(format!("{place}/roles"), detail));
+        }
+    }
+    for role in ROLES {
+        let playing = groups
+            .iter()
+            .flat_map(|(place, group)| group.roles.iter().map(move |role| (place, *role)));
+        let mut homes = playing.filter(|(_, played)| *played == role).map(|(place, _)| place);
+        match (homes.next(), homes.next()) {
+            (None, _) if planning || role != Role::Planner => {
+                let detail = format!(
+                    "nobody plays {0}: add it to the roles of a member, or a member with roles = [\"{0}\"]",
+                    role.name()
+                );
+                faults.push(Fault::new("/populations", detail));
+            }
+            (Some(_), Some(other)) => {
+                let detail = format!("{} is played twice: one member plays it", role.name());
+                faults.push(Fault::new(format!("{other}/roles"), detail));
+            }
+            _ => {}
+        }
+    }
+    faults
+}
