@@ -50,6 +50,14 @@ pub enum SimulationError {
     /// The recipe wants a problem that was never written, or a dataset row that was not provided.
     #[error("{0:?} is not there")]
     Missing(Want),
+    /// Two problems of a step have one place in it.
+    #[error("two problems of step {step} have the index {index}")]
+    SameIndex {
+        /// The step.
+        step: u32,
+        /// The index.
+        index: u32,
+    },
     /// The players cannot do this kind of work.
     #[error("nobody plays {0}")]
     Unplayed(crate::work::WorkKey),
@@ -109,7 +117,7 @@ impl<'r> Simulation<'r> {
     pub fn step(&mut self) -> Result<Step, SimulationError> {
         let mut view = StepView::default();
         let mut open: Vec<WorkItem> = Vec::new();
-        let mut seen = HashSet::new();
+        let (mut seen, mut indices) = (HashSet::new(), HashSet::new());
         let mut step = Step::default();
         loop {
             let mut plan = self.recipe.plan(&self.state, &view)?;
@@ -122,6 +130,12 @@ impl<'r> Simulation<'r> {
                 continue;
             }
             plan.records.retain_new(&mut seen);
+            for problem in &plan.records.problems {
+                if !indices.insert(problem.index) {
+                    let (step, index) = (self.state.step, problem.index);
+                    return Err(SimulationError::SameIndex { step, index });
+                }
+            }
             self.keep(&plan.records.problems);
             merge(&mut step.records, plan.records);
             for item in plan.work {

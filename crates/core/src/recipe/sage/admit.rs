@@ -138,9 +138,11 @@ impl Step<'_> {
             answer: task.map(|task| task.answer.clone()).unwrap_or_default(),
         };
         let prompt = challenge::prompt(&self.prompts, &challenge.reference).map_err(prompt_error)?;
+        // The dataset's rows, which may be entered in any step, have the indices before it.
+        let (_, first) = self.parameters.dataset.settled()?;
         self.draft.plan.records.problems.push(ProblemRecord {
             id: challenge.sample.problem(run),
-            index: challenge.number,
+            index: first + challenge.number,
             proposer: Some(self.draft.members[self.player(Role::Challenger)?].playing(run)),
             source: Some(challenge.sample.source.clone()),
             kind: ProblemKind::Math,

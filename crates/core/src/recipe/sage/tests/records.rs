@@ -30,7 +30,7 @@ fn assert_rewards(played: &Played, score: impl Fn(&str) -> f32) -> [usize; 2] {
         for problem in proposed {
             let outcome = outcomes[&problem.id];
             let r_f = format(&problem.proposal, &["question", "type", "answer"]);
-            let s_q = scores.get(&problem.index.to_string()).copied().unwrap_or(0.0);
+            let s_q = scores.get(&(problem.index - ROWS).to_string()).copied().unwrap_or(0.0);
             let answers = step.records.attempts.iter();
             let answers: Vec<&AttemptRecord> = answers
                 .filter(|attempt| attempt.problem == problem.id && attempt.reward_parts == json!({}))
