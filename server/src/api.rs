@@ -24,6 +24,7 @@ pub(crate) mod query;
 mod run_actions;
 mod run_archive;
 mod run_create;
+mod run_curriculum;
 mod run_diversity;
 mod run_events;
 mod run_fork;
@@ -121,6 +122,8 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
             .service(run_rows::list_rows)
             .service(run_rows::show_difficulty)
             .service(run_rows::list_held_out)
+            .service(run_curriculum::show_curriculum)
+            .service(run_curriculum::show_scores)
             .service(run_diversity::show_diversity)
             .service(run_diversity::list_wordings)
             .service(run_diversity::list_neighbours)

@@ -8,6 +8,7 @@ pub mod cli;
 mod client;
 mod command;
 pub mod coordinator;
+mod curriculum;
 pub mod database;
 mod dataset_use;
 mod diversity;

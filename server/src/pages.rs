@@ -10,6 +10,7 @@ mod charts;
 mod compare;
 mod config_form;
 mod cross_play;
+mod curriculum;
 mod curves;
 mod dataset;
 mod dataset_new;
@@ -111,6 +112,7 @@ fn views(config: &mut ServiceConfig) {
         .service(problems::show_all_problems)
         .service(problem::show_problem)
         .service(difficulty::show_difficulty)
+        .service(curriculum::show_curriculum)
         .service(diversity::show_diversity)
         .service(learnability::show_learnability)
         .service(export::show_export)

@@ -6,6 +6,7 @@ pub mod answer;
 pub mod archive;
 pub mod arithmetic;
 pub mod artifact;
+pub mod auc;
 pub mod benchmark;
 pub mod compute;
 pub mod config;

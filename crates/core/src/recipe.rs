@@ -8,6 +8,7 @@ mod config;
 pub mod cross_play;
 mod draft;
 pub mod frozen_side;
+mod gates;
 mod mathematics;
 mod memo;
 pub mod metric;
@@ -24,6 +25,7 @@ mod role;
 pub mod rows;
 pub mod rzero;
 pub mod sage;
+mod score;
 #[cfg(test)]
 mod small_run;
 mod stages;
@@ -32,6 +34,7 @@ mod view;
 #[cfg(test)]
 mod watched;
 
+pub use gates::{Gates, SCORE_OF_PLAN, SCORE_OF_QUESTION};
 pub use metric::{COST, Chart, ChartGroup, Highlight, JUDGING, LEARNING, Metric, PLANNING, PROPOSING, SOLVING};
 pub use plan::{Plan, PlanError, WorkItem};
 pub use pool::Pool;
@@ -42,6 +45,7 @@ pub use record::{
 };
 pub use registry::{Registry, UnknownRecipe};
 pub use role::{Role, Side};
+pub use score::ScoreScale;
 pub use stages::{Stage, Stages};
 pub use state::RunState;
 pub use view::{DatasetRow, StepView, Want, WorkState};
@@ -150,6 +154,15 @@ pub trait Recipe: Planner {
         Ok(None)
     }
 
+    /// The scores of a critic that decide what enters the curriculum of a run of a resolved config; `None`, the default, if
+    /// none do.
+    ///
+    /// # Errors
+    /// A config that was not resolved.
+    fn gates(&self, _config: &RunConfig) -> Result<Option<Gates>, PlanError> {
+        Ok(None)
+    }
+
     /// The roles its members play; none if they follow from the config alone.
     fn roles(&self) -> Vec<Role> {
         Vec::new()
@@ -196,6 +209,9 @@ pub struct Capabilities {
     /// Once an iteration, an item of phase [`PHASE`](crate::diversity::PHASE) embeds the valid problems of the last
     /// step that proposed any, in the order of their indices, and measures how much they differ.
     pub measures_diversity: bool,
+    /// Problems that members propose join a growing set if they are valid and a critic's score is high enough
+    /// ([`Recipe::gates`]). The metric `pool_size` is the size of the set.
+    pub admits: bool,
 }
 
 impl Capabilities {
@@ -209,5 +225,6 @@ impl Capabilities {
         repeats: true,
         programs: true,
         measures_diversity: true,
+        admits: true,
     };
 }

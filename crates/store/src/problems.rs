@@ -4,6 +4,7 @@ mod complexity;
 mod learnability;
 mod page;
 mod row;
+mod scored;
 mod search;
 mod write;
 
@@ -11,4 +12,5 @@ pub use complexity::complexities;
 pub use learnability::{Candidate, SolveBand, candidates, solve_bands};
 pub use page::{FoundProblem, ProblemFilter, ProblemSort, page, page_of_all_runs};
 pub use row::{Problem, ProblemParent, by_ids, find, parents, place, values};
+pub use scored::{ScoredProblem, scored};
 pub(crate) use write::{write, write_outcomes};

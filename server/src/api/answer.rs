@@ -5,13 +5,20 @@ use actix_web::{
     body::BoxBody,
     http::{
         Method, StatusCode,
-        header::{ETAG, HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH, LOCATION},
+        header::{CONTENT_TYPE, ETAG, HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH, LOCATION},
     },
 };
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::api_error::ApiError;
+
+/// A response with CSV.
+pub(crate) fn csv(text: String) -> HttpResponse {
+    HttpResponse::Ok()
+        .insert_header((CONTENT_TYPE, "text/csv; charset=utf-8"))
+        .body(text)
+}
 
 /// A response.
 #[derive(Debug)]

@@ -1,10 +1,6 @@
 //! Rows of a dataset in a run that learns from them: difficulty over time, progress by row, held-out measurements.
 
-use actix_web::{
-    HttpRequest, HttpResponse, Responder as _, get,
-    http::header::{self, LINK},
-    web,
-};
+use actix_web::{HttpRequest, HttpResponse, Responder as _, get, http::header::LINK, web};
 use lyceum_core::id::ExecutionId;
 use lyceum_store::{
     dataset_rows::{self, DifficultyWindow, LatestAnswers, RowFilter, RowProgress, RowSort},
@@ -19,7 +15,7 @@ use utoipa::ToSchema;
 
 use super::{
     Api,
-    answer::Answer,
+    answer::{Answer, csv},
     bounds,
     page::{Listing, Order, Page},
     query::Query,
@@ -290,10 +286,4 @@ pub(crate) fn learned_rows(api: &Api, run: &RunDetail) -> Option<u32> {
     let recipe = api.registry.get(&run.run.recipe).ok()?;
     let config = serde_json::from_value(run.config.clone()).ok()?;
     Some(recipe.rows_asked(&config).ok()??.learned)
-}
-
-fn csv(text: String) -> HttpResponse {
-    HttpResponse::Ok()
-        .insert_header((header::CONTENT_TYPE, "text/csv; charset=utf-8"))
-        .body(text)
 }

@@ -70,6 +70,8 @@ pub(crate) struct CapabilitySummary {
     programs: bool,
     /// How much the questions of an iteration differ is measured.
     measures_diversity: bool,
+    /// Problems that members propose join a growing set if a critic's score is high enough.
+    admits: bool,
 }
 
 /// A metric.
@@ -112,6 +114,7 @@ impl RecipeSummary {
             repeats,
             programs,
             measures_diversity,
+            admits,
         } = recipe.capabilities();
         let role = |role: Role| RoleSummary {
             name: role.name(),
@@ -130,6 +133,7 @@ impl RecipeSummary {
                 repeats,
                 programs,
                 measures_diversity,
+                admits,
             },
             metrics: recipe.metric_names(),
             metric_details: recipe.metrics().into_iter().map(MetricSummary::of).collect(),

@@ -26,6 +26,9 @@ pub(crate) struct Figure {
     pub(crate) labels: Vec<String>,
     /// The label of the y axis.
     pub(crate) y: String,
+    /// The label of the y axis on the right, which bars are measured by; empty if there is none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) right: String,
     /// The ends of the y axis, if fixed.
     pub(crate) range: Option<[f64; 2]>,
     /// The position of a horizontal line.
@@ -53,6 +56,8 @@ pub(crate) enum Style {
     Dashed,
     /// A part of a whole, stacked on the parts before it.
     Stacked,
+    /// Bars behind the curves, measured by the axis on the right.
+    Bars,
 }
 
 /// Colours by meaning.

@@ -73,6 +73,8 @@ pub(crate) enum Tab {
     Problems,
     /// Rows of the dataset by how often they are solved.
     Difficulty,
+    /// The growing set, and the critic that decides what joins it.
+    Curriculum,
     /// How much the questions of an iteration differ.
     Diversity,
     /// Solve rates, and signs of exhausted problems.
@@ -82,7 +84,7 @@ pub(crate) enum Tab {
 }
 
 impl Tab {
-    const SHOWN: [(Self, &'static str, &'static str); 11] = [
+    const SHOWN: [(Self, &'static str, &'static str); 12] = [
         (Self::Overview, "", "Overview"),
         (Self::ArmsRace, "/arms-race", "Arms race"),
         (Self::Population, "/population", "Population"),
@@ -91,6 +93,7 @@ impl Tab {
         (Self::Archive, "/archive", "Archive"),
         (Self::Problems, "/problems", "Problems"),
         (Self::Difficulty, "/difficulty", "Difficulty"),
+        (Self::Curriculum, "/curriculum", "Curriculum"),
         (Self::Diversity, "/diversity", "Diversity"),
         (Self::Learnability, "/learnability", "Learnability"),
         (Self::Benchmarks, "/benchmarks", "Benchmarks"),
@@ -110,6 +113,7 @@ impl Tab {
                 recipe.repeats,
                 "its problems are not rows of a dataset, which are asked again and again",
             ),
+            Self::Curriculum => (recipe.admits, "no critic decides which problems join a growing set"),
             Self::Diversity => (
                 recipe.measures_diversity,
                 "it does not measure how much the questions of an iteration differ",

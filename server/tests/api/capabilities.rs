@@ -26,7 +26,7 @@ async fn a_run_has_the_pages_of_its_recipe_s_features() {
     let reader = server.actor(Scope::Read).await;
     let made = filled(&server, 2).await;
     let run = format!("/runs/{}", made.run);
-    assert_eq!(tabs(&reader, &run).await.len(), 11);
+    assert_eq!(tabs(&reader, &run).await.len(), 12);
     for (recipe, missing) in [
         (
             "azr",
@@ -35,6 +35,7 @@ async fn a_run_has_the_pages_of_its_recipe_s_features() {
                 ("lineage", "evolve"),
                 ("cross-play", "attempt"),
                 ("difficulty", "dataset"),
+                ("curriculum", "critic"),
                 ("diversity", "iteration"),
             ],
         ),
@@ -45,6 +46,7 @@ async fn a_run_has_the_pages_of_its_recipe_s_features() {
                 ("lineage", "evolve"),
                 ("cross-play", "attempt"),
                 ("archive", "archive"),
+                ("curriculum", "critic"),
                 ("diversity", "iteration"),
             ],
         ),
@@ -67,7 +69,7 @@ async fn a_run_has_the_pages_of_its_recipe_s_features() {
             .await
             .expect("another recipe");
         let tabs = tabs(&reader, &run).await;
-        assert_eq!(tabs.len(), 11 - missing.len(), "{recipe}: {tabs:?}");
+        assert_eq!(tabs.len(), 12 - missing.len(), "{recipe}: {tabs:?}");
         for (page, why) in missing {
             let html = browser(&reader).get(&format!("{run}/{page}")).await.expect(404).text();
             assert!(html.contains(why) && html.contains(recipe), "{recipe}/{page}: {html}");

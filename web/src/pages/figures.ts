@@ -13,7 +13,7 @@ import { settings, showRange, startSettings } from "../settings";
 
 echarts.use([BarChart, CustomChart, MarkLineComponent]);
 
-type Style = "line" | "faint" | "bold" | "dashed" | "stacked";
+type Style = "line" | "faint" | "bold" | "dashed" | "stacked" | "bars";
 type Colour = "next" | "proposing" | "solving" | "planning" | "judging" | "muted" | "good";
 
 interface Series {
@@ -32,6 +32,8 @@ interface Figure {
   x: string;
   labels?: string[];
   y: string;
+  /** The label of the axis on the right, which bars are measured by. */
+  right?: string;
   range: [number, number] | null;
   level: number | null;
   series: Series[];
@@ -41,7 +43,7 @@ interface Figure {
   width: number;
 }
 
-const widths: Record<Style, number> = { line: 1.5, faint: 1, bold: 3, dashed: 1.5, stacked: 0 };
+const widths: Record<Style, number> = { line: 1.5, faint: 1, bold: 3, dashed: 1.5, stacked: 0, bars: 0 };
 // With more names than this the legend would cover the chart; tooltip and table list all names.
 const namesInLegend = 10;
 
@@ -82,16 +84,31 @@ const isStacked = (figure: Figure): boolean => figure.series[0]?.style === "stac
 const isOverSteps = (figure: Figure): boolean => !figure.labels && !isStacked(figure);
 const isShown = (x: number): boolean => x >= (settings.from ?? x) && x <= (settings.to ?? x);
 
-/** A part of a whole: touching bars, one per step shown. */
-function part(series: Series, colour: string): Record<string, unknown> {
+/** A part of a whole: touching bars, one per step or label shown. */
+function part(figure: Figure, series: Series, colour: string): Record<string, unknown> {
+  const { labels } = figure;
+  const named: [string | number, number | null][] = series.points.map(([x, y]) => [labels?.[x] ?? x, y]);
   return {
     type: "bar",
     name: series.name,
-    data: series.points.filter(([x]) => isShown(x)).map(([x, y]) => [String(x), y]),
-    values: series.points,
+    data: labels ? named : series.points.filter(([x]) => isShown(x)).map(([x, y]) => [String(x), y]),
+    values: named,
     stack: "whole",
     barCategoryGap: 0,
     color: faint(colour, series.strength ?? 1),
+  };
+}
+
+/** Bars behind the curves, measured by the axis on the right. */
+function bars(series: Series, colour: string): Record<string, unknown> {
+  return {
+    type: "bar",
+    name: series.name,
+    data: series.points,
+    yAxisIndex: 1,
+    barCategoryGap: "20%",
+    color: faint(colour, 0.4),
+    z: 1,
   };
 }
 
@@ -140,6 +157,17 @@ function hovered(figure: Figure, all: Hovered[]): HTMLElement {
   return tip(`${figure.x} ${all[0]?.axisValue ?? ""}`.trim(), lines);
 }
 
+/** The axis on the right. */
+const right = (name: string, colours: Palette): Record<string, unknown> =>
+  axis(colours, {
+    type: "value",
+    name,
+    min: 0,
+    nameTextStyle: { color: colours.muted, align: "right" },
+    axisLabel: { color: colours.muted, formatter: short },
+    splitLine: { show: false },
+  });
+
 function option(figure: Figure, colours: Palette, width: number): Record<string, unknown> {
   const chosen = coloured(figure, colours);
   const named = figure.series.filter((series) => series.style !== "faint").map((series) => series.name);
@@ -150,7 +178,8 @@ function option(figure: Figure, colours: Palette, width: number): Record<string,
   const log = settings.log && isOverSteps(figure);
   const curves = figure.series.map((series, index) => {
     const colour = chosen[index] ?? colours.accent;
-    return series.style === "stacked" ? part(series, colour) : line(figure, series, colour);
+    if (series.style === "bars") return bars(series, colour);
+    return series.style === "stacked" ? part(figure, series, colour) : line(figure, series, colour);
   });
   const level = {
     silent: true,
@@ -170,14 +199,17 @@ function option(figure: Figure, colours: Palette, width: number): Record<string,
       axisLabel: { color: colours.muted, hideOverlap: true },
       axisPointer: { show: true },
     }),
-    yAxis: axis(colours, {
-      type: log ? "log" : "value",
-      name: figure.y,
-      nameTextStyle: { color: colours.muted, align: "left" },
-      scale: figure.range === null,
-      axisLabel: { color: colours.muted, formatter: short },
-      ...(figure.range && !log && { min: figure.range[0], max: figure.range[1] }),
-    }),
+    yAxis: [
+      axis(colours, {
+        type: log ? "log" : "value",
+        name: figure.y,
+        nameTextStyle: { color: colours.muted, align: "left" },
+        scale: figure.range === null,
+        axisLabel: { color: colours.muted, formatter: short },
+        ...(figure.range && !log && { min: figure.range[0], max: figure.range[1] }),
+      }),
+      ...(figure.right === undefined ? [] : [right(figure.right, colours)]),
+    ],
     tooltip: tooltip(colours, { trigger: "axis", formatter: (all: Hovered[]) => hovered(figure, all) }),
     series: [
       ...figure.series.flatMap((series, index) => (series.band?.length ? [band(series, chosen[index] ?? colours.accent)] : [])),

@@ -19,7 +19,6 @@ mod parameters;
 mod plan;
 mod resolve;
 mod rewards;
-mod score;
 mod solve;
 mod step;
 mod task;
@@ -29,10 +28,9 @@ mod update;
 
 pub use parameters::{Parameters, RoleSampling};
 pub use rewards::{AdmittedWeights, CorrectnessWeights, QualityWeights, RewardWeights, SolverWeights};
-pub use score::ScoreScale;
 
 use self::{memory::Memory, step::Step};
-use super::{Capabilities, Metric, Names, Plan, PlanError, Planner, Recipe, Role, RunState, StepView, founders};
+use super::{Capabilities, Gates, Metric, Names, Plan, PlanError, Planner, Recipe, Role, RunState, StepView, founders};
 use crate::{
     config::{RunConfig, schema_of},
     dataset::DatasetUse,
@@ -96,6 +94,13 @@ impl Recipe for Sage {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities::default()
+        Capabilities {
+            admits: true,
+            ..Capabilities::default()
+        }
+    }
+
+    fn gates(&self, config: &RunConfig) -> Result<Option<Gates>, PlanError> {
+        Ok(Some(Parameters::of(config)?.gates()))
     }
 }

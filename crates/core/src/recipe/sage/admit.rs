@@ -8,7 +8,6 @@ use super::{
     check::Checked,
     critique::{Critique, Scored, Subject},
     estimate::Estimate,
-    score::reaches,
     step::Step,
     task::Task,
 };
@@ -99,10 +98,7 @@ impl Step<'_> {
     ) -> Candidate {
         let parameters = self.parameters;
         let quality = critique.as_ref().map_or(0.0, |critique| critique.score);
-        let joins = checked
-            .as_ref()
-            .ok()
-            .filter(|_| reaches(quality, parameters.question_threshold));
+        let joins = checked.as_ref().ok().filter(|_| parameters.gates().admits(quality));
         let solve_rate = estimate.map(Estimate::solve_rate);
         let difficulty = solve_rate.filter(|_| joins.is_some()).map(|rate| 1.0 - rate);
         let reward = parameters.rewards.challenge(quality, difficulty, challenge.format);

@@ -6,13 +6,15 @@ use super::{
     ask::{Call, Said},
     format::{CRITIQUE_PLAN, CRITIQUE_QUESTION, SCORE_FIELDS},
     rewards::RewardWeights,
-    score::number,
     step::Step,
     task::Task,
 };
 use crate::{
     prompt::{Answer, PromptError, PromptSet, Reading, Rendered},
-    recipe::{AttemptRecord, PlanError, Progress, Role, Sequence, mathematics::Judged},
+    recipe::{
+        AttemptRecord, PlanError, Progress, Role, SCORE_OF_PLAN, SCORE_OF_QUESTION, Sequence, mathematics::Judged,
+        score::number,
+    },
     verify::Status,
 };
 
@@ -50,11 +52,11 @@ impl Scored {
         }
     }
 
-    /// What a score is of. Both kinds of scores are attempts at the same problem.
+    /// What a score is of.
     fn label(self) -> &'static str {
         match self {
-            Self::Questions => "score of the question",
-            Self::Plans => "score of a plan",
+            Self::Questions => SCORE_OF_QUESTION,
+            Self::Plans => SCORE_OF_PLAN,
         }
     }
 }

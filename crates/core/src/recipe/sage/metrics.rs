@@ -1,6 +1,5 @@
 //! The recipe's metrics.
 
-mod auc;
 mod challenging;
 mod judging;
 mod planning;

@@ -3,13 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{rewards::RewardWeights, score::ScoreScale};
+use super::rewards::RewardWeights;
 use crate::{
     advantage::Whitening,
     config::RunConfig,
     prompt::PromptConfig,
     recipe::{
-        ItemConfig, LearningConfig, PlanError, Role,
+        Gates, ItemConfig, LearningConfig, PlanError, Role, ScoreScale,
         config::{MAX_BATCH, MAX_SAMPLES},
         rows::TrainingSet,
     },
@@ -159,6 +159,15 @@ impl Parameters {
     /// The parameters of a resolved config.
     pub(super) fn of(config: &RunConfig) -> Result<Self, PlanError> {
         Ok(Self::deserialize(&config.parameters)?)
+    }
+
+    /// The scores that let tasks join the growing set, and plans be shown.
+    pub(super) fn gates(&self) -> Gates {
+        Gates {
+            question: self.question_threshold,
+            plan: self.planning.then_some(self.plan_threshold),
+            scale: self.score_scale,
+        }
     }
 
     /// Whether members learn from what they do in `role`.

@@ -6,7 +6,6 @@ use super::{
     ask::{Call, Said},
     format::SOLVE_WITH_PLAN,
     plan::{Draught, Planned},
-    score::reaches,
     step::Step,
     task::Task,
 };
@@ -84,10 +83,9 @@ impl Step<'_> {
             sampling: &parameters.sampling.solve,
             is_learned: true,
         };
+        let gates = parameters.gates();
         let shown = tasks.iter().zip(&plans).map(|((number, task), draught)| {
-            let good = draught
-                .as_ref()
-                .filter(|draught| reaches(draught.planned.score, parameters.plan_threshold));
+            let good = draught.as_ref().filter(|draught| gates.shows(draught.planned.score));
             let shown = Shown {
                 task: Arc::clone(task),
                 plan: good.and_then(|draught| draught.plan.clone().ok()),

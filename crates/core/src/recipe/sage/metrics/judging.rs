@@ -1,11 +1,14 @@
 //! Metrics of the critic.
 
-use super::{super::critique::Critique, Scope, auc::auc};
-use crate::recipe::{
-    Chart,
-    Highlight::{Comparison, Learnability, StepLine},
-    JUDGING, Role, Side,
-    metric::{Measure, chart, highlighted, mean, measure, of_side, share},
+use super::{super::critique::Critique, Scope};
+use crate::{
+    auc::auc,
+    recipe::{
+        Chart,
+        Highlight::{Comparison, Learnability, StepLine},
+        JUDGING, Role, Side,
+        metric::{Measure, chart, highlighted, mean, measure, of_side, share},
+    },
 };
 
 const QUESTIONS: Chart = chart(

@@ -1,4 +1,4 @@
-//! The critic's scores.
+//! The scores of a critic, as numbers from 0 to 1.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub enum ScoreScale {
 
 impl ScoreScale {
     /// The score of a number (Norm, Eq. 2).
-    pub(super) fn score(self, number: Option<f64>) -> f32 {
+    pub(crate) fn score(self, number: Option<f64>) -> f32 {
         let Some(number) = number else { return NEUTRAL };
         match self {
             Self::UnitOrTen if (0.0..=1.0).contains(&number) => number as f32,

@@ -1,0 +1,21 @@
+//! How a run's growing set grows, and how good the scores are that decide what joins it: for the page and the API.
+
+mod growth;
+mod scores;
+
+pub(crate) use growth::{Growth, METRICS};
+#[cfg(test)]
+pub(crate) use growth::{GrowthStep, Validation};
+pub(crate) use scores::{ScoreBucket, Scores};
+
+use lyceum_core::recipe::Gates;
+use lyceum_store::runs::RunDetail;
+
+use crate::api::Api;
+
+/// The scores that a critic's gates of `run` open from; `None` if its recipe has none, or is unknown here.
+pub(crate) fn gates(api: &Api, run: &RunDetail) -> Option<Gates> {
+    let recipe = api.registry.get(&run.run.recipe).ok()?;
+    let config = serde_json::from_value(run.config.clone()).ok()?;
+    recipe.gates(&config).ok()?
+}
