@@ -3,6 +3,7 @@
 mod answers;
 mod page;
 mod place;
+mod rewards;
 mod row;
 mod span;
 mod write;
@@ -10,6 +11,7 @@ mod write;
 pub use answers::{Answers, answers};
 pub use page::{AttemptFilter, page};
 pub use place::{AttemptPlace, place};
+pub use rewards::{MeanReward, mean_rewards};
 pub use row::Attempt;
 pub(crate) use write::write;
 

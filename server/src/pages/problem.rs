@@ -1,15 +1,18 @@
 //! `/runs/{id}/problems/{problem}`: the history of a problem.
 
+mod story;
+
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::{
+    arithmetic::{Judgement, judge},
     id::{ExecutionId, ProblemId},
     problem::{Part, Values, parts},
-    recipe::ParentRelation,
+    recipe::{Gates, ParentRelation, Role, Side},
     verify::ProblemKind,
 };
 use lyceum_store::{
-    attempts::{self, Answers, Attempt, AttemptFilter},
+    attempts::{self, Answers, Attempt, AttemptFilter, MeanReward},
     members,
     problems::{self, ProblemParent},
 };
@@ -19,6 +22,7 @@ use serde_json::Value;
 use std::collections::HashMap;
 use uuid::Uuid;
 
+use self::story::{Scene, scenes};
 use super::{
     filters::Filters,
     format::counted,
@@ -33,6 +37,7 @@ use super::{
 use crate::{
     api::{self, Api, Listing},
     api_error::ApiError,
+    curriculum,
 };
 
 /// Maximum characters of a name that models or recipes chose.
@@ -59,12 +64,16 @@ struct ProblemPage {
     /// All answers to it, and how many are right. Its own count is left out for a dataset's row, which nobody is
     /// rewarded for.
     answers: Answers,
+    /// What attempts earned by role, in a run whose critic's scores decide what enters the curriculum.
+    rewards: Vec<MeanReward>,
     next: Option<String>,
     /// The problems that inspired it, and those it inspired.
     #[serde(skip)]
     before: Vec<Relative>,
     #[serde(skip)]
     after: Vec<Relative>,
+    #[serde(skip)]
+    gates: Option<Gates>,
     #[serde(skip)]
     names: HashMap<Uuid, String>,
     #[serde(skip)]
@@ -109,6 +118,14 @@ impl Shown {
             },
         }
     }
+}
+
+/// What a role's attempts earned.
+struct RoleRewards {
+    role: Role,
+    count: i64,
+    mean: f64,
+    parts: Vec<RewardPart>,
 }
 
 /// A part of a reward.
@@ -198,6 +215,54 @@ impl ProblemPage {
         solves(&attempt.role)
     }
 
+    /// The story that the attempts shown tell.
+    fn scenes(&self) -> Vec<Scene<'_>> {
+        scenes(&self.attempts, self.gates.as_ref())
+    }
+
+    /// What is found in an attempt.
+    fn found_in(&self, attempt: &Attempt) -> &'static str {
+        match attempt.role.side() {
+            Side::Plans => "Plan",
+            Side::Judges => "Score",
+            Side::Solves | Side::Proposes => "Parsed answer",
+        }
+    }
+
+    /// Whether a member's stated answer is right, for an arithmetic question in a run with a critic; for people alone.
+    fn truth(&self) -> Option<String> {
+        self.problem.proposer_id.and(self.gates)?;
+        let Values::Math { question, answer } = Values::deserialize(self.problem.values.as_ref()?).ok()? else {
+            return None;
+        };
+        match judge(&question, &answer) {
+            Judgement::Right => Some("right".to_owned()),
+            Judgement::Wrong { value } => Some(format!("wrong: it is {value}")),
+            Judgement::Unknown(why) => Some(format!("unknown: {why}")),
+        }
+    }
+
+    /// The mean rewards of attempts by role, with their parts.
+    fn rewards_by_role(&self) -> Vec<RoleRewards> {
+        let whole = self.rewards.iter().filter(|one| one.part.is_none());
+        let role = |whole: &MeanReward| {
+            let parts = self.rewards.iter().filter(|one| one.role == whole.role);
+            let part = |one: &MeanReward| {
+                Some(RewardPart {
+                    name: excerpt(&super::format::words(one.part.as_deref()?), NAME).text,
+                    value: super::format::value(&one.mean),
+                })
+            };
+            RoleRewards {
+                role: whole.role,
+                count: whole.count,
+                mean: whole.mean,
+                parts: parts.filter_map(part).collect(),
+            }
+        };
+        whole.map(role).collect()
+    }
+
     fn reward_parts(&self) -> Vec<RewardPart> {
         parts_of(self.problem.reward_parts.as_ref().unwrap_or(&Value::Null))
     }
@@ -239,6 +304,11 @@ pub(crate) async fn show_problem(
         ..AttemptFilter::default()
     };
     let page = listing.page(attempts::page(db, id, &filter, listing.window()).await?);
+    let gates = curriculum::gates(&api, &run.detail);
+    let rewards = match gates {
+        Some(_) => attempts::mean_rewards(db, problem_id).await?,
+        None => Vec::new(),
+    };
     let (before, after) = relatives(&api, id, problem_id, &relations).await?;
     view.show(&ProblemPage {
         layout: view.layout(
@@ -257,6 +327,8 @@ pub(crate) async fn show_problem(
         first_page: cursor.map(|_| view.with_cursor(None)),
         attempts: page.items,
         answers: attempts::answers(db, problem_id).await?,
+        rewards,
+        gates,
         next: page.next,
         problem,
         relations,

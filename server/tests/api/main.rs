@@ -9,6 +9,7 @@ mod commands;
 mod compression;
 mod coverage;
 mod creations;
+mod curriculum;
 mod dataset_rows;
 mod datasets;
 mod description;
