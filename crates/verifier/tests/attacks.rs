@@ -232,3 +232,15 @@ return out or None"#;
     no_object_holds_an_expected_value: no_effect() r#"import gc; return [1 for o in gc.get_objects() if isinstance(o, dict) and ('expected' in o or 'answer_key' in o)] or None"#;
     the_parents_request_is_not_in_memory: no_effect() r#"import gc; return None if not [o for o in gc.get_objects() if isinstance(o,(list,tuple)) and 'None' in o and '0' in o and len(o)==2] else 'seen'"#;
 }
+
+#[test]
+fn a_program_does_not_learn_the_name_of_the_host() {
+    let modes = modes().iter().filter(|mode| mode.name.ends_with("with namespaces"));
+    for mode in modes {
+        let verdict = run(
+            &mode.pool,
+            "import os\ndef f(x):\n    name = os.uname().nodename\n    return None if name == 'sandbox' else name",
+        );
+        assert_eq!(verdict.correct, Some(true), "{}: {}", mode.name, verdict.reason);
+    }
+}

@@ -4,7 +4,7 @@
 //! the first process in its process namespace. The second confines itself and becomes the interpreter. Between fork and
 //! exec nothing allocates or takes a lock: everything is prepared beforehand, and only system calls are made.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
@@ -17,6 +17,9 @@ use super::mounts::{Mounts, done};
 
 /// The user and group that programs run as: `nobody`, which owns nothing.
 pub(super) const NOBODY: u32 = 65534;
+
+/// The host's name as programs see it.
+const HOST_NAME: &CStr = c"sandbox";
 
 /// The descriptor of the control socket inside the zygote.
 const CONTROL: RawFd = 3;
@@ -153,6 +156,10 @@ impl Launch<'_> {
                     | libc::CLONE_NEWUTS
                     | libc::CLONE_NEWCGROUP;
                 done(libc::unshare(spaces), "making namespaces")?;
+                done(
+                    libc::sethostname(HOST_NAME.as_ptr(), HOST_NAME.count_bytes()),
+                    "hiding the host's name",
+                )?;
             }
         }
         let flags = libc::c_long::from(libc::CLONE_PARENT | libc::SIGCHLD);
@@ -310,7 +317,7 @@ fn write_all(fd: RawFd, bytes: &[u8], step: &'static str) -> Result<(), &'static
     }
 }
 
-fn write_file(path: &std::ffi::CStr, bytes: &[u8], step: &'static str) -> Result<(), &'static str> {
+fn write_file(path: &CStr, bytes: &[u8], step: &'static str) -> Result<(), &'static str> {
     // SAFETY: the path is NUL-terminated; the descriptor is closed by the end of this short-lived process.
     let fd = unsafe { libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) };
     done(fd, step)?;
