@@ -10,9 +10,18 @@ use client::{fetch, in_cache};
 
 use crate::error::{EngineError, Result};
 
-/// Whether the model `name` is on this machine, as a folder or in the hub cache.
-pub fn is_here(name: &str) -> bool {
-    Path::new(name).exists() || in_cache(name)
+/// Whether the hub's cache on this machine has the model `id`.
+pub fn is_cached(id: &str) -> bool {
+    in_cache(id)
+}
+
+/// The folder of the model `id` in the hub's cache, fetched if it is not there. Unlike [`model_folder`], never a folder
+/// elsewhere.
+///
+/// # Errors
+/// An id that the hub does not have or refuses, and [`EngineError::Unreachable`] if the hub does not answer.
+pub fn hub_model(id: &str) -> Result<PathBuf> {
+    fetch(id)
 }
 
 /// The folder of a model given by its path or (with the feature `hub`) by an id such as `Qwen/Qwen2.5-0.5B`, which is

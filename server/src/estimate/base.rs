@@ -66,12 +66,7 @@ impl ModelsFolder {
     fn config(&self, name: &str) -> Option<PathBuf> {
         let path = Path::new(name);
         let stays_inside = path.components().all(|part| matches!(part, Component::Normal(_)));
-        let folder = match &self.0 {
-            Some(models) if stays_inside => models.join(path),
-            _ if path.is_absolute() => path.to_owned(),
-            _ => return None,
-        };
-        let config = folder.join("config.json");
+        let config = self.0.as_ref().filter(|_| stays_inside)?.join(path).join("config.json");
         config.is_file().then_some(config)
     }
 }
@@ -81,4 +76,23 @@ fn read(path: &Path) -> std::io::Result<serde_json::Value> {
     File::open(path)?.take(CONFIG).read_to_end(&mut text)?;
     // The contents of a file that is not a model's config are not revealed.
     serde_json::from_slice(&text).map_err(|_| std::io::Error::other("it is not JSON"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_models_folder_is_looked_at() {
+        let models = ModelsFolder::find();
+        assert!(models.folder("seedling").is_some());
+        let inside = models.folder("seedling").unwrap().canonicalize().unwrap();
+        let above = format!(
+            "../{}/seedling",
+            inside.parent().unwrap().file_name().unwrap().display()
+        );
+        for outside in [inside.to_str().unwrap(), &above, "./seedling"] {
+            assert_eq!(models.folder(outside), None, "{outside}");
+        }
+    }
 }

@@ -111,6 +111,9 @@ async fn prepare(
         });
         weights.extend(members.into_iter().map(|weights| Measurable { step, weights }));
     }
+    if let Some(detail) = base_model.as_ref().and_then(BaseModel::name_fault) {
+        faults.push(Fault::new(format!("{pointer}/base_model/name"), detail));
+    }
     bare.extend(base_model.iter().map(|base_model| (base_model.clone(), None)));
     let subjects = subjects(&weights, bare, *base);
     if subjects.is_empty() && faults.is_empty() {

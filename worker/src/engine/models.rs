@@ -1,6 +1,6 @@
 //! Base models by their names in configs, and the loaded one.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use lyceum_core::artifact::Digest;
 use lyceum_core::work::{BaseModel, Compute, Dtype, Message};
@@ -32,31 +32,39 @@ impl ModelsFolder {
         Self(found.unwrap_or_else(|| PathBuf::from("models")))
     }
 
-    /// The folder of a model: a subfolder of this one, an absolute path, or one in the hub's cache.
+    /// The folder of a model: a subfolder of this one, or one in the hub's cache. Errors say nothing of the rest of the
+    /// machine.
     ///
     /// # Errors
-    /// The name is neither a folder nor on the hub; [`EngineError::Unreachable`] if the hub does not respond.
-    pub fn locate(&self, name: &str) -> Result<PathBuf, EngineError> {
-        let path = Path::new(name);
-        let stays_inside = path.components().all(|part| matches!(part, Component::Normal(_)));
-        let inside = self.0.join(path);
-        if stays_inside && inside.is_dir() {
-            return lyceum_engine::hub::model_folder(&inside.to_string_lossy());
+    /// The name is neither that of a folder nor on the hub; [`EngineError::Unreachable`] if the hub does not respond.
+    pub fn locate(&self, base: &BaseModel) -> Result<PathBuf, EngineError> {
+        let name = &base.name;
+        let refused = |why: String| EngineError::Population(format!("base model `{name}`: {why}"));
+        if let Some(fault) = base.name_fault() {
+            return Err(refused(fault));
+        }
+        let inside = self.0.join(name);
+        if inside.join("config.json").is_file() {
+            return Ok(inside);
+        }
+        if inside.is_dir() {
+            return Err(refused(
+                "its folder has no config.json, so it is not a model folder".to_owned(),
+            ));
         }
         if !name.contains('/') {
-            return Err(EngineError::Population(format!(
-                "base model `{name}`: there is no folder {}; a model of the hub is named like `Qwen/Qwen2.5-0.5B`",
-                inside.display()
+            let shown = "the worker's models folder (`--models`) has no such folder";
+            return Err(refused(format!(
+                "{shown}; a model of the hub is named like `Qwen/Qwen2.5-0.5B`"
             )));
         }
-        if !lyceum_engine::hub::is_here(name) {
+        if !lyceum_engine::hub::is_cached(name) {
             tracing::info!(base_model = %name, "fetching base model {name} from the hub");
         }
-        lyceum_engine::hub::model_folder(name).map_err(|error| match error {
+        lyceum_engine::hub::hub_model(name).map_err(|error| match error {
             EngineError::Unreachable { .. } => error,
-            _ => EngineError::Population(format!(
-                "base model `{name}`: there is no folder {}; {error}",
-                inside.display()
+            _ => refused(format!(
+                "the worker's models folder (`--models`) has no such folder; {error}"
             )),
         })
     }
@@ -101,7 +109,7 @@ impl Models {
         if !self.loaded.as_ref().is_some_and(fits) {
             // Unload first: two models may not fit.
             self.loaded = None;
-            let folder = self.folder.locate(&name.name).map_err(fault)?;
+            let folder = self.folder.locate(name).map_err(fault)?;
             check_revision(name, &folder)?;
             let placement = Placement::new(&self.device, compute.dtype).map_err(fault)?;
             let model = Model::load(&folder, placement).map_err(fault)?;
@@ -157,9 +165,8 @@ fn check_revision(name: &BaseModel, folder: &Path) -> Result<(), HandlerError> {
         return Ok(());
     }
     Err(HandlerError::Permanent(format!(
-        "base model `{}` in {} has revision {found}; {revision} was requested",
-        name.name,
-        folder.display()
+        "base model `{}` has revision {found}; {revision} was requested",
+        name.name
     )))
 }
 
@@ -245,5 +252,38 @@ impl Loaded {
             ..Conversation::default()
         };
         template.render(&conversation).map_err(fault)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn located(models: &Path, name: &str) -> Result<PathBuf, String> {
+        let base = BaseModel {
+            name: name.to_owned(),
+            revision: None,
+        };
+        let models = ModelsFolder::resolve(Some(models));
+        models.locate(&base).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_folder_outside_of_the_models_folder_is_as_good_as_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let models = folder.path().join("models");
+        for place in ["models/base", "elsewhere"] {
+            std::fs::create_dir_all(folder.path().join(place)).unwrap();
+            std::fs::write(folder.path().join(place).join("config.json"), "{}").unwrap();
+        }
+        assert_eq!(located(&models, "base"), Ok(models.join("base")));
+        let there = folder.path().join("elsewhere").display().to_string();
+        let missing = folder.path().join("nowhere").display().to_string();
+        for (exists, does_not) in [(there.as_str(), missing.as_str()), ("../elsewhere", "../nowhere")] {
+            let told = [exists, does_not].map(|name| located(&models, name).unwrap_err().replace(name, "NAME"));
+            assert_eq!(told[0], told[1], "the error tells whether the path exists");
+        }
+        let told = located(&models, "elsewhere").unwrap_err();
+        assert!(!told.contains(models.to_str().unwrap()), "{told}");
     }
 }

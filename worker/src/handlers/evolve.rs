@@ -66,7 +66,7 @@ impl EvolveHandler {
                 );
                 return Err(EngineError::Population(reason));
             }
-            let base = ModelConfig::from_folder(&self.models.locate(&evolve.base_model.name)?)?;
+            let base = ModelConfig::from_folder(&self.models.locate(&evolve.base_model)?)?;
             let files = init(&base, &evolve.base_model.name, shape, evolve.seed)?;
             return Ok((files.to_archive()?, Vec::new()));
         }

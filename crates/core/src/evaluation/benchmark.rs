@@ -28,7 +28,7 @@ pub struct BenchmarkSpec {
     /// ones.
     #[serde(default)]
     pub step: Option<u32>,
-    /// Also measures a model without an adapter: a base, or the folder of a merged model.
+    /// Also measures a model without an adapter: a base, or a merged model in the models folder.
     #[serde(default)]
     pub base_model: Option<BaseModel>,
     /// Also measures the base models of the versions and of the run.

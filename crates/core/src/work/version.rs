@@ -8,13 +8,37 @@ use crate::{artifact::Digest, id::VersionId};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BaseModel {
-    /// A folder in the models folder (`seedling`), an absolute path, or a Hugging Face hub id
-    /// (`Qwen/Qwen2.5-Coder-7B`).
+    /// A folder in the models folder (`seedling`), or a Hugging Face hub id (`Qwen/Qwen2.5-Coder-7B`).
     pub name: String,
     /// The hub revision (a commit) or the digest of the folder's weights, once resolved; left out, whatever is there is
     /// used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
+}
+
+impl BaseModel {
+    /// Maximum length of a name, in bytes.
+    const LONGEST_NAME: usize = 200;
+
+    /// Why the name is not valid. Valid ones name nothing outside of the models folder and the hub.
+    pub fn name_fault(&self) -> Option<String> {
+        let name = &self.name;
+        if name.trim().is_empty() {
+            return Some("a base model must be named".to_owned());
+        }
+        let is_part = |part: &str| !part.is_empty() && part != "." && part != "..";
+        let is_valid = name.len() <= Self::LONGEST_NAME
+            && !name.contains(|letter: char| letter == '\\' || letter.is_control())
+            && name.split('/').all(is_part);
+        let shown: String = name.chars().take(Self::LONGEST_NAME).collect();
+        (!is_valid).then(|| {
+            format!(
+                "`{}` is not the name of a model: use that of a folder in the models folder, such as `seedling`, or of a \
+                 model on the hub, such as `Qwen/Qwen2.5-Coder-7B`",
+                shown.escape_debug()
+            )
+        })
+    }
 }
 
 /// An adapter version and the location of its bytes.
@@ -28,4 +52,42 @@ pub struct AdapterRef {
     /// Its optimizer state, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub optimizer: Option<Digest>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(name: &str) -> Option<String> {
+        let name = name.to_owned();
+        BaseModel { name, revision: None }.name_fault()
+    }
+
+    #[test]
+    fn a_name_stays_in_the_models_folder() {
+        for name in ["seedling", "Qwen/Qwen2.5-Coder-7B", "merged/of run 3", "..a", "a..b"] {
+            assert_eq!(fault(name), None, "{name}");
+        }
+        let long = "a".repeat(201);
+        let outside = [
+            "/etc",
+            "/",
+            "..",
+            "../models",
+            "a/../b",
+            "a/..",
+            "./a",
+            "a//b",
+            "a/",
+            "a\\b",
+            "a\0",
+            "a\n",
+            &long,
+        ];
+        for name in outside {
+            let fault = fault(name).expect(name);
+            assert!(fault.contains("is not the name of a model"), "{fault}");
+        }
+        assert_eq!(fault(" ").as_deref(), Some("a base model must be named"));
+    }
 }

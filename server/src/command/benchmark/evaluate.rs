@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use super::names;
 use crate::client::Client;
+use crate::command::output::line;
 
 /// Measure members of a run, given weights or a model on suites, and print the evaluation's id
 #[derive(Args, Debug)]
@@ -33,7 +34,7 @@ pub(super) struct Evaluate {
     /// Weights, by the id of their version; may be repeated
     #[arg(long = "version", value_name = "VERSION")]
     versions: Vec<Uuid>,
-    /// A model without an adapter: a base, or the folder of a merged model
+    /// A model without an adapter: a base, or a merged model in the models folder
     #[arg(long, value_name = "MODEL")]
     base_model: Option<String>,
     /// Do not measure the members' bases
@@ -88,7 +89,7 @@ impl Evaluate {
         }
         let made = client.post("/api/v1/evaluations", Some(&json!({ "spec": spec, "seed": self.seed })))?;
         let id = made["id"].as_str().context("the server's response has no id")?;
-        println!("{id}");
+        line(id)?;
         if self.watch {
             follow(client, id)
         } else {

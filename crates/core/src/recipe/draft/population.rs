@@ -45,11 +45,8 @@ pub fn population_faults(config: &RunConfig) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (name, population) in &config.populations {
         let place = format!("/populations/{}", pointer_token(name));
-        if population.base_model.name.trim().is_empty() {
-            faults.push(Fault::new(
-                format!("{place}/base_model/name"),
-                "a base model must be named",
-            ));
+        if let Some(detail) = population.base_model.name_fault() {
+            faults.push(Fault::new(format!("{place}/base_model/name"), detail));
         }
         if !(population.lora.lora_alpha.is_finite() && population.lora.lora_alpha > 0.0) {
             let detail = format!("{}: numbers above 0 are valid", population.lora.lora_alpha);
