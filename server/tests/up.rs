@@ -5,6 +5,7 @@ mod machine;
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 
 use machine::{Machine, kill};
 use nix::sys::signal::Signal;
@@ -30,6 +31,7 @@ fn the_first_start_makes_a_token_and_later_ones_keep_it() {
         .permissions()
         .mode();
     assert_eq!(mode & 0o777, 0o600);
+    assert_eq!(seen_by_others(&machine.data()), [] as [PathBuf; 0]);
     assert!(first.get("/healthz").starts_with("HTTP/1.1 200"));
     assert!(first.get("/readyz").starts_with("HTTP/1.1 200"));
     first.stop(Signal::SIGTERM);
@@ -47,6 +49,40 @@ fn the_first_start_makes_a_token_and_later_ones_keep_it() {
     );
     second.stop(Signal::SIGINT);
     assert_eq!(fs::read_to_string(machine.data().join("admin-token")).unwrap(), token);
+}
+
+/// The files in `folder` that other users can read, and the folders that they can list, found as such a user would.
+fn seen_by_others(folder: &Path) -> Vec<PathBuf> {
+    let mode = folder.metadata().unwrap().permissions().mode();
+    let mut seen = Vec::new();
+    if mode & 0o004 != 0 {
+        seen.push(folder.to_owned());
+    }
+    if mode & 0o001 != 0 {
+        for entry in fs::read_dir(folder).unwrap().flatten() {
+            match entry.file_type().unwrap() {
+                kind if kind.is_dir() => seen.extend(seen_by_others(&entry.path())),
+                kind if kind.is_file() && entry.metadata().unwrap().permissions().mode() & 0o004 != 0 => {
+                    seen.push(entry.path());
+                }
+                _ => {}
+            }
+        }
+    }
+    seen
+}
+
+#[test]
+fn what_earlier_releases_left_readable_is_closed() {
+    let machine = Machine::new();
+    machine.up(&["--no-worker"]).stop(Signal::SIGTERM);
+    let open = [("artifacts", 0o755), ("format", 0o644), ("lyceum.toml", 0o644)];
+    fs::write(machine.data().join("lyceum.toml"), "").unwrap();
+    for (name, mode) in open {
+        fs::set_permissions(machine.data().join(name), fs::Permissions::from_mode(mode)).unwrap();
+    }
+    machine.up(&["--no-worker"]).stop(Signal::SIGTERM);
+    assert_eq!(seen_by_others(&machine.data()), [] as [PathBuf; 0]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The account that Postgres runs as: this process's user or, if that is root, an unprivileged one.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -110,6 +110,16 @@ impl Account {
         let status = self.command(Path::new("test")).arg("-x").arg(folder).status();
         Ok(status.map_err(Error::io("run `test -x` on", folder))?.success())
     }
+}
+
+/// An empty file that only this process's user can read, also if it was there with another mode.
+pub(crate) fn private_file(path: &Path) -> Result<File> {
+    let failed = || Error::io("write", path);
+    let mut options = File::options();
+    let file = options.create(true).truncate(true).write(true).mode(0o600).open(path);
+    let file = file.map_err(failed())?;
+    file.set_permissions(Permissions::from_mode(0o600)).map_err(failed())?;
+    Ok(file)
 }
 
 fn make_folder(path: &Path, mode: u32) -> Result<()> {

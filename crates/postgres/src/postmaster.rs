@@ -1,6 +1,6 @@
 //! Starts, waits for and signals a postmaster process.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::thread::sleep;
@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use crate::account::private_file;
 use crate::cluster::{Cluster, last_lines};
 use crate::process::{own_session, stop_with_parent};
 use crate::{Error, Result};
@@ -107,7 +108,7 @@ pub(crate) fn start(cluster: &Cluster, socket: &Path, spawned: &mut dyn FnMut(&C
 
 fn spawn(cluster: &Cluster, socket: &Path, log: &Path) -> Result<Child> {
     let program = cluster.binaries.program("postgres");
-    let said = File::create(log).map_err(Error::io("write", log))?;
+    let said = private_file(log)?;
     let heard = said.try_clone().map_err(Error::io("write", log))?;
     let mut command = cluster.account.command(&program);
     command

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
-use crate::account::Account;
+use crate::account::{Account, private_file};
 use crate::cluster::{Cluster, DATABASE, Durability};
 use crate::postmaster::{self, PidFile};
 use crate::process::{KeptProcess, Policy, StartError};
@@ -87,7 +87,7 @@ fn open(home: &Path) -> Result<(File, Cluster, SocketFolder)> {
     }
     account.passage(home)?;
     let path = home.join("lock");
-    let lock = File::create(&path).map_err(Error::io("write", &path))?;
+    let lock = private_file(&path)?;
     lock.try_lock().map_err(|_| Error::InUse { path: home.to_owned() })?;
     let cluster = Cluster::open(home, account, Durability::Durable)?;
     let socket = SocketFolder::make(home, &cluster.account)?;

@@ -14,6 +14,10 @@ const LOCK_FILE: &str = "lock";
 const ADDRESS_FILE: &str = "address";
 const ADMIN_TOKEN_FILE: &str = "admin-token";
 const SETTINGS_FILE: &str = "lyceum.toml";
+const ARTIFACTS: &str = "artifacts";
+
+/// The mode of files: readable by the owner alone.
+const PRIVATE: u32 = 0o600;
 
 /// A data folder locked by this process until the value is dropped.
 #[derive(Debug)]
@@ -103,7 +107,13 @@ impl DataFolder {
         let mode = if geteuid().is_root() { 0o711 } else { 0o700 };
         fs::set_permissions(&path, Permissions::from_mode(mode)).map_err(failed("set the mode of", &path))?;
         let lock = path.join(LOCK_FILE);
-        let file = File::create(&lock).map_err(failed("write", &lock))?;
+        let file = fs::OpenOptions::new()
+            .create(true)
+            .truncate(true)
+            .write(true)
+            .mode(PRIVATE)
+            .open(&lock)
+            .map_err(failed("write", &lock))?;
         if file.try_lock().is_err() {
             return Err(DataFolderError::InUse {
                 at: fs::read_to_string(path.join(ADDRESS_FILE)).ok(),
@@ -115,8 +125,29 @@ impl DataFolder {
             _lock: file,
             made,
         };
-        folder.write(FORMAT_FILE, 0o644, &format!("{FORMAT}\n"))?;
+        folder.write(FORMAT_FILE, &format!("{FORMAT}\n"))?;
+        folder.close()?;
         Ok(folder)
+    }
+
+    /// Makes everything in the folder the owner's alone, also what earlier releases and editors left readable. Postgres
+    /// sees to its own part.
+    fn close(&self) -> Result<()> {
+        for entry in fs::read_dir(&self.path).map_err(failed("list", &self.path))?.flatten() {
+            let path = entry.path();
+            let mode = match entry.file_type() {
+                Ok(kind) if kind.is_file() => PRIVATE,
+                Ok(kind) if kind.is_dir() && entry.file_name() == ARTIFACTS => 0o700,
+                _ => continue,
+            };
+            fs::set_permissions(&path, Permissions::from_mode(mode)).map_err(failed("set the mode of", &path))?;
+        }
+        Ok(())
+    }
+
+    /// The folder for artifacts of the data folder `data`.
+    pub fn artifacts(data: &Path) -> PathBuf {
+        data.join(ARTIFACTS)
     }
 
     /// Restores the folder to its state before opening, if it was new.
@@ -162,7 +193,7 @@ impl DataFolder {
     /// # Errors
     /// The file cannot be written.
     pub fn keep_admin_token(&self, token: &str) -> Result<()> {
-        self.write(ADMIN_TOKEN_FILE, 0o600, &format!("{token}\n"))
+        self.write(ADMIN_TOKEN_FILE, &format!("{token}\n"))
     }
 
     /// Publishes the server's address for other processes until this one ends.
@@ -170,18 +201,18 @@ impl DataFolder {
     /// # Errors
     /// The file cannot be written.
     pub fn announce(&self, address: &str) -> Result<()> {
-        self.write(ADDRESS_FILE, 0o644, address)
+        self.write(ADDRESS_FILE, address)
     }
 
     /// Written to a temporary file and renamed, so it is never incomplete.
-    fn write(&self, name: &str, mode: u32, text: &str) -> Result<()> {
+    fn write(&self, name: &str, text: &str) -> Result<()> {
         let goal = self.path.join(name);
         let partial = self.path.join(format!("{name}.partial"));
         let _ = fs::remove_file(&partial);
         let written = fs::OpenOptions::new()
             .create_new(true)
             .write(true)
-            .mode(mode)
+            .mode(PRIVATE)
             .open(&partial)
             .and_then(|mut file| {
                 file.write_all(text.as_bytes())?;

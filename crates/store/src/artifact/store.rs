@@ -5,7 +5,7 @@ use object_store::{
     ObjectStore, ObjectStoreExt as _, PutPayload, local::LocalFileSystem, memory::InMemory, path::Path,
 };
 use sqlx::PgPool;
-use std::{ffi::OsString, sync::Arc};
+use std::{ffi::OsString, fs::DirBuilder, os::unix::fs::DirBuilderExt as _, sync::Arc};
 
 use super::{ArtifactPlace, bucket};
 use crate::{Remote, Result, StoreError};
@@ -62,7 +62,7 @@ impl ArtifactStore {
         Ok(Self::new(bucket::open(bucket, prefix, options).await?, pool))
     }
 
-    /// Artifacts below `folder`, which is created if missing.
+    /// Artifacts below `folder`, which is created if missing, with no access for other users.
     ///
     /// # Errors
     /// The folder cannot be created or opened.
@@ -165,7 +165,8 @@ async fn objects(place: &ArtifactPlace) -> Result<Arc<dyn ObjectStore>> {
 }
 
 fn in_folder(folder: &std::path::Path) -> Result<Arc<dyn ObjectStore>> {
-    std::fs::create_dir_all(folder).map_err(|source| object_store::Error::Generic {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.map_err(|source| object_store::Error::Generic {
         store: "folder",
         source: Box::new(source),
     })?;
