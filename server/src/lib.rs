@@ -16,6 +16,7 @@ pub mod doctor;
 mod estimate;
 mod evaluation;
 mod events;
+mod inert;
 pub mod log;
 pub mod openapi;
 mod pages;
@@ -28,3 +29,5 @@ mod step_figures;
 pub mod supervise;
 pub mod token;
 mod vocabulary;
+
+pub use inert::inert;

@@ -8,7 +8,8 @@ fn main() -> ExitCode {
     match lyceum_server::cli::Cli::parse().run() {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("error: {}", one_line(&error));
+            // An error may quote what somebody else named.
+            eprintln!("error: {}", lyceum_server::inert(&one_line(&error)));
             ExitCode::FAILURE
         }
     }

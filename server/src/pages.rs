@@ -18,6 +18,7 @@ mod datasets;
 mod difficulty;
 mod diversity;
 mod errors;
+mod escape;
 mod evaluation;
 mod evaluations;
 mod experiment;
@@ -68,6 +69,7 @@ mod workers;
 
 pub(crate) use assets::show_asset;
 pub(crate) use errors::show_errors;
+pub(crate) use escape::Escaped;
 pub(crate) use layout::{Assets, theme_of};
 pub(crate) use suffix::take_suffix;
 

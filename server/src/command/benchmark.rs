@@ -10,6 +10,7 @@ use lyceum_core::benchmark::shipped_suites;
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::output::{document, line};
 use super::server_args::ServerArgs;
 use crate::settings::CommonArgs;
 
@@ -74,7 +75,7 @@ impl Benchmark {
         };
         let client = self.server.client(common)?;
         match import {
-            Action::List => list(&client.get("/api/v1/benchmarks")?),
+            Action::List => list(&client.get("/api/v1/benchmarks")?)?,
             Action::Import(_) => {}
             Action::Evaluate(evaluate) => return evaluate.run(&client),
             Action::Table {
@@ -82,7 +83,7 @@ impl Benchmark {
                 step,
                 baseline,
                 format,
-            } => print!("{}", client.text(&table(run, step, baseline, format))?),
+            } => document(&client.text(&table(run, step, baseline, format))?)?,
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -99,8 +100,8 @@ fn table(run: Uuid, step: Option<u32>, baseline: Option<Uuid>, format: Format) -
     format!("/api/v1/runs/{run}/benchmarks/table?format={format}{step}{baseline}")
 }
 
-fn list(suites: &Value) {
-    println!("{:18}  {:18}  {:>6}  IMPORTED", "SUITE", "TITLE", "ROWS");
+fn list(suites: &Value) -> anyhow::Result<()> {
+    line(format_args!("{:18}  {:18}  {:>6}  IMPORTED", "SUITE", "TITLE", "ROWS"))?;
     for suite in suites["items"].as_array().into_iter().flatten() {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let dataset = &suite["dataset"];
@@ -115,12 +116,13 @@ fn list(suites: &Value) {
         let rows = suite["rows"]
             .as_u64()
             .map_or_else(|| "any".to_owned(), |rows| rows.to_string());
-        println!(
+        line(format_args!(
             "{:18}  {:18}  {rows:>6}  {imported}",
             text(&suite["name"]),
             text(&suite["title"])
-        );
+        ))?;
     }
+    Ok(())
 }
 
 /// The valid names, for help texts.

@@ -11,7 +11,7 @@ use lyceum_core::fault::Faults;
 use lyceum_core::recipe::Registry;
 use serde_json::Value;
 
-use super::output::line;
+use super::output::{document, remark};
 
 /// Check run configs
 #[derive(Args, Debug)]
@@ -36,12 +36,12 @@ impl Config {
         let Action::Check { file } = self.action;
         match check(&read(&file)?, &Registry::shipped()) {
             Ok(config) => {
-                line(toml::to_string_pretty(&config).context("the config cannot be written as TOML")?)?;
+                document(&toml::to_string_pretty(&config).context("the config cannot be written as TOML")?)?;
                 Ok(ExitCode::SUCCESS)
             }
             Err(faults) => {
                 for fault in &faults.0 {
-                    eprintln!("{}: {fault}", file.display());
+                    remark(format_args!("{}: {fault}", file.display()));
                 }
                 Ok(ExitCode::FAILURE)
             }

@@ -12,7 +12,7 @@ use lyceum_core::dataset::Purpose;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::output::line;
+use super::output::{self, line};
 use super::server_args::ServerArgs;
 use crate::client::Client;
 use crate::settings::CommonArgs;
@@ -58,7 +58,7 @@ impl Dataset {
             Action::List { purpose } => list(&client, purpose.as_deref())?,
             Action::Show { id } => {
                 let dataset = client.get(&format!("/api/v1/datasets/{id}"))?;
-                line(&serde_json::to_string_pretty(&dataset)?)?;
+                output::json(&dataset)?;
             }
         }
         Ok(ExitCode::SUCCESS)

@@ -12,7 +12,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::output::line;
+use super::output::{self, line};
 use super::server_args::ServerArgs;
 use crate::client::Client;
 use crate::settings::CommonArgs;
@@ -110,8 +110,8 @@ fn begin(client: &Client, spec: &Value, seed: u64) -> anyhow::Result<String> {
 fn show(client: &Client, id: Uuid, format: Format) -> anyhow::Result<()> {
     let address = format!("/api/v1/evaluations/{id}");
     match format {
-        Format::Json => line(serde_json::to_string_pretty(&client.get(&address)?)?),
-        Format::Csv => line(client.text(&format!("{address}/export?format=csv"))?.trim_end()),
+        Format::Json => output::json(&client.get(&address)?),
+        Format::Csv => output::document(&client.text(&format!("{address}/export?format=csv"))?),
     }
 }
 

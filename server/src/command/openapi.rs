@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::output::line;
+use super::output::json;
 
 /// Print the description of the REST API (OpenAPI 3.1)
 ///
@@ -14,7 +14,7 @@ pub(crate) struct Openapi {}
 
 impl Openapi {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        line(serde_json::to_string_pretty(&crate::openapi::document())?)?;
+        json(&crate::openapi::document())?;
         Ok(ExitCode::SUCCESS)
     }
 }

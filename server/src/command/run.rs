@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::config::read;
-use super::output::line;
+use super::output::{json as print_json, line};
 use super::server_args::ServerArgs;
 use crate::client::Client;
 use crate::settings::CommonArgs;
@@ -140,7 +140,7 @@ impl Run {
                 }
                 if dry_run {
                     let resolved = client.post("/api/v1/runs?dry_run=true", Some(&body))?;
-                    line(format_args!("{:#}", resolved["config"]))?;
+                    print_json(&resolved["config"])?;
                     return Ok(ExitCode::SUCCESS);
                 }
                 let run = client.post("/api/v1/runs", Some(&body))?;
@@ -157,11 +157,11 @@ impl Run {
                 Ok(ExitCode::SUCCESS)
             }
             Action::Show { id } => {
-                line(format_args!("{:#}", client.get(&format!("/api/v1/runs/{id}"))?))?;
+                print_json(&client.get(&format!("/api/v1/runs/{id}"))?)?;
                 Ok(ExitCode::SUCCESS)
             }
             Action::Cost { id } => {
-                line(format_args!("{:#}", cost::cost(&client, id)?))?;
+                print_json(&cost::cost(&client, id)?)?;
                 Ok(ExitCode::SUCCESS)
             }
             Action::Watch { id } => watch::follow(&client, id),

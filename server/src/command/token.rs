@@ -9,7 +9,7 @@ use lyceum_store::tokens::Scope;
 use lyceum_store::{Store, tokens};
 use uuid::Uuid;
 
-use super::output::line;
+use super::output::{line, remark};
 use crate::database;
 use crate::settings::{CommonArgs, DatabaseArgs, DatabaseUrl, Sources};
 use crate::supervise::DataFolder;
@@ -81,10 +81,10 @@ async fn act(action: Action, store: Store) -> anyhow::Result<ExitCode> {
         } => {
             let expires_at = expires_in.map(|days| Utc::now() + chrono::Duration::days(i64::from(days)));
             let (secret, token) = crate::token::create(store.pool(), &name, scope, expires_at).await?;
-            eprintln!(
+            remark(format_args!(
                 "Created the token `{name}` ({}) with scope {scope}; it is shown only once:",
                 token.id
-            );
+            ));
             line(secret.expose())?;
         }
         Action::List => {

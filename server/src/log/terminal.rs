@@ -13,6 +13,8 @@ use tracing_subscriber::{
     registry::LookupSpan,
 };
 
+use crate::inert::inert;
+
 /// The target of events about the progress of runs.
 pub(crate) const PROGRESS: &str = "lyceum::progress";
 
@@ -67,7 +69,7 @@ struct Message<'a, 'b>(&'a mut Writer<'b>);
 impl Visit for Message<'_, '_> {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         if field.name() == "message" {
-            let _ = write!(self.0, "{value:?}");
+            let _ = write!(self.0, "{}", inert(&format!("{value:?}")));
         }
     }
 }

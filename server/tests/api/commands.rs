@@ -88,6 +88,27 @@ async fn runs_are_created_and_steered_from_the_command_line() {
 }
 
 #[actix_web::test]
+async fn a_name_does_not_act_on_the_terminal() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let name = "red\u{1b}[31m\u{9b}31m\u{202e}\nfake line";
+    let made = writer
+        .post("/api/v1/runs", &json!({"preset": "small", "name": name}))
+        .await;
+    let id = made.expect(201).json()["id"].as_str().expect("an id").to_owned();
+    let acts = |text: &str| text.contains(['\u{1b}', '\u{9b}', '\u{202e}']);
+    let list = says(&server, &["run", "list"]).await;
+    assert!(!acts(&list) && list.lines().count() == 2, "{list:?}");
+    assert!(list.contains("red␛[31m⟨U+009B⟩31m⟨U+202E⟩␊fake line"), "{list:?}");
+    let shown = says(&server, &["run", "show", &id]).await;
+    assert!(!acts(&shown), "{shown:?}");
+    assert_eq!(serde_json::from_str::<Value>(&shown).expect("JSON")["name"], name);
+    let taken = refuses(&server, &["run", "create", "--preset", "\u{1b}[31m"]).await;
+    assert!(!acts(&taken), "{taken:?}");
+    server.stop().await;
+}
+
+#[actix_web::test]
 async fn a_run_is_watched_to_its_end() {
     let server = TestServer::start().await;
     let made = filled(&server, 1).await;

@@ -55,6 +55,25 @@ async fn pages_of_an_empty_lab_say_so() {
 }
 
 #[actix_web::test]
+async fn a_name_reverses_no_title() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let body = json!({"preset": "small", "name": "run \u{202e}lanif\u{2066}"});
+    let made = writer.post("/api/v1/runs", &body).await.expect(201).json();
+    let id = made["id"].as_str().expect("an id");
+    for path in [format!("/runs/{id}"), "/runs".to_owned(), format!("/compare?runs={id}")] {
+        let page = writer.clone().with("accept", "text/html").get(&path).await.expect(200);
+        let html = page.text();
+        let (before_data, _) = html
+            .split_once("<script type=\"application/json\"")
+            .unwrap_or((&html, ""));
+        assert!(before_data.contains("run ⟨U+202E⟩lanif⟨U+2066⟩"), "{path}");
+        assert!(!before_data.contains(['\u{202e}', '\u{2066}']), "{path}");
+    }
+    server.stop().await;
+}
+
+#[actix_web::test]
 async fn pages_of_a_run_without_a_step_and_of_one_with_steps_are_whole() {
     let server = TestServer::start().await;
     let writer = server.actor(Scope::Write).await;

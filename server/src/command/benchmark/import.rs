@@ -14,6 +14,7 @@ use lyceum_core::dataset::Purpose;
 use crate::client::Client;
 use crate::command::dataset::row_file::RowFile;
 use crate::command::dataset::upload::Upload;
+use crate::command::output::remark;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -104,7 +105,7 @@ impl Import {
             .iter()
             .filter(|_| self.purpose == Purpose::Benchmark.name());
         for notice in notices {
-            eprintln!("note: {notice}");
+            remark(format_args!("note: {notice}"));
         }
         let outside = match counted.outside {
             0 => String::new(),

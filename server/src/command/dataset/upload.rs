@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::row_file::bar;
 use crate::client::Client;
-use crate::command::output::line;
+use crate::command::output::{json_line, line, remark};
 
 /// The description of an uploaded dataset.
 pub(in crate::command) struct Upload<'a> {
@@ -28,15 +28,15 @@ impl Upload<'_> {
         let made = client.post_lines(&self.path(), &mut bar.wrap_read(rows));
         bar.finish_and_clear();
         let made = made?;
-        eprintln!("{}", told(&made["report"]));
+        remark(told(&made["report"]));
         // The answer of a dry run.
         if let Some(rows) = made["rows"].as_array() {
-            return rows.iter().try_for_each(|row| line(row.to_string()));
+            return rows.iter().try_for_each(json_line);
         }
         line(made["id"].as_str().context("the server's response has no id")?)?;
         for overlap in made["overlaps"].as_array().into_iter().flatten() {
             if let Some(warning) = warning(self.purpose, overlap) {
-                eprintln!("warning: {warning}");
+                remark(format_args!("warning: {warning}"));
             }
         }
         Ok(())

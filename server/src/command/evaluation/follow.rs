@@ -8,11 +8,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 
 use crate::client::Client;
-use crate::command::output::line;
+use crate::command::output::json;
 
 /// Waits for the end and prints the result as JSON.
 pub(super) fn follow(client: &Client, id: &str) -> anyhow::Result<ExitCode> {
-    line(serde_json::to_string_pretty(&wait(client, id)?)?)?;
+    json(&wait(client, id)?)?;
     Ok(ExitCode::SUCCESS)
 }
 

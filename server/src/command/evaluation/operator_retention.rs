@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{begin, follow::wait};
-use crate::{client::Client, command::output::line};
+use crate::{client::Client, command::output::document};
 
 /// Make children by evolution operators, train them further, and compare them with their parents
 ///
@@ -90,7 +90,7 @@ impl OperatorRetention {
         let id = begin(client, &spec, self.seed)?;
         if self.watch {
             let result = serde_json::from_value(wait(client, &id)?).context("the result has no curves")?;
-            line(table(&result))?;
+            document(&table(&result))?;
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::client::{Client, ServerEvent};
-use crate::command::output::{line, reader_has_gone};
+use crate::command::output::{line, reader_has_gone, remark};
 use crate::step_figures::step_figures;
 
 /// Shows a run's progress until it ends, even if the server restarts.
@@ -56,7 +56,7 @@ pub(super) fn follow(client: &Client, id: Uuid) -> anyhow::Result<ExitCode> {
         run["step"], run["steps"], run["problems"], run["valid_problems"], run["attempts"]
     ))?;
     if let Some(error) = run["error"].as_str() {
-        eprintln!("{error}");
+        remark(error);
     }
     Ok(if state == "completed" {
         ExitCode::SUCCESS
