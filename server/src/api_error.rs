@@ -118,6 +118,22 @@ impl ApiError {
         )
     }
 
+    /// 421: the request is for a name that is not the server's.
+    pub(crate) fn unknown_host(host: &str) -> Self {
+        const SHOWN: usize = 100;
+        let host: String = host.chars().take(SHOWN).collect();
+        let detail = format!(
+            "the server does not answer to the name `{host}`; use its IP address, or add the name to the server's setting \
+             `allowed_hosts`"
+        );
+        Self::new(
+            StatusCode::MISDIRECTED_REQUEST,
+            "unknown-host",
+            "The name is not this server's",
+            detail,
+        )
+    }
+
     /// 429: too many wrong tokens came from this address.
     pub(crate) fn too_many_failures(wait: Duration) -> Self {
         let seconds = wait.as_secs() + 1;

@@ -65,6 +65,20 @@ const savedRows = async (figure) => (await save(figure, "csv")).trim().split("\n
 /** Addresses of all pages. */
 const everyPage = async () => (await addresses(lab, run, second)).map(([, path]) => path);
 
+scenario("the link that `lyceum up` prints logs in, and on another site needs a click", async () => {
+  const [typed, followed] = [await browser.open(), await browser.open()];
+  await Promise.all([typed.waitForFunction(() => location.pathname === "/", patience), typed.goto(`${lab.base}/login#${lab.token}`)]);
+  await followed.goto("about:blank");
+  await followed.setContent(`<a href="${lab.base}/login#${lab.token}">go</a>`);
+  await Promise.all([followed.waitForNavigation(), followed.click("a")]);
+  await followed.waitForSelector("#by-hand", { visible: true });
+  assert.equal(await followed.evaluate(() => location.pathname + location.hash), "/login");
+  await Promise.all([followed.waitForNavigation(), followed.click("button[type=submit]")]);
+  assert.equal(new URL(followed.url()).pathname, "/");
+  await typed.close();
+  await followed.close();
+});
+
 scenario("logging in leads to the first steps", async () => {
   await go("/runs");
   assert.match(page.url(), /\/login$/, "redirects to the login page");
@@ -540,7 +554,7 @@ scenario("no layout shift while a page loads", async () => {
 scenario("without JavaScript everything is readable, curves as tables", async () => {
   const plain = await browser.open();
   await plain.setJavaScriptEnabled(false);
-  await plain.goto(`${lab.base}/login?token=${lab.token}`);
+  await logIn(plain, lab);
   for (const path of await everyPage()) {
     const answer = await plain.goto(lab.base + path);
     assert.equal(answer.status(), 200, path);

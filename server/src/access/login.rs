@@ -12,7 +12,7 @@ use lyceum_store::{sessions, tokens};
 use serde::Deserialize;
 use std::net::{IpAddr, Ipv4Addr};
 
-use super::{Caller, csrf, guard, new_secret};
+use super::{Caller, csrf, guard, host::is_allowed, new_secret};
 use crate::{
     api::Api,
     api_error::ApiError,
@@ -22,20 +22,20 @@ use crate::{
 /// The name of the session's cookie.
 pub(super) const SESSION_COOKIE: &str = "lyceum_session";
 
-/// The address of the login form.
+/// How a request came about, as browsers tell servers on https and on this machine (Fetch Metadata).
+const SEC_FETCH_SITE: &str = "sec-fetch-site";
+
+/// Where a login leads to.
 const HOME: &str = "/";
 
 #[derive(Template)]
 #[template(path = "login.html")]
 struct LoginPage<'a> {
     error: Option<&'a str>,
+    /// Whether a token after the `#` of the address logs in without a click: no other site may log a browser in.
+    by_link: bool,
     theme: &'static str,
     assets: Assets,
-}
-
-#[derive(Deserialize)]
-struct Link {
-    token: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -48,17 +48,10 @@ struct LogoutForm {
     csrf_token: String,
 }
 
-/// The form; `?token=` logs in at once and redirects to an address without the token.
+/// The form.
 #[get("/login")]
-pub(crate) async fn login_form(
-    request: HttpRequest,
-    api: web::Data<Api>,
-    link: actix_web::Result<web::Query<Link>>,
-) -> HttpResponse {
-    match link.ok().and_then(|link| link.into_inner().token).as_deref() {
-        Some(token) => log_in(&request, &api, token).await,
-        None => page(&request, None, actix_web::http::StatusCode::OK),
-    }
+pub(crate) async fn login_form(request: HttpRequest) -> HttpResponse {
+    page(&request, None, actix_web::http::StatusCode::OK)
 }
 
 /// Exchanges the form's token for a session.
@@ -75,7 +68,7 @@ pub(crate) async fn login_post(
             actix_web::http::StatusCode::BAD_REQUEST,
         );
     };
-    if is_from_elsewhere(request.headers()) {
+    if is_from_elsewhere(request.headers(), &api.settings.allowed_hosts) {
         return page(
             &request,
             Some("The form was sent from another site."),
@@ -146,15 +139,33 @@ fn session_cookie(api: &Api, value: String) -> Cookie<'static> {
         .finish()
 }
 
-/// Whether the browser says that another site caused this request (Fetch Metadata).
-fn is_from_elsewhere(headers: &HeaderMap) -> bool {
-    let site = headers.get("sec-fetch-site").and_then(|site| site.to_str().ok());
-    site.is_some_and(|site| !matches!(site, "same-origin" | "none"))
+/// Whether the browser says that another site caused this request: by Fetch Metadata, or over plain HTTP by the origin.
+fn is_from_elsewhere(headers: &HeaderMap, allowed_hosts: &[String]) -> bool {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    if let Some(site) = text(SEC_FETCH_SITE) {
+        return !is_own(site);
+    }
+    let Some(origin) = text("origin") else {
+        return false;
+    };
+    // A proxy may replace the name in `Host`.
+    let origin = origin.split_once("://").map(|(_, host)| host);
+    origin.is_none() || origin != text("host") && !origin.is_some_and(|origin| is_allowed(origin, allowed_hosts))
+}
+
+/// Whether `Sec-Fetch-Site` says that this server's page, or the person at the browser, caused the request.
+fn is_own(site: &str) -> bool {
+    matches!(site, "same-origin" | "none")
 }
 
 fn page(request: &HttpRequest, error: Option<&str>, status: actix_web::http::StatusCode) -> HttpResponse {
     let page = LoginPage {
         error,
+        by_link: request
+            .headers()
+            .get(SEC_FETCH_SITE)
+            .and_then(|site| site.to_str().ok())
+            .is_some_and(is_own),
         theme: theme_of(request),
         assets: Assets,
     };

@@ -23,6 +23,8 @@ pub struct ApiSettings {
     pub session_lifetime: Duration,
     /// Whether browsers use HTTPS only, so that cookies are never sent unencrypted.
     pub secure_cookies: bool,
+    /// Names under which the server answers, besides IP addresses and `localhost`.
+    pub allowed_hosts: Vec<String>,
     /// A folder of presets that replaces the built-in ones.
     pub presets: Option<PathBuf>,
     /// Threads for requests; by default one per core.
@@ -46,6 +48,7 @@ impl Default for ApiSettings {
             failed_logins_per_minute: NonZeroU32::new(20).unwrap_or(NonZeroU32::MIN),
             session_lifetime: Duration::from_secs(30 * 24 * 3600),
             secure_cookies: false,
+            allowed_hosts: Vec::new(),
             presets: None,
             threads: None,
             keep_alive: Duration::from_secs(15),

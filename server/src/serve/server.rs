@@ -26,8 +26,8 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use crate::{
     access::{
-        FailedLogins, Requirements, answer_head, compress, guard, harden, leave_as_it_is, login_form, login_post,
-        logout, say_json_is_private,
+        FailedLogins, Requirements, answer_head, check_host, compress, guard, harden, leave_as_it_is, login_form,
+        login_post, logout, say_json_is_private,
     },
     api::{Api, ApiSettings, Presets, install_metrics, malformed_path, nothing_here, routes},
     coordinator::Coordinator,
@@ -115,6 +115,7 @@ impl Server {
                 .default_service(web::to(nothing_here))
                 .wrap(from_fn(show_errors))
                 .wrap(from_fn(guard))
+                .wrap(from_fn(check_host))
                 .wrap(from_fn(say_json_is_private))
                 .wrap(from_fn(leave_as_it_is))
                 .wrap(compress())

@@ -172,7 +172,7 @@ mod tests {
             "lyceum.toml: there is no setting `database-url`; did you mean `database_url`?"
         );
         assert!(
-            message("zzz = 1").contains("; the settings are artifacts, data, database_connections"),
+            message("zzz = 1").contains("; the settings are allowed_hosts, artifacts, data, database_connections"),
             "{}",
             message("zzz = 1")
         );

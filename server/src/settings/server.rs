@@ -8,7 +8,7 @@ use lyceum_store::artifact::ArtifactPlace;
 use serde::Deserialize;
 
 use super::{File, FileError};
-use crate::api;
+use crate::{api, supervise::DataFolder};
 
 /// The server.
 #[derive(Args, Clone, Debug, Default, Deserialize)]
@@ -25,6 +25,11 @@ pub struct ServerArgs {
     /// The address used by browsers and workers, if there is a proxy [default: http://HOST:PORT]
     #[arg(long, env = "LYCEUM_PUBLIC_URL", value_name = "URL")]
     public_url: Option<String>,
+
+    /// Names under which the server answers, besides IP addresses, localhost and the name in --public-url; separated by
+    /// commas
+    #[arg(long, env = "LYCEUM_ALLOWED_HOSTS", value_name = "NAMES", value_delimiter = ',')]
+    allowed_hosts: Option<Vec<String>>,
 
     /// The artifact store: a folder, or s3://BUCKET/PREFIX with the environment variables of AWS' tools; must be the
     /// same for all servers of a database [default: artifacts in the data folder]
@@ -45,6 +50,8 @@ pub struct Server {
     pub port: u16,
     /// The address used by browsers and workers, if different.
     pub public_url: Option<String>,
+    /// Names under which the server answers, besides IP addresses and `localhost`.
+    pub allowed_hosts: Vec<String>,
     /// The artifact store, if not in the data folder.
     pub artifacts: Option<ArtifactPlace>,
     /// The folder of presets, if not built in.
@@ -60,13 +67,14 @@ impl Server {
                 .public_url
                 .as_deref()
                 .is_some_and(|url| url.starts_with("https://")),
+            allowed_hosts: self.allowed_hosts.clone(),
             ..api::ApiSettings::default()
         }
     }
 
     /// The artifact store of a server with the data folder `data`.
     pub fn artifact_place(&self, data: &Path) -> ArtifactPlace {
-        let inside = || ArtifactPlace::Folder(data.join("artifacts"));
+        let inside = || ArtifactPlace::Folder(DataFolder::artifacts(data));
         self.artifacts.clone().unwrap_or_else(inside)
     }
 }
@@ -78,12 +86,40 @@ impl ServerArgs {
     /// A value in the file is invalid.
     pub fn resolve(self, file: &File) -> Result<Server, FileError> {
         let stored: Self = file.group()?;
+        let public_url = self.public_url.or(stored.public_url);
+        let named = self.allowed_hosts.or(stored.allowed_hosts).unwrap_or_default();
+        let public = public_url.as_deref().and_then(host_of);
         Ok(Server {
             host: self.host.or(stored.host).unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)),
             port: self.port.or(stored.port).unwrap_or(7654),
-            public_url: self.public_url.or(stored.public_url),
+            allowed_hosts: named.into_iter().chain(public).collect(),
+            public_url,
             artifacts: self.artifacts.or(stored.artifacts),
             presets: self.presets.or(stored.presets),
         })
+    }
+}
+
+/// The host's name in an address.
+fn host_of(url: &str) -> Option<String> {
+    let url: actix_web::http::Uri = url.parse().ok()?;
+    url.host().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_in_the_public_url_is_allowed() {
+        let given = ServerArgs {
+            public_url: Some("https://lab.example:8443/".to_owned()),
+            allowed_hosts: Some(vec!["server".to_owned()]),
+            ..ServerArgs::default()
+        };
+        let server = given.resolve(&File::default()).unwrap();
+        assert_eq!(server.api().allowed_hosts, ["server", "lab.example"]);
+        let plain = ServerArgs::default().resolve(&File::default()).unwrap();
+        assert!(plain.allowed_hosts.is_empty());
     }
 }

@@ -148,6 +148,38 @@ async fn every_answer_tells_browsers_to_trust_nothing_else() {
     server.stop().await;
 }
 
+/// A name that resolves to this machine is not enough: it may be another site's (DNS rebinding).
+#[actix_web::test]
+async fn the_server_answers_to_its_own_names_only() {
+    let server = TestServer::with(|settings| lyceum_server::api::ApiSettings {
+        allowed_hosts: vec!["lab.example".to_owned()],
+        ..settings
+    })
+    .await;
+    let reader = server.actor(Scope::Read).await;
+    for (host, is_own) in [
+        ("localhost:7654", true),
+        ("lab.example", true),
+        ("[::1]:7654", true),
+        ("10.0.0.7", true),
+        ("evil.example", false),
+        ("evil.example:7654", false),
+    ] {
+        for path in ["/api/v1/runs", "/login", "/healthz", "/docs/"] {
+            let reply = reader.clone().with("host", host).get(path).await;
+            if is_own {
+                reply.expect(200);
+            } else {
+                let reply = reply.expect(421);
+                assert_eq!(reply.problem(), "unknown-host");
+                let detail = reply.json()["detail"].as_str().map(str::to_owned).unwrap_or_default();
+                assert!(detail.contains("allowed_hosts"), "{detail}");
+            }
+        }
+    }
+    server.stop().await;
+}
+
 #[actix_web::test]
 async fn a_trace_follows_a_request_into_its_run() {
     let server = TestServer::start().await;

@@ -261,7 +261,7 @@ async fn filters_report_what_they_leave_out() {
 async fn half_sent(base: &str, server: &TestServer, writer: &Actor, row: &str) -> TcpStream {
     let mut stream = TcpStream::connect(base.trim_start_matches("http://")).expect("a connection");
     let head = format!(
-        "POST /api/v1/datasets/import?purpose=training&name=half&format=gsm8k HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n\
+        "POST /api/v1/datasets/import?purpose=training&name=half&format=gsm8k HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\
          Content-Type: application/x-ndjson\r\nContent-Length: {}\r\n\r\n{row}\n",
         writer.bearer(),
         10 * row.len()

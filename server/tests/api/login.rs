@@ -74,17 +74,38 @@ async fn a_session_ends_with_its_token() {
 }
 
 #[actix_web::test]
-async fn a_link_with_a_token_logs_in_and_leaves_the_token_behind() {
+async fn a_link_alone_logs_nobody_in() {
     let server = TestServer::start().await;
     let token = server.actor(Scope::Read).await.bearer();
     let reply = server
         .anonymous()
         .get(&format!("/login?token={token}"))
         .await
-        .expect(303);
-    assert!(!reply.header("location").contains("lyc_"), "{reply:?}");
-    assert!(reply.header("set-cookie").starts_with("lyceum_session="), "{reply:?}");
+        .expect(200);
+    assert_eq!(reply.header("set-cookie"), "");
     assert_eq!(reply.header("cache-control"), "no-store");
+    server.stop().await;
+}
+
+/// The page's script sends a token after the `#` of the address by itself only if it is told to.
+#[actix_web::test]
+async fn a_link_from_another_site_needs_a_click() {
+    let server = TestServer::start().await;
+    for (site, by_link) in [
+        (Some("none"), true),
+        (Some("same-origin"), true),
+        (Some("cross-site"), false),
+        (Some("same-site"), false),
+        (None, false),
+    ] {
+        let browser = server.anonymous();
+        let browser = match site {
+            Some(site) => browser.with("sec-fetch-site", site),
+            None => browser,
+        };
+        let html = browser.get("/login").await.expect(200).text();
+        assert_eq!(html.contains("data-by-link"), by_link, "{site:?}");
+    }
     server.stop().await;
 }
 
@@ -129,6 +150,32 @@ async fn a_form_sent_by_another_site_is_refused() {
         .await
         .expect(403);
     assert_eq!(reply.header("set-cookie"), "");
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn over_plain_http_the_origin_of_a_form_decides() {
+    let server = TestServer::with(|settings| lyceum_server::api::ApiSettings {
+        allowed_hosts: vec!["lab.example".to_owned()],
+        ..settings
+    })
+    .await;
+    let token = server.actor(Scope::Read).await.bearer();
+    for (origin, status) in [
+        (server.base().as_str(), 303),
+        ("http://lab.example", 303),
+        ("http://127.0.0.1:1", 403),
+        ("http://evil.example", 403),
+        ("null", 403),
+    ] {
+        let form = server
+            .anonymous()
+            .with("content-type", "application/x-www-form-urlencoded")
+            .with("origin", origin);
+        let body = format!("token={token}").into_bytes();
+        let reply = form.send(actix_web::http::Method::POST, "/login", Some(body)).await;
+        assert_eq!(reply.status.as_u16(), status, "{origin}: {reply:?}");
+    }
     server.stop().await;
 }
 
