@@ -55,8 +55,8 @@ crate::openapi::query!(ExportQuery);
 #[utoipa::path(
     tag = "benchmarks",
     params(("id" = Uuid, Path, description = "The evaluation"), ExportQuery),
-    responses((status = 200, description = "A file: JSON for results, one JSON object per line for samples, or CSV", body = String,
-        content_type = "application/x-ndjson")),
+    responses((status = 200, description = "A file: JSON for results, one JSON object per line for samples, or CSV",
+        content((Object = "application/json"), (String = "application/x-ndjson"), (String = "text/csv")))),
     security(("token" = ["read"]))
 )]
 #[get("/evaluations/{id}/export")]

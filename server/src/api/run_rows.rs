@@ -162,7 +162,8 @@ pub(crate) struct Difficulty {
 #[utoipa::path(
     tag = "runs",
     params(("id" = Uuid, Path, description = "The run"), ListRowsQuery),
-    responses((status = 200, description = "A page of rows", body = Page<RowProgress>)),
+    responses((status = 200, description = "A page of rows",
+        content((Page<RowProgress> = "application/json"), (String = "text/csv")))),
     security(("token" = ["read"]))
 )]
 #[get("/runs/{id}/rows")]
@@ -217,7 +218,8 @@ pub(crate) async fn list_rows(
 #[utoipa::path(
     tag = "runs",
     params(("id" = Uuid, Path, description = "The run"), ShowDifficultyQuery),
-    responses((status = 200, description = "Rows by difficulty", body = Difficulty)),
+    responses((status = 200, description = "Rows by difficulty; as CSV with a line for each window",
+        content((Difficulty = "application/json"), (String = "text/csv")))),
     security(("token" = ["read"]))
 )]
 #[get("/runs/{id}/difficulty")]

@@ -47,8 +47,9 @@ crate::openapi::query!(TableQuery);
     tag = "benchmarks",
     params(("id" = Uuid, Path, description = "The run"), TableQuery),
     responses(
-        (status = 200, description = "The table: `suites`, `rows`, `summaries`, `best_student`, `best_teacher`, `notes`",
-            body = Object),
+        (status = 200, description = "The table: `suites`, `rows`, `summaries`, `best_student`, `best_teacher`, `notes`; or \
+            the same as text",
+            content((Object = "application/json"), (String = "text/csv"), (String = "text/markdown"))),
     ),
     security(("token" = ["read"]))
 )]

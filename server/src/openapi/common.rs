@@ -62,7 +62,10 @@ pub(super) fn complete(document: &mut OpenApi) {
             if needs_token && !places.is_empty() || operation.request_body.is_some() {
                 errors.push(("409", "The state does not allow this"));
             }
-            errors.push(("503", "Not available now"));
+            if takes_if_match(operation) {
+                errors.push(("412", "It has changed since the version in If-Match"));
+            }
+            errors.extend([("421", "The name is not this server's"), ("503", "Not available now")]);
             for (status, description) in errors {
                 if !operation.responses.responses.contains_key(status) {
                     operation
@@ -73,6 +76,11 @@ pub(super) fn complete(document: &mut OpenApi) {
             }
         }
     }
+}
+
+fn takes_if_match(operation: &Operation) -> bool {
+    let mut parameters = operation.parameters.iter().flatten();
+    parameters.any(|parameter| matches!(parameter, RefOr::T(parameter) if parameter.name == "If-Match"))
 }
 
 fn error(description: &str) -> RefOr<utoipa::openapi::Response> {
