@@ -3,5 +3,5 @@
 pub mod boxed;
 mod fence;
 
-pub use boxed::last_boxed;
+pub use boxed::{last_boxed, last_boxes};
 pub use fence::{Block, fenced_blocks, last_block, tagged};

@@ -368,6 +368,26 @@ fn a_towering_exponent_ends_in_a_timeout() {
     assert_eq!(pool.judge(task(r"\sqrt{4}", "2")).correct, Some(true));
 }
 
+/// What runs and benchmarks hand over of a response.
+#[test]
+fn joined_boxes_of_a_response_are_one_answer() {
+    let response = |text: &str| lyceum_core::benchmark::mathematics_of(text).expect("an answer");
+    let right = [
+        ("1, 2", r"So $\boxed{1}$ and $\boxed{2}$ are the roots."),
+        ("(2, 2), (6, 2)", r"\boxed{(2,2)} and \boxed{(6,2)}"),
+        (r"\{1, 2, 3\}", r"$\boxed{1}$, $\boxed{2}$, and $\boxed{3}$"),
+        ("2", r"Not \boxed{1}. It is \boxed{2}."),
+    ];
+    let pairs = right.map(|(gold, text)| (gold.to_owned(), response(text)));
+    assert_eq!(disagreements(pairs.into_iter(), true), [] as [String; 0]);
+    let wrong = [
+        ("1, 3", r"So $\boxed{1}$ and $\boxed{2}$ are the roots."),
+        ("2", r"\boxed{1} and \boxed{2}"),
+    ];
+    let pairs = wrong.map(|(gold, text)| (gold.to_owned(), response(text)));
+    assert_eq!(disagreements(pairs.into_iter(), false), [] as [String; 0]);
+}
+
 #[test]
 fn several_boxes_and_formulas_among_words_are_read_as_math_verify_reads_them() {
     let pairs = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {

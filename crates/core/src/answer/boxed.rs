@@ -5,10 +5,55 @@
 /// A nested box belongs to the outer one. Escaped braces do not count.
 #[must_use]
 pub fn last_boxed(text: &str) -> Option<&str> {
-    let mut found = None;
+    boxes(text).pop().map(|last| last.contents)
+}
+
+/// The answer in the last box or, if a comma, `and` or `or` joins it to boxes before it, the text from the first of these to
+/// the last, as in `\boxed{1} and \boxed{2}`: Math-Verify takes joined boxes for one answer.
+#[must_use]
+pub fn last_boxes(text: &str) -> Option<&str> {
+    let boxes = boxes(text);
+    let last = boxes.last()?;
+    let mut first = last;
+    for before in boxes.iter().rev().skip(1) {
+        if !joins(&text[before.end..first.start]) {
+            break;
+        }
+        first = before;
+    }
+    Some(match first.start == last.start {
+        true => last.contents,
+        false => &text[first.start..last.end],
+    })
+}
+
+/// Whether a text between two boxes makes them one answer. Marks of formulas do not count.
+fn joins(between: &str) -> bool {
+    const LONGEST: usize = 40;
+    if between.len() > LONGEST {
+        return false;
+    }
+    let mut words = between.to_ascii_lowercase();
+    for mark in [r"\(", r"\)", r"\[", r"\]", r"\text", r"\quad", "$", "{", "}"] {
+        words = words.replace(mark, "");
+    }
+    words.retain(|letter| !letter.is_whitespace());
+    matches!(words.as_str(), "," | "and" | "or" | ",and" | ",or")
+}
+
+/// A complete box: its contents, and where its command begins and it ends.
+struct Found<'a> {
+    contents: &'a str,
+    start: usize,
+    end: usize,
+}
+
+/// The complete boxes in the order of their ends, without those in another.
+fn boxes(text: &str) -> Vec<Found<'_>> {
+    let mut found: Vec<Found<'_>> = Vec::new();
     let mut depth = 0_usize;
-    // Open boxes: the depth inside, and where the contents start.
-    let mut open: Vec<(usize, usize)> = Vec::new();
+    // Open boxes: the depth inside, where the contents start, and the command.
+    let mut open: Vec<(usize, usize, usize)> = Vec::new();
     let mut opener = None;
     let mut is_escaped = false;
     // Commands before this offset belong to a token already taken.
@@ -16,9 +61,14 @@ pub fn last_boxed(text: &str) -> Option<&str> {
     for (at, byte) in text.bytes().enumerate() {
         if byte == b'\\' && at >= taken {
             match boxed(text, at) {
-                Some(Boxed::Brace(brace)) => opener = Some(brace),
+                Some(Boxed::Brace(brace)) => opener = Some((brace, at)),
                 Some(Boxed::Token(start, end)) => {
-                    found = Some(&text[start..end]);
+                    let contents = &text[start..end];
+                    found.push(Found {
+                        contents,
+                        start: at,
+                        end,
+                    });
                     taken = end;
                 }
                 None => {}
@@ -29,14 +79,18 @@ pub fn last_boxed(text: &str) -> Option<&str> {
             b'\\' => is_escaped = true,
             b'{' => {
                 depth += 1;
-                if opener == Some(at) {
-                    open.push((depth, at + 1));
+                if let Some((_, command)) = opener.filter(|(brace, _)| *brace == at) {
+                    open.push((depth, at + 1, command));
                 }
             }
             b'}' => {
-                // The box that closes last is either the last one or the one around it.
-                if let Some((_, start)) = open.pop_if(|(inside, _)| *inside == depth) {
-                    found = Some(text[start..at].trim());
+                if let Some((_, start, command)) = open.pop_if(|(inside, ..)| *inside == depth) {
+                    while found.pop_if(|inner| inner.start > command).is_some() {}
+                    found.push(Found {
+                        contents: text[start..at].trim(),
+                        start: command,
+                        end: at + 1,
+                    });
                 }
                 depth = depth.saturating_sub(1);
             }
@@ -76,7 +130,7 @@ fn boxed(text: &str, at: usize) -> Option<Boxed> {
 
 #[cfg(test)]
 mod tests {
-    use super::last_boxed;
+    use super::{last_boxed, last_boxes};
     use proptest::prelude::*;
 
     #[test]
@@ -95,6 +149,33 @@ mod tests {
         assert_eq!(last_boxed("nothing"), None);
         assert_eq!(last_boxed("\\boxed"), None);
         assert_eq!(last_boxed("é\\boxed{é}é"), Some("é"));
+    }
+
+    #[test]
+    fn joined_boxes_are_one_answer() {
+        for (text, answer) in [
+            (r"so \boxed{1}.", "1"),
+            (r"\boxed{(2,2)} and \boxed{(6,2)}.", r"\boxed{(2,2)} and \boxed{(6,2)}"),
+            (
+                r"$\boxed{1}$, $\boxed 2$, and $\fbox{3}$",
+                r"\boxed{1}$, $\boxed 2$, and $\fbox{3}",
+            ),
+            (
+                r"\[\boxed{1} \quad \text{or} \quad \boxed{2}\]",
+                r"\boxed{1} \quad \text{or} \quad \boxed{2}",
+            ),
+            (
+                r"first \boxed{7}, then \boxed{1} and \boxed{2}",
+                r"\boxed{1} and \boxed{2}",
+            ),
+            (r"\boxed{7}. And so \boxed{8}", "8"),
+            (r"\boxed{7} \boxed{8}", "8"),
+            (r"\boxed{\boxed{1}, \boxed{2}}", r"\boxed{1}, \boxed{2}"),
+            (r"\boxed{1}, \boxed{2", "1"),
+        ] {
+            assert_eq!(last_boxes(text), Some(answer), "{text}");
+        }
+        assert_eq!(last_boxes("nothing"), None);
     }
 
     /// A direct reading of the rule: after a complete box the search continues behind it, after an open one inside it.

@@ -1,6 +1,6 @@
 //! Extracts the solution from a model's output, suite by suite. `docs/BENCHMARKS.md` has these rules in a table.
 
-use crate::answer::{fenced_blocks, last_boxed, tagged};
+use crate::answer::{fenced_blocks, last_boxes, tagged};
 
 /// The program in a completion.
 ///
@@ -56,19 +56,19 @@ fn is_opening(before: &str, tag: &str) -> bool {
 /// The answer in a completion of a mathematics question.
 ///
 /// The search is limited to the last `<answer>`, if there is one and it is not empty. The first match wins: the last
-/// `\boxed{}`; the text after the last `####`; the text after the last "answer is" or "answer:"; the whole text, if it
+/// `\boxed{}`, with those that it is joined to; the text after the last `####`; the text after the last "answer is" or "answer:"; the whole text, if it
 /// was inside an `<answer>` or is one short line; the last number. `None` if nothing matches.
 pub fn mathematics_of(completion: &str) -> Option<String> {
     let inside = tagged(completion, "answer")
         .map(str::trim)
         .filter(|text| !text.is_empty());
-    if inside.and_then(last_boxed).is_none()
-        && let Some(boxed) = last_boxed(completion)
+    if inside.and_then(last_boxes).is_none()
+        && let Some(boxed) = last_boxes(completion)
     {
         return Some(boxed.to_owned()).filter(|boxed| !boxed.is_empty());
     }
     let text = inside.unwrap_or(completion);
-    if let Some(boxed) = last_boxed(text) {
+    if let Some(boxed) = last_boxes(text) {
         return Some(boxed.to_owned()).filter(|boxed| !boxed.is_empty());
     }
     let found = after_last(text, "####").or_else(|| after_answer(text));
@@ -186,6 +186,11 @@ mod tests {
             (r"so $\boxed{\frac{1}{2}}$.", Some(r"\frac{1}{2}")),
             (r"\boxed{1} <answer>it is two</answer>", Some("1")),
             (r"<answer>\boxed{3}</answer> or \boxed{4}", Some("3")),
+            (
+                r"So $\boxed{1}$ and $\boxed{2}$ are the roots.",
+                Some(r"\boxed{1}$ and $\boxed{2}"),
+            ),
+            (r"Not \boxed{1}. It is \boxed{2}.", Some("2")),
             ("She has 5.\n#### 1,234", Some("1,234")),
             ("The final answer is $x = 3$. I hope it is correct.", Some("x = 3")),
             ("**Answer:** 3.5", Some("3.5")),
