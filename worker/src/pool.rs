@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use lyceum_verifier::{Comparison, Limits, Namespaces, VerifierConfig};
+use lyceum_verifier::{Comparison, Limits, Namespaces, Package, VerifierConfig};
 
 /// Options of the pool, shared by all commands that use the sandbox.
 #[derive(Debug, Args)]
@@ -30,6 +30,10 @@ pub struct PoolArgs {
     /// Run without namespaces, as on machines that deny them.
     #[arg(long)]
     no_namespaces: bool,
+    /// Packages that programs may import besides the standard library: numpy, sympy; separated by commas. They must be
+    /// installed for the interpreter.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', env = "LYCEUM_PACKAGES")]
+    packages: Vec<Package>,
     /// Continue even if the self-test finds that programs are not contained.
     #[arg(long)]
     insecure: bool,
@@ -64,6 +68,7 @@ impl PoolArgs {
             } else {
                 Comparison::Python
             },
+            packages: self.packages.clone(),
             insecure: self.insecure,
         }
     }

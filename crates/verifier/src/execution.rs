@@ -5,7 +5,7 @@ use sha2::{Digest as _, Sha256};
 
 use lyceum_core::verify::Status;
 
-use crate::sandbox::{Answer, Ending, Limits, Report, Run, SandboxError, Zygote};
+use crate::sandbox::{Answer, Ending, Limits, Package, Report, Run, SandboxError, Zygote};
 use crate::value::{DecodeError, Value, decode};
 
 /// The outcome of one call.
@@ -92,6 +92,10 @@ impl Failed {
             Ending::CpuTime => Self::new(
                 Status::Timeout,
                 format!("it used more than {} s of CPU time", limits.cpu.as_secs_f64()),
+            ),
+            Ending::Budget => Self::new(
+                Status::Timeout,
+                "its calls together used up the time of a task, several times the limit of a call",
             ),
             Ending::WallTime => Self::new(
                 Status::Timeout,
@@ -250,6 +254,11 @@ pub(crate) fn outcome(answer: &Answer) -> Outcome {
             let (status, reason) = match kind {
                 b'M' => (Status::Malformed, format!("the program does not compile: {said}")),
                 b'I' => (Status::Malformed, format!("the input cannot be evaluated: {said}")),
+                b'X' if class == "ModuleNotFoundError"
+                    && let Some(package) = Package::missing(message) =>
+                {
+                    (Status::Error, lacking(package))
+                }
                 b'X' if class == "MemoryError" => (Status::Memory, "it reached its memory limit".to_owned()),
                 b'X' => (Status::Error, format!("it raised {said}")),
                 _ => (Status::Error, "its answer is of no known kind".to_owned()),
@@ -262,6 +271,14 @@ pub(crate) fn outcome(answer: &Answer) -> Outcome {
         }
     };
     Outcome::Failed(failed)
+}
+
+/// Why a program fails that imports a package which this pool does not have.
+fn lacking(package: Package) -> String {
+    format!(
+        "it imports `{package}`, which the verifier on this machine does not offer; that is the machine's fault, not the \
+         program's: start the worker with `--packages {package}`"
+    )
 }
 
 /// Sends one request to a fresh child.

@@ -38,11 +38,14 @@ impl Bench<'_> {
     /// Judges a task. If the sandbox itself fails, retries once with new zygotes, then reports the failure.
     pub(crate) fn judge(&mut self, task: &Task) -> Judgement {
         let start = Instant::now();
+        self.slot.begin(&task.check);
         let mut result = self.verdict(task);
         if !matches!(result, Ok(_) | Err(SandboxError::Abandoned)) {
             self.slot.reset();
+            self.slot.begin(&task.check);
             result = self.verdict(task);
         }
+        self.slot.end();
         let is_judged = result.is_ok();
         let mut verdict = result.unwrap_or_else(|error| {
             let reason = match error {
@@ -105,7 +108,7 @@ fn incorrect(failed: Failed) -> Verdict {
 #[cfg(test)]
 mod unjudged {
     use super::*;
-    use crate::sandbox::{Interpreter, Limits, Namespaces};
+    use crate::sandbox::{Budget, Interpreter, Libraries, Limits, Namespaces, Watch, ZygotePlan};
     use lyceum_core::verify::Solution;
 
     #[test]
@@ -118,7 +121,15 @@ mod unjudged {
             packages: Vec::new(),
         };
         let mut bench = Bench {
-            slot: &mut Slot::new(interpreter, Namespaces::Never, Limits::default()),
+            slot: &mut Slot::new(ZygotePlan {
+                interpreter,
+                namespaces: Namespaces::Never,
+                limits: Limits::default(),
+                packages: Vec::new(),
+                libraries: Libraries::default(),
+                watch: Watch::default(),
+                budget: Budget::default(),
+            }),
             gold: &GoldCache::default(),
             comparison: Comparison::Python,
         };

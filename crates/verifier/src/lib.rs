@@ -32,6 +32,6 @@ pub use lyceum_core::verify::{
     Check, CodePair, Complexity, Failure, JsonText, LineError, MathPair, Oracle, ProblemKind, Proposal, Solution,
     Status, Task, Tests, Tolerance, Verdict, Wordings, read_line,
 };
-pub use sandbox::{Interpreter, Layers, Limits, Namespaces, SandboxError};
+pub use sandbox::{Interpreter, Layers, Limits, Namespaces, Package, SandboxError};
 pub use value::Comparison;
 pub use verifier::{Verifier, VerifierConfig};

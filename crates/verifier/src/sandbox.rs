@@ -5,13 +5,16 @@
 //! imports what programs use, and then forks a child for each program. The child adds a far stricter filter before it
 //! reads its program. A child's output is only a claim about its own value; how it ended is reported by the kernel.
 
+mod budget;
 mod cgroup;
 mod interpreter;
 mod landlock;
 mod launch;
 mod layers;
+mod libraries;
 mod limits;
 mod mounts;
+mod packages;
 mod report;
 mod run;
 mod seccomp;
@@ -21,9 +24,12 @@ mod zygote;
 
 use std::path::PathBuf;
 
+pub(crate) use budget::{Allowance, Budget};
 pub use interpreter::Interpreter;
 pub use layers::{Layers, Namespaces};
+pub(crate) use libraries::Libraries;
 pub use limits::Limits;
+pub use packages::Package;
 pub use report::{Ending, Report};
 pub(crate) use run::{Answer, Run};
 pub use selftest::Escape;

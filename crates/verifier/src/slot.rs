@@ -1,6 +1,8 @@
 //! One worker of the pool with its own zygotes, which are started when first needed.
 
-use crate::sandbox::{Interpreter, Layers, Limits, Namespaces, Role, SandboxError, Watch, Zygote, ZygotePlan};
+use lyceum_core::verify::Check;
+
+use crate::sandbox::{Layers, Limits, Role, SandboxError, Watch, Zygote, ZygotePlan};
 
 /// The hash seeds of the two zygotes in which a proposal runs.
 const HASH_SEEDS: [u32; 2] = [0, 1_000_007];
@@ -13,13 +15,7 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    pub(crate) fn new(interpreter: Interpreter, namespaces: Namespaces, limits: Limits) -> Self {
-        let plan = ZygotePlan {
-            interpreter,
-            namespaces,
-            limits,
-            watch: Watch::default(),
-        };
+    pub(crate) fn new(plan: ZygotePlan) -> Self {
         Self {
             plan,
             programs: [None, None],
@@ -29,6 +25,16 @@ impl Slot {
 
     pub(crate) fn limits(&self) -> Limits {
         self.plan.limits
+    }
+
+    /// Gives a task its budget.
+    pub(crate) fn begin(&self, check: &Check) {
+        self.plan.budget.set(self.plan.limits.allowance(check));
+    }
+
+    /// Lifts the budget, for what belongs to no task.
+    pub(crate) fn end(&self) {
+        self.plan.budget.lift();
     }
 
     /// Who waits for the current task.

@@ -13,7 +13,9 @@ use tokio::sync::{mpsc, oneshot};
 use crate::execution::Failed;
 use crate::gold::GoldCache;
 use crate::judge::{Bench, Judgement, Unjudged, refused};
-use crate::sandbox::{Interpreter, Layers, Limits, Namespaces, SandboxError, self_test};
+use crate::sandbox::{
+    Budget, Interpreter, Layers, Libraries, Limits, Namespaces, Package, SandboxError, Watch, ZygotePlan, self_test,
+};
 use crate::slot::Slot;
 use crate::value::Comparison;
 
@@ -30,6 +32,8 @@ pub struct VerifierConfig {
     pub namespaces: Namespaces,
     /// How values are compared.
     pub comparison: Comparison,
+    /// Packages that programs may import, besides the standard library.
+    pub packages: Vec<Package>,
     /// Whether to serve even if attacks of the self-test had an effect.
     pub insecure: bool,
 }
@@ -42,6 +46,7 @@ impl Default for VerifierConfig {
             limits: Limits::default(),
             namespaces: Namespaces::Auto,
             comparison: Comparison::Python,
+            packages: Vec::new(),
             insecure: false,
         }
     }
@@ -77,12 +82,21 @@ impl Verifier {
         let (queue, tasks) = mpsc::channel(2 * jobs);
         let tasks = Arc::new(Mutex::new(tasks));
         let gold = Arc::new(GoldCache::default());
+        let libraries = Libraries::default();
         let mut threads = Vec::with_capacity(jobs);
         let mut starting = Vec::with_capacity(jobs);
         for number in 0..jobs {
             let (started, start) = oneshot::channel();
             let worker = Worker {
-                slot: Slot::new(interpreter.clone(), config.namespaces, config.limits),
+                slot: Slot::new(ZygotePlan {
+                    interpreter: interpreter.clone(),
+                    namespaces: config.namespaces,
+                    limits: config.limits,
+                    packages: config.packages.clone(),
+                    libraries: libraries.clone(),
+                    watch: Watch::default(),
+                    budget: Budget::default(),
+                }),
                 tasks: Arc::clone(&tasks),
                 gold: Arc::clone(&gold),
                 comparison: config.comparison,

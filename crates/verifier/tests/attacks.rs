@@ -244,3 +244,23 @@ fn a_program_does_not_learn_the_name_of_the_host() {
         assert_eq!(verdict.correct, Some(true), "{}: {}", mode.name, verdict.reason);
     }
 }
+
+#[test]
+fn reads_past_the_cache_are_denied() {
+    no_effect("return denied(lambda: os.open(os.__file__, os.O_RDONLY | os.O_DIRECT))");
+}
+
+/// What is readable fits into memory many times, so it is read from the disk once.
+#[test]
+fn there_is_little_to_read() {
+    let body = "total, folders = 0, ['/', '/usr', '/usr/lib', '/usr/lib64', '/lib', os.path.dirname(os.__file__)]\n\
+                while folders:\n    \
+                    try: entries = list(os.scandir(folders.pop()))\n    \
+                    except OSError: continue\n    \
+                    for entry in entries:\n        \
+                        if entry.is_symlink(): continue\n        \
+                        if entry.is_dir(): folders.append(entry.path)\n        \
+                        elif os.access(entry.path, os.R_OK): total += entry.stat().st_size\n\
+                if total > 300 << 20: return '%d MB' % (total >> 20)";
+    no_effect(body);
+}

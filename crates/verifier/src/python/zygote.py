@@ -16,10 +16,10 @@ CONTROL = 3
 PR_SET_PDEATHSIG = 1
 PR_SET_SECCOMP = 22
 SECCOMP_MODE_FILTER = 2
-ORDER = struct.Struct("<QQQQQ")
+ORDER = struct.Struct("<QQQQQQQ")
 REPORT = struct.Struct("<iIQQ")
 SEED = int(os.environ["PYTHONHASHSEED"])
-KILLED_CPU, KILLED_WALL, KILLED_HOST = 1, 2, 3
+KILLED_CPU, KILLED_WALL, KILLED_HOST, KILLED_BUDGET = 1, 2, 3, 4
 
 prctl = ctypes.CDLL(None, use_errno=True).prctl
 prctl.argtypes = [ctypes.c_int, ctypes.c_ulong, ctypes.c_void_p]
@@ -41,31 +41,40 @@ def cpu_nanoseconds(pid):
     return time.clock_gettime_ns((~pid << 3) | 2)
 
 
-def watch(control, pid, pidfd, cpu_limit, wall_limit, slowest):
+def watch(control, pid, pidfd, cpu_limit, wall_limit, slowest, cpu_budget, waiting_budget):
     poller = select.poll()
     poller.register(pidfd, select.POLLIN)
     poller.register(control, select.POLLIN)
     deadline = time.monotonic_ns() + wall_limit
-    base = 0
+    # The limits hold for a call and begin anew with the next; the budgets hold for the rest of the task.
+    last_deadline = time.monotonic_ns() + waiting_budget
+    base = total = 0
     killed = 0
     while True:
         # A single thread cannot use more CPU time than wall time, so sleeping this long never overshoots a budget.
         try:
-            used = cpu_nanoseconds(pid) - base
+            total = cpu_nanoseconds(pid)
         except OSError:
-            used = 0
-        left = cpu_limit - used
+            pass
+        used = total - base
         asleep = time.monotonic_ns()
-        # Time spent working extends the deadline, so a busy machine ends only programs that wait.
-        wall_left = deadline + slowest * used - asleep
-        if not killed and (left <= 0 or wall_left <= 0):
-            killed = KILLED_CPU if left <= 0 else KILLED_WALL
+        # Time spent working extends the deadlines, so a busy machine ends only programs that wait.
+        left, why = min(
+            (cpu_limit - used, KILLED_CPU),
+            (deadline + slowest * used - asleep, KILLED_WALL),
+            (cpu_budget - total, KILLED_BUDGET),
+            (last_deadline + slowest * total - asleep, KILLED_BUDGET),
+        )
+        if not killed and left <= 0:
+            killed = why
             signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-        pause = None if killed else max(1, (min(left, wall_left) + 999_999) // 1_000_000)
+        pause = None if killed else max(1, (left + 999_999) // 1_000_000)
         ready = dict(poller.poll(pause))
         if pause is not None:
             # If this process did not run, or the machine was suspended, the child may not have run either.
-            deadline += max(0, time.monotonic_ns() - asleep - pause * 1_000_000)
+            late = max(0, time.monotonic_ns() - asleep - pause * 1_000_000)
+            deadline += late
+            last_deadline += late
         if pidfd in ready:
             return killed
         if control.fileno() in ready:
@@ -102,7 +111,7 @@ def run_one(control):
         os._exit(0)
     if len(message) < ORDER.size:
         return
-    cpu_limit, wall_limit, slowest, address_space, cpu_seconds = ORDER.unpack(message)
+    *limits, address_space, cpu_seconds = ORDER.unpack(message)
     pid = os.fork()
     if pid == 0:
         try:
@@ -111,7 +120,7 @@ def run_one(control):
             os._exit(98)
     os.close(fds[0])
     pidfd = os.pidfd_open(pid)
-    killed = watch(control, pid, pidfd, cpu_limit, wall_limit, slowest)
+    killed = watch(control, pid, pidfd, *limits)
     os.close(pidfd)
     _, status, usage = os.wait4(pid, 0)
     control.send(REPORT.pack(status, killed, int((usage.ru_utime + usage.ru_stime) * 1e9), usage.ru_maxrss * 1024))

@@ -20,6 +20,9 @@ print(json.dumps({
 }))
 "#;
 
+/// How a zygote's interpreter runs: without the user's packages, the site's, and files of bytecode.
+pub(super) const FLAGS: [&str; 6] = ["-s", "-S", "-B", "-W", "ignore", "-c"];
+
 /// An interpreter, resolved.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Interpreter {
@@ -31,7 +34,7 @@ pub struct Interpreter {
     pub version: String,
     /// The folder of the standard library.
     pub standard_library: PathBuf,
-    /// Its package folders, for Math-Verify.
+    /// Its package folders, for Math-Verify and the packages that programs may import.
     pub packages: Vec<PathBuf>,
 }
 
@@ -84,15 +87,9 @@ impl Interpreter {
         Ok(interpreter)
     }
 
-    /// Files and folders that a confined interpreter may read: itself, its standard library, and the system's shared
-    /// libraries.
+    /// What every confined interpreter may read: itself and its standard library.
     pub(super) fn readable(&self) -> Vec<PathBuf> {
-        let library = self.base_prefix.join("lib");
-        let system = ["/usr/lib", "/usr/lib64", "/lib", "/lib64"].map(PathBuf::from);
-        let wanted = [self.executable.clone(), self.standard_library.clone(), library]
-            .into_iter()
-            .chain(system);
-        outermost(wanted.filter(|path| path.exists()))
+        vec![self.executable.clone(), self.standard_library.clone()]
     }
 }
 

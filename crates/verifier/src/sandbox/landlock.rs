@@ -20,7 +20,8 @@ pub(super) fn ruleset(readable: &[PathBuf]) -> Result<Option<OwnedFd>, SandboxEr
         .and_then(|ruleset| ruleset.scope(Scope::from_all(ABI::V6)))
         .and_then(Ruleset::create)
         .map_err(fault)?;
-    for path in readable {
+    // A link to a folder would open the whole folder; a linked file is in the list itself.
+    for path in readable.iter().filter(|path| !path.is_symlink()) {
         let folder = PathFd::new(path).map_err(|error| SandboxError::Landlock(error.to_string()))?;
         let mut access = AccessFs::ReadFile | AccessFs::Execute;
         if path.is_dir() {

@@ -46,6 +46,17 @@ pub(super) struct Process {
     pub(super) pid: i32,
 }
 
+impl Process {
+    /// Its address space, in bytes; 0 if the kernel does not tell.
+    pub(super) fn address_space(&self) -> u64 {
+        // SAFETY: sysconf takes no pointer.
+        let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(0);
+        let sizes = std::fs::read_to_string(format!("/proc/{}/statm", self.pid)).unwrap_or_default();
+        let pages = sizes.split(' ').next().and_then(|pages| pages.parse::<u64>().ok());
+        pages.unwrap_or(0) * page
+    }
+}
+
 impl Drop for Process {
     fn drop(&mut self) {
         // SAFETY: the process is a child of this one that has not been waited for, so its id is still its own.

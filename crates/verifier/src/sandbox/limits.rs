@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use lyceum_core::verify::Check;
+
+use super::Allowance;
+
 /// Limits of one execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -19,6 +23,13 @@ pub struct Limits {
 /// at the latest after this many times its CPU time.
 pub(crate) const SLOWEST: u32 = 32;
 
+/// Calls at the full limit of CPU time that the budget of a task pays for, whatever their number.
+const CALLS: u32 = 4;
+
+/// The same for a question's answers, which are compared in pairs, and for programs under test, which have many inputs.
+const CALLS_OF_CLUSTER: u32 = 12;
+const CALLS_OF_TESTS: u32 = 30;
+
 /// Memory of a program under test, as a multiple of a proposal's.
 const TESTS_MEMORY: u64 = 4;
 
@@ -32,6 +43,19 @@ impl Limits {
             memory: self.memory.saturating_mul(TESTS_MEMORY),
             cpu: self.cpu.saturating_mul(TESTS_CPU),
             ..self
+        }
+    }
+
+    /// What a task may use over all its inputs and runs. Each call has its own limit as well.
+    pub(crate) fn allowance(self, check: &Check) -> Allowance {
+        let (limits, calls) = match check {
+            Check::Tests(_) => (self.for_tests(), CALLS_OF_TESTS),
+            Check::Cluster(_) => (self, CALLS_OF_CLUSTER),
+            _ => (self, CALLS),
+        };
+        Allowance {
+            cpu: limits.cpu.saturating_mul(calls),
+            waiting: limits.wall.saturating_mul(calls) / CALLS,
         }
     }
 

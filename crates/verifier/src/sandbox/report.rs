@@ -13,6 +13,8 @@ pub enum Ending {
     CpuTime,
     /// It reached the wall-clock backstop.
     WallTime,
+    /// Its task used up its budget.
+    Budget,
     /// The host stopped it because it broke the protocol.
     Stopped,
 }
@@ -42,6 +44,7 @@ impl Report {
             1 => Ending::CpuTime,
             2 => Ending::WallTime,
             3 => Ending::Stopped,
+            4 => Ending::Budget,
             _ if libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGXCPU => Ending::CpuTime,
             _ if libc::WIFSIGNALED(status) => Ending::Signalled(libc::WTERMSIG(status)),
             _ => Ending::Exited(libc::WEXITSTATUS(status)),

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::report::{Ending, Report};
 use super::zygote::{Zygote, socket_pair, wait};
-use super::{Limits, SandboxError};
+use super::{Allowance, Limits, SandboxError};
 
 /// Maximum length of a frame that holds no value: the text of an error is cut in the child.
 const MAX_MESSAGE: usize = 1 << 14;
@@ -39,6 +39,8 @@ pub(crate) struct Run<'z> {
     zygote: &'z Zygote,
     stream: UnixStream,
     limits: Limits,
+    /// Whether the task's budget pays for it.
+    is_budgeted: bool,
     outgoing: Vec<u8>,
     sent: usize,
     is_complete: bool,
@@ -50,19 +52,46 @@ pub(crate) struct Run<'z> {
     violation: Option<&'static str>,
     report: Option<Report>,
     since: Instant,
+    begun: Instant,
 }
 
 impl<'z> Run<'z> {
-    /// Forks a child that may use the full limits for each of `calls` and send values of at most `max_value` bytes.
+    /// Forks a child that may use the full limits for each of `calls`, within the budget of its task, and send values of
+    /// at most `max_value` bytes.
     pub(crate) fn begin(
         zygote: &'z Zygote,
         limits: Limits,
         calls: usize,
         max_value: usize,
     ) -> Result<Self, SandboxError> {
+        Self::begin_with(zygote, limits, calls, max_value, true)
+    }
+
+    /// The same for a child whose time is not the task's: it is trusted to end, and waits for one that is not.
+    pub(crate) fn begin_trusted(
+        zygote: &'z Zygote,
+        limits: Limits,
+        calls: usize,
+        max_value: usize,
+    ) -> Result<Self, SandboxError> {
+        Self::begin_with(zygote, limits, calls, max_value, false)
+    }
+
+    fn begin_with(
+        zygote: &'z Zygote,
+        limits: Limits,
+        calls: usize,
+        max_value: usize,
+        is_budgeted: bool,
+    ) -> Result<Self, SandboxError> {
         zygote.check_wanted()?;
+        let allowance = if is_budgeted {
+            zygote.budget().left()
+        } else {
+            Allowance::UNLIMITED
+        };
         let (ours, theirs) = socket_pair(libc::SOCK_STREAM)?;
-        zygote.order(&theirs, limits, calls)?;
+        zygote.order(&theirs, limits, allowance, calls)?;
         drop(theirs);
         let stream = UnixStream::from(ours);
         stream.set_nonblocking(true)?;
@@ -70,6 +99,7 @@ impl<'z> Run<'z> {
             zygote,
             stream,
             limits,
+            is_budgeted,
             outgoing: Vec::new(),
             sent: 0,
             is_complete: false,
@@ -80,6 +110,7 @@ impl<'z> Run<'z> {
             violation: None,
             report: None,
             since: Instant::now(),
+            begun: Instant::now(),
         })
     }
 
@@ -165,7 +196,7 @@ impl<'z> Run<'z> {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "the zygote does not answer").into());
         }
         if ready[1] {
-            self.report = Some(self.zygote.report()?);
+            self.reported()?;
         }
         if ready[0] || self.report.is_some() {
             self.read()?;
@@ -241,7 +272,15 @@ impl<'z> Run<'z> {
         if !super::zygote::wait_readable(&[self.zygote.control()], deadline)?[0] {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "the zygote does not answer").into());
         }
+        self.reported()
+    }
+
+    /// Reads the zygote's report, and counts what the child used.
+    fn reported(&mut self) -> Result<Report, SandboxError> {
         let report = self.zygote.report()?;
+        if self.is_budgeted {
+            self.zygote.budget().spend(report.cpu, self.begun.elapsed());
+        }
         self.report = Some(report);
         Ok(report)
     }

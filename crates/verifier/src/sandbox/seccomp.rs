@@ -190,8 +190,13 @@ pub(super) fn child_filter() -> Result<BpfProgram, SandboxError> {
     };
     rules.insert(libc::SYS_mmap, vec![no_exec()?]);
     rules.insert(libc::SYS_mprotect, vec![no_exec()?]);
-    let not_reading =
-        (libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC | libc::O_APPEND | libc::O_TMPFILE ^ libc::O_DIRECTORY) as u64;
+    // Direct reads go past the cache each time, and waiting for the disk is not CPU time.
+    let not_reading = (libc::O_ACCMODE
+        | libc::O_CREAT
+        | libc::O_TRUNC
+        | libc::O_APPEND
+        | libc::O_DIRECT
+        | libc::O_TMPFILE ^ libc::O_DIRECTORY) as u64;
     let reading = |argument| -> Result<_, SandboxError> {
         rule(vec![condition(argument, Length::Dword, Op::MaskedEq(not_reading), 0)?])
     };

@@ -15,7 +15,10 @@ use super::limits::SLOWEST;
 use super::mounts::Mounts;
 use super::report::Report;
 use super::watch::Watch;
-use super::{Interpreter, Layers, Limits, Namespaces, SandboxError, landlock, seccomp};
+use super::{
+    Allowance, Budget, Interpreter, Layers, Libraries, Limits, Namespaces, Package, SandboxError, interpreter,
+    landlock, packages, seccomp,
+};
 
 /// Maximum startup time of an interpreter. A busy machine is slow; a broken interpreter never answers.
 const START: Duration = Duration::from_secs(60);
@@ -39,6 +42,10 @@ pub(crate) struct ZygotePlan {
     pub(crate) namespaces: Namespaces,
     pub(crate) limits: Limits,
     pub(crate) watch: Watch,
+    pub(crate) budget: Budget,
+    /// Packages for programs, besides the standard library.
+    pub(crate) packages: Vec<Package>,
+    pub(crate) libraries: Libraries,
 }
 
 /// A confined interpreter that forks a child for each program. It dies with the thread that created it.
@@ -48,21 +55,27 @@ pub(crate) struct Zygote {
     control: OwnedFd,
     layers: Layers,
     watch: Watch,
+    budget: Budget,
+    /// Address space of the interpreter itself, in bytes, which a program's limit comes on top of.
+    own_memory: u64,
     _cgroup: Option<Cgroup>,
 }
 
-/// The source code for an interpreter with this role.
-fn source(role: Role) -> String {
+/// The source code for an interpreter with this role, but for the call of `main`.
+fn source(role: Role, packages: &[Package]) -> String {
     const COMMON: &str = concat!(
         include_str!("../python/zygote.py"),
         include_str!("../python/encode.py"),
         include_str!("../python/child.py")
     );
-    let own = match role {
-        Role::Programs { .. } => include_str!("../python/preload.py"),
-        Role::Mathematics => include_str!("../python/mathematics.py"),
-    };
-    format!("{COMMON}\n{own}\nmain()\n")
+    match role {
+        Role::Programs { .. } => format!(
+            "{COMMON}\n{}\n{}",
+            include_str!("../python/preload.py"),
+            packages::imports(packages)
+        ),
+        Role::Mathematics => format!("{COMMON}\n{}", include_str!("../python/mathematics.py")),
+    }
 }
 
 impl Zygote {
@@ -84,11 +97,21 @@ impl Zygote {
     }
 
     fn start_in(plan: &ZygotePlan, role: Role, namespaces: Result<(), String>) -> Result<Self, SandboxError> {
+        let seed = match role {
+            Role::Programs { hash_seed } => hash_seed,
+            Role::Mathematics => 0,
+        };
+        let source = source(role, &plan.packages);
+        let has_packages = role == Role::Mathematics || !plan.packages.is_empty();
+        let packages = if has_packages {
+            plan.interpreter.packages.as_slice()
+        } else {
+            &[]
+        };
         let mut readable = plan.interpreter.readable();
-        if role == Role::Mathematics {
-            readable.extend(plan.interpreter.packages.iter().filter(|path| path.is_dir()).cloned());
-            readable = outermost(readable);
-        }
+        readable.extend(plan.libraries.of(&plan.interpreter, &source, packages)?);
+        readable.extend(packages.iter().filter(|path| path.is_dir()).cloned());
+        let readable = outermost(readable);
         let is_root = effective_uid() == 0;
         if is_root {
             check_readable(&readable, namespaces.is_ok())?;
@@ -114,18 +137,13 @@ impl Zygote {
         };
         let executable = text(plan.interpreter.executable.as_os_str().as_bytes())?;
         let mut arguments = vec![executable.clone()];
-        for argument in ["-s", "-S", "-B", "-W", "ignore", "-c", &source(role)] {
+        for argument in interpreter::FLAGS {
             arguments.push(text(argument.as_bytes())?);
         }
-        if role == Role::Mathematics {
-            for path in &plan.interpreter.packages {
-                arguments.push(text(path.as_os_str().as_bytes())?);
-            }
+        arguments.push(text(format!("{source}\nmain()\n").as_bytes())?);
+        for path in packages {
+            arguments.push(text(path.as_os_str().as_bytes())?);
         }
-        let seed = match role {
-            Role::Programs { hash_seed } => hash_seed,
-            Role::Mathematics => 0,
-        };
         let process = Launch {
             executable,
             arguments,
@@ -138,14 +156,19 @@ impl Zygote {
             control: theirs,
         }
         .start()?;
-        let zygote = Self {
+        let mut zygote = Self {
             _process: process,
             control,
             layers,
             watch: plan.watch.clone(),
+            budget: plan.budget.clone(),
+            own_memory: 0,
             _cgroup: cgroup,
         };
         zygote.greet()?;
+        if !plan.packages.is_empty() {
+            zygote.own_memory = zygote._process.address_space();
+        }
         Ok(zygote)
     }
 
@@ -203,16 +226,23 @@ impl Zygote {
         }
     }
 
+    /// The budget of the current task.
+    pub(super) fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
     /// Requests a child that serves the other end of `socket`.
-    pub(super) fn order(&self, socket: &OwnedFd, limits: Limits, calls: usize) -> io::Result<()> {
+    pub(super) fn order(&self, socket: &OwnedFd, limits: Limits, allowance: Allowance, calls: usize) -> io::Result<()> {
         // The kernel's own CPU-time limit is a backup in case the zygote is not scheduled.
         let calls = u32::try_from(calls).unwrap_or(u32::MAX).max(1);
-        let backup = limits.cpu.saturating_mul(calls).as_secs() + 2;
+        let backup = limits.cpu.saturating_mul(calls).min(allowance.cpu).as_secs() + 2;
         let numbers = [
             limits.cpu.as_nanos() as u64,
             limits.wall.as_nanos() as u64,
             u64::from(SLOWEST),
-            limits.memory,
+            allowance.cpu.as_nanos() as u64,
+            allowance.waiting.as_nanos() as u64,
+            limits.memory + self.own_memory,
             backup,
         ];
         let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
