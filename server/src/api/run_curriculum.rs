@@ -68,7 +68,8 @@ fn stretch(from: Option<u32>, to: Option<u32>) -> Stretch {
 #[utoipa::path(
     tag = "runs",
     params(("id" = Uuid, Path, description = "The run"), ShowCurriculumQuery),
-    responses((status = 200, description = "The growing set over steps; as CSV without the benchmarks", body = Growth)),
+    responses((status = 200, description = "The growing set over steps; as CSV without the benchmarks",
+        content((Growth = "application/json"), (String = "text/csv")))),
     security(("token" = ["read"]))
 )]
 #[get("/runs/{id}/curriculum")]
@@ -104,7 +105,8 @@ pub(crate) async fn show_curriculum(
 #[utoipa::path(
     tag = "runs",
     params(("id" = Uuid, Path, description = "The run"), ShowScoresQuery),
-    responses((status = 200, description = "Problems by score", body = Scores)),
+    responses((status = 200, description = "Problems by score",
+        content((Scores = "application/json"), (String = "text/csv")))),
     security(("token" = ["read"]))
 )]
 #[get("/runs/{id}/curriculum/scores")]
