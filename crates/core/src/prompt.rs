@@ -4,11 +4,13 @@
 //! renders ([`Template`]) and the fields it reads ([`Field`]), so a new recipe needs no change here. The sets of
 //! `configs/prompts` are built in; a resolved run config contains its templates in full, with their hashes.
 
+mod bounds;
 mod code;
 mod compact;
 mod config;
 mod faults;
 mod fenced;
+mod filters;
 mod form;
 mod grammar;
 mod reading;

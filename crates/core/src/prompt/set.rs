@@ -1,9 +1,14 @@
 //! Compiles and renders templates.
 
 use minijinja::{Environment, UndefinedBehavior, Value, context};
-use std::collections::BTreeSet;
+use std::{
+    collections::BTreeSet,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
-use super::{Grammar, PromptConfig, Style, compact_literal, shipped::shipped, template::system_name};
+use super::{
+    Grammar, PromptConfig, Style, bounds::Extent, compact_literal, filters, shipped::shipped, template::system_name,
+};
 use crate::work::{Message, Prompt};
 
 /// A rendered prompt.
@@ -34,9 +39,8 @@ pub enum PromptError {
     Unresolved(&'static str),
 }
 
-/// Maximum number of instructions to render one template; the longest shipped one takes a few thousand. Without a
-/// limit, a template in a config could loop forever and block a coordinator.
-const INSTRUCTIONS: u64 = 200_000;
+/// Maximum instructions of all trial renderings of a set; a tenth is enough for each of the shipped ones.
+const TRIAL_INSTRUCTIONS: u64 = 4_000_000;
 
 /// The templates of a run, by name.
 #[derive(Debug)]
@@ -47,6 +51,9 @@ pub struct PromptSet {
     style: Style,
     has_frame: bool,
     opening: String,
+    extent: Extent,
+    /// The instructions of the renderings so far.
+    spent: AtomicU64,
 }
 
 impl PromptSet {
@@ -99,13 +106,23 @@ impl PromptSet {
     ) -> (Self, Vec<PromptError>) {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
-        environment.set_fuel(Some(INSTRUCTIONS));
+        filters::install(&mut environment);
+        let mut extent = Extent::PLAIN;
         let mut errors = Vec::new();
         for (name, text) in templates {
+            match Extent::of(text) {
+                Ok(measured) => extent = extent.and(measured),
+                Err(detail) => {
+                    let name = name.to_owned();
+                    errors.push(PromptError::Template { name, detail });
+                    continue;
+                }
+            }
             if let Err(error) = environment.add_template_owned(name.to_owned(), text.to_owned()) {
                 errors.push(template_error(name, &error));
             }
         }
+        environment.set_fuel(Some(extent.instructions));
         let has_frame = environment.get_template(style.frame()).is_ok();
         let set = Self {
             environment,
@@ -113,6 +130,8 @@ impl PromptSet {
             style,
             has_frame,
             opening: String::new(),
+            extent,
+            spent: AtomicU64::new(0),
         };
         (set, errors)
     }
@@ -196,7 +215,27 @@ impl PromptSet {
     pub(super) fn fill(&self, name: &str, variables: Value) -> Result<String, PromptError> {
         let template = self.environment.get_template(name);
         let template = template.map_err(|_| PromptError::Missing(name.to_owned()))?;
-        template.render(variables).map_err(|error| template_error(name, &error))
+        let rendered = template.render_captured(variables);
+        let levels = rendered
+            .as_ref()
+            .ok()
+            .and_then(|rendered| rendered.state().fuel_levels());
+        let spent = levels.map_or(self.extent.instructions, |(consumed, _)| consumed);
+        self.spent.fetch_add(spent, Ordering::Relaxed);
+        let text = rendered.map_err(|error| template_error(name, &error))?;
+        Ok(text.into_output())
+    }
+
+    /// Ends trial renderings of `template` that take too long. Copies of long values weigh more.
+    pub(super) fn check_trials(&self, template: &str) -> Result<(), PromptError> {
+        let limit = TRIAL_INSTRUCTIONS / self.extent.copies;
+        match self.spent.load(Ordering::Relaxed) > limit {
+            true => Err(PromptError::Template {
+                name: template.to_owned(),
+                detail: format!("trying it out takes more than {limit} instructions: shorten its loops"),
+            }),
+            false => Ok(()),
+        }
     }
 
     fn framed(&self, content: String) -> Result<String, PromptError> {

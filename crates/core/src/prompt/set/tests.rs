@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
     fault::Fault,
-    prompt::{Template, Variable},
+    prompt::{CODE_TEMPLATES, Template, Variable},
 };
 
 /// The declaration of a possible mathematics recipe.
@@ -151,6 +151,29 @@ fn variables_that_a_template_sets_itself_are_its_own() {
     let own = "{% set n = 2 %}{% for i in range(n) %}{{ loop.index }}{% endfor %}\
         {% macro twice(text) %}{{ text }}{{ text }}{% endmacro %}{{ twice(question) }}";
     assert!(resolved(Style::Base, &[("solve", own)]).is_ok());
+}
+
+#[test]
+fn trying_out_the_shipped_templates_takes_a_tenth_of_the_instructions_at_most() {
+    for name in ["azr", "seedling"] {
+        let set = PromptSet::shipped(name).unwrap();
+        for template in CODE_TEMPLATES {
+            assert_eq!(set.stretched(&template, &[]), Ok(None));
+        }
+        let spent = set.spent.load(Ordering::Relaxed);
+        assert!((1..TRIAL_INSTRUCTIONS / 10).contains(&spent), "{name}: {spent}");
+    }
+}
+
+/// A run may have been stored by a release without bounds.
+#[test]
+fn a_stored_config_beyond_the_bounds_is_an_error_of_its_template() {
+    let mut config = resolved(Style::Base, &[]).unwrap();
+    let deep = format!("{}1{}", "[".repeat(20_000), "]".repeat(20_000));
+    let template = format!("{{% if 0 %}}{{{{ {deep} }}}}{{% endif %}}{{{{ question }}}}");
+    config.templates.insert("solve".to_owned(), template);
+    let error = PromptSet::compile(&config).unwrap_err();
+    assert!(error.to_string().starts_with("template `solve`: brackets"), "{error}");
 }
 
 #[test]

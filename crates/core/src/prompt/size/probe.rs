@@ -132,6 +132,7 @@ impl<'p> Probe<'p> {
             (name, value)
         });
         let variables: BTreeMap<&str, Value> = variables.collect();
+        self.prompts.check_trials(self.template.name)?;
         Ok(self.prompts.render(self.template.name, variables)?.text.len())
     }
 
