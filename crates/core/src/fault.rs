@@ -54,8 +54,14 @@ impl fmt::Display for Faults {
     }
 }
 
+/// Longer names are not compared with others, since that takes time and memory of both lengths.
+const MAX_COMPARED: usize = 100;
+
 /// The name among `known` that `given` most likely means, if any is similar.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if given.len() > MAX_COMPARED {
+        return None;
+    }
     known
         .into_iter()
         .map(|name| {

@@ -12,10 +12,13 @@ pub(super) fn faults(error: &ValidationError<'_>, schema: &Value) -> Vec<Fault> 
     match error.kind() {
         ValidationErrorKind::AdditionalProperties { unexpected } => {
             let known = siblings(error, schema);
-            unexpected
-                .iter()
-                .map(|name| Fault::new(format!("{place}/{}", pointer_token(name)), unknown_field(name, &known)))
-                .collect()
+            let fault =
+                |name: &String| Fault::new(format!("{place}/{}", pointer_token(name)), unknown_field(name, &known));
+            let mut faults: Vec<Fault> = unexpected.iter().take(MAX_UNKNOWN).map(fault).collect();
+            if let Some(more) = unexpected.len().checked_sub(MAX_UNKNOWN).filter(|more| *more > 0) {
+                faults.push(Fault::new(place, format!("{more} more fields are unknown")));
+            }
+            faults
         }
         ValidationErrorKind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
@@ -56,9 +59,33 @@ pub(super) fn faults(error: &ValidationError<'_>, schema: &Value) -> Vec<Fault> 
                 format!("{} is too large: at most {limit} is valid", error.instance()),
             )]
         }
+        ValidationErrorKind::MaxProperties { limit } => {
+            let found = error.instance().as_object().map_or(0, |fields| fields.len());
+            vec![Fault::new(
+                place,
+                format!("it has {found} fields: at most {limit} are valid"),
+            )]
+        }
+        ValidationErrorKind::MaxItems { limit } => {
+            let found = error.instance().as_array().map_or(0, Vec::len);
+            vec![Fault::new(
+                place,
+                format!("it has {found} items: at most {limit} are valid"),
+            )]
+        }
+        ValidationErrorKind::MaxLength { limit } => {
+            let found = error.instance().as_str().map_or(0, |text| text.chars().count());
+            vec![Fault::new(
+                place,
+                format!("it has {found} characters: at most {limit} are valid"),
+            )]
+        }
         _ => vec![Fault::new(place, shorten_text(&error.to_string()))],
     }
 }
+
+/// Unknown fields of one object that are listed.
+const MAX_UNKNOWN: usize = 100;
 
 /// The errors of the one alternative that the value is meant to be: that of its JSON type, with its tag.
 fn meant<'e>(
@@ -117,7 +144,8 @@ fn unknown_field(name: &str, known: &[&str]) -> String {
     }
 }
 
-fn shorten(value: &Value) -> String {
+/// The start of `value` as JSON.
+pub(super) fn shorten(value: &Value) -> String {
     shorten_text(&value.to_string())
 }
 
@@ -163,6 +191,33 @@ mod tests {
         let schema = Schema::new(json!({"oneOf": [tagged("a", "x"), tagged("b", "y")]}));
         let told = schema.diagnose(&json!({"type": "b", "y": "one"}));
         assert_eq!((told.len(), told[0].pointer.as_str()), (1, "/y"));
+    }
+
+    #[test]
+    fn faults_of_large_objects_are_few_and_short() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "known": {"type": "string", "maxLength": 3},
+                "list": {"type": "array", "maxItems": 2},
+                "map": {"type": "object", "maxProperties": 1},
+            },
+            "additionalProperties": false,
+        });
+        let mut document = json!({"known": "é".repeat(5_000), "list": [1, 2, 3], "map": {"a": 1, "b": 2}});
+        let fields = document.as_object_mut().unwrap();
+        fields.extend((0..5_000).map(|at| (format!("unknown{at}"), json!(1))));
+        let told = Schema::new(schema).diagnose(&document);
+        let told: Vec<String> = told.iter().map(ToString::to_string).collect();
+        assert_eq!(told.len(), 100 + 1 + 3, "{told:?}");
+        for line in [
+            "4900 more fields are unknown",
+            "/known: it has 5000 characters: at most 3 are valid",
+            "/list: it has 3 items: at most 2 are valid",
+            "/map: it has 2 fields: at most 1 are valid",
+        ] {
+            assert!(told.iter().any(|told| told == line), "{line}: {told:?}");
+        }
     }
 
     #[test]
