@@ -7,7 +7,7 @@ use nix::{
 };
 use std::{
     path::Path,
-    process::{Child, Command, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
 };
 
 /// A process that is killed with its owner.
@@ -52,6 +52,11 @@ impl Process {
         let status = self.0.wait()?;
         ensure!(status.success(), "the process ended with {status}");
         Ok(())
+    }
+
+    /// Waits until it has ended by itself.
+    pub fn ended(mut self) -> Result<ExitStatus> {
+        Ok(self.0.wait()?)
     }
 
     /// Whether it is still running.

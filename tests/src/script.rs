@@ -10,8 +10,11 @@ use lyceum_core::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Ends the process that plans the run.
+pub const END_THE_PLANNER: &str = "end the planner";
+
 /// Commands for [`crate::handlers`]: `ok`, `wait MILLIS`, `block` (its thread, until a claim is renewed),
-/// `panic`, `abort`, `refuse`, `stumble` (fails once and is retried), `need MODEL`.
+/// `panic`, `abort`, `refuse`, `stumble` (fails once and is retried), `need MODEL`. [`END_THE_PLANNER`] is for the planner.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
@@ -42,6 +45,9 @@ impl Planner for Script {
 
     fn plan(&self, run: &RunState, step: &StepView) -> Result<Plan, PlanError> {
         let parameters: Parameters = serde_json::from_value(run.config.parameters.clone())?;
+        if parameters.items.iter().any(|word| word == END_THE_PLANNER) {
+            std::process::abort();
+        }
         let work = (0..)
             .zip(&parameters.items)
             .map(|(chunk, word)| item(run.step, chunk, word))

@@ -2,13 +2,17 @@
 
 use anyhow::Result;
 use lyceum_core::seed::stream;
+use lyceum_store::{executions, plan};
 use lyceum_system_tests::{
     house::{House, WorkerArguments, until},
     process::Process,
+    script::END_THE_PLANNER,
 };
+use nix::sys::signal::Signal;
 use rand::Rng as _;
 use serde_json::json;
-use std::time::Duration;
+use std::{os::unix::process::ExitStatusExt as _, time::Duration};
+use uuid::Uuid;
 
 const SERVER: &str = env!("CARGO_BIN_EXE_scripted-server");
 const WORKER: &str = env!("CARGO_BIN_EXE_scripted-worker");
@@ -165,6 +169,71 @@ async fn a_worker_that_is_told_to_stop_hands_back_what_it_holds() -> Result<()> 
     );
     let _quick = house.worker(WORKER, &WorkerArguments::default())?;
     house.until_completed(run).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_run_that_ends_its_planner_twice_is_set_aside_and_everything_else_goes_on() -> Result<()> {
+    let house = House::new().await?;
+    let _worker = house.worker(WORKER, &WorkerArguments::default())?;
+    let poisoned = house
+        .begin(RUN, "script", 1, json!({ "items": [END_THE_PLANNER] }))
+        .await?;
+    let state = || async {
+        let state = sqlx::query_as("SELECT state, error FROM executions WHERE id = $1").bind(poisoned.0);
+        let state: (String, Option<String>) = state.fetch_one(house.pool()).await?;
+        anyhow::Ok(state)
+    };
+    for _ in 0..2 {
+        // A resumed run is tried twice again.
+        for _ in 0..2 {
+            let status = house.server(SERVER)?.ended()?;
+            assert_eq!(status.signal(), Some(Signal::SIGABRT as i32), "{status}");
+            assert_eq!(state().await?.0, "running");
+        }
+        let mut server = house.server(SERVER)?;
+        let error = until("the run is set aside", || async {
+            let (state, error) = state().await?;
+            Ok(error.filter(|_| state == "failed"))
+        })
+        .await?;
+        assert!(error.contains("the server's process ended 2 times in a row"), "{error}");
+        let honest = house
+            .begin(Uuid::now_v7().as_u128(), "script", 1, json!({ "items": ["ok"] }))
+            .await?;
+        house.until_completed(honest).await?;
+        assert!(server.is_alive()?);
+        server.stop()?;
+        executions::resume(house.pool(), poisoned).await?;
+    }
+    Ok(())
+}
+
+/// Kills that hit a planning by chance are not the run's fault: one that was finished between them starts anew.
+#[tokio::test]
+async fn a_planning_that_finishes_clears_those_before_it() -> Result<()> {
+    let house = House::new().await?;
+    let run = house.begin(RUN, "script", 1, json!({ "items": ["ok", "ok"] })).await?;
+    let begin = |coordinator| plan::begin(house.pool(), run, Uuid::from_u128(coordinator));
+    assert_eq!(begin(1).await?, Some(0));
+    assert_eq!(begin(1).await?, Some(0), "its own record is no crash");
+    assert_eq!(begin(2).await?, Some(1));
+    plan::give_up(house.pool(), run, Uuid::from_u128(1)).await?;
+    assert_eq!(begin(3).await?, Some(2), "only its own coordinator removes a record");
+    plan::give_up(house.pool(), run, Uuid::from_u128(3)).await?;
+    assert_eq!(begin(4).await?, Some(0));
+    let mut other = house.pool().begin().await?;
+    executions::lock(&mut other, run).await?;
+    assert_eq!(begin(5).await?, None, "another coordinator is planning it");
+    other.rollback().await?;
+    plan::give_up(house.pool(), run, Uuid::from_u128(4)).await?;
+    let _server = house.server(SERVER)?;
+    let _worker = house.worker(WORKER, &WorkerArguments::default())?;
+    house.until_completed(run).await?;
+    let left: i64 = sqlx::query_scalar("SELECT count(*) FROM plannings")
+        .fetch_one(house.pool())
+        .await?;
+    assert_eq!(left, 0);
     Ok(())
 }
 

@@ -1,10 +1,12 @@
 //! Carrying out plans, once each.
 
+mod begun;
 mod carry_out;
 mod due;
 mod records;
 mod view;
 
+pub use begun::{begin, end, give_up};
 pub use carry_out::{Carried, carry_out};
 pub use due::{Locked, due, lock};
 pub use view::{ViewCache, wanted};

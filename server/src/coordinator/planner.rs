@@ -6,7 +6,7 @@ use lyceum_core::{
 };
 use lyceum_store::{
     Store, StoreError, executions,
-    plan::{Carried, Locked, ViewCache, carry_out, lock, wanted},
+    plan::{self, Carried, Locked, ViewCache, carry_out, lock, wanted},
 };
 use sqlx::PgConnection;
 use std::{
@@ -15,6 +15,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
+use uuid::Uuid;
 
 use super::step_log::log_step;
 use crate::evaluation;
@@ -23,8 +24,13 @@ use crate::log::PROGRESS;
 /// The longest pause between two plans of one step.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
+/// Plannings in a row that may end with the server's process before the execution is set aside.
+const MAX_UNFINISHED: u32 = 2;
+
 /// Plans executions, keeping the view of each between plans.
 pub(super) struct Planner {
+    /// This process, in the records of plannings that have begun.
+    id: Uuid,
     store: Store,
     registry: Registry,
     views: Mutex<HashMap<ExecutionId, ViewCache>>,
@@ -43,11 +49,17 @@ enum Fault {
     Panic(String),
     #[error("the recipe requests rows again that it already has: {0:?}")]
     WantsAgain(Vec<Want>),
+    #[error(
+        "set aside: the server's process ended {0} times in a row while it planned this. Its log says why (a crash, or no \
+         memory left); once that is mended, resume this or delete it"
+    )]
+    EndsTheServer(u32),
 }
 
 impl Planner {
     pub(super) fn new(store: Store, registry: Registry) -> Self {
         Self {
+            id: Uuid::now_v7(),
             store,
             registry,
             views: Mutex::default(),
@@ -85,7 +97,20 @@ impl Planner {
         }
     }
 
+    /// Plans `id` once. Planning is recorded first, so that an execution that ends the process is known afterwards.
     async fn plan_once(&self, id: ExecutionId) -> Result<Option<Carried>, Fault> {
+        let planned = match plan::begin(self.store.pool(), id, self.id).await? {
+            None => return Ok(None),
+            Some(unfinished) if unfinished >= MAX_UNFINISHED => Err(Fault::EndsTheServer(unfinished)),
+            Some(_) => self.plan_recorded(id).await,
+        };
+        if !matches!(planned, Ok(Some(_))) {
+            plan::give_up(self.store.pool(), id, self.id).await?;
+        }
+        planned
+    }
+
+    async fn plan_recorded(&self, id: ExecutionId) -> Result<Option<Carried>, Fault> {
         let mut tx = self.store.pool().begin().await.map_err(StoreError::from)?;
         let Some(locked) = lock(&mut tx, id).await? else {
             return Ok(None);
@@ -118,6 +143,7 @@ impl Planner {
         if carried.finished && locked.is_run {
             self.measure(&mut tx, &locked).await?;
         }
+        plan::end(&mut tx, id).await?;
         tx.commit().await.map_err(StoreError::from)?;
         for item in plan.work {
             cache.view.work.insert(item.key, WorkState::Open);

@@ -99,9 +99,9 @@ pub(crate) const TABLES: [Table; 22] = [
     },
 ];
 
-/// Tables with rows of runs that are not compared: events, which repeat other tables, and evaluations, which golden
-/// runs do not have.
-pub(crate) const NOT_COMPARED: [&str; 3] = ["events", "evaluations", "benchmark_results"];
+/// Tables with rows of runs that are not compared: events, which repeat other tables, evaluations, which golden runs do
+/// not have, and plannings, which are empty between two plans.
+pub(crate) const NOT_COMPARED: [&str; 4] = ["events", "evaluations", "benchmark_results", "plannings"];
 
 /// Whether a column holds a time or an order of arrival.
 pub(crate) fn is_left_out(column: &str) -> bool {
