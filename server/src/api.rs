@@ -21,6 +21,7 @@ mod path;
 mod preset;
 mod presets;
 pub(crate) mod query;
+mod receive;
 mod run_actions;
 mod run_archive;
 mod run_create;
@@ -51,6 +52,7 @@ pub(crate) use metrics::install as install_metrics;
 pub(crate) use page::{Listing, Order};
 pub(crate) use path::{malformed_path, nothing_here};
 pub(crate) use preset::{Preset, Presets};
+pub use receive::BodyPace;
 pub(crate) use run_metrics::level_for;
 pub(crate) use run_rows::{Latest, RowOrder, learned_rows};
 pub use settings::ApiSettings;
@@ -74,6 +76,8 @@ pub(crate) struct Api {
     pub(crate) presets: Presets,
     pub(crate) settings: ApiSettings,
     pub(crate) events: EventHub,
+    /// The places of large bodies.
+    pub(crate) places: std::sync::Arc<tokio::sync::Semaphore>,
     pub(crate) failed_logins: std::sync::Arc<FailedLogins>,
     pub(crate) requirements: std::sync::Arc<Requirements>,
     pub(crate) document: std::sync::Arc<utoipa::openapi::OpenApi>,

@@ -158,6 +158,15 @@ impl ApiError {
         )
     }
 
+    /// 408: the body arrives at less than `bytes_per_second` after `grace`.
+    pub(crate) fn too_slow(grace: Duration, bytes_per_second: u32) -> Self {
+        let grace = grace.as_secs_f64();
+        let detail = format!(
+            "the body arrives too slowly: after {grace} s, at least {bytes_per_second} bytes a second are needed on average"
+        );
+        Self::new(StatusCode::REQUEST_TIMEOUT, "too-slow", "The body is too slow", detail)
+    }
+
     /// 415: the body's media type is not `wanted`.
     pub(crate) fn unsupported_type(wanted: &str) -> Self {
         let detail = format!("the body must be sent as {wanted}");
@@ -261,6 +270,9 @@ impl ResponseError for ApiError {
         response.insert_header((CONTENT_TYPE, "application/problem+json"));
         for header in &self.headers {
             response.insert_header(header.clone());
+        }
+        if self.status() == StatusCode::REQUEST_TIMEOUT {
+            response.force_close();
         }
         match serde_json::to_vec(self) {
             Ok(body) => response.body(body),

@@ -14,7 +14,7 @@ use lyceum_store::{
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
-use crate::{api_error::ApiError, shipped_dataset::ShippedDataset};
+use crate::{api_error::ApiError, checks::apart, shipped_dataset::ShippedDataset};
 
 /// The config with its datasets looked up: each named by its id and with the number of its rows, as a run stores it. A shipped
 /// dataset is imported if need be. The faults' pointers are those of the config.
@@ -42,7 +42,10 @@ pub(crate) async fn settle(
     Ok(match faults.is_empty() {
         false => Err(Faults(faults)),
         // Only now the number of rows is known, which other values have to fit.
-        true if is_changed => resolve(&document, registry),
+        true if is_changed => {
+            let registry = registry.clone();
+            apart(move || resolve(&document, &registry)).await?
+        }
         true => Ok(config),
     })
 }

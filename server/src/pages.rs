@@ -59,7 +59,6 @@ mod settings;
 mod sides;
 mod sparkline;
 mod steps;
-mod stream;
 mod suffix;
 mod two_runs;
 mod view;

@@ -1,7 +1,9 @@
 //! Artifacts over HTTP, for workers on machines without access to the artifact store.
 
 use actix_web::{
-    HttpRequest, HttpResponse, get,
+    HttpRequest, HttpResponse,
+    body::BoxBody,
+    get,
     http::{
         StatusCode,
         header::{CACHE_CONTROL, ETAG},
@@ -11,10 +13,23 @@ use actix_web::{
 use lyceum_core::artifact::{ArtifactKind, Digest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use std::io::Write as _;
 use utoipa::ToSchema;
 
-use super::{Api, answer::Answer, document, query::Query};
-use crate::api_error::ApiError;
+use super::{
+    Api,
+    answer::Answer,
+    query::Query,
+    receive::{Pieces, Place},
+};
+use crate::{
+    api_error::ApiError,
+    file_body::{Turn, file_body},
+};
+
+/// Larger artifacts, in bytes, are not held in memory while a client reads them.
+const IN_MEMORY: usize = 256 << 10;
 
 /// The kind of an artifact.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -46,12 +61,17 @@ pub(crate) struct WrittenArtifact {
 #[get("/artifacts/{digest}")]
 pub(crate) async fn read_artifact(api: web::Data<Api>, digest: web::Path<String>) -> Result<HttpResponse, ApiError> {
     let digest = named(&digest)?;
+    let turn = Turn::wait().await?;
     let bytes = api.artifacts.get(digest).await?;
+    let body = match bytes.len() > IN_MEMORY {
+        true => file_body(turn, move |out| out.write_all(&bytes))?,
+        false => BoxBody::new(bytes),
+    };
     Ok(HttpResponse::Ok()
         .content_type("application/octet-stream")
         .insert_header((ETAG, format!("\"{digest}\"")))
         .insert_header((CACHE_CONTROL, "private, max-age=31536000, immutable"))
-        .body(bytes))
+        .body(body))
 }
 
 /// Write an artifact. Writing an existing one is harmless; one that nothing references is removed after an hour.
@@ -71,16 +91,26 @@ pub(crate) async fn write_artifact(
     payload: web::Payload,
 ) -> Result<Answer<WrittenArtifact>, ApiError> {
     let wanted = named(&digest)?;
-    let body = document::read(&request, payload.into_inner(), api.settings.artifact_limit).await?;
-    let found = Digest::of(&body);
+    let _place = Place::wait(&api).await?;
+    let limit = api.settings.artifact_limit;
+    let pieces = Pieces::of(&request, payload.into_inner(), limit, api.settings.body_pace)?;
+    let (mut hash, mut bytes) = (Sha256::new(), 0);
+    let seen = |piece: &[u8]| {
+        hash.update(piece);
+        bytes += piece.len();
+    };
+    let file = pieces.into_file(seen).await?;
+    let found = Digest(hash.finalize().into());
     if found != wanted {
         return Err(ApiError::unprocessable(format!(
             "the content's hash is {found}, not {wanted}; send it again"
         )));
     }
-    let bytes = body.len();
-    let digest = api.artifacts.put(query.0.kind, body.into()).await?;
-    Ok(Answer::with(StatusCode::CREATED, WrittenArtifact { digest, bytes }))
+    api.artifacts.put_file(query.0.kind, found, file, bytes).await?;
+    Ok(Answer::with(
+        StatusCode::CREATED,
+        WrittenArtifact { digest: found, bytes },
+    ))
 }
 
 fn named(digest: &str) -> Result<Digest, ApiError> {

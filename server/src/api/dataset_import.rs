@@ -20,12 +20,13 @@ use super::{
     datasets::{DatasetDetail, DatasetPurpose},
     document::check_length,
     query::Query,
+    receive::{Pieces, Place},
 };
 use crate::api_error::ApiError;
 use plan::Plan;
 use reading::{Reading, Source};
 
-/// Concurrent imports; each holds a database connection while its rows arrive.
+/// Concurrent imports; each holds a database connection while its rows are written.
 static AT_ONCE: Semaphore = Semaphore::const_new(2);
 /// Rows of a dry run's answer.
 const SHOWN: usize = 5;
@@ -91,7 +92,7 @@ pub(crate) struct ImportPreview {
 /// Import a dataset of any size, all or none.
 ///
 /// The body is one JSON object per line, a JSON array of objects or a Parquet file, the first two also as gzip; the first
-/// bytes tell which. With `hub` there is no body.
+/// bytes tell which. With `hub` there is no body. The body is received whole before any of it is read.
 #[utoipa::path(
     tag = "datasets",
     params(ImportDatasetQuery),
@@ -124,16 +125,22 @@ pub(crate) async fn import_dataset(
     if plan.hub.is_none() {
         body::check_type(&request)?;
     }
+    let (_place, source) = match &plan.hub {
+        Some(address) => (None, Source::hub(address, &plan, &api.settings)),
+        None => {
+            let place = Place::wait(&api).await?;
+            let pieces = Pieces::of(&request, payload.into_inner(), limit, api.settings.body_pace)?;
+            (Some(place), Source::File(pieces.into_file(|_| ()).await?))
+        }
+    };
     let _permit = AT_ONCE.acquire().await.map_err(|error| ApiError::internal(&error))?;
-    let (source, feed) = Source::of(&plan, payload, &api.settings);
-    let (batches, rows) = mpsc::channel(1);
+    let (batches, mut rows) = mpsc::channel(1);
     let suite = plan.suite.map(|suite| suite.name.clone());
     let place = plan.hub.as_ref().map(ToString::to_string);
     let reading = Reading::begin(source, plan, limit, batches);
 
     if asked.dry_run == Some(true) {
-        let (fed, rows) = tokio::join!(feed, first_rows(rows));
-        fed?;
+        let rows = first_rows(&mut rows).await;
         let read = reading.end().await?;
         let preview = ImportPreview {
             report: read.report,
@@ -154,17 +161,9 @@ pub(crate) async fn import_dataset(
         rows: &[],
     };
     let mut import = Import::begin(&mut tx, &new).await?;
-    let written = async {
-        // Owned here, so that reading ends if a row cannot be written.
-        let mut rows = rows;
-        while let Some(batch) = rows.recv().await {
-            import.add(&mut tx, &batch).await?;
-        }
-        Ok::<_, ApiError>(())
-    };
-    let (fed, written) = tokio::join!(feed, written);
-    fed?;
-    written?;
+    while let Some(batch) = rows.recv().await {
+        import.add(&mut tx, &batch).await?;
+    }
     let read = reading.end().await?;
     let made = import
         .finish(&mut tx, read.revision.as_deref(), Some(&read.report))
@@ -176,7 +175,7 @@ pub(crate) async fn import_dataset(
     Ok(Answer::created(made, &location))
 }
 
-async fn first_rows(mut batches: mpsc::Receiver<Vec<Value>>) -> Vec<Value> {
+async fn first_rows(batches: &mut mpsc::Receiver<Vec<Value>>) -> Vec<Value> {
     let mut first = Vec::new();
     while let Some(batch) = batches.recv().await {
         first.extend(batch.into_iter().take(SHOWN - first.len()));

@@ -6,7 +6,7 @@ use actix_web::{
     http::header::{CONTENT_LENGTH, CONTENT_TYPE},
     web::{self, Bytes, BytesMut},
 };
-use futures::{StreamExt as _, future::LocalBoxFuture};
+use futures::future::LocalBoxFuture;
 use lyceum_core::{
     config::{Schema, pointer_token},
     fault::Fault,
@@ -16,11 +16,14 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::{Api, ApiSettings};
-use crate::api_error::ApiError;
+use super::{
+    Api, ApiSettings,
+    receive::{Pieces, Place},
+};
+use crate::{api_error::ApiError, checks::apart};
 
 /// A type of JSON request body.
-pub(crate) trait RequestBody: DeserializeOwned + JsonSchema + 'static {
+pub(crate) trait RequestBody: DeserializeOwned + JsonSchema + Send + 'static {
     /// Its maximum size in bytes.
     fn limit(settings: &ApiSettings) -> usize {
         settings.body_limit
@@ -34,7 +37,12 @@ pub(crate) struct Document<T> {
     pub(crate) value: T,
     /// Hash of method, address and body, which identifies repeated requests.
     pub(crate) fingerprint: [u8; 32],
+    /// Kept while the value is, since it may be large.
+    _place: Option<Place>,
 }
+
+/// Larger bodies, in bytes, are parsed apart from the threads that serve requests.
+const PARSED_APART: usize = 64 << 10;
 
 impl<T: RequestBody> FromRequest for Document<T> {
     type Error = ApiError;
@@ -47,9 +55,20 @@ impl<T: RequestBody> FromRequest for Document<T> {
             let api = request
                 .app_data::<web::Data<Api>>()
                 .ok_or_else(|| ApiError::internal(&"no API"))?;
-            let bytes = read(&request, payload, T::limit(&api.settings)).await?;
+            let limit = T::limit(&api.settings);
+            let place = match limit > api.settings.body_limit {
+                true => Some(Place::wait(api).await?),
+                false => None,
+            };
+            let bytes = read(Pieces::of(&request, payload, limit, api.settings.body_pace)?).await?;
             check_type(&request, "application/json")?;
-            let value = parse(&bytes)?;
+            let value = match bytes.len() > PARSED_APART {
+                true => {
+                    let bytes = bytes.clone();
+                    apart(move || parse(&bytes)).await??
+                }
+                false => parse(&bytes)?,
+            };
             let hash = Sha256::new()
                 .chain_update(request.method().as_str())
                 .chain_update(" ")
@@ -59,6 +78,7 @@ impl<T: RequestBody> FromRequest for Document<T> {
             Ok(Self {
                 value,
                 fingerprint: hash.finalize().into(),
+                _place: place,
             })
         })
     }
@@ -85,18 +105,10 @@ pub(super) fn check_length(request: &HttpRequest, limit: usize) -> Result<(), Ap
 }
 
 /// The body's bytes.
-///
-/// # Errors
-/// The body is longer than `limit`.
-pub(super) async fn read(request: &HttpRequest, mut payload: Payload, limit: usize) -> Result<Bytes, ApiError> {
-    check_length(request, limit)?;
+async fn read(mut pieces: Pieces) -> Result<Bytes, ApiError> {
     let mut bytes = BytesMut::new();
-    while let Some(chunk) = payload.next().await {
-        let chunk = chunk.map_err(|error| ApiError::malformed(format!("the body is incomplete: {error}")))?;
-        if bytes.len() + chunk.len() > limit {
-            return Err(ApiError::too_large(limit));
-        }
-        bytes.extend_from_slice(&chunk);
+    while let Some(piece) = pieces.next().await? {
+        bytes.extend_from_slice(&piece);
     }
     Ok(bytes.freeze())
 }

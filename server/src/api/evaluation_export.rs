@@ -16,10 +16,14 @@ use lyceum_store::{
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
+use std::io::Write as _;
 use utoipa::ToSchema;
 
 use super::{Api, query::Query};
-use crate::api_error::ApiError;
+use crate::{
+    api_error::ApiError,
+    file_body::{Turn, file_body},
+};
 
 /// The format of an export.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, ToSchema)]
@@ -74,6 +78,7 @@ pub(crate) async fn export_evaluation(
             .body(csv(&evaluation)?));
     }
     let subject = query.subject.unwrap_or(0);
+    let turn = Turn::wait().await?;
     let result = find(&api, *id, query.suite.as_deref(), subject).await?;
     let samples = benchmarks::samples_of_subject(db, *id, &result.suite, subject).await?;
     let format = query.format.unwrap_or(ExportFormat::Evalplus);
@@ -93,11 +98,14 @@ pub(crate) async fn export_evaluation(
             lm_eval_samples(&rows.map_err(|error| ApiError::internal(&error))?, &samples)
         }
     };
-    let content_type = match format {
-        ExportFormat::LmEvalResults => "application/json",
-        _ => "application/x-ndjson",
-    };
-    Ok(HttpResponse::Ok().content_type(content_type).body(text))
+    let mut response = HttpResponse::Ok();
+    Ok(match format {
+        ExportFormat::LmEvalResults => response.content_type("application/json").body(text),
+        _ => {
+            let body = file_body(turn, move |out| out.write_all(text.as_bytes()))?;
+            response.content_type("application/x-ndjson").body(body)
+        }
+    })
 }
 
 /// The result of an evaluation as CSV.

@@ -49,6 +49,7 @@ fn describe() {
     );
     describe_gauge!("lyceum_executions", "Runs and evaluations.");
     describe_gauge!("lyceum_workers", "Present workers.");
+    describe_gauge!("lyceum_large_bodies", "Datasets and artifacts being received.");
     describe_gauge!("lyceum_database_connections", "Open database connections.");
 }
 
@@ -89,6 +90,8 @@ pub(crate) async fn metrics(api: web::Data<Api>) -> Result<HttpResponse, ApiErro
     }
     gauge!("lyceum_work_oldest_ready_seconds").set(gauges::oldest_ready_seconds(db).await?.unwrap_or(0.0));
     gauge!("lyceum_database_connections").set(f64::from(db.size()));
+    let places = api.settings.large_bodies.saturating_sub(api.places.available_permits());
+    gauge!("lyceum_large_bodies").set(places as f64);
     gauge!("lyceum_event_streams").set(api.events.streams() as f64);
     Ok(HttpResponse::Ok()
         .content_type("text/plain; version=0.0.4; charset=utf-8")

@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sqlx::PgConnection;
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -30,7 +30,9 @@ use super::{
 };
 use crate::{
     api_error::ApiError,
-    base_weights, dataset_use,
+    base_weights,
+    checks::apart,
+    dataset_use,
     estimate::Estimate,
     evaluation::{self, named_dataset_faults},
     log::TraceId,
@@ -51,7 +53,8 @@ pub(crate) struct CreateRun {
     name: Option<String>,
     /// Its experiment, by name or id.
     experiment: Option<String>,
-    /// Values that override the config, by dotted path, such as `populations.main.lora.r`.
+    /// Values that override the config, by dotted path, such as `populations.main.lora.r`: at most 1,000, with paths of
+    /// at most 1,000 bytes and 32 parts.
     #[serde(default)]
     #[schema(value_type = Object)]
     overrides: BTreeMap<String, Value>,
@@ -108,16 +111,12 @@ pub(crate) async fn create_run(
     trace: TraceId,
     sent: Document<CreateRun>,
 ) -> Result<Answer<Value>, ApiError> {
-    let request = &sent.value;
-    let mut config = configured(&api, request)?;
-    base_weights::name_weights(&mut config);
-    if let faults @ [_, ..] = &base_weights::changed(&config)[..] {
-        return Err(placed(
-            Faults(faults.to_vec()),
-            &request.overrides,
-            request.preset.as_deref(),
-        ));
-    }
+    let request = &Arc::new(sent.value);
+    let checked = {
+        let (api, request) = (api.clone(), Arc::clone(request));
+        apart(move || configured(&api, &request))
+    };
+    let config = checked.await??;
     let recipe = api
         .registry
         .get(&config.recipe)
@@ -202,7 +201,7 @@ async fn settle_datasets(
     settled.map_err(|faults| placed(faults, &request.overrides, request.preset.as_deref()))
 }
 
-/// The resolved config of a request.
+/// The resolved config of a request, with the digests of its bases' weights. Takes a while.
 fn configured(api: &Api, request: &CreateRun) -> Result<RunConfig, ApiError> {
     let mut document = match (&request.preset, &request.config) {
         (Some(_), Some(_)) => {
@@ -226,17 +225,21 @@ fn configured(api: &Api, request: &CreateRun) -> Result<RunConfig, ApiError> {
         (None, Some(config)) => Value::Object(config.clone()),
     };
     apply_overrides(&mut document, &request.overrides)?;
-    let config = resolve(&document, &api.registry);
-    config.map_err(|faults| placed(faults, &request.overrides, request.preset.as_deref()))
+    let refused = |faults| placed(faults, &request.overrides, request.preset.as_deref());
+    let mut config = resolve(&document, &api.registry).map_err(refused)?;
+    base_weights::name_weights(&mut config);
+    Faults(base_weights::changed(&config)).or(config).map_err(refused)
 }
 
 /// Faults of a config, located in the request.
 pub(super) fn placed(faults: Faults, overrides: &BTreeMap<String, Value>, preset: Option<&str>) -> ApiError {
     let place = |fault: Fault| {
         let dotted = fault.pointer.trim_start_matches('/').replace('/', ".");
-        let overridden = overrides
-            .keys()
-            .find(|path| dotted == **path || dotted.starts_with(&format!("{path}.")));
+        // The path itself, or one that leads to it.
+        let ends = dotted.match_indices('.').map(|(end, _)| end).chain([dotted.len()]);
+        let overridden = ends
+            .map(|end| &dotted[..end])
+            .find(|path| overrides.contains_key(*path));
         match (overridden, preset) {
             (Some(path), _) => Fault::new(format!("/overrides/{}", pointer_token(path)), fault.detail),
             (None, Some(preset)) => Fault::new("/preset", format!("in `{preset}`: {fault}")),

@@ -12,7 +12,7 @@ use lyceum_store::runs::{self, Fork, RunDetail};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -24,7 +24,7 @@ use super::{
     idempotent::{Begun, IdempotencyKey},
     run_create::placed,
 };
-use crate::{api_error::ApiError, base_weights, dataset_use, log::TraceId, rows_asked, vocabulary};
+use crate::{api_error::ApiError, base_weights, checks::apart, dataset_use, log::TraceId, rows_asked, vocabulary};
 
 /// The step of a fork, and its changes.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
@@ -36,7 +36,7 @@ pub(crate) struct ForkRun {
     /// The fork's name.
     #[schemars(length(min = 1, max = bounds::NAME))]
     name: Option<String>,
-    /// Values that override the config, by dotted path.
+    /// Values that override the config, by dotted path: at most 1,000, with paths of at most 1,000 bytes and 32 parts.
     #[serde(default)]
     #[schema(value_type = Object)]
     overrides: BTreeMap<String, Value>,
@@ -64,19 +64,15 @@ pub(crate) async fn fork_run(
     sent: Document<ForkRun>,
 ) -> Result<Answer<Value>, ApiError> {
     let db = api.store.pool();
-    let fork = &sent.value;
+    let fork = &Arc::new(sent.value);
     let origin = runs::find(db, *id).await?;
-    let mut document = origin.config.clone();
-    apply_overrides(&mut document, &fork.overrides)?;
-    let config = resolve(&document, &api.registry).map_err(|faults| placed(faults, &fork.overrides, None))?;
     let begun = RunConfig::deserialize(&origin.config).map_err(|error| ApiError::internal(&error))?;
-    let mut faults = base_weights::replaced(&begun, &config);
-    if faults.is_empty() {
-        faults.extend(base_weights::changed(&config));
-    }
-    Faults(faults)
-        .or(())
-        .map_err(|faults| placed(faults, &fork.overrides, None))?;
+    let checked = {
+        let (api, fork) = (api.clone(), Arc::clone(fork));
+        let (document, begun) = (origin.config.clone(), begun.clone());
+        apart(move || branched(&api, document, &begun, &fork.overrides))
+    };
+    let config = checked.await??;
     if config.recipe != origin.run.recipe {
         let detail = format!("a fork keeps the recipe of its run, {}", origin.run.recipe);
         return Err(ApiError::invalid(vec![Fault::new("/overrides/recipe", detail)]));
@@ -128,6 +124,23 @@ pub(crate) async fn fork_run(
     let answer = creation.finish(&run, &format!("/api/v1/runs/{new}")).await?;
     tracing::info!(run.id = %new, run.forked_from = %id, "forked run {id} at step {} into {new}", fork.step);
     Ok(answer)
+}
+
+/// The config of a run that began with `begun`, with `overrides`. Takes a while.
+fn branched(
+    api: &Api,
+    mut document: Value,
+    begun: &RunConfig,
+    overrides: &BTreeMap<String, Value>,
+) -> Result<RunConfig, ApiError> {
+    apply_overrides(&mut document, overrides)?;
+    let refused = |faults| placed(faults, overrides, None);
+    let config = resolve(&document, &api.registry).map_err(refused)?;
+    let mut faults = base_weights::replaced(begun, &config);
+    if faults.is_empty() {
+        faults.extend(base_weights::changed(&config));
+    }
+    Faults(faults).or(config).map_err(refused)
 }
 
 /// The datasets named by the fork's config but not by its origin's, which may have been deleted and are no longer

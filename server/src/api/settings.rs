@@ -2,6 +2,7 @@
 
 use std::{num::NonZeroU32, path::PathBuf, time::Duration};
 
+use super::receive::BodyPace;
 use crate::coordinator::Pace;
 
 /// Limits and background tasks of the server.
@@ -15,8 +16,14 @@ pub struct ApiSettings {
     pub import_limit: usize,
     /// The address of the Hugging Face hub, if it is not that of `HF_ENDPOINT`.
     pub hub: Option<String>,
-    /// Maximum bytes of an artifact. It is held in memory while it is written.
+    /// Maximum bytes of an artifact.
     pub artifact_limit: usize,
+    /// How fast bodies must arrive.
+    pub body_pace: BodyPace,
+    /// Datasets and artifacts received at once.
+    pub large_bodies: usize,
+    /// How long one waits for others to be received.
+    pub patience: Duration,
     /// Wrong tokens per minute and address before the caller has to wait.
     pub failed_logins_per_minute: NonZeroU32,
     /// How long a browser stays logged in.
@@ -45,6 +52,9 @@ impl Default for ApiSettings {
             import_limit: 64 << 30,
             hub: None,
             artifact_limit: 4 << 30,
+            body_pace: BodyPace::default(),
+            large_bodies: 8,
+            patience: Duration::from_secs(20),
             failed_logins_per_minute: NonZeroU32::new(20).unwrap_or(NonZeroU32::MIN),
             session_lifetime: Duration::from_secs(30 * 24 * 3600),
             secure_cookies: false,

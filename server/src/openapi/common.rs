@@ -57,6 +57,7 @@ pub(super) fn complete(document: &mut OpenApi) {
             }
             if operation.request_body.is_some() {
                 errors.extend([("400", "The body is not JSON"), ("413", "The body is too large")]);
+                errors.push(("408", "The body arrives too slowly"));
                 errors.extend([("415", "Unsupported media type"), ("422", "The body is not valid")]);
             }
             if needs_token && !places.is_empty() || operation.request_body.is_some() {

@@ -11,11 +11,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::io::{self, Write as _};
 
-use super::{
-    filters::Filters,
-    stream::{FileWriter, file_body},
+use super::filters::Filters;
+use crate::{
+    api::Api,
+    api_error::ApiError,
+    file_body::{FileWriter, Turn, file_body},
 };
-use crate::{api::Api, api_error::ApiError};
 
 /// The version of the weights.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -49,6 +50,7 @@ pub(crate) async fn download_adapter(
     if version.removed {
         return Err(gone());
     }
+    let turn = Turn::wait().await?;
     let archive = match api.artifacts.get(digest).await {
         Ok(archive) => archive,
         Err(StoreError::NotFound { .. }) => return Err(gone()),
@@ -56,7 +58,7 @@ pub(crate) async fn download_adapter(
     };
     let folder = format!("{}-v{}", file_name(&member.name), version.ordinal);
     let name = format!("attachment; filename=\"{folder}.zip\"");
-    let body = file_body(move |out| zip_of_tar(&archive, &folder, out));
+    let body = file_body(turn, move |out| zip_of_tar(&archive, &folder, out))?;
     Ok(HttpResponse::Ok()
         .content_type("application/zip")
         .insert_header((CONTENT_DISPOSITION, name))
@@ -77,7 +79,7 @@ pub(super) fn file_name(name: &str) -> String {
 }
 
 /// Stored uncompressed, since weights do not compress.
-fn zip_of_tar(archive: &[u8], folder: &str, out: FileWriter) -> io::Result<()> {
+fn zip_of_tar(archive: &[u8], folder: &str, out: &mut FileWriter) -> io::Result<()> {
     let mut zip = zip::ZipWriter::new_stream(out);
     let options = zip::write::SimpleFileOptions::default()
         .compression_method(zip::CompressionMethod::Stored)

@@ -15,19 +15,18 @@ use serde::Serialize;
 use sqlx::PgPool;
 use std::io::{self, Write};
 use strum::VariantArray as _;
-use tokio::sync::Semaphore;
 
 use super::{
     adapter::file_name,
     layout::{Layout, Section, Tab},
     run_frame::RunFrame,
-    stream::{FileWriter, file_body},
     view::View,
 };
-use crate::{api::Api, api_error::ApiError};
-
-/// Concurrent exports; each uses its own connection.
-static AT_ONCE: Semaphore = Semaphore::const_new(4);
+use crate::{
+    api::Api,
+    api_error::ApiError,
+    file_body::{FileWriter, Turn, file_body},
+};
 
 /// A file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::IntoStaticStr, strum::VariantArray)]
@@ -123,10 +122,9 @@ pub(crate) async fn export_table(
     let format = Format::of(&format)?;
     let name = format!("{}-{}.{}", file_name(&run.run.name), table.name(), format.name());
     let source = Source::of(&api, &run);
-    let body = file_body(move |mut out| {
-        source.write(table, format, &mut out)?;
-        out.flush()
-    });
+    let body = file_body(Turn::wait().await?, move |out| {
+        source.write(table, format, out).map(drop)
+    })?;
     Ok(HttpResponse::Ok()
         .content_type(format.content_type())
         .insert_header((CONTENT_DISPOSITION, format!("attachment; filename=\"{name}\"")))
@@ -145,7 +143,7 @@ pub(crate) async fn export_run(
     let folder = file_name(&run.run.name);
     let disposition = format!("attachment; filename=\"{folder}-{}.zip\"", format.name());
     let source = Source::of(&api, &run);
-    let body = file_body(move |out| zip(&source, format, &folder, &run, out));
+    let body = file_body(Turn::wait().await?, move |out| zip(&source, format, &folder, &run, out))?;
     Ok(HttpResponse::Ok()
         .content_type("application/zip")
         .insert_header((CONTENT_DISPOSITION, disposition))
@@ -153,7 +151,7 @@ pub(crate) async fn export_run(
 }
 
 /// The card comes last because it lists only tables with rows: `datasets` cannot infer the columns of an empty file.
-fn zip(source: &Source, format: Format, folder: &str, run: &RunDetail, out: FileWriter) -> io::Result<()> {
+fn zip(source: &Source, format: Format, folder: &str, run: &RunDetail, out: &mut FileWriter) -> io::Result<()> {
     let mut zip = zip::ZipWriter::new_stream(out);
     // Parquet is compressed already, and JSON lines are sent as fast as they can be read.
     let options = zip::write::SimpleFileOptions::default()
@@ -206,7 +204,6 @@ impl Source {
             Format::Jsonl => Box::new(jsonl::Jsonl::new(&fields)),
             Format::Parquet => Box::new(parquet::Parquet::new(&fields)?),
         };
-        let _permit = self.runtime.block_on(AT_ONCE.acquire()).map_err(io::Error::other)?;
         let mut rows = 0;
         let mut batches = Batches::of(&self.db, self.run, table, &self.metrics);
         while let Some(batch) = self.runtime.block_on(batches.next()).map_err(io::Error::other)? {

@@ -24,6 +24,7 @@ use super::{
 use crate::{
     api::{Api, Preset},
     api_error::ApiError,
+    checks::apart,
     estimate::Estimate,
 };
 
@@ -155,7 +156,8 @@ pub(crate) async fn show_new_run(
             (Some(first.name.clone()), first.name.clone(), first.config.clone())
         }
     };
-    let config = resolve(&document, &api.registry).map_err(|faults| ApiError::invalid(faults.0))?;
+    let registry = api.registry.clone();
+    let config = apart(move || resolve(&document, &registry)).await??;
     let recipe = api
         .registry
         .get(&config.recipe)

@@ -19,7 +19,7 @@ use std::{
     sync::Arc,
     time::Duration,
 };
-use tokio::task::JoinHandle;
+use tokio::{sync::Semaphore, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use utoipa_actix_web::AppExt as _;
 use utoipa_swagger_ui::{Config, SwaggerUi};
@@ -124,7 +124,11 @@ impl Server {
                 .wrap(from_fn(take_suffix))
                 .wrap(from_fn(answer_head))
         };
-        let mut server = HttpServer::new(app).disable_signals().shutdown_timeout(GRACE.as_secs());
+        let mut server = HttpServer::new(app)
+            .disable_signals()
+            .shutdown_timeout(GRACE.as_secs())
+            // A request whose client has gone is dropped with what waits for its turn.
+            .h1_allow_half_closed(false);
         if let Some(threads) = threads {
             server = server.workers(threads);
         }
@@ -142,6 +146,7 @@ impl Server {
         let document = document();
         Api {
             presets: Presets::new(self.settings.presets.clone()),
+            places: Arc::new(Semaphore::new(self.settings.large_bodies)),
             failed_logins: Arc::new(FailedLogins::new(self.settings.failed_logins_per_minute)),
             requirements: Arc::new(Requirements::of(&document)),
             document: Arc::new(document),

@@ -17,7 +17,13 @@ use lyceum_server::{
 };
 use lyceum_store::{Store, artifact::ArtifactStore, tokens::Scope};
 use serde_json::{Value, json};
-use std::{fs, net::SocketAddr, time::Duration};
+use std::{
+    fs,
+    io::{BufRead as _, BufReader},
+    net::SocketAddr,
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
 use tempfile::TempDir;
 
 use crate::recipe::Scripted;
@@ -150,6 +156,50 @@ impl TestServer {
     }
 }
 
+/// `lyceum server` in a process of its own, on the database of a test's server. It is killed when dropped.
+pub(crate) struct OtherServer {
+    process: Child,
+    base: String,
+}
+
+impl OtherServer {
+    pub(crate) fn start(server: &TestServer) -> Self {
+        let mut process = Command::new(env!("CARGO_BIN_EXE_lyceum"))
+            .args(["server", "--port", "0"])
+            .env("DATABASE_URL", server.database_url())
+            .env("LYCEUM_DATA", server.folder().join("other"))
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("lyceum");
+        let said = process.stdout.take().expect("its output");
+        let mut ready = BufReader::new(said).lines().map_while(Result::ok);
+        let base = ready.find_map(|line| Some(line.split_once("ready at ")?.1.to_owned()));
+        Self {
+            process,
+            base: base.expect("its address"),
+        }
+    }
+
+    /// Where it answers.
+    pub(crate) fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// The memory that it takes, in bytes.
+    pub(crate) fn resident(&self) -> usize {
+        let pages = fs::read_to_string(format!("/proc/{}/statm", self.process.id())).expect("a process");
+        let pages = pages.split(' ').nth(1).and_then(|pages| pages.parse().ok());
+        4096_usize * pages.unwrap_or(usize::MAX / 4096)
+    }
+}
+
+impl Drop for OtherServer {
+    fn drop(&mut self) {
+        self.process.kill().expect("it runs");
+        self.process.wait().expect("its end");
+    }
+}
+
 /// Somebody who talks to the server.
 #[derive(Clone)]
 pub(crate) struct Actor {
@@ -216,6 +266,12 @@ impl Actor {
     pub(crate) fn with(mut self, name: &str, value: impl Into<String>) -> Self {
         self.headers.push((name.to_owned(), value.into()));
         self
+    }
+
+    /// The same at the server with the address `base`.
+    pub(crate) fn at(&self, base: &str) -> Self {
+        let base = base.to_owned();
+        Self { base, ..self.clone() }
     }
 
     /// The token that it sends.

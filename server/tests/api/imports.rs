@@ -3,15 +3,11 @@
 use actix_web::http::Method;
 use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
-use std::{
-    io::{BufRead as _, BufReader, Write as _},
-    net::TcpStream,
-    process::{Command, Stdio},
-};
+use std::{io::Write as _, net::TcpStream};
 
 use crate::{
     benchmarks::{imported, row},
-    harness::{Actor, BODY_LIMIT, IMPORT_LIMIT, Reply, TestServer},
+    harness::{Actor, BODY_LIMIT, IMPORT_LIMIT, OtherServer, Reply, TestServer},
 };
 
 #[actix_web::test]
@@ -257,8 +253,8 @@ async fn filters_report_what_they_leave_out() {
     server.stop().await;
 }
 
-/// Sends the first row of an import to the server at `base`, and returns once the server has begun to write.
-async fn half_sent(base: &str, server: &TestServer, writer: &Actor, row: &str) -> TcpStream {
+/// Sends the first row of an import to the server at `base`, and returns once the server receives it.
+async fn half_sent(base: &str, writer: &Actor, row: &str) -> TcpStream {
     let mut stream = TcpStream::connect(base.trim_start_matches("http://")).expect("a connection");
     let head = format!(
         "POST /api/v1/datasets/import?purpose=training&name=half&format=gsm8k HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\
@@ -267,10 +263,14 @@ async fn half_sent(base: &str, server: &TestServer, writer: &Actor, row: &str) -
         10 * row.len()
     );
     stream.write_all(head.as_bytes()).expect("a request");
-    let began = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database()
-                 AND state = 'idle in transaction' AND query LIKE 'INSERT INTO datasets%')";
-    let has_begun = || sqlx::query_scalar::<_, bool>(began).fetch_one(server.store.pool());
-    while !has_begun().await.expect("an answer") {
+    let metrics = writer.at(base);
+    while !metrics
+        .get("/metrics")
+        .await
+        .expect(200)
+        .text()
+        .contains("lyceum_large_bodies 1\n")
+    {
         tokio::task::yield_now().await;
     }
     stream
@@ -291,7 +291,7 @@ async fn an_import_whose_client_goes_away_leaves_nothing() {
     let server = TestServer::start().await;
     let writer = server.actor(Scope::Write).await;
     let row = json!({"question": "What is 1?", "answer": "#### 1"}).to_string();
-    drop(half_sent(&server.base(), &server, &writer, &row).await);
+    drop(half_sent(&server.base(), &writer, &row).await);
     imports_again(&server, &writer, &row).await;
     server.stop().await;
 }
@@ -301,22 +301,9 @@ async fn an_import_whose_server_is_killed_leaves_nothing() {
     let server = TestServer::start().await;
     let writer = server.actor(Scope::Write).await;
     let row = json!({"question": "What is 1?", "answer": "#### 1"}).to_string();
-    let mut other = Command::new(env!("CARGO_BIN_EXE_lyceum"))
-        .args(["server", "--port", "0"])
-        .env("DATABASE_URL", server.database_url())
-        .env("LYCEUM_DATA", server.folder().join("other"))
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("lyceum");
-    let said = other.stdout.take().expect("its output");
-    let ready = BufReader::new(said).lines().map_while(Result::ok);
-    let base = ready
-        .filter_map(|line| Some(line.split_once("ready at ")?.1.to_owned()))
-        .next()
-        .expect("its address");
-    let stream = half_sent(&base, &server, &writer, &row).await;
-    other.kill().expect("it runs");
-    other.wait().expect("its end");
+    let other = OtherServer::start(&server);
+    let stream = half_sent(other.base(), &writer, &row).await;
+    drop(other);
     imports_again(&server, &writer, &row).await;
     drop(stream);
     server.stop().await;

@@ -2,13 +2,22 @@
 
 use lyceum_core::artifact::{ArtifactKind, Digest};
 use object_store::{
-    ObjectStore, ObjectStoreExt as _, PutPayload, local::LocalFileSystem, memory::InMemory, path::Path,
+    ObjectStore, ObjectStoreExt as _, PutPayload, WriteMultipart, local::LocalFileSystem, memory::InMemory, path::Path,
 };
 use sqlx::PgPool;
-use std::{ffi::OsString, fs::DirBuilder, os::unix::fs::DirBuilderExt as _, sync::Arc};
+use std::{
+    ffi::OsString,
+    fs::{DirBuilder, File},
+    io::{self, Read as _},
+    os::unix::fs::DirBuilderExt as _,
+    sync::Arc,
+};
 
 use super::{ArtifactPlace, bucket};
 use crate::{Remote, Result, StoreError};
+
+/// Bytes of a file that are written at a time.
+const PART: usize = 8 << 20;
 
 /// Artifacts in a folder or an object store, usually with a row each, or those of a server.
 #[derive(Clone, Debug)]
@@ -92,17 +101,7 @@ impl ArtifactStore {
         match &self.0 {
             Backend::Objects { objects, pool } => {
                 if let Some(pool) = pool {
-                    // The row is written first and is young, so a collection that runs at the same time leaves the
-                    // bytes alone. References to the artifact are only written after this returns.
-                    sqlx::query(
-                        "INSERT INTO artifacts (digest, kind, bytes) VALUES ($1, $2, $3)
-                         ON CONFLICT (digest) DO UPDATE SET created_at = now(), removed_at = NULL",
-                    )
-                    .bind(digest.to_string())
-                    .bind(kind)
-                    .bind(i64::try_from(bytes.len()).unwrap_or(i64::MAX))
-                    .execute(pool)
-                    .await?;
+                    list(pool, digest, kind, bytes.len()).await?;
                 }
                 objects.put(&place(digest), PutPayload::from(bytes)).await?;
             }
@@ -112,6 +111,35 @@ impl ArtifactStore {
             }
         }
         Ok(digest)
+    }
+
+    /// Writes the `bytes` bytes of `file` from its start, whose digest is `digest`, a part at a time.
+    ///
+    /// # Errors
+    /// As [`ArtifactStore::put`].
+    pub async fn put_file(&self, kind: ArtifactKind, digest: Digest, mut file: File, bytes: usize) -> Result<()> {
+        let Backend::Objects { objects, pool } = &self.0 else {
+            let whole = part(&mut file, bytes).await?;
+            return self.put(kind, whole).await.map(drop);
+        };
+        if let Some(pool) = pool {
+            list(pool, digest, kind, bytes).await?;
+        }
+        if bytes <= PART {
+            let whole = part(&mut file, bytes).await?;
+            objects.put(&place(digest), PutPayload::from(whole)).await?;
+            return Ok(());
+        }
+        let mut upload = WriteMultipart::new_with_chunk_size(objects.put_multipart(&place(digest)).await?, PART);
+        let mut left = bytes;
+        while left > 0 {
+            let next = part(&mut file, PART.min(left)).await?;
+            left -= next.len();
+            upload.wait_for_capacity(2).await?;
+            upload.put(next.into());
+        }
+        upload.finish().await?;
+        Ok(())
     }
 
     /// The bytes of `digest`.
@@ -174,6 +202,39 @@ fn in_folder(folder: &std::path::Path) -> Result<Arc<dyn ObjectStore>> {
 }
 
 /// Folders by the first two letters, so none grows large.
+/// Lists an artifact. This is done before its bytes are written: the row is young, so a collection that runs at the same
+/// time leaves them alone. References to the artifact are only written when it is there.
+async fn list(pool: &PgPool, digest: Digest, kind: ArtifactKind, bytes: usize) -> Result<()> {
+    sqlx::query(
+        "INSERT INTO artifacts (digest, kind, bytes) VALUES ($1, $2, $3)
+         ON CONFLICT (digest) DO UPDATE SET created_at = now(), removed_at = NULL",
+    )
+    .bind(digest.to_string())
+    .bind(kind)
+    .bind(i64::try_from(bytes).unwrap_or(i64::MAX))
+    .execute(pool)
+    .await?;
+    Ok(())
+}
+
+/// The next `bytes` bytes of `file`.
+async fn part(file: &mut File, bytes: usize) -> Result<Vec<u8>> {
+    let mut file = file.try_clone().map_err(unread)?;
+    let read = tokio::task::spawn_blocking(move || {
+        let mut part = vec![0; bytes];
+        file.read_exact(&mut part)?;
+        Ok(part)
+    });
+    read.await.map_err(io::Error::other).flatten().map_err(unread)
+}
+
+fn unread(source: io::Error) -> StoreError {
+    StoreError::Artifacts(object_store::Error::Generic {
+        store: "upload",
+        source: source.into(),
+    })
+}
+
 fn place(digest: Digest) -> Path {
     let name = digest.to_string();
     Path::from_iter([&name[..2], &name])

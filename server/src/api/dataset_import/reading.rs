@@ -1,20 +1,18 @@
 //! Reads a file of rows on a thread of its own, and passes them on in batches.
 
-use actix_web::web::Payload;
-use futures::future::{Either, ready};
 use lyceum_core::{
     benchmark::reader::{Lines, ReadError},
     dataset::{ImportReport, Intake, RowFault},
     fault::Fault,
 };
 use serde_json::Value;
-use std::io::{self, BufReader, Read};
+use std::{
+    fs::File,
+    io::{self, BufReader, Read},
+};
 use tokio::{sync::mpsc, task::JoinHandle};
 
-use super::{
-    body::{Body, piped},
-    plan::Plan,
-};
+use super::plan::Plan;
 use crate::{
     api::ApiSettings,
     api_error::ApiError,
@@ -28,34 +26,21 @@ const FAULTS: usize = 100;
 
 /// Where the rows come from.
 pub(super) enum Source {
-    Body(Body),
+    File(File),
     Hub(Hub, Address, Option<String>),
 }
 
 impl Source {
-    /// The source of a plan, and the future that fills it.
-    pub(super) fn of(
-        plan: &Plan,
-        payload: Payload,
-        settings: &ApiSettings,
-    ) -> (Self, impl Future<Output = Result<(), ApiError>> + use<>) {
-        match &plan.hub {
-            Some(address) => {
-                let hub = settings.hub.as_deref().map_or_else(Hub::from_env, Hub::at);
-                let source = Self::Hub(hub, address.clone(), plan.split.clone());
-                (source, Either::Left(ready(Ok(()))))
-            }
-            None => {
-                let (body, fill) = piped(payload, settings.import_limit);
-                (Self::Body(body), Either::Right(fill))
-            }
-        }
+    /// The place of a plan on the hub.
+    pub(super) fn hub(address: &Address, plan: &Plan, settings: &ApiSettings) -> Self {
+        let hub = settings.hub.as_deref().map_or_else(Hub::from_env, Hub::at);
+        Self::Hub(hub, address.clone(), plan.split.clone())
     }
 
     /// The rows as lines, and the revision if the source knows it.
     fn open(self) -> Result<(Text<'static>, Option<String>), Unread> {
         match self {
-            Self::Body(body) => Ok((json_lines(body)?, None)),
+            Self::File(file) => Ok((json_lines(BufReader::new(file))?, None)),
             Self::Hub(hub, address, split) => {
                 let located = hub.locate(address, split.as_deref())?;
                 let revision = located.revision.clone();
