@@ -12,6 +12,8 @@ export async function addresses(lab, run, second) {
   const completed = (await lab.api("GET", "/evaluations?state=completed")).items;
   const ofType = (type) => completed.find((one) => one.spec.type === type)?.id;
   const [frozen, retention, regenerated] = [ofType("frozen_side"), ofType("operator_retention"), ofType("regenerate")];
+  const judged = (await lab.api("GET", "/runs?limit=100")).items.find((one) => one.recipe === "sage")?.id;
+  const task = judged && (await first(`/runs/${judged}/problems?valid=true`));
   const ofRun = {
     overview: "", "arms-race": "/arms-race", population: "/population", member: member && `/members/${member}`, lineage: "/lineage",
     "cross-play": "/cross-play", "cross-play-by-cluster": "/cross-play?order=cluster", archive: "/archive",
@@ -27,7 +29,8 @@ export async function addresses(lab, run, second) {
     evaluations: "/evaluations", evaluation: evaluation && `/evaluations/${evaluation}`,
     samples: measured && `/evaluations/${measured}?suite=held-out-outputs&subject=0`, work: "/work", "work-item": work && `/work/${work}`,
     "frozen-side": frozen && `/evaluations/${frozen}`, retention: retention && `/evaluations/${retention}`, regenerate: regenerated && `/evaluations/${regenerated}`,
-    picks: `/compare/picks?left=${run}&right=${second}`, workers: "/workers", datasets: "/datasets", "dataset-new": "/datasets/new", settings: "/settings",
+    curriculum: judged && `/runs/${judged}/curriculum`, "curriculum-part": judged && `/runs/${judged}/curriculum?from=1&to=1`,
+    task: task && `/runs/${judged}/problems/${task}`, picks: `/compare/picks?left=${run}&right=${second}`, workers: "/workers", datasets: "/datasets", "dataset-new": "/datasets/new", settings: "/settings",
   };
   return Object.entries(pages).filter(([, path]) => path !== undefined);
 }

@@ -455,6 +455,32 @@ scenario("the engine loads a downloaded adapter", async () => {
   assert.equal(JSON.parse(readFileSync(`${folder}.out`, "utf8")).completions.length, 1);
 });
 
+scenario("a run whose critic decides what joins shows its growing set", async () => {
+  const rows = Array.from({ length: 8 }, (_, row) => ({ task_id: `sum/${row}`, question: `what is ${row} + 1 ?`, oracle: { type: "math", gold: `${row + 1}` } }));
+  const dataset = await lab.api("POST", "/datasets", { name: "sums", purpose: "training", rows });
+  const overrides = {
+    steps: 2, "populations.main.base_model.name": "seedling", "parameters.dataset": { id: dataset.id }, "parameters.challenges": 4,
+    "parameters.tasks": 4, "parameters.difficulty_samples": 2, "parameters.learning.optimizer.minibatches": 1,
+    benchmarks: { suites: ["held-out-outputs"], every: 1, rows: 5 },
+  };
+  const made = await lab.api("POST", "/runs", { preset: "sage-seedling-math", name: "sage", overrides });
+  await go(`/runs/${made.id}/curriculum`);
+  assert.match(await text("#view"), /No step has ended yet/);
+  await page.waitForSelector("#growth .canvas[data-drawn]", patience);
+  await page.waitForFunction(() => document.querySelector("#state")?.textContent.includes("completed"), patience);
+  page.faults.length = 0;
+  await go(`/runs/${made.id}/curriculum`);
+  await page.waitForSelector("#growth .canvas[data-drawn]", patience);
+  await page.waitForSelector("#admission .canvas[data-drawn]", patience);
+  const [head, ...lines] = await savedRows("#growth");
+  assert.match(head, /^steps done,tasks in the set/);
+  assert.deepEqual(lines.map((line) => line.split(",")[1]), ["8", "8"], "the seeds");
+  assert.match((await savedRows("#admission"))[1], /^not scored,/);
+  // The base of the tests was not trained for this, so it poses nothing that can be read.
+  assert.match(await text("#view"), /8 tasks in the growing set\. 8 proposals, of which 0 joined/);
+  assert.deepEqual(page.faults, []);
+});
+
 scenario("axe finds no violations on any page, in light and dark", async () => {
   for (const theme of ["light", "dark"]) {
     await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: theme }]);

@@ -133,6 +133,13 @@ impl Scores {
         }
     }
 
+    /// Whether any problem was scored.
+    pub(crate) fn has_scores(&self) -> bool {
+        self.items
+            .iter()
+            .any(|bucket| bucket.from != "unscored" && bucket.proposed > 0)
+    }
+
     /// Whether the truth about any problem is known.
     pub(crate) fn has_truth(&self) -> bool {
         self.items.iter().any(|bucket| bucket.known > 0)

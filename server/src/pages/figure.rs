@@ -160,9 +160,10 @@ impl Figure {
         self.series.iter().all(|series| series.points.is_empty())
     }
 
-    /// The data for the page's script.
+    /// The data for the page's script, which draws no empty ones.
     pub(crate) fn island(figures: &[Self]) -> String {
-        let sent: Vec<Self> = figures.iter().map(Self::sent).collect();
+        let drawn = figures.iter().filter(|figure| !figure.is_empty());
+        let sent: Vec<Self> = drawn.map(Self::sent).collect();
         super::island::island(&sent)
     }
 
@@ -319,5 +320,6 @@ mod tests {
             sent.contains(r#""points":[[2.0,null]]"#) && sent.contains(r#""points":[]"#),
             "{sent}"
         );
+        assert_eq!(Figure::island(&[Figure::default()]), "[]", "there is nothing to draw");
     }
 }
