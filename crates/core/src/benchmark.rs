@@ -4,6 +4,7 @@
 //! and a [`PromptStyle`] make a prompt; a row and a completion make a [`Task`](crate::verify::Task) for the verifier;
 //! verdicts make a [`Score`], and scores make the papers' table.
 
+mod distribution;
 pub mod evalplus;
 mod extract;
 pub mod format;
@@ -20,6 +21,7 @@ mod suite;
 mod suite_request;
 mod table;
 
+pub use distribution::{Distribution, Generalization, GeneralizationRow};
 pub use extract::{code_of, mathematics_of};
 pub use grade::{Graded, Submission, graded, task};
 pub use pass_at_k::pass_at_k;

@@ -143,3 +143,50 @@ async fn pages_have_the_table_the_curves_and_every_sample() {
     }
     server.stop().await;
 }
+
+#[actix_web::test]
+async fn suites_in_and_out_of_distribution_have_a_table_of_their_own() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let made = filled(&server, 1).await;
+    imported(&writer).await;
+    let browser = writer.clone().with("accept", "text/html");
+    let suites = json!([
+        {"suite": "gsm8k", "distribution": "in"},
+        {"suite": "gsm8k", "name": "harder", "distribution": "out"},
+    ]);
+    let spec = json!({"type": "benchmark", "suites": suites, "run": made.run, "n": 2, "temperature": 0.8});
+    let body = json!({ "spec": spec });
+    let evaluation = writer.post("/api/v1/evaluations", &body).await.expect(201).json();
+    assert_eq!(evaluation["spec"]["suites"], suites);
+    let id: ExecutionId = evaluation["id"].as_str().and_then(|id| id.parse().ok()).expect("an id");
+    let page = format!("/evaluations/{id}");
+    let html = browser.get(&page).await.expect(200).text();
+    assert!(html.contains("None of these suites has a result yet"), "{html}");
+    measured(&server, id).await;
+    let json = writer.get(&format!("{page}.json")).await.expect(200).json();
+    let table = &json["generalization"];
+    assert_eq!(
+        (&table["in_distribution"], &table["out_of_distribution"]),
+        (&json!(["gsm8k"]), &json!(["harder"]))
+    );
+    let rows = table["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 3, "the base and two members");
+    assert_eq!(
+        (&rows[0]["in_average"], &rows[0]["out_average"]),
+        (&json!(0.5), &json!(null))
+    );
+    let html = browser.get(&page).await.expect(200).text();
+    assert!(
+        html.contains("Out of distribution") && html.contains("<b>50.0</b>"),
+        "{html}"
+    );
+    let mut wrong = body.clone();
+    wrong["spec"]["suites"][0]["distribution"] = json!("near");
+    let refused = writer.post("/api/v1/evaluations", &wrong).await.expect(422);
+    assert!(
+        refused.places().iter().any(|place| place.starts_with("/spec/suites")),
+        "{refused:?}"
+    );
+    server.stop().await;
+}

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{collections::HashMap, str::FromStr};
 
-use super::suite;
+use super::{Distribution, suite};
 use crate::{fault::Fault, id::DatasetId, work::MAX_TEMPERATURE};
 
 /// The most samples of a row.
@@ -56,6 +56,18 @@ pub struct SuiteRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_tokens: Option<u32>,
+    /// Whether its questions are from the distribution of the training data: `in` or `out`. An evaluation shows the
+    /// averages of both; left out, the suite counts to neither.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distribution: Option<Distribution>,
+}
+
+impl SuiteRequest {
+    /// What its results are called.
+    pub fn result_name(&self) -> String {
+        let own = suite(&self.suite).map_or(self.suite.as_str(), |suite| suite.name.as_str());
+        self.name.clone().unwrap_or_else(|| own.to_owned())
+    }
 }
 
 impl SuiteChoice {
@@ -97,7 +109,7 @@ impl SuiteChoice {
             {
                 faults.push(Fault::new(place("name"), detail));
             }
-            let name = request.name.unwrap_or_else(|| suite.name.clone());
+            let name = request.result_name();
             match named.get(&name) {
                 Some(first) => {
                     let detail = format!("entry {first} is called `{name}` already: give this one a `name` of its own");

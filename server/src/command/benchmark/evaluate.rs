@@ -19,7 +19,8 @@ use crate::command::output::line;
 #[command(after_help = format!("Suites: {}", names()))]
 pub(super) struct Evaluate {
     /// A suite; may be repeated. Its name can be followed by settings for this suite, such as
-    /// `livecodebench,dataset=DATASET,name=goalposts,n=100,temperature=0.6`; also rows, prompts, top_p and max_tokens
+    /// `livecodebench,dataset=DATASET,name=goalposts,n=100,temperature=0.6`; also rows, prompts, top_p and max_tokens.
+    /// `distribution=in` or `distribution=out` puts it into the table of suites in and out of distribution
     #[arg(long = "suite", required = true, value_name = "NAME[,FIELD=VALUE]..")]
     suites: Vec<SuiteChoice>,
     /// All living members of this run, and their base

@@ -3,7 +3,8 @@
 use actix_web::HttpResponse;
 use askama::Template;
 use lyceum_core::{
-    benchmark::{Group, suite},
+    benchmark::{Cell, Generalization, GeneralizationRow, Group, Subject, suite},
+    evaluation::EvaluationSpec,
     id::{DatasetId, ExecutionId},
 };
 use lyceum_store::{
@@ -71,6 +72,8 @@ struct BenchmarkPage {
     #[serde(flatten)]
     frame: EvaluationFrame,
     results: Vec<BenchmarkResult>,
+    /// The scores in and out of distribution, if the evaluation says which suites are which.
+    generalization: Option<Generalization>,
     /// Samples.
     items: Vec<SampleLine>,
     next: Option<String>,
@@ -140,6 +143,24 @@ impl BenchmarkPage {
         solution.map(|solution| excerpt(solution, SHOWN))
     }
 
+    /// A score in per cent.
+    fn percent(&self, share: &f64) -> String {
+        format!("{:.1}", 100.0 * share)
+    }
+
+    /// A subject's score on a suite; empty if there is none.
+    fn score_on(&self, row: &GeneralizationRow, suite: &str) -> String {
+        let cell = row.scores.get(suite);
+        cell.map_or_else(String::new, |cell| self.percent(&cell.pass_at_1))
+    }
+
+    /// An average; a dash if it is missing.
+    fn average(&self, share: &Option<f64>) -> String {
+        share
+            .as_ref()
+            .map_or_else(|| "–".to_owned(), |share| self.percent(share))
+    }
+
     /// Whether its suite's solutions are programs.
     fn is_code(&self, sample: &SampleLine) -> bool {
         let result = self.results.iter().find(|result| result.suite == sample.sample.suite);
@@ -176,6 +197,7 @@ pub(super) async fn show(
     };
     let page = listing.page(benchmarks::samples(db, id, &filter, listing.window()).await?);
     view.show(&BenchmarkPage {
+        generalization: generalization(&frame, &results.items),
         layout: frame.layout(view),
         items: with_questions(db, &results.items, page.items).await?,
         figures: pass_at_k::figures(&pass_at_k::curves(&results.items)),
@@ -187,6 +209,27 @@ pub(super) async fn show(
         frame,
         asked,
     })
+}
+
+/// The table of suites in and out of distribution.
+fn generalization(frame: &EvaluationFrame, results: &[BenchmarkResult]) -> Option<Generalization> {
+    let spec = EvaluationSpec::deserialize(&frame.line.evaluation.spec).ok()?;
+    let EvaluationSpec::Benchmark(spec) = spec else {
+        return None;
+    };
+    let score = |result: &BenchmarkResult| {
+        let subject = Subject {
+            name: result.name.clone(),
+            role: result.role,
+            member: result.member_id,
+        };
+        let cell = Cell {
+            pass_at_1: result.pass_at_1,
+            standard_error: result.standard_error,
+        };
+        (subject, result.suite.clone(), cell)
+    };
+    Generalization::of(&spec.suites, results.iter().map(score))
 }
 
 /// `samples` with the questions of their rows.
