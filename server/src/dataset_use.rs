@@ -16,6 +16,9 @@ use sqlx::PgConnection;
 
 use crate::{api_error::ApiError, checks::apart, shipped_dataset::ShippedDataset};
 
+/// Rows that are named in a fault, at most.
+const NAMED: u32 = 5;
+
 /// The config with its datasets looked up: each named by its id and with the number of its rows, as a run stores it. A shipped
 /// dataset is imported if need be. The faults' pointers are those of the config.
 pub(crate) async fn settle(
@@ -118,18 +121,37 @@ async fn misfits(db: &mut PgConnection, one: &DatasetUse, dataset: &Dataset) -> 
     }
     faults.extend(kind_fault(&mut *db, one, dataset).await?);
     if !one.allow_overlap {
-        for overlap in datasets::overlaps(db, DatasetId(dataset.id)).await? {
+        let id = DatasetId(dataset.id);
+        for overlap in datasets::overlaps(&mut *db, id).await? {
             if overlap.purpose == Purpose::Benchmark {
+                let rows = datasets::overlapping_rows(&mut *db, id, DatasetId(overlap.dataset_id), NAMED).await?;
                 let detail = format!(
-                    "{} rows of dataset `{}` ask what the benchmark `{}` asks, whose scores would mean nothing: leave them out, \
-                     or set `allow_overlap`",
-                    overlap.rows, dataset.name, overlap.name
+                    "{} rows of dataset `{}` ask what the benchmark `{}` asks ({}), whose scores would mean nothing: leave \
+                     them out, or set `allow_overlap`",
+                    overlap.rows,
+                    dataset.name,
+                    overlap.name,
+                    named(&rows, overlap.rows)
                 );
                 faults.push(Fault::new(format!("{}/allow_overlap", one.pointer), detail));
             }
         }
     }
     Ok(faults)
+}
+
+/// The rows that repeat tasks of a benchmark, of which there are `all`.
+fn named(rows: &[(i32, Option<String>)], all: i64) -> String {
+    let name = |(row, task): &(i32, Option<String>)| match task {
+        Some(task) => format!("row {row} is `{task}`"),
+        None => format!("row {row}"),
+    };
+    let mut named: Vec<String> = rows.iter().map(name).collect();
+    let more = all - rows.len() as i64;
+    if more > 0 {
+        named.push(format!("and {more} more"));
+    }
+    named.join(", ")
 }
 
 /// The fault of the first row of a kind that the run cannot use.

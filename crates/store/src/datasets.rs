@@ -334,6 +334,32 @@ pub async fn overlaps(db: impl PgExecutor<'_>, id: DatasetId) -> Result<Vec<Over
     .await?)
 }
 
+/// The first `limit` rows of a dataset that overlap with `other`, each with the task of `other` that it repeats, if that has
+/// a name.
+pub async fn overlapping_rows(
+    db: impl PgExecutor<'_>,
+    id: DatasetId,
+    other: DatasetId,
+    limit: u32,
+) -> Result<Vec<(i32, Option<String>)>> {
+    Ok(sqlx::query_as(
+        "SELECT DISTINCT ON (index) index, task_id FROM (
+             SELECT mine.index, other.row ->> 'task_id' AS task_id FROM dataset_rows mine
+             JOIN dataset_rows other ON other.fingerprint = mine.fingerprint
+             WHERE mine.dataset_id = $1 AND other.dataset_id = $2
+             UNION ALL
+             SELECT mine.index, other.row ->> 'task_id' FROM dataset_rows mine
+             JOIN dataset_rows other ON other.program_fingerprint = mine.program_fingerprint
+             WHERE mine.dataset_id = $1 AND other.dataset_id = $2
+         ) same ORDER BY index, task_id LIMIT $3",
+    )
+    .bind(id.0)
+    .bind(other.0)
+    .bind(i64::from(limit))
+    .fetch_all(db)
+    .await?)
+}
+
 /// Keeps a dataset from being deleted until the transaction ends; false if it is not there any more.
 pub async fn hold(tx: &mut PgConnection, id: DatasetId) -> Result<bool> {
     let held = sqlx::query("SELECT FROM datasets WHERE id = $1 FOR KEY SHARE")

@@ -220,7 +220,7 @@ async fn rows_that_a_benchmark_asks_are_learned_from_only_if_that_is_said() {
     assert_eq!(reply.places(), ["/config/parameters/dataset/allow_overlap"]);
     let said = reply.json().to_string();
     assert!(
-        said.contains("1 rows of dataset `train` ask what the benchmark `exam` asks"),
+        said.contains("1 rows of dataset `train` ask what the benchmark `exam` asks (row 0 is `gsm8k/1`)"),
         "{said}"
     );
     let reply = writer.post("/api/v1/runs", &body(exam, true)).await.expect(422);
