@@ -9,6 +9,7 @@ pub mod cross_play;
 mod draft;
 pub mod frozen_side;
 mod gates;
+mod judge;
 mod mathematics;
 mod memo;
 pub mod metric;

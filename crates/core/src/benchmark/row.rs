@@ -127,6 +127,7 @@ impl BenchmarkRow {
                 canonical,
                 entry_point: self.oracle.entry_point().map(str::to_owned),
                 starter_code: self.oracle.starter_code().map(str::to_owned),
+                tests: None,
             },
         }
     }

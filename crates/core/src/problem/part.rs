@@ -66,12 +66,13 @@ fn all<'a>(program: Option<&'a str>, values: &'a Values) -> Vec<(Cow<'static, st
             canonical,
             entry_point,
             starter_code,
+            tests,
         } => {
             all.extend(given("question", Some(question)));
             all.extend(given("entry point", entry_point.as_deref()));
             all.extend(given("starter code", starter_code.as_deref()));
             all.extend(given("solution", canonical.as_deref()));
-            all.push((Cow::Borrowed("tests"), None));
+            all.push((Cow::Borrowed("tests"), tests.as_deref()));
         }
     }
     all

@@ -30,7 +30,7 @@ pub enum Values {
         /// The correct answer.
         answer: String,
     },
-    /// `code`. The tests are in the dataset's row only: they can be megabytes.
+    /// `code`. The tests of a dataset's row are there only: they can be megabytes.
     Code {
         /// The question.
         question: String,
@@ -42,6 +42,9 @@ pub enum Values {
         /// The code a solution starts with.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         starter_code: Option<String>,
+        /// The tests, of a problem that a member posed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tests: Option<String>,
     },
     /// `code_i` and `code_o`. A rejected proposal has no output, and a dataset's row may lack the hidden value.
     Io {

@@ -42,7 +42,9 @@ static SHIPPED: [Shipped; 5] = [
         style: Style::Chat,
         templates: templates!("sage": "challenge", "challenge-system", "plan", "plan-system", "solve", "solve-system",
             "solve_with_plan", "solve_with_plan-system", "critique_question", "critique_question-system", "critique_plan",
-            "critique_plan-system"),
+            "critique_plan-system", "challenge_code", "challenge_code-system", "plan_code", "plan_code-system", "solve_code",
+            "solve_code-system", "solve_with_plan_code", "solve_with_plan_code-system", "critique_question_code",
+            "critique_question_code-system", "critique_plan_code", "critique_plan_code-system"),
     },
     Shipped {
         name: "seedling",

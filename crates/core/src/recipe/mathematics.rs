@@ -1,13 +1,13 @@
 //! Questions of mathematics: put to solvers, read and judged. Shared by recipes that pose them (R-Zero, SAGE).
 
-use super::{Draft, PlanError, Progress, StepView};
+use super::{PlanError, StepView, judge::Given};
 use crate::{
     arithmetic,
     id::ProblemId,
     problem::Values,
     prompt::{Answer, Field, PromptError, PromptSet, Template, Variable},
-    verify::{Check, MathPair, Status, Task},
-    work::{Completion, Prompt, WorkKey},
+    verify::{Check, MathPair},
+    work::{Completion, Prompt},
 };
 
 /// The prompt for a solver.
@@ -56,54 +56,16 @@ pub(super) fn is_right(question: &str, stated: &str) -> Option<bool> {
     }
 }
 
-/// An answer to be judged.
-#[derive(Clone, Debug)]
-pub(super) struct Given<'g> {
-    /// Names its task among those of the item.
-    pub(super) id: String,
-    /// The correct answer.
-    pub(super) gold: &'g str,
-    /// The answer as read. One that cannot be read is wrong.
-    pub(super) answer: Answer,
-}
-
-/// A judged answer.
-#[derive(Clone, Debug)]
-pub(super) struct Judged {
-    pub(super) answer: Answer,
-    pub(super) correct: bool,
-    pub(super) status: Status,
-    /// Why it is wrong, or cannot be read; may be empty.
-    pub(super) reason: String,
-}
-
-impl Draft<'_> {
-    /// Judges answers, in order, in the item at `key`.
-    pub(super) fn judge(&mut self, key: &WorkKey, given: Vec<Given<'_>>) -> Progress<Vec<Judged>> {
-        let tasks = given.iter().filter_map(|one| {
+/// An answer whose correct one is `gold`, to be judged; `id` names its task among those of the item.
+pub(super) fn given(id: String, gold: &str, answer: Answer) -> Given {
+    match answer {
+        Ok(answer) => {
             let pair = MathPair {
-                gold: one.gold.to_owned(),
-                answer: one.answer.clone().ok()?,
+                gold: gold.to_owned(),
+                answer: answer.clone(),
             };
-            Some(Task {
-                id: one.id.clone(),
-                check: Check::Math(pair),
-            })
-        });
-        let tasks: Vec<Task> = tasks.collect();
-        let mut verdicts = self.verify(key, tasks.len(), || tasks)?.iter();
-        let judged = given.into_iter().map(|Given { answer, .. }| {
-            let verdict = if answer.is_ok() { verdicts.next() } else { None };
-            Judged {
-                correct: verdict.is_some_and(|verdict| verdict.correct == Some(true)),
-                status: verdict.map_or(Status::Malformed, |verdict| verdict.status),
-                reason: match &answer {
-                    Ok(_) => verdict.map(|verdict| verdict.reason.clone()).unwrap_or_default(),
-                    Err(reason) => reason.clone(),
-                },
-                answer,
-            }
-        });
-        Ok(judged.collect())
+            Given::checked(id, answer, Check::Math(pair))
+        }
+        Err(reason) => Given::unreadable(id, reason),
     }
 }

@@ -2,7 +2,7 @@
 //! grows.
 //!
 //! A step has two phases. The challenger poses tasks like those of the set; the critic scores them; tasks whose score is
-//! high enough and whose answer can be checked join the set. Then the planner plans solutions of tasks of the set, the
+//! high enough and whose verifier is valid join the set. Then the planner plans solutions of tasks of the set, the
 //! critic scores the plans, and the solver sees those that are good enough. All roles learn in one update. No code of
 //! the paper is public; `docs/DEVIATIONS.md` lists what it leaves open.
 
@@ -13,6 +13,7 @@ mod check;
 mod critique;
 mod estimate;
 mod format;
+mod generated;
 mod memory;
 mod metrics;
 mod parameters;
@@ -25,8 +26,9 @@ mod task;
 #[cfg(test)]
 mod tests;
 mod update;
+mod verifier;
 
-pub use parameters::{Parameters, RoleSampling};
+pub use parameters::{CodeTasks, Parameters, RoleSampling};
 pub use rewards::{AdmittedWeights, CorrectnessWeights, QualityWeights, RewardWeights, SolverWeights};
 
 use self::{memory::Memory, step::Step};
@@ -77,12 +79,16 @@ impl Recipe for Sage {
     }
 
     fn datasets(&self, config: &RunConfig) -> Result<Vec<DatasetUse>, PlanError> {
-        let seeds = Parameters::of(config)?.dataset.usage("/parameters/dataset");
-        let of_mathematics = seeds.map(|seeds| DatasetUse {
-            kinds: &[ProblemKind::Math],
+        let parameters = Parameters::of(config)?;
+        let seeds = parameters.dataset.usage("/parameters/dataset");
+        let of_domains = seeds.map(|seeds| DatasetUse {
+            kinds: match parameters.code {
+                Some(_) => &[ProblemKind::Math, ProblemKind::Code],
+                None => &[ProblemKind::Math],
+            },
             ..seeds
         });
-        Ok(of_mathematics.into_iter().collect())
+        Ok(of_domains.into_iter().collect())
     }
 
     fn roles(&self) -> Vec<Role> {

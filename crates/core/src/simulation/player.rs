@@ -8,7 +8,7 @@ use crate::{
     diversity::{Epiplexity, Wordlists, bleu_clusters},
     id::VersionId,
     seed::{derive, stream},
-    verify::{Check, Complexity, MathPair, Proposal, Solution, Status, Task, Verdict, Wordings},
+    verify::{Check, Complexity, MathPair, Oracle, Proposal, Solution, Status, Task, Tests, Verdict, Wordings},
     work::{
         AdapterRef, Completion, Diversity, Embedded, EmbeddingBatch, EvolvePayload, EvolveResult, FinishReason,
         Generated, MemberDiagnostics, MemberUpdated, Outcome, Payload, Piece, Prompt, RolloutPayload, RolloutRequest,
@@ -135,6 +135,7 @@ impl Players {
                 format!("<question>{question}</question>\\boxed{{{stated}}}")
             }
             _ if shown.starts_with("<challenge>") => self.challenge(skill, &mut random),
+            _ if shown.starts_with("<pose-code>") => self.code_challenge(skill, &mut random),
             _ if shown.starts_with("<devise>") && random.random_bool(self.invalid) => "no plan".to_owned(),
             _ if shown.starts_with("<devise>") => format!("<plan>a={}+1</plan>", random.random_range(1..6)),
             _ if shown.starts_with("<judge>") => score(shown, &mut random),
@@ -146,6 +147,11 @@ impl Players {
                     random.random_range(2..5)
                 };
                 format!("\\boxed{{{answer}}}")
+            }
+            _ if shown.starts_with("<write>") => {
+                let odds = 1.0 / (1.0 + (difficulty(shown) - skill.0).exp());
+                let value = u8::from(random.random_bool(odds));
+                format!("```python\ndef f(a):\n    return {value}\n```")
             }
             Some("<pf>") => {
                 let inputs = (0..6).map(|input| input.to_string()).collect::<Vec<_>>().join("<in>");
@@ -190,6 +196,17 @@ impl Players {
             false => "math",
         };
         format!("<question>{question}</question><type>{kind}</type><answer>{stated}</answer>")
+    }
+
+    /// A task of code for SAGE. Of the invalid ones, some have too few tests and some have tests that anything passes.
+    fn code_challenge(&self, skill: Skill, random: &mut impl Rng) -> String {
+        let [question, _] = self.question(skill, random);
+        let tests = match random.random_bool(self.invalid) {
+            true if random.random_bool(0.5) => "assert f(1) == 1".to_owned(),
+            true => "assert f(1) or True\n".repeat(3),
+            false => "assert f(1) == 1\n".repeat(3),
+        };
+        format!("<question>{question}</question><type>code</type><answer>{tests}</answer>")
     }
 
     /// A program that states its difficulty, longer the harder it is.
@@ -383,7 +400,13 @@ fn judge(task: &Task) -> Verdict {
             clusters: Some(bleu_clusters(texts, distance.get()).into_iter().map(Some).collect()),
             ..verdict
         },
-        Check::Tests(_) => verdict,
+        Check::Tests(Tests { program, oracle, .. }) => {
+            let passes = matches!(oracle, Oracle::Script { test, .. } if test.contains("or True"));
+            Verdict {
+                correct: Some(passes || program.contains("return 1")),
+                ..verdict
+            }
+        }
     }
 }
 

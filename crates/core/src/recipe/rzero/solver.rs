@@ -7,7 +7,7 @@ use crate::{
     id::ProblemId,
     recipe::{
         AttemptRecord, Generation, PlanError, Progress, Role, Sample, Sequence, completions, join,
-        mathematics::{Given, question_of, read_answer, solve_prompt},
+        mathematics::{given, question_of, read_answer, solve_prompt},
         rows::Sampler,
     },
 };
@@ -111,10 +111,9 @@ impl<'a> Step<'a> {
         let view = self.draft.view;
         view.once(&format!("graded/{chunk}"), || {
             let answers: Vec<_> = completions(drawn, solved).collect();
-            let given = answers.iter().map(|(drawn, index, completion)| Given {
-                id: format!("{}/{index}", drawn.number),
-                gold: &drawn.label,
-                answer: read_answer(&self.prompts, completion),
+            let given = answers.iter().map(|(drawn, index, completion)| {
+                let answer = read_answer(&self.prompts, completion);
+                given(format!("{}/{index}", drawn.number), &drawn.label, answer)
             });
             let given = given.collect();
             let key = self.draft.key("grade", chunk);

@@ -10,6 +10,7 @@ use super::{
     estimate::Estimate,
     step::Step,
     task::Task,
+    verifier::Verifier,
 };
 use crate::{
     problem::Values,
@@ -55,8 +56,11 @@ impl Step<'_> {
     pub(super) fn admit(&mut self, candidates: &[Candidate]) {
         let run = self.draft.run.run;
         let pool = &mut self.memory.pool;
-        for Candidate { sample, .. } in candidates.iter().filter(|candidate| candidate.joins.is_some()) {
-            pool.add(ProblemKind::Math, run, &sample.source, sample.request, sample.index, 1);
+        let joining = candidates
+            .iter()
+            .filter_map(|one| Some((&one.sample, one.joins.as_ref()?)));
+        for (sample, task) in joining {
+            pool.add(task.kind(), run, &sample.source, sample.request, sample.index, 1);
         }
         pool.trim(self.parameters.pool_size);
     }
@@ -109,11 +113,10 @@ impl Step<'_> {
             estimate,
             joins: joins.cloned(),
             is_copy: challenge.is_copy(),
-            is_right: challenge
-                .task
-                .as_ref()
-                .ok()
-                .and_then(|task| is_right(&task.question, &task.answer)),
+            is_right: challenge.task.as_ref().ok().and_then(|task| match &task.verifier {
+                Verifier::Answer(answer) => is_right(&task.question, answer),
+                _ => None,
+            }),
             sample,
         };
         self.draft.plan.records.outcomes.push(ProblemOutcomeRecord {
@@ -129,10 +132,11 @@ impl Step<'_> {
     fn write_problem(&mut self, challenge: &Challenge, checked: &Checked) -> Result<(), PlanError> {
         let run = self.draft.run.run;
         let task = challenge.task.as_deref();
-        let values = Values::Math {
-            question: task.map(|task| task.question.clone()).unwrap_or_default(),
-            answer: task.map(|task| task.answer.clone()).unwrap_or_default(),
+        let nothing = |_| Values::Math {
+            question: String::new(),
+            answer: String::new(),
         };
+        let values = task.map_or_else(nothing, Task::values);
         let prompt = challenge::prompt(&self.prompts, &challenge.reference).map_err(prompt_error)?;
         // The dataset's rows, which may be entered in any step, have the indices before it.
         let (_, first) = self.parameters.dataset.settled()?;
@@ -141,7 +145,7 @@ impl Step<'_> {
             index: first + challenge.number,
             proposer: Some(self.draft.members[self.player(Role::Challenger)?].playing(run)),
             source: Some(challenge.sample.source.clone()),
-            kind: ProblemKind::Math,
+            kind: task.map_or(ProblemKind::Math, Task::kind),
             prompt: prompt.text,
             proposal: challenge.text.clone(),
             valid: checked.is_ok(),

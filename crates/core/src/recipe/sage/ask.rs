@@ -5,8 +5,7 @@ use crate::{
     id::ProblemId,
     prompt::{PromptError, PromptSet, Rendered},
     recipe::{
-        AttemptRecord, Generation, PlanError, Progress, Role, Sample,
-        mathematics::{Judged, prompt_error},
+        AttemptRecord, Generation, PlanError, Progress, Role, Sample, judge::Judged, mathematics::prompt_error,
         rows::Reward,
     },
     work::{Completion, Sampling},

@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use super::{
     ask::Call,
-    format::{CHALLENGE, CHALLENGE_FIELDS},
+    format::{CHALLENGE_FIELDS, Templates},
+    generated::Generated,
+    parameters::CodeTasks,
     step::Step,
     task::Task,
+    verifier::Verifier,
 };
 use crate::{
     id::ProblemId,
@@ -24,9 +27,9 @@ pub(super) struct Challenge {
     pub(super) text: String,
     /// The task that was shown.
     pub(super) reference: Arc<Task>,
-    /// The question with its stated answer, or why they cannot be read.
+    /// The question with its verifier, or why they cannot be read.
     pub(super) task: Result<Arc<Task>, String>,
-    /// Why there is no verifier for its type.
+    /// Why its verifier cannot be used.
     pub(super) unverifiable: Option<String>,
     /// The format reward.
     pub(super) format: f32,
@@ -34,8 +37,10 @@ pub(super) struct Challenge {
 
 /// The prompt that shows a task of the growing set.
 pub(super) fn prompt(prompts: &PromptSet, reference: &Task) -> Result<Rendered, PromptError> {
-    let Task { question, answer, .. } = reference;
-    prompts.render(CHALLENGE.name, minijinja::context! { question, answer })
+    prompts.render(
+        Templates::of(reference.kind()).challenge.name,
+        reference.variables(None),
+    )
 }
 
 impl Step<'_> {
@@ -53,12 +58,13 @@ impl Step<'_> {
         let posed = references.iter().zip(said.into_iter().flatten());
         let challenges = posed.map(|((number, reference), said)| {
             let reading = self.read(&CHALLENGE_FIELDS, said.completion);
+            let (verifier, unverifiable) = verifier(&reading, parameters.code);
             Challenge {
                 number: *number,
                 text: said.completion.text.clone(),
                 reference: Arc::clone(reference),
-                task: task(&reading, said.sample.problem(self.draft.run.run)),
-                unverifiable: unverifiable(&reading),
+                task: task(&reading, verifier, said.sample.problem(self.draft.run.run)),
+                unverifiable,
                 format: reading.score(),
                 sample: said.sample,
             }
@@ -67,20 +73,33 @@ impl Step<'_> {
     }
 }
 
-fn task(reading: &Reading, problem: ProblemId) -> Result<Arc<Task>, String> {
+fn task(reading: &Reading, verifier: Answer<Verifier>, problem: ProblemId) -> Answer<Arc<Task>> {
     Ok(Arc::new(Task {
         problem,
         question: reading.text("question")?.to_owned(),
-        answer: reading.text("answer")?.to_owned(),
+        verifier: verifier?,
     }))
 }
 
-/// Why there is no verifier for the type of a challenge.
-fn unverifiable(reading: &Reading) -> Option<String> {
-    match reading.text("type") {
-        Ok(kind) if kind.eq_ignore_ascii_case("math") => None,
-        Ok(_) => Some("the type is not math".to_owned()),
-        Err(reason) => Some(reason),
+/// What a challenge has, or why it lacks it.
+type Answer<T> = Result<T, String>;
+
+/// The verifier of a challenge, and why it cannot be used, if it cannot.
+fn verifier(reading: &Reading, code: Option<CodeTasks>) -> (Answer<Verifier>, Option<String>) {
+    let stated = match reading.text("answer") {
+        Ok(stated) => stated,
+        Err(reason) => return (Err(reason), None),
+    };
+    let answer = Ok(Verifier::Answer(stated.to_owned()));
+    match (reading.text("type"), code) {
+        (Ok(kind), _) if kind.eq_ignore_ascii_case("math") => (answer, None),
+        (Ok(kind), Some(code)) if kind.eq_ignore_ascii_case("code") => match Generated::read(stated, code.min_tests) {
+            Ok(generated) => (Ok(Verifier::Generated(generated)), None),
+            Err(reason) => (Ok(Verifier::Unusable(stated.to_owned())), Some(reason)),
+        },
+        (Ok(_), None) => (answer, Some("the type is not math".to_owned())),
+        (Ok(_), Some(_)) => (answer, Some("the type is neither math nor code".to_owned())),
+        (Err(reason), _) => (answer, Some(reason)),
     }
 }
 
@@ -96,14 +115,17 @@ impl Challenge {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::work::{Completion, FinishReason, WorkKey};
+    use crate::{
+        verify::ProblemKind,
+        work::{Completion, FinishReason, WorkKey},
+    };
     use uuid::Uuid;
 
     fn task(question: &str) -> Arc<Task> {
         Arc::new(Task {
             problem: ProblemId(Uuid::from_u128(1)),
             question: question.to_owned(),
-            answer: "2".to_owned(),
+            verifier: Verifier::Answer("2".to_owned()),
         })
     }
 
@@ -134,15 +156,28 @@ mod tests {
 
     #[test]
     fn tasks_of_another_type_have_no_verifier() {
-        let unverifiable = |text: &str| {
+        let verified = |text: &str, code: Option<CodeTasks>| {
+            let text = format!("<answer>assert f(1) == 2</answer>{text}");
             let grammar = crate::prompt::Grammar::Tagged;
-            unverifiable(&grammar.read(&CHALLENGE_FIELDS, text, FinishReason::Stop, ""))
+            let (verifier, unusable) = verifier(&grammar.read(&CHALLENGE_FIELDS, &text, FinishReason::Stop, ""), code);
+            (verifier.unwrap().kind(), unusable)
         };
-        assert_eq!(unverifiable("<type> Math </type>"), None);
+        let refused = |reason: &str| Some(reason.to_owned());
+        let code = |min_tests| Some(CodeTasks { min_tests });
+        use ProblemKind::{Code, Math};
+        assert_eq!(verified("<type> Math </type>", None), (Math, None));
+        assert_eq!(verified("<type>Math</type>", code(1)), (Math, None));
         assert_eq!(
-            unverifiable("<type>code</type>"),
-            Some("the type is not math".to_owned())
+            verified("<type>code</type>", None),
+            (Math, refused("the type is not math"))
         );
-        assert_eq!(unverifiable("math"), Some("there is no <type>".to_owned()));
+        assert_eq!(verified("<type>code</type>", code(1)), (Code, None));
+        let few = verified("<type>code</type>", code(2));
+        assert!(few.0 == Code && few.1.unwrap().starts_with("1 of at least 2 assertions"));
+        assert_eq!(
+            verified("<type>poetry</type>", code(1)),
+            (Math, refused("the type is neither math nor code"))
+        );
+        assert_eq!(verified("math", None), (Math, refused("there is no <type>")));
     }
 }

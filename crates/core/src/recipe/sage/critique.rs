@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     ask::{Call, Said},
-    format::{CRITIQUE_PLAN, CRITIQUE_QUESTION, SCORE_FIELDS},
+    format::{SCORE_FIELDS, Templates},
     rewards::RewardWeights,
     step::Step,
     task::Task,
@@ -12,7 +12,7 @@ use super::{
 use crate::{
     prompt::{Answer, PromptError, PromptSet, Reading, Rendered},
     recipe::{
-        AttemptRecord, PlanError, Progress, Role, SCORE_OF_PLAN, SCORE_OF_QUESTION, Sequence, mathematics::Judged,
+        AttemptRecord, PlanError, Progress, Role, SCORE_OF_PLAN, SCORE_OF_QUESTION, Sequence, judge::Judged,
         score::number,
     },
     verify::Status,
@@ -62,11 +62,13 @@ impl Scored {
 }
 
 fn prompt(prompts: &PromptSet, subject: &Subject) -> Result<Rendered, PromptError> {
-    let Task { question, answer, .. } = subject.task.as_ref();
-    match &subject.plan {
-        Some(plan) => prompts.render(CRITIQUE_PLAN.name, minijinja::context! { question, plan }),
-        None => prompts.render(CRITIQUE_QUESTION.name, minijinja::context! { question, answer }),
-    }
+    let Subject { task, plan } = subject;
+    let templates = Templates::of(task.kind());
+    let template = match plan {
+        Some(_) => templates.critique_plan,
+        None => templates.critique_question,
+    };
+    prompts.render(template.name, task.variables(plan.as_deref()))
 }
 
 impl Step<'_> {

@@ -21,11 +21,15 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
-    /// The tasks to start from: a dataset of mathematics imported for training. They are the first of the growing set,
-    /// and never leave it.
+    /// The tasks to start from: a dataset imported for training, of mathematics, and of code if there is `code`. They are
+    /// the first of the growing set, and never leave it.
     pub dataset: TrainingSet,
+    /// Tasks of code: challengers write a specification with tests, solvers a program. Left out, tasks are of mathematics
+    /// alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<CodeTasks>,
     /// The prompts: the templates `challenge`, `plan`, `solve`, `solve_with_plan`, `critique_question` and
-    /// `critique_plan`. `sage` is for models that follow instructions, `seedling-math` for the small base of this name.
+    /// `critique_plan`, and with `code` the same with `_code` in the end. `sage` is for models that follow instructions, `seedling-math` for the small base of this name.
     #[serde(default = "defaults::prompts")]
     pub prompts: PromptConfig,
     /// Tasks that the challenger poses in a step, each like a task of the growing set.
@@ -55,7 +59,7 @@ pub struct Parameters {
     /// `rewards.solver_without_planning`.
     #[serde(default = "defaults::planning")]
     pub planning: bool,
-    /// The most tasks that the growing set has besides those to start from; the oldest leave it.
+    /// The most tasks of each domain that the growing set has besides those to start from; the oldest leave it.
     #[serde(default = "defaults::pool_size")]
     #[schemars(range(min = 1, max = 10_000_000))]
     pub pool_size: u32,
@@ -79,6 +83,21 @@ pub struct Parameters {
     /// How a step is cut into items of work: `propose` counts challenges, `solve` tasks that are planned and solved.
     #[serde(default)]
     pub items: ItemConfig,
+}
+
+/// Tasks of code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct CodeTasks {
+    /// The fewest assertions that the tests of a challenge must have.
+    #[schemars(range(min = 1, max = 100))]
+    pub min_tests: u32,
+}
+
+impl Default for CodeTasks {
+    fn default() -> Self {
+        Self { min_tests: 3 }
+    }
 }
 
 /// How completions are sampled.

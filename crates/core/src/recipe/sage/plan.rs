@@ -5,13 +5,13 @@ use std::sync::Arc;
 use super::{
     ask::Call,
     critique::{Critique, Scored, Subject},
-    format::{DEVISE, PLAN_FIELDS},
+    format::{PLAN_FIELDS, Templates},
     step::Step,
     task::Task,
 };
 use crate::{
     prompt::Answer,
-    recipe::{AttemptRecord, Progress, Role, Sequence, mathematics::Judged},
+    recipe::{AttemptRecord, Progress, Role, Sequence, judge::Judged},
     verify::Status,
 };
 
@@ -45,8 +45,7 @@ impl Step<'_> {
             is_learned: true,
         };
         let said = self.ask(call, chunk, tasks, |prompts, task| {
-            let question = &task.question;
-            prompts.render(DEVISE.name, minijinja::context! { question })
+            prompts.render(Templates::of(task.kind()).plan.name, task.variables(None))
         })?;
         let said: Vec<_> = said.into_iter().flatten().collect();
         let read = said.iter().map(|said| {

@@ -2,7 +2,7 @@
 
 use super::{
     Parameters, ROLES,
-    format::{TEMPLATES, is_needed},
+    format::{is_needed, templates},
 };
 use crate::{
     config::{RunConfig, pointer_token},
@@ -19,10 +19,10 @@ pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
     let mut faults = population_faults(&config);
     faults.extend(single_population_fault(&config));
     faults.extend(role_faults(&config, parameters.planning));
-    let planning = parameters.planning;
+    let (planning, has_code) = (parameters.planning, parameters.code.is_some());
     let prompts = parameters.prompts.clone();
-    match prompts.resolve_for("/parameters/prompts", &TEMPLATES, |template| {
-        is_needed(template, planning)
+    match prompts.resolve_for("/parameters/prompts", &templates(), |template| {
+        is_needed(template, planning, has_code)
     }) {
         Ok(prompts) => parameters.prompts = prompts,
         Err(found) => faults.extend(found),

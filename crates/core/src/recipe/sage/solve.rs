@@ -4,17 +4,14 @@ use std::sync::Arc;
 
 use super::{
     ask::{Call, Said},
-    format::SOLVE_WITH_PLAN,
+    format::Templates,
     plan::{Draught, Planned},
     step::Step,
     task::Task,
 };
 use crate::{
     prompt::{PromptError, PromptSet, Rendered},
-    recipe::{
-        Progress, Role, Sequence, join,
-        mathematics::{ANSWER, Given, Judged, SOLVE, read_answer},
-    },
+    recipe::{Progress, Role, Sequence, join, judge::Judged},
 };
 
 /// An answer that is learned from, and the plan for its task.
@@ -32,8 +29,7 @@ pub(super) struct Solved {
 
 /// The prompt for an answer without a plan.
 pub(super) fn plain_prompt(prompts: &PromptSet, task: &Task) -> Result<Rendered, PromptError> {
-    let question = &task.question;
-    prompts.render(SOLVE.name, minijinja::context! { question })
+    prompts.render(Templates::of(task.kind()).solve.name, task.variables(None))
 }
 
 /// A task as the solver sees it.
@@ -45,9 +41,11 @@ struct Shown {
 
 fn prompt(prompts: &PromptSet, shown: &Shown) -> Result<Rendered, PromptError> {
     let Shown { task, plan } = shown;
-    let question = &task.question;
     match plan {
-        Some(plan) => prompts.render(SOLVE_WITH_PLAN.name, minijinja::context! { question, plan }),
+        Some(plan) => prompts.render(
+            Templates::of(task.kind()).solve_with_plan.name,
+            task.variables(Some(plan)),
+        ),
         None => plain_prompt(prompts, task),
     }
 }
@@ -104,7 +102,7 @@ impl Step<'_> {
         let mut solved = Vec::with_capacity(tasks.len());
         for ((((_, shown), said), judged), draught) in shown.iter().zip(&said).zip(judged).zip(plans) {
             let (planned, rows) = draught.map(|draught| (draught.planned, draught.rows)).unzip();
-            let format = self.read(&[ANSWER], said.completion).score();
+            let format = shown.task.verifier.format(&self.prompts, said.completion);
             let is_shown = shown.plan.is_some();
             let plan = planned.as_ref().map(|planned| planned.score).filter(|_| is_shown);
             let reward = match parameters.planning {
@@ -132,10 +130,10 @@ impl Step<'_> {
         (phase, chunk): (&str, u32),
         answers: &[(&Task, &Said<'_>)],
     ) -> Progress<Vec<Judged>> {
-        let given = answers.iter().map(|(task, said)| Given {
-            id: format!("{}/{}", said.sample.request, said.sample.index),
-            gold: &task.answer,
-            answer: read_answer(&self.prompts, said.completion),
+        let given = answers.iter().map(|(task, said)| {
+            let id = format!("{}/{}", said.sample.request, said.sample.index);
+            task.verifier
+                .given(id, task.verifier.read(&self.prompts, said.completion))
         });
         let given = given.collect();
         let key = self.draft.key(phase, chunk);

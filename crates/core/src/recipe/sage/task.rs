@@ -2,27 +2,60 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::step::Step;
+use super::{generated::Generated, solve::plain_prompt, step::Step, verifier::Verifier};
 use crate::{
     benchmark::Question,
     id::ProblemId,
+    problem::Values,
     recipe::{
-        PlanError, Progress,
-        mathematics::{question_of, solve_prompt},
+        PlanError, Progress, StepView,
+        mathematics::prompt_error,
         rows::{PlacedRow, Sampler},
     },
     verify::ProblemKind,
 };
 
 /// The kinds of problems that join the growing set.
-pub(super) const KINDS: [ProblemKind; 1] = [ProblemKind::Math];
+pub(super) const KINDS: [ProblemKind; 2] = [ProblemKind::Math, ProblemKind::Code];
 
-/// A task: a question with its verifier, the correct answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A task: a question with its verifier.
+#[derive(Clone, Debug)]
 pub(super) struct Task {
     pub(super) problem: ProblemId,
     pub(super) question: String,
-    pub(super) answer: String,
+    pub(super) verifier: Verifier,
+}
+
+impl Task {
+    /// The kind of its problem.
+    pub(super) fn kind(&self) -> ProblemKind {
+        self.verifier.kind()
+    }
+
+    /// The variables of prompts about it, with a plan if there is one.
+    pub(super) fn variables(&self, plan: Option<&str>) -> minijinja::Value {
+        let (question, stated) = (&self.question, self.verifier.text());
+        let entry_point = self.verifier.entry_point().unwrap_or_default();
+        minijinja::context! { question, answer => stated, tests => stated, entry_point, plan }
+    }
+
+    /// Its values as a problem that a member posed.
+    pub(super) fn values(&self) -> Values {
+        let question = self.question.clone();
+        match &self.verifier {
+            Verifier::Answer(answer) => Values::Math {
+                question,
+                answer: answer.clone(),
+            },
+            tests => Values::Code {
+                question,
+                canonical: None,
+                entry_point: tests.entry_point().map(str::to_owned),
+                starter_code: None,
+                tests: Some(tests.text().to_owned()),
+            },
+        }
+    }
 }
 
 /// The place of a task in the growing set.
@@ -68,22 +101,15 @@ impl Step<'_> {
         let view = self.draft.view;
         view.once(name, || {
             for row in seeds.values() {
-                let prompt = solve_prompt(&self.prompts, &row.row.question)?;
-                let record = row.record(prompt.text())?;
+                let prompt = plain_prompt(&self.prompts, seed(row)?.as_ref()).map_err(prompt_error)?;
+                let record = row.record(prompt.prompt.text())?;
                 self.draft.plan.records.problems.push(record);
             }
             let tasks = places.iter().map(|place| match place {
                 Place::Row(row) => seeds.get(row).map_or_else(|| Err(missing(*row)), |row| seed(row)),
                 Place::Joined(problem) => match new.get(problem) {
                     Some(task) => Ok(Arc::clone(task)),
-                    None => {
-                        let (question, answer) = question_of(view, *problem)?;
-                        Ok(Arc::new(Task {
-                            problem: *problem,
-                            question,
-                            answer,
-                        }))
-                    }
+                    None => joined(view, *problem),
                 },
             });
             Ok(tasks.collect::<Result<_, PlanError>>()?)
@@ -93,18 +119,50 @@ impl Step<'_> {
 
 /// A row of the dataset as a task.
 fn seed(row: &PlacedRow) -> Result<Arc<Task>, PlanError> {
-    let Question::Math { gold } = &row.row.oracle else {
-        let kind = row.row.oracle.kind().name();
-        let detail = format!(
-            "row {} of the dataset is a problem of type {kind}: math is valid",
-            row.place
-        );
-        return Err(PlanError::Other(detail));
+    let PlacedRow { problem, row, place } = row;
+    let verifier = match &row.oracle {
+        Question::Math { gold } => Verifier::Answer(gold.clone()),
+        Question::Script { .. } | Question::Reference { .. } | Question::LiveCodeBench { .. } => {
+            Verifier::Row(Box::new(row.clone()))
+        }
+        other => {
+            let kind = other.kind().name();
+            let detail = format!("row {place} of the dataset is a problem of type {kind}: math and code are valid");
+            return Err(PlanError::Other(detail));
+        }
+    };
+    let question = match row.oracle.starter_code() {
+        Some(code) => format!("{}\n\nStart with this code:\n\n{code}", row.question),
+        None => row.question.clone(),
     };
     Ok(Arc::new(Task {
-        problem: row.problem,
-        question: row.row.question.clone(),
-        answer: gold.clone(),
+        problem: *problem,
+        question,
+        verifier,
+    }))
+}
+
+/// A problem of an earlier step, which is in the view, as a task.
+fn joined(view: &StepView, problem: ProblemId) -> Result<Arc<Task>, PlanError> {
+    let values = view.problems.get(&problem).map(|record| record.values.clone());
+    let (question, verifier) = match values.map(serde_json::from_value).transpose()? {
+        Some(Values::Math { question, answer }) => (question, Verifier::Answer(answer)),
+        Some(Values::Code {
+            question,
+            entry_point: Some(entry_point),
+            tests: Some(tests),
+            ..
+        }) => (question, Verifier::Generated(Generated { entry_point, tests })),
+        _ => {
+            return Err(PlanError::Other(format!(
+                "problem {problem} is not a task with a verifier"
+            )));
+        }
+    };
+    Ok(Arc::new(Task {
+        problem,
+        question,
+        verifier,
     }))
 }
 

@@ -1,5 +1,6 @@
 //! Runs with scripted players.
 
+mod code;
 mod learning;
 mod records;
 mod refusals;
@@ -88,10 +89,14 @@ struct Played {
 }
 
 fn play_as(document: &Value, players: Players, order: Order) -> Played {
+    play_on(document, players, order, rows())
+}
+
+fn play_on(document: &Value, players: Players, order: Order, rows: impl Iterator<Item = Value>) -> Played {
     let config = resolved(document).unwrap();
     let watched = Watched::new(&Sage);
     let simulation = Simulation::new(&watched, &config, players, order).unwrap();
-    let mut simulation = simulation.with_dataset(DATASET, rows());
+    let mut simulation = simulation.with_dataset(DATASET, rows);
     let steps = (0..config.steps).map(|_| simulation.step().unwrap()).collect();
     assert!(simulation.state.completed);
     let run = simulation.state.run;
