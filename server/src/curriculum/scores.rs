@@ -48,8 +48,8 @@ pub(crate) struct Scores {
 /// Problems with about the same score.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
 pub(crate) struct ScoreBucket {
-    /// Where the scores come from: `number` from the critic's number, `none` is an answer of the critic without a valid
-    /// number, `unscored` a proposal without a question to score.
+    /// Where the scores come from: `number` from the critic's number, which counts as 0.5 if it is outside of the scale;
+    /// `none` is an answer of the critic without a number, `unscored` a proposal without a question to score.
     #[schema(example = "number")]
     pub(crate) from: &'static str,
     /// The score in the middle of the bucket, from 0 to 1.

@@ -137,8 +137,8 @@ pub(super) fn admission(scores: &Scores) -> Figure {
     Figure {
         id: "admission".to_owned(),
         title: "Admission by score".to_owned(),
-        note: "Proposals by the critic's score. A proposal without a question is not scored; an answer of the critic without \
-               a number is the score 0.5."
+        note: "Proposals by the critic's score. A proposal without a question is not scored. No number, and a number outside of \
+               the scale, are the score 0.5."
             .to_owned(),
         x: "score".to_owned(),
         labels: labels(scores),
