@@ -1,7 +1,5 @@
 //! Births through the queue equal those by hand.
 
-use std::path::Path;
-
 use anyhow::{Result, bail};
 use lyceum_core::artifact::Digest;
 use lyceum_core::id::VersionId;
@@ -13,10 +11,9 @@ use uuid::Uuid;
 use crate::house::{House, Worker};
 
 fn payload(operator: &str, parents: &[EvolveResult], seed: u64, to: u128) -> Payload {
-    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/engine/tests/fixtures/models/qwen2-tied");
     Payload::Evolve(EvolvePayload {
         base_model: BaseModel {
-            name: model.display().to_string(),
+            name: "qwen2-tied".to_owned(),
             revision: None,
         },
         lora: LoraShape {
@@ -48,7 +45,8 @@ async fn born(house: &House, worker: &mut Worker, phase: &str, payloads: Vec<Pay
 async fn generations_are_born_from_the_queue_as_by_hand() -> Result<()> {
     let house = House::new().await?;
     let artifacts = house.artifacts()?;
-    let mut worker = house.worker(&["--kinds", "evolve"])?;
+    let models = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/engine/tests/fixtures/models");
+    let mut worker = house.worker(&["--kinds", "evolve", "--models", models])?;
 
     let founders = vec![payload("init", &[], 1, 11), payload("init", &[], 2, 12)];
     let founders = born(&house, &mut worker, "founders", founders).await?;
