@@ -3,8 +3,22 @@
 use super::{Answer, Field, ProposalText, Reading, Take, reading::Part};
 use crate::{verify::ProblemKind, work::FinishReason};
 
-const MARKERS: [&str; 11] = [
-    "<po>", "<pi>", "<pf>", "<so>", "<si>", "<sf>", "<ref>", "<prog>", "<in>", "<out>", "<msg>",
+const MARKERS: [&str; 15] = [
+    "<po>",
+    "<pi>",
+    "<pf>",
+    "<so>",
+    "<si>",
+    "<sf>",
+    "<ref>",
+    "<prog>",
+    "<in>",
+    "<out>",
+    "<msg>",
+    "<lemma_io>",
+    "<lemma_f>",
+    "<lift_io>",
+    "<lift_f>",
 ];
 
 pub(super) fn proposal(
@@ -16,11 +30,9 @@ pub(super) fn proposal(
     complete(finish)?;
     match problem {
         ProblemKind::CodeI | ProblemKind::CodeO => {
-            let (program, input) = text
-                .split_once("<in>")
-                .ok_or("there is no <in> between a program and its arguments")?;
+            let (program, input) = before_inputs(text)?;
             Ok(ProposalText::Io {
-                program: part("program", program)?,
+                program,
                 input: bare("arguments", input)?.trim().to_owned(),
             })
         }
@@ -43,6 +55,14 @@ pub(super) fn proposal(
             Err(format!("the compact grammar has no {} proposals", problem.name()))
         }
     }
+}
+
+/// The program at the start of a text, and what follows the first `<in>`.
+pub(super) fn before_inputs(text: &str) -> Result<(String, &str), String> {
+    let (program, inputs) = text
+        .split_once("<in>")
+        .ok_or("there is no <in> between a program and its arguments")?;
+    Ok((part("program", program)?, inputs))
 }
 
 /// Reads any fields: the first starts the completion, every other one follows its marker `<name>`, in the order of

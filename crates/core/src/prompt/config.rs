@@ -20,9 +20,9 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PromptConfig {
-    /// The shipped set to start from: `azr` or `seedling` for problems of code, `rzero`, `sage` or `seedling-math` for
-    /// mathematics. `azr`, `rzero` and `sage` are for models that follow instructions or continue a dialogue; the others
-    /// are the compact formats of the models that ship with Lyceum.
+    /// The shipped set to start from: `azr`, `gasp`, `seedling` or `seedling-gasp` for problems of code, `rzero`, `sage` or
+    /// `seedling-math` for mathematics. `azr`, `gasp`, `rzero` and `sage` are for models that follow instructions or
+    /// continue a dialogue; the others are the compact formats of small models.
     pub set: String,
     /// How prompts are sent to the model; defaults to the set's choice.
     pub style: Option<Style>,
@@ -95,9 +95,9 @@ impl PromptConfig {
         let valid = names(catalogue);
         let unknown = self.templates.keys().filter(|name| !valid.contains(*name));
         let mut faults: Vec<TemplateFault> = unknown.map(|name| unknown_name(name, catalogue)).collect();
-        for (name, text) in set.templates.iter().filter(|(name, _)| valid.contains(*name)) {
-            let given = self.templates.entry((*name).to_owned());
-            given.or_insert_with(|| (*text).to_owned());
+        for (name, text) in set.templates().filter(|(name, _)| valid.contains(*name)) {
+            let given = self.templates.entry(name.to_owned());
+            given.or_insert_with(|| text.to_owned());
         }
         let hash = |(name, text): (&String, &String)| (name.clone(), format!("{:x}", Sha256::digest(text)));
         self.hashes = self.templates.iter().map(hash).collect();

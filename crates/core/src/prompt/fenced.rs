@@ -15,9 +15,7 @@ pub(super) fn proposal(
     let blocks = fenced_blocks(answer_part(text, opening)?);
     match problem {
         ProblemKind::CodeI | ProblemKind::CodeO => Ok(ProposalText::Io {
-            program: first(&blocks, "python")
-                .or_else(|| first(&blocks, ""))
-                .ok_or("there is no ```python block in the answer")?,
+            program: program_of(&blocks)?,
             input: first(&blocks, "input").ok_or("there is no ```input block in the answer")?,
         }),
         ProblemKind::CodeF => {
@@ -38,6 +36,16 @@ pub(super) fn proposal(
         }
         ProblemKind::Math | ProblemKind::Code => Err(format!("the fenced grammar has no {} proposals", problem.name())),
     }
+}
+
+/// The program in the answer of a proposer.
+pub(super) fn program(text: &str, opening: &str) -> Result<String, String> {
+    program_of(&fenced_blocks(answer_part(text, opening)?))
+}
+
+fn program_of(blocks: &[Block<'_>]) -> Result<String, String> {
+    let program = first(blocks, "python").or_else(|| first(blocks, ""));
+    program.ok_or_else(|| "there is no ```python block in the answer".to_owned())
 }
 
 /// The last block of the right kind, or else the last block, or else (for values) the whole answer.

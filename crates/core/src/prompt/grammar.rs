@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Field, Reading, compact, fenced, tagged};
 use crate::{
-    verify::{ProblemKind, Status},
+    verify::{ProblemKind, Proposal, Status},
     work::FinishReason,
 };
 
@@ -83,6 +83,32 @@ impl Grammar {
         }
     }
 
+    /// The program in a completion of a prompt that ends with `opening`, with inputs and a message about it (GASP).
+    ///
+    /// # Errors
+    /// Why the completion does not have the required form.
+    pub fn posed_function(
+        self,
+        text: &str,
+        finish: FinishReason,
+        opening: &str,
+        num_inputs: usize,
+    ) -> Result<Proposal, String> {
+        let (program, rest) = match self {
+            Self::Compact => compact::before_inputs(text)?,
+            Self::Fenced => (fenced::program(text, opening)?, text),
+            Self::Tagged => (tagged::program(text, finish, opening)?, text),
+        };
+        match self.proposal(ProblemKind::CodeF, rest, finish, opening, num_inputs)? {
+            ProposalText::Function { inputs, message } => Ok(Proposal::Function {
+                program,
+                inputs,
+                message,
+            }),
+            ProposalText::Io { .. } => Err("it has no message".to_owned()),
+        }
+    }
+
     /// The answer in a completion of a prompt that ends with `opening`.
     pub fn answer(self, problem: ProblemKind, text: &str, finish: FinishReason, opening: &str) -> Answer {
         match self {
@@ -155,6 +181,41 @@ mod tests {
         let program = "<answer>```python\ndef f(a):\n    return a\n```</answer>";
         assert_eq!(answer(CodeF, program).unwrap(), "def f(a):\n    return a");
         assert!(answer(CodeO, "[1, 2]").is_err());
+    }
+
+    #[test]
+    fn a_program_with_inputs_and_a_message_is_read() {
+        let wanted = Proposal::Function {
+            program: "def f(a):\n return a".to_owned(),
+            inputs: vec!["2".to_owned(), "3".to_owned()],
+            message: "itself".to_owned(),
+        };
+        let compact = "def f(a):\n return a<in>1<in>2<in>3<msg>itself";
+        let block = |name: &str, text: &str| format!("```{name}\n{text}\n```\n");
+        let inputs: String = ["1", "2", "3"].iter().map(|input| block("input", input)).collect();
+        let program = block("python", "def f(a):\n return a");
+        let fenced = format!(
+            "t</think><answer>{program}{inputs}{}</answer>",
+            block("message", "itself")
+        );
+        let tagged = "<program>def f(a):\n return a</program><input>1</input><input>2</input><input>3</input>\
+                      <message>itself</message>";
+        for (grammar, opening, text) in [
+            (Grammar::Compact, "", compact),
+            (Grammar::Fenced, "<think>", fenced.as_str()),
+            (Grammar::Tagged, "", tagged),
+        ] {
+            let read = |text: &str, num_inputs| grammar.posed_function(text, FinishReason::Stop, opening, num_inputs);
+            assert_eq!(read(text, 2).as_ref(), Ok(&wanted), "{grammar:?}");
+            assert!(read(text, 4).is_err(), "{grammar:?}: too few inputs");
+        }
+        let compact = |text| Grammar::Compact.posed_function(text, FinishReason::Stop, "", 2);
+        assert!(compact("<in>1<in>2<msg>x").unwrap_err().contains("program is empty"));
+        assert!(compact("def f(a):\n return a<msg>x").unwrap_err().contains("no <in>"));
+        let lift = "def f(a):\n return a<in>1<in>2<lift_f><msg>x";
+        assert!(compact(lift).unwrap_err().contains("<lift_f>"));
+        let cut = Grammar::Compact.posed_function("def f(a):\n return a<in>1<in>2<msg>x", FinishReason::Length, "", 2);
+        assert!(cut.unwrap_err().contains("token limit"));
     }
 
     #[test]

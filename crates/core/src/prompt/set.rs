@@ -78,7 +78,7 @@ impl PromptSet {
     /// There is no shipped set with this name.
     pub fn shipped(name: &str) -> Result<Self, PromptError> {
         let set = shipped(name).ok_or_else(|| PromptError::Missing(name.to_owned()))?;
-        Self::open(set.grammar, set.style, set.templates.iter().copied())
+        Self::open(set.grammar, set.style, set.templates())
     }
 
     fn open<'t>(

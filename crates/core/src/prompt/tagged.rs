@@ -13,7 +13,7 @@
 
 mod code;
 
-pub(super) use code::{answer, proposal};
+pub(super) use code::{answer, program, proposal};
 
 use super::{Field, Reading, Take, reading::Part};
 use crate::{answer::last_boxed, work::FinishReason};

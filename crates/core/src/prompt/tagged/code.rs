@@ -40,6 +40,12 @@ pub(in crate::prompt) fn proposal(
     }
 }
 
+/// The program in a proposal.
+pub(in crate::prompt) fn program(text: &str, finish: FinishReason, opening: &str) -> Result<String, String> {
+    let reading = read(&[PROGRAM], text, finish, opening);
+    Ok(unfenced(reading.text("program")?, "python"))
+}
+
 pub(in crate::prompt) fn answer(problem: ProblemKind, text: &str, finish: FinishReason, opening: &str) -> Answer {
     let reading = read(&[ANSWER], text, finish, opening);
     let block = match problem {
