@@ -18,7 +18,8 @@ SUITE = "held-out-seedling"
 # Types of its problems, unless the experiment's `measure.types` says otherwise.
 TYPES = ["code_o", "code_i", "code_f"]
 # Roles whose answers count, by recipe.
-SOLVING = {"populora": "student", "azr": "solver", "rlvr": "solver", "rzero": "solver", "sage": "solver"}
+SOLVING = {"populora": "student", "azr": "solver", "rlvr": "solver", "rzero": "solver", "sage": "solver",
+           "gasp": "student"}
 # Settings are chosen on at most so many other problems, about none of the first programs of each level, which are more
 # than a suite of 600 problems uses.
 DEVELOPMENT = {"problems": 300, "skip": 150}

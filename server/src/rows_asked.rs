@@ -68,7 +68,10 @@ fn kind_fault(asked: &RowsAsked, examples: &[(i32, Value)]) -> Option<Fault> {
         true => "no style has prompts for all of its rows: import rows of one kind".to_owned(),
         false => format!("valid are {}", fitting.join(", ")),
     };
-    Some(Fault::new("/parameters/prompts", format!("{detail}; {cure}")))
+    Some(Fault::new(
+        format!("{}/prompts", asked.pointer),
+        format!("{detail}; {cure}"),
+    ))
 }
 
 /// The fault of answers that leave no room for a prompt in a base's context.
@@ -80,7 +83,7 @@ fn context_fault(asked: &RowsAsked, base: &str) -> Option<Fault> {
             "{} tokens of an answer leave no room for a prompt in the context of `{base}`, {context} tokens: 1 to {most} is valid",
             asked.max_tokens
         );
-        Fault::new("/parameters/sampling/max_tokens", detail)
+        Fault::new(format!("{}/sampling/max_tokens", asked.pointer), detail)
     })
 }
 
@@ -105,7 +108,7 @@ async fn length_fault(db: &mut PgConnection, asked: &RowsAsked, base: &str) -> R
         let found = blocking(move || room.longest(&prompts)).await?;
         longest = longest.max(found);
     }
-    Ok(longest.map(|longest| room.fault(base, longest)))
+    Ok(longest.map(|longest| room.fault(asked.pointer, base, longest)))
 }
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ApiError> {

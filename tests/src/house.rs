@@ -154,6 +154,11 @@ impl House {
         self.import("training", Purpose::Training, None, rows).await
     }
 
+    /// Imports goalposts.
+    pub async fn goalposts(&self, rows: &[Value]) -> Result<DatasetId> {
+        self.import("goalposts", Purpose::Goalposts, None, rows).await
+    }
+
     /// Imports rows of a suite of benchmarks.
     pub async fn suite(&self, suite: &str, rows: &[Value]) -> Result<DatasetId> {
         self.import(suite, Purpose::Benchmark, Some(suite), rows).await

@@ -20,6 +20,8 @@ pub struct Programs {
     pub worker: &'static str,
     /// The rows of mathematics, by question and answer, that a run has as its `dataset`; none for other runs.
     pub rows: &'static [(&'static str, &'static str)],
+    /// The messages of the functions that a run has as its `goalposts`; none for other runs.
+    pub goalposts: &'static [&'static str],
 }
 
 impl Programs {
@@ -68,6 +70,15 @@ impl Programs {
             let rows: Vec<Value> = self.rows.iter().map(row).collect();
             let dataset = house.training_set(&rows).await?;
             document["parameters"]["dataset"] = json!({"id": dataset, "rows": rows.len()});
+        }
+        if !self.goalposts.is_empty() {
+            let row = |message: &&str| {
+                let pairs = [["1", "1"], ["2", "2"], ["3", "3"]];
+                json!({"task_id": message, "type": "code_f", "program": "def f(a):\n return a", "message": message, "pairs": pairs})
+            };
+            let rows: Vec<Value> = self.goalposts.iter().map(row).collect();
+            let dataset = house.goalposts(&rows).await?;
+            document["parameters"]["goalposts"] = json!({"id": dataset, "rows": rows.len()});
         }
         house.begin_document(RUN, &document).await
     }

@@ -8,6 +8,7 @@ const PROGRAMS: Programs = Programs {
     server: env!("CARGO_BIN_EXE_scripted-server"),
     worker: env!("CARGO_BIN_EXE_scripted-worker"),
     rows: &[],
+    goalposts: &[],
 };
 
 /// Two iterations of all stages, with a mask, and two populations of different bases.

@@ -15,6 +15,7 @@ const PROGRAMS: Programs = Programs {
         ("what is 4 plus 1 at level 0", "1"),
         ("what is 5 plus 1 at level 0", "1"),
     ],
+    goalposts: &[],
 };
 
 /// Three steps of two members: one that poses and judges, one that plans and solves.

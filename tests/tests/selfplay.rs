@@ -15,6 +15,7 @@ const PROGRAMS: Programs = Programs {
     server: env!("CARGO_BIN_EXE_scripted-server"),
     worker: env!("CARGO_BIN_EXE_scripted-worker"),
     rows: &[],
+    goalposts: &[],
 };
 
 fn document(recipe: &str, members: Value, own: Value) -> Value {

@@ -2,12 +2,14 @@
 //! now.
 
 pub mod azr;
+mod band;
 pub mod benchmark;
 pub mod code;
 mod config;
 pub mod cross_play;
 mod draft;
 pub mod frozen_side;
+pub mod gasp;
 mod gates;
 mod judge;
 mod mathematics;
@@ -16,6 +18,7 @@ pub mod metric;
 pub mod operator_retention;
 mod pause;
 mod plan;
+mod players;
 mod pool;
 pub mod populora;
 mod record;
@@ -52,6 +55,7 @@ pub use state::RunState;
 pub use view::{DatasetRow, StepView, Want, WorkState};
 
 pub use azr::Azr;
+pub use band::Band;
 pub use benchmark::{BenchmarkEvaluation, BenchmarkParameters, BenchmarkSubject, SuiteSlice};
 pub use code::PoolFilter;
 pub use config::{ItemConfig, LearningConfig, SamplingConfig, sampling_faults};
@@ -63,6 +67,7 @@ pub use draft::{
 pub use frozen_side::{
     FrozenCell, FrozenSideEvaluation, FrozenSideParameters, FrozenSideResult, FrozenTeacher, FrozenVersion, Trend,
 };
+pub use gasp::Gasp;
 pub use operator_retention::{OperatorRetentionEvaluation, ParentVersion, RetentionParameters, RetentionTask};
 pub use pause::{Pause, Progress, both, join};
 pub use populora::Populora;

@@ -20,6 +20,9 @@ use lyceum_core::{
 /// The dataset of runs that learn from one.
 const DATASET: DatasetId = DatasetId(Uuid::from_u128(7));
 
+/// The goalposts of runs that have some.
+const GOALPOSTS: DatasetId = DatasetId(Uuid::from_u128(8));
+
 /// A recipe that records the work it plans.
 struct Watched<'r> {
     recipe: &'r dyn Recipe,
@@ -154,7 +157,9 @@ fn transcribe(preset: &str, overrides: &[(&str, Value)], order: Order, forgets: 
     let skills = [-1.0, 0.5, 0.0, 1.5].map(Skill);
     let players = Players::new(skills.to_vec()).with_invalid(0.2).with_babble(0.05);
     let simulation = Simulation::new(&watched, &config, players, order).unwrap();
-    let mut simulation = simulation.with_dataset(DATASET, rows());
+    let mut simulation = simulation
+        .with_dataset(DATASET, rows())
+        .with_dataset(GOALPOSTS, goalposts());
     let mut text = format!("config {}\n", hash(&serde_json::to_value(&config).unwrap()));
     for number in 0..config.steps {
         let step = simulation.step().unwrap();
@@ -181,6 +186,19 @@ fn rows() -> impl Iterator<Item = Value> {
             "task_id": format!("toy/{number}"),
             "question": format!("what is {number} plus 1 at level 0"),
             "oracle": {"type": "math", "gold": "1"},
+        })
+    })
+}
+
+/// Functions that nobody solves in a run.
+fn goalposts() -> impl Iterator<Item = Value> {
+    (0..5).map(|number| {
+        json!({
+            "task_id": format!("goal/{number}"),
+            "type": "code_f",
+            "program": "def f(a):\n return a",
+            "message": format!("goal {number}"),
+            "pairs": [["1", "1"], ["2", "2"], ["3", "3"], ["4", "4"]],
         })
     })
 }
@@ -285,6 +303,28 @@ fn sage() {
         ("parameters.items.solve", json!(4)),
     ];
     let preset = "sage-seedling-math";
+    let together = transcript(preset, &overrides, Order::Together);
+    assert_golden(preset, &together);
+    assert_eq!(transcribe(preset, &overrides, Order::Shuffled(5), true), together);
+    assert_eq!(transcribe(preset, &overrides, Order::Shuffled(6), false), together);
+}
+
+#[test]
+fn gasp() {
+    let overrides = [
+        ("parameters.iterations", json!(3)),
+        ("parameters.goalposts", json!({"id": GOALPOSTS, "rows": 5})),
+        ("parameters.rounds", json!({"target": 5, "candidates": 12, "max": 3})),
+        ("parameters.trials", json!(6)),
+        ("parameters.solve.samples", json!(2)),
+        (
+            "parameters.real_data",
+            json!({"dataset": {"id": DATASET, "rows": 20}, "prompts": "chat", "batch": 3, "n": 4}),
+        ),
+        ("parameters.items.propose", json!(5)),
+        ("parameters.items.solve", json!(4)),
+    ];
+    let preset = "gasp-seedling";
     let together = transcript(preset, &overrides, Order::Together);
     assert_golden(preset, &together);
     assert_eq!(transcribe(preset, &overrides, Order::Shuffled(5), true), together);

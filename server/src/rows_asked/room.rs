@@ -42,8 +42,8 @@ impl Room {
             .max()
     }
 
-    /// The fault of the longest prompt.
-    pub(super) fn fault(&self, base: &str, (tokens, place): Length) -> Fault {
+    /// The fault of the longest prompt; `pointer` is that of the rows' group in the config.
+    pub(super) fn fault(&self, pointer: &str, base: &str, (tokens, place): Length) -> Fault {
         let Self {
             context, max_tokens, ..
         } = self;
@@ -53,11 +53,11 @@ impl Room {
             let detail = format!(
                 "{longest}, which leaves no room for {max_tokens} of an answer in the context of `{base}`, {context}: 1 to {valid} is valid"
             );
-            return Fault::new("/parameters/sampling/max_tokens", detail);
+            return Fault::new(format!("{pointer}/sampling/max_tokens"), detail);
         }
         let detail = format!(
             "{longest}, beyond the context of `{base}`, {context}: import the rows again with a smaller `max_question_bytes`"
         );
-        Fault::new("/parameters/dataset", detail)
+        Fault::new(format!("{pointer}/dataset"), detail)
     }
 }

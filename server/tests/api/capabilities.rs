@@ -61,6 +61,18 @@ async fn a_run_has_the_pages_of_its_recipe_s_features() {
                 ("diversity", "iteration"),
             ],
         ),
+        (
+            "gasp",
+            vec![
+                ("arms-race", "rating"),
+                ("lineage", "evolve"),
+                ("cross-play", "attempt"),
+                ("archive", "archive"),
+                ("difficulty", "dataset"),
+                ("curriculum", "critic"),
+                ("diversity", "iteration"),
+            ],
+        ),
         ("no-longer-here", vec![]),
     ] {
         sqlx::query("UPDATE executions SET recipe = $1")

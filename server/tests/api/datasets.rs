@@ -260,6 +260,68 @@ async fn sage_starts_from_tasks_of_mathematics_alone() {
 }
 
 #[actix_web::test]
+async fn goalposts_are_hard_programs_that_no_benchmark_asks_and_nobody_learns_from() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let function = |message: &str, value: u32| {
+        json!({"type": "code_f", "program": format!("def f(a):\n return a*{value}"), "message": message,
+            "pairs": [["1", "1"], ["2", "2"], ["3", "3"]]})
+    };
+    for (name, purpose, rows) in [
+        ("hard", "goalposts", json!([function("one", 5), function("two", 6)])),
+        ("mixed", "goalposts", json!([problem("a", "1?")])),
+        ("asked", "goalposts", json!([function("three", 7)])),
+        ("exam", "benchmark", json!([function("three", 7)])),
+        ("train", "training", json!([function("four", 8)])),
+    ] {
+        imported(&writer, &dataset(name, purpose, &rows)).await;
+    }
+    let gasp = |goalposts: &Value| {
+        let parameters = json!({
+            "goalposts": goalposts, "iterations": 1, "lifts": false, "max_prompt_bytes": 300,
+            "prompts": {"set": "seedling-gasp"},
+            "sampling": {"propose": {"max_tokens": 64}, "solve": {"max_tokens": 64}},
+        });
+        json!({"config": config("gasp", &json!(["teacher", "student"]), &parameters)})
+    };
+    for (goalposts, field, said) in [
+        (json!({"name": "none"}), "name", "--purpose goalposts"),
+        (
+            json!({"name": "train"}),
+            "name",
+            "`train` is for training: import its rows with purpose `goalposts`",
+        ),
+        (json!({"name": "mixed"}), "name", "rows of type code_f or code only"),
+        (json!({"name": "hard", "rows": 3}), "rows", "which has 2"),
+        (
+            json!({"name": "asked"}),
+            "allow_overlap",
+            "ask what the benchmark `exam` asks",
+        ),
+    ] {
+        let reply = writer.post("/api/v1/runs", &gasp(&goalposts)).await.expect(422);
+        assert_eq!(
+            reply.places(),
+            [format!("/config/parameters/goalposts/{field}")],
+            "{reply:?}"
+        );
+        assert!(reply.text().contains(said), "{reply:?}");
+    }
+    let made = writer
+        .post("/api/v1/runs", &gasp(&json!({"name": "hard"})))
+        .await
+        .expect(201)
+        .json();
+    assert_eq!(made["config"]["parameters"]["goalposts"]["rows"], 2);
+    let rlvr =
+        json!({"dataset": {"name": "hard"}, "prompts": "seedling", "batch": 1, "n": 2, "sampling": {"max_tokens": 64}});
+    let rlvr = json!({"config": config("rlvr", &json!(["solver"]), &rlvr)});
+    let reply = writer.post("/api/v1/runs", &rlvr).await.expect(422);
+    assert!(reply.text().contains("`hard` is for goalposts"), "{reply:?}");
+    server.stop().await;
+}
+
+#[actix_web::test]
 async fn a_dataset_is_named_and_the_run_stores_its_id() {
     let server = TestServer::start().await;
     let writer = server.actor(Scope::Write).await;

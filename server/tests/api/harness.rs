@@ -6,8 +6,8 @@ use actix_web::{
 };
 use awc::{Client, ClientResponse, Connector};
 use lyceum_core::recipe::{
-    Azr, BenchmarkEvaluation, FrozenSideEvaluation, OperatorRetentionEvaluation, RZero, RegenerateEvaluation, Registry,
-    Rlvr, Sage,
+    Azr, BenchmarkEvaluation, FrozenSideEvaluation, Gasp, OperatorRetentionEvaluation, RZero, RegenerateEvaluation,
+    Registry, Rlvr, Sage,
 };
 use lyceum_postgres::{TestCluster, TestDatabase};
 use lyceum_server::{
@@ -88,6 +88,7 @@ impl TestServer {
                 .with(Rlvr)
                 .with(RZero)
                 .with(Sage)
+                .with(Gasp)
                 .with_evaluation(BenchmarkEvaluation)
                 .with_evaluation(FrozenSideEvaluation)
                 .with_evaluation(OperatorRetentionEvaluation)

@@ -389,7 +389,7 @@ async fn presets_recipes_and_the_schema_of_configs_are_there_to_start_from() {
         .collect();
     assert_eq!(
         names,
-        ["azr", "rlvr", "rzero", "sage", "scripted"],
+        ["azr", "gasp", "rlvr", "rzero", "sage", "scripted"],
         "planners of evaluations are not recipes for runs"
     );
     let [azr, scripted] = ["azr", "scripted"].map(|name| {

@@ -1,21 +1,87 @@
 //! The similarity of embedded texts.
 
+use std::borrow::Cow;
+
 use lyceum_store::artifact::Vectors;
 
-/// For each row the largest cosine similarity to any counted row of `earlier`, and the similarities to the preceding
-/// rows.
-pub(super) type Similarities = (Vec<Option<f32>>, Vec<Vec<f32>>);
+/// Cosine similarities of embedded texts, as in [`lyceum_core::work::Embedded`].
+#[derive(Debug, PartialEq)]
+pub(super) struct Similarities {
+    pub(super) nearest: Vec<Option<f32>>,
+    pub(super) nearest_places: Vec<Option<u32>>,
+    pub(super) means: Vec<Vec<Option<f32>>>,
+    pub(super) among: Vec<Vec<f32>>,
+}
 
-pub(super) fn compare(vectors: &Vectors, earlier: &[(Vectors, Vec<u32>)]) -> Result<Similarities, String> {
+/// Compares each row with the counted rows of `earlier` and with the rows before it.
+pub(super) fn compare(
+    vectors: &Vectors,
+    earlier: &[(Vectors, Vec<u32>)],
+    is_centred: bool,
+) -> Result<Similarities, String> {
     let others = counted(vectors, earlier)?;
-    let product = |a: &Vec<f32>, b: &Vec<f32>| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
-    let nearest = |row: &Vec<f32>| others.iter().map(|other| product(row, other)).reduce(f32::max);
-    let among =
-        |(at, row): (usize, &Vec<f32>)| vectors.rows()[..at].iter().map(|before| product(row, before)).collect();
-    Ok((
-        vectors.rows().iter().map(nearest).collect(),
-        vectors.rows().iter().enumerate().map(among).collect(),
-    ))
+    let first = earlier.first().map_or(vectors, |(table, _)| table);
+    let mean = (is_centred && !first.rows().is_empty()).then(|| mean(first));
+    let mean = mean.as_deref();
+    let rows: Vec<Cow<'_, [f32]>> = vectors.rows().iter().map(|row| centred(row, mean)).collect();
+    let others: Vec<Cow<'_, [f32]>> = others.into_iter().map(|row| centred(row, mean)).collect();
+    let mut found = Similarities {
+        nearest: Vec::with_capacity(rows.len()),
+        nearest_places: Vec::with_capacity(rows.len()),
+        means: Vec::with_capacity(rows.len()),
+        among: Vec::with_capacity(rows.len()),
+    };
+    for (at, row) in rows.iter().enumerate() {
+        let similarities: Vec<f32> = others.iter().map(|other| product(row, other)).collect();
+        // Of equally similar rows the first.
+        let nearest = (0_u32..)
+            .zip(&similarities)
+            .max_by(|(a, one), (b, other)| one.total_cmp(other).then(b.cmp(a)));
+        found.nearest.push(nearest.map(|(_, similarity)| *similarity));
+        found.nearest_places.push(nearest.map(|(place, _)| place));
+        let mut rest = similarities.as_slice();
+        let of_tables = earlier.iter().map(|(_, counted)| {
+            let (own, others) = rest.split_at(counted.len());
+            rest = others;
+            let sum: f64 = own.iter().map(|similarity| f64::from(*similarity)).sum();
+            (!own.is_empty()).then(|| (sum / own.len() as f64) as f32)
+        });
+        found.means.push(of_tables.collect());
+        found
+            .among
+            .push(rows[..at].iter().map(|before| product(row, before)).collect());
+    }
+    Ok(found)
+}
+
+fn product(one: &[f32], other: &[f32]) -> f32 {
+    one.iter().zip(other).map(|(a, b)| a * b).sum()
+}
+
+/// The mean of a table's rows.
+fn mean(table: &Vectors) -> Vec<f64> {
+    let mut sums = vec![0.0; table.width()];
+    for row in table.rows() {
+        sums.iter_mut()
+            .zip(row)
+            .for_each(|(sum, value)| *sum += f64::from(*value));
+    }
+    let count = table.rows().len() as f64;
+    sums.into_iter().map(|sum| sum / count).collect()
+}
+
+/// A row minus `mean`, if there is one, scaled to length 1 again; a row that equals the mean is zero.
+fn centred<'r>(row: &'r [f32], mean: Option<&[f64]>) -> Cow<'r, [f32]> {
+    let Some(mean) = mean else {
+        return Cow::Borrowed(row);
+    };
+    let moved: Vec<f64> = row
+        .iter()
+        .zip(mean)
+        .map(|(value, mean)| f64::from(*value) - mean)
+        .collect();
+    let length = moved.iter().map(|value| value * value).sum::<f64>().sqrt().max(1e-12);
+    Cow::Owned(moved.into_iter().map(|value| (value / length) as f32).collect())
 }
 
 /// The counted rows of `earlier`, in order.
@@ -42,21 +108,40 @@ pub(super) fn counted<'e>(vectors: &Vectors, earlier: &'e [(Vectors, Vec<u32>)])
 mod tests {
     use super::*;
 
+    fn table(rows: &[[f32; 2]]) -> Vectors {
+        let table = Vectors::new(rows.iter().map(|row| row.to_vec()).collect(), 2);
+        Vectors::from_bytes(&table.to_bytes().unwrap()).unwrap()
+    }
+
     #[test]
     fn rows_that_count_are_compared_and_those_before_each() {
-        let table = |rows: &[[f32; 2]]| Vectors::new(rows.iter().map(|row| row.to_vec()).collect(), 2);
-        let bytes = table(&[[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]).to_bytes().unwrap();
-        let earlier = Vectors::from_bytes(&bytes).unwrap();
-        let (nearest, among) = compare(&table(&[[0.6, 0.8], [0.0, -1.0]]), &[(earlier, vec![0, 2])]).unwrap();
-        assert_eq!(nearest, [Some(0.6), Some(0.0)]);
-        assert_eq!(among, [vec![], vec![-0.8]]);
-        assert_eq!(compare(&table(&[[1.0, 0.0]]), &[]).unwrap().0, [None]);
-        let other = Vectors::from_bytes(&bytes).unwrap();
+        let earlier = || table(&[[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]);
+        let rows = table(&[[0.6, 0.8], [0.0, -1.0]]);
+        let found = compare(&rows, &[(earlier(), vec![]), (earlier(), vec![0, 2])], false).unwrap();
+        assert_eq!(found.nearest, [Some(0.6), Some(0.0)]);
+        assert_eq!(found.nearest_places, [Some(0), Some(0)], "of equal ones the first");
+        assert_eq!(found.means, [[None, Some(0.0)], [None, Some(0.0)]]);
+        assert_eq!(found.among, [vec![], vec![-0.8]]);
+        let alone = compare(&table(&[[1.0, 0.0]]), &[], false).unwrap();
+        assert_eq!((alone.nearest, alone.nearest_places), (vec![None], vec![None]));
         assert!(
-            compare(&table(&[]), &[(other, vec![3])])
+            compare(&table(&[]), &[(earlier(), vec![3])], false)
                 .unwrap_err()
                 .contains("3 rows")
         );
         assert!(Vectors::from_bytes(b"other").is_err());
+    }
+
+    #[test]
+    fn rows_are_centred_by_the_first_table_whether_its_rows_count_or_not() {
+        let reference = table(&[[1.0, 0.0], [0.0, 1.0]]);
+        let found = compare(&table(&[[1.0, 0.0], [0.0, 1.0]]), &[(reference, vec![])], true).unwrap();
+        assert_eq!(found.nearest, [None, None]);
+        assert!((found.among[1][0] + 1.0).abs() < 1e-6, "{:?}", found.among);
+        let of_itself = compare(&table(&[[1.0, 0.0], [0.0, 1.0]]), &[], true).unwrap();
+        assert_eq!(of_itself.among, found.among);
+        let same = compare(&table(&[[1.0, 0.0], [1.0, 0.0]]), &[], true).unwrap();
+        assert_eq!(same.among[1], [0.0], "rows that equal the mean are zero");
+        assert!(compare(&table(&[]), &[], true).unwrap().among.is_empty());
     }
 }

@@ -71,6 +71,8 @@ impl Handler for RolloutHandler {
             result.embedded = Some(Embedded {
                 vectors: context.put(ArtifactKind::Embeddings, measured.vectors).await?,
                 nearest: measured.nearest,
+                nearest_places: measured.nearest_places,
+                means: measured.means,
                 among: measured.among,
                 diversity: measured.diversity,
             });
@@ -96,6 +98,8 @@ pub(super) struct RolledOut {
 struct Measured {
     vectors: Vec<u8>,
     nearest: Vec<Option<f32>>,
+    nearest_places: Vec<Option<u32>>,
+    means: Vec<Vec<Option<f32>>>,
     among: Vec<Vec<f32>>,
     diversity: Option<Diversity>,
 }
@@ -177,11 +181,13 @@ fn embed(
     let vectors = Vectors::new(rows, loaded.model.config.hidden_size as usize);
     let bytes = vectors.to_bytes().map_err(HandlerError::Permanent)?;
     let Some(request) = diversity else {
-        let (nearest, among) = compare(&vectors, earlier).map_err(HandlerError::Permanent)?;
+        let found = compare(&vectors, earlier, batch.centred).map_err(HandlerError::Permanent)?;
         return Ok(Measured {
             vectors: bytes,
-            nearest,
-            among,
+            nearest: found.nearest,
+            nearest_places: found.nearest_places,
+            means: found.means,
+            among: found.among,
             diversity: None,
         });
     };
@@ -199,6 +205,8 @@ fn embed(
     Ok(Measured {
         vectors: bytes,
         nearest,
+        nearest_places: Vec::new(),
+        means: Vec::new(),
         among: Vec::new(),
         diversity: Some(measured),
     })

@@ -90,6 +90,7 @@ async fn the_diversity_of_texts_is_measured_against_earlier_ones() -> Result<()>
         requests: Vec::new(),
         keep_tokens: false,
         embedding: Some(EmbeddingBatch {
+            centred: false,
             texts: texts.iter().map(|text| (*text).to_owned()).collect(),
             against,
             diversity: Some(DiversityRequest {

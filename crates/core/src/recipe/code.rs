@@ -20,7 +20,8 @@ pub use config::{PoolFilter, ProblemConfig, SeedDataset};
 pub use seeds::shipped_seeds;
 
 pub(crate) use attempt::Attempt;
-pub(crate) use config::{Groups, MOST_PROPOSALS, resolve_prompts};
+pub(crate) use check::{shown, solvable};
+pub(crate) use config::{Groups, MOST_PROPOSALS, STRETCHED, context_faults, resolve_prompts};
 pub(crate) use experience::Experience;
 pub(crate) use judged::Judged;
 pub(crate) use metrics::{Tally, metrics};
@@ -28,4 +29,4 @@ pub(crate) use play::Play;
 pub(crate) use problem::Problem;
 pub(crate) use propose::Ask;
 pub(crate) use scene::Scene;
-pub(crate) use solve::{Exam, Sitting};
+pub(crate) use solve::{Desk, Exam, Sitting};

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    Azr, BenchmarkEvaluation, CrossPlayEvaluation, FrozenSideEvaluation, OperatorRetentionEvaluation, Planner,
+    Azr, BenchmarkEvaluation, CrossPlayEvaluation, FrozenSideEvaluation, Gasp, OperatorRetentionEvaluation, Planner,
     Populora, RZero, Recipe, RegenerateEvaluation, Rlvr, Sage,
 };
 use crate::{config::Schema, fault::nearest};
@@ -42,6 +42,7 @@ impl Registry {
             .with(Rlvr)
             .with(RZero)
             .with(Sage)
+            .with(Gasp)
             .with_evaluation(BenchmarkEvaluation)
             .with_evaluation(CrossPlayEvaluation)
             .with_evaluation(FrozenSideEvaluation)
@@ -162,6 +163,10 @@ mod tests {
         }
         for base in ["seedling-math", "qwen2.5-3b", "qwen2.5-7b", "qwen3-4b"] {
             let name = format!("sage-{base}");
+            assert!(names.contains(&name), "{name} is missing among {names:?}");
+        }
+        for base in ["seedling", "qwen2.5-coder-7b", "qwen2.5-coder-7b-real-data"] {
+            let name = format!("gasp-{base}");
             assert!(names.contains(&name), "{name} is missing among {names:?}");
         }
         for recipe in ["populora", "baseline", "azr"] {

@@ -5,7 +5,7 @@
 
 mod parameters;
 mod resolve;
-mod step;
+pub(super) mod step;
 #[cfg(test)]
 mod tests;
 
@@ -68,15 +68,7 @@ impl Recipe for Rlvr {
     }
 
     fn rows_asked(&self, config: &RunConfig) -> Result<Option<RowsAsked>, PlanError> {
-        let parameters = Parameters::of(config)?;
-        let (dataset, rows) = parameters.dataset.settled()?;
-        Ok(Some(RowsAsked {
-            dataset,
-            rows,
-            learned: parameters.learned_of(rows),
-            prompts: parameters.prompts,
-            max_tokens: parameters.sampling.max_tokens,
-        }))
+        Parameters::of(config)?.asked("/parameters").map(Some)
     }
 
     fn roles(&self) -> Vec<Role> {

@@ -20,7 +20,7 @@ mod tests;
 mod uncertainty;
 
 pub use parameters::{Curriculum, DiversityConfig, Labels, Parameters, ProposerStage, SolverStage, VoteConfig};
-pub use uncertainty::{Band, Repetition, UncertaintyConfig};
+pub use uncertainty::{Repetition, UncertaintyConfig};
 
 use self::{memory::Memory, step::Step};
 use super::{

@@ -153,6 +153,10 @@ impl Players {
                 let value = u8::from(random.random_bool(odds));
                 format!("```python\ndef f(a):\n    return {value}\n```")
             }
+            _ if (shown.starts_with("<lemma_") || shown.starts_with("<lift_")) && random.random_bool(self.invalid) => {
+                "no program".to_owned()
+            }
+            _ if shown.starts_with("<lemma_") || shown.starts_with("<lift_") => self.posed_function(skill, &mut random),
             Some("<pf>") => {
                 let inputs = (0..6).map(|input| input.to_string()).collect::<Vec<_>>().join("<in>");
                 format!("{inputs}<msg>level {}", difficulty(shown))
@@ -217,6 +221,16 @@ impl Players {
             .map(|line| format!(" b{}=a\n", line % (1 + random.random_range(0..4))))
             .collect();
         format!("def f(a):\n d='level {level:.4}'\n{body} return a<in>1")
+    }
+
+    /// A program with five inputs and a message, for GASP. Both state its difficulty.
+    fn posed_function(&self, skill: Skill, random: &mut impl Rng) -> String {
+        let level = skill.0 + self.spread * normal(random);
+        let lines: String = (0..random.random_range(1..4))
+            .map(|line| format!(" b{line}=a\n"))
+            .collect();
+        let inputs: String = (10..15).map(|input| format!("<in>{input}")).collect();
+        format!("def f(a):\n d='level {level:.4}'\n{lines} return a{inputs}<msg>function of level {level:.4}")
     }
 
     fn learn(&mut self, payload: &UpdatePayload) -> UpdateResult {
@@ -329,11 +343,53 @@ fn embedded(batch: &EmbeddingBatch) -> Embedded {
         words: (0..lists.len()).map(|text| lists.words(text) as f64).sum(),
         ..Diversity::default()
     });
+    let vectors = digest(&texts.concat(), 0);
+    if diversity.is_some() {
+        return Embedded {
+            vectors,
+            nearest: vec![None; texts.len()],
+            nearest_places: Vec::new(),
+            means: Vec::new(),
+            among: Vec::new(),
+            diversity,
+        };
+    }
+    let others: Vec<String> = against
+        .iter()
+        .flat_map(|(table, rows)| rows.iter().map(move |row| format!("{table}/{row}")))
+        .collect();
+    let to_others = |text: &String| others.iter().map(|other| similarity(text, other)).collect();
+    let similarities: Vec<Vec<f32>> = texts.iter().map(to_others).collect();
+    let nearest = |of: &Vec<f32>| {
+        (0..)
+            .zip(of.iter().copied())
+            .max_by(|(_, one), (_, other)| one.total_cmp(other))
+    };
+    let means = |of: &Vec<f32>| {
+        let mut first = 0;
+        let of_tables = against.iter().map(|(_, rows)| {
+            let own = &of[first..first + rows.len()];
+            first += rows.len();
+            (!own.is_empty()).then(|| own.iter().sum::<f32>() / own.len() as f32)
+        });
+        of_tables.collect()
+    };
+    let among = |(at, text): (usize, &String)| texts[..at].iter().map(|before| similarity(text, before)).collect();
     Embedded {
-        vectors: digest(&texts.concat(), 0),
-        nearest: vec![None; texts.len()],
-        among: Vec::new(),
-        diversity,
+        vectors,
+        nearest: similarities.iter().map(|of| Some(nearest(of)?.1)).collect(),
+        nearest_places: similarities.iter().map(|of| Some(nearest(of)?.0)).collect(),
+        means: similarities.iter().map(means).collect(),
+        among: texts.iter().enumerate().map(among).collect(),
+        diversity: None,
+    }
+}
+
+/// A similarity that depends on both texts alone: 1 for equal ones, above 0.95 for one pair in fifty.
+fn similarity(one: &str, other: &str) -> f32 {
+    match one == other {
+        true => 1.0,
+        false => stream(0, &format!("similarity/{other}/{one}"), 0).random_range(0.0..0.97),
     }
 }
 

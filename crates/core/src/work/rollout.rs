@@ -166,6 +166,10 @@ pub struct EmbeddingBatch {
     /// Earlier embeddings to compare with, each with the rows to use (GASP compares only with accepted ones).
     #[serde(default)]
     pub against: Vec<(Digest, Vec<u32>)>,
+    /// Compare the vectors minus a fixed mean, scaled to length 1 again. The mean is that of all rows of the first of
+    /// `against`, or of the texts themselves without it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub centred: bool,
     /// Measure how much the texts differ, instead of listing the similarities of every pair.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diversity: Option<DiversityRequest>,
@@ -227,6 +231,13 @@ pub struct Embedded {
     pub vectors: Digest,
     /// For each text, the largest cosine similarity to any row it was compared with; `None` if there were none.
     pub nearest: Vec<Option<f32>>,
+    /// For each text, the place of that row among all rows it was compared with, in order. Empty if diversity was measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nearest_places: Vec<Option<u32>>,
+    /// For each text, its mean similarity to the rows used of each of `against`; `None` where none is used. Empty if
+    /// diversity was measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub means: Vec<Vec<Option<f32>>>,
     /// For each text, its cosine similarities to the texts before it, which is all that decisions in index order need.
     /// Empty if diversity was measured.
     pub among: Vec<Vec<f32>>,

@@ -122,6 +122,7 @@ impl<'a> Step<'a> {
         let graded = join(parts, |(chunk, part)| {
             let exam = Exam {
                 phases: ["practise", "grade-practice"],
+                round: 0,
                 chunk,
                 samples: 1,
                 role: Role::Solver,

@@ -134,7 +134,7 @@ impl Scene<'_> {
 }
 
 /// The program and values for a row: those of the problem, or those proposed if it is invalid.
-pub(super) fn shown(
+pub(crate) fn shown(
     problem: Option<&Problem>,
     proposal: &Proposal,
 ) -> Result<(String, serde_json::Value), serde_json::Error> {
@@ -208,27 +208,9 @@ impl Material<'_> {
             (Err(reason), _) => return (None, Status::Malformed, reason.clone()),
             (Ok(_), None) => return (None, Status::Malformed, "it was not judged".to_owned()),
         };
-        if verdict.valid != Some(true) {
-            return (None, verdict.status, verdict.reason.clone());
-        }
-        let (program, values) = match (proposal, &verdict.output, &verdict.outputs) {
-            (Proposal::Io { program, input, .. }, Some(output), _) => {
-                let (input, output) = (Some(input.clone()), Some(output.clone()));
-                (program.clone(), Values::Io { input, output })
-            }
-            (
-                Proposal::Function {
-                    program,
-                    inputs,
-                    message,
-                },
-                _,
-                Some(outputs),
-            ) if outputs.len() == inputs.len() => {
-                let values = Values::function(inputs.clone(), outputs.clone(), message.clone());
-                (program.clone(), values)
-            }
-            _ => return (None, Status::Error, "its output is not known".to_owned()),
+        let (program, values) = match solvable(proposal, verdict) {
+            Ok(solvable) => solvable,
+            Err((status, reason)) => return (None, status, reason),
         };
         let problem = Problem {
             id,
@@ -244,5 +226,31 @@ impl Material<'_> {
             Ok(()) => (Some(problem), verdict.status, verdict.reason.clone()),
             Err(reason) => (None, Status::Malformed, reason),
         }
+    }
+}
+
+/// The program and values of a valid proposal; of an invalid one its status, and why.
+pub(crate) fn solvable(proposal: &Proposal, verdict: &Verdict) -> Result<(String, Values), (Status, String)> {
+    if verdict.valid != Some(true) {
+        return Err((verdict.status, verdict.reason.clone()));
+    }
+    match (proposal, &verdict.output, &verdict.outputs) {
+        (Proposal::Io { program, input, .. }, Some(output), _) => {
+            let (input, output) = (Some(input.clone()), Some(output.clone()));
+            Ok((program.clone(), Values::Io { input, output }))
+        }
+        (
+            Proposal::Function {
+                program,
+                inputs,
+                message,
+            },
+            _,
+            Some(outputs),
+        ) if outputs.len() == inputs.len() => {
+            let values = Values::function(inputs.clone(), outputs.clone(), message.clone());
+            Ok((program.clone(), values))
+        }
+        _ => Err((Status::Error, "its output is not known".to_owned())),
     }
 }

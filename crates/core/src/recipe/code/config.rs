@@ -32,6 +32,11 @@ pub(crate) fn resolve_prompts(prompts: &mut PromptConfig, types: &[ProblemKind])
     }
 }
 
+/// The fault of a template that lengthens some characters.
+pub(crate) const STRETCHED: &str = "it writes some letters longer than they are, as the filters `escape` and `indent` do, so \
+                                    that no limit on problems keeps its prompts within max_prompt_bytes: show fields as they \
+                                    are";
+
 /// The problems and where they are kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -185,24 +190,8 @@ impl Groups<'_> {
                 ),
             ));
         }
-        for population in config.populations.values() {
-            let Some(context) = crate::footprint::context_length(&population.base_model.name) else {
-                continue;
-            };
-            for (name, sampling) in [("propose", &self.sampling.propose), ("solve", &self.sampling.solve)] {
-                let needed = self.problems.max_prompt_bytes.saturating_add(sampling.max_tokens);
-                if needed > context {
-                    let model = &population.base_model.name;
-                    let detail = format!(
-                        "{} and problems.max_prompt_bytes {limit} are {needed} together, beyond the {context} positions of \
-                         {model}: at most {} is valid here",
-                        sampling.max_tokens,
-                        context.saturating_sub(self.problems.max_prompt_bytes)
-                    );
-                    faults.push(Fault::new(format!("/parameters/sampling/{name}/max_tokens"), detail));
-                }
-            }
-        }
+        let limit = ("problems.max_prompt_bytes", self.problems.max_prompt_bytes);
+        faults.extend(context_faults(config, limit, self.sampling));
         faults
     }
 
@@ -211,11 +200,35 @@ impl Groups<'_> {
         let prompts = PromptSet::compile(self.prompts).ok()?;
         let problems = self.problems;
         let template = stretching(&prompts, &problems.types, problems.num_inputs as usize).ok()??;
-        let detail = "it writes some letters longer than they are, as the filters `escape` and `indent` do, so that no limit on \
-                      problems keeps its prompts within max_prompt_bytes: show fields as they are";
         Some(Fault::new(
             format!("/parameters/prompts/templates/{}", template.name),
-            detail,
+            STRETCHED,
         ))
     }
+}
+
+/// Faults of prompts of up to `limit` bytes, a field with its value, that leave no room for completions in the context of
+/// a known model.
+pub(crate) fn context_faults(config: &RunConfig, limit: (&str, u32), sampling: &SamplingConfig) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let (field, limit) = limit;
+    for population in config.populations.values() {
+        let Some(context) = crate::footprint::context_length(&population.base_model.name) else {
+            continue;
+        };
+        for (name, sampling) in [("propose", &sampling.propose), ("solve", &sampling.solve)] {
+            let needed = limit.saturating_add(sampling.max_tokens);
+            if needed > context {
+                let model = &population.base_model.name;
+                let detail = format!(
+                    "{} and {field} {limit} are {needed} together, beyond the {context} positions of {model}: at most {} is \
+                     valid here",
+                    sampling.max_tokens,
+                    context.saturating_sub(limit)
+                );
+                faults.push(Fault::new(format!("/parameters/sampling/{name}/max_tokens"), detail));
+            }
+        }
+    }
+    faults
 }

@@ -2,16 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{
-    Attempt, Judged, Problem, Scene,
-    scene::{Material, prompt_error},
-};
+use super::{Attempt, Judged, Problem, Scene, scene::prompt_error};
 use crate::{
-    prompt::Answer,
-    recipe::{AttemptRecord, Generation, ProblemOutcomeRecord, Progress, Role, Sample, completions},
+    prompt::{Answer, PromptSet},
+    recipe::{AttemptRecord, Draft, Generation, ProblemOutcomeRecord, Progress, Role, Sample, completions},
     reward::{Solved, student_reward},
     verify::{Status, Task, Verdict},
-    work::{Completion, RolloutResult},
+    work::{Completion, RolloutResult, Sampling},
 };
 
 /// The problems attempted in one item, and how.
@@ -19,6 +16,8 @@ use crate::{
 pub(crate) struct Exam<'p> {
     /// The phases that sample solutions and grade them.
     pub(crate) phases: [&'static str; 2],
+    /// The round of both phases.
+    pub(crate) round: u32,
     /// The chunk of both phases.
     pub(crate) chunk: u32,
     /// Solutions per problem.
@@ -28,6 +27,14 @@ pub(crate) struct Exam<'p> {
     /// Whether an update will learn from them.
     pub(crate) keep_tokens: bool,
     pub(crate) sittings: Vec<Sitting<'p>>,
+}
+
+/// How problems are put to solvers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Desk<'p> {
+    pub(crate) prompts: &'p PromptSet,
+    /// The prompts' grammar adds stops of its own.
+    pub(crate) sampling: &'p Sampling,
 }
 
 /// One problem given to one member.
@@ -60,6 +67,7 @@ impl<'p> Part<'p> {
         };
         Exam {
             phases: ["solve", "grade"],
+            round: 0,
             chunk: self.chunk,
             samples,
             role,
@@ -84,31 +92,11 @@ impl<'a> Scene<'a> {
 
     /// The solutions of an exam; `None` if it attempts nothing.
     pub(crate) fn solve(&mut self, exam: &Exam<'_>) -> Progress<Option<&'a RolloutResult>> {
-        if exam.sittings.is_empty() {
-            return Ok(None);
-        }
-        let key = self.draft.key(exam.phases[0], exam.chunk);
-        let material = &self.material;
-        let solved = self
-            .draft
-            .generate(&key, [exam.sittings.len(), exam.samples as usize], || {
-                let prompts = &material.setting.prompts;
-                let mut requests = Vec::with_capacity(exam.sittings.len());
-                for sitting in &exam.sittings {
-                    let prompt = sitting.problem.prompt(prompts).map_err(prompt_error)?.prompt;
-                    requests.push((sitting.number, sitting.solver, prompt));
-                }
-                let mut sampling = material.groups.sampling.solve.clone();
-                sampling.stop.extend(prompts.grammar.solver_stops());
-                Ok(Generation {
-                    sampling,
-                    samples: exam.samples,
-                    keep_tokens: exam.keep_tokens,
-                    draws: None,
-                    requests,
-                })
-            })?;
-        Ok(Some(solved))
+        let desk = Desk {
+            prompts: &self.material.setting.prompts,
+            sampling: &self.material.groups.sampling.solve,
+        };
+        self.draft.solve(desk, exam)
     }
 
     /// The graded attempts of an exam by sitting; writes their rows.
@@ -117,51 +105,7 @@ impl<'a> Scene<'a> {
         exam: &Exam<'_>,
         solved: Option<&RolloutResult>,
     ) -> Progress<Arc<Vec<Vec<Attempt>>>> {
-        let Some(solved) = solved else {
-            return Ok(Arc::default());
-        };
-        let key = self.draft.key(exam.phases[1], exam.chunk);
-        let view = self.draft.view;
-        let answers = view.once(&format!("answers/{key}"), || -> Progress<Vec<Answer>> {
-            let answers = completions(&exam.sittings, solved);
-            let read = answers.map(|(sitting, _, completion)| self.material.answer(sitting.problem, completion));
-            Ok(read.collect())
-        })?;
-        view.once(&format!("graded/{key}"), || {
-            let asked = answers.iter().filter(|answer| answer.is_ok()).count();
-            let verdicts = self.draft.verify(&key, asked, || {
-                let read = completions(&exam.sittings, solved).zip(answers.iter());
-                let task = |((sitting, sample, _), answer): ((&Sitting<'_>, u32, _), &Answer)| -> Option<Task> {
-                    let id = format!("{}/{sample}", sitting.number);
-                    Some(sitting.problem.task(id, answer.clone().ok()?))
-                };
-                read.filter_map(task).collect()
-            })?;
-            let mut verdicts = verdicts.iter();
-            let source = self.draft.key(exam.phases[0], exam.chunk);
-            let mut graded: Vec<Attempt> = Vec::with_capacity(answers.len());
-            for ((sitting, sample, completion), answer) in completions(&exam.sittings, solved).zip(answers.iter()) {
-                let verdict = answer.as_ref().ok().and_then(|_| verdicts.next());
-                let (well_formed, correct) = self.material.grade(verdict);
-                let attempt = Attempt {
-                    sample: Sample::of(&source, sitting.number, sample, completion),
-                    kind: sitting.problem.kind,
-                    solver: sitting.solver,
-                    well_formed,
-                    correct,
-                    reward: student_reward(well_formed, correct),
-                };
-                self.write_attempt(exam.role, sitting, &attempt, completion, answer, verdict);
-                graded.push(attempt);
-            }
-            let mut graded = graded.into_iter();
-            let samples = exam.samples as usize;
-            Ok(exam
-                .sittings
-                .iter()
-                .map(|_| graded.by_ref().take(samples).collect())
-                .collect())
-        })
+        self.draft.grade(&self.material.setting.prompts, exam, solved)
     }
 
     /// The proposals of a part with their attempts and their value by `reward`, which gets `None` for an invalid
@@ -205,6 +149,88 @@ impl<'a> Scene<'a> {
         }
         rewarded
     }
+}
+
+impl<'a> Draft<'a> {
+    /// The solutions of an exam; `None` if it attempts nothing.
+    pub(crate) fn solve(&mut self, desk: Desk<'_>, exam: &Exam<'_>) -> Progress<Option<&'a RolloutResult>> {
+        if exam.sittings.is_empty() {
+            return Ok(None);
+        }
+        let Desk { prompts, sampling } = desk;
+        let key = self.key(exam.phases[0], exam.chunk).round(exam.round);
+        let solved = self.generate(&key, [exam.sittings.len(), exam.samples as usize], || {
+            let mut requests = Vec::with_capacity(exam.sittings.len());
+            for sitting in &exam.sittings {
+                let prompt = sitting.problem.prompt(prompts).map_err(prompt_error)?.prompt;
+                requests.push((sitting.number, sitting.solver, prompt));
+            }
+            let mut sampling = sampling.clone();
+            sampling.stop.extend(prompts.grammar.solver_stops());
+            Ok(Generation {
+                sampling,
+                samples: exam.samples,
+                keep_tokens: exam.keep_tokens,
+                draws: None,
+                requests,
+            })
+        })?;
+        Ok(Some(solved))
+    }
+
+    /// The graded attempts of an exam by sitting; writes their rows.
+    pub(crate) fn grade(
+        &mut self,
+        prompts: &PromptSet,
+        exam: &Exam<'_>,
+        solved: Option<&RolloutResult>,
+    ) -> Progress<Arc<Vec<Vec<Attempt>>>> {
+        let Some(solved) = solved else {
+            return Ok(Arc::default());
+        };
+        let [source, key] = exam.phases.map(|phase| self.key(phase, exam.chunk).round(exam.round));
+        let view = self.view;
+        let answers = view.once(&format!("answers/{key}"), || -> Progress<Vec<Answer>> {
+            let answers = completions(&exam.sittings, solved);
+            Ok(answers
+                .map(|(sitting, _, completion)| answer(prompts, sitting.problem, completion))
+                .collect())
+        })?;
+        view.once(&format!("graded/{key}"), || {
+            let asked = answers.iter().filter(|answer| answer.is_ok()).count();
+            let verdicts = self.verify(&key, asked, || {
+                let read = completions(&exam.sittings, solved).zip(answers.iter());
+                let task = |((sitting, sample, _), answer): ((&Sitting<'_>, u32, _), &Answer)| -> Option<Task> {
+                    let id = format!("{}/{sample}", sitting.number);
+                    Some(sitting.problem.task(id, answer.clone().ok()?))
+                };
+                read.filter_map(task).collect()
+            })?;
+            let mut verdicts = verdicts.iter();
+            let mut graded: Vec<Attempt> = Vec::with_capacity(answers.len());
+            for ((sitting, sample, completion), answer) in completions(&exam.sittings, solved).zip(answers.iter()) {
+                let verdict = answer.as_ref().ok().and_then(|_| verdicts.next());
+                let (well_formed, correct) = marks(prompts, verdict);
+                let attempt = Attempt {
+                    sample: Sample::of(&source, sitting.number, sample, completion),
+                    kind: sitting.problem.kind,
+                    solver: sitting.solver,
+                    well_formed,
+                    correct,
+                    reward: student_reward(well_formed, correct),
+                };
+                self.write_attempt(exam.role, sitting, &attempt, completion, answer, verdict);
+                graded.push(attempt);
+            }
+            let mut graded = graded.into_iter();
+            let samples = exam.samples as usize;
+            Ok(exam
+                .sittings
+                .iter()
+                .map(|_| graded.by_ref().take(samples).collect())
+                .collect())
+        })
+    }
 
     fn write_attempt(
         &mut self,
@@ -215,7 +241,7 @@ impl<'a> Scene<'a> {
         answer: &Answer,
         verdict: Option<&Verdict>,
     ) {
-        let Some(member) = self.draft.members.get(sitting.solver) else {
+        let Some(member) = self.members.get(sitting.solver) else {
             return;
         };
         let reason = match answer {
@@ -223,9 +249,9 @@ impl<'a> Scene<'a> {
             Err(reason) => reason.clone(),
         };
         let record = AttemptRecord {
-            id: attempt.sample.attempt(self.draft.run.run),
+            id: attempt.sample.attempt(self.run.run),
             problem: sitting.problem.id,
-            solver: member.playing(self.draft.run.run),
+            solver: member.playing(self.run.run),
             role,
             sample: attempt.sample.index,
             text: completion.text.clone(),
@@ -245,23 +271,19 @@ impl<'a> Scene<'a> {
             }),
             tokens: attempt.sample.tokens,
         };
-        self.draft.plan.records.attempts.push(record);
+        self.plan.records.attempts.push(record);
     }
 }
 
-impl Material<'_> {
-    fn answer(&self, problem: &Problem, completion: &Completion) -> Answer {
-        let prompts = &self.setting.prompts;
-        let (text, finish) = (&completion.text, completion.finish_reason);
-        prompts.grammar.answer(problem.kind, text, finish, prompts.opening())
-    }
+fn answer(prompts: &PromptSet, problem: &Problem, completion: &Completion) -> Answer {
+    let (text, finish) = (&completion.text, completion.finish_reason);
+    prompts.grammar.answer(problem.kind, text, finish, prompts.opening())
+}
 
-    /// Whether an answer is well-formed and whether it is correct, given its verdict; there is no verdict if it had no
-    /// form to judge.
-    fn grade(&self, verdict: Option<&Verdict>) -> (bool, bool) {
-        let grammar = &self.setting.prompts.grammar;
-        let well_formed = verdict.is_some_and(|verdict| !grammar.is_unreadable(verdict.status));
-        let correct = well_formed && verdict.is_some_and(|verdict| verdict.correct == Some(true));
-        (well_formed, correct)
-    }
+/// Whether an answer is well-formed and whether it is correct, given its verdict; there is no verdict if it had no form
+/// to judge.
+fn marks(prompts: &PromptSet, verdict: Option<&Verdict>) -> (bool, bool) {
+    let well_formed = verdict.is_some_and(|verdict| !prompts.grammar.is_unreadable(verdict.status));
+    let correct = well_formed && verdict.is_some_and(|verdict| verdict.correct == Some(true));
+    (well_formed, correct)
 }

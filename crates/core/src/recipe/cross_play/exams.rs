@@ -74,6 +74,7 @@ impl<'a> Exams<'a> {
             });
             let exam = Exam {
                 phases: ["solve", "grade"],
+                round: 0,
                 chunk: *chunk,
                 samples: self.parameters.samples,
                 role: Role::Student,

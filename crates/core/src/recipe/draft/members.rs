@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::{
     config::RunConfig,
     id::{ExecutionId, MemberId, VersionId},
-    recipe::Role,
+    recipe::{Role, Side},
     work::AdapterRef,
 };
 
@@ -50,6 +50,11 @@ impl Living {
     pub fn playing(&self, run: ExecutionId) -> (MemberId, VersionId) {
         let id = self.id(run);
         (id, self.adapter.map_or(VersionId::of(id, 0), |adapter| adapter.version))
+    }
+
+    /// The first of its roles on `side`.
+    pub fn role_of(&self, side: Side) -> Option<Role> {
+        self.roles.iter().copied().find(|role| role.side() == side)
     }
 
     /// Whether it plays `role`.

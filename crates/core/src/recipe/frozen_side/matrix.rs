@@ -168,6 +168,7 @@ impl<'a> Matrix<'a> {
         };
         let exam = Exam {
             phases: ["solve", "grade"],
+            round: 0,
             chunk,
             samples: self.parameters.samples,
             role: Role::Student,

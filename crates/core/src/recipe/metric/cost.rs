@@ -76,7 +76,7 @@ impl Costs {
                         "propose" | "challenge" => costs.propose += result.usage.seconds,
                         "plan" => costs.plan += result.usage.seconds,
                         "critique-question" | "critique-plan" => costs.critique += result.usage.seconds,
-                        PHASE => costs.diversity += result.usage.seconds,
+                        PHASE | "embed" => costs.diversity += result.usage.seconds,
                         _ => costs.solve += result.usage.seconds,
                     }
                 }

@@ -42,6 +42,7 @@ impl Step<'_> {
             {
                 exams.push(Exam {
                     phases: ["cross-play", "grade-cross-play"],
+                    round: 0,
                     chunk: u32::try_from(exams.len()).unwrap_or(u32::MAX),
                     samples: self.parameters.cross_play_samples,
                     role: Role::Student,

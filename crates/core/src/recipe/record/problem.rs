@@ -54,6 +54,8 @@ pub enum ParentRelation {
     Goalpost,
     /// The lemma a lift was made from (GASP).
     Lemma,
+    /// The problem that this one asks in another form: one input or output of its program (GASP).
+    Original,
 }
 
 crate::named!(ParentRelation, "a relation to a parent");

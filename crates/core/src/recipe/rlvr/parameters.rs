@@ -10,7 +10,7 @@ use crate::{
     recipe::{
         ItemConfig, LearningConfig, PlanError,
         config::{MAX_BATCH, MAX_SAMPLES},
-        rows::{Asking, HeldOut, RewardConfig, Sampler, TrainingSet},
+        rows::{Asking, HeldOut, RewardConfig, RowsAsked, Sampler, TrainingSet},
     },
     work::Sampling,
 };
@@ -101,6 +101,19 @@ impl Parameters {
         Ok(match self.slices {
             true => cut(place)..cut(place + 1),
             false => 0..learned,
+        })
+    }
+
+    /// The rows that are asked; `pointer` is that of these parameters.
+    pub(in crate::recipe) fn asked(self, pointer: &'static str) -> Result<RowsAsked, PlanError> {
+        let (dataset, rows) = self.dataset.settled()?;
+        Ok(RowsAsked {
+            pointer,
+            dataset,
+            rows,
+            learned: self.learned_of(rows),
+            prompts: self.prompts,
+            max_tokens: self.sampling.max_tokens,
         })
     }
 

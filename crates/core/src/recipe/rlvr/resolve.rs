@@ -13,54 +13,55 @@ pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
     let mut faults = population_faults(&config);
     faults.extend(single_population_fault(&config));
     faults.extend(role_faults(&config));
-    faults.extend(parameters.dataset.faults("/parameters/dataset"));
-    let mut fault = |pointer: &str, detail: String| faults.push(Fault::new(format!("/parameters/{pointer}"), detail));
-    if let Err(unknown) = PromptStyle::shipped(&parameters.prompts) {
-        fault("prompts", unknown.to_string());
-    }
-    let members: u32 = config
-        .populations
-        .values()
-        .flat_map(|p| &p.members)
-        .map(|group| group.count)
-        .sum();
-    let slices = if parameters.slices { members.max(1) } else { 1 };
-    // Where all rows of a dataset are used, their number is known only when the config is submitted.
-    let rows = parameters.learned_rows().map(|rows| rows / slices);
-    if let Some(detail) = held_out_fault(&parameters, slices) {
-        fault("held_out/rows", detail);
-    } else if let Some(rows) = rows.filter(|rows| parameters.batch > *rows) {
-        let detail = format!(
-            "{} is more than the {rows} rows that a member learns from: 1 to {rows} is valid, or a larger dataset",
-            parameters.batch
-        );
-        fault("batch", detail);
-    }
-    if let Some(held_out) = parameters.held_out
-        && held_out.n > 1
-        && held_out.temperature == Some(0.0)
-    {
-        let detail = format!(
-            "{} answers at temperature 0 would all be the same: 1 is valid, or a higher `temperature`",
-            held_out.n
-        );
-        fault("held_out/n", detail);
-    }
-    if parameters.n < 2 && parameters.advantages.estimator.needs_groups() {
-        let detail = "1 answer is no group to compare with: at least 2 is valid, or an estimator without groups, such as \
-                      `reinforce_plus_plus`";
-        fault("n", detail.to_owned());
-    }
-    faults.extend(sampling_faults("/parameters/sampling", &parameters.sampling, true));
-    let sequences = parameters.batch.saturating_mul(parameters.n);
-    faults.extend(
-        parameters
-            .learning
-            .faults("/parameters/learning", &parameters.items, sequences),
-    );
+    let members = config.populations.values().flat_map(|of| &of.members);
+    let members: u32 = members.map(|group| group.count).sum();
+    faults.extend(parameters.faults("/parameters", members));
     Faults(faults).or(())?;
     config.parameters = written_out(&parameters)?;
     Ok(config)
+}
+
+impl Parameters {
+    /// Faults of these parameters, whose pointer in the config is `at`, for this many members that learn.
+    pub(in crate::recipe) fn faults(&self, at: &str, members: u32) -> Vec<Fault> {
+        let mut faults = self.dataset.faults(&format!("{at}/dataset"));
+        let mut fault = |pointer: &str, detail: String| faults.push(Fault::new(format!("{at}/{pointer}"), detail));
+        if let Err(unknown) = PromptStyle::shipped(&self.prompts) {
+            fault("prompts", unknown.to_string());
+        }
+        let slices = if self.slices { members.max(1) } else { 1 };
+        // Where all rows of a dataset are used, their number is known only when the config is submitted.
+        let rows = self.learned_rows().map(|rows| rows / slices);
+        if let Some(detail) = held_out_fault(self, slices) {
+            fault("held_out/rows", detail);
+        } else if let Some(rows) = rows.filter(|rows| self.batch > *rows) {
+            let detail = format!(
+                "{} is more than the {rows} rows that a member learns from: 1 to {rows} is valid, or a larger dataset",
+                self.batch
+            );
+            fault("batch", detail);
+        }
+        if let Some(held_out) = self.held_out
+            && held_out.n > 1
+            && held_out.temperature == Some(0.0)
+        {
+            let detail = format!(
+                "{} answers at temperature 0 would all be the same: 1 is valid, or a higher `temperature`",
+                held_out.n
+            );
+            fault("held_out/n", detail);
+        }
+        if self.n < 2 && self.advantages.estimator.needs_groups() {
+            let detail = "1 answer is no group to compare with: at least 2 is valid, or an estimator without groups, such as \
+                          `reinforce_plus_plus`";
+            fault("n", detail.to_owned());
+        }
+        faults.extend(sampling_faults(&format!("{at}/sampling"), &self.sampling, true));
+        let sequences = self.batch.saturating_mul(self.n);
+        let learning = format!("{at}/learning");
+        faults.extend(self.learning.faults(&learning, &self.items, sequences));
+        faults
+    }
 }
 
 /// The fault of held-out rows that leave members less than a batch, though all rows would be enough.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Parameters;
 use crate::{
     recipe::{
-        Learner, Lesson, Living, PlanError, Progress, RunState, StepView, both,
+        Learner, Lesson, Living, PlanError, Progress, RunState, Side, StepView, both,
         rows::{Answer, Fitted, Measured, Outcomes, Rows, records, row_answers},
     },
     work::MemberUpdated,
@@ -23,20 +23,34 @@ pub(super) struct Memory {
 }
 
 /// The phases, in order.
-pub(super) struct Step<'a> {
-    pub(super) rows: Rows<'a>,
+pub(in crate::recipe) struct Step<'a> {
+    pub(in crate::recipe) rows: Rows<'a>,
     parameters: &'a Parameters,
-    fitted: Option<Fitted>,
+    pub(in crate::recipe) fitted: Option<Fitted>,
+    /// How many batches were drawn before.
+    batches: u32,
 }
 
 impl<'a> Step<'a> {
     pub(super) fn new(run: &'a RunState, view: &'a StepView, parameters: &'a Parameters) -> Result<Self, PlanError> {
         let Memory { members, fitted } = run.memory()?;
-        Ok(Self {
-            rows: Rows::new(run, view, &parameters.prompts, members)?,
+        let rows = Rows::new(run, view, &parameters.prompts, members)?;
+        Ok(Self::within(rows, parameters, fitted, run.step))
+    }
+
+    /// A step among those of another recipe, after `batches` of its kind.
+    pub(in crate::recipe) fn within(
+        rows: Rows<'a>,
+        parameters: &'a Parameters,
+        fitted: Option<Fitted>,
+        batches: u32,
+    ) -> Self {
+        Self {
+            rows,
             parameters,
             fitted,
-        })
+            batches,
+        }
     }
 
     /// Draw → solve → grade → advantages → update; beside it, measure on the held-out rows. Before anything else, every
@@ -54,7 +68,7 @@ impl<'a> Step<'a> {
     }
 
     /// Every row that is learned from is known to fit into the context.
-    fn fit(&mut self) -> Progress<()> {
+    pub(in crate::recipe) fn fit(&mut self) -> Progress<()> {
         let Parameters { dataset, sampling, .. } = self.parameters;
         let (dataset, rows) = dataset.settled()?;
         self.rows.fit(&mut self.fitted, dataset, rows, sampling)
@@ -75,7 +89,7 @@ impl<'a> Step<'a> {
     }
 
     /// The step's answers, and the updates from them.
-    fn learn(&mut self) -> Progress<(Vec<Answer>, Vec<&'a MemberUpdated>)> {
+    pub(in crate::recipe) fn learn(&mut self) -> Progress<(Vec<Answer>, Vec<&'a MemberUpdated>)> {
         let Parameters {
             dataset,
             items,
@@ -100,16 +114,17 @@ impl<'a> Step<'a> {
         Ok(draft.run.next("", &Memory { members, fitted })?)
     }
 
-    /// The rows of every member's batch, each with the member's place: out of all that are learned from, or out of the
-    /// member's slice.
+    /// The rows of the batch of every member that solves, each with the member's place: out of all that are learned from,
+    /// or out of the member's slice.
     fn drawn(&self) -> Result<Vec<(usize, u32)>, PlanError> {
         let Parameters { sampler, batch, .. } = self.parameters;
         let draft = &self.rows.draft;
         let mut drawn = Vec::new();
-        for (place, member) in draft.members.iter().enumerate() {
+        let members = draft.members.iter().enumerate();
+        for (place, member) in members.filter(|(_, member)| member.role_of(Side::Solves).is_some()) {
             let rows = self.parameters.task(place, draft.members.len())?;
             let path = format!("rows/{}", member.name);
-            let rows = sampler.draw(rows, *batch, draft.run.config.seed, &path, draft.run.step);
+            let rows = sampler.draw(rows, *batch, draft.run.config.seed, &path, self.batches);
             drawn.extend(rows.into_iter().map(|row| (place, row)));
         }
         Ok(drawn)

@@ -6,7 +6,7 @@ use super::{Asking, Question, Reward, Rows};
 use crate::{
     benchmark::{Graded, graded, task},
     id::{AttemptId, ProblemId, WorkId},
-    recipe::{AttemptRecord, Generation, PlanError, Progress, Role, Sample, Sequence, completions, join},
+    recipe::{AttemptRecord, Generation, PlanError, Progress, Role, Sample, Sequence, Side, completions, join},
     verify::Task,
     work::{Completion, RolloutResult, WorkKey},
 };
@@ -139,7 +139,9 @@ impl<'a> Rows<'a> {
             id: AttemptId::of(WorkId::of(run, source), &judged.question.number.to_string(), *sample),
             problem: answer.problem,
             solver: self.draft.members[answer.member].playing(run),
-            role: Role::Solver,
+            role: self.draft.members[answer.member]
+                .role_of(Side::Solves)
+                .unwrap_or(Role::Solver),
             sample: *sample,
             text: judged.completion.text.clone(),
             answer: judged.solution.clone().ok(),

@@ -7,6 +7,8 @@ use crate::{benchmark::PromptStyle, dataset::problem, id::DatasetId, work::Promp
 /// Rows of a dataset that members answer, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowsAsked {
+    /// JSON pointer to the group of the config with the fields `dataset`, `prompts` and `sampling` for these rows.
+    pub pointer: &'static str,
     /// The dataset.
     pub dataset: DatasetId,
     /// How many rows are asked, from the first.

@@ -82,11 +82,21 @@ impl Draft<'_> {
         dataset: DatasetId,
         places: impl IntoIterator<Item = u32>,
     ) -> Progress<BTreeMap<u32, Arc<PlacedRow>>> {
+        self.placed_rows_as("rows", dataset, places)
+    }
+
+    /// The same; `name` tells the problems of one dataset of a run from those of another.
+    pub(in crate::recipe) fn placed_rows_as(
+        &mut self,
+        name: &str,
+        dataset: DatasetId,
+        places: impl IntoIterator<Item = u32>,
+    ) -> Progress<BTreeMap<u32, Arc<PlacedRow>>> {
         let mut distinct: Vec<u32> = places.into_iter().collect();
         distinct.sort_unstable();
         distinct.dedup();
         let rows = self.rows(dataset, &distinct)?;
-        let work = WorkId::of(self.run.run, &WorkKey::new(0, "rows"));
+        let work = WorkId::of(self.run.run, &WorkKey::new(0, name));
         let mut read = BTreeMap::new();
         for (place, row) in distinct.iter().zip(rows) {
             let unreadable = |error| PlanError::Other(format!("row {place} of dataset {dataset}: {error}"));

@@ -10,7 +10,7 @@ use crate::{
     recipe::PlanError,
 };
 
-/// Rows to learn from. A submitted config names the dataset by `id` or by `name`; the config of a run has the `id`, and `rows`.
+/// Rows to learn from, or to work towards. A submitted config names the dataset by `id` or by `name`; the config of a run has the `id`, and `rows`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrainingSet {
@@ -33,11 +33,18 @@ pub struct TrainingSet {
 impl TrainingSet {
     /// Refuses a dataset that is named twice or not at all; `pointer` is that of the set in the config.
     pub fn faults(&self, pointer: &str) -> Vec<Fault> {
+        self.faults_for(Purpose::Training, pointer)
+    }
+
+    /// The same for a dataset of another purpose.
+    pub fn faults_for(&self, purpose: Purpose, pointer: &str) -> Vec<Fault> {
         match (self.id, &self.name) {
             (Some(_), None) | (None, Some(_)) => Vec::new(),
             (None, None) => vec![Fault::new(
                 pointer,
-                "no dataset is named: `name` or `id` is needed, and `lyceum dataset list --purpose training` shows both",
+                format!(
+                    "no dataset is named: `name` or `id` is needed, and `lyceum dataset list --purpose {purpose}` shows both"
+                ),
             )],
             (Some(id), Some(name)) => vec![Fault::new(
                 format!("{pointer}/name"),

@@ -20,7 +20,7 @@ impl<'a> Step<'a> {
             if !polled.is_read {
                 continue;
             }
-            if polled.vote.is_some_and(|vote| stage.band.has(vote)) {
+            if polled.vote.is_some_and(|vote| stage.band.has(vote.count, vote.of)) {
                 pool.extend(u32::try_from(questions.len()));
             }
             questions.push(polled.problem);

@@ -36,6 +36,7 @@ impl<'a> Step<'a> {
                         .into_iter()
                         .map(|(vectors, count)| (vectors, (0..count).collect()))
                         .collect(),
+                    centred: false,
                     diversity: Some(DiversityRequest {
                         novelty_distance: config.novelty_distance,
                         cumulative: config.cumulative,

@@ -7,9 +7,10 @@ mod tally;
 
 pub(super) use tally::Tally;
 
-use super::{poll::Polled, step::Step, uncertainty::Band};
+use super::{poll::Polled, step::Step};
 use crate::{
     recipe::{
+        Band,
         Highlight::Diversity as DiversityPage,
         Metric, MetricRecord,
         metric::{

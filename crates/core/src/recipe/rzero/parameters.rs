@@ -3,13 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::uncertainty::{Band, UncertaintyConfig};
+use super::uncertainty::UncertaintyConfig;
 use crate::{
     advantage::AdvantageConfig,
     config::RunConfig,
     prompt::PromptConfig,
     recipe::{
-        ItemConfig, LearningConfig, PlanError, Stages,
+        Band, ItemConfig, LearningConfig, PlanError, Stages,
         config::{MAX_BATCH, MAX_SAMPLES},
     },
     vocabulary_dropout::VocabularyDropout,

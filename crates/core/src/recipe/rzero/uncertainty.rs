@@ -4,31 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::{fault::Fault, recipe::rows::Reward, vote::Vote};
-
-/// Bounds of the share of answers that agree with the majority, both inclusive.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(transparent)]
-pub struct Band(pub [f64; 2]);
-
-impl Band {
-    /// Whether a vote is within the bounds. Counts are compared, so that 3 of 10 is within bounds from 0.3.
-    pub fn has(self, vote: Vote) -> bool {
-        let Self([low, high]) = self;
-        let (count, of) = (f64::from(vote.count), f64::from(vote.of));
-        count >= low * of - 1e-9 && count <= high * of + 1e-9
-    }
-
-    /// Refuses bounds that are reversed or outside of [0, 1].
-    pub(super) fn fault(self, pointer: &str) -> Option<Fault> {
-        let Self([low, high]) = self;
-        let is_valid = 0.0 <= low && low <= high && high <= 1.0;
-        (!is_valid).then(|| {
-            let detail = format!("[{low}, {high}]: two shares from 0 to 1, the smaller one first, are valid");
-            Fault::new(pointer, detail)
-        })
-    }
-}
+use crate::{
+    recipe::{Band, rows::Reward},
+    vote::Vote,
+};
 
 /// What a proposal earns. The parts are named in an outcome's `reward_parts`, and the reward is their sum.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -82,7 +61,7 @@ impl UncertaintyConfig {
     /// whether it has a question and an answer.
     pub(super) fn reward(&self, is_read: bool, vote: Option<Vote>, share: f32) -> Reward {
         let uncertainty = match vote {
-            Some(vote) if self.band.has(vote) => vote.share().min(1.0 - vote.share()),
+            Some(vote) if self.band.has(vote.count, vote.of) => vote.share().min(1.0 - vote.share()),
             _ => 0.0,
         };
         let repetition = -self.repetition.weight * share;
@@ -105,23 +84,6 @@ mod tests {
             count,
             of,
         }
-    }
-
-    #[test]
-    fn edges_of_a_band_are_counts() {
-        let band = Band([0.3, 0.7]);
-        let within: Vec<u32> = (0..=10).filter(|count| band.has(vote(*count, 10))).collect();
-        assert_eq!(within, [3, 4, 5, 6, 7]);
-        for of in 2..200 {
-            for count in 0..=of {
-                let exact = 10 * count >= 3 * of && 10 * count <= 7 * of;
-                assert_eq!(band.has(vote(count, of)), exact, "{count} of {of}");
-            }
-        }
-        for bad in [[0.7, 0.3], [-0.1, 0.5], [0.5, 1.1], [f64::NAN, 0.5]] {
-            assert!(Band(bad).fault("/b").is_some(), "{bad:?}");
-        }
-        assert!(Band([0.5, 0.5]).fault("/b").is_none());
     }
 
     #[test]

@@ -5,11 +5,12 @@ use super::{
     format::{is_needed, templates},
 };
 use crate::{
-    config::{RunConfig, pointer_token},
+    config::RunConfig,
     fault::{Fault, Faults},
     recipe::{
-        Role, frozen_faults, not_a_role, population_faults, read_parameters, sampling_faults, single_population_fault,
-        written_out,
+        Role, frozen_faults,
+        players::{groups, player_faults},
+        population_faults, read_parameters, sampling_faults, single_population_fault, written_out,
     },
     work::Sampling,
 };
@@ -86,51 +87,14 @@ impl Parameters {
     }
 }
 
-/// Every role is played by one member.
+/// Every role is played by one member, and without `planning` nobody is idle.
 fn role_faults(config: &RunConfig, planning: bool) -> Vec<Fault> {
-    let mut faults = Vec::new();
-    let groups = config.populations.iter().flat_map(|(name, population)| {
-        let groups = population.members.iter().enumerate();
-        groups.map(move |(index, group)| {
-            let place = format!("/populations/{}/members/{index}", pointer_token(name));
-            (place, group)
-        })
-    });
-    let groups: Vec<_> = groups.collect();
-    for (place, group) in &groups {
-        if group.count != 1 {
-            let detail = format!("{}: 1 is valid, since each role is played by one member", group.count);
-            faults.push(Fault::new(format!("{place}/count"), detail));
-        }
-        if let Some(other) = group.roles.iter().find(|role| !ROLES.contains(role)) {
-            let detail = not_a_role(*other, &ROLES).to_string();
-            faults.push(Fault::new(format!("{place}/roles"), detail));
-        }
-        if !planning && group.roles == [Role::Planner] {
-            let detail =
-                "without `planning` this member has nothing to do: remove it, or set `parameters.planning` to true";
-            faults.push(Fault::new(format!("{place}/roles"), detail));
-        }
-    }
-    for role in ROLES {
-        let playing = groups
-            .iter()
-            .flat_map(|(place, group)| group.roles.iter().map(move |role| (place, *role)));
-        let mut homes = playing.filter(|(_, played)| *played == role).map(|(place, _)| place);
-        match (homes.next(), homes.next()) {
-            (None, _) if planning || role != Role::Planner => {
-                let detail = format!(
-                    "nobody plays {0}: add it to the roles of a member, or a member with roles = [\"{0}\"]",
-                    role.name()
-                );
-                faults.push(Fault::new("/populations", detail));
-            }
-            (Some(_), Some(other)) => {
-                let detail = format!("{} is played twice: one member plays it", role.name());
-                faults.push(Fault::new(format!("{other}/roles"), detail));
-            }
-            _ => {}
-        }
+    let mut faults = player_faults(config, &ROLES, |role| planning || role != Role::Planner);
+    let groups = groups(config).into_iter();
+    for (place, _) in groups.filter(|(_, group)| !planning && group.roles == [Role::Planner]) {
+        let detail =
+            "without `planning` this member has nothing to do: remove it, or set `parameters.planning` to true";
+        faults.push(Fault::new(format!("{place}/roles"), detail));
     }
     faults
 }

@@ -86,7 +86,10 @@ pub(super) fn measures<'t>() -> Vec<Measure<Scope<'t>>> {
                 "share",
                 "Questions with a vote within the band of the step's stage.",
                 &[&IN_BAND],
-                |of| mean(of.polled().filter_map(|polled| Some(share(of.band.has(polled.vote?))))),
+                |of| {
+                    let votes = of.polled().filter_map(|polled| polled.vote);
+                    mean(votes.map(|vote| share(of.band.has(vote.count, vote.of))))
+                },
             ),
         ),
         measure(

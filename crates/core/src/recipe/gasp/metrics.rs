@@ -1,0 +1,195 @@
+//! The recipe's metrics. Those of other stages than the step's have no value.
+
+mod posing;
+mod solving;
+
+use super::{
+    Parameters, ROLES,
+    memory::{Memory, Stone},
+    round::Posed,
+};
+use crate::{
+    recipe::{
+        Draft, Metric, MetricRecord, Role,
+        code::Attempt,
+        metric::{
+            Answered, Costs, HasAnswers, HasCosts, HasUpdates, Measure, TOKENS, check_seconds, diversity_seconds,
+            grade_seconds, halvings, learned_tokens, measure, policy, prompt_tokens, propose_seconds, solve_seconds,
+            update_seconds, updates, values,
+        },
+        rows::Answer,
+    },
+    verify::ProblemKind,
+    work::MemberUpdated,
+};
+use std::collections::BTreeMap;
+
+/// The outcome of a step.
+#[derive(Clone, Default)]
+pub(super) struct Tally<'t> {
+    /// The candidates of a stage of lemmas or of lifts.
+    pub(super) posed: Option<(Stone, Posed)>,
+    /// Attempts at lemmas and lifts that the student learned from.
+    pub(super) attempts: Vec<Attempt>,
+    /// Answers to real data.
+    pub(super) answers: Vec<Answer>,
+    pub(super) updated: Vec<&'t MemberUpdated>,
+}
+
+/// The outcome for the run, or for one member in the roles that it plays.
+struct Scope<'t> {
+    tally: &'t Tally<'t>,
+    updated: Vec<&'t MemberUpdated>,
+    roles: Vec<Role>,
+    /// The candidates to accept in a stage.
+    target: u32,
+    /// Problems in both global buffers; NaN for a member.
+    buffer_size: f64,
+    costs: Costs,
+}
+
+/// All measures. Those of real data are last, and only there if there are any.
+fn measures<'t>(has_real_data: bool) -> Vec<Measure<Scope<'t>>> {
+    let mut measures = posing::measures();
+    measures.extend(solving::measures());
+    measures.extend(policy());
+    let rest: Vec<Measure<Scope<'t>>> = vec![
+        updates(),
+        prompt_tokens(),
+        measure("completion_tokens", "tokens", "Tokens generated.", &[&TOKENS], |of| {
+            of.costs.completion_tokens
+        }),
+        learned_tokens(),
+        propose_seconds(),
+        check_seconds(),
+        diversity_seconds(),
+        solve_seconds(),
+        grade_seconds(),
+        update_seconds(),
+        halvings(),
+    ];
+    measures.extend(rest);
+    if has_real_data {
+        measures.extend(solving::of_real_data());
+    }
+    measures
+}
+
+/// The metrics, in the order of their values; those of real data only if there are any.
+pub(super) fn metrics(has_real_data: bool) -> Vec<Metric> {
+    measures(has_real_data).iter().map(|measure| measure.metric).collect()
+}
+
+/// The run's row and a row for each member.
+pub(super) fn records(
+    draft: &Draft<'_>,
+    parameters: &Parameters,
+    memory: &Memory,
+    tally: &Tally<'_>,
+) -> Vec<MetricRecord> {
+    let target = parameters.rounds.target;
+    let members = draft.members.iter().map(|member| {
+        let id = member.id(draft.run.run);
+        let updated = tally.updated.iter().copied();
+        let scope = Scope {
+            tally,
+            updated: updated.filter(|new| new.member == id).collect(),
+            roles: member.roles.clone(),
+            target,
+            buffer_size: f64::NAN,
+            costs: Costs::none(),
+        };
+        (Some(id), scope)
+    });
+    let run = Scope {
+        tally,
+        updated: tally.updated.clone(),
+        roles: ROLES.to_vec(),
+        target,
+        buffer_size: memory.buffers.len() as f64,
+        costs: Costs::of(draft.view),
+    };
+    let measures = measures(parameters.real_data.is_some());
+    let rows = members.chain([(None, run)]);
+    rows.map(|(member, scope)| MetricRecord {
+        member,
+        values: values(&measures, &scope),
+    })
+    .collect()
+}
+
+impl Scope<'_> {
+    /// The candidates of the step's stage, if it has any and they concern the member.
+    fn posed(&self) -> Option<(Stone, &Posed)> {
+        let (stone, posed) = self.tally.posed.as_ref()?;
+        self.roles.contains(&Role::Teacher).then_some((*stone, posed))
+    }
+
+    /// A value of a stage of lemmas or of lifts; NaN in other stages.
+    fn of_stone(&self, stone: Stone, value: fn(&Self, &Posed) -> f64) -> f64 {
+        match self.posed() {
+            Some((own, posed)) if own == stone => value(self, posed),
+            _ => f64::NAN,
+        }
+    }
+
+    /// Attempts at lemmas and lifts, if they concern the member.
+    fn attempts(&self) -> &[Attempt] {
+        match self.roles.contains(&Role::Student) {
+            true => &self.tally.attempts,
+            false => &[],
+        }
+    }
+
+    /// Answers to real data, if they concern the member.
+    fn real_answers(&self) -> &[Answer] {
+        match self.roles.contains(&Role::Student) {
+            true => &self.tally.answers,
+            false => &[],
+        }
+    }
+}
+
+impl HasAnswers for Scope<'_> {
+    fn answers(&self) -> impl Iterator<Item = Answered> {
+        self.attempts().iter().map(|attempt| Answered {
+            correct: attempt.correct,
+            well_formed: attempt.well_formed,
+            sampled: attempt.sample.sequence(attempt.reward, attempt.sample.request).sampled,
+            entropy: attempt.sample.entropy,
+        })
+    }
+
+    /// The rewards that are compared with one another: of a stage's candidates, of attempts of one format, of answers to one
+    /// row.
+    fn groups(&self) -> Vec<Vec<f32>> {
+        let candidates = self.posed().map(|(_, posed)| &posed.candidates);
+        let candidates = candidates.map(|all| all.iter().map(|candidate| candidate.reward).collect());
+        let mut formats: BTreeMap<ProblemKind, Vec<f32>> = BTreeMap::new();
+        for attempt in self.attempts() {
+            formats.entry(attempt.kind).or_default().push(attempt.reward);
+        }
+        let mut rows: BTreeMap<u32, Vec<f32>> = BTreeMap::new();
+        for answer in self.real_answers() {
+            let sampled = answer.sequence.sampled;
+            rows.entry(sampled.group).or_default().push(sampled.reward);
+        }
+        candidates
+            .into_iter()
+            .chain(formats.into_values())
+            .chain(rows.into_values())
+            .collect()
+    }
+}
+
+impl HasUpdates for Scope<'_> {
+    fn updated(&self) -> Vec<&MemberUpdated> {
+        self.updated.clone()
+    }
+}
+
+impl HasCosts for Scope<'_> {
+    fn costs(&self) -> &Costs {
+        &self.costs
+    }
+}
