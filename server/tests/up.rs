@@ -107,6 +107,20 @@ fn a_terminal_shows_the_link_and_then_no_request() {
 }
 
 #[test]
+fn the_worker_gets_no_token_and_a_role_of_its_own() {
+    let machine = Machine::new();
+    machine.set("LYCEUM_TOKEN", "lyc_somebody's");
+    let worker = machine.worker("0.1.0");
+    let mut up = machine.up(&["--worker", &worker]);
+    up.worker_started();
+    let said = up.said.join("\n") + &up.stop(Signal::SIGTERM);
+    assert!(
+        said.contains("token unset") && said.contains("database postgres://lyceum_worker"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_terminal_shows_everything_if_asked_to() {
     let machine = Machine::new();
     let worker = machine.worker("0.1.0");

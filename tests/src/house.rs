@@ -13,6 +13,7 @@ use lyceum_store::{
     Store,
     datasets::{self, NewDataset},
     runs::{self, NewRun},
+    worker_role::{self, WORKER_ROLE},
 };
 use serde_json::{Value, json};
 use sqlx::PgPool;
@@ -36,6 +37,8 @@ pub struct House {
     /// The database's rows.
     pub store: Store,
     url: String,
+    /// The address for workers, whose role may do what workers do.
+    worker_url: String,
     folder: TempDir,
     _database: Option<TestDatabase>,
 }
@@ -89,15 +92,19 @@ impl House {
     async fn on(url: String, database: Option<TestDatabase>) -> Result<Self> {
         let store = Store::connect(&url, 8).await?;
         store.migrate().await?;
+        worker_role::create(store.pool(), WORKER_ROLE).await?;
+        worker_role::admit(store.pool(), WORKER_ROLE).await?;
         sqlx::raw_sql(
             "CREATE TABLE diary (at timestamptz DEFAULT clock_timestamp(), item text, attempt int, what text);
              CREATE TABLE pace (entries bigint);
-             INSERT INTO pace VALUES (NULL)",
+             INSERT INTO pace VALUES (NULL);
+             GRANT SELECT, INSERT, UPDATE ON diary, pace TO lyceum_worker",
         )
         .execute(store.pool())
         .await?;
         Ok(Self {
             store,
+            worker_url: url.replacen("//lyceum@", &format!("//{WORKER_ROLE}@"), 1),
             url,
             folder: tempfile::tempdir()?,
             _database: database,
@@ -107,6 +114,11 @@ impl House {
     /// The rows.
     pub fn pool(&self) -> &PgPool {
         self.store.pool()
+    }
+
+    /// The address of the database for workers.
+    pub fn worker_url(&self) -> &str {
+        &self.worker_url
     }
 
     /// Number of rows in a table, or in what follows `FROM`.
@@ -237,7 +249,7 @@ impl House {
 
     fn worker_under(&self, mut command: Command, arguments: &WorkerArguments) -> Result<Process> {
         command
-            .args(["--database", &self.url])
+            .args(["--database", &self.worker_url])
             .arg("--artifacts")
             .arg(self.artifacts());
         command.args(["--pause-millis", &arguments.pause.as_millis().to_string()]);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 
 use crate::account::{Account, private_file};
-use crate::cluster::{Cluster, DATABASE, Durability};
+use crate::cluster::{Cluster, DATABASE, Durability, USER};
 use crate::postmaster::{self, PidFile};
 use crate::process::{KeptProcess, Policy, StartError};
 use crate::socket::SocketFolder;
@@ -66,6 +66,11 @@ impl PrivatePostgres {
     /// The address of the database; it does not change on restarts.
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// The same address for another role.
+    pub fn url_as(&self, role: &str) -> String {
+        self.url.replacen(&format!("//{USER}@"), &format!("//{role}@"), 1)
     }
 
     /// The process id of the postmaster; `None` while it is being restarted.

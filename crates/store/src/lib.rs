@@ -39,6 +39,7 @@ mod text;
 pub mod tokens;
 pub mod versions;
 pub mod work;
+pub mod worker_role;
 pub mod workers;
 
 pub use error::{Result, StoreError};

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::{Result, StoreError};
 
-/// A token's permissions. Each scope includes those before it.
+/// A token's permissions. Each scope includes those before it, but for `worker`, which is apart.
 #[derive(
     Clone,
     Copy,
@@ -27,6 +27,8 @@ use crate::{Result, StoreError};
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Scope {
+    /// Read what items need, and write artifacts; nothing else.
+    Worker,
     /// Read everything.
     Read,
     /// Also create and control runs.

@@ -11,7 +11,10 @@ use actix_web::{
     middleware::Next,
     web,
 };
-use lyceum_store::{sessions, tokens};
+use lyceum_store::{
+    sessions,
+    tokens::{self, Scope},
+};
 use sha2::{Digest as _, Sha256};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -51,9 +54,10 @@ async fn admit(request: &ServiceRequest) -> Result<(), ApiError> {
         return Ok(());
     }
     let caller = identify(request, api).await?;
-    if let Some(Requirement::Scope(scope)) = needed
-        && caller.token.scope < scope
-    {
+    // Pages, which have no description, are for those who may read.
+    let needed = needed.unwrap_or(Requirement::Scope(Scope::Read));
+    if !needed.admits(caller.token.scope) {
+        let scope = needed.scope().unwrap_or(Scope::Read);
         let has = caller.token.scope;
         return Err(ApiError::forbidden(format!(
             "this needs the scope {scope}, and the token `{}` has {has}",

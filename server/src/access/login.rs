@@ -8,7 +8,10 @@ use actix_web::{
     post, web,
 };
 use askama::Template;
-use lyceum_store::{sessions, tokens};
+use lyceum_store::{
+    sessions,
+    tokens::{self, Scope},
+};
 use serde::Deserialize;
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -122,6 +125,11 @@ async fn open_session(request: &HttpRequest, api: &Api, secret: &str) -> Result<
             "the token is unknown, revoked or has expired",
         ));
     };
+    if token.scope == Scope::Worker {
+        return Err(ApiError::forbidden(
+            "a worker's token opens no session; use one with the scope read or higher",
+        ));
+    }
     let (session, csrf) = (new_secret(""), new_secret(""));
     sessions::open(api.store.pool(), &token, &session, &csrf, api.settings.session_lifetime).await?;
     tracing::info!(token.id = %token.id, "logged in with the token `{}`", token.name);

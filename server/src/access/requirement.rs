@@ -18,6 +18,27 @@ pub(crate) enum Requirement {
     Nothing,
     /// A token with this scope or a higher one.
     Scope(Scope),
+    /// The same, or a worker's token.
+    ScopeOrWorker(Scope),
+}
+
+impl Requirement {
+    /// Whether a token with `scope` meets it.
+    pub(super) fn admits(self, scope: Scope) -> bool {
+        match self {
+            Self::Nothing => true,
+            Self::Scope(least) => scope >= least,
+            Self::ScopeOrWorker(least) => scope >= least || scope == Scope::Worker,
+        }
+    }
+
+    /// The scope that a token needs.
+    pub(super) fn scope(self) -> Option<Scope> {
+        match self {
+            Self::Nothing => None,
+            Self::Scope(least) | Self::ScopeOrWorker(least) => Some(least),
+        }
+    }
 }
 
 /// An operation's requirement and parameters.
@@ -87,9 +108,13 @@ fn needed(operation: &Operation) -> Requirement {
         .filter_map(|names| names.as_array())
         .flatten()
         .filter_map(|name| name.as_str());
-    match (security.is_empty(), scopes.filter_map(|name| name.parse().ok()).max()) {
+    let scopes: Vec<Scope> = scopes.filter_map(|name| name.parse().ok()).collect();
+    let least = scopes.iter().copied().filter(|scope| *scope != Scope::Worker).max();
+    let least = least.unwrap_or(Scope::Admin);
+    match (security.is_empty(), scopes.contains(&Scope::Worker)) {
         (true, _) => Requirement::Nothing,
-        (false, scope) => Requirement::Scope(scope.unwrap_or(Scope::Admin)),
+        (false, false) => Requirement::Scope(least),
+        (false, true) => Requirement::ScopeOrWorker(least),
     }
 }
 

@@ -56,7 +56,7 @@ pub(crate) struct WrittenArtifact {
     tag = "artifacts",
     params(("digest" = String, Path, description = "SHA-256 of its bytes, as 64 hexadecimal digits")),
     responses((status = 200, description = "Its bytes", body = Vec<u8>, content_type = "application/octet-stream")),
-    security(("token" = ["read"]))
+    security(("token" = ["read"]), ("token" = ["worker"]))
 )]
 #[get("/artifacts/{digest}")]
 pub(crate) async fn read_artifact(api: web::Data<Api>, digest: web::Path<String>) -> Result<HttpResponse, ApiError> {
@@ -80,7 +80,7 @@ pub(crate) async fn read_artifact(api: web::Data<Api>, digest: web::Path<String>
     params(("digest" = String, Path, description = "SHA-256 of its bytes, as 64 hexadecimal digits"), WriteArtifactQuery),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
     responses((status = 201, description = "It is kept", body = WrittenArtifact)),
-    security(("token" = ["write"]))
+    security(("token" = ["write"]), ("token" = ["worker"]))
 )]
 #[put("/artifacts/{digest}")]
 pub(crate) async fn write_artifact(

@@ -250,7 +250,7 @@ pub(crate) async fn show_dataset(
     tag = "datasets",
     params(("id" = Uuid, Path, description = "The dataset"), ListRowsQuery),
     responses((status = 200, description = "A page of rows", body = Page<DatasetRow>)),
-    security(("token" = ["read"]))
+    security(("token" = ["read"]), ("token" = ["worker"]))
 )]
 #[get("/datasets/{id}/rows")]
 pub(crate) async fn list_dataset_rows(

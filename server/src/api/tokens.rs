@@ -20,6 +20,8 @@ use crate::{access::new_secret, api_error::ApiError, token::PREFIX};
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum TokenScope {
+    /// May read what items need and write artifacts, and nothing else.
+    Worker,
     /// May read everything.
     Read,
     /// May also create and control runs.
@@ -31,6 +33,7 @@ pub(crate) enum TokenScope {
 impl From<TokenScope> for Scope {
     fn from(scope: TokenScope) -> Self {
         match scope {
+            TokenScope::Worker => Self::Worker,
             TokenScope::Read => Self::Read,
             TokenScope::Write => Self::Write,
             TokenScope::Admin => Self::Admin,

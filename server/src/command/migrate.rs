@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
+use lyceum_store::worker_role;
 
 use crate::database;
 use crate::settings::{CommonArgs, DatabaseArgs, Sources};
@@ -16,6 +17,11 @@ use crate::settings::{CommonArgs, DatabaseArgs, Sources};
 pub(crate) struct Migrate {
     #[command(flatten)]
     database: DatabaseArgs,
+
+    /// Also give this role what a worker needs, and take all other rights on Lyceum's tables from it; repeat it with each
+    /// release
+    #[arg(long, value_name = "ROLE")]
+    worker_role: Option<String>,
 }
 
 impl Migrate {
@@ -27,8 +33,15 @@ impl Migrate {
             .url
             .context("no database named; give its address in DATABASE_URL or with --database-url")?;
         super::runtime()?.block_on(async {
-            database::open(&url, settings.connections).await?;
+            let store = database::open(&url, settings.connections).await?;
             println!("{url} is up to date");
+            if let Some(role) = self.worker_role {
+                let admitted = worker_role::admit(store.pool(), &role).await;
+                admitted.with_context(|| {
+                    format!("the role `{role}` cannot be given a worker's rights; create it with `createuser`")
+                })?;
+                println!("{role} has the rights of a worker");
+            }
             Ok(ExitCode::SUCCESS)
         })
     }

@@ -32,7 +32,8 @@ enum Action {
     Create {
         /// Its name
         name: String,
-        /// Its scope: read, write (includes read) or admin (includes both)
+        /// Its scope: read, write (includes read), admin (includes both), or worker (reads what items need and writes
+        /// artifacts, nothing else)
         #[arg(long, default_value = "write")]
         scope: Scope,
         /// Days until it expires [default: never]

@@ -13,6 +13,7 @@ use lyceum_core::recipe::Registry;
 use lyceum_postgres::PrivatePostgres;
 use lyceum_postgres::process::KeptProcess;
 use lyceum_store::artifact::ArtifactStore;
+use lyceum_store::worker_role::{self, WORKER_ROLE};
 use sqlx::PgPool;
 
 use crate::serve::{self, Serving};
@@ -184,6 +185,14 @@ async fn start_in(
         }
     };
     let store = database::open(&url, prepared.database.connections).await?;
+    let worker_url = match &postgres {
+        Some(postgres) => {
+            worker_role::create(store.pool(), WORKER_ROLE).await?;
+            worker_role::admit(store.pool(), WORKER_ROLE).await?;
+            postgres.url_as(WORKER_ROLE)
+        }
+        None => url.expose().to_owned(),
+    };
     let artifact_place = prepared.server.artifact_place(folder.path());
     let artifacts = ArtifactStore::open(&artifact_place, store.pool().clone()).await?;
 
@@ -205,10 +214,8 @@ async fn start_in(
     let worker = match prepared.worker.clone() {
         Some(program) => {
             let mut environment = vec![
-                ("DATABASE_URL", url.expose().to_owned()),
+                ("DATABASE_URL", worker_url),
                 ("LYCEUM_ARTIFACTS", artifact_place.to_string()),
-                ("LYCEUM_SERVER", local.clone()),
-                ("LYCEUM_TOKEN", token.expose().to_owned()),
                 // libtorch's threads spin while waiting and would starve everything else on their cores.
                 ("GOMP_SPINCOUNT", "0".to_owned()),
                 ("OMP_WAIT_POLICY", "passive".to_owned()),

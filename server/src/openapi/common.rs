@@ -16,7 +16,7 @@ pub(super) struct Common;
 impl Modify for Common {
     fn modify(&self, document: &mut OpenApi) {
         let token = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some(
-            "A token, sent as `Authorization: Bearer …`. The scopes are `read`, `write` and `admin`; each includes the previous ones.",
+            "A token, sent as `Authorization: Bearer …`. The scopes are `read`, `write` and `admin`; each includes the previous ones. The scope `worker` is apart.",
         ));
         let session = ApiKeyValue::with_description(
             "lyceum_session",
@@ -100,12 +100,10 @@ fn allow_session(operation: &mut Operation) {
         .iter()
         .filter_map(|way| {
             let named = serde_json::to_value(way).ok()?;
-            let scopes = named
-                .get("token")?
-                .as_array()?
-                .iter()
-                .filter_map(|scope| scope.as_str().map(str::to_owned));
-            Some(SecurityRequirement::new("session", scopes.collect::<Vec<String>>()))
+            let scopes = named.get("token")?.as_array()?.iter();
+            let scopes: Vec<String> = scopes.filter_map(|scope| scope.as_str().map(str::to_owned)).collect();
+            // A worker's token opens no session.
+            (scopes != ["worker"]).then(|| SecurityRequirement::new("session", scopes))
         })
         .collect();
     ways.extend(sessions);

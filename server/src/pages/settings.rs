@@ -46,7 +46,7 @@ pub(crate) async fn show_settings(view: View, api: web::Data<Api>) -> Result<Htt
     let own = view.caller.token.clone();
     let tokens = match own.scope {
         Scope::Admin => Some(tokens::list(db).await?),
-        Scope::Read | Scope::Write => None,
+        Scope::Worker | Scope::Read | Scope::Write => None,
     };
     let size = |limit: usize| i64::try_from(limit).unwrap_or(i64::MAX);
     view.show(&SettingsPage {

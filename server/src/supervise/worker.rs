@@ -110,6 +110,8 @@ pub async fn keep(program: PathBuf, environment: Vec<(&'static str, String)>) ->
         command
             .arg("work")
             .envs(environment.iter().map(|(name, value)| (name, value)))
+            // For this process's own commands; the worker needs none.
+            .env_remove("LYCEUM_TOKEN")
             .stdin(Stdio::null());
         own_session(&mut command);
         stop_with_parent(&mut command, Signal::SIGTERM);

@@ -15,6 +15,8 @@ struct Operation {
     path: String,
     /// The scope that it needs; none for one that everybody may use.
     scope: Option<Scope>,
+    /// Whether a worker's token does as well.
+    is_for_workers: bool,
     has_path_parameter: bool,
     /// A valid body, where it takes JSON.
     json: Option<Value>,
@@ -69,11 +71,13 @@ fn operations() -> Vec<Operation> {
     let mut operations = Vec::new();
     for (path, item) in document["paths"].as_object().expect("paths") {
         for (method, operation) in item.as_object().expect("methods") {
-            let scopes = operation["security"]
+            let scopes: Vec<Scope> = operation["security"]
                 .as_array()
                 .into_iter()
                 .flatten()
-                .filter_map(|way| way["token"][0].as_str());
+                .filter_map(|way| way["token"][0].as_str())
+                .map(|scope| scope.parse().expect("a scope"))
+                .collect();
             let content = &operation["requestBody"]["content"];
             let schema = &content["application/json"]["schema"];
             let required = operation["parameters"].as_array().into_iter().flatten();
@@ -88,7 +92,8 @@ fn operations() -> Vec<Operation> {
             operations.push(Operation {
                 method: Method::from_bytes(method.to_uppercase().as_bytes()).expect("a method"),
                 path: path.clone(),
-                scope: scopes.map(|scope| scope.parse().expect("a scope")).next(),
+                scope: scopes.iter().copied().find(|scope| *scope != Scope::Worker),
+                is_for_workers: scopes.contains(&Scope::Worker),
                 has_path_parameter: path.contains('{'),
                 json: (!schema.is_null()).then(|| least(schema, &document)),
                 takes_bytes: content["application/octet-stream"].is_object(),
@@ -175,7 +180,7 @@ async fn a_scope_that_is_too_small_is_refused() {
     let server = TestServer::start().await;
     for operation in operations() {
         let Some(needed) = operation.scope else { continue };
-        for lesser in scopes_below(needed) {
+        for lesser in scopes_below(needed).filter(|lesser| *lesser != Scope::Worker || !operation.is_for_workers) {
             let reply = operation.by(&server.actor(lesser).await).await;
             assert_eq!(
                 (reply.status.as_u16(), reply.problem().as_str()),
@@ -189,6 +194,38 @@ async fn a_scope_that_is_too_small_is_refused() {
             "{operation} with {needed}: {reply:?}"
         );
     }
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn a_worker_reads_what_items_need_and_writes_artifacts_and_nothing_else() {
+    let server = TestServer::start().await;
+    let worker = server.actor(Scope::Worker).await;
+    let mut open: Vec<String> = Vec::new();
+    for operation in operations().into_iter().filter(|operation| operation.scope.is_some()) {
+        let status = operation.by(&worker).await.status.as_u16();
+        assert_eq!(status != 403, operation.is_for_workers, "{operation}: {status}");
+        if operation.is_for_workers {
+            open.push(operation.to_string());
+        }
+    }
+    open.sort();
+    assert_eq!(
+        open,
+        [
+            "GET /api/v1/artifacts/{digest}",
+            "GET /api/v1/datasets/{id}/rows",
+            "PUT /api/v1/artifacts/{digest}"
+        ]
+    );
+    for page in ["/", "/runs", "/runs.json", "/settings"] {
+        worker.get(page).await.expect(403);
+    }
+    let form = server
+        .anonymous()
+        .with("content-type", "application/x-www-form-urlencoded");
+    let body = format!("token={}", worker.bearer()).into_bytes();
+    form.send(Method::POST, "/login", Some(body)).await.expect(403);
     server.stop().await;
 }
 

@@ -59,6 +59,8 @@ impl Machine {
         let script = "if [ \"$1\" = --version ]; then echo lyceum-worker VERSION; exit; fi\n\
                       trap 'echo worker $$ drained; exit 0' TERM\n\
                       echo log ${LYCEUM_LOG-unset}\n\
+                      echo token ${LYCEUM_TOKEN-unset}\n\
+                      echo database ${DATABASE_URL%%@*}\n\
                       echo worker $$ started\n\
                       while :; do sleep 0.05; done";
         self.program("lyceum-worker", &script.replace("VERSION", version))

@@ -47,7 +47,7 @@ pub(crate) struct Work {
     /// The server, to read and write artifacts through if this machine has no direct access.
     #[arg(long, env = "LYCEUM_SERVER", value_name = "URL")]
     server: Option<String>,
-    /// A server token with scope write.
+    /// A server token with scope worker.
     #[arg(long, env = "LYCEUM_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     token: Option<String>,
     /// The worker's name [default: a generated name].

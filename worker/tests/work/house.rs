@@ -20,6 +20,7 @@ use lyceum_store::plan::{carry_out, lock};
 use lyceum_store::runs::NewRun;
 #[cfg(feature = "engine")]
 use lyceum_store::work::{self, WorkDetail};
+use lyceum_store::worker_role::{self, WORKER_ROLE};
 use lyceum_store::{Store, runs};
 use tempfile::TempDir;
 use uuid::Uuid;
@@ -59,6 +60,8 @@ impl House {
         let database = TestCluster::shared().await?.database().await?;
         let store = Store::connect(database.url(), 4).await?;
         store.migrate().await?;
+        worker_role::create(store.pool(), WORKER_ROLE).await?;
+        worker_role::admit(store.pool(), WORKER_ROLE).await?;
         let config = RunConfig {
             recipe: "by hand".to_owned(),
             steps: 1,
@@ -117,8 +120,12 @@ impl House {
     }
 
     pub(crate) fn worker(&self, options: &[&str]) -> Result<Worker> {
+        let url = self
+            .database
+            .url()
+            .replacen("//lyceum@", &format!("//{WORKER_ROLE}@"), 1);
         let child = Command::new(env!("CARGO_BIN_EXE_lyceum-worker"))
-            .args(["work", "--database", self.database.url(), "--artifacts"])
+            .args(["work", "--database", &url, "--artifacts"])
             .arg(Path::new(self.folder.path()))
             .args(options)
             .stdin(Stdio::null())
