@@ -84,14 +84,20 @@ def _floor_log10(value):
     return power
 
 
-def lines(title, x_label, y_label, curves, description, x_places=None):
-    """Curves with bands. A curve is its name, its points (x, y, low, high) and whether it is dashed; x may be named by place."""
+def lines(title, x_label, y_label, curves, description, x_places=None, is_share=True):
+    """Curves with bands. A curve is its name, its points (x, y, low, high) and whether it is dashed; x may be named by place. Shares
+    are shown in per cent, from 0 on."""
     values = [value for _, points, _ in curves for _, y, low, high in points for value in (y, low, high)]
     xs = sorted({x for _, points, _ in curves for x, *_ in points})
     places = {x: index for index, x in enumerate(xs)} if x_places else {x: x for x in xs}
     bounds = (min(places.values()), max(places.values()))
-    frame = Frame(title, bounds, (0.0, min(1.0, max(values) * 1.08) or 1.0))
-    y_ticks = [(tick, f"{100 * tick:.0f}") for tick in ticks(*frame.y)]
+    if is_share:
+        frame = Frame(title, bounds, (0.0, min(1.0, max(values) * 1.08) or 1.0))
+        y_ticks = [(tick, f"{100 * tick:.0f}") for tick in ticks(*frame.y)]
+    else:
+        margin = 0.06 * (max(values) - min(values) or 1.0)
+        frame = Frame(title, bounds, (min(values) - margin, max(values) + margin))
+        y_ticks = [(tick, f"{tick:g}") for tick in ticks(*frame.y)]
     frame.axes(x_label, [(places[x], f"{x:g}") for x in xs], y_ticks, y_label)
     for index, (name, points, is_dashed) in enumerate(curves):
         colour = TEXT if name == "base" else COLOURS[index % len(COLOURS)]

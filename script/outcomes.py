@@ -198,9 +198,39 @@ def tokens(members):
     return statistics.fmean(member["tokens"] for member in members.values())
 
 
+def recorded(row, name):
+    """The values of a metric of the run, at the steps that have one.
+
+    >>> recorded({"metrics": ["vendi"], "rows": [[0, None], [1, 3.0], [2, None], [3, 2.5]]}, "vendi")
+    [3.0, 2.5]
+    """
+    place = row["metrics"].index(name) + 1
+    return [line[place] for line in row["rows"] if line[place] is not None]
+
+
+def of_run(row, measure):
+    """What a measure says of a metric of the run: `mean of NAME`, `first of NAME`, `last of NAME`, or `change of NAME` from
+    its first to its last value.
+
+    >>> row = {"metrics": ["vendi"], "rows": [[0, 4.0], [1, None], [2, 3.0]]}
+    >>> of_run(row, "change of vendi"), of_run(row, "mean of vendi"), of_run(row, "last of vendi")
+    (-1.0, 3.5, 3.0)
+    """
+    part, _, name = measure.partition(" of ")
+    values = recorded(row, name)
+    return {
+        "mean": statistics.fmean(values),
+        "first": values[0],
+        "last": values[-1],
+        "change": values[-1] - values[0],
+    }[part]
+
+
 def values_of(row, measure, samples):
     """A row's values of a measure by problem: `greedy` at the end, or `pass_at_K` of the sampled answers; or its one value of
-    `tokens`, those of greedy answers at the end."""
+    `tokens`, those of greedy answers at the end, or of a metric of the run."""
+    if " of " in measure:
+        return [of_run(row, measure)]
     if measure == "greedy":
         return by_problem(row["greedy"][-1]["members"], 1, 1)
     if measure == "tokens":

@@ -14,8 +14,10 @@ from datetime import datetime
 import outcomes
 from running import Lyceum, say
 
+# The suite that is asked, unless the experiment's `measure.suite` says otherwise.
 SUITE = "held-out-seedling"
-# Types of its problems, unless the experiment's `measure.types` says otherwise.
+MATHEMATICS = "held-out-seedling-math"
+# Types of the problems of code, unless `measure.types` says otherwise.
 TYPES = ["code_o", "code_i", "code_f"]
 # Roles whose answers count, by recipe.
 SOLVING = {"populora": "student", "azr": "solver", "rlvr": "solver", "rzero": "solver", "sage": "solver",
@@ -37,17 +39,23 @@ def base_of(experiment):
     return experiment.get("base", "seedling")
 
 
+def suite_of(experiment):
+    return experiment["measure"].get("suite", SUITE)
+
+
 def problems(programs, experiment, path, development):
     """Writes the study's problems, or as many others to choose settings on."""
+    is_mathematics = suite_of(experiment) == MATHEMATICS
     count, types = experiment["measure"]["problems"], experiment["measure"].get("types", TYPES)
+    types = ["math"] if is_mathematics else types
     groups = 5 * len(types)
     if count % groups:
         raise SystemExit(f"results: measure.problems is {count}: a multiple of {groups} is valid (levels and types get equal shares)")
     if development:
         count = min(count, DEVELOPMENT["problems"])
     partial = path.with_suffix(".partial")
-    command = [programs / "lyceum-workshop", "held-out", "--types", ",".join(types)]
-    command += ["--problems", str(count // len(types)), "--out", partial]
+    command = ["questions", "held-out"] if is_mathematics else ["held-out", "--types", ",".join(types)]
+    command = [programs / "lyceum-workshop", *command, "--problems", str(count // len(types)), "--out", partial]
     if development:
         command += ["--skip", str(DEVELOPMENT["skip"])]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -59,12 +67,13 @@ class Measuring:
 
     def __init__(self, lyceum, rows, experiment, seed):
         self.lyceum, self.measure, self.seed = lyceum, experiment["measure"], seed
+        self.suite = suite_of(experiment)
         known = {dataset["name"]: dataset["id"] for dataset in lyceum.pages("/api/v1/datasets")}
-        self.dataset = known.get("study") or lyceum.benchmark("import", SUITE, rows, "--name", "study").strip()
+        self.dataset = known.get("study") or lyceum.benchmark("import", self.suite, rows, "--name", "study").strip()
 
     def answers(self, label, rows=None, n=1, temperature=0.0, **spec):
         """What each subject answered: its name, correct answers by problem, mean length, and entropy by token."""
-        suite = {"suite": SUITE, "dataset": self.dataset, "n": n, "temperature": temperature}
+        suite = {"suite": self.suite, "dataset": self.dataset, "n": n, "temperature": temperature}
         if rows is not None:
             suite["rows"] = rows
         body = {"spec": {"type": "benchmark", "suites": [suite], **spec}, "seed": self.seed}
@@ -236,5 +245,5 @@ def smallest(experiment):
     measure = {**experiment["measure"], "problems": 15, "checkpoints": 2}
     if "samples" in measure:
         measure |= {"sampled": 5, "samples": 4, "ks": [1, 2, 4]}
-    common = {**experiment.get("common", {}), "steps": 2}
+    common = {**experiment.get("common", {}), **experiment.get("try", {"steps": 2})}
     return {**experiment, "seeds": experiment["seeds"][:1], "measure": measure, "common": common}

@@ -30,6 +30,8 @@ class Found:
         return f"{there} seeds" if there == planned else f"{there} of {planned} planned seeds so far"
 
     def values(self, arm, measure):
+        if arm == "nothing":
+            return [[0.0]]
         found = [outcomes.base_row(self.base)] if arm == "base" else self.arms[arm]
         return [outcomes.values_of(row, measure, self.measure.get("samples", 1)) for row in found]
 
@@ -41,7 +43,8 @@ class Found:
     def judged(self):
         for outcome in self.experiment["outcomes"]:
             arm, against = outcome["arm"], outcome["against"]
-            if not self.arms[arm] or (against != "base" and len(self.arms[against]) != len(self.arms[arm])):
+            is_arm = against not in ("base", "nothing")
+            if not self.arms[arm] or (is_arm and len(self.arms[against]) != len(self.arms[arm])):
                 continue
             mean, seeds, problems, each = outcomes.contrast(
                 self.values(arm, outcome["measure"]), self.values(against, outcome["measure"])
@@ -64,7 +67,7 @@ class Found:
 
 
 def points(value, unit):
-    return f"{value:+.1f}" if unit == "tokens" else f"{100 * value:+.1f}"
+    return f"{100 * value:+.1f}" if unit == "points" else f"{value:+.1f}" if unit == "tokens" else f"{value:+.3g}"
 
 
 def between(interval, unit):
@@ -77,7 +80,17 @@ def counted(count, what):
 
 
 def unit_of(outcome):
+    """Metrics of a run have no unit here, unless the outcome says that they are shares, whose differences are points."""
+    if " of " in outcome["measure"]:
+        return outcome.get("unit", "")
     return "tokens" if outcome["measure"] == "tokens" else "points"
+
+
+def measured(outcome):
+    """What of which arms an outcome compares."""
+    measure, against = outcome["measure"].replace("pass_at_", "pass@"), outcome["against"]
+    arms = outcome["arm"] if against == "nothing" else f"{outcome['arm']} − {against}"
+    return f"{arms}, {measure}"
 
 
 def paragraph(found):
@@ -91,9 +104,9 @@ def paragraph(found):
     ]
     for outcome, mean, seeds, problems, _, verdict in said:
         unit = unit_of(outcome)
+        over_problems = "" if " of " in outcome["measure"] else f", over problems {between(problems, unit)}"
         text.append(
-            f"{outcome['text']}: this {verdict} ({points(mean, unit)} {unit}; over seeds {between(seeds, unit)}, over problems"
-            f" {between(problems, unit)})."
+            f"{outcome['text']}: this {verdict} ({f'{points(mean, unit)} {unit}'.strip()}; over seeds {between(seeds, unit)}{over_problems})."
         )
     return " ".join(text)
 
@@ -104,10 +117,10 @@ def outcome_table(found):
         unit = unit_of(outcome)
         cells = [
             outcome["text"],
-            f"{outcome['arm']} − {outcome['against']}, {outcome['measure'].replace('pass_at_', 'pass@')}",
+            measured(outcome),
             f"{points(mean, unit)}{' tokens' if unit == 'tokens' else ''}",
             between(seeds, unit),
-            between(problems, unit) if unit == "points" else "",
+            between(problems, unit) if unit == "points" and " of " not in outcome["measure"] else "",
             ", ".join(points(value, unit) for value in each),
             f"**{verdict}**",
         ]
@@ -149,6 +162,22 @@ def pass_at_k_curves(found):
     return [*curves, ("base", [(k, value, value, value) for k, value in zip(ks, base)], True)]
 
 
+def metric_curves(found, name):
+    """A metric over the steps that have it: the mean over seeds with its interval."""
+    curves = []
+    for arm, rows in found.trained().items():
+        place = rows[0]["metrics"].index(name) + 1
+        points = []
+        for lines in zip(*(row["rows"] for row in rows)):
+            values = [line[place] for line in lines]
+            if None not in values:
+                low, high = outcomes.t_interval(values)
+                mean = statistics.fmean(values)
+                points.append((lines[0][0] + 1, mean, *((mean, mean) if len(values) < 2 else (low, high))))
+        curves.append((arm, points, False))
+    return curves
+
+
 def drawings(found):
     """The study's figures by file name."""
     seeds = found.seeds()
@@ -161,6 +190,15 @@ def drawings(found):
             f"Greedy pass@1 on {found.measure['problems']} held-out problems; bands are 95 % intervals over {seeds}.",
         )
     }
+    for name in found.measure.get("charts", []):
+        made[f"{name.replace('_', '-')}.svg"] = figures.lines(
+            f"`{name}` over steps",
+            "step",
+            name.replace("_", " "),
+            metric_curves(found, name),
+            f"The metric {name} of the runs; bands are 95 % intervals over {seeds}.",
+            is_share=False,
+        )
     if "samples" in found.measure:
         made["pass-at-k.svg"] = figures.lines(
             f"pass@k on {found.measure['sampled']} held-out problems at the end",
@@ -171,7 +209,7 @@ def drawings(found):
             x_places=True,
         )
         rows = [
-            (f"{outcome['arm']} − {outcome['against']}, {outcome['measure'].replace('pass_at_', 'pass@')}", mean, seeds, problems)
+            (measured(outcome), mean, seeds, problems)
             for outcome, mean, seeds, problems, _, _ in found.outcomes
             if unit_of(outcome) == "points"
         ]
@@ -198,6 +236,16 @@ def score_table(found):
         if rows and "temperature" in rows[0]:
             body.append([f"{arm}: temperature", ", ".join(str(row["temperature"]) for row in rows), "", "", ""])
     return ["", "greedy pass@1, per cent", "tokens of an answer", "minutes", "steps"], body
+
+
+def metric_table(found):
+    """The metrics of the runs that the study names: each seed's first and last value, and the mean over the run."""
+    body = []
+    for arm, rows in found.trained().items():
+        for name in found.measure["metrics"]:
+            of = lambda part: ", ".join(f"{outcomes.of_run(row, f'{part} of {name}'):.3g}" for row in rows)  # noqa: B023, E731
+            body.append([arm, f"`{name}`", of("first"), of("last"), of("mean")])
+    return ["", "metric", "first", "last", "mean over the run"], body
 
 
 def listed(values):

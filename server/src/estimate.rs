@@ -7,13 +7,15 @@ use lyceum_core::{
     config::{PopulationConfig, RunConfig},
     footprint::{BaseShape, GenerationFootprint, GenerationShape, UpdateFootprint, UpdateShape},
     id::ExecutionId,
+    work::LoraShape,
 };
 use lyceum_store::{
     executions,
     page::{Order, Window},
     runs::{self, Run, RunFilter, RunSort},
 };
-use serde::Serialize;
+use serde::{Deserialize as _, Serialize};
+use serde_json::Value;
 use sqlx::PgPool;
 use std::path::PathBuf;
 use utoipa::ToSchema;
@@ -27,6 +29,22 @@ const SLOTS: u64 = 256;
 const BYTES_A_TOKEN: u64 = 4;
 /// Newest runs searched for a similar one.
 const LOOKED_AT: u32 = 50;
+
+/// Where recipes' parameters describe how members learn.
+const LEARNING: [&str; 3] = ["/learning", "/proposer/learning", "/solver/learning"];
+/// Answers to a problem.
+const SAMPLES: [&str; 4] = ["/samples_per_problem", "/difficulty_samples", "/vote/samples", "/solver/n"];
+/// Limits of completions, in tokens.
+const COMPLETIONS: [&str; 8] = [
+    "/sampling/propose/max_tokens",
+    "/sampling/solve/max_tokens",
+    "/sampling/challenge/max_tokens",
+    "/sampling/plan/max_tokens",
+    "/proposer/sampling/max_tokens",
+    "/curriculum/sampling/max_tokens",
+    "/vote/sampling/max_tokens",
+    "/solver/sampling/max_tokens",
+];
 
 /// The estimated resources of a run.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -131,7 +149,10 @@ impl MemoryEstimate {
         let base = models.sizes(&population.base_model.name);
         let peak = |base: &BaseShape| {
             let generation = generation(population, config).map(|shape| shape.peak(base, &population.lora));
-            Ok((update(population, config)?.peak(base, &population.lora), generation))
+            let peaks = updates(population, config).into_iter().map(|(shape, lora)| shape.peak(base, &lora));
+            let largest = peaks.max_by_key(UpdateFootprint::total);
+            let undescribed = || format!("the parameters of `{}` do not describe learning", config.recipe);
+            Ok((largest.ok_or_else(undescribed)?, generation))
         };
         let ((peak, generation), unknown) = match base.and_then(|base| peak(&base)) {
             Ok((peak, generation)) => ((Some(peak), generation), None),
@@ -154,44 +175,45 @@ impl MemoryEstimate {
     }
 }
 
-/// The largest update of `population`: micro-batches of maximum size in which every token is learned from and no prompt
-/// is shared.
-fn update(population: &PopulationConfig, config: &RunConfig) -> Result<UpdateShape, String> {
-    let learning = &config.parameters["learning"];
-    let rows = learning["micro_batch_tokens"]
-        .as_u64()
-        .and_then(|rows| u32::try_from(rows).ok());
-    let recompute = learning["recompute"].as_bool();
-    let (Some(rows), Some(recompute)) = (rows, recompute) else {
-        return Err(format!(
-            "the parameters of `{}` do not describe learning",
-            config.recipe
-        ));
-    };
+/// The updates of a run that any of `population` may take part in: of its members, with micro-batches of maximum size in
+/// which every token is learned from and no prompt is shared; and of an observer that measures epiplexity.
+fn updates(population: &PopulationConfig, config: &RunConfig) -> Vec<(UpdateShape, LoraShape)> {
     let members = members(population);
     let together = config.parameters["items"]["update"].as_u64().unwrap_or(members);
-    Ok(UpdateShape::largest(
-        members.min(together),
-        rows,
-        config.compute.dtype,
-        recompute,
-    ))
+    let largest = |members: u64, rows: &Value, recompute: bool, lora: &LoraShape| {
+        let rows = rows.as_u64().and_then(|rows| u32::try_from(rows).ok())?;
+        let shape = UpdateShape::largest(members, rows, config.compute.dtype, recompute);
+        Some((shape, lora.clone()))
+    };
+    let of_members = LEARNING.iter().filter_map(|pointer| {
+        let learning = config.parameters.pointer(pointer)?;
+        let recompute = learning["recompute"].as_bool()?;
+        largest(members.min(together), &learning["micro_batch_tokens"], recompute, &population.lora)
+    });
+    let observer = config.parameters.pointer("/diversity/epiplexity").and_then(|observer| {
+        let lora = LoraShape::deserialize(&observer["lora"]).ok()?;
+        largest(1, &observer["micro_batch_tokens"], true, &lora)
+    });
+    of_members.chain(observer).collect()
 }
 
 /// The largest generation of `population`: an item of proposals or of solutions with all its members. `None` if the
 /// recipe's parameters do not tell their sizes.
 fn generation(population: &PopulationConfig, config: &RunConfig) -> Option<GenerationShape> {
-    let parameters = &config.parameters;
-    let size = |pointer: &str| parameters.pointer(pointer)?.as_u64();
-    let samples = size("/samples_per_problem")
-        .or_else(|| size("/difficulty_samples"))
-        .unwrap_or(1);
-    let slots = size("/items/propose")?.max(size("/items/solve")? * samples).min(SLOTS);
-    let tokens = size("/sampling/propose/max_tokens")?.max(size("/sampling/solve/max_tokens")?);
+    let size = |pointer: &str| config.parameters.pointer(pointer)?.as_u64();
+    let largest = |pointers: &[&str]| pointers.iter().filter_map(|pointer| size(pointer)).max();
+    let proposals = size("/items/propose")? * size("/proposer/n").unwrap_or(1);
+    let solutions = size("/items/solve")? * largest(&SAMPLES).unwrap_or(1);
+    let completion = largest(&COMPLETIONS)?;
+    let prompt = match size("/problems/max_prompt_bytes") {
+        Some(bytes) => bytes / BYTES_A_TOKEN,
+        // A solver's prompt is a question, and so at most a completion.
+        None => completion,
+    };
     Some(GenerationShape {
         members: members(population),
-        slots,
-        length: tokens + size("/problems/max_prompt_bytes")? / BYTES_A_TOKEN,
+        slots: proposals.max(solutions).min(SLOTS),
+        length: completion + prompt,
         bytes: config.compute.dtype.bytes(),
     })
 }
@@ -227,8 +249,8 @@ async fn like(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lyceum_core::{config::resolve, recipe::Registry};
-    use serde_json::Value;
+    use lyceum_core::{config::resolve, recipe::Registry, work::Observer};
+    use serde_json::json;
 
     fn preset(name: &str) -> RunConfig {
         let path = format!("{}/../configs/runs/{name}.toml", env!("CARGO_MANIFEST_DIR"));
@@ -248,7 +270,8 @@ mod tests {
         let demo = estimate(&config);
         let population = &config.populations["main"];
         let base = base::ModelsFolder::find().sizes("seedling").unwrap();
-        let expected = update(population, &config).unwrap().peak(&base, &population.lora);
+        let [(shape, lora)] = <[_; 1]>::try_from(updates(population, &config)).unwrap();
+        let expected = shape.peak(&base, &lora);
         assert_eq!((demo.bytes, demo.unknown), (Some(expected.total()), None));
         let cache = generation(population, &config)
             .unwrap()
@@ -257,6 +280,28 @@ mod tests {
         assert_eq!((demo.cache, demo.generation > Some(cache)), (Some(cache), true));
         config.parameters["learning"]["micro_batch_tokens"] = 16384.into();
         assert!(estimate(&config).bytes > demo.bytes);
+    }
+
+    #[test]
+    fn recipes_have_estimates_wherever_their_parameters_describe_learning() {
+        for name in ["rlvr-qwen2.5-coder-7b", "rzero-qwen3-4b", "sage-qwen2.5-7b", "populora-qwen2.5-coder-7b"] {
+            let found = estimate(&preset(name));
+            assert_eq!(found.unknown, None, "{name}");
+            assert!(found.bytes > found.base, "{name}");
+            // How long the rows of RLVR's dataset are, its parameters do not say.
+            assert_eq!(found.generation.is_some(), !name.starts_with("rlvr"), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_observer_counts_where_it_is_larger_than_an_update() {
+        let mut config = preset("rzero-qwen3-4b");
+        let without = estimate(&config).bytes.unwrap();
+        config.parameters["diversity"]["epiplexity"] = json!(Observer::default());
+        config.parameters["diversity"]["epiplexity"]["micro_batch_tokens"] = 64.into();
+        assert_eq!(estimate(&config).bytes.unwrap(), without);
+        config.parameters["diversity"]["epiplexity"]["micro_batch_tokens"] = 65_536.into();
+        assert!(estimate(&config).bytes.unwrap() > without);
     }
 
     #[test]

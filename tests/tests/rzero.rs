@@ -31,6 +31,7 @@ fn document() -> Value {
             "proposer": {"steps": 1, "prompts": 6, "learning": {"loss": {"kl": 0.01}}},
             "curriculum": {"questions": 24},
             "solver": {"steps": 1, "questions": 4, "n": 3, "learning": {"loss": {"kl": 0.01}}},
+            "diversity": {"epiplexity": {}},
             "vocabulary_dropout": {"keep_rate": 0.9, "protected_texts": ["<question>"]},
             "items": {"propose": 4, "solve": 6, "update": 1},
         },

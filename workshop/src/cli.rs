@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::command::{bench::Bench, held_out::HeldOut, pretrain::Pretrain, training::Training};
+use crate::command::{bench::Bench, held_out::HeldOut, pretrain::Pretrain, questions::Questions, training::Training};
 
 /// Makes the seedling, the small model that Lyceum's demo runs start from, and benchmarks parts of Lyceum. It is not
 /// needed to run Lyceum.
@@ -18,6 +18,7 @@ enum Command {
     Bench(Bench),
     HeldOut(HeldOut),
     Pretrain(Pretrain),
+    Questions(Questions),
     Training(Training),
 }
 
@@ -28,6 +29,7 @@ impl Cli {
             Command::Bench(command) => command.run(),
             Command::HeldOut(command) => command.run(),
             Command::Pretrain(command) => command.run(),
+            Command::Questions(command) => command.run(),
             Command::Training(command) => command.run(),
         }
     }

@@ -72,7 +72,7 @@ impl Training {
     }
 }
 
-fn level(text: &str) -> Result<Level, String> {
+pub(super) fn level(text: &str) -> Result<Level, String> {
     let number: u8 = text
         .parse()
         .map_err(|_| format!("`{text}` is not a level; use 1 to 5"))?;

@@ -55,7 +55,7 @@ macro_rules! shipped {
     };
 }
 
-const SHIPPED: &[(&str, &str)] = shipped!["azr", "chat", "completion", "seedling"];
+const SHIPPED: &[(&str, &str)] = shipped!["azr", "chat", "completion", "seedling", "seedling-math"];
 
 /// The names of all styles.
 pub fn prompt_styles() -> impl Iterator<Item = &'static str> {
@@ -306,6 +306,21 @@ mod tests {
                 .unwrap_err()
                 .to_string()
                 .contains("azr, chat")
+        );
+    }
+
+    #[test]
+    fn questions_for_the_small_base_for_mathematics_are_put_as_in_its_runs() {
+        let question = "What is 3 + 4?";
+        let mut asked = row(Question::Math { gold: "7".to_owned() });
+        asked.question = question.to_owned();
+        let style = PromptStyle::shipped("seedling-math").unwrap();
+        let set = PromptSet::shipped("seedling-math").unwrap();
+        let in_a_run = set.render("solve", context! { question }).unwrap().prompt;
+        assert_eq!(style.render(&asked).unwrap(), in_a_run);
+        assert_eq!(
+            style.solution(&asked, r"3+4=7;\boxed{7}", FinishReason::Stop).unwrap(),
+            "7"
         );
     }
 

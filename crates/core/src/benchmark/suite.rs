@@ -143,6 +143,7 @@ const SHIPPED: &[&str] = shipped![
     "olympiadbench",
     "held-out-seedling",
     "held-out-outputs",
+    "held-out-seedling-math",
 ];
 
 static SUITES: LazyLock<Vec<Suite>> = LazyLock::new(|| {
