@@ -6,10 +6,12 @@ use lyceum_system_tests::{
     house::{House, WorkerArguments, registry},
     ordeal::Programs,
 };
+use lyceum_store::runs;
 use serde_json::{Value, json};
 use std::io;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tracing_subscriber::util::SubscriberInitExt as _;
+use uuid::Uuid;
 
 const PROGRAMS: Programs = Programs {
     server: env!("CARGO_BIN_EXE_scripted-server"),
@@ -120,6 +122,110 @@ async fn a_population_killed_ten_times_ends_as_if_nothing_had_happened() -> Resu
     assert_eq!(house.count("matchups").await?, 4 * 2);
     let (calm, same) = undisturbed(&populora(2)).await?;
     assert_eq!(house.remains(run).await?, calm.remains(same).await?);
+    Ok(())
+}
+
+/// What is known of a run ($1) from before a step ($2), by its members' names.
+const PAST: [&str; 8] = [
+    "SELECT concat_ws('|', 'birth', c.name, b.step, b.operator, b.seed, b.parameters, r.name, b.notes)
+     FROM births b JOIN members c ON c.id = b.child_id LEFT JOIN members r ON r.id = b.replaces_id
+     WHERE b.run_id = $1 AND b.step < $2",
+    "SELECT concat_ws('|', 'parent', c.name, p.position, m.name, v.ordinal)
+     FROM birth_parents p JOIN births b ON b.child_id = p.child_id JOIN members c ON c.id = p.child_id
+     JOIN adapter_versions v ON v.id = p.version_id JOIN members m ON m.id = v.member_id
+     WHERE b.run_id = $1 AND b.step < $2 AND m.run_id = $1",
+    "SELECT concat_ws('|', 'rating', r.step, m.name, r.role, r.mu, r.sigma) FROM ratings r JOIN members m ON m.id = r.member_id
+     WHERE r.run_id = $1 AND r.step < $2",
+    "SELECT concat_ws('|', 'matchup', x.step, t.name, s.name, x.proposed, x.valid, x.solve_rate, x.predicted, x.winner)
+     FROM matchups x JOIN members t ON t.id = x.teacher_id JOIN members s ON s.id = x.student_id
+     WHERE x.run_id = $1 AND x.step < $2",
+    "SELECT concat_ws('|', 'cross-play', x.step, t.name, s.name, x.type, x.attempts, x.solved)
+     FROM cross_play x JOIN members t ON t.id = x.teacher_id JOIN members s ON s.id = x.student_id
+     WHERE x.run_id = $1 AND x.step < $2",
+    "SELECT concat_ws('|', 'cell', step, cell, problem_id, status, objective) FROM archive_insertions
+     WHERE run_id = $1 AND step < $2",
+    "SELECT concat_ws('|', 'metric', x.step, m.name, x.\"values\") FROM metrics x LEFT JOIN members m ON m.id = x.member_id
+     WHERE x.run_id = $1 AND x.step < $2",
+    "SELECT concat_ws('|', 'level', x.level, x.bucket, m.name, x.mean, x.min, x.max)
+     FROM metric_levels x LEFT JOIN members m ON m.id = x.member_id
+     WHERE x.run_id = $1 AND (x.bucket + 1) * 4 ^ x.level <= $2",
+];
+
+async fn past(house: &House, run: ExecutionId, step: i32) -> Result<Vec<String>> {
+    let mut rows = Vec::new();
+    for query in PAST {
+        let found: Vec<String> = sqlx::query_scalar(query)
+            .bind(run.0)
+            .bind(step)
+            .fetch_all(house.pool())
+            .await?;
+        assert!(!found.is_empty(), "no rows for {query}");
+        rows.extend(found);
+    }
+    rows.sort();
+    Ok(rows)
+}
+
+async fn forked(house: &House, run: ExecutionId, id: u128, step: u32, metrics: &[&'static str]) -> Result<ExecutionId> {
+    let id = ExecutionId(Uuid::from_u128(id));
+    let state = runs::state_at(house.pool(), run, step).await?;
+    let config = (*state.config).clone();
+    let mut tx = house.pool().begin().await?;
+    let fork = runs::Fork {
+        id,
+        from: run,
+        step,
+        state,
+        name: "branch",
+        config: &config,
+        metrics,
+        trace_id: None,
+    };
+    runs::fork(&mut tx, &fork).await?;
+    tx.commit().await?;
+    Ok(id)
+}
+
+#[tokio::test]
+async fn a_fork_has_the_whole_past_of_its_run_and_counts_on_from_there() -> Result<()> {
+    let mut document = populora(1);
+    document["steps"] = json!(6);
+    let (house, run) = undisturbed(&document).await?;
+    let metrics = registry().get("populora")?.metric_names();
+    let fork = forked(&house, run, 2, 5, &metrics).await?;
+    let before = past(&house, run, 5).await?;
+    assert_eq!(past(&house, fork, 5).await?, before);
+
+    let _server = house.server(PROGRAMS.server)?;
+    let _worker = house.worker(PROGRAMS.worker, &WorkerArguments::default())?;
+    house.until_completed(fork).await?;
+    assert_eq!(past(&house, fork, 5).await?, before);
+    assert!(past(&house, fork, 6).await?.len() > before.len());
+    let (counted, there): (i64, i64) = sqlx::query_as(
+        "SELECT cells, (SELECT count(DISTINCT cell) FROM archive_insertions WHERE run_id = r.id) FROM runs r WHERE id = $1",
+    )
+    .bind(fork.0)
+    .fetch_one(house.pool())
+    .await?;
+    assert_eq!(counted, there);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_fork_takes_over_metrics_by_their_names() -> Result<()> {
+    let (house, run) = undisturbed(&populora(1)).await?;
+    let mut metrics = registry().get("populora")?.metric_names();
+    metrics.reverse();
+    metrics.insert(1, "unheard_of");
+    metrics.pop();
+    let fork = forked(&house, run, 2, 3, &metrics).await?;
+    let of_step = "SELECT \"values\" FROM metrics WHERE run_id = $1 AND step = 2 AND member_id IS NULL";
+    let values = |run: ExecutionId| sqlx::query_scalar::<_, Vec<f64>>(of_step).bind(run.0).fetch_one(house.pool());
+    let (own, mut expected) = (values(fork).await?, values(run).await?);
+    expected.reverse();
+    expected.insert(1, f64::NAN);
+    expected.pop();
+    assert_eq!(format!("{own:?}"), format!("{expected:?}"));
     Ok(())
 }
 

@@ -31,6 +31,7 @@ const running = ["now", "overview", "work"];
 
 /** Parts of pages for the README, in docs/images. */
 const tour = {
+  "held-out": { page: "overview", part: "#held-out section" },
   curves: { page: "overview", part: "section[aria-labelledby=group-1] .grid" },
   lineage: { page: "lineage", part: "#tree", theme: "dark" },
   "arms-race": { page: "arms-race", part: "#view .grid" },

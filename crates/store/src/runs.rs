@@ -2,6 +2,7 @@
 
 mod begin;
 mod fork;
+mod inherit;
 mod page;
 mod remove;
 mod row;

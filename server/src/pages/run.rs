@@ -69,6 +69,7 @@ impl RunPage {
             "state": self.run.run().state,
             "step": self.run.run().step,
             "last_event": self.run.run().last_event,
+            "forked_at_step": self.run.run().forked_at_step,
             "metrics": self.run.detail.metrics,
             "groups": self.groups,
             "members": members.collect::<Vec<_>>(),

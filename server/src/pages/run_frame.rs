@@ -6,6 +6,8 @@ use lyceum_store::{
     runs::{self, Run, RunDetail},
 };
 use serde::Serialize;
+use sqlx::PgPool;
+use uuid::Uuid;
 
 use super::layout::{Link, Tab, tabs};
 use crate::{api::Api, api_error::ApiError};
@@ -21,6 +23,18 @@ pub(crate) struct RunFrame {
     /// What the run's recipe has.
     #[serde(skip)]
     pub(crate) capabilities: Capabilities,
+    /// The run it was forked from, which may have been removed since.
+    #[serde(skip)]
+    pub(crate) origin: Option<Origin>,
+}
+
+/// Where a fork comes from.
+#[derive(Clone, Debug)]
+pub(crate) struct Origin {
+    pub(crate) run: Uuid,
+    pub(crate) name: String,
+    /// The first step that is the fork's own.
+    pub(crate) step: i32,
 }
 
 impl RunFrame {
@@ -46,6 +60,7 @@ impl RunFrame {
         Ok(Self {
             tabs: tabs(detail.run.id, open, capabilities),
             capabilities,
+            origin: origin(api.store.pool(), &detail.run).await?,
             detail,
         })
     }
@@ -77,4 +92,12 @@ impl RunFrame {
     pub(crate) fn is_open(&self) -> bool {
         self.run().state.is_open()
     }
+}
+
+async fn origin(db: &PgPool, run: &Run) -> Result<Option<Origin>, ApiError> {
+    let (Some(from), Some(step)) = (run.forked_from, run.forked_at_step) else {
+        return Ok(None);
+    };
+    let name = runs::names(db, &[from]).await?.pop().map(|(_, name)| name);
+    Ok(name.map(|name| Origin { run: from, name, step }))
 }

@@ -1,5 +1,6 @@
 // The overview of a run: its curves and its progress.
-import { type Chart, type TipLine, axis, draw, legendOf, short, tip, tooltip, whenNear } from "../chart";
+import { MarkLineComponent } from "echarts/components";
+import { type Chart, type TipLine, axis, draw, echarts, legendOf, short, tip, tooltip, whenNear } from "../chart";
 import { type Point, evenly, isSparse, mean, smooth } from "../curve";
 import { island } from "../island";
 import { watch } from "../live";
@@ -37,12 +38,16 @@ interface Data {
   run: string;
   state: string;
   last_event: number;
+  /** The first step of its own, if it was forked. */
+  forked_at_step: number | null;
   metrics: string[];
   groups: { title: string; charts: ChartSpec[] }[];
   members: Member[];
   level: number;
   rows: MetricRow[];
 }
+
+echarts.use([MarkLineComponent]);
 
 const data = island<Data>();
 const members = new Map(data.members.map((member) => [member.id, member]));
@@ -110,6 +115,20 @@ function sideColour(side: Side | null | undefined, colours: Palette): string | u
   return side ? colours[side] : undefined;
 }
 
+/** A line where a fork leaves its run: what is left of it is inherited. */
+function forkLine(colours: Palette) {
+  if (!data.forked_at_step) return {};
+  return {
+    markLine: {
+      silent: true,
+      symbol: "none",
+      label: { formatter: "fork", position: "insideEndTop", color: colours.muted },
+      lineStyle: { color: colours.muted, type: "dashed" },
+      data: [{ xAxis: data.forked_at_step }],
+    },
+  };
+}
+
 function option(spec: ChartSpec, colours: Palette, width: number) {
   const drawn = lines(spec, colours);
   const bold = drawn.filter((line) => line.bold);
@@ -136,7 +155,8 @@ function option(spec: ChartSpec, colours: Palette, width: number) {
         return tip(`Step ${step}`, shown);
       },
     }),
-    series: drawn.map((line) => ({
+    series: drawn.map((line, index) => ({
+      ...(index === 0 && forkLine(colours)),
       // Measurements every so many steps are joined; a single missing value is a gap.
       connectNulls: isSparse(line.points),
       type: "line",

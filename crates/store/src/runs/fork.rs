@@ -72,8 +72,8 @@ pub async fn state_at(db: &PgPool, run: ExecutionId, step: u32) -> Result<RunSta
     })
 }
 
-/// Writes the fork: populations, members and versions get new ids, so both runs can continue. Earlier problems,
-/// matchups and metrics stay with the original run.
+/// Writes the fork: populations, members and versions get new ids, so both runs can continue. What is known of them from
+/// before is copied; earlier problems and attempts stay with the original run.
 ///
 /// # Errors
 /// [`StoreError::NoSuchStep`] if the fork's config leaves no steps to run.
@@ -201,5 +201,5 @@ pub async fn fork(tx: &mut PgConnection, fork: &Fork<'_>) -> Result<()> {
             }
         }
     }
-    Ok(())
+    super::inherit::inherit(tx, fork).await
 }
