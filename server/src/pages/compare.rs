@@ -56,7 +56,7 @@ pub(crate) struct CompareFilter {
     runs: Option<String>,
     /// Names of metrics, separated by commas.
     metrics: Option<String>,
-    /// `true` (the default) draws runs of an arm as one curve with a band over its seeds.
+    /// `true` draws runs of an arm as one curve with a band over its seeds; by default every run has its own.
     arms: Option<bool>,
 }
 
@@ -196,7 +196,8 @@ impl ComparePage {
     /// How to read the curves.
     fn about(&self) -> &'static str {
         if self.by_arm {
-            "A curve is a run, or the mean over the seeds of an arm, with one standard deviation to either side."
+            "A curve is a run, or the mean over the seeds of an arm, with one standard deviation to either side. Runs of one seed are \
+             never averaged."
         } else {
             "A curve is a run."
         }
@@ -244,7 +245,7 @@ pub(crate) async fn show_compare(
     let db = api.store.pool();
     let asked = filters.0;
     let ids = ids(asked.runs.as_deref().unwrap_or_default())?;
-    let by_arm = asked.arms != Some(false);
+    let by_arm = asked.arms == Some(true);
     let details = stream::iter(&ids).map(|id| runs::find(db, *id));
     let details: Vec<RunDetail> = details.buffered(AT_ONCE).try_collect().await?;
     let labels = labels(details.iter().map(|detail| &detail.run));
@@ -302,8 +303,8 @@ fn address(ids: &str, metrics: &str, by_arm: bool) -> String {
         address.push_str("&metrics=");
         address.extend(utf8_percent_encode(metrics, NON_ALPHANUMERIC));
     }
-    if !by_arm {
-        address.push_str("&arms=false");
+    if by_arm {
+        address.push_str("&arms=true");
     }
     address
 }
@@ -392,11 +393,11 @@ mod tests {
     #[test]
     fn an_address_keeps_metrics_of_any_name() {
         let names = "a&b=c,with space,50%,c#,1+1,é\"'<";
-        let address = address("r", names, false);
+        let address = address("r", names, true);
         let (_, query) = address.split_once('?').unwrap();
         assert!(!query.contains(['#', ' ', '+', '"', '<']), "{query}");
         let read: CompareFilter = query::parse(query).unwrap();
-        assert_eq!((read.runs.as_deref(), read.arms), (Some("r"), Some(false)));
+        assert_eq!((read.runs.as_deref(), read.arms), (Some("r"), Some(true)));
         assert_eq!(read.metrics.as_deref(), Some(names));
     }
 }

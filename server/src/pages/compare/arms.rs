@@ -28,14 +28,24 @@ pub(super) fn figure(metric: &str, runs: &[Compared], by_arm: bool) -> Figure {
 
 /// Groups runs that differ only by seed, in the order of the first of each group.
 fn arms(runs: &[Compared]) -> Vec<Vec<&Compared>> {
-    let mut arms: Vec<Vec<&Compared>> = Vec::new();
+    grouped(runs, |run| (&run.detail.run.arm, &run.detail.run.seed))
+}
+
+/// Groups items of equal arms and different seeds. A run and its fork have one arm and one seed: each is in a group of its
+/// own.
+fn grouped<'r, T, A: PartialEq, S: PartialEq>(runs: &'r [T], place: impl Fn(&'r T) -> (A, S)) -> Vec<Vec<&'r T>> {
+    let mut groups: Vec<Vec<&T>> = Vec::new();
     for run in runs {
-        match arms.iter_mut().find(|arm| arm[0].detail.run.arm == run.detail.run.arm) {
-            Some(arm) => arm.push(run),
-            None => arms.push(vec![run]),
+        let (arm, seed) = place(run);
+        let fits = |group: &&mut Vec<&'r T>| {
+            place(group[0]).0 == arm && group.iter().all(|other| place(other).1 != seed)
+        };
+        match groups.iter_mut().find(fits) {
+            Some(group) => group.push(run),
+            None => groups.push(vec![run]),
         }
     }
-    arms
+    groups
 }
 
 fn arm_curve(arm: &[&Compared], of: impl Fn(&Compared) -> Option<Series>) -> Option<Series> {
@@ -84,6 +94,21 @@ fn over_seeds(name: String, curves: &[Series]) -> Series {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn equal_seeds_are_never_averaged() {
+        let runs = [("a", 1), ("a", 2), ("a", 1), ("b", 1), ("a", 3), ("a", 1)];
+        let groups = grouped(&runs, |run| *run);
+        assert_eq!(
+            groups,
+            [
+                vec![&("a", 1), &("a", 2), &("a", 3)],
+                vec![&("a", 1)],
+                vec![&("b", 1)],
+                vec![&("a", 1)]
+            ]
+        );
+    }
 
     #[test]
     fn seeds_become_a_mean_and_a_band() {
