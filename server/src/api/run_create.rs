@@ -124,6 +124,7 @@ pub(crate) async fn create_run(
     let recorded = recipe
         .recorded_metrics(&config)
         .map_err(|error| ApiError::unprocessable(error.to_string()))?;
+    let experiment = find_experiment(api.store.pool(), request.experiment.as_deref()).await?;
     if query.0.dry_run == Some(true) {
         let mut tx = api.store.pool().begin().await.map_err(StoreError::from)?;
         let config = settle_datasets(&mut tx, &api, recipe.as_ref(), config, request).await?;
@@ -137,7 +138,6 @@ pub(crate) async fn create_run(
         let body = serde_json::to_value(resolved).map_err(|error| ApiError::internal(&error))?;
         return Ok(Answer::ok(body));
     }
-    let experiment = find_experiment(api.store.pool(), request.experiment.as_deref()).await?;
     let mut creation = match key.begin(api.store.pool(), sent.fingerprint).await? {
         Begun::New(creation) => creation,
         Begun::Answered(answer) => return Ok(answer),

@@ -107,7 +107,7 @@ function lineOf(fault: FieldFault): HTMLElement | null | undefined {
 function showFaults(faults: FieldFault[], otherwise = ""): void {
   for (const field of fields) field.removeAttribute("aria-invalid");
   const told = ({ pointer, parameter, detail }: FieldFault) => `${pointer ?? parameter ?? ""} ${detail}`.trim();
-  show(form, faults, { lineOf, told }, otherwise);
+  show(form, faults, { lineOf, told, leads: true }, otherwise);
 }
 
 function flat(value: unknown, path = "", into = new Map<string, string>()): Map<string, string> {

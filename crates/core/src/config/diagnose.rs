@@ -1,6 +1,9 @@
 //! Schema violations as messages that help a person fix them.
 
-use jsonschema::{ValidationError, error::ValidationErrorKind};
+use jsonschema::{
+    JsonType, ValidationError,
+    error::{TypeKind, ValidationErrorKind},
+};
 use serde_json::Value;
 
 use super::pointer_token;
@@ -80,12 +83,38 @@ pub(super) fn faults(error: &ValidationError<'_>, schema: &Value) -> Vec<Fault> 
                 format!("it has {found} characters: at most {limit} are valid"),
             )]
         }
+        ValidationErrorKind::Type { kind } => vec![Fault::new(place, wrong_type(error.instance().as_ref(), kind))],
         _ => vec![Fault::new(place, shorten_text(&error.to_string()))],
     }
 }
 
 /// Unknown fields of one object that are listed.
 const MAX_UNKNOWN: usize = 100;
+
+/// A value of a type that is not valid there. A field of a form that was left empty is sent as null.
+fn wrong_type(given: &Value, valid: &TypeKind) -> String {
+    let valid: Vec<JsonType> = match valid {
+        TypeKind::Single(one) => vec![*one],
+        TypeKind::Multiple(several) => several.iter().collect(),
+    };
+    let names: Vec<&str> = valid.into_iter().map(with_article).collect();
+    match given {
+        Value::Null => format!("a value is required: {}", names.join(" or ")),
+        other => format!("{} is not {}", shorten(other), names.join(" or ")),
+    }
+}
+
+fn with_article(of: JsonType) -> &'static str {
+    match of {
+        JsonType::Null => "null",
+        JsonType::Boolean => "true or false",
+        JsonType::Integer => "a whole number",
+        JsonType::Number => "a number",
+        JsonType::String => "a string",
+        JsonType::Array => "a list",
+        JsonType::Object => "an object",
+    }
+}
 
 /// The errors of the one alternative that the value is meant to be: that of its JSON type, with its tag.
 fn meant<'e>(
@@ -218,6 +247,20 @@ mod tests {
         ] {
             assert!(told.iter().any(|told| told == line), "{line}: {told:?}");
         }
+    }
+
+    #[test]
+    fn a_value_of_another_type_is_told_with_the_valid_ones_and_a_missing_one_as_missing() {
+        let told = |schema: serde_json::Value, value: serde_json::Value| {
+            let faults = Schema::new(schema).diagnose(&value);
+            assert_eq!(faults.len(), 1);
+            faults[0].detail.clone()
+        };
+        let steps = json!({"type": "integer"});
+        assert_eq!(told(steps.clone(), json!(null)), "a value is required: a whole number");
+        assert_eq!(told(steps, json!("many")), "\"many\" is not a whole number");
+        let either = json!({"type": ["string", "array"]});
+        assert_eq!(told(either, json!(1.5)), "1.5 is not a string or a list");
     }
 
     #[test]
