@@ -98,12 +98,6 @@ scenario("the form shows errors next to fields while typing, and then creates th
   await page.waitForSelector('[data-path="steps"][aria-invalid=true]', patience);
   assert.match(await page.$eval('[data-path="steps"]', (field) => field.closest(".field").querySelector(".fault").textContent), /1/);
   assert.equal(await page.$eval("#create", (button) => button.disabled), true);
-  // A fault that only a lookup finds is told in the dry run, at its field; the list at the top leads to both fields.
-  await page.type("#run-experiment", "nowhere");
-  await page.waitForFunction(() => !document.querySelector("#fault-experiment").hidden, patience);
-  assert.match(await text("#fault-experiment"), /there is no experiment `nowhere`: choose one of \/experiments/);
-  await page.click("#run-experiment", { clickCount: 3 });
-  await page.keyboard.press("Backspace");
   await steps.click({ clickCount: 3 });
   await page.keyboard.press("Backspace");
   const told = () => page.$eval('[data-path="steps"]', (field) => field.closest(".field").querySelector(".fault").textContent);
@@ -113,6 +107,13 @@ scenario("the form shows errors next to fields while typing, and then creates th
   assert.equal(await page.evaluate(() => document.activeElement.id), "steps");
   await steps.click({ clickCount: 3 });
   await steps.type("400");
+  await page.waitForFunction(() => document.querySelector("#verdict").textContent === "Valid.", patience);
+  // A fault that only a lookup finds is told in the dry run, too, at its field.
+  await page.type("#run-experiment", "nowhere");
+  await page.waitForFunction(() => !document.querySelector("#fault-experiment").hidden, patience);
+  assert.match(await text("#fault-experiment"), /there is no experiment `nowhere`: choose one of \/experiments/);
+  await page.click("#run-experiment", { clickCount: 3 });
+  await page.keyboard.press("Backspace");
   await page.waitForFunction(() => document.querySelector("#verdict").textContent === "Valid.", patience);
   assert.match(await text("#difference"), /steps\s*100\s*400/);
   assert.match(await text("#command"), /"overrides":\{"steps":400\}/);
