@@ -37,7 +37,7 @@ enum Sort {
 impl Sort {
     /// Names and labels.
     const SHOWN: [(Self, &'static str, &'static str); 4] = [
-        (Self::Age, "age", "age"),
+        (Self::Age, "age", "creation"),
         (Self::Step, "step", "step"),
         (Self::ValidProblems, "valid_problems", "valid problems"),
         (Self::Cells, "cells", "occupied cells"),

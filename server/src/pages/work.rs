@@ -6,9 +6,13 @@ use lyceum_core::{
     id::{ExecutionId, WorkerId},
     work::WorkKind,
 };
-use lyceum_store::work::{self, Backlog, WorkFilter, WorkItem, WorkState};
+use lyceum_store::{
+    runs,
+    work::{self, Backlog, WorkFilter, WorkItem, WorkState},
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use uuid::Uuid;
 
 use super::{
@@ -48,6 +52,9 @@ struct WorkPage {
     first_page: Option<String>,
     backlog: Vec<Backlog>,
     items: Vec<WorkItem>,
+    /// The names of the runs whose items these are.
+    #[serde(skip)]
+    runs: Vec<(Uuid, String)>,
     next: Option<String>,
 }
 
@@ -60,6 +67,12 @@ impl WorkPage {
         WorkKind::ALL.map(|kind| (kind, self.filter.kind == Some(kind)))
     }
 
+    /// The name of the run that an item is of; `None` if it is of an evaluation.
+    fn run_of(&self, item: &WorkItem) -> Option<&str> {
+        let run = self.runs.iter().find(|(id, _)| *id == item.execution_id)?;
+        Some(&run.1)
+    }
+
     fn is_filtered(&self) -> bool {
         let filter = &self.filter;
         filter.execution.is_some()
@@ -70,7 +83,12 @@ impl WorkPage {
     }
 }
 
-/// The state of an item.
+/// The progress of an item that a worker is at.
+pub(crate) fn progress_of(item: &WorkItem) -> Option<&f32> {
+    item.progress.as_ref().filter(|_| item.state == WorkState::Running)
+}
+
+/// A share in per cent.
 pub(crate) fn share(progress: &f32) -> String {
     super::format::percent(&f64::from(*progress))
 }
@@ -104,6 +122,8 @@ pub(crate) async fn show_queue(
     let db = api.store.pool();
     let (backlog, page) = futures::try_join!(work::backlog(db), work::page(db, &filter, listing.window()))?;
     let page = listing.page(page);
+    let executions: BTreeSet<Uuid> = page.items.iter().map(|item| item.execution_id).collect();
+    let runs = runs::names(db, &executions.into_iter().collect::<Vec<_>>()).await?;
     view.show(&WorkPage {
         layout: view.layout("Work", Section::Work),
         filter,
@@ -111,6 +131,7 @@ pub(crate) async fn show_queue(
         first_page: asked.cursor.map(|_| view.with_cursor(None)),
         backlog,
         items: page.items,
+        runs,
         next: page.next,
     })
 }
