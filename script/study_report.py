@@ -234,7 +234,9 @@ def score_table(found):
         body.append([arm, listed(accuracy), listed(length), listed(minutes), str(rows[0]["run"]["steps"])])
     for arm, rows in found.arms.items():
         if rows and "temperature" in rows[0]:
-            body.append([f"{arm}: temperature", ", ".join(str(row["temperature"]) for row in rows), "", "", ""])
+            lowest = found.base["entropies"][0][0]
+            of = lambda row: f"{row['temperature']}{' (the lowest measured)' if row['temperature'] <= lowest else ''}"  # noqa: B023, E731
+            body.append([f"{arm}: temperature", ", ".join(of(row) for row in rows), "", "", ""])
     return ["", "greedy pass@1, per cent", "tokens of an answer", "minutes", "steps"], body
 
 
