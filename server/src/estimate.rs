@@ -33,7 +33,12 @@ const LOOKED_AT: u32 = 50;
 /// Where recipes' parameters describe how members learn.
 const LEARNING: [&str; 3] = ["/learning", "/proposer/learning", "/solver/learning"];
 /// Answers to a problem.
-const SAMPLES: [&str; 4] = ["/samples_per_problem", "/difficulty_samples", "/vote/samples", "/solver/n"];
+const SAMPLES: [&str; 4] = [
+    "/samples_per_problem",
+    "/difficulty_samples",
+    "/vote/samples",
+    "/solver/n",
+];
 /// Limits of completions, in tokens.
 const COMPLETIONS: [&str; 8] = [
     "/sampling/propose/max_tokens",
@@ -149,7 +154,9 @@ impl MemoryEstimate {
         let base = models.sizes(&population.base_model.name);
         let peak = |base: &BaseShape| {
             let generation = generation(population, config).map(|shape| shape.peak(base, &population.lora));
-            let peaks = updates(population, config).into_iter().map(|(shape, lora)| shape.peak(base, &lora));
+            let peaks = updates(population, config)
+                .into_iter()
+                .map(|(shape, lora)| shape.peak(base, &lora));
             let largest = peaks.max_by_key(UpdateFootprint::total);
             let undescribed = || format!("the parameters of `{}` do not describe learning", config.recipe);
             Ok((largest.ok_or_else(undescribed)?, generation))
@@ -188,7 +195,12 @@ fn updates(population: &PopulationConfig, config: &RunConfig) -> Vec<(UpdateShap
     let of_members = LEARNING.iter().filter_map(|pointer| {
         let learning = config.parameters.pointer(pointer)?;
         let recompute = learning["recompute"].as_bool()?;
-        largest(members.min(together), &learning["micro_batch_tokens"], recompute, &population.lora)
+        largest(
+            members.min(together),
+            &learning["micro_batch_tokens"],
+            recompute,
+            &population.lora,
+        )
     });
     let observer = config.parameters.pointer("/diversity/epiplexity").and_then(|observer| {
         let lora = LoraShape::deserialize(&observer["lora"]).ok()?;
@@ -284,7 +296,12 @@ mod tests {
 
     #[test]
     fn recipes_have_estimates_wherever_their_parameters_describe_learning() {
-        for name in ["rlvr-qwen2.5-coder-7b", "rzero-qwen3-4b", "sage-qwen2.5-7b", "populora-qwen2.5-coder-7b"] {
+        for name in [
+            "rlvr-qwen2.5-coder-7b",
+            "rzero-qwen3-4b",
+            "sage-qwen2.5-7b",
+            "populora-qwen2.5-coder-7b",
+        ] {
             let found = estimate(&preset(name));
             assert_eq!(found.unknown, None, "{name}");
             assert!(found.bytes > found.base, "{name}");

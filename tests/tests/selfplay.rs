@@ -2,11 +2,11 @@
 
 use anyhow::{Context as _, Result};
 use lyceum_core::id::ExecutionId;
+use lyceum_store::runs;
 use lyceum_system_tests::{
     house::{House, WorkerArguments, registry},
     ordeal::Programs,
 };
-use lyceum_store::runs;
 use serde_json::{Value, json};
 use std::io;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -220,7 +220,11 @@ async fn a_fork_takes_over_metrics_by_their_names() -> Result<()> {
     metrics.pop();
     let fork = forked(&house, run, 2, 3, &metrics).await?;
     let of_step = "SELECT \"values\" FROM metrics WHERE run_id = $1 AND step = 2 AND member_id IS NULL";
-    let values = |run: ExecutionId| sqlx::query_scalar::<_, Vec<f64>>(of_step).bind(run.0).fetch_one(house.pool());
+    let values = |run: ExecutionId| {
+        sqlx::query_scalar::<_, Vec<f64>>(of_step)
+            .bind(run.0)
+            .fetch_one(house.pool())
+    };
     let (own, mut expected) = (values(fork).await?, values(run).await?);
     expected.reverse();
     expected.insert(1, f64::NAN);

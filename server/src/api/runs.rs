@@ -55,7 +55,8 @@ pub(super) async fn find_experiment(db: &PgPool, name: Option<&str>) -> Result<O
     match experiments::named(db, name).await? {
         Some(id) => Ok(Some(id)),
         None => {
-            let detail = format!("there is no experiment `{name}`: choose one of /experiments, or create it there first");
+            let detail =
+                format!("there is no experiment `{name}`: choose one of /experiments, or create it there first");
             Err(ApiError::invalid(vec![Fault::new("/experiment", detail)]))
         }
     }

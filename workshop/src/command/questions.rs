@@ -107,7 +107,11 @@ impl Split {
 
     /// `share` different questions of a level, after the first `skip`.
     fn drawn(self, source: &Source, level: Level, share: usize, skip: usize) -> anyhow::Result<Vec<Exercise>> {
-        let mut rng = seed::stream(source.seed, &format!("questions/{}", self.name()), level.number().into());
+        let mut rng = seed::stream(
+            source.seed,
+            &format!("questions/{}", self.name()),
+            level.number().into(),
+        );
         let mut known = HashSet::new();
         let mut found = Vec::new();
         let mut repeats = 0;
@@ -242,7 +246,12 @@ mod tests {
     #[test]
     fn more_questions_than_a_level_has_are_refused_with_their_number() {
         let source = source(None).unwrap();
-        let refused = Split::HeldOut.rows(&source, &Level::ALL[..1], 1_000_000, 0).unwrap_err();
-        assert!(refused.to_string().contains("questions of level 1 were found"), "{refused}");
+        let refused = Split::HeldOut
+            .rows(&source, &Level::ALL[..1], 1_000_000, 0)
+            .unwrap_err();
+        assert!(
+            refused.to_string().contains("questions of level 1 were found"),
+            "{refused}"
+        );
     }
 }

@@ -119,6 +119,52 @@ fn a_member_whose_groups_all_have_equal_rewards_learns_exactly_nothing() {
     assert_ne!(member_weights(&updated.population, 4), member_weights(&all, 4));
 }
 
+/// What `Learner::without_idle` of `lyceum-core` rests on.
+#[test]
+fn sequences_without_an_advantage_can_be_left_out_if_the_others_become_smaller() {
+    let model = model("qwen3-wide-heads", Dtype::Fp32);
+    let shape = LoraShape::new(4, 8.0, false, Projection::ALL.to_vec()).unwrap();
+    let all = Population::initialise(&model.config, shape, MEMBERS, 3, Device::Cpu).unwrap();
+    let mut whole = sequences(false);
+    for sequence in whole.iter_mut().flat_map(|own| own.iter_mut().step_by(2)) {
+        sequence.advantage = 0.0;
+    }
+    let active: Vec<Vec<TrainingSequence>> = whole
+        .iter()
+        .map(|own| {
+            let tokens = |sequences: &[TrainingSequence]| -> usize {
+                sequences.iter().map(|sequence| sequence.completion.len()).sum()
+            };
+            let mut active: Vec<TrainingSequence> = own.iter().filter(|one| one.advantage != 0.0).cloned().collect();
+            let share = tokens(&active) as f32 / tokens(own) as f32;
+            for sequence in &mut active {
+                sequence.advantage *= share;
+            }
+            active
+        })
+        .collect();
+    let mut options = UpdateOptions::default();
+    options.optimizer.learning_rate = 1e-3;
+    options.optimizer.eps = 1e-5;
+    options.optimizer.epochs = 2;
+    let update = Update {
+        model: &model,
+        options: &options,
+        reference: None,
+    };
+    let [full, part] = [whole, active].map(|batch| update.run(&all, &fresh(&all), &batch, &mut |_| ()).unwrap());
+    for member in 0..MEMBERS {
+        let (full_norm, part_norm) = (full.diagnostics[member].grad_norm, part.diagnostics[member].grad_norm);
+        assert!(
+            full_norm > 0.0 && (full_norm - part_norm).abs() < 1e-5 * full_norm,
+            "member {member}: {full_norm} and {part_norm}"
+        );
+        let [full, part] = [&full, &part].map(|updated| member_weights(&updated.population, member));
+        let largest = difference(&full, &part);
+        assert!(largest < 2e-5, "member {member} is off by {largest}");
+    }
+}
+
 /// The KL reference is a version for the first half of the members and the base for the second half.
 #[test]
 fn each_member_of_a_batch_has_its_own_kl_reference() {

@@ -37,9 +37,8 @@ fn grouped<'r, T, A: PartialEq, S: PartialEq>(runs: &'r [T], place: impl Fn(&'r 
     let mut groups: Vec<Vec<&T>> = Vec::new();
     for run in runs {
         let (arm, seed) = place(run);
-        let fits = |group: &&mut Vec<&'r T>| {
-            place(group[0]).0 == arm && group.iter().all(|other| place(other).1 != seed)
-        };
+        let fits =
+            |group: &&mut Vec<&'r T>| place(group[0]).0 == arm && group.iter().all(|other| place(other).1 != seed);
         match groups.iter_mut().find(fits) {
             Some(group) => group.push(run),
             None => groups.push(vec![run]),

@@ -9,8 +9,8 @@ use crate::{
     id::{VersionId, WorkId},
     recipe::{ItemConfig, LearningConfig, Pause, PlanError, Progress, VersionRecord, join},
     work::{
-        AdapterRef, Loss, MemberUpdate, MemberUpdated, Payload, Piece, SequenceRef, UpdatePayload, UpdateResult,
-        WorkKey,
+        AdapterRef, Loss, LossAggregation, MemberUpdate, MemberUpdated, Payload, Piece, SequenceRef, UpdatePayload,
+        UpdateResult, WorkKey,
     },
 };
 
@@ -38,6 +38,36 @@ pub struct Learner {
     pub advantages: Vec<f32>,
     /// The version that the member is kept close to; replaces the loss's reference.
     pub kl_reference: Option<AdapterRef>,
+}
+
+impl Learner {
+    /// Without the sequences whose advantage is 0. They have no gradient, unless the loss has an entropy or a KL term. The
+    /// others' advantages become smaller by as much as the batch does, so the mean over the batch, and with it the gradient,
+    /// stays the same; diagnostics are those of the sequences that are left. A batch with no other sequences, and one that
+    /// is learned in several minibatches, stays whole.
+    pub fn without_idle(mut self, learning: &LearningConfig) -> Self {
+        let has_terms = learning.loss.entropy != 0.0 || learning.loss.kl != 0.0;
+        let weight = |sequence: &Sequence| match learning.loss.aggregation {
+            LossAggregation::TokenMean => f64::from(sequence.sampled.tokens),
+            LossAggregation::SequenceMean => 1.0,
+        };
+        let all: f64 = self.sequences.iter().map(weight).sum();
+        let parts = self.sequences.iter().zip(&self.advantages);
+        let active: Vec<(&Sequence, f32)> = parts
+            .map(|(sequence, advantage)| (sequence, *advantage))
+            .filter(|(_, advantage)| *advantage != 0.0)
+            .collect();
+        if has_terms || learning.optimizer.minibatches > 1 || active.is_empty() {
+            return self;
+        }
+        let share = active.iter().map(|(sequence, _)| weight(sequence)).sum::<f64>() / all;
+        let scaled = |advantage: f32| (f64::from(advantage) * share) as f32;
+        (self.sequences, self.advantages) = active
+            .into_iter()
+            .map(|(sequence, advantage)| (sequence.clone(), scaled(advantage)))
+            .unzip();
+        self
+    }
 }
 
 /// How members learn, and how the work is divided into items.
@@ -191,5 +221,59 @@ impl<'a> Draft<'a> {
                 optimizer: new.version.optimizer,
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn learner(advantages: &[f32]) -> Learner {
+        let sequence = |(request, _): (u32, &f32)| Sequence {
+            source: WorkKey::new(0, "solve"),
+            request,
+            sample: 0,
+            sampled: Sampled {
+                reward: 0.0,
+                group: 0,
+                tokens: 10 * (request + 1),
+            },
+        };
+        Learner {
+            sequences: (0..).zip(advantages).map(sequence).collect(),
+            advantages: advantages.to_vec(),
+            ..Learner::default()
+        }
+    }
+
+    fn left(learner: &Learner, learning: &LearningConfig) -> (Vec<u32>, Vec<f32>) {
+        let left = learner.clone().without_idle(learning);
+        let requests = left.sequences.iter().map(|sequence| sequence.request);
+        (requests.collect(), left.advantages)
+    }
+
+    #[test]
+    fn sequences_without_an_advantage_are_left_out_and_the_others_keep_the_mean() {
+        let whole = learner(&[0.0, 2.0, 0.0, -1.0]);
+        let mut learning = LearningConfig::default();
+        // 20 and 40 of 100 tokens; two of four sequences.
+        assert_eq!(left(&whole, &learning), (vec![1, 3], vec![1.2, -0.6]));
+        learning.loss.aggregation = LossAggregation::SequenceMean;
+        assert_eq!(left(&whole, &learning), (vec![1, 3], vec![1.0, -0.5]));
+    }
+
+    #[test]
+    fn a_batch_stays_whole_where_every_sequence_counts_or_none_does() {
+        let whole = learner(&[0.0, 2.0]);
+        let same = |change: fn(&mut LearningConfig)| {
+            let mut learning = LearningConfig::default();
+            change(&mut learning);
+            assert_eq!(left(&whole, &learning), (vec![0, 1], vec![0.0, 2.0]));
+        };
+        same(|learning| learning.loss.kl = 0.01);
+        same(|learning| learning.loss.entropy = 0.01);
+        same(|learning| learning.optimizer.minibatches = 2);
+        let idle = learner(&[0.0, 0.0]);
+        assert_eq!(left(&idle, &LearningConfig::default()).0, [0, 1]);
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::step::Step;
 use crate::{
-    recipe::{Lesson, Progress, join, rows::Question},
+    recipe::{Learner, Lesson, Progress, join, rows::Question},
     work::MemberUpdated,
 };
 
@@ -20,6 +20,11 @@ impl<'a> Step<'a> {
         let (learning, items) = (&training.learning, &training.items);
         let children = self.children().count();
         let learners = self.rows.learners(children, &answers, learning, &training.advantages);
+        // Nothing but the weights is read from these updates.
+        let learners: Vec<Learner> = learners
+            .into_iter()
+            .map(|learner| learner.without_idle(learning))
+            .collect();
         self.rows.draft.update(Lesson { learning, items }, &learners)
     }
 
