@@ -1,10 +1,15 @@
 //! Datasets that ship with Lyceum (`configs/datasets`), imported when a run or an evaluation first needs them.
 
-use lyceum_core::{dataset::Purpose, id::DatasetId};
+use lyceum_core::{
+    benchmark::{self, reader},
+    dataset::Purpose,
+    id::DatasetId,
+};
 use lyceum_store::{
     StoreError,
     datasets::{self, Dataset, NewDataset},
 };
+use serde::ser::Error as _;
 use serde_json::Value;
 use sqlx::{Connection as _, PgConnection};
 use uuid::Uuid;
@@ -67,6 +72,19 @@ impl ShippedDataset {
         SHIPPED.iter().find(|shipped| shipped.suite == Some(suite))
     }
 
+    /// Its rows as they are imported: those of a suite in a form of its own as problems.
+    fn rows(&self) -> serde_json::Result<Vec<Value>> {
+        let suite = self.suite.and_then(|name| benchmark::suite(name).ok());
+        match suite.filter(|suite| !suite.format.is_self_play()) {
+            Some(suite) => {
+                let read = reader::read(suite, self.lines.as_bytes(), &reader::Window::default());
+                let read = read.map_err(serde_json::Error::custom)?;
+                read.rows.iter().map(serde_json::to_value).collect()
+            }
+            None => self.lines.lines().map(serde_json::from_str).collect(),
+        }
+    }
+
     /// A hash of its name and rows, so a dry run names the same dataset as the run.
     fn id(&self) -> DatasetId {
         let text = format!("{}\n{}", self.name, self.lines);
@@ -78,8 +96,7 @@ impl ShippedDataset {
     /// # Errors
     /// [`StoreError::Taken`] if a dataset with other rows has its name.
     pub(crate) async fn import(&self, db: &mut PgConnection) -> Result<Dataset, StoreError> {
-        let rows: Result<Vec<Value>, _> = self.lines.lines().map(serde_json::from_str).collect();
-        let rows = rows.map_err(|source| StoreError::Json {
+        let rows = self.rows().map_err(|source| StoreError::Json {
             what: "shipped row",
             source,
         })?;
@@ -124,8 +141,7 @@ mod tests {
             let mut check = RowCheck::new(shipped.purpose, suite);
             let mut questions = HashSet::new();
             let mut about = HashSet::new();
-            for (place, line) in shipped.lines.lines().enumerate() {
-                let row: Value = serde_json::from_str(line).unwrap();
+            for (place, row) in shipped.rows().unwrap().into_iter().enumerate() {
                 assert_eq!(check.check(place, &row), Ok(()), "{}", shipped.name);
                 let hashes = fingerprints(&row);
                 assert!(

@@ -242,16 +242,4 @@ mod tests {
         let suite: HashSet<_> = shipped(HELD_OUT).iter().map(|row| fingerprints(row).question).collect();
         assert!(later.iter().all(|row| !suite.contains(&fingerprints(row).question)));
     }
-
-    #[test]
-    fn more_questions_than_a_level_has_are_refused_with_their_number() {
-        let source = source(None).unwrap();
-        let refused = Split::HeldOut
-            .rows(&source, &Level::ALL[..1], 1_000_000, 0)
-            .unwrap_err();
-        assert!(
-            refused.to_string().contains("questions of level 1 were found"),
-            "{refused}"
-        );
-    }
 }

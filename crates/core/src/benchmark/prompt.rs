@@ -4,7 +4,7 @@ use minijinja::{Environment, UndefinedBehavior, context};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
-use super::{BenchmarkRow, Question, Suite, code_of, mathematics_of};
+use super::{BenchmarkRow, Question, Suite, code_of, format::Format, mathematics_of};
 use crate::{
     problem::Statement,
     prompt::{PromptError, PromptSet, Style},
@@ -124,8 +124,8 @@ impl PromptStyle {
     /// Why this style cannot render rows of `suite`; `None` if it can.
     pub fn misfit(&self, suite: &Suite) -> Option<String> {
         let wants_self_play = suite.format.is_self_play();
-        (wants_self_play != self.self_play.is_some()).then(|| {
-            format!(
+        if wants_self_play != self.self_play.is_some() {
+            return Some(format!(
                 "the rows of `{}` are {} self-play, which the prompt style `{}` is {}for",
                 suite.name,
                 if wants_self_play {
@@ -135,6 +135,17 @@ impl PromptStyle {
                 },
                 self.name,
                 if wants_self_play { "not " } else { "" },
+            ));
+        }
+        let template = match suite.format {
+            Format::Math { .. } => "math",
+            _ => "code",
+        };
+        let lacks = self.self_play.is_none() && self.environment.get_template(template).is_err();
+        lacks.then(|| {
+            format!(
+                "the prompt style `{}` has no prompt for problems of {template}, such as those of `{}`",
+                self.name, suite.name
             )
         })
     }
@@ -252,7 +263,7 @@ fn template_error(name: &str, error: &minijinja::Error) -> PromptError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::benchmark::{format::Format, shipped_suites, suite};
+    use crate::benchmark::{shipped_suites, suite};
 
     fn row(oracle: Question) -> BenchmarkRow {
         BenchmarkRow {

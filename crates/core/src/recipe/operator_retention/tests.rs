@@ -279,8 +279,12 @@ fn children_of_two_parents_learn_both_tasks_from_a_batch_of_the_same_size() {
         "one update of all children in every step of retraining"
     );
     for update in updates {
-        let sizes: Vec<usize> = update.members.iter().map(|member| member.sequences.len()).collect();
-        assert_eq!(sizes, [5 * 4, 5 * 4]);
+        // Groups without a difference in reward have no gradient, and are left out whole.
+        for member in &update.members {
+            let left = member.sequences.len();
+            assert!(left > 0 && left <= 5 * 4 && left.is_multiple_of(4), "{left}");
+            assert!(member.sequences.iter().all(|sequence| sequence.advantage != 0.0));
+        }
     }
     let rollouts = played.rollouts("solve");
     let answered = rollouts.iter().flat_map(|rollout| &rollout.requests);
