@@ -227,7 +227,7 @@ async fn what_a_list_cannot_understand_is_said() {
     for (query, place, hint) in [
         ("limit=0", "limit", "at least 1"),
         ("limit=101", "limit", "at most 100"),
-        ("limit=many", "limit", "integer"),
+        ("limit=many", "limit", "whole number"),
         ("state=runing", "state", "did you mean `running`?"),
         ("cursor=!!", "cursor", "not a cursor"),
         (

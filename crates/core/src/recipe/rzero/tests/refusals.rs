@@ -35,7 +35,7 @@ fn values_that_cannot_be_are_refused() {
             "vocabulary_dropout",
             dropout("keep_rate", Value::Null),
             "vocabulary_dropout/keep_rate",
-            "null",
+            "a number",
         ),
         (
             "vocabulary_dropout",
