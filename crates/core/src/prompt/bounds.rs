@@ -270,7 +270,7 @@ impl<'t> Expression<'t> {
             ));
         }
         self.before = match token {
-            Token::Ident(name) => self.name(*name)?,
+            Token::Ident(name) => self.name(name)?,
             Token::Str(text) => self.quote(text)?,
             Token::String(text) => self.quote(text)?,
             Token::Int(_) | Token::Int128(_) | Token::Float(_) => Before::Value,

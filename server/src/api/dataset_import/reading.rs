@@ -27,14 +27,14 @@ const FAULTS: usize = 100;
 /// Where the rows come from.
 pub(super) enum Source {
     File(File),
-    Hub(Hub, Address, Option<String>),
+    Hub(Box<Hub>, Box<Address>, Option<String>),
 }
 
 impl Source {
     /// The place of a plan on the hub.
     pub(super) fn hub(address: &Address, plan: &Plan, settings: &ApiSettings) -> Self {
         let hub = settings.hub.as_deref().map_or_else(Hub::from_env, Hub::at);
-        Self::Hub(hub, address.clone(), plan.split.clone())
+        Self::Hub(Box::new(hub), Box::new(address.clone()), plan.split.clone())
     }
 
     /// The rows as lines, and the revision if the source knows it.
@@ -42,7 +42,7 @@ impl Source {
         match self {
             Self::File(file) => Ok((json_lines(BufReader::new(file))?, None)),
             Self::Hub(hub, address, split) => {
-                let located = hub.locate(address, split.as_deref())?;
+                let located = hub.locate(*address, split.as_deref())?;
                 let revision = located.revision.clone();
                 let files = located.into_files().map(|file| json_lines(file?));
                 Ok((Box::new(BufReader::new(Joined::new(files))), Some(revision)))
