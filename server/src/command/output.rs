@@ -23,7 +23,7 @@ pub(crate) fn line(text: impl Display) -> anyhow::Result<()> {
 /// Prints JSON over several lines.
 ///
 /// # Errors
-/// As [`line`].
+/// As [`line()`].
 pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
     let text = serde_json::to_string_pretty(value)?;
     Ok(writeln!(io::stdout(), "{}", inert_json(&text))?)
@@ -32,7 +32,7 @@ pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
 /// Prints JSON on one line.
 ///
 /// # Errors
-/// As [`line`].
+/// As [`line()`].
 pub(crate) fn json_line(value: &impl Serialize) -> anyhow::Result<()> {
     let text = serde_json::to_string(value)?;
     Ok(writeln!(io::stdout(), "{}", inert_json(&text))?)
@@ -42,7 +42,7 @@ pub(crate) fn json_line(value: &impl Serialize) -> anyhow::Result<()> {
 /// visible.
 ///
 /// # Errors
-/// As [`line`].
+/// As [`line()`].
 pub(crate) fn document(text: &str) -> anyhow::Result<()> {
     let text = text.trim_end();
     match io::stdout().is_terminal() {
