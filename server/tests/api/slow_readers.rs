@@ -59,11 +59,9 @@ async fn a_hundred_slow_readers_hold_a_piece_of_the_file_each() {
     }
     // Each has its turn only when the files before it have been generated.
     let held = other.resident().saturating_sub(before);
-    assert!(
-        held < (READERS - FIRST) * TEXT,
-        "{held} bytes for {} readers",
-        READERS - FIRST
-    );
+    let others = READERS - FIRST;
+    // Half of their files: sockets and the allocator's slack differ from machine to machine.
+    assert!(held < others * whole.len() / 2, "{held} bytes for {others} readers");
     let connections = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state <> 'idle'
                        AND pid <> pg_backend_pid()";
     while sqlx::query_scalar::<_, i64>(connections)
