@@ -8,6 +8,7 @@ mod guard;
 mod head;
 mod headers;
 mod host;
+mod local_address;
 mod login;
 mod requirement;
 mod secret;

@@ -61,6 +61,7 @@ mod sparkline;
 mod steps;
 mod suffix;
 mod two_runs;
+mod verdict;
 mod view;
 mod work;
 mod work_item;
@@ -86,6 +87,7 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
         .service(run::show_run)
         .service(run_now::show_run_now)
         .service(held_out::show_held_out)
+        .service(verdict::show_verdict)
         .service(run_benchmarks::show_run_benchmarks)
         .service(evaluations::show_evaluations)
         .service(evaluation::show_one_evaluation)

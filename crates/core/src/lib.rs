@@ -33,6 +33,7 @@ pub mod seed;
 pub mod seriation;
 pub mod simulation;
 pub mod suspicion;
+pub mod verdict;
 pub mod verify;
 pub mod vocabulary_dropout;
 pub mod vote;

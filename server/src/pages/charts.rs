@@ -78,6 +78,14 @@ pub(crate) fn charts_of(names: &[String], known: &[Metric]) -> Vec<ChartGroup> {
     groups
 }
 
+/// The fragment that leads to the chart of `metric` on the overview.
+pub(crate) fn chart_of(names: &[String], known: &[Metric], metric: &str) -> Option<String> {
+    let groups = charts_of(names, known);
+    let mut charts = groups.iter().flat_map(|group| &group.charts);
+    let chart = charts.find(|chart| chart.metrics.iter().any(|one| one == metric))?;
+    Some(format!("#chart-{}", chart.name))
+}
+
 impl Chart {
     fn of(drawn: &Drawn, metrics: &[&Metric]) -> Self {
         let sides = metrics.iter().map(|metric| metric.side.map(Side::name)).collect();

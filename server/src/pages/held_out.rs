@@ -3,6 +3,7 @@
 
 mod accuracy;
 mod charts;
+mod comparison;
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
@@ -12,11 +13,13 @@ use lyceum_store::{
     evaluations::{self, EvaluationFilter},
     executions::State,
     page::{Order, Window},
+    runs::{Run, RunDetail},
 };
 use serde::Serialize;
 use sqlx::PgPool;
 
 use self::accuracy::{Answers, HeldOut};
+pub(super) use self::comparison::latest;
 use super::{figure::Figure, layout::Tab, run_frame::RunFrame, view::View};
 use crate::{api::Api, api_error::ApiError};
 
@@ -42,10 +45,10 @@ impl HeldOutView {
         let id = ExecutionId(run.run().id);
         let ways = benchmarks::measurements(db, id).await?;
         let Some((one, several)) = chosen(&ways) else {
-            let is_scheduled = run.detail.config.get("benchmarks").is_some_and(|own| !own.is_null());
+            let is_scheduled = is_scheduled(&run.detail);
             return Ok(Self {
                 data: is_scheduled.then(HeldOut::default),
-                is_open: is_scheduled && is_measuring(db, run).await?,
+                is_open: is_scheduled && is_measuring(db, run.run()).await?,
                 figures: Vec::new(),
             });
         };
@@ -67,7 +70,7 @@ impl HeldOutView {
         );
         Ok(Self {
             figures: data.figures(),
-            is_open: is_measuring(db, run).await?,
+            is_open: is_measuring(db, run.run()).await?,
             data: Some(data),
         })
     }
@@ -77,13 +80,18 @@ impl HeldOutView {
     }
 }
 
+/// Whether the config has the run measured.
+fn is_scheduled(run: &RunDetail) -> bool {
+    run.config.get("benchmarks").is_some_and(|own| !own.is_null())
+}
+
 /// Whether the run goes on, or evaluations of it do.
-async fn is_measuring(db: &PgPool, run: &RunFrame) -> Result<bool, ApiError> {
-    if run.is_open() {
+async fn is_measuring(db: &PgPool, run: &Run) -> Result<bool, ApiError> {
+    if run.state.is_open() {
         return Ok(true);
     }
     let running = EvaluationFilter {
-        run: Some(ExecutionId(run.run().id)),
+        run: Some(ExecutionId(run.id)),
         state: Some(State::Running),
         ..EvaluationFilter::default()
     };

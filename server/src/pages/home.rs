@@ -18,6 +18,7 @@ use sqlx::PgPool;
 use super::{
     layout::{Layout, Section},
     run_now::{eta, rate},
+    verdict::VerdictView,
     view::View,
 };
 use crate::{api::Api, api_error::ApiError};
@@ -33,13 +34,16 @@ struct Running {
     pace: Pace,
     eta_seconds: Option<f64>,
     stalled_since: Option<DateTime<Utc>>,
+    verdict: VerdictView,
 }
 
 impl Running {
-    async fn load(db: &PgPool, run: Run) -> Result<Self, ApiError> {
+    async fn load(api: &Api, run: Run, may_write: bool) -> Result<Self, ApiError> {
+        let db = api.store.pool();
         let id = ExecutionId(run.id);
         let (pace, stalled_since) = futures::try_join!(executions::pace(db, id), executions::stalled_since(db, id))?;
         Ok(Self {
+            verdict: VerdictView::load(api, &runs::find(db, id).await?, may_write).await?,
             eta_seconds: eta(&run, &pace).filter(|_| stalled_since.is_none()),
             run,
             pace,
@@ -56,13 +60,16 @@ impl Running {
 #[derive(Clone, Debug, Serialize)]
 struct Now {
     running: Vec<Running>,
+    /// The verdict on the newest run, if none is running.
+    latest: Option<VerdictView>,
     recent: Vec<Run>,
     workers: Vec<Worker>,
     backlog: Vec<Backlog>,
 }
 
 impl Now {
-    async fn load(db: &PgPool) -> Result<Self, ApiError> {
+    async fn load(api: &Api, may_write: bool) -> Result<Self, ApiError> {
+        let db = api.store.pool();
         let newest = |limit| Window {
             limit,
             after: None,
@@ -87,7 +94,14 @@ impl Now {
             work::backlog(db),
         )?;
         Ok(Self {
-            running: try_join_all(running.items.into_iter().map(|run| Running::load(db, run))).await?,
+            latest: match (running.items.is_empty(), recent.items.first()) {
+                (true, Some(run)) => {
+                    let detail = runs::find(db, ExecutionId(run.id)).await?;
+                    Some(VerdictView::load(api, &detail, may_write).await?)
+                }
+                _ => None,
+            },
+            running: try_join_all(running.items.into_iter().map(|run| Running::load(api, run, may_write))).await?,
             recent: recent.items,
             workers: workers.items,
             backlog,
@@ -109,6 +123,6 @@ struct HomePage {
 pub(crate) async fn show_home(view: View, api: web::Data<Api>) -> Result<HttpResponse, ApiError> {
     view.show(&HomePage {
         layout: view.layout("Now", Section::Home),
-        now: Now::load(api.store.pool()).await?,
+        now: Now::load(&api, view.may_write()).await?,
     })
 }

@@ -21,6 +21,7 @@ use super::{
     run_frame::RunFrame,
     run_now::RunNow,
     sides::sides_of,
+    verdict::VerdictView,
     view::View,
 };
 use crate::{
@@ -41,6 +42,7 @@ struct RunPage {
     #[serde(skip)]
     layout: Layout,
     run: RunFrame,
+    verdict: VerdictView,
     #[serde(flatten)]
     now: RunNow,
     #[serde(flatten)]
@@ -199,6 +201,7 @@ pub(crate) async fn show_run(
     let known = api.registry.get(&run.run().recipe).map(|recipe| recipe.metrics());
     view.show(&RunPage {
         layout: view.layout(run.run().name.clone(), Section::Runs),
+        verdict: VerdictView::load(&api, &run.detail, view.may_write()).await?,
         now: RunNow::load(db, run.run()).await?,
         held_out: HeldOutView::load(db, &run).await?,
         groups: charts_of(&run.detail.metrics, &known.unwrap_or_default()),

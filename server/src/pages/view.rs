@@ -6,6 +6,7 @@ use actix_web::{
     http::header::{CACHE_CONTROL, HeaderValue, VARY},
 };
 use askama::Template;
+use lyceum_store::tokens::Scope;
 use serde::Serialize;
 use std::future::{Ready, ready};
 
@@ -53,6 +54,11 @@ impl View {
     /// The frame of a page called `title`.
     pub(crate) fn layout(&self, title: impl Into<String>, section: Section) -> Layout {
         Layout::new(self, title, section)
+    }
+
+    /// Whether the viewer may make changes.
+    pub(super) fn may_write(&self) -> bool {
+        self.caller.token.scope >= Scope::Write
     }
 
     /// The page in the requested format.

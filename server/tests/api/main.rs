@@ -42,5 +42,6 @@ mod slow_readers;
 mod solve_rates;
 mod stored;
 mod sums;
+mod verdicts;
 mod views;
 mod vocabulary;

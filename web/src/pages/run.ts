@@ -8,6 +8,7 @@ import { type MetricRow, Metrics, levelFor, whole } from "../metrics";
 import { tell } from "../news";
 import { pageAt, take, takePart } from "../page";
 import { type Palette, faint } from "../palette";
+import { atMostEvery } from "../pause";
 import { say } from "../say";
 import { settings, showRange, startSettings } from "../settings";
 
@@ -262,8 +263,13 @@ startSettings(changed);
 /** Updates the run's own information: state, actions and progress. */
 async function refresh(): Promise<void> {
   const page = await pageAt(location.href);
-  if (page) take(page, "head", "now");
+  if (page) take(page, "head", "verdict", "now");
 }
+
+/** Updates the verdict, which several queries make, so not with every step. */
+const verdict = atMostEvery(5000, () => {
+  pageAt(`/runs/${data.run}/verdict`).then((part) => part && takePart(part, "verdict"), complain);
+});
 
 const complain = () => say("The update could not be loaded; retrying.", true);
 
@@ -273,6 +279,7 @@ if (data.state === "running" || data.state === "paused") {
     const fresh = changes ? refresh() : pageAt(`/runs/${data.run}/now`).then((part) => part && takePart(part, "now"));
     fresh.catch(complain);
     if (!events.some((event) => event.kind === "step_finished")) return;
+    verdict();
     metrics.loadNew().then((more) => {
       if (!more) return;
       if (fine) changed();
@@ -293,5 +300,6 @@ const measuring = setInterval(() => {
     if (!part) return;
     tell(part);
     takePart(part, "held-out");
+    verdict();
   }, complain);
 }, measured);

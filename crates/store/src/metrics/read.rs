@@ -137,6 +137,31 @@ pub async fn means(
     Ok(windows)
 }
 
+/// The run's own values of the metrics with the indices `places` in its first and its last `span` steps, by step. A
+/// missing value is NaN or `None`.
+pub async fn ends(db: &PgPool, run: ExecutionId, places: &[usize], span: u32) -> Result<Vec<Vec<Option<f64>>>> {
+    if places.is_empty() {
+        return Ok(Vec::new());
+    }
+    let places: Vec<i32> = places
+        .iter()
+        .map(|place| i32::try_from(*place).unwrap_or(i32::MAX - 1) + 1)
+        .collect();
+    Ok(sqlx::query_scalar(
+        "SELECT ARRAY(SELECT m.\"values\"[place] FROM unnest($2::int[]) WITH ORDINALITY AS asked (place, rank)
+             ORDER BY rank)
+         FROM metrics m
+         WHERE run_id = $1 AND member_id IS NULL AND (step < $3 OR step >
+             (SELECT max(step) FROM metrics WHERE run_id = $1 AND member_id IS NULL) - $3)
+         ORDER BY step",
+    )
+    .bind(run.0)
+    .bind(places)
+    .bind(i32::try_from(span).unwrap_or(i32::MAX))
+    .fetch_all(db)
+    .await?)
+}
+
 /// An array of an aggregate of each of these metrics, without missing values.
 fn push_each(query: &mut QueryBuilder<Postgres>, aggregate: &str, places: &[usize]) {
     query.push("ARRAY[");

@@ -106,7 +106,7 @@ impl HeldOut {
 }
 
 /// Whether accuracy is about this subject. Proposers may be measured as well.
-fn solves(answered: &Answered) -> bool {
+pub(super) fn solves(answered: &Answered) -> bool {
     matches!(answered.role, SubjectRole::Student | SubjectRole::Member)
 }
 
@@ -130,13 +130,18 @@ fn members(single: &[Answered]) -> Vec<Member> {
     by_member.into_values().collect()
 }
 
-/// The mean over subjects of pass@k, with its interval over rows.
-fn interval(all: &[&Answered], k: u32) -> Option<Interval> {
+/// The mean over subjects of pass@k, row by row; `None` without subjects, or if one was sampled too little.
+pub(super) fn by_row(all: &[&Answered], k: u32) -> Option<Vec<f64>> {
     let each = all.iter().map(|answered| answered.score().each(k));
     let each = each.collect::<Option<Vec<Vec<f64>>>>()?;
     let rows = each.iter().map(Vec::len).min()?;
     let over_subjects = |row: usize| each.iter().map(|own| own[row]).sum::<f64>() / each.len() as f64;
-    let spread = Spread::of(&(0..rows).map(over_subjects).collect::<Vec<_>>())?;
+    Some((0..rows).map(over_subjects).collect())
+}
+
+/// The mean over subjects of pass@k, with its interval over rows.
+fn interval(all: &[&Answered], k: u32) -> Option<Interval> {
+    let spread = Spread::of(&by_row(all, k)?)?;
     let reach = NORMAL * spread.standard_error;
     Some(Interval {
         mean: spread.mean,

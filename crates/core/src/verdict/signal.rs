@@ -1,0 +1,97 @@
+//! Early and late values of the metrics that a verdict looks at.
+
+use serde::Serialize;
+
+/// Values that are averaged at either end of a run.
+const VALUES: usize = 16;
+/// Fewer values than this say nothing.
+const FEWEST: usize = 8;
+/// Steps at either end of a run among which these values are: metrics of a stage have values in its steps only.
+pub const SPAN: u32 = 64;
+
+/// What a verdict looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
+pub enum Signal {
+    /// The share of problems that taught nothing, as all answers to them were rewarded alike.
+    NoSignal,
+    /// The policy's entropy, in nats.
+    Entropy,
+    /// The share of answers in the required form.
+    Format,
+    /// The share of new problems that repeat others.
+    Duplicates,
+    /// The share of proposals that are valid.
+    Valid,
+    /// The share of attempts at new problems that succeed.
+    Solved,
+    /// The share of new problems that are neither too easy nor too hard.
+    InBand,
+}
+
+crate::named!(Signal, "a signal of a verdict");
+
+impl Signal {
+    /// The metrics that carry it, in the order of preference: recipes have different names for it.
+    pub fn metrics(self) -> &'static [&'static str] {
+        match self {
+            Self::NoSignal => &["no_signal_share"],
+            Self::Entropy => &["entropy", "solver_entropy"],
+            Self::Format => &["format_rate"],
+            Self::Duplicates => &["near_duplicate_rate", "repetition", "copied_share", "duplicate_share"],
+            Self::Valid => &["validity", "valid_share"],
+            Self::Solved => &["solve_rate", "lift_solve_rate"],
+            Self::InBand => &["in_band_share"],
+        }
+    }
+
+    /// The first of its metrics among `recorded`, by place.
+    pub fn place_in(self, recorded: &[String]) -> Option<usize> {
+        self.metrics()
+            .iter()
+            .find_map(|name| recorded.iter().position(|one| one == name))
+    }
+}
+
+/// A signal's mean at the beginning and at the end of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Trend {
+    /// Over the first values; none while these are the last ones too.
+    pub early: Option<f64>,
+    /// Over the last values.
+    pub late: f64,
+}
+
+impl Trend {
+    /// The trend of `values`, in the order of steps; `None` if there are too few. Missing values (NaN) do not count.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
+        if values.len() < FEWEST {
+            return None;
+        }
+        let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+        let late = values.len().saturating_sub(VALUES);
+        Some(Self {
+            early: (late >= FEWEST).then(|| mean(&values[..late.min(VALUES)])),
+            late: mean(&values[late..]),
+        })
+    }
+}
+
+/// The trends of all signals; none where a run does not record one, or too few values of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Readings([Option<Trend>; Signal::ALL.len()]);
+
+impl Readings {
+    /// The trend of a signal.
+    pub fn of(&self, signal: Signal) -> Option<Trend> {
+        self.0[signal as usize]
+    }
+
+    /// These readings with a trend of a signal.
+    #[must_use]
+    pub fn with(mut self, signal: Signal, trend: Option<Trend>) -> Self {
+        self.0[signal as usize] = trend;
+        self
+    }
+}
