@@ -18,7 +18,7 @@ use lyceum_store::{
 use sha2::{Digest as _, Sha256};
 use std::net::{IpAddr, Ipv4Addr};
 
-use super::{Caller, csrf, login::SESSION_COOKIE, requirement::Requirement};
+use super::{Caller, csrf, local_address::LocalAddress, login::SESSION_COOKIE, requirement::Requirement};
 use crate::{api::Api, api_error::ApiError};
 
 /// Pages and files that need no login.
@@ -148,7 +148,7 @@ pub(super) fn same(one: &[u8], other: &[u8]) -> bool {
     Sha256::digest(one) == Sha256::digest(other)
 }
 
-/// Redirects browsers that request a page to the login form.
+/// Redirects browsers that request a page to the login form, which returns to that page.
 fn to_login(request: &ServiceRequest, error: &ApiError) -> Option<HttpResponse> {
     let accept = request
         .headers()
@@ -159,8 +159,11 @@ fn to_login(request: &ServiceRequest, error: &ApiError) -> Option<HttpResponse> 
         && accept.is_some_and(|accept| accept.contains("text/html"))
         && error.status() == 401;
     wants_page.then(|| {
+        let asked = request.uri().path_and_query().map(|asked| asked.as_str());
+        let to = asked.and_then(LocalAddress::of);
+        let login = to.map_or_else(|| "/login".to_owned(), |to| to.login());
         HttpResponse::SeeOther()
-            .insert_header((header::LOCATION, "/login"))
+            .insert_header((header::LOCATION, login))
             .finish()
     })
 }

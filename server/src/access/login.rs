@@ -15,7 +15,7 @@ use lyceum_store::{
 use serde::Deserialize;
 use std::net::{IpAddr, Ipv4Addr};
 
-use super::{Caller, csrf, guard, host::is_allowed, new_secret};
+use super::{Caller, csrf, guard, host::is_allowed, local_address::LocalAddress, new_secret};
 use crate::{
     api::Api,
     api_error::ApiError,
@@ -28,15 +28,14 @@ pub(super) const SESSION_COOKIE: &str = "lyceum_session";
 /// How a request came about, as browsers tell servers on https and on this machine (Fetch Metadata).
 const SEC_FETCH_SITE: &str = "sec-fetch-site";
 
-/// Where a login leads to.
-const HOME: &str = "/";
-
 #[derive(Template)]
 #[template(path = "login.html")]
 struct LoginPage<'a> {
     error: Option<&'a str>,
     /// Whether a token after the `#` of the address logs in without a click: no other site may log a browser in.
     by_link: bool,
+    /// The page that was asked for.
+    to: Option<LocalAddress>,
     theme: &'static str,
     assets: Assets,
 }
@@ -44,6 +43,16 @@ struct LoginPage<'a> {
 #[derive(Deserialize)]
 struct LoginForm {
     token: String,
+    /// The page that was asked for.
+    #[serde(default)]
+    to: String,
+}
+
+/// The parameters of the form's address. Others are ignored.
+#[derive(Deserialize)]
+struct LoginQuery {
+    #[serde(default)]
+    to: String,
 }
 
 #[derive(Deserialize)]
@@ -54,7 +63,9 @@ struct LogoutForm {
 /// The form.
 #[get("/login")]
 pub(crate) async fn login_form(request: HttpRequest) -> HttpResponse {
-    page(&request, None, actix_web::http::StatusCode::OK)
+    let to = web::Query::<LoginQuery>::from_query(request.query_string());
+    let to = to.ok().and_then(|query| LocalAddress::of(&query.to));
+    page(&request, None, actix_web::http::StatusCode::OK, to)
 }
 
 /// Exchanges the form's token for a session.
@@ -69,16 +80,19 @@ pub(crate) async fn login_post(
             &request,
             Some("The form has no token."),
             actix_web::http::StatusCode::BAD_REQUEST,
+            None,
         );
     };
+    let to = LocalAddress::of(&form.to);
     if is_from_elsewhere(request.headers(), &api.settings.allowed_hosts) {
         return page(
             &request,
             Some("The form was sent from another site."),
             actix_web::http::StatusCode::FORBIDDEN,
+            to,
         );
     }
-    log_in(&request, &api, form.token.trim()).await
+    log_in(&request, &api, form.token.trim(), to).await
 }
 
 /// Ends the session.
@@ -103,14 +117,14 @@ pub(crate) async fn logout(
         .finish())
 }
 
-async fn log_in(request: &HttpRequest, api: &Api, secret: &str) -> HttpResponse {
+async fn log_in(request: &HttpRequest, api: &Api, secret: &str, to: Option<LocalAddress>) -> HttpResponse {
     match open_session(request, api, secret).await {
         Ok(cookie) => HttpResponse::SeeOther()
             .cookie(cookie)
-            .insert_header((header::LOCATION, HOME))
+            .insert_header((header::LOCATION, to.as_ref().map_or("/", LocalAddress::as_str)))
             .insert_header((header::CACHE_CONTROL, "no-store"))
             .finish(),
-        Err(error) => page(request, Some(error.detail()), error.status()),
+        Err(error) => page(request, Some(error.detail()), error.status(), to),
     }
 }
 
@@ -166,7 +180,12 @@ fn is_own(site: &str) -> bool {
     matches!(site, "same-origin" | "none")
 }
 
-fn page(request: &HttpRequest, error: Option<&str>, status: actix_web::http::StatusCode) -> HttpResponse {
+fn page(
+    request: &HttpRequest,
+    error: Option<&str>,
+    status: actix_web::http::StatusCode,
+    to: Option<LocalAddress>,
+) -> HttpResponse {
     let page = LoginPage {
         error,
         by_link: request
@@ -174,6 +193,7 @@ fn page(request: &HttpRequest, error: Option<&str>, status: actix_web::http::Sta
             .get(SEC_FETCH_SITE)
             .and_then(|site| site.to_str().ok())
             .is_some_and(is_own),
+        to,
         theme: theme_of(request),
         assets: Assets,
     };

@@ -1,5 +1,6 @@
 //! `/runs/{id}/problems/{problem}`: the history of a problem.
 
+mod reason;
 mod story;
 
 use actix_web::{HttpResponse, get, web};
@@ -22,7 +23,10 @@ use serde_json::Value;
 use std::collections::HashMap;
 use uuid::Uuid;
 
-use self::story::{Scene, scenes};
+use self::{
+    reason::numbered_as_shown,
+    story::{Scene, scenes},
+};
 use super::{
     filters::Filters,
     format::counted,
@@ -280,7 +284,7 @@ impl ProblemPage {
     }
 
     fn reason_of(&self, attempt: &Attempt) -> Excerpt {
-        excerpt(&attempt.reason, SHOWN)
+        excerpt(&numbered_as_shown(&attempt.reason, self.problem.values.as_ref()), SHOWN)
     }
 }
 

@@ -46,10 +46,13 @@ impl RunFrame {
         let detail = runs::find(api.store.pool(), id).await?;
         let recipe = detail.run.recipe.as_str();
         // The rows of a recipe that this server lacks may be of any sort.
-        let capabilities = match api.registry.get(recipe) {
+        let mut capabilities = match api.registry.get(recipe) {
             Ok(recipe) => recipe.capabilities(),
             Err(_) => Capabilities::ALL,
         };
+        // A single member in both roles plays no matchups, whatever its recipe could do.
+        let is_over = detail.run.state == State::Completed;
+        capabilities.rates &= !(is_over && detail.run.matchups == 0);
         if let Some(why) = open.absence(capabilities) {
             let detail = format!(
                 "`{}` is a run of recipe `{recipe}`, which has no such page: {why}",

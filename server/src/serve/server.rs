@@ -98,7 +98,9 @@ impl Server {
         let threads = self.settings.threads;
         let api = Data::new(self.api(events));
         let app = move || {
-            let swagger = SwaggerUi::new("/docs/{_:.*}").config(Config::new(["/api/v1/openapi.json"]));
+            let swagger = SwaggerUi::new("/docs/{_:.*}");
+            // The other layout has a bar with a logo whose inline style the Content-Security-Policy refuses.
+            let swagger = swagger.config(Config::new(["/api/v1/openapi.json"]).use_base_layout());
             App::new()
                 .app_data(api.clone())
                 .app_data(malformed_path())

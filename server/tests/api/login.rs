@@ -219,3 +219,49 @@ async fn home_is_where_something_is() {
     assert!(home.header("content-type").starts_with("text/html"), "{home:?}");
     server.stop().await;
 }
+
+#[actix_web::test]
+async fn a_login_leads_to_the_page_that_was_asked_for() {
+    let server = TestServer::start().await;
+    let token = server.actor(Scope::Read).await.bearer();
+    let asked = server
+        .anonymous()
+        .with("accept", "text/html")
+        .get("/runs?state=running&tag=a%26b")
+        .await;
+    let form_address = asked.expect(303).header("location").to_owned();
+    assert_eq!(form_address, "/login?to=%2Fruns%3Fstate%3Drunning%26tag%3Da%2526b");
+    let html = server.anonymous().get(&form_address).await.expect(200).text();
+    assert!(
+        html.contains("name=\"to\" value=\"/runs?state=running&#38;tag=a%26b\""),
+        "{html}"
+    );
+
+    let form = server
+        .anonymous()
+        .with("content-type", "application/x-www-form-urlencoded");
+    for (to, location) in [
+        (
+            "%2Fruns%3Fstate%3Drunning%26tag%3Da%2526b",
+            "/runs?state=running&tag=a%26b",
+        ),
+        ("%2Fruns%2F1%23held-out", "/runs/1#held-out"),
+        ("", "/"),
+        ("%2F%2Fevil.example", "/"),
+        ("%2F%5Cevil.example", "/"),
+        ("%2F%09%2Fevil.example", "/"),
+        ("https%3A%2F%2Fevil.example", "/"),
+        ("%2Flogin", "/"),
+    ] {
+        let body = format!("token={token}&to={to}").into_bytes();
+        let reply = form.send(actix_web::http::Method::POST, "/login", Some(body)).await;
+        assert_eq!(reply.expect(303).header("location"), location, "{to}");
+    }
+    let wrong = b"token=lyc_wrong&to=%2Fruns".to_vec();
+    let reply = form.send(actix_web::http::Method::POST, "/login", Some(wrong)).await;
+    assert!(
+        reply.expect(401).text().contains("value=\"/runs\""),
+        "a second try still knows the page"
+    );
+    server.stop().await;
+}
