@@ -115,6 +115,25 @@ export function axis(colours: Palette, more: Record<string, unknown> = {}): Reco
   };
 }
 
+/**
+ * A curve's own values behind the smoothed one. It is in no legend, no tooltip and no saved file of values.
+ */
+export function rawBehind(data: [number | string, number | null][], colour: string): Record<string, unknown> {
+  return {
+    type: "line",
+    name: "",
+    raw: true,
+    data,
+    symbol: "none",
+    silent: true,
+    tooltip: { show: false },
+    color: colour,
+    lineStyle: { color: colour, width: 1, opacity: 0.25 },
+    z: 1,
+    emphasis: { disabled: true },
+  };
+}
+
 /** One line of a tooltip: label and value. */
 export interface TipLine {
   colour?: string;
@@ -190,8 +209,8 @@ async function save(figure: HTMLElement, instance: EChartsType, kind: string): P
 
 /** Series of points (x, y) as columns over their common x; `values` replaces drawn values that differ from the data. */
 function csv(figure: HTMLElement, instance: EChartsType): string {
-  const option = instance.getOption() as { series?: { name?: string; data?: unknown[]; values?: unknown[] }[] };
-  const series = (option.series ?? []).filter((one) => one.name && Array.isArray(one.data));
+  const option = instance.getOption() as { series?: { name?: string; raw?: boolean; data?: unknown[]; values?: unknown[] }[] };
+  const series = (option.series ?? []).filter((one) => one.name && !one.raw && Array.isArray(one.data));
   const rows = new Map<string | number, (number | null)[]>();
   series.forEach((one, column) => {
     for (const point of one.values ?? one.data ?? []) {

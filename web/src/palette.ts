@@ -34,8 +34,25 @@ export function palette(): Palette {
   return { ...colours, series };
 }
 
+/** The channels of `colour` (as `palette` gives it). */
+function channels(colour: string): [number, number, number] {
+  const [red = 0, green = 0, blue = 0] = (colour.match(/[\d.]+/g) ?? []).map(Number);
+  return [red, green, blue];
+}
+
+/** The `index`th of `count` shades of `colour`, so that curves of one side can be told apart: its hue turned by up to 50° to either side. */
+export function shade(colour: string, index: number, count: number): string {
+  const turn = count < 2 ? 0 : ((index / (count - 1)) * 2 - 1) * (50 * Math.PI) / 180;
+  const [red, green, blue] = channels(colour);
+  // A rotation about the grey axis keeps how light the colour is, nearly.
+  const [cos, sin] = [Math.cos(turn), Math.sin(turn) / Math.sqrt(3)];
+  const third = (1 - cos) / 3;
+  const mixed = (one: number, next: number, last: number) =>
+    Math.round(Math.min(255, Math.max(0, one * (cos + third) + next * (third - sin) + last * (third + sin))));
+  return `rgb(${mixed(red, green, blue)}, ${mixed(green, blue, red)}, ${mixed(blue, red, green)})`;
+}
+
 /** `colour` (as `palette` gives it) with another opacity. */
 export function faint(colour: string, opacity: number): string {
-  const parts = colour.match(/[\d.]+/g) ?? ["0", "0", "0"];
-  return `rgba(${parts.slice(0, 3).join(", ")}, ${opacity})`;
+  return `rgba(${channels(colour).join(", ")}, ${opacity})`;
 }

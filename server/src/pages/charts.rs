@@ -22,6 +22,8 @@ pub(crate) struct Chart {
     pub(crate) parts: bool,
     /// The side whose members' curves are drawn, as [`Side::name`]; `None` for all members.
     pub(crate) side: Option<&'static str>,
+    /// The unit of its metrics; empty for plain numbers, and if they have several.
+    pub(crate) unit: &'static str,
 }
 
 /// Charts about one subject.
@@ -31,6 +33,26 @@ pub(crate) struct ChartGroup {
     pub(crate) title: &'static str,
     /// Its charts.
     pub(crate) charts: Vec<Chart>,
+    /// Its charts of values that never change, which are folded away.
+    pub(crate) constant: Vec<Chart>,
+}
+
+impl ChartGroup {
+    /// All of its charts.
+    fn all(&self) -> impl Iterator<Item = &Chart> {
+        self.charts.iter().chain(&self.constant)
+    }
+
+    /// Sets the charts apart whose metrics have `is_constant`.
+    pub(crate) fn fold(self, is_constant: impl Fn(&str) -> bool) -> Self {
+        let never_changes = |chart: &Chart| chart.metrics.iter().all(|metric| is_constant(metric));
+        let (constant, charts) = self.charts.into_iter().partition(never_changes);
+        Self {
+            charts,
+            constant,
+            ..self
+        }
+    }
 }
 
 /// The charts of a run with metrics of these names, as its recipe declares them. A metric unknown to the recipe gets a
@@ -49,6 +71,7 @@ pub(crate) fn charts_of(names: &[String], known: &[Metric]) -> Vec<ChartGroup> {
                 groups.push(ChartGroup {
                     title,
                     charts: Vec::new(),
+                    constant: Vec::new(),
                 });
                 let last = groups.len() - 1;
                 &mut groups[last]
@@ -73,6 +96,7 @@ pub(crate) fn charts_of(names: &[String], known: &[Metric]) -> Vec<ChartGroup> {
         groups.push(ChartGroup {
             title: "Other",
             charts: others,
+            constant: Vec::new(),
         });
     }
     groups
@@ -81,7 +105,7 @@ pub(crate) fn charts_of(names: &[String], known: &[Metric]) -> Vec<ChartGroup> {
 /// The fragment that leads to the chart of `metric` on the overview.
 pub(crate) fn chart_of(names: &[String], known: &[Metric], metric: &str) -> Option<String> {
     let groups = charts_of(names, known);
-    let mut charts = groups.iter().flat_map(|group| &group.charts);
+    let mut charts = groups.iter().flat_map(ChartGroup::all);
     let chart = charts.find(|chart| chart.metrics.iter().any(|one| one == metric))?;
     Some(format!("#chart-{}", chart.name))
 }
@@ -89,6 +113,11 @@ pub(crate) fn chart_of(names: &[String], known: &[Metric], metric: &str) -> Opti
 impl Chart {
     fn of(drawn: &Drawn, metrics: &[&Metric]) -> Self {
         let sides = metrics.iter().map(|metric| metric.side.map(Side::name)).collect();
+        let first = metrics.first().map(|metric| metric.unit).unwrap_or_default();
+        let unit = match metrics.iter().all(|metric| metric.unit == first) {
+            true => first,
+            false => "",
+        };
         let metrics: Vec<String> = metrics.iter().map(|metric| metric.name.to_owned()).collect();
         Self {
             name: drawn.title.to_lowercase().replace(' ', "-"),
@@ -99,6 +128,7 @@ impl Chart {
             metrics,
             parts: drawn.has_parts,
             side: drawn.group.side.map(Side::name),
+            unit,
         }
     }
 
@@ -113,6 +143,7 @@ impl Chart {
             metrics: vec![metric.clone()],
             parts: false,
             side: None,
+            unit: "",
         }
     }
 }
@@ -199,6 +230,7 @@ mod tests {
             group: &SUBJECT,
         };
         let metric = Metric {
+            unit: "nats",
             charts: &[&VENDI],
             side: Some(Side::Proposes),
             ..Metric::bare("vendi_score")
@@ -213,12 +245,35 @@ mod tests {
             sides: vec![Some("proposing")],
             parts: false,
             side: Some("proposing"),
+            unit: "nats",
         };
         let group = ChartGroup {
             title: "Diversity",
             charts: vec![chart],
+            constant: Vec::new(),
         };
         assert_eq!(groups, [group]);
+    }
+
+    #[test]
+    fn a_chart_is_folded_away_if_none_of_its_metrics_changes() {
+        let names = ["solve_rate", "learnable_share", "mastered_share", "kl"].map(str::to_owned);
+        let known = Populora.metrics();
+        let folded = |constant: &[&str]| -> Vec<String> {
+            let groups = charts_of(&names, &known).into_iter();
+            let groups = groups.map(|group| group.fold(|metric| constant.contains(&metric)));
+            groups
+                .flat_map(|group| group.constant)
+                .map(|chart| chart.title)
+                .collect()
+        };
+        assert_eq!(folded(&[]), Vec::<String>::new());
+        assert_eq!(folded(&["solve_rate", "learnable_share"]), ["Solve rate"]);
+        let charts: usize = charts_of(&names, &known).iter().map(|group| group.charts.len()).sum();
+        assert_eq!(
+            folded(&["solve_rate", "learnable_share", "mastered_share", "kl"]).len(),
+            charts
+        );
     }
 
     #[test]

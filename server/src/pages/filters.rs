@@ -20,10 +20,12 @@ impl<T: DeserializeOwned + JsonSchema + 'static> FromRequest for Filters<T> {
     }
 }
 
+/// How curves are drawn, which `web/src/settings.ts` keeps in the address and only the browser reads.
+const DRAWING: [&str; 3] = ["smoothing", "log", "members"];
+
 fn without_empty(query: &str) -> String {
-    let given = query
-        .split('&')
-        .filter(|pair| pair.split_once('=').is_some_and(|(_, value)| !value.is_empty()));
+    let counts = |(name, value): (&str, &str)| !value.is_empty() && !DRAWING.contains(&name);
+    let given = query.split('&').filter(|pair| pair.split_once('=').is_some_and(counts));
     given.collect::<Vec<_>>().join("&")
 }
 
@@ -34,6 +36,7 @@ mod tests {
     #[test]
     fn fields_left_empty_are_left_out() {
         assert_eq!(without_empty("state=&name=a&tag=&order"), "name=a");
+        assert_eq!(without_empty("from=2&smoothing=0.5&log=1&members=0"), "from=2");
         assert_eq!(without_empty(""), "");
     }
 }

@@ -9,6 +9,7 @@ use lyceum_store::{
     members::{self, Member, MemberFilter},
     metrics::{self, MetricRow, MetricsQuery},
     page::{Order, Window},
+    runs::Run,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -149,6 +150,27 @@ fn group(member: &Member, several: bool) -> String {
     }
 }
 
+/// The title of the tab: how far a run is while it goes on, and its name.
+fn title(run: &Run) -> String {
+    match run.state.is_open() {
+        true => format!("{}/{} · {}", run.step, run.steps, run.name),
+        false => run.name.clone(),
+    }
+}
+
+/// Whether `metric` has the same value in all of these rows, of which there are several.
+fn is_constant(names: &[String], rows: &[MetricRow], metric: &str) -> bool {
+    let Some(place) = names.iter().position(|name| name == metric) else {
+        return true;
+    };
+    let mut values = rows
+        .iter()
+        .filter_map(|row| row.mean.get(place))
+        .filter(|value| value.is_finite());
+    let first = values.next();
+    rows.len() > 1 && values.all(|value| Some(value) == first)
+}
+
 /// A row as a chart needs it: means, to six digits.
 fn brief(row: &MetricRow) -> serde_json::Value {
     let rounded = |value: &f64| format!("{value:.5e}").parse().unwrap_or(*value);
@@ -199,12 +221,14 @@ pub(crate) async fn show_run(
         members::page(db, *id, &everyone, &newest)
     )?;
     let known = api.registry.get(&run.run().recipe).map(|recipe| recipe.metrics());
+    let groups = charts_of(&run.detail.metrics, &known.unwrap_or_default()).into_iter();
+    let groups = groups.map(|group| group.fold(|metric| is_constant(&run.detail.metrics, &metrics.rows, metric)));
     view.show(&RunPage {
-        layout: view.layout(run.run().name.clone(), Section::Runs),
+        layout: view.layout(title(run.run()), Section::Runs),
         verdict: VerdictView::load(&api, &run.detail, view.may_write()).await?,
         now: RunNow::load(db, run.run()).await?,
         held_out: HeldOutView::load(db, &run).await?,
-        groups: charts_of(&run.detail.metrics, &known.unwrap_or_default()),
+        groups: groups.collect(),
         level,
         metrics: metrics.rows,
         members: members.items,
@@ -233,6 +257,32 @@ mod tests {
         };
         assert_eq!(group(&member, false), "proposers and critics");
         assert_eq!(group(&member, true), "proposers and critics of big");
+    }
+
+    #[test]
+    fn a_metric_is_constant_once_it_had_the_chance_to_change() {
+        let names = ["kl", "entropy"].map(str::to_owned);
+        let rows = |values: &[[f64; 2]]| -> Vec<MetricRow> {
+            let row = |(step, values): (i32, &[f64; 2])| MetricRow {
+                step,
+                width: 1,
+                member_id: None,
+                mean: values.to_vec(),
+                min: None,
+                max: None,
+            };
+            (0..).zip(values).map(row).collect()
+        };
+        let several = rows(&[[0.0, 0.5], [0.0, f64::NAN], [0.0, 0.4]]);
+        assert!(is_constant(&names, &several, "kl"));
+        assert!(!is_constant(&names, &several, "entropy"));
+        assert!(
+            is_constant(&names, &several[..2], "entropy"),
+            "a missing value is no change"
+        );
+        assert!(!is_constant(&names, &several[..1], "kl"), "a run that has just begun");
+        assert!(!is_constant(&names, &[], "kl"));
+        assert!(is_constant(&names, &several, "unknown"));
     }
 
     #[test]

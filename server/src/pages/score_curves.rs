@@ -13,6 +13,9 @@ use super::{
 /// Maximum members with a line of their own; with more, a chart shows only the mean and the band.
 const LINES: usize = 24;
 
+/// An interval of 95 % reaches this many standard errors to both sides.
+const NORMAL: f64 = 1.96;
+
 /// A chart for each suite measured at more than one step; a single step is in the table.
 pub(super) fn figures(scores: &[ScoreAtStep]) -> Vec<Figure> {
     let suites: BTreeSet<&str> = scores.iter().map(|score| score.suite.as_str()).collect();
@@ -34,6 +37,14 @@ fn figure(name: &str, scores: &[ScoreAtStep]) -> Option<Figure> {
             .iter()
             .map(|step| (f64::from(*step), Some(100.0 * base.pass_at_1)))
             .collect(),
+        band: steps
+            .iter()
+            .map(|step| {
+                let reach = 100.0 * NORMAL * base.standard_error;
+                let score = 100.0 * base.pass_at_1;
+                (f64::from(*step), (score - reach).max(0.0), (score + reach).min(100.0))
+            })
+            .collect(),
         ..Series::default()
     });
     let members: BTreeSet<(&str, Uuid)> = scores
@@ -45,7 +56,10 @@ fn figure(name: &str, scores: &[ScoreAtStep]) -> Option<Figure> {
         style: Style::Faint,
         ..line(name, *member, &scores)
     });
-    let mut note = "The band goes from the worst to the best member of each step, selected on the test set.".to_owned();
+    let mut note =
+        "The band goes from the worst to the best member of each step, selected on the test set. Dashed: the base, \
+                    with its interval of 95 % over problems."
+            .to_owned();
     if !has_lines {
         note.push_str(&format!(
             " With more than {LINES} members, there are no lines for single members."
@@ -57,6 +71,8 @@ fn figure(name: &str, scores: &[ScoreAtStep]) -> Option<Figure> {
         note,
         x: "step".to_owned(),
         y: "pass@1 in per cent".to_owned(),
+        range: Some([0.0, 100.0]),
+        exact: true,
         series: std::iter::once(mean(&steps, &scores))
             .chain(level)
             .chain(lines)
@@ -121,7 +137,7 @@ mod tests {
                 SubjectRole::Base
             },
             pass_at_1,
-            standard_error: 0.0,
+            standard_error: 0.1,
         }
     }
 
@@ -138,6 +154,11 @@ mod tests {
         assert_eq!(series[0].points, [(10.0, Some(25.0)), (20.0, Some(75.0))]);
         assert_eq!(series[0].band, [(10.0, 25.0, 25.0), (20.0, 50.0, 100.0)]);
         assert_eq!(series[1].points, [(10.0, Some(25.0)), (20.0, Some(25.0))]);
+        assert_eq!(
+            series[1].band,
+            [(10.0, 25.0 - 19.6, 25.0 + 19.6), (20.0, 25.0 - 19.6, 25.0 + 19.6)]
+        );
+        assert_eq!(figures[0].range, Some([0.0, 100.0]), "scores start at 0");
         assert_eq!(series[3].points, [(20.0, Some(100.0))]);
         assert!(super::figures(&scores[..2]).is_empty(), "one step is no curve");
     }

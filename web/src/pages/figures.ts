@@ -2,7 +2,7 @@
 import { BarChart, CustomChart } from "echarts/charts";
 import { MarkLineComponent } from "echarts/components";
 import type { CustomSeriesRenderItemAPI, CustomSeriesRenderItemParams } from "echarts/types/dist/shared";
-import { type Chart, type TipLine, axis, draw, echarts, legendOf, short, tip, tooltip, whenNear } from "../chart";
+import { type Chart, type TipLine, axis, draw, echarts, legendOf, rawBehind, short, tip, tooltip, whenNear } from "../chart";
 import { smooth } from "../curve";
 import { island } from "../island";
 import { onNews } from "../news";
@@ -36,6 +36,8 @@ interface Figure {
   right?: string;
   range: [number, number] | null;
   level: number | null;
+  /** Whether its points are measurements, which are never smoothed. */
+  exact?: boolean;
   series: Series[];
   /** The x of the first point included here; without it all points are. */
   from: number | null;
@@ -82,6 +84,7 @@ function band(series: Series, colour: string): Record<string, unknown> {
 const isStacked = (figure: Figure): boolean => figure.series[0]?.style === "stacked";
 /** Whether the x axis is steps, so smoothing and a log scale apply. */
 const isOverSteps = (figure: Figure): boolean => !figure.labels && !isStacked(figure);
+const isSmoothed = (figure: Figure): boolean => isOverSteps(figure) && !figure.exact && settings.smoothing > 0;
 const isShown = (x: number): boolean => x >= (settings.from ?? x) && x <= (settings.to ?? x);
 
 /** A part of a whole: touching bars, one per step or label shown. */
@@ -113,7 +116,7 @@ function bars(series: Series, colour: string): Record<string, unknown> {
 }
 
 function line(figure: Figure, series: Series, colour: string): Record<string, unknown> {
-  const curve = isOverSteps(figure) ? smooth(series.points, settings.smoothing) : series.points;
+  const curve = isSmoothed(figure) ? smooth(series.points, settings.smoothing) : series.points;
   const positive = (y: number | null) => (isOverSteps(figure) && settings.log && y !== null && y <= 0 ? null : y);
   const at = (x: number): string | number => figure.labels?.[x] ?? x;
   return {
@@ -168,6 +171,14 @@ const right = (name: string, colours: Palette): Record<string, unknown> =>
     splitLine: { show: false },
   });
 
+/** The values behind the smoothed curves, of all but those that are one of many. */
+function rawCurves(figure: Figure, chosen: string[]): Record<string, unknown>[] {
+  return figure.series.flatMap((series, index) => {
+    const isMain = series.style === "line" || series.style === "bold";
+    return isMain ? [rawBehind(series.points, chosen[index] ?? "")] : [];
+  });
+}
+
 function option(figure: Figure, colours: Palette, width: number): Record<string, unknown> {
   const chosen = coloured(figure, colours);
   const named = figure.series.filter((series) => series.style !== "faint").map((series) => series.name);
@@ -214,6 +225,7 @@ function option(figure: Figure, colours: Palette, width: number): Record<string,
     series: [
       ...figure.series.flatMap((series, index) => (series.band?.length ? [band(series, chosen[index] ?? colours.accent)] : [])),
       ...curves.map((curve, index) => (index === 0 && figure.level !== null ? { ...curve, markLine: level } : curve)),
+      ...(isSmoothed(figure) ? rawCurves(figure, chosen) : []),
     ],
   };
 }

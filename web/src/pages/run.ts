@@ -1,13 +1,13 @@
 // The overview of a run: its curves and its progress.
 import { MarkLineComponent } from "echarts/components";
-import { type Chart, type TipLine, axis, draw, echarts, legendOf, short, tip, tooltip, whenNear } from "../chart";
+import { type Chart, type TipLine, axis, draw, echarts, legendOf, rawBehind, short, tip, tooltip, whenNear } from "../chart";
 import { type Point, evenly, isSparse, mean, smooth } from "../curve";
 import { island } from "../island";
 import { watch } from "../live";
 import { type MetricRow, Metrics, levelFor, whole } from "../metrics";
 import { tell } from "../news";
 import { pageAt, take, takePart } from "../page";
-import { type Palette, faint } from "../palette";
+import { type Palette, faint, shade } from "../palette";
 import { atMostEvery } from "../pause";
 import { say } from "../say";
 import { settings, showRange, startSettings } from "../settings";
@@ -33,6 +33,8 @@ interface ChartSpec {
   sides: (Side | null)[];
   parts: boolean;
   side: Side | null;
+  /** Such as "share" or "tokens"; empty for plain numbers. */
+  unit: string;
 }
 
 interface Data {
@@ -42,7 +44,7 @@ interface Data {
   /** The first step of its own, if it was forked. */
   forked_at_step: number | null;
   metrics: string[];
-  groups: { title: string; charts: ChartSpec[] }[];
+  groups: { title: string; charts: ChartSpec[]; constant: ChartSpec[] }[];
   members: Member[];
   level: number;
   rows: MetricRow[];
@@ -92,12 +94,16 @@ function lines(spec: ChartSpec, colours: Palette): Line[] {
     // only.
     const ids = metrics.members(metric);
     const ofSide = ids.filter((id) => spec.side === null || members.get(id)?.sides.includes(spec.side));
-    for (const id of ofSide.length > 0 ? ofSide : ids) {
+    const shown = ofSide.length > 0 ? ofSide : ids;
+    const groupOf = (id: string) => members.get(id)?.group ?? "members";
+    for (const id of shown) {
       const member = members.get(id);
-      const group = member?.group ?? "members";
+      const group = groupOf(id);
       // A member on several sides has no colour of its own.
       const colour = sideColour(member?.sides.length === 1 ? member.sides[0] : undefined, colours) ?? colours.accent;
-      const line = { name: member?.name ?? id.slice(-8), colour: faint(colour, 0.45), points: curve(metric, id), bold: false };
+      const mates = shown.filter((other) => groupOf(other) === group);
+      const own = shade(colour, mates.indexOf(id), mates.length);
+      const line = { name: member?.name ?? id.slice(-8), colour: faint(own, 0.55), points: curve(metric, id), bold: false };
       groupColours.set(group, colour);
       byGroup.set(group, [...(byGroup.get(group) ?? []), line]);
     }
@@ -135,16 +141,18 @@ function option(spec: ChartSpec, colours: Palette, width: number) {
   const bold = drawn.filter((line) => line.bold);
   const { legend, top } = legendOf(colours, bold.map((line) => line.name), width);
   const positive = (value: number | null) => (settings.log && value !== null && value <= 0 ? null : value);
+  const isShare = spec.unit === "share" && !settings.log && drawn.every(({ points }) => points.every(([, value]) => value === null || (value >= 0 && value <= 1)));
+  const raw = settings.smoothing > 0 ? bold.filter((line) => !isSparse(line.points)) : [];
   return {
-    grid: { left: 8, right: 16, top: bold.length > 1 ? top + 14 : 14, bottom: 6, containLabel: true },
+    grid: { left: 8, right: 16, top: (bold.length > 1 ? top + 14 : 14) + 12, bottom: 22, containLabel: true },
     legend: { ...legend, show: bold.length > 1 },
-    xAxis: axis(colours, { type: "value", min: settings.from ?? "dataMin", max: settings.to ?? "dataMax", minInterval: 1, splitLine: { show: false }, axisLabel: { color: colours.muted, hideOverlap: true } }),
-    yAxis: axis(colours, { type: settings.log ? "log" : "value", scale: true, axisLabel: { color: colours.muted, formatter: short } }),
+    xAxis: axis(colours, { type: "value", name: "step", nameLocation: "middle", nameGap: 22, min: settings.from ?? "dataMin", max: settings.to ?? "dataMax", minInterval: 1, splitLine: { show: false }, axisLabel: { color: colours.muted, hideOverlap: true } }),
+    yAxis: axis(colours, { type: settings.log ? "log" : "value", scale: true, name: spec.unit, nameTextStyle: { color: colours.muted, align: "left" }, ...(isShare && { min: 0, max: 1 }), axisLabel: { color: colours.muted, formatter: short } }),
     tooltip: tooltip(colours, {
       trigger: "axis",
       formatter: (hovered: { seriesName: string; seriesIndex: number; color: string; value: Point }[]) => {
         const step = hovered[0]?.value[0] ?? 0;
-        const all: TipLine[] = hovered.map((one) => ({
+        const all: TipLine[] = hovered.filter((one) => one.seriesIndex < drawn.length).map((one) => ({
           colour: one.color,
           label: one.seriesName,
           value: short(one.value[1]),
@@ -156,7 +164,7 @@ function option(spec: ChartSpec, colours: Palette, width: number) {
         return tip(`Step ${step}`, shown);
       },
     }),
-    series: drawn.map((line, index) => ({
+    series: [...drawn.map((line, index) => ({
       ...(index === 0 && forkLine(colours)),
       // Measurements every so many steps are joined; a single missing value is a gap.
       connectNulls: isSparse(line.points),
@@ -171,7 +179,7 @@ function option(spec: ChartSpec, colours: Palette, width: number) {
       lineStyle: { color: line.colour, width: line.bold ? 2.5 : 1 },
       z: line.bold ? 3 : 2,
       emphasis: { disabled: true },
-    })),
+    })), ...raw.map((line) => rawBehind(line.points.map(([step, value]) => [step, positive(value)]), line.colour))],
   };
 }
 
@@ -252,7 +260,7 @@ function fillTable(figure: HTMLElement, spec: ChartSpec): void {
 }
 
 for (const group of data.groups) {
-  for (const spec of group.charts) {
+  for (const spec of [...group.charts, ...group.constant]) {
     const figure = document.querySelector<HTMLElement>(`[data-chart="${CSS.escape(spec.name)}"]`);
     if (figure) whenNear(figure, () => begin(figure, spec, group.charts));
   }
@@ -282,6 +290,7 @@ if (data.state === "running" || data.state === "paused") {
     verdict();
     metrics.loadNew().then((more) => {
       if (!more) return;
+      document.title = document.title.replace(/^\d+\//, `${metrics.last + 1}/`);
       if (fine) changed();
       else redraw();
       for (const [spec, { figure }] of drawn) fillTable(figure, spec);

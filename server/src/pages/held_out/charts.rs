@@ -33,13 +33,14 @@ impl HeldOut {
             points: curve(&self.points, tokens),
             ..Series::default()
         }];
-        lengths.extend(self.level("base", Colour::Muted, tokens));
+        lengths.extend(self.level("base", Colour::Muted, tokens, &|_| None));
         lengths.extend(self.lines(tokens));
         let over_steps = |id: &str, title: &str| Figure {
             id: id.to_owned(),
             title: title.to_owned(),
             x: "step".to_owned(),
             width: 1,
+            exact: true,
             ..Figure::default()
         };
         vec![
@@ -66,7 +67,7 @@ impl HeldOut {
         };
         format!(
             "{} problems of {} that nobody learns from: {answers}. Wide lines: mean of the members that solve, with its interval \
-             of 95 % over problems. Thin lines: members. Dashed: the base.",
+             of 95 % over problems. Thin lines: members. Dashed: the base, with its interval.",
             self.rows,
             title(&self.suite)
         )
@@ -89,14 +90,26 @@ impl HeldOut {
             ..Series::default()
         };
         std::iter::once(means)
-            .chain(self.level(&format!("base, {kind}"), colour, mean))
+            .chain(self.level(&format!("base, {kind}"), colour, mean, &of))
             .collect()
     }
 
-    /// The base's figure at every step.
-    fn level(&self, name: &str, colour: Colour, of: Of<'_>) -> Option<Series> {
-        let level = of(self.base.as_ref()?)?;
+    /// The base's figure at every step, with its interval.
+    fn level(
+        &self,
+        name: &str,
+        colour: Colour,
+        of: Of<'_>,
+        interval: &dyn Fn(&Point) -> Option<Interval>,
+    ) -> Option<Series> {
+        let base = self.base.as_ref()?;
+        let level = of(base)?;
+        let band = interval(base).map(|interval| {
+            let at = |point: &Point| (f64::from(point.step), 100.0 * interval.low, 100.0 * interval.high);
+            self.points.iter().map(at).collect()
+        });
         Some(Series {
+            band: band.unwrap_or_default(),
             name: name.to_owned(),
             style: Style::Dashed,
             colour,
