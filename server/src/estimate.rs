@@ -253,7 +253,7 @@ async fn like(
         after: None,
         order: Order::Newest,
     };
-    let runs = runs::page(db, &filter, RunSort::Age, &newest).await?.items;
+    let runs = runs::page(db, &filter, &RunSort::Age, &newest).await?.items;
     let is_like = |run: &Run| run.preset.as_deref() == preset && run.step > 0;
     Ok(runs.into_iter().find(is_like))
 }

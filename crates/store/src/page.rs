@@ -5,7 +5,7 @@
 
 mod filter;
 
-pub(crate) use filter::{and, prefix};
+pub(crate) use filter::{and, prefix, substring};
 
 use sqlx::{FromRow, PgPool, Postgres, QueryBuilder, postgres::PgRow};
 

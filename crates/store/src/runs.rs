@@ -1,6 +1,9 @@
 //! Runs.
 
 mod begin;
+mod column;
+mod condition;
+mod figures;
 mod fork;
 mod inherit;
 mod page;
@@ -9,8 +12,11 @@ mod row;
 mod update;
 
 pub use begin::{NewRun, begin};
+pub use column::{LastSteps, RunColumn};
+pub use condition::{Comparison, Condition, Operand, RunFilter};
+pub use figures::{GroupBy, RunGroup, RunValue, groups, values};
 pub use fork::{Fork, fork, state_at};
-pub use page::{RunFilter, RunSort, page};
+pub use page::{RunSort, page};
 pub use remove::remove;
 pub use row::{Run, RunDetail, find, names};
 pub use update::{RunChanges, update};

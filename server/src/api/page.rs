@@ -26,7 +26,8 @@ pub(crate) enum Order {
 }
 
 impl Order {
-    fn name(self) -> &'static str {
+    /// Its name in addresses.
+    pub(crate) fn name(self) -> &'static str {
         self.into()
     }
 }

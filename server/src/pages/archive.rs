@@ -187,7 +187,7 @@ pub(crate) async fn show_archive(
         after: None,
         order: page::Order::Newest,
     };
-    let others = runs::page(db, &runs::RunFilter::default(), RunSort::Age, &recent)
+    let others = runs::page(db, &runs::RunFilter::default(), &RunSort::Age, &recent)
         .await?
         .items;
     view.show(&ArchivePage {

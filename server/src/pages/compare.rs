@@ -265,7 +265,7 @@ pub(crate) async fn show_compare(
         after: None,
         order: Order::Newest,
     };
-    let others = runs::page(db, &RunFilter::default(), RunSort::Age, &recent)
+    let others = runs::page(db, &RunFilter::default(), &RunSort::Age, &recent)
         .await?
         .items;
     let configs: Vec<&serde_json::Value> = compared.iter().map(|run| &run.detail.config).collect();

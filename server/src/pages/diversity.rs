@@ -195,7 +195,7 @@ async fn others(api: &Api, own: Uuid) -> Result<Vec<(Uuid, String)>, ApiError> {
         after: None,
         order: Order::Newest,
     };
-    let page = runs::page(api.store.pool(), &RunFilter::default(), RunSort::Age, &newest).await?;
+    let page = runs::page(api.store.pool(), &RunFilter::default(), &RunSort::Age, &newest).await?;
     let is_measured = |run: &&Run| {
         let recipe = api.registry.get(&run.recipe);
         run.id != own && recipe.is_ok_and(|recipe| recipe.capabilities().measures_diversity)

@@ -65,7 +65,7 @@ pub(crate) async fn show_one_experiment(
         after: None,
         order: Order::Oldest,
     };
-    let page = runs::page(db, &filter, RunSort::Age, &first).await?;
+    let page = runs::page(db, &filter, &RunSort::Age, &first).await?;
     let mut arms: Vec<Arm> = Vec::new();
     for run in page.items {
         match arms.iter_mut().find(|arm| arm.arm == run.arm) {

@@ -1,4 +1,9 @@
-//! `/runs`: all runs, by state, recipe, experiment, tag and name.
+//! `/runs`: all runs as a table: with columns of one's choice, sorted, filtered and grouped. The address says all of it.
+
+mod column;
+mod condition;
+mod group;
+mod sort;
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
@@ -6,12 +11,18 @@ use lyceum_core::id::ExperimentId;
 use lyceum_store::{
     executions::State,
     experiments,
-    runs::{self, Run, RunFilter, RunSort},
+    runs::{self, LastSteps, Run, RunFilter},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
+use self::{
+    column::{Column, Value},
+    group::{By, Group},
+    sort::{Head, Sort},
+};
 use super::{
     filters::Filters,
     layout::{Layout, Section},
@@ -23,50 +34,8 @@ use crate::{
     api_error::ApiError,
 };
 
-/// The order of the list.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Sort {
-    #[default]
-    Age,
-    Step,
-    ValidProblems,
-    Cells,
-}
-
-impl Sort {
-    /// Names and labels.
-    const SHOWN: [(Self, &'static str, &'static str); 4] = [
-        (Self::Age, "age", "creation"),
-        (Self::Step, "step", "step"),
-        (Self::ValidProblems, "valid_problems", "valid problems"),
-        (Self::Cells, "cells", "occupied cells"),
-    ];
-
-    /// The name of the list in its cursors.
-    fn list(self) -> &'static str {
-        match self {
-            Self::Age => "runs",
-            Self::Step => "runs.step",
-            Self::ValidProblems => "runs.valid_problems",
-            Self::Cells => "runs.cells",
-        }
-    }
-}
-
-impl From<Sort> for RunSort {
-    fn from(sort: Sort) -> Self {
-        match sort {
-            Sort::Age => Self::Age,
-            Sort::Step => Self::Step,
-            Sort::ValidProblems => Self::ValidProblems,
-            Sort::Cells => Self::Cells,
-        }
-    }
-}
-
-/// Filters of runs.
-#[derive(Debug, Deserialize, JsonSchema)]
+/// What the table shows.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RunsFilter {
     state: Option<State>,
@@ -74,12 +43,59 @@ pub(crate) struct RunsFilter {
     experiment: Option<Uuid>,
     arm: Option<String>,
     tag: Option<String>,
+    /// What a name begins with.
     name: Option<String>,
-    sort: Option<Sort>,
+    /// What is anywhere in a name, a note or a tag.
+    #[schemars(length(max = 200))]
+    q: Option<String>,
+    /// Conditions, separated by commas.
+    #[serde(rename = "where")]
+    #[schemars(length(max = 1000))]
+    conditions: Option<String>,
+    /// Names of columns, separated by commas.
+    #[schemars(length(max = 1000))]
+    columns: Option<String>,
+    /// How many of the last steps a metric is averaged over.
+    last: Option<Last>,
+    group: Option<String>,
+    sort: Option<String>,
     #[schemars(range(min = 1, max = 100))]
     limit: Option<u32>,
     cursor: Option<String>,
     order: Option<Order>,
+}
+
+/// How many of the last steps a metric is averaged over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+enum Last {
+    #[serde(rename = "1")]
+    One,
+    #[default]
+    #[serde(rename = "16")]
+    Sixteen,
+    #[serde(rename = "64")]
+    SixtyFour,
+}
+
+impl From<Last> for LastSteps {
+    fn from(last: Last) -> Self {
+        match last {
+            Last::One => Self::One,
+            Last::Sixteen => Self::Sixteen,
+            Last::SixtyFour => Self::SixtyFour,
+        }
+    }
+}
+
+/// A run and its values in the columns.
+#[derive(Serialize)]
+struct Row {
+    #[serde(flatten)]
+    run: Run,
+    #[serde(skip)]
+    shown: Vec<String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    values: BTreeMap<String, Option<Value>>,
 }
 
 #[derive(Template, Serialize)]
@@ -88,85 +104,161 @@ struct RunsPage {
     #[serde(skip)]
     layout: Layout,
     #[serde(skip)]
-    filter: RunFilter,
+    asked: RunsFilter,
     #[serde(skip)]
-    sort: Sort,
+    columns: Vec<Column>,
+    /// The heads of the built-in columns that sort, by name, and of the chosen ones.
     #[serde(skip)]
-    oldest_first: bool,
+    heads: Vec<Head>,
     #[serde(skip)]
     recipes: Vec<String>,
-    /// The name of the filter's experiment; none if there is no such experiment.
+    /// Metrics and suites to choose columns from.
+    #[serde(skip)]
+    choices: Vec<String>,
+    /// The name of the filter's experiment.
     #[serde(skip)]
     experiment: Option<String>,
     #[serde(skip)]
     next_page: Option<String>,
     #[serde(skip)]
     first_page: Option<String>,
-    items: Vec<Run>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    items: Vec<Row>,
+    /// Runs in groups, if they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    groups: Option<Vec<Group>>,
     next: Option<String>,
 }
 
 impl RunsPage {
     fn states(&self) -> [(State, bool); State::ALL.len()] {
-        State::ALL.map(|state| (state, self.filter.state == Some(state)))
-    }
-
-    fn sorts() -> [(Sort, &'static str, &'static str); 4] {
-        Sort::SHOWN
-    }
-
-    fn is_sorted_by(&self, sort: &Sort) -> bool {
-        self.sort == *sort
+        State::ALL.map(|state| (state, self.asked.state == Some(state)))
     }
 
     fn has_recipe(&self, recipe: &str) -> bool {
-        self.filter.recipe.as_deref() == Some(recipe)
+        self.asked.recipe.as_deref() == Some(recipe)
+    }
+
+    fn lasts(&self) -> [(&'static str, bool); 3] {
+        let asked = self.asked.last.unwrap_or_default();
+        [("1", Last::One), ("16", Last::Sixteen), ("64", Last::SixtyFour)].map(|(name, last)| (name, last == asked))
+    }
+
+    fn text<'a>(&self, asked: &'a Option<String>) -> &'a str {
+        asked.as_deref().unwrap_or_default()
+    }
+
+    fn head(&self, name: &str) -> Option<&Head> {
+        self.heads.iter().find(|head| head.name == name)
     }
 
     fn is_filtered(&self) -> bool {
-        let filter = &self.filter;
-        filter.state.is_some()
-            || filter.experiment.is_some()
-            || [&filter.recipe, &filter.arm, &filter.tag, &filter.name]
-                .iter()
-                .any(|given| given.is_some())
+        let asked = &self.asked;
+        asked.state.is_some()
+            || asked.experiment.is_some()
+            || [
+                &asked.recipe,
+                &asked.arm,
+                &asked.tag,
+                &asked.name,
+                &asked.q,
+                &asked.conditions,
+            ]
+            .iter()
+            .any(|given| given.is_some())
     }
 }
 
-/// The list of runs.
+/// A fault of a parameter.
+fn fault(parameter: &str) -> impl Fn(String) -> ApiError + '_ {
+    move |detail| ApiError::invalid_query(vec![(parameter.to_owned(), detail)])
+}
+
+/// The table of runs.
 #[get("/runs")]
 pub(crate) async fn show_runs(
     view: View,
     api: web::Data<Api>,
     filters: Filters<RunsFilter>,
 ) -> Result<HttpResponse, ApiError> {
+    let db = api.store.pool();
     let asked = filters.0;
-    let sort = asked.sort.unwrap_or_default();
-    let listing = Listing::new(sort.list(), asked.limit, asked.cursor.as_deref(), asked.order)?;
+    let last = LastSteps::from(asked.last.unwrap_or_default());
+    let columns = Column::parse_all(asked.columns.as_deref().unwrap_or_default()).map_err(fault("columns"))?;
+    let conditions = condition::parse_all(asked.conditions.as_deref().unwrap_or_default()).map_err(fault("where"))?;
+    let sort = Sort::parse(asked.sort.as_deref()).map_err(fault("sort"))?;
+    let by = asked
+        .group
+        .as_deref()
+        .map(By::parse)
+        .transpose()
+        .map_err(fault("group"))?;
+    let listing = Listing::new(
+        &sort.list(asked.last.unwrap_or_default() as u8),
+        asked.limit,
+        asked.cursor.as_deref(),
+        asked.order,
+    )?;
     let filter = RunFilter {
         state: asked.state,
-        recipe: asked.recipe,
+        recipe: asked.recipe.clone(),
         experiment: asked.experiment.map(ExperimentId),
-        arm: asked.arm,
-        tag: asked.tag,
-        name: asked.name,
+        arm: asked.arm.clone(),
+        tag: asked.tag.clone(),
+        name: asked.name.clone(),
+        text: asked.q.clone(),
+        conditions,
+        last,
     };
     let experiment = match filter.experiment {
-        Some(id) => Some(experiments::find(api.store.pool(), id).await?.name),
+        Some(id) => Some(experiments::find(db, id).await?.name),
         None => None,
     };
-    let page = listing.page(runs::page(api.store.pool(), &filter, sort.into(), listing.window()).await?);
-    let recipes = recipes(&api.registry, filter.recipe.as_deref());
+    let of_columns: Vec<runs::RunColumn> = columns.iter().map(|column| column.column.clone()).collect();
+    let (items, next, groups) = match &by {
+        Some(by) => (
+            Vec::new(),
+            None,
+            Some(by.load(db, &view, &filter, &columns, last).await?),
+        ),
+        None => {
+            let page = listing.page(runs::page(db, &filter, &sort.by(last), listing.window()).await?);
+            let ids: Vec<Uuid> = page.items.iter().map(|run| run.id).collect();
+            let mut values = runs::values(db, &ids, &of_columns, last).await?;
+            let row = |run: Run| {
+                let own = values.remove(&run.id).unwrap_or_else(|| vec![None; columns.len()]);
+                let own: Vec<Option<Value>> = own.into_iter().map(|value| value.map(Value::from)).collect();
+                let shown = columns.iter().zip(&own).map(|(column, value)| column.value(value));
+                Row {
+                    shown: shown.collect(),
+                    values: columns.iter().map(|column| column.name.clone()).zip(own).collect(),
+                    run,
+                }
+            };
+            (page.items.into_iter().map(row).collect(), page.next, None)
+        }
+    };
     view.show(&RunsPage {
         layout: view.layout("Runs", Section::Runs),
-        filter,
-        sort,
-        oldest_first: asked.order == Some(Order::Oldest),
-        recipes,
+        heads: sort::heads(&view, &sort, asked.order, &columns),
+        recipes: recipes(&api.registry, asked.recipe.as_deref()),
+        choices: choices(&api),
         experiment,
-        next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
-        first_page: asked.cursor.map(|_| view.with_cursor(None)),
-        items: page.items,
-        next: page.next,
+        next_page: next.as_deref().map(|next| view.with_cursor(Some(next))),
+        first_page: asked.cursor.as_ref().map(|_| view.with_cursor(None)),
+        columns,
+        items,
+        groups,
+        next,
+        asked,
     })
+}
+
+/// The metrics that any recipe records, and the suites, as names of columns.
+fn choices(api: &Api) -> Vec<String> {
+    let metrics = api.registry.recipes().flat_map(|recipe| recipe.metric_names());
+    let metrics: BTreeSet<String> = metrics.map(|name| format!("metrics.{name}")).collect();
+    let suites = lyceum_core::benchmark::shipped_suites().iter();
+    let suites = suites.map(|suite| format!("benchmarks.{}", suite.name));
+    metrics.into_iter().chain(suites).collect()
 }

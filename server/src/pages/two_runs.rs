@@ -27,7 +27,7 @@ impl TwoRuns {
             after: None,
             order: Order::Newest,
         };
-        let mut choices = runs::page(db, &RunFilter::default(), RunSort::Age, &recent)
+        let mut choices = runs::page(db, &RunFilter::default(), &RunSort::Age, &recent)
             .await?
             .items;
         let mut shown = Vec::new();

@@ -4,9 +4,11 @@ use actix_web::{
     FromRequest, HttpMessage as _, HttpRequest, HttpResponse, Responder as _,
     dev::Payload,
     http::header::{CACHE_CONTROL, HeaderValue, VARY},
+    web,
 };
 use askama::Template;
 use lyceum_store::tokens::Scope;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use std::future::{Ready, ready};
 
@@ -91,6 +93,41 @@ impl View {
     /// The request.
     pub(crate) fn request(&self) -> &HttpRequest {
         &self.request
+    }
+
+    /// The value of a parameter of the address, if it is not empty.
+    pub(super) fn parameter(&self, name: &str) -> Option<String> {
+        let parameters = self.parameters();
+        parameters
+            .into_iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value)
+    }
+
+    /// The address of this page with these parameters, or without those that have no value, from the beginning of its
+    /// list.
+    pub(super) fn with(&self, changes: &[(&str, Option<&str>)]) -> String {
+        let is_kept = |name: &str| name != "cursor" && !changes.iter().any(|(changed, _)| *changed == name);
+        let kept = self.parameters().into_iter().filter(|(name, _)| is_kept(name));
+        let added = changes
+            .iter()
+            .filter_map(|(name, value)| Some(((*name).to_owned(), (*value)?.to_owned())));
+        let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+        let pairs: Vec<String> = kept
+            .chain(added)
+            .map(|(name, value)| format!("{name}={}", encoded(&value)))
+            .collect();
+        match pairs.is_empty() {
+            true => self.request.path().to_owned(),
+            false => format!("{}?{}", self.request.path(), pairs.join("&")),
+        }
+    }
+
+    /// The parameters of the address that have a value.
+    fn parameters(&self) -> Vec<(String, String)> {
+        let pairs = web::Query::<Vec<(String, String)>>::from_query(self.request.query_string());
+        let pairs = pairs.map(web::Query::into_inner).unwrap_or_default();
+        pairs.into_iter().filter(|(_, value)| !value.is_empty()).collect()
     }
 
     /// The address of this page with `cursor` and its other parameters.

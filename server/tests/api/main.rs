@@ -36,6 +36,7 @@ mod receiving;
 mod recipe;
 mod remote;
 mod rows_asked;
+mod run_table;
 mod runs;
 mod schemathesis;
 mod slow_readers;

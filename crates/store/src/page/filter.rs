@@ -14,13 +14,17 @@ where
 
 /// The LIKE pattern for texts that start with `text`.
 pub(crate) fn prefix(text: &str) -> String {
-    let mut pattern = text
-        .to_lowercase()
-        .replace('\\', "\\\\")
-        .replace('%', "\\%")
-        .replace('_', "\\_");
-    pattern.push('%');
-    pattern
+    format!("{}%", literal(&text.to_lowercase()))
+}
+
+/// The LIKE pattern for texts with `text` in them.
+pub(crate) fn substring(text: &str) -> String {
+    format!("%{}%", literal(text))
+}
+
+/// A pattern for `text` itself.
+fn literal(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
 }
 
 #[cfg(test)]
@@ -30,5 +34,6 @@ mod tests {
     #[test]
     fn what_a_pattern_would_read_as_more_is_taken_literally() {
         assert_eq!(prefix("50%_A\\"), "50\\%\\_a\\\\%");
+        assert_eq!(substring("50%_A\\"), "%50\\%\\_A\\\\%");
     }
 }

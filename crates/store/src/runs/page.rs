@@ -1,37 +1,18 @@
 //! Lists of runs.
 
-use lyceum_core::id::ExperimentId;
-use sqlx::{PgPool, QueryBuilder};
+use sqlx::{FromRow, PgPool, QueryBuilder};
 
 use super::{
-    Run,
+    LastSteps, Run, RunColumn, RunFilter,
     row::{COLUMNS, FROM},
 };
 use crate::{
     Result,
-    executions::State,
-    page::{Key, Page, Window, and, by_seq, limited, order_by_value, prefix},
+    page::{Key, Keyed, Order, Page, Window, by_seq, limited, order_by_value},
 };
 
-/// Selects runs.
-#[derive(Clone, Debug, Default)]
-pub struct RunFilter {
-    /// In this state.
-    pub state: Option<State>,
-    /// Of this recipe.
-    pub recipe: Option<String>,
-    /// Of this experiment.
-    pub experiment: Option<ExperimentId>,
-    /// Of this arm.
-    pub arm: Option<String>,
-    /// With this tag.
-    pub tag: Option<String>,
-    /// Whose name starts with this, ignoring case.
-    pub name: Option<String>,
-}
-
 /// How a list of runs is sorted. Values other than age are descending if the window is newest first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RunSort {
     /// By age.
     #[default]
@@ -42,42 +23,64 @@ pub enum RunSort {
     ValidProblems,
     /// By number of occupied cells of the archive.
     Cells,
+    /// By the number in a column; runs without one come last.
+    Column(RunColumn, LastSteps),
 }
 
-impl RunSort {
-    /// The column and its value. Counts are compared as cursors hold them.
-    fn value(self) -> Option<(&'static str, ValueOf)> {
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "Postgres rounds the same counts to the same type"
-        )]
-        match self {
-            Self::Age => None,
-            Self::Step => Some(("e.step::real", |run| run.step as f32)),
-            Self::ValidProblems => Some(("r.valid_problems::real", |run| run.valid_problems as f32)),
-            Self::Cells => Some(("r.cells::real", |run| run.cells as f32)),
+/// A run and the value by which it is sorted.
+#[derive(FromRow)]
+struct Sorted {
+    #[sqlx(flatten)]
+    run: Run,
+    sorted_by: f32,
+}
+
+impl Keyed for Sorted {
+    fn key(&self) -> Key {
+        Key {
+            value: Some(self.sorted_by),
+            seq: self.run.seq,
         }
     }
 }
 
-/// A run's value in the column by which a list is sorted.
-type ValueOf = fn(&Run) -> f32;
+/// Numbers as cursors hold them. What they cannot hold (Postgres refuses to round it) is as small or large as they can, and
+/// what is missing lies beyond.
+const ROUNDED: &str = ") AS own (number), LATERAL (SELECT (CASE WHEN abs(own.number) < 1e-30 THEN 0
+    WHEN abs(own.number) > 1e30 THEN sign(own.number) * 1e30 ELSE own.number END)::real) AS rounded (number),
+    LATERAL (SELECT coalesce(rounded.number, ";
 
 /// Runs that fit `filter`, sorted.
-pub async fn page(db: &PgPool, filter: &RunFilter, sort: RunSort, window: &Window) -> Result<Page<Run>> {
-    let mut query = QueryBuilder::new(format!("SELECT {COLUMNS} {FROM} WHERE e.kind = 'run'"));
-    and(&mut query, "e.state = ", filter.state);
-    and(&mut query, "e.recipe = ", filter.recipe.clone());
-    and(&mut query, "r.experiment_id = ", filter.experiment.map(|id| id.0));
-    and(&mut query, "r.arm = ", filter.arm.clone());
-    and(&mut query, "r.tags @> ", filter.tag.clone().map(|tag| vec![tag]));
-    and(&mut query, "lower(r.name) LIKE ", filter.name.as_deref().map(prefix));
-    let Some((column, value)) = sort.value() else {
+pub async fn page(db: &PgPool, filter: &RunFilter, sort: &RunSort, window: &Window) -> Result<Page<Run>> {
+    let mut query = QueryBuilder::new(format!("SELECT {COLUMNS}"));
+    if *sort == RunSort::Age {
+        query.push(format_args!(" {FROM} WHERE e.kind = 'run'"));
+        filter.push(&mut query);
         return by_seq(db, query, "e.seq", window).await;
+    }
+    query.push(format_args!(", value.number AS sorted_by {FROM}, LATERAL (SELECT "));
+    match sort {
+        RunSort::Age | RunSort::Step => query.push("e.step::double precision"),
+        RunSort::ValidProblems => query.push("r.valid_problems::double precision"),
+        RunSort::Cells => query.push("r.cells::double precision"),
+        RunSort::Column(column, last) => {
+            column.push_number(&mut query, *last);
+            &mut query
+        }
     };
-    order_by_value(&mut query, (column, "e.seq"), window);
-    let mut page: Page<Run> = limited(db, query, window).await?;
-    let last = page.items.last().map(value);
-    page.next = page.next.map(|key| Key { value: last, ..key });
-    Ok(page)
+    let missing: f32 = match window.order {
+        Order::Newest => -2e30,
+        Order::Oldest => 2e30,
+    };
+    query
+        .push(ROUNDED)
+        .push_bind(missing)
+        .push(")) AS value (number) WHERE e.kind = 'run'");
+    filter.push(&mut query);
+    order_by_value(&mut query, ("value.number", "e.seq"), window);
+    let page: Page<Sorted> = limited(db, query, window).await?;
+    Ok(Page {
+        items: page.items.into_iter().map(|sorted| sorted.run).collect(),
+        next: page.next,
+    })
 }

@@ -1,0 +1,82 @@
+//! Columns of one's choice in lists of runs: metrics, parameters and scores on benchmarks.
+
+use sqlx::{Postgres, QueryBuilder};
+
+/// How many of a run's last steps the value of a metric is averaged over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LastSteps {
+    /// The last one.
+    One,
+    /// 16.
+    #[default]
+    Sixteen,
+    /// 64.
+    SixtyFour,
+}
+
+impl LastSteps {
+    /// Their number.
+    pub fn count(self) -> i16 {
+        match self {
+            Self::One => 1,
+            Self::Sixteen => 16,
+            Self::SixtyFour => 64,
+        }
+    }
+}
+
+/// A column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunColumn {
+    /// A metric of the run, averaged over its last steps.
+    Metric(String),
+    /// A field of its config, by its path.
+    Parameter(Vec<String>),
+    /// Mean pass@1, on this suite, of the members that solve, when they were last measured.
+    Benchmark(String),
+}
+
+impl RunColumn {
+    /// Adds an expression of its number in the row of the execution `e`; NULL if it has none.
+    pub(super) fn push_number(&self, query: &mut QueryBuilder<Postgres>, last: LastSteps) {
+        match self {
+            Self::Metric(name) => {
+                query
+                    .push("(SELECT nullif(k.\"values\"[array_position(e.metrics, ")
+                    .push_bind(name.clone())
+                    .push(")], 'NaN') FROM recent_metrics k WHERE k.run_id = e.id AND k.steps = ")
+                    .push_bind(last.count())
+                    .push(")");
+            }
+            Self::Parameter(path) => {
+                query
+                    .push("(CASE jsonb_typeof(e.config #> ")
+                    .push_bind(path.clone())
+                    .push(") WHEN 'number' THEN (e.config #>> ")
+                    .push_bind(path.clone())
+                    .push(")::double precision END)");
+            }
+            Self::Benchmark(suite) => {
+                query
+                    .push(
+                        "(SELECT avg(pass_at_1) FROM (SELECT pass_at_1, step, max(step) OVER () AS newest
+                         FROM benchmark_results WHERE run_id = e.id AND role IN ('student', 'member') AND suite = ",
+                    )
+                    .push_bind(suite.clone())
+                    .push(") own WHERE step = newest)");
+            }
+        }
+    }
+
+    /// Adds an expression of its text, which only parameters have; NULL for others.
+    pub(super) fn push_text(&self, query: &mut QueryBuilder<Postgres>) {
+        match self {
+            Self::Parameter(path) => {
+                query.push("(e.config #>> ").push_bind(path.clone()).push(")");
+            }
+            Self::Metric(_) | Self::Benchmark(_) => {
+                query.push("NULL::text");
+            }
+        }
+    }
+}

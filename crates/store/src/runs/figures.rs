@@ -1,0 +1,137 @@
+//! The values of columns: of each run of a list, and of groups of runs.
+
+use sqlx::{FromRow, PgPool, QueryBuilder};
+use std::collections::HashMap;
+use uuid::Uuid;
+
+use super::{LastSteps, RunColumn, RunFilter, row::FROM};
+use crate::Result;
+
+/// Groups that are listed, at most.
+const GROUPS: i64 = 200;
+
+/// A value of a run in a column.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RunValue {
+    /// A number.
+    Number(f64),
+    /// A parameter that is no number, as JSON has it, but for the quotes of a string.
+    Text(String),
+}
+
+/// The values of `columns` in each of these runs, in the order of the columns.
+pub async fn values(
+    db: &PgPool,
+    runs: &[Uuid],
+    columns: &[RunColumn],
+    last: LastSteps,
+) -> Result<HashMap<Uuid, Vec<Option<RunValue>>>> {
+    if runs.is_empty() || columns.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let mut query = QueryBuilder::new("SELECT e.id, ARRAY[");
+    push_each(&mut query, columns, |query, column| column.push_number(query, last));
+    query.push("]::double precision[], ARRAY[");
+    push_each(&mut query, columns, |query, column| column.push_text(query));
+    query
+        .push("]::text[] FROM executions e WHERE e.id = ANY(")
+        .push_bind(runs)
+        .push(")");
+    type Row = (Uuid, Vec<Option<f64>>, Vec<Option<String>>);
+    let rows: Vec<Row> = query.build_query_as().persistent(false).fetch_all(db).await?;
+    let value = |(number, text): (Option<f64>, Option<String>)| match number {
+        Some(number) => Some(RunValue::Number(number)),
+        None => text.map(RunValue::Text),
+    };
+    let row = |(id, numbers, texts): Row| (id, numbers.into_iter().zip(texts).map(value).collect());
+    Ok(rows.into_iter().map(row).collect())
+}
+
+/// What runs are grouped by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GroupBy {
+    /// Their experiment.
+    Experiment,
+    /// Their arm.
+    Arm,
+    /// Their recipe.
+    Recipe,
+    /// Their state.
+    State,
+    /// A field of their config.
+    Parameter(Vec<String>),
+}
+
+/// Runs that have something in common.
+#[derive(Clone, Debug, PartialEq, FromRow)]
+pub struct RunGroup {
+    /// What they have in common; none if that is missing.
+    pub key: Option<String>,
+    /// It in words, such as the name of an experiment.
+    pub label: Option<String>,
+    /// How many there are.
+    pub runs: i64,
+    /// Means over the runs that have a number, by column.
+    pub means: Vec<Option<f64>>,
+    /// Their sample standard deviations; none for a single number.
+    pub deviations: Vec<Option<f64>>,
+    /// How many runs have a number, by column.
+    pub counts: Vec<i64>,
+}
+
+/// The runs that fit `filter` in groups, the largest first.
+pub async fn groups(
+    db: &PgPool,
+    filter: &RunFilter,
+    by: &GroupBy,
+    columns: &[RunColumn],
+    last: LastSteps,
+) -> Result<Vec<RunGroup>> {
+    let mut query = QueryBuilder::new("SELECT key, label, count(*) AS runs");
+    for (aggregate, kind, name) in [
+        ("avg", "double precision", "means"),
+        ("stddev_samp", "double precision", "deviations"),
+        ("count", "bigint", "counts"),
+    ] {
+        let each = (1..=columns.len()).map(|place| format!("{aggregate}(c{place})"));
+        let each = each.collect::<Vec<_>>().join(", ");
+        query.push(format_args!(", ARRAY[{each}]::{kind}[] AS {name}"));
+    }
+    query.push(" FROM (SELECT ");
+    match by {
+        GroupBy::Experiment => query.push("r.experiment_id::text AS key, x.name AS label"),
+        GroupBy::Arm => query.push("r.arm AS key, r.arm AS label"),
+        GroupBy::Recipe => query.push("e.recipe AS key, e.recipe AS label"),
+        GroupBy::State => query.push("e.state AS key, e.state AS label"),
+        GroupBy::Parameter(path) => query
+            .push("e.config #>> ")
+            .push_bind(path.clone())
+            .push(" AS key, e.config #>> ")
+            .push_bind(path.clone())
+            .push(" AS label"),
+    };
+    for (place, column) in (1..).zip(columns) {
+        query.push(", ");
+        column.push_number(&mut query, last);
+        query.push(format_args!(" AS c{place}"));
+    }
+    query.push(format_args!(" {FROM} WHERE e.kind = 'run'"));
+    filter.push(&mut query);
+    query
+        .push(") each GROUP BY key, label ORDER BY runs DESC, key LIMIT ")
+        .push_bind(GROUPS);
+    Ok(query.build_query_as().persistent(false).fetch_all(db).await?)
+}
+
+fn push_each(
+    query: &mut QueryBuilder<sqlx::Postgres>,
+    columns: &[RunColumn],
+    push: impl Fn(&mut QueryBuilder<sqlx::Postgres>, &RunColumn),
+) {
+    for (place, column) in columns.iter().enumerate() {
+        if place > 0 {
+            query.push(", ");
+        }
+        push(query, column);
+    }
+}

@@ -1,0 +1,159 @@
+//! Runs in groups: by experiment, arm, recipe, state, or any parameter.
+
+use lyceum_store::runs::{self, GroupBy, LastSteps, RunColumn, RunFilter, RunGroup};
+use serde::Serialize;
+use sqlx::PgPool;
+use std::collections::BTreeMap;
+
+use super::column::Column;
+use crate::{api_error::ApiError, pages::view::View};
+
+/// What runs are grouped by.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct By {
+    group: GroupBy,
+    /// The parameter of the address that selects one of the groups, and what its value begins with.
+    selects: (&'static str, String),
+}
+
+/// A group.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Group {
+    /// What its runs have in common; none if that is missing.
+    key: Option<String>,
+    /// It in words.
+    pub(super) label: Option<String>,
+    /// How many runs it has.
+    pub(super) runs: i64,
+    /// The columns' means over the runs.
+    values: BTreeMap<String, Mean>,
+    #[serde(skip)]
+    pub(super) shown: Vec<String>,
+    /// The address of its runs.
+    #[serde(skip)]
+    pub(super) address: Option<String>,
+}
+
+/// A column's mean over the runs of a group.
+#[derive(Clone, Debug, Serialize)]
+struct Mean {
+    mean: Option<f64>,
+    /// The sample standard deviation.
+    deviation: Option<f64>,
+    /// How many runs have a value.
+    n: i64,
+}
+
+impl By {
+    /// What the address asks for.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn parse(name: &str) -> Result<Self, String> {
+        let group = match name {
+            "experiment" => GroupBy::Experiment,
+            "arm" => GroupBy::Arm,
+            "recipe" => GroupBy::Recipe,
+            "state" => GroupBy::State,
+            other => match Column::parse(other).map(|column| column.column) {
+                Ok(RunColumn::Parameter(path)) => GroupBy::Parameter(path),
+                _ => {
+                    return Err(format!(
+                        "runs are not grouped by `{name}`; valid are `experiment`, `arm`, `recipe`, `state` and a parameter, \
+                         such as `config.parameters.teachers`"
+                    ));
+                }
+            },
+        };
+        let selects = match group {
+            GroupBy::Experiment => ("experiment", String::new()),
+            GroupBy::Arm => ("arm", String::new()),
+            GroupBy::Recipe => ("recipe", String::new()),
+            GroupBy::State => ("state", String::new()),
+            GroupBy::Parameter(_) => ("where", format!("{name}=")),
+        };
+        Ok(Self { group, selects })
+    }
+
+    /// The groups of the runs that fit `filter`.
+    pub(super) async fn load(
+        &self,
+        db: &PgPool,
+        view: &View,
+        filter: &RunFilter,
+        columns: &[Column],
+        last: LastSteps,
+    ) -> Result<Vec<Group>, ApiError> {
+        let of_columns: Vec<RunColumn> = columns.iter().map(|column| column.column.clone()).collect();
+        let groups = runs::groups(db, filter, &self.group, &of_columns, last).await?;
+        Ok(groups
+            .into_iter()
+            .map(|group| self.shown(view, columns, group))
+            .collect())
+    }
+
+    fn shown(&self, view: &View, columns: &[Column], group: RunGroup) -> Group {
+        let means = group.means.into_iter().zip(group.deviations).zip(group.counts);
+        let means: Vec<Mean> = means
+            .map(|((mean, deviation), n)| Mean { mean, deviation, n })
+            .collect();
+        let address = group.key.as_deref().and_then(|key| self.address(view, key));
+        Group {
+            shown: columns
+                .iter()
+                .zip(&means)
+                .map(|(column, mean)| mean.shown(column))
+                .collect(),
+            values: columns.iter().map(|column| column.name.clone()).zip(means).collect(),
+            key: group.key,
+            label: group.label,
+            runs: group.runs,
+            address,
+        }
+    }
+
+    /// The address of the runs of a group; none if no condition can name it.
+    fn address(&self, view: &View, key: &str) -> Option<String> {
+        let (parameter, before) = &self.selects;
+        if *parameter != "where" {
+            return Some(view.with(&[("group", None), (parameter, Some(key))]));
+        }
+        // A list of conditions is split at commas.
+        if key.contains(',') {
+            return None;
+        }
+        let known = view.parameter("where");
+        let all = known
+            .into_iter()
+            .chain([format!("{before}{key}")])
+            .collect::<Vec<_>>()
+            .join(",");
+        Some(view.with(&[("group", None), ("where", Some(&all))]))
+    }
+}
+
+impl Mean {
+    fn shown(&self, column: &Column) -> String {
+        match (self.mean, self.deviation) {
+            (None, _) => "–".to_owned(),
+            (Some(mean), None) => column.number(&mean),
+            (Some(mean), Some(deviation)) => format!("{} ± {}", column.number(&mean), column.number(&deviation)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_grouped_by_what_they_have_in_common() {
+        assert_eq!(By::parse("arm").unwrap().group, GroupBy::Arm);
+        let by = By::parse("config.lora.r").unwrap();
+        assert_eq!(by.group, GroupBy::Parameter(vec!["lora".to_owned(), "r".to_owned()]));
+        assert_eq!(by.selects.1, "config.lora.r=");
+        for wrong in ["seed", "metrics.entropy", "config."] {
+            assert!(By::parse(wrong).unwrap_err().contains(wrong));
+        }
+    }
+}
