@@ -15,10 +15,10 @@ interface Shown {
 /** A link to the field that a fault's line belongs to, which opens the group that the field is in. */
 function lead(line: HTMLElement): HTMLElement | undefined {
   const field = line.closest(".field");
-  const control = field?.querySelector<HTMLElement>("input, select, textarea");
+  const control = field?.querySelector<HTMLElement>("input, select, textarea, [data-add]");
   if (!field || !control) return undefined;
-  const link = element("a", field.querySelector("label, legend")?.textContent?.trim() || control.id) as HTMLAnchorElement;
-  link.href = `#${control.id}`;
+  const link = element("a", field.querySelector("legend, label")?.textContent?.trim() || control.id) as HTMLAnchorElement;
+  link.href = `#${control.id || field.querySelector("fieldset")?.id || ""}`;
   link.addEventListener("click", (event) => {
     event.preventDefault();
     for (let fold = field.closest("details"); fold; fold = fold.parentElement?.closest("details") ?? null) fold.open = true;

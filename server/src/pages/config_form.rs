@@ -42,6 +42,19 @@ pub(crate) struct Field {
     pub(crate) range: Option<String>,
 }
 
+impl Field {
+    /// Whether it needs a whole row.
+    pub(crate) fn is_wide(&self) -> bool {
+        matches!(self.input, Input::Items { .. } | Input::Texts(_))
+    }
+}
+
+/// A text in one line: line ends and other control characters as JSON has them.
+pub(crate) fn escaped(text: &str) -> String {
+    let quoted = serde_json::to_string(text).unwrap_or_default();
+    quoted[1..quoted.len() - 1].replace("\\\"", "\"")
+}
+
 /// A kind of input.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Input {
@@ -55,7 +68,18 @@ pub(crate) enum Input {
     Check,
     /// One of these values, with their descriptions.
     Choice(Vec<(String, String)>),
-    /// JSON: a list or an object.
+    /// Any of these values, with their descriptions; whether each is in the list.
+    Several(Vec<(String, String, bool)>),
+    /// A list of texts.
+    Texts(Vec<String>),
+    /// A list of objects: the fields of each, and those of one that is added.
+    Items {
+        /// Each in the list.
+        items: Vec<Vec<Field>>,
+        /// An empty one.
+        added: Vec<Field>,
+    },
+    /// JSON: any other list or object.
     Json,
 }
 
@@ -78,6 +102,9 @@ pub(crate) fn lines_of(schema: &Value, config: &Value) -> Vec<Line> {
     for name in ["populations", "parameters", "compute", "scheduling"] {
         object(&mut lines, name, name, &schema["properties"][name], &config[name], 0);
     }
+    // A run without a schedule shows the fields of one, empty.
+    let benchmarks = present(&schema["properties"]["benchmarks"]);
+    object(&mut lines, "benchmarks", "held-out measurement", benchmarks, &config["benchmarks"], 0);
     lines
 }
 
@@ -116,6 +143,16 @@ fn object(lines: &mut Vec<Line>, path: &str, title: &str, schema: &Value, value:
     }
 }
 
+/// What `schema` says of values other than null.
+fn present(schema: &Value) -> &Value {
+    let variants = schema["anyOf"].as_array().into_iter().flatten();
+    let mut others = variants.filter(|variant| variant["type"] != "null");
+    match (others.next(), others.next()) {
+        (Some(only), None) => only,
+        _ => schema,
+    }
+}
+
 /// Whether values of `schema` are objects.
 fn is_object(schema: &Value) -> bool {
     schema["properties"].is_object() || schema["additionalProperties"].is_object()
@@ -131,8 +168,10 @@ fn field(path: &str, name: &str, schema: &Value, value: &Value) -> Option<Line> 
         _ => false,
     };
     let choices = choices(schema);
+    let list = list(schema, value);
     let input = match value {
         _ if !choices.is_empty() => Input::Choice(choices),
+        _ if list.is_some() => list.unwrap_or(Input::Json),
         Value::Array(_) | Value::Object(_) => Input::Json,
         _ if has("array") || has("object") || is_object(schema) => Input::Json,
         _ if has("boolean") => Input::Check,
@@ -158,6 +197,48 @@ fn field(path: &str, name: &str, schema: &Value, value: &Value) -> Option<Line> 
         value: shown,
         input,
     }))
+}
+
+/// The editor of a list; `None` if its elements have none.
+fn list(schema: &Value, value: &Value) -> Option<Input> {
+    let item = present(&schema["items"]);
+    let entries: &[Value] = match value {
+        Value::Array(entries) => entries,
+        Value::Null => &[],
+        _ => return None,
+    };
+    if !item.is_object() {
+        return None;
+    }
+    let choices = choices(item);
+    let texts: Option<Vec<&str>> = entries.iter().map(Value::as_str).collect();
+    if !choices.is_empty() {
+        let texts = texts?;
+        let several = choices.into_iter().map(|(name, meaning)| {
+            let is_in = texts.contains(&name.as_str());
+            (name, meaning, is_in)
+        });
+        return Some(Input::Several(several.collect()));
+    }
+    // Suites are names or objects; those that are names alone have the simple editor.
+    let has_text = item["type"] == "string"
+        || item["anyOf"].as_array().is_some_and(|variants| variants.iter().any(|variant| variant["type"] == "string"));
+    if has_text {
+        return texts.map(|texts| Input::Texts(texts.into_iter().map(str::to_owned).collect()));
+    }
+    let known = item["properties"].as_object()?;
+    let fields = |value: &Value| -> Vec<Field> {
+        let each = known.iter().filter_map(|(name, schema)| match field(name, name, schema, &value[name]) {
+            Some(Line::Field(field)) => Some(field),
+            _ => None,
+        });
+        each.collect()
+    };
+    let is_plain = |field: &Field| matches!(field.input, Input::Number | Input::Text | Input::Several(_) | Input::Choice(_));
+    let added = fields(&Value::Null);
+    let items: Vec<Vec<Field>> = entries.iter().map(fields).collect();
+    let all_plain = added.iter().chain(items.iter().flatten()).all(is_plain);
+    all_plain.then_some(Input::Items { items, added })
 }
 
 fn about(schema: &Value) -> String {
@@ -256,6 +337,60 @@ mod tests {
         };
         assert_eq!(shown("parameters.dataset.name"), "seedling-training");
         assert_eq!(shown("parameters.dataset.id"), "");
+    }
+
+    fn preset_lines(name: &str) -> Vec<Line> {
+        let registry = Registry::shipped();
+        let preset = Presets::new(None).get(name).unwrap();
+        let config = resolve(&preset.config, &registry).unwrap();
+        let schema = registry.config_schema(&config.recipe).unwrap();
+        lines_of(schema.document(), &serde_json::to_value(&config).unwrap())
+    }
+
+    fn input_of<'a>(lines: &'a [Line], path: &str) -> &'a Input {
+        let mut fields = lines.iter().filter_map(|line| match line {
+            Line::Field(field) if field.path == path => Some(&field.input),
+            _ => None,
+        });
+        fields.next().unwrap_or_else(|| panic!("{path} is not in the form"))
+    }
+
+    #[test]
+    fn lists_have_editors() {
+        let lines = preset_lines("demo");
+        let Input::Items { items, added } = input_of(&lines, "populations.main.members") else {
+            panic!("members are a list of objects");
+        };
+        assert_eq!(added.iter().map(|field| field.path.as_str()).collect::<Vec<_>>(), ["count", "roles"]);
+        let Input::Several(roles) = &items[0][1].input else {
+            panic!("roles are chosen from a list");
+        };
+        let chosen: Vec<&str> = roles.iter().filter(|role| role.2).map(|role| role.0.as_str()).collect();
+        assert_eq!(chosen, ["teacher"], "the first members are teachers");
+        assert!(matches!(input_of(&lines, "parameters.types"), Input::Several(types) if types.len() >= 3));
+        assert!(matches!(input_of(&lines, "populations.main.lora.target_modules"), Input::Several(_)));
+        let left: Vec<&str> = lines
+            .iter()
+            .filter_map(|line| match line {
+                Line::Field(field) if field.input == Input::Json => Some(field.path.as_str()),
+                _ => None,
+            })
+            .collect();
+        assert!(
+            left.iter().all(|path| !["members", "types", "target_modules", "stop", "roles", "operators"]
+                .iter()
+                .any(|name| path.ends_with(name))),
+            "{left:?} are JSON"
+        );
+    }
+
+    #[test]
+    fn a_run_without_a_schedule_can_be_given_one() {
+        let lines = preset_lines("populora-8t8s-qwen2.5-coder-7b");
+        assert_eq!(input_of(&lines, "benchmarks.suites"), &Input::Texts(Vec::new()));
+        assert_eq!(input_of(&lines, "benchmarks.every"), &Input::Number);
+        assert_eq!(input_of(&lines, "benchmarks.at_start"), &Input::Check);
+        assert!(matches!(input_of(&lines, "benchmarks.roles"), Input::Several(_)));
     }
 
     #[test]

@@ -1,7 +1,9 @@
 // The form for a new run: every change is sent as a dry run, and errors are shown next to the fields; submitting sends
 // the same request for real.
 import { type FieldFault, Problem, send } from "../api";
+import { type Control, controlsOf } from "../controls";
 import { element } from "../element";
+import { startFieldSearch } from "../field_search";
 import { showFaults as show } from "../faults";
 import { island } from "../island";
 import { say } from "../say";
@@ -42,43 +44,20 @@ type Field = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
 
 const data = island<Data>();
 const form = document.querySelector<HTMLFormElement>("#run")!;
-const fields = [...form.querySelectorAll<Field>("[data-path]")];
+const controls = controlsOf(form);
 const metas = [...form.querySelectorAll<Field>("[data-meta]")];
 const at = <T extends HTMLElement = HTMLElement>(id: string): T => document.querySelector<T>(`#${id}`)!;
 
-const written = (field: Field): string => (field instanceof HTMLInputElement && field.type === "checkbox" ? String(field.checked) : field.value);
-/** The original values, regardless of what the browser restored into the fields. */
-function initial(field: Field): string {
-  if (field instanceof HTMLSelectElement) return ([...field.options].find((one) => one.defaultSelected) ?? field.options[0])?.value ?? "";
-  return field.type === "checkbox" ? String((field as HTMLInputElement).defaultChecked) : field.defaultValue;
-}
-
-/** A field's value for the config. Invalid numbers and JSON are sent as strings, so the server reports the error. */
-function valueOf(field: Field): unknown {
-  const text = written(field);
-  switch (field.dataset.kind) {
-    case "check":
-      return text === "true";
-    case "number":
-    case "json": {
-      if (text.trim() === "") return null;
-      try {
-        return JSON.parse(text);
-      } catch {
-        return text;
-      }
-    }
-    case "choice":
-      return text === "" ? null : text;
-    default:
-      return text === "" && field.dataset.optional !== undefined ? null : text;
-  }
-}
-
 function request(): Request {
   const overrides: Record<string, unknown> = {};
-  for (const field of fields) {
-    if (written(field) !== initial(field)) overrides[field.dataset.path ?? ""] = valueOf(field);
+  for (const control of controls) {
+    if (control.isChanged()) overrides[control.path] = control.value();
+  }
+  // A schedule whose last field was emptied is none.
+  const schedule = controls.filter((control) => control.path.startsWith("benchmarks."));
+  if (schedule.some((control) => control.isChanged()) && schedule.every((control) => control.path === "benchmarks.n" || control.isEmpty())) {
+    for (const control of schedule) delete overrides[control.path];
+    overrides.benchmarks = null;
   }
   const made: Request = data.preset === null ? { config: data.config, overrides } : { preset: data.preset, overrides };
   for (const field of metas) {
@@ -91,21 +70,21 @@ function request(): Request {
 }
 
 /** `/overrides/a.b.c` and `/config/a/b/c` are both the field a.b.c. */
-function fieldOf(fault: FieldFault): Field | undefined {
+function controlOf(fault: FieldFault): Control | undefined {
   const pointer = fault.pointer ?? "";
   const unescaped = (text: string) => text.replaceAll("~1", "/").replaceAll("~0", "~");
   const path = pointer.startsWith("/overrides/") ? unescaped(pointer.slice("/overrides/".length)) : pointer.startsWith("/config/") ? pointer.slice("/config/".length).split("/").map(unescaped).join(".") : "";
-  return fields.find((field) => path === field.dataset.path || path.startsWith(`${field.dataset.path}.`));
+  return controls.find((control) => path === control.path || path.startsWith(`${control.path}.`));
 }
 
 function lineOf(fault: FieldFault): HTMLElement | null | undefined {
-  const field = fieldOf(fault);
+  const field = controlOf(fault)?.element;
   field?.setAttribute("aria-invalid", "true");
   return field?.closest(".field")?.querySelector<HTMLElement>(".fault") ?? (fault.pointer === "/experiment" ? at("fault-experiment") : undefined);
 }
 
 function showFaults(faults: FieldFault[], otherwise = ""): void {
-  for (const field of fields) field.removeAttribute("aria-invalid");
+  for (const { element } of controls) element.removeAttribute("aria-invalid");
   const told = ({ pointer, parameter, detail }: FieldFault) => `${pointer ?? parameter ?? ""} ${detail}`.trim();
   show(form, faults, { lineOf, told, leads: true }, otherwise);
 }
@@ -174,10 +153,10 @@ function showCommand(): void {
   const body = JSON.stringify(request()).replaceAll("'", "'\\''");
   at("command").textContent =
     `curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\\n  -d '${body}' \\\n  ${data.address}/api/v1/runs`;
-  const steps = fields.find((field) => field.dataset.path === "steps");
+  const steps = controls.find((control) => control.path === "steps");
   const estimate = document.querySelector("#estimate");
   if (estimate && data.step_seconds !== null) {
-    const seconds = Number(steps?.value) * data.step_seconds;
+    const seconds = Number(steps?.value()) * data.step_seconds;
     estimate.textContent = Number.isFinite(seconds) ? duration(seconds) : "–";
   }
 }
@@ -228,7 +207,8 @@ form.addEventListener("submit", async (event) => {
   }
 });
 
+startFieldSearch(form);
 showCommand();
 addEventListener("pageshow", () => {
-  if (fields.some((field) => written(field) !== initial(field))) void tryOut();
+  if (controls.some((control) => control.isChanged())) void tryOut();
 });
