@@ -1,6 +1,7 @@
 //! `/compare`: runs side by side: curves, differences of their configs, costs and final values.
 
 mod account;
+mod alignment;
 mod arms;
 mod difference;
 mod labels;
@@ -17,22 +18,28 @@ use lyceum_store::{
     metrics::{self, MetricRow, MetricsQuery},
     page::{Order, Window},
     runs::{self, Run, RunDetail, RunFilter, RunSort},
+    steps,
 };
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
 pub(super) use self::labels::labels;
-use self::{account::Account, difference::Difference};
+use self::{
+    account::Account,
+    alignment::{Over, Progress, TOKENS},
+    difference::Difference,
+};
 use super::{
     curves::level_for,
     figure::Figure,
     filters::Filters,
     format::words,
     layout::{Layout, Section},
+    steps::Steps,
     view::View,
 };
 use crate::{api::Api, api_error::ApiError};
@@ -58,6 +65,15 @@ pub(crate) struct CompareFilter {
     metrics: Option<String>,
     /// `true` draws runs of an arm as one curve with a band over its seeds; by default every run has its own.
     arms: Option<bool>,
+    /// What curves are drawn over; by default steps. Arms are drawn over steps alone, which all seeds have in common.
+    over: Option<Over>,
+    /// The run whose latest values others are compared with.
+    baseline: Option<Uuid>,
+    /// The steps shown, which the browser cuts out.
+    #[schemars(range(max = 2_147_483_647))]
+    from: Option<u32>,
+    #[schemars(range(max = 2_147_483_647))]
+    to: Option<u32>,
 }
 
 /// A run in the comparison.
@@ -68,11 +84,13 @@ pub(super) struct Compared {
     pub(super) rows: Vec<MetricRow>,
     /// Its last steps, if `rows` are means over several.
     newest: Vec<MetricRow>,
+    /// How far it had come after each of `rows`, unless curves are drawn over steps.
+    pub(super) progress: Option<Progress>,
 }
 
 impl Compared {
     /// Reads the curves of a run, with 4^`level` steps per point.
-    async fn read(db: &PgPool, (detail, label, level): (RunDetail, String, u8)) -> Result<Self, ApiError> {
+    async fn read(db: &PgPool, (detail, label, level, over): (RunDetail, String, u8, Over)) -> Result<Self, ApiError> {
         let id = ExecutionId(detail.run.id);
         let query = MetricsQuery {
             run_alone: true,
@@ -91,11 +109,18 @@ impl Compared {
         } else {
             Vec::new()
         };
+        let place = detail.metrics.iter().position(|name| name == TOKENS);
+        let progress = match over {
+            Over::Steps => None,
+            Over::Tokens => Some(Progress::by_tokens(&rows, place)),
+            Over::Hours => Some(Progress::by_hours(&rows, &steps::seconds(db, id).await?)),
+        };
         Ok(Self {
             detail,
             label,
             rows,
             newest,
+            progress,
         })
     }
 
@@ -116,6 +141,32 @@ impl Compared {
 struct Finals {
     metric: String,
     values: Vec<Option<f64>>,
+    /// What each differs by from the baseline's, if there is one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    deltas: Vec<Option<f64>>,
+}
+
+impl Finals {
+    fn of(metric: &str, values: Vec<Option<f64>>, baseline: Option<usize>) -> Self {
+        let base = baseline.map(|place| values[place]);
+        let deltas = base.map(|base| values.iter().map(|value| Some((*value)? - base?)).collect());
+        Self {
+            metric: metric.to_owned(),
+            deltas: deltas.unwrap_or_default(),
+            values,
+        }
+    }
+
+    /// The difference in a column, with its sign; none for the baseline itself.
+    fn delta(&self, column: &usize) -> Option<String> {
+        let delta = (*self.deltas.get(*column)?)?;
+        let shown = super::format::value(&delta.abs());
+        Some(match delta {
+            0.0 => "=".to_owned(),
+            0.0.. => format!("+{shown}"),
+            _ => format!("−{shown}"),
+        })
+    }
 }
 
 #[derive(Template, Serialize)]
@@ -131,6 +182,12 @@ struct ComparePage {
     finals: Vec<Finals>,
     #[serde(skip)]
     by_arm: bool,
+    #[serde(skip)]
+    steps: Steps,
+    #[serde(skip)]
+    over: Over,
+    /// The run that others are compared with.
+    baseline: Option<Uuid>,
     #[serde(skip)]
     metrics: Vec<String>,
     /// Whether the address names the metrics.
@@ -182,7 +239,20 @@ impl ComparePage {
 
     /// This page with other runs and metrics.
     fn address(&self, ids: &str, metrics: &str) -> String {
-        address(ids, metrics, self.by_arm)
+        let baseline = self.baseline.filter(|run| ids.contains(&run.to_string()));
+        address(ids, metrics, self.by_arm, self.over, baseline)
+    }
+
+    fn overs(&self) -> [(&'static str, &'static str, bool); Over::ALL.len()] {
+        Over::ALL.map(|over| (over.name(), over.words(), self.over == over))
+    }
+
+    fn is_drawn(&self, metric: &String) -> bool {
+        self.metrics.contains(metric)
+    }
+
+    fn is_baseline(&self, run: &Uuid) -> bool {
+        self.baseline == Some(*run)
     }
 
     fn is_live(&self) -> bool {
@@ -249,9 +319,15 @@ pub(crate) async fn show_compare(
     let details = stream::iter(&ids).map(|id| runs::find(db, *id));
     let details: Vec<RunDetail> = details.buffered(AT_ONCE).try_collect().await?;
     let labels = labels(details.iter().map(|detail| &detail.run));
+    let over = asked.over.filter(|_| !by_arm).unwrap_or_default();
+    let baseline = match asked.baseline {
+        Some(run) => Some(place_of_baseline(run, &ids)?),
+        None => None,
+    };
     let levels = levels(&details, by_arm);
     let labelled = details.into_iter().zip(labels.iter().cloned()).zip(levels);
-    let compared = stream::iter(labelled).map(|((detail, label), level)| Compared::read(db, (detail, label, level)));
+    let compared =
+        stream::iter(labelled).map(|((detail, label), level)| Compared::read(db, (detail, label, level, over)));
     let compared: Vec<Compared> = compared.buffered(AT_ONCE).try_collect().await?;
     let known = known(&compared);
     let metrics = match asked.metrics.as_deref() {
@@ -269,10 +345,11 @@ pub(crate) async fn show_compare(
         .await?
         .items;
     let configs: Vec<&serde_json::Value> = compared.iter().map(|run| &run.detail.config).collect();
-    let finals = known.iter().map(|metric| Finals {
-        metric: metric.clone(),
-        values: compared.iter().map(|run| run.last(metric)).collect(),
+    let finals = known.iter().map(|metric| {
+        let values = compared.iter().map(|run| run.last(metric)).collect();
+        Finals::of(metric, values, baseline)
     });
+    let units = units(&api.registry, &compared);
     view.show(&ComparePage {
         layout: view.layout("Compare", Section::Compare),
         differences: difference::differences(&configs),
@@ -280,13 +357,22 @@ pub(crate) async fn show_compare(
         finals: finals.filter(|row| row.values.iter().any(Option::is_some)).collect(),
         figures: metrics
             .iter()
-            .map(|metric| arms::figure(metric, &compared, by_arm))
+            .map(|metric| {
+                let unit = units.get(metric.as_str()).copied().unwrap_or_default();
+                arms::figure(metric, unit, &compared, by_arm, over)
+            })
             .collect(),
         others: others
             .into_iter()
             .filter(|other| !ids.contains(&ExecutionId(other.id)))
             .collect(),
         by_arm,
+        steps: Steps {
+            from: asked.from,
+            to: asked.to,
+        },
+        over,
+        baseline: asked.baseline,
         known,
         metrics,
         chosen: asked.metrics.is_some(),
@@ -297,7 +383,7 @@ pub(crate) async fn show_compare(
 }
 
 /// The address of a comparison; of the usual metrics if `metrics` is empty.
-fn address(ids: &str, metrics: &str, by_arm: bool) -> String {
+fn address(ids: &str, metrics: &str, by_arm: bool, over: Over, baseline: Option<Uuid>) -> String {
     let mut address = format!("/compare?runs={ids}");
     if !metrics.is_empty() {
         address.push_str("&metrics=");
@@ -305,6 +391,13 @@ fn address(ids: &str, metrics: &str, by_arm: bool) -> String {
     }
     if by_arm {
         address.push_str("&arms=true");
+    }
+    if over != Over::default() {
+        address.push_str("&over=");
+        address.push_str(over.name());
+    }
+    if let Some(run) = baseline {
+        address.push_str(&format!("&baseline={run}"));
     }
     address
 }
@@ -338,6 +431,23 @@ fn ids(text: &str) -> Result<Vec<ExecutionId>, ApiError> {
             "{many} runs are too many for one page; {RUNS} can be compared at once"
         ))),
     }
+}
+
+/// The column of the baseline.
+fn place_of_baseline(run: Uuid, ids: &[ExecutionId]) -> Result<usize, ApiError> {
+    ids.iter().position(|id| id.0 == run).ok_or_else(|| {
+        let detail = format!("`{run}` is not one of the runs that are compared");
+        ApiError::invalid_query(vec![("baseline".to_owned(), detail)])
+    })
+}
+
+/// The units of the metrics that the recipes of the runs record.
+fn units(registry: &Registry, compared: &[Compared]) -> BTreeMap<&'static str, &'static str> {
+    let recipes = compared
+        .iter()
+        .filter_map(|run| registry.get(&run.detail.run.recipe).ok());
+    let metrics = recipes.flat_map(|recipe| recipe.metrics());
+    metrics.map(|metric| (metric.name, metric.unit)).collect()
 }
 
 /// The metrics of any of the runs.
@@ -391,13 +501,27 @@ mod tests {
     use crate::api::query;
 
     #[test]
+    fn values_are_compared_with_those_of_the_baseline() {
+        let row = Finals::of("m", vec![Some(0.5), Some(0.75), None, Some(0.25)], Some(0));
+        let shown = [0, 1, 2, 3].map(|column| row.delta(&column));
+        assert_eq!(
+            shown.each_ref().map(Option::as_deref),
+            [Some("="), Some("+0.25"), None, Some("−0.25")]
+        );
+        let without = Finals::of("m", vec![None, Some(0.75)], Some(0));
+        assert_eq!(without.delta(&1), None, "the baseline has no value");
+        assert_eq!(Finals::of("m", vec![Some(0.5)], None).delta(&0), None);
+    }
+
+    #[test]
     fn an_address_keeps_metrics_of_any_name() {
         let names = "a&b=c,with space,50%,c#,1+1,é\"'<";
-        let address = address("r", names, true);
+        let address = address("r", names, true, Over::Tokens, None);
         let (_, query) = address.split_once('?').unwrap();
         assert!(!query.contains(['#', ' ', '+', '"', '<']), "{query}");
         let read: CompareFilter = query::parse(query).unwrap();
         assert_eq!((read.runs.as_deref(), read.arms), (Some("r"), Some(true)));
+        assert_eq!(read.over, Some(Over::Tokens));
         assert_eq!(read.metrics.as_deref(), Some(names));
     }
 }

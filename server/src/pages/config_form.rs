@@ -104,7 +104,14 @@ pub(crate) fn lines_of(schema: &Value, config: &Value) -> Vec<Line> {
     }
     // A run without a schedule shows the fields of one, empty.
     let benchmarks = present(&schema["properties"]["benchmarks"]);
-    object(&mut lines, "benchmarks", "held-out measurement", benchmarks, &config["benchmarks"], 0);
+    object(
+        &mut lines,
+        "benchmarks",
+        "held-out measurement",
+        benchmarks,
+        &config["benchmarks"],
+        0,
+    );
     lines
 }
 
@@ -222,19 +229,28 @@ fn list(schema: &Value, value: &Value) -> Option<Input> {
     }
     // Suites are names or objects; those that are names alone have the simple editor.
     let has_text = item["type"] == "string"
-        || item["anyOf"].as_array().is_some_and(|variants| variants.iter().any(|variant| variant["type"] == "string"));
+        || item["anyOf"]
+            .as_array()
+            .is_some_and(|variants| variants.iter().any(|variant| variant["type"] == "string"));
     if has_text {
         return texts.map(|texts| Input::Texts(texts.into_iter().map(str::to_owned).collect()));
     }
     let known = item["properties"].as_object()?;
     let fields = |value: &Value| -> Vec<Field> {
-        let each = known.iter().filter_map(|(name, schema)| match field(name, name, schema, &value[name]) {
-            Some(Line::Field(field)) => Some(field),
-            _ => None,
-        });
+        let each = known
+            .iter()
+            .filter_map(|(name, schema)| match field(name, name, schema, &value[name]) {
+                Some(Line::Field(field)) => Some(field),
+                _ => None,
+            });
         each.collect()
     };
-    let is_plain = |field: &Field| matches!(field.input, Input::Number | Input::Text | Input::Several(_) | Input::Choice(_));
+    let is_plain = |field: &Field| {
+        matches!(
+            field.input,
+            Input::Number | Input::Text | Input::Several(_) | Input::Choice(_)
+        )
+    };
     let added = fields(&Value::Null);
     let items: Vec<Vec<Field>> = entries.iter().map(fields).collect();
     let all_plain = added.iter().chain(items.iter().flatten()).all(is_plain);
@@ -361,14 +377,20 @@ mod tests {
         let Input::Items { items, added } = input_of(&lines, "populations.main.members") else {
             panic!("members are a list of objects");
         };
-        assert_eq!(added.iter().map(|field| field.path.as_str()).collect::<Vec<_>>(), ["count", "roles"]);
+        assert_eq!(
+            added.iter().map(|field| field.path.as_str()).collect::<Vec<_>>(),
+            ["count", "roles"]
+        );
         let Input::Several(roles) = &items[0][1].input else {
             panic!("roles are chosen from a list");
         };
         let chosen: Vec<&str> = roles.iter().filter(|role| role.2).map(|role| role.0.as_str()).collect();
         assert_eq!(chosen, ["teacher"], "the first members are teachers");
         assert!(matches!(input_of(&lines, "parameters.types"), Input::Several(types) if types.len() >= 3));
-        assert!(matches!(input_of(&lines, "populations.main.lora.target_modules"), Input::Several(_)));
+        assert!(matches!(
+            input_of(&lines, "populations.main.lora.target_modules"),
+            Input::Several(_)
+        ));
         let left: Vec<&str> = lines
             .iter()
             .filter_map(|line| match line {
@@ -377,9 +399,11 @@ mod tests {
             })
             .collect();
         assert!(
-            left.iter().all(|path| !["members", "types", "target_modules", "stop", "roles", "operators"]
-                .iter()
-                .any(|name| path.ends_with(name))),
+            left.iter().all(
+                |path| !["members", "types", "target_modules", "stop", "roles", "operators"]
+                    .iter()
+                    .any(|name| path.ends_with(name))
+            ),
             "{left:?} are JSON"
         );
     }

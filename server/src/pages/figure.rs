@@ -33,6 +33,9 @@ pub(crate) struct Figure {
     pub(crate) range: Option<[f64; 2]>,
     /// The position of a horizontal line.
     pub(crate) level: Option<f64>,
+    /// Whether x has fractions, as hours have.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) continuous: bool,
     /// Whether its points are measurements with an uncertainty of their own, which are never smoothed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) exact: bool,

@@ -36,6 +36,8 @@ interface Figure {
   right?: string;
   range: [number, number] | null;
   level: number | null;
+  /** Whether x has fractions. */
+  continuous?: boolean;
   /** Whether its points are measurements, which are never smoothed. */
   exact?: boolean;
   series: Series[];
@@ -205,7 +207,7 @@ function option(figure: Figure, colours: Palette, width: number): Record<string,
     xAxis: axis(colours, {
       type: names ? "category" : "value",
       ...(names ? { data: names, boundaryGap: isStacked(figure) } : { min: settings.from ?? "dataMin", max: settings.to ?? "dataMax" }),
-      minInterval: 1,
+      minInterval: figure.continuous ? 0 : 1,
       splitLine: { show: false },
       axisLabel: { color: colours.muted, hideOverlap: true },
       axisPointer: { show: true },
@@ -239,18 +241,22 @@ let fine = new Map<string, Figure>();
 const drawn = new Map<string, Chart>();
 const known = (id: string): Figure => fine.get(id) ?? figures.get(id)!;
 
+/** Whether the page was rendered with a part of the steps alone. */
+const isPart = /[?&](from|to)=\d/.test(location.search);
+
 /** Loads the zoomed steps if the page's points are means over several. */
 async function refine(): Promise<void> {
   const isWhole = settings.from === undefined && settings.to === undefined;
   const isCoarse = [...figures.values()].some((figure) => figure.width > 1);
-  // The URL may select a range of steps.
-  const isPart = /[?&](from|to)=\d/.test(location.search);
   if (((isWhole || !isCoarse) && !isPart) || !document.querySelector("#curves")) {
     fine = new Map();
     return;
   }
-  const range = new URLSearchParams();
-  for (const name of ["from", "to"] as const) if (settings[name] !== undefined) range.set(name, String(settings[name]));
+  const range = new URLSearchParams(location.search);
+  for (const name of ["from", "to"] as const) {
+    range.delete(name);
+    if (settings[name] !== undefined) range.set(name, String(settings[name]));
+  }
   const { from, to } = settings;
   const page = await pageAt(`${location.pathname}?${range}`);
   if (!page || from !== settings.from || to !== settings.to) return;
@@ -279,7 +285,7 @@ function zoomed(id: string, ends?: [number, number]): void {
 }
 
 function begin(element: HTMLElement, id: string): void {
-  const isOfSteps = !figures.get(id)?.labels;
+  const isOfSteps = !figures.get(id)?.labels && !figures.get(id)?.continuous;
   const build = (colours: Palette, width: number) => option(known(id), colours, width);
   drawn.set(id, draw(element, build, isOfSteps ? (ends) => zoomed(id, ends) : undefined));
 }

@@ -7,11 +7,19 @@ use super::{
         format::{capital, words},
     },
     Compared,
+    alignment::Over,
 };
 
 /// The curves of one metric.
-pub(super) fn figure(metric: &str, runs: &[Compared], by_arm: bool) -> Figure {
-    let of = |run: &Compared| Some(curve(&run.rows, run.place(metric)?, &run.label));
+pub(super) fn figure(metric: &str, unit: &str, runs: &[Compared], by_arm: bool, over: Over) -> Figure {
+    let of = |run: &Compared| {
+        let curve = curve(&run.rows, run.place(metric)?, &run.label);
+        Some(
+            run.progress
+                .as_ref()
+                .map_or(curve.clone(), |progress| progress.align(curve)),
+        )
+    };
     let series = if by_arm {
         arms(runs).into_iter().filter_map(|arm| arm_curve(&arm, of)).collect()
     } else {
@@ -20,10 +28,22 @@ pub(super) fn figure(metric: &str, runs: &[Compared], by_arm: bool) -> Figure {
     Figure {
         id: format!("metric-{metric}"),
         title: capital(&words(metric)),
-        x: "step".to_owned(),
+        x: over.axis().to_owned(),
+        continuous: over != Over::Steps,
+        y: unit.to_owned(),
+        range: is_share(unit, &series).then_some([0.0, 1.0]),
         series,
         ..Figure::default()
     }
+}
+
+/// Whether curves of this unit are shares, from 0 to 1.
+fn is_share(unit: &str, series: &[Series]) -> bool {
+    let values = series
+        .iter()
+        .flat_map(|series| &series.points)
+        .filter_map(|(_, value)| *value);
+    unit == "share" && values.into_iter().all(|value| (0.0..=1.0).contains(&value))
 }
 
 /// Groups runs that differ only by seed, in the order of the first of each group.

@@ -9,6 +9,8 @@ use std::collections::BTreeSet;
 pub(crate) struct Difference {
     /// Its JSON pointer (RFC 6901).
     pub(crate) pointer: String,
+    /// Its dotted name, as overrides have it.
+    pub(crate) name: String,
     /// Its value in each config, if present.
     pub(crate) values: Vec<Option<Value>>,
 }
@@ -37,12 +39,20 @@ pub(crate) fn differences(configs: &[&Value]) -> Vec<Difference> {
             .iter()
             .map(|config| config.pointer(&pointer).filter(|value| leaf(value)).cloned())
             .collect();
-        values
-            .windows(2)
-            .any(|pair| pair[0] != pair[1])
-            .then_some(Difference { pointer, values })
+        values.windows(2).any(|pair| pair[0] != pair[1]).then(|| Difference {
+            name: dotted(&pointer),
+            pointer,
+            values,
+        })
     };
     pointers.into_iter().filter_map(difference).collect()
+}
+
+/// The dotted name of what a pointer points to.
+fn dotted(pointer: &str) -> String {
+    let names = pointer.split('/').skip(1);
+    let names = names.map(|name| name.replace("~1", "/").replace("~0", "~"));
+    names.collect::<Vec<_>>().join(".")
 }
 
 fn is_branch(value: &Value) -> bool {
@@ -79,20 +89,25 @@ mod tests {
     use serde_json::json;
 
     #[test]
+    fn names_with_slashes_stay_whole() {
+        assert_eq!(dotted("/a~1b/c~0d/0"), "a/b.c~d.0");
+    }
+
+    #[test]
     fn only_what_differs_is_named() {
         let one = json!({"seed": 1, "a/b": {"r": 8, "same": [1, 2]}, "members": [{"count": 2}], "list": [1]});
         let other = json!({"seed": 2, "a/b": {"r": 8, "same": [1, 2]}, "members": [{"count": 2}, {"count": 4}], "list": [1, 2]});
         let found: Vec<(String, Vec<String>)> = differences(&[&one, &other])
             .into_iter()
-            .map(|difference| (difference.pointer.clone(), difference.texts()))
+            .map(|difference| (difference.name.clone(), difference.texts()))
             .collect();
         let row = |pointer: &str, values: [&str; 2]| (pointer.to_owned(), values.map(str::to_owned).to_vec());
         assert_eq!(
             found,
             [
-                row("/list", ["[1]", "[1,2]"]),
-                row("/members/1/count", ["–", "4"]),
-                row("/seed", ["1", "2"])
+                row("list", ["[1]", "[1,2]"]),
+                row("members.1.count", ["–", "4"]),
+                row("seed", ["1", "2"])
             ]
         );
         assert_eq!(differences(&[&one]), []);

@@ -1,0 +1,159 @@
+//! What curves are drawn over: steps, tokens generated, or hours of work.
+
+use lyceum_store::metrics::MetricRow;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::figure::Series;
+
+/// The metric that counts a step's tokens.
+pub(super) const TOKENS: &str = "completion_tokens";
+
+/// The x axis of a comparison.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Deserialize,
+    Serialize,
+    JsonSchema,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub(crate) enum Over {
+    /// Steps.
+    #[default]
+    Steps,
+    /// Tokens that the run has generated so far, in millions.
+    Tokens,
+    /// Hours that its steps have taken so far, without pauses between them.
+    Hours,
+}
+
+lyceum_core::named!(Over, "an x axis");
+
+impl Over {
+    /// The label of the axis.
+    pub(super) fn axis(self) -> &'static str {
+        match self {
+            Self::Steps => "step",
+            Self::Tokens => "million tokens generated",
+            Self::Hours => "hours",
+        }
+    }
+
+    /// Words for a form.
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::Steps => "steps",
+            Self::Tokens => "tokens generated",
+            Self::Hours => "time",
+        }
+    }
+}
+
+/// How far a run had come after each of some rows of its metrics, in the unit of the axis.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Progress(Vec<f64>);
+
+impl Progress {
+    /// By tokens: the sum over the rows of the metric at `place`. A row that lacks it adds nothing.
+    pub(super) fn by_tokens(rows: &[MetricRow], place: Option<usize>) -> Self {
+        let tokens = |row: &MetricRow| {
+            let value = place.and_then(|place| row.mean.get(place)).copied();
+            value.filter(|value| value.is_finite()).unwrap_or_default() * f64::from(row.width)
+        };
+        let sums = rows.iter().scan(0.0, |sum, row| {
+            *sum += tokens(row);
+            Some(*sum / 1e6)
+        });
+        Self(sums.collect())
+    }
+
+    /// By time: `seconds` has the duration of each step, from the first.
+    pub(super) fn by_hours(rows: &[MetricRow], seconds: &[f64]) -> Self {
+        let after: Vec<f64> = seconds
+            .iter()
+            .scan(0.0, |sum, seconds| {
+                *sum += seconds;
+                Some(*sum / 3600.0)
+            })
+            .collect();
+        let last = |row: &MetricRow| (row.step + row.width - 1).max(0).cast_unsigned() as usize;
+        let hours = rows
+            .iter()
+            .map(|row| after.get(last(row)).or(after.last()).copied().unwrap_or_default());
+        Self(hours.collect())
+    }
+
+    /// `curve`, whose points are of the rows, over this progress.
+    pub(super) fn align(&self, curve: Series) -> Series {
+        let places: Vec<f64> = curve.points.iter().map(|(x, _)| *x).collect();
+        let at = |x: f64| places.binary_search_by(|place| place.total_cmp(&x)).ok();
+        let moved = |x: f64| at(x).and_then(|row| self.0.get(row)).copied();
+        Series {
+            points: curve
+                .points
+                .iter()
+                .filter_map(|(x, y)| Some((moved(*x)?, *y)))
+                .collect(),
+            band: curve
+                .band
+                .iter()
+                .filter_map(|(x, low, high)| Some((moved(*x)?, *low, *high)))
+                .collect(),
+            ..curve
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows() -> Vec<MetricRow> {
+        let row = |(step, width, tokens): (i32, i32, f64)| MetricRow {
+            step,
+            width,
+            member_id: None,
+            mean: vec![tokens, 0.5],
+            min: None,
+            max: None,
+        };
+        [(0, 4, 1e6), (4, 1, f64::NAN), (5, 1, 2e6)]
+            .into_iter()
+            .map(row)
+            .collect()
+    }
+
+    #[test]
+    fn tokens_add_up_over_the_steps_of_a_row() {
+        assert_eq!(Progress::by_tokens(&rows(), Some(0)), Progress(vec![4.0, 4.0, 6.0]));
+        assert_eq!(Progress::by_tokens(&rows(), None), Progress(vec![0.0; 3]));
+    }
+
+    #[test]
+    fn time_is_that_of_the_last_step_of_a_row() {
+        let seconds = [900.0; 5];
+        // The run's sixth step has not ended.
+        assert_eq!(Progress::by_hours(&rows(), &seconds), Progress(vec![1.0, 1.25, 1.25]));
+        assert_eq!(Progress::by_hours(&rows(), &[]), Progress(vec![0.0; 3]));
+    }
+
+    #[test]
+    fn points_and_band_move_together() {
+        let curve = Series {
+            points: vec![(1.5, Some(0.1)), (4.0, None), (5.0, Some(0.3))],
+            band: vec![(1.5, 0.0, 0.2)],
+            ..Series::default()
+        };
+        let moved = Progress(vec![4.0, 4.5, 6.0]).align(curve);
+        assert_eq!(moved.points, [(4.0, Some(0.1)), (4.5, None), (6.0, Some(0.3))]);
+        assert_eq!(moved.band, [(4.0, 0.0, 0.2)]);
+    }
+}
