@@ -28,6 +28,7 @@ mod figure;
 mod filters;
 mod format;
 mod frozen_side_plan;
+mod glossary;
 mod heat;
 mod held_out;
 mod highlight;

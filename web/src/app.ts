@@ -3,11 +3,13 @@ import { startActions } from "./actions";
 import { startCopying } from "./copy";
 import { startForms } from "./forms";
 import { startTabs } from "./tabs";
+import { startTerms } from "./terms";
 import { startTheme } from "./theme";
 import { startTimes } from "./times";
 
 startTheme();
 startTabs();
+startTerms();
 startTimes();
 startCopying();
 startActions();
