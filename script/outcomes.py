@@ -226,6 +226,15 @@ def of_run(row, measure):
     }[part]
 
 
+def is_by_problem(measure):
+    """Whether a measure has a value for each problem, and so an interval over problems.
+
+    >>> is_by_problem("greedy"), is_by_problem("pass_at_8"), is_by_problem("tokens"), is_by_problem("mean of vendi")
+    (True, True, False, False)
+    """
+    return measure == "greedy" or measure.startswith("pass_at_")
+
+
 def values_of(row, measure, samples):
     """A row's values of a measure by problem: `greedy` at the end, or `pass_at_K` of the sampled answers; or its one value of
     `tokens`, those of greedy answers at the end, or of a metric of the run."""

@@ -104,7 +104,8 @@ def paragraph(found):
     ]
     for outcome, mean, seeds, problems, _, verdict in said:
         unit = unit_of(outcome)
-        over_problems = "" if " of " in outcome["measure"] else f", over problems {between(problems, unit)}"
+        is_by_problem = outcomes.is_by_problem(outcome["measure"])
+        over_problems = f", over problems {between(problems, unit)}" if is_by_problem else ""
         text.append(
             f"{outcome['text']}: this {verdict} ({f'{points(mean, unit)} {unit}'.strip()}; over seeds {between(seeds, unit)}{over_problems})."
         )
@@ -120,7 +121,7 @@ def outcome_table(found):
             measured(outcome),
             f"{points(mean, unit)}{' tokens' if unit == 'tokens' else ''}",
             between(seeds, unit),
-            between(problems, unit) if unit == "points" and " of " not in outcome["measure"] else "",
+            between(problems, unit) if outcomes.is_by_problem(outcome["measure"]) else "",
             ", ".join(points(value, unit) for value in each),
             f"**{verdict}**",
         ]
@@ -211,7 +212,7 @@ def drawings(found):
         rows = [
             (measured(outcome), mean, seeds, problems)
             for outcome, mean, seeds, problems, _, _ in found.outcomes
-            if unit_of(outcome) == "points"
+            if outcomes.is_by_problem(outcome["measure"])
         ]
         made["differences.svg"] = figures.differences(
             "Arm against arm",

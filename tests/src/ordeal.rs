@@ -18,10 +18,29 @@ pub struct Programs {
     pub server: &'static str,
     /// `scripted-worker`.
     pub worker: &'static str,
-    /// The rows of mathematics, by question and answer, that a run has as its `dataset`; none for other runs.
-    pub rows: &'static [(&'static str, &'static str)],
+    /// The rows that a run has as its `dataset`; none for other runs.
+    pub rows: &'static [Row],
     /// The messages of the functions that a run has as its `goalposts`; none for other runs.
     pub goalposts: &'static [&'static str],
+}
+
+/// A row of a dataset.
+#[derive(Clone, Copy, Debug)]
+pub enum Row {
+    /// A question and its answer.
+    Mathematics(&'static str, &'static str),
+    /// What a function `f` is to do, and the test of it.
+    Code(&'static str, &'static str),
+}
+
+impl Row {
+    fn value(&self) -> Value {
+        let (question, oracle) = match self {
+            Self::Mathematics(question, gold) => (question, json!({"type": "math", "gold": gold})),
+            Self::Code(question, test) => (question, json!({"type": "script", "entry_point": "f", "test": test})),
+        };
+        json!({"task_id": question, "question": question, "oracle": oracle})
+    }
 }
 
 impl Programs {
@@ -66,8 +85,7 @@ impl Programs {
     async fn begin(self, house: &House, document: &Value) -> Result<ExecutionId> {
         let mut document = document.clone();
         if !self.rows.is_empty() {
-            let row = |(question, gold): &(&str, &str)| json!({"task_id": question, "question": question, "oracle": {"type": "math", "gold": gold}});
-            let rows: Vec<Value> = self.rows.iter().map(row).collect();
+            let rows: Vec<Value> = self.rows.iter().map(Row::value).collect();
             let dataset = house.training_set(&rows).await?;
             document["parameters"]["dataset"] = json!({"id": dataset, "rows": rows.len()});
         }

@@ -5,11 +5,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context as _, anyhow, ensure};
+use anyhow::{Context as _, ensure};
 use clap::{Args, ValueEnum};
 use lyceum_core::{
     benchmark::{reader, suite},
-    dataset::{Purpose, RowCheck, fingerprints},
+    dataset::fingerprints,
     seed,
 };
 use lyceum_curriculum::Level;
@@ -18,7 +18,10 @@ use lyceum_worker::lines::write_lines;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::training::level;
+use super::{
+    rows::{check_importable, equal_share},
+    training::level,
+};
 
 /// The config of `models/seedling-math`.
 const SHIPPED: &str = include_str!("../../../configs/models/seedling-math-pretrain.toml");
@@ -79,13 +82,7 @@ impl Questions {
     pub(crate) fn run(mut self) -> anyhow::Result<()> {
         self.levels.sort_unstable();
         self.levels.dedup();
-        let share = self.problems as usize / self.levels.len();
-        ensure!(
-            share * self.levels.len() == self.problems as usize,
-            "--problems {} is not a multiple of {}, the number of levels, which get equal shares",
-            self.problems,
-            self.levels.len()
-        );
+        let share = equal_share(self.problems, &self.levels)?;
         let source = source(self.config.as_deref())?;
         let rows = self.split.rows(&source, &self.levels, share, self.skip as usize)?;
         self.split.check(&rows)?;
@@ -156,20 +153,12 @@ impl Split {
 
     /// Refuses rows that cannot be imported.
     fn check(self, rows: &[Value]) -> anyhow::Result<()> {
-        if self == Self::HeldOut {
-            let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
-            reader::read(
-                suite("held-out-seedling-math")?,
-                text.as_bytes(),
-                &reader::Window::default(),
-            )?;
-            return Ok(());
+        if self == Self::Training {
+            return check_importable(rows);
         }
-        let mut check = RowCheck::new(Purpose::Training, None);
-        for (place, row) in rows.iter().enumerate() {
-            let fault = |fault| anyhow!("question {place} cannot be imported: {fault:?}");
-            check.check(place, row).map_err(fault)?;
-        }
+        let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
+        let (suite, window) = (suite("held-out-seedling-math")?, reader::Window::default());
+        reader::read(suite, text.as_bytes(), &window)?;
         Ok(())
     }
 

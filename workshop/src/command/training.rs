@@ -2,9 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{anyhow, ensure};
 use clap::Args;
-use lyceum_core::dataset::{Purpose, RowCheck};
 use lyceum_core::verify::ProblemKind;
 use lyceum_curriculum::{Executed, Level};
 use lyceum_verifier::Verifier;
@@ -13,6 +11,7 @@ use lyceum_worker::pool::PoolArgs;
 use serde_json::Value;
 
 use super::posed::{Described, Posing, Source, named, part};
+use super::rows::{check_importable, equal_share};
 
 /// Write problems to learn from, about programs of the seedling's training split.
 ///
@@ -48,13 +47,7 @@ impl Training {
     pub(crate) fn run(mut self) -> anyhow::Result<()> {
         self.levels.sort_unstable();
         self.levels.dedup();
-        let share = self.problems as usize / self.levels.len();
-        ensure!(
-            share * self.levels.len() == self.problems as usize,
-            "--problems {} is not a multiple of {}, the number of levels, which get equal shares",
-            self.problems,
-            self.levels.len()
-        );
+        let share = equal_share(self.problems, &self.levels)?;
         let described = self.source.read()?;
         let verifier = Verifier::start(&self.pool.config())?;
         let programs = programs(&described, &self.levels, share, &verifier);
@@ -99,13 +92,7 @@ fn rows(
         share,
     };
     let rows = named("seedling-training", posing.in_turn(programs)?);
-    // The output must be readable by an import.
-    let mut check = RowCheck::new(Purpose::Training, None);
-    for (place, row) in rows.iter().enumerate() {
-        check
-            .check(place, row)
-            .map_err(|fault| anyhow!("problem {place} cannot be imported: {fault:?}"))?;
-    }
+    check_importable(&rows)?;
     Ok(rows)
 }
 

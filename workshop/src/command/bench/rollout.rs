@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::Context as _;
 use clap::Args;
-use lyceum_core::work::{Dtype, LoraShape, Projection, Sampling};
+use lyceum_core::work::{Dtype, LoraShape, Projection, Sampling, VocabularyMask};
 use lyceum_engine::generate::{GenerationOptions, GenerationRequest, Generator};
 use lyceum_engine::{Model, Placement, Population};
 use lyceum_workshop::random_model;
@@ -17,11 +17,14 @@ use super::floor::{self, RolloutSize};
 use super::shape;
 use super::spent::{self, Spent};
 
+/// Of the mask over the vocabulary; the speed does not depend on it.
+const KEEP_RATE: f64 = 0.9;
+
 const PEER: &str = include_str!("rollout_peer.py");
 
-/// Generates with random weights and reports tokens per second: of the population, of one member with the same number
-/// of sequences, of the matrix products alone in libtorch and, if requested, of transformers with peft's mixed
-/// adapters.
+/// Generates with random weights and reports tokens per second: of the population, with and without a vocabulary mask,
+/// of one member with the same number of sequences, of the matrix products alone in libtorch and, if requested, of
+/// transformers with peft's mixed adapters.
 ///
 /// Only generated tokens are counted; prefilling the prompts is included in the time. The minimum over all repeats
 /// counts. Processor time, summed over all threads, is printed beside wall-clock time: compare it on a machine that is
@@ -96,12 +99,20 @@ impl BenchRollout {
             prompt: self.prompt as i64,
             new: self.new as i64,
         };
-        let (mut all, mut one, mut prefill) = (Spent::MAX, Spent::MAX, Spent::MAX);
+        let mask = VocabularyMask {
+            seed: 1,
+            keep_rate: KEEP_RATE,
+            protected: Vec::new(),
+            protected_texts: Vec::new(),
+        };
+        let (mut all, mut masked) = (Spent::MAX, Spent::MAX);
+        let (mut one, mut prefill) = (Spent::MAX, Spent::MAX);
         let (mut projections, mut attention) = (Spent::MAX, Spent::MAX);
         for _ in 0..self.repeats {
-            all = all.min(self.generate(&model, &population, self.new)?);
-            one = one.min(self.generate(&model, &single, self.new)?);
-            prefill = prefill.min(self.generate(&model, &population, 1)?);
+            all = all.min(self.generate(&model, &population, self.new, None)?);
+            masked = masked.min(self.generate(&model, &population, self.new, Some(&mask))?);
+            one = one.min(self.generate(&model, &single, self.new, None)?);
+            prefill = prefill.min(self.generate(&model, &population, 1, None)?);
             let products = floor::rollout_products(&model, Some(&population), size)?;
             projections = projections.min(products.projections);
             attention = attention.min(products.attention);
@@ -109,6 +120,7 @@ impl BenchRollout {
         let products = projections + attention;
         self.report("population", all);
         self.report("  of which prefill", prefill);
+        self.report("  with a mask", masked);
         self.report("one member", one);
         self.report("matrix products", products);
         self.report("  of which attention", attention);
@@ -118,6 +130,8 @@ impl BenchRollout {
                 to.cpu.as_secs_f64() / of.cpu.as_secs_f64(),
             )
         };
+        let (wall, cpu) = ratio(masked, all);
+        println!("with a mask / without         {wall:>6.2} on the wall {cpu:>6.2} in processor time");
         let (wall, cpu) = ratio(all, products);
         println!("population / matrix products  {wall:>6.2} on the wall {cpu:>6.2} in processor time");
         let (wall, cpu) = ratio(all, one);
@@ -240,7 +254,13 @@ impl BenchRollout {
         Ok(population.to(model.placement.device, model.placement.kind())?)
     }
 
-    fn generate(&self, model: &Model, population: &Population, new: usize) -> anyhow::Result<Spent> {
+    fn generate(
+        &self,
+        model: &Model,
+        population: &Population,
+        new: usize,
+        mask: Option<&VocabularyMask>,
+    ) -> anyhow::Result<Spent> {
         let vocabulary = model.config.vocab_size;
         let requests: Vec<_> = (0..self.sequences)
             .map(|index| GenerationRequest {
@@ -253,6 +273,7 @@ impl BenchRollout {
                 sampling: Sampling {
                     max_tokens: new as u32,
                     ignore_eos: true,
+                    vocabulary_mask: mask.cloned(),
                     ..Sampling::default()
                 },
                 seed: index as u64,
