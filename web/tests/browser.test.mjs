@@ -216,7 +216,7 @@ scenario("a view follows the run, and stops while hidden", async () => {
   const now = await rows();
   assert.deepEqual(now, [...now.keys()], "every step has exactly one row");
   const update = await page.waitForRequest((request) => request.headers()["lyceum-from-step"], patience);
-  assert.match(update.url(), /arms-race$/, "only new points are asked for");
+  assert.match(update.url(), /arms-race(\?smoothing=0\.5)?$/, "only new points are asked for");
   assert.equal(await page.$eval("#outcomes details", (details) => details.open), true, "the opened section was closed");
   assert.equal(await page.$eval("#smoothing-value", (output) => output.value), "0.50", "the setting was lost");
   assert.equal(await page.evaluate(() => window.sameDocument), true, "the page was reloaded");
@@ -346,6 +346,83 @@ scenario("a run's tags and note are edited in the list", async () => {
   assert.match(await text("main"), /seeds/);
   await go("/experiments?name=none");
   assert.match(await text("main"), /No experiments match these filters/);
+});
+
+scenario("a table of runs has columns of one's choice and is compared from", async () => {
+  await go("/runs");
+  await Promise.all([page.waitForNavigation(), page.select("#column-choice", "metrics.solve_rate")]);
+  assert.equal(new URL(page.url()).searchParams.get("columns"), "metrics.solve_rate");
+  const heads = () => page.$$eval("thead th", (all) => all.map((head) => head.textContent.trim()));
+  assert.ok((await heads()).includes("solve rate"), String(await heads()));
+  await Promise.all([page.waitForNavigation(), page.$$eval("thead .sorts", (all) => all.find((one) => one.textContent === "solve rate").click())]);
+  assert.equal(await page.$eval('[aria-sort="descending"]', (head) => head.textContent.trim()), "solve rate");
+  await page.type("#q", "ANOTHER SEED");
+  await press("#table button");
+  assert.deepEqual(await page.$$eval("tbody th", (all) => [...new Set(all.map((one) => one.textContent.includes("another seed")))]), [true]);
+  await go("/runs");
+  for (const one of [run, second]) await page.click(`[data-choose="${one}"]`);
+  assert.equal(await text("#chosen-count"), "2 runs are selected.");
+  await press('[data-chosen="compare"]');
+  assert.equal(new URL(page.url()).searchParams.get("runs"), `${run},${second}`);
+  await go("/runs?group=config.seed&columns=metrics.solve_rate");
+  assert.ok((await page.$$eval("tbody tr", (all) => all.length)) >= 2, "a group for each seed");
+});
+
+scenario("a verdict leads to its evidence", async () => {
+  await go(`/runs/${second}`);
+  assert.match(await text(".verdict"), /(not distinguishable|learned|worse|not measured)/i);
+  const leads = await page.$$eval(".verdict a", (all) => all.map((one) => one.getAttribute("href")));
+  assert.ok(leads.length >= 2, String(leads));
+  for (const lead of leads) {
+    assert.equal((await go(lead)).status(), 200, lead);
+    const fragment = lead.split("#")[1];
+    if (fragment) assert.ok(await page.$(`#${fragment}`), `${lead} leads to nothing`);
+  }
+});
+
+scenario("how curves are drawn is kept in the address", async () => {
+  await go(`/runs/${second}`);
+  assert.equal(await page.$eval("#smoothing", (field) => field.value), "0.6", "curves are smoothed by default");
+  await page.$eval("#smoothing", (field) => {
+    field.value = "0.3";
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+  });
+  await page.type("#from", "1");
+  await page.waitForFunction(() => location.search === "?smoothing=0.3&from=1", patience);
+  await page.reload();
+  assert.deepEqual(await page.$$eval("#smoothing, #from", (fields) => fields.map((field) => field.value)), ["0.3", "1"]);
+  await go(`/compare?runs=${run},${second}&over=tokens&smoothing=0.3&from=0`);
+  await page.waitForSelector("[data-drawn]", patience);
+});
+
+scenario("lists in the form have editors, and a search finds a field", async () => {
+  await go("/runs/new?preset=demo");
+  const path = "populations.main.members";
+  await page.type("#find-field", "members");
+  const list = `[data-path="${path}"]`;
+  await page.waitForFunction((selector) => document.querySelector(selector).checkVisibility(), patience, list);
+  assert.equal(await page.$eval('[data-path="steps"]', (field) => field.checkVisibility()), false, "other fields are hidden");
+  const entries = () => page.$$eval(`${list} > .entry`, (all) => all.length);
+  const before = await entries();
+  await page.click(`${list} > [data-add]`);
+  assert.equal(await entries(), before + 1);
+  await page.type(`${list} > .entry:nth-of-type(${before + 1}) [data-item="count"]`, "2");
+  await page.waitForFunction(() => /fault/.test(document.querySelector("#verdict").textContent), patience);
+  await page.click(`${list} > .entry:nth-of-type(${before + 1}) input[value="student"]`);
+  await page.waitForFunction(() => document.querySelector("#verdict").textContent === "Valid.", patience);
+  assert.match(await text("#difference"), /populations\.main\.members/);
+  await page.click(`${list} > .entry:nth-of-type(${before + 1}) [data-remove]`);
+  assert.equal(await entries(), before);
+  await page.waitForFunction(() => /None\./.test(document.querySelector("#difference").textContent), patience);
+});
+
+scenario("words are explained where they stand", async () => {
+  await go(`/runs/${second}`);
+  await page.focus(".facts .term");
+  const meaning = () => page.$eval("#meaning", (box) => (box.hidden ? "" : box.textContent));
+  assert.ok((await meaning()).length > 20);
+  await page.keyboard.press("Escape");
+  assert.equal(await meaning(), "", "Escape hides it");
 });
 
 scenario("from the archive to a problem to an attempt", async () => {
@@ -601,7 +678,7 @@ scenario("no layout shift while a page loads", async () => {
     await watched.setViewport({ width, height: 900 });
     for (const path of await everyPage()) {
       await watched.goto(lab.base + path, { waitUntil: "load" });
-      await watched.waitForFunction(() => [...document.querySelectorAll(".canvas")].every((one) => one.dataset.drawn || one.getBoundingClientRect().top > innerHeight + 400), patience);
+      await watched.waitForFunction(() => [...document.querySelectorAll(".canvas")].every((one) => !one.checkVisibility() || one.dataset.drawn || one.getBoundingClientRect().top > innerHeight + 400), patience);
       const moved = await watched.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(window.moved)))));
       // Up to 0.1 counts as good (web.dev/cls).
       assert.ok(moved.value < 0.01, `${path} at ${width} pixels shifts by ${moved.value}: ${moved.nodes.join("; ")}`);

@@ -84,10 +84,11 @@ pub(crate) async fn list_runs(
         arm: query.arm,
         tag: query.tag,
         name: query.name,
+        ..RunFilter::default()
     };
     Ok(listing.answer(
         &request,
-        runs::page(api.store.pool(), &filter, RunSort::Age, listing.window()).await?,
+        runs::page(api.store.pool(), &filter, &RunSort::Age, listing.window()).await?,
     ))
 }
 

@@ -88,8 +88,8 @@ impl Now {
         };
         let (few, more) = (newest(RUNS), newest(50));
         let (running, recent, workers, backlog) = futures::try_join!(
-            runs::page(db, &is_running, RunSort::Age, &few),
-            runs::page(db, &any, RunSort::Age, &few),
+            runs::page(db, &is_running, &RunSort::Age, &few),
+            runs::page(db, &any, &RunSort::Age, &few),
             workers::page(db, &alive, &more),
             work::backlog(db),
         )?;

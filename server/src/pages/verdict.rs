@@ -76,7 +76,7 @@ impl VerdictView {
         let places: Vec<usize> = signals.iter().map(|(_, place)| *place).collect();
         let (ends, stalled, latest) = futures::try_join!(
             async { Ok::<_, ApiError>(metrics::ends(db, id, &places, SPAN).await?) },
-            async { Ok(executions::stalled_since(db, id).await?) },
+            async { Ok::<_, ApiError>(executions::stalled_since(db, id).await?) },
             held_out::latest(db, run),
         )?;
         let mut readings = Readings::default();

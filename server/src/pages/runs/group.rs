@@ -116,7 +116,7 @@ impl By {
     fn address(&self, view: &View, key: &str) -> Option<String> {
         let (parameter, before) = &self.selects;
         if *parameter != "where" {
-            return Some(view.with(&[("group", None), (parameter, Some(key))]));
+            return Some(view.with(&[("group", None), (*parameter, Some(key))]));
         }
         // A list of conditions is split at commas.
         if key.contains(',') {

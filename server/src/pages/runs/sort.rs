@@ -18,7 +18,7 @@ pub(super) enum Sort {
 }
 
 /// The built-in columns that sort, by their names in addresses.
-const BUILT_IN: [(&str, Sort); 4] = [
+static BUILT_IN: [(&str, Sort); 4] = [
     ("age", Sort::Age),
     ("step", Sort::Step),
     ("valid_problems", Sort::ValidProblems),
@@ -35,7 +35,8 @@ impl Sort {
         if let Some((_, sort)) = BUILT_IN.iter().find(|(known, _)| *known == name) {
             return Ok(sort.clone());
         }
-        let known = BUILT_IN.map(|(name, _)| format!("`{name}`")).join(", ");
+        let known: Vec<String> = BUILT_IN.iter().map(|(name, _)| format!("`{name}`")).collect();
+        let known = known.join(", ");
         Column::parse(name)
             .map(Self::Column)
             .map_err(|_| format!("nothing is sorted by `{name}`; valid are {known} and the name of a column, such as `metrics.solve_rate`"))
@@ -67,7 +68,7 @@ impl Sort {
             built_in => BUILT_IN
                 .iter()
                 .find(|(_, sort)| sort == built_in)
-                .map_or("age", |(name, _)| name),
+                .map_or("age", |(name, _)| *name),
         }
     }
 }
@@ -123,9 +124,9 @@ mod tests {
     #[test]
     fn orders_have_names_of_their_own() {
         assert_eq!(Sort::parse(None), Ok(Sort::Age));
-        for (name, sort) in BUILT_IN {
+        for (name, sort) in &BUILT_IN {
             assert_eq!(Sort::parse(Some(name)), Ok(sort.clone()));
-            assert_eq!(sort.name(), name);
+            assert_eq!(sort.name(), *name);
         }
         let metric = Sort::parse(Some("metrics.entropy")).unwrap();
         assert_eq!(
