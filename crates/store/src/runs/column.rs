@@ -23,6 +23,13 @@ impl LastSteps {
             Self::SixtyFour => 64,
         }
     }
+
+    /// Adds the recent metrics `k` of the executions `e`.
+    pub(super) fn push_join(self, query: &mut QueryBuilder<Postgres>) {
+        query
+            .push(" LEFT JOIN recent_metrics k ON k.run_id = e.id AND k.steps = ")
+            .push_bind(self.count());
+    }
 }
 
 /// A column.
@@ -37,16 +44,14 @@ pub enum RunColumn {
 }
 
 impl RunColumn {
-    /// Adds an expression of its number in the row of the execution `e`; NULL if it has none.
-    pub(super) fn push_number(&self, query: &mut QueryBuilder<Postgres>, last: LastSteps) {
+    /// Adds an expression of its number in the row of the execution `e` and its recent metrics `k`; NULL if it has none.
+    pub(super) fn push_number(&self, query: &mut QueryBuilder<Postgres>) {
         match self {
             Self::Metric(name) => {
                 query
-                    .push("(SELECT nullif(k.\"values\"[array_position(e.metrics, ")
+                    .push("nullif(k.\"values\"[array_position(e.metrics, ")
                     .push_bind(name.clone())
-                    .push(")], 'NaN') FROM recent_metrics k WHERE k.run_id = e.id AND k.steps = ")
-                    .push_bind(last.count())
-                    .push(")");
+                    .push(")], 'NaN')");
             }
             Self::Parameter(path) => {
                 query

@@ -28,7 +28,7 @@ pub struct RunFilter {
     pub text: Option<String>,
     /// With these values in columns.
     pub conditions: Vec<Condition>,
-    /// How many steps the values of metrics in conditions are averaged over.
+    /// How many of the last steps metrics are averaged over, in conditions and in the order of a list.
     pub last: LastSteps,
 }
 
@@ -105,7 +105,7 @@ impl RunFilter {
             query.push(" AND ");
             match &condition.operand {
                 Operand::Number(number) => {
-                    condition.column.push_number(query, self.last);
+                    condition.column.push_number(query);
                     query.push(condition.comparison.operator()).push_bind(*number);
                 }
                 Operand::Text(text) => {

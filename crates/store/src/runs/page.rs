@@ -3,7 +3,7 @@
 use sqlx::{FromRow, PgPool, QueryBuilder};
 
 use super::{
-    LastSteps, Run, RunColumn, RunFilter,
+    Run, RunColumn, RunFilter,
     row::{COLUMNS, FROM},
 };
 use crate::{
@@ -24,7 +24,7 @@ pub enum RunSort {
     /// By number of occupied cells of the archive.
     Cells,
     /// By the number in a column; runs without one come last.
-    Column(RunColumn, LastSteps),
+    Column(RunColumn),
 }
 
 /// A run and the value by which it is sorted.
@@ -45,8 +45,8 @@ impl Keyed for Sorted {
 }
 
 /// Numbers as cursors hold them. What they cannot hold (Postgres refuses to round it) is as small or large as they can, and
-/// what is missing lies beyond.
-const ROUNDED: &str = ") AS own (number), LATERAL (SELECT (CASE WHEN abs(own.number) < 1e-30 THEN 0
+/// what is missing lies beyond. The offset keeps Postgres from evaluating the number once for each of its mentions.
+const ROUNDED: &str = " OFFSET 0) AS own (number), LATERAL (SELECT (CASE WHEN abs(own.number) < 1e-30 THEN 0
     WHEN abs(own.number) > 1e30 THEN sign(own.number) * 1e30 ELSE own.number END)::real) AS rounded (number),
     LATERAL (SELECT coalesce(rounded.number, ";
 
@@ -54,17 +54,21 @@ const ROUNDED: &str = ") AS own (number), LATERAL (SELECT (CASE WHEN abs(own.num
 pub async fn page(db: &PgPool, filter: &RunFilter, sort: &RunSort, window: &Window) -> Result<Page<Run>> {
     let mut query = QueryBuilder::new(format!("SELECT {COLUMNS}"));
     if *sort == RunSort::Age {
-        query.push(format_args!(" {FROM} WHERE e.kind = 'run'"));
+        query.push(format_args!(" {FROM}"));
+        filter.last.push_join(&mut query);
+        query.push(" WHERE e.kind = 'run'");
         filter.push(&mut query);
         return by_seq(db, query, "e.seq", window).await;
     }
-    query.push(format_args!(", value.number AS sorted_by {FROM}, LATERAL (SELECT "));
+    query.push(format_args!(", value.number AS sorted_by {FROM}"));
+    filter.last.push_join(&mut query);
+    query.push(", LATERAL (SELECT ");
     match sort {
         RunSort::Age | RunSort::Step => query.push("e.step::double precision"),
         RunSort::ValidProblems => query.push("r.valid_problems::double precision"),
         RunSort::Cells => query.push("r.cells::double precision"),
-        RunSort::Column(column, last) => {
-            column.push_number(&mut query, *last);
+        RunSort::Column(column) => {
+            column.push_number(&mut query);
             &mut query
         }
     };
