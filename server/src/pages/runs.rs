@@ -216,13 +216,9 @@ pub(crate) async fn show_runs(
     };
     let of_columns: Vec<runs::RunColumn> = columns.iter().map(|column| column.column.clone()).collect();
     let (items, next, groups) = match &by {
-        Some(by) => (
-            Vec::new(),
-            None,
-            Some(by.load(db, &view, &filter, &columns, last).await?),
-        ),
+        Some(by) => (Vec::new(), None, Some(by.load(db, &view, &filter, &columns).await?)),
         None => {
-            let page = listing.page(runs::page(db, &filter, &sort.by(last), listing.window()).await?);
+            let page = listing.page(runs::page(db, &filter, &sort.by(), listing.window()).await?);
             let ids: Vec<Uuid> = page.items.iter().map(|run| run.id).collect();
             let mut values = runs::values(db, &ids, &of_columns, last).await?;
             let row = |run: Run| {

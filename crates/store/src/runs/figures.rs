@@ -19,6 +19,9 @@ pub enum RunValue {
     Text(String),
 }
 
+/// A run, and the numbers and texts of its columns.
+type Row = (Uuid, Vec<Option<f64>>, Vec<Option<String>>);
+
 /// The values of `columns` in each of these runs, in the order of the columns.
 pub async fn values(
     db: &PgPool,
@@ -30,14 +33,12 @@ pub async fn values(
         return Ok(HashMap::new());
     }
     let mut query = QueryBuilder::new("SELECT e.id, ARRAY[");
-    push_each(&mut query, columns, |query, column| column.push_number(query, last));
+    push_each(&mut query, columns, |query, column| column.push_number(query));
     query.push("]::double precision[], ARRAY[");
     push_each(&mut query, columns, |query, column| column.push_text(query));
-    query
-        .push("]::text[] FROM executions e WHERE e.id = ANY(")
-        .push_bind(runs)
-        .push(")");
-    type Row = (Uuid, Vec<Option<f64>>, Vec<Option<String>>);
+    query.push("]::text[] FROM executions e");
+    last.push_join(&mut query);
+    query.push(" WHERE e.id = ANY(").push_bind(runs).push(")");
     let rows: Vec<Row> = query.build_query_as().persistent(false).fetch_all(db).await?;
     let value = |(number, text): (Option<f64>, Option<String>)| match number {
         Some(number) => Some(RunValue::Number(number)),
@@ -80,13 +81,7 @@ pub struct RunGroup {
 }
 
 /// The runs that fit `filter` in groups, the largest first.
-pub async fn groups(
-    db: &PgPool,
-    filter: &RunFilter,
-    by: &GroupBy,
-    columns: &[RunColumn],
-    last: LastSteps,
-) -> Result<Vec<RunGroup>> {
+pub async fn groups(db: &PgPool, filter: &RunFilter, by: &GroupBy, columns: &[RunColumn]) -> Result<Vec<RunGroup>> {
     let mut query = QueryBuilder::new("SELECT key, label, count(*) AS runs");
     for (aggregate, kind, name) in [
         ("avg", "double precision", "means"),
@@ -112,10 +107,12 @@ pub async fn groups(
     };
     for (place, column) in (1..).zip(columns) {
         query.push(", ");
-        column.push_number(&mut query, last);
+        column.push_number(&mut query);
         query.push(format_args!(" AS c{place}"));
     }
-    query.push(format_args!(" {FROM} WHERE e.kind = 'run'"));
+    query.push(format_args!(" {FROM}"));
+    filter.last.push_join(&mut query);
+    query.push(" WHERE e.kind = 'run'");
     filter.push(&mut query);
     query
         .push(") each GROUP BY key, label ORDER BY runs DESC, key LIMIT ")

@@ -1,6 +1,6 @@
 //! Runs in groups: by experiment, arm, recipe, state, or any parameter.
 
-use lyceum_store::runs::{self, GroupBy, LastSteps, RunColumn, RunFilter, RunGroup};
+use lyceum_store::runs::{self, GroupBy, RunColumn, RunFilter, RunGroup};
 use serde::Serialize;
 use sqlx::PgPool;
 use std::collections::BTreeMap;
@@ -82,10 +82,9 @@ impl By {
         view: &View,
         filter: &RunFilter,
         columns: &[Column],
-        last: LastSteps,
     ) -> Result<Vec<Group>, ApiError> {
         let of_columns: Vec<RunColumn> = columns.iter().map(|column| column.column.clone()).collect();
-        let groups = runs::groups(db, filter, &self.group, &of_columns, last).await?;
+        let groups = runs::groups(db, filter, &self.group, &of_columns).await?;
         Ok(groups
             .into_iter()
             .map(|group| self.shown(view, columns, group))

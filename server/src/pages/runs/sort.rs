@@ -1,6 +1,6 @@
 //! The order of the table, and the links in its head that change it.
 
-use lyceum_store::runs::{LastSteps, RunSort};
+use lyceum_store::runs::RunSort;
 
 use super::column::Column;
 use crate::{api::Order, pages::view::View};
@@ -52,13 +52,13 @@ impl Sort {
     }
 
     /// For the store.
-    pub(super) fn by(&self, last: LastSteps) -> RunSort {
+    pub(super) fn by(&self) -> RunSort {
         match self {
             Self::Age => RunSort::Age,
             Self::Step => RunSort::Step,
             Self::ValidProblems => RunSort::ValidProblems,
             Self::Cells => RunSort::Cells,
-            Self::Column(column) => RunSort::Column(column.column.clone(), last),
+            Self::Column(column) => RunSort::Column(column.column.clone()),
         }
     }
 
