@@ -199,7 +199,7 @@ const FILL: [(&str, &str); 29] = [
         "metrics",
         "INSERT INTO metrics (run_id, step, \"values\")
          SELECT run_id(r), s, array_fill(random(), ARRAY[cardinality(m.metrics)])
-         FROM made_of m, generate_series(1, 500) r, generate_series(0, 1999) s",
+         FROM made_of m, generate_series(1, 10000) r, generate_series(0, CASE WHEN r <= 500 THEN 1999 ELSE 19 END) s",
     ),
     (
         "members' metrics",

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::{milliseconds, process::resident_mb};
 
 /// Pages. `{}` is run 1, which has half of all problems; the other names stand for other ones in each round.
-const PAGES: [&str; 61] = [
+const PAGES: [&str; 66] = [
     "/",
     "/experiments",
     "/experiments/{experiment}",
@@ -21,6 +21,11 @@ const PAGES: [&str; 61] = [
     "/runs?state=failed",
     "/runs?name=run%204",
     "/runs?tag=tag7&sort=valid_problems",
+    "/runs?columns=metrics.solve_rate,metrics.entropy,metrics.validity,metrics.format_rate,metrics.coverage,metrics.kl",
+    "/runs?columns=metrics.solve_rate,metrics.entropy,metrics.validity,metrics.format_rate,metrics.coverage,metrics.kl&sort=metrics.entropy",
+    "/runs?columns=metrics.solve_rate&where=metrics.entropy%3E0.5&q=run%204",
+    "/runs?columns=metrics.solve_rate,metrics.entropy&group=experiment",
+    "/runs?columns=config.seed,config.parameters.samples_per_problem&sort=config.seed",
     "/runs/new?preset=demo",
     "/runs/new?from={}",
     "/runs/{}",

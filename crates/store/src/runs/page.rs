@@ -55,7 +55,9 @@ pub async fn page(db: &PgPool, filter: &RunFilter, sort: &RunSort, window: &Wind
     let mut query = QueryBuilder::new(format!("SELECT {COLUMNS}"));
     if *sort == RunSort::Age {
         query.push(format_args!(" {FROM}"));
-        filter.last.push_join(&mut query);
+        if !filter.conditions.is_empty() {
+            filter.last.push_join(&mut query);
+        }
         query.push(" WHERE e.kind = 'run'");
         filter.push(&mut query);
         return by_seq(db, query, "e.seq", window).await;
