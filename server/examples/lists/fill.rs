@@ -211,7 +211,8 @@ const FILL: [(&str, &str); 29] = [
         "levels of metrics",
         "INSERT INTO metric_levels (run_id, member_id, level, bucket, mean, min, max)
          SELECT run_id, member_id, level, step / (4 ^ level)::int, \"values\", \"values\", \"values\"
-         FROM metrics, generate_series(1, 4) level WHERE step % (4 ^ level)::int = 0 AND step + (4 ^ level)::int <= 2000",
+         FROM metrics, generate_series(1, 4) level WHERE step % (4 ^ level)::int = 0 AND step + (4 ^ level)::int <= 2000
+             AND run_id <= run_id(500)",
     ),
     (
         "evaluations",
