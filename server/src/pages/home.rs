@@ -13,7 +13,6 @@ use lyceum_store::{
     workers::{self, Worker, WorkerFilter},
 };
 use serde::Serialize;
-use sqlx::PgPool;
 
 use super::{
     layout::{Layout, Section},

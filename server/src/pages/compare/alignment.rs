@@ -59,7 +59,7 @@ impl Over {
 
 /// How far a run had come after each of some rows of its metrics, in the unit of the axis.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Progress(Vec<f64>);
+pub(crate) struct Progress(Vec<f64>);
 
 impl Progress {
     /// By tokens: the sum over the rows of the metric at `place`. A row that lacks it adds nothing.

@@ -20,7 +20,7 @@ pub(super) fn figure(metric: &str, unit: &str, runs: &[Compared], by_arm: bool, 
                 .map_or(curve.clone(), |progress| progress.align(curve)),
         )
     };
-    let series = if by_arm {
+    let series: Vec<Series> = if by_arm {
         arms(runs).into_iter().filter_map(|arm| arm_curve(&arm, of)).collect()
     } else {
         runs.iter().filter_map(of).collect()
