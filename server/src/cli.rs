@@ -36,6 +36,7 @@ enum Command {
     Benchmark(command::benchmark::Benchmark),
     Evaluation(command::evaluation::Evaluation),
     Config(command::config::Config),
+    RecordCrash(command::record_crash::RecordCrash),
     Openapi(command::openapi::Openapi),
 }
 
@@ -56,6 +57,7 @@ impl Cli {
             Command::Benchmark(benchmark) => benchmark.run(self.common),
             Command::Evaluation(evaluation) => evaluation.run(self.common),
             Command::Config(config) => config.run(),
+            Command::RecordCrash(crash) => crash.run(self.common),
             Command::Openapi(openapi) => openapi.run(),
         };
         match ended {

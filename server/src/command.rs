@@ -8,6 +8,7 @@ pub(crate) mod evaluation;
 pub(crate) mod migrate;
 pub(crate) mod openapi;
 pub(crate) mod output;
+pub(crate) mod record_crash;
 pub(crate) mod run;
 pub(crate) mod server;
 mod server_args;

@@ -12,6 +12,7 @@ mod server;
 mod worker;
 
 pub use address::DatabaseUrl;
+pub(crate) use common::FORCE_COLOURS;
 pub use common::{CommonArgs, Log, LogFormat, Sources, SourcesError};
 pub use database::{Database, DatabaseArgs};
 pub use file::{File, FileError};

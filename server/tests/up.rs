@@ -140,7 +140,80 @@ fn a_worker_that_dies_is_started_again_and_stopped_in_the_end() {
     kill(first, Signal::SIGKILL);
     let second = up.worker_started();
     assert_ne!(first, second);
+    let crash = up.crash_of("worker");
+    assert_eq!(
+        (&crash["cause"], &crash["times"]),
+        (&"signal: 9 (SIGKILL)".into(), &1.into())
+    );
     assert!(up.stop(Signal::SIGTERM).contains(&format!("worker {second} drained")));
+}
+
+#[test]
+fn a_worker_that_cannot_live_is_one_crash_with_its_last_words() {
+    let machine = Machine::new();
+    let script = "if [ \"$1\" = --version ]; then echo lyceum-worker 0.1.0; exit; fi\n\
+                  echo 'thread main panicked: <b>no room</b>' >&2; echo worker $$ started; exit 101";
+    let worker = machine.program("lyceum-worker", script);
+    let mut up = machine.up(&["--worker", &worker]);
+    for _ in 0..3 {
+        up.worker_started();
+    }
+    // Two of them have been recorded before the third start.
+    let crash = loop {
+        let crash = up.crash_of("worker");
+        if crash["times"].as_i64() >= Some(2) {
+            break crash;
+        }
+    };
+    assert_eq!(crash["cause"], "exit status: 101");
+    assert_eq!(crash["last_words"], "thread main panicked: <b>no room</b>");
+    assert_eq!(up.crashes().len(), 1);
+    up.stop(Signal::SIGTERM);
+}
+
+#[test]
+fn a_server_that_dies_is_started_again_and_its_port_stays_open() {
+    let machine = Machine::new();
+    let mut up = machine.up(&["--no-worker"]);
+    let first = up.server();
+    kill(first, Signal::SIGKILL);
+    // The socket is open throughout: this waits for the next server, if the first was not still taking it.
+    while !up.get_or_reset("/readyz").starts_with("HTTP/1.1 200") {}
+    let crash = up.crash_of("server");
+    assert_eq!(crash["cause"], "signal: 9 (SIGKILL)");
+    assert_ne!(up.server(), first);
+    up.stop(Signal::SIGTERM);
+    let mut again = machine.up(&["--no-worker"]);
+    assert_eq!(
+        again.crashes().len(),
+        1,
+        "stopping is no crash, and the crash is still shown"
+    );
+    again.stop(Signal::SIGTERM);
+}
+
+#[test]
+fn a_postgres_that_dies_is_started_again_and_the_server_goes_on() {
+    let machine = Machine::new();
+    let mut up = machine.up(&["--no-worker"]);
+    let server = up.server();
+    let pid_file = machine.data().join("postgres/cluster/postmaster.pid");
+    let pid = || {
+        fs::read_to_string(&pid_file)
+            .unwrap()
+            .lines()
+            .next()
+            .unwrap()
+            .parse::<u32>()
+            .unwrap()
+    };
+    let first = pid();
+    kill(first, Signal::SIGKILL);
+    assert_eq!(up.crash_of("Postgres")["cause"], "signal: 9 (SIGKILL)");
+    assert_ne!(pid(), first);
+    assert!(up.get("/readyz").starts_with("HTTP/1.1 200"));
+    assert_eq!(up.server(), server);
+    up.stop(Signal::SIGTERM);
 }
 
 #[test]
@@ -155,6 +228,11 @@ fn a_killed_lyceum_takes_its_processes_along_and_starts_again() {
 
     let mut again = machine.up(&["--no-worker"]);
     assert!(again.get("/readyz").starts_with("HTTP/1.1 200"));
+    let crash = again.crash_of("lyceum up");
+    assert!(
+        crash["cause"].as_str().unwrap().contains("nobody had stopped it"),
+        "{crash}"
+    );
     again.stop(Signal::SIGTERM);
 }
 

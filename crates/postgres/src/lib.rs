@@ -10,6 +10,7 @@ mod account;
 mod binaries;
 mod cluster;
 mod error;
+pub mod last_words;
 mod postmaster;
 mod private;
 pub mod process;

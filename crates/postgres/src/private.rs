@@ -5,11 +5,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
+use tokio::sync::mpsc;
 
 use crate::account::{Account, private_file};
 use crate::cluster::{Cluster, DATABASE, Durability, USER};
+use crate::last_words::LastWords;
 use crate::postmaster::{self, PidFile};
-use crate::process::{KeptProcess, Policy, StartError};
+use crate::process::{Ending, KeptProcess, Policy, StartError};
 use crate::socket::SocketFolder;
 use crate::{Error, Result};
 
@@ -49,10 +51,12 @@ impl PrivatePostgres {
             let _held = &lock;
             postmaster::start(&cluster, socket.path(), spawned)
         };
-        let process = KeptProcess::start(POLICY, start).await.map_err(|error| match error {
-            StartError::Failed(error) => error,
-            StartError::Abandoned => Error::Abandoned,
-        })?;
+        let process = KeptProcess::start(POLICY, LastWords::default(), start)
+            .await
+            .map_err(|error| match error {
+                StartError::Failed(error) => error,
+                StartError::Abandoned => Error::Abandoned,
+            })?;
         Ok(Self { url, process })
     }
 
@@ -76,6 +80,11 @@ impl PrivatePostgres {
     /// The process id of the postmaster; `None` while it is being restarted.
     pub fn pid(&self) -> Option<u32> {
         self.process.pid()
+    }
+
+    /// Its future endings; for the first caller only.
+    pub fn endings(&mut self) -> Option<mpsc::Receiver<Ending>> {
+        self.process.endings()
     }
 
     /// Stops Postgres: closes connections and flushes everything.

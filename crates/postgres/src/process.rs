@@ -4,18 +4,22 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::last_words::LastWords;
 
 const SHORTEST_BACK_OFF: Duration = Duration::from_millis(100);
 const LONGEST_BACK_OFF: Duration = Duration::from_secs(5);
 /// A process that lived this long is restarted without a growing pause.
 const HEALTHY: Duration = Duration::from_secs(60);
+/// Endings that wait to be read; later ones are dropped.
+const ENDINGS: usize = 64;
 
 /// How a process is named and stopped.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +42,20 @@ pub struct KeptProcess {
     policy: Policy,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
+    endings: Option<mpsc::Receiver<Ending>>,
+}
+
+/// An end of the process that nobody asked for, or a failed attempt to start it again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ending {
+    /// Its name in the log.
+    pub name: &'static str,
+    /// When it ended.
+    pub at: SystemTime,
+    /// How it ended, or why it cannot be started.
+    pub cause: String,
+    /// The end of what it wrote to standard error, if that is followed.
+    pub last_words: String,
 }
 
 /// The reason a process is not kept running.
@@ -53,21 +71,32 @@ impl KeptProcess {
     /// Starts the process with `start` and waits until that has returned.
     ///
     /// `start` passes each process it spawns to the given function. If that returns false, the process has been told to
-    /// stop, and `start` must not wait for it to become ready.
+    /// stop, and `start` must not wait for it to become ready. `words` are what it says, if `start` has them followed.
     ///
     /// # Errors
     /// The first result of `start`, if it is an error. Later errors are logged, and `start` is tried again.
-    pub async fn start<E, F>(policy: Policy, start: F) -> Result<Self, StartError<E>>
+    pub async fn start<E, F>(policy: Policy, words: LastWords, start: F) -> Result<Self, StartError<E>>
     where
         E: std::fmt::Display + Send + 'static,
         F: FnMut(&mut dyn FnMut(&Child) -> bool) -> Result<Child, E> + Send + 'static,
     {
         let shared = Arc::new(Shared::default());
         let (started, answer) = oneshot::channel();
+        let (told, endings) = mpsc::channel(ENDINGS);
         let thread = std::thread::Builder::new().name(policy.name.to_owned()).spawn({
             let shared = Arc::clone(&shared);
             move || {
-                keep(policy, &shared, start, started);
+                let report = |cause: String| {
+                    let ending = Ending {
+                        name: policy.name,
+                        at: SystemTime::now(),
+                        cause,
+                        last_words: words.take(),
+                    };
+                    // Nobody needs to read them.
+                    let _ = told.try_send(ending);
+                };
+                keep(policy, &shared, start, started, report);
                 shared.end();
             }
         });
@@ -80,7 +109,13 @@ impl KeptProcess {
             policy,
             shared,
             thread: Some(thread),
+            endings: Some(endings),
         })
+    }
+
+    /// Its future endings; for the first caller only.
+    pub fn endings(&mut self) -> Option<mpsc::Receiver<Ending>> {
+        self.endings.take()
     }
 
     /// Its process id; `None` while it is being restarted.
@@ -135,6 +170,7 @@ fn keep<E: std::fmt::Display>(
     shared: &Shared,
     mut start: impl FnMut(&mut dyn FnMut(&Child) -> bool) -> Result<Child, E>,
     started: oneshot::Sender<Result<(), E>>,
+    report: impl Fn(String),
 ) {
     let name = policy.name;
     let mut started = Some(started);
@@ -152,6 +188,7 @@ fn keep<E: std::fmt::Display>(
                 }
                 let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
                 tracing::warn!("{name} ended unexpectedly ({status}) and is being restarted");
+                report(status);
             }
             Err(error) => {
                 shared.forget();
@@ -161,6 +198,7 @@ fn keep<E: std::fmt::Display>(
                 }
                 if !shared.is_stopping() {
                     tracing::error!("{name} cannot be restarted, retrying in {back_off:?}: {error}");
+                    report(format!("it cannot be started again: {error}"));
                 }
             }
         }
@@ -270,6 +308,39 @@ mod tests {
     };
 
     #[tokio::test]
+    async fn every_ending_is_told_with_its_cause_and_the_last_words() {
+        let words = LastWords::default();
+        let (heard, mut starts) = (words.clone(), 0);
+        let start = move |watch: &mut dyn FnMut(&Child) -> bool| {
+            starts += 1;
+            let script = match starts {
+                1 => "echo out of luck >&2; exit 3",
+                2 => "kill -KILL $$",
+                3 => return Err(std::io::Error::other("the program is gone")),
+                _ => "exec sleep 600",
+            };
+            let mut child = Command::new("sh").args(["-c", script]).stderr(Stdio::piped()).spawn()?;
+            heard.follow(child.stderr.take().unwrap())?;
+            watch(&child);
+            Ok(child)
+        };
+        let mut kept = KeptProcess::start(POLICY, words, start).await.unwrap();
+        let mut endings = kept.endings().unwrap();
+        assert!(kept.endings().is_none());
+        for (cause, last_words) in [
+            ("exit status: 3", "out of luck"),
+            ("signal: 9 (SIGKILL)", ""),
+            ("it cannot be started again: the program is gone", ""),
+        ] {
+            let ending = endings.recv().await.unwrap();
+            assert_eq!((&*ending.cause, &*ending.last_words), (cause, last_words));
+            assert_eq!(ending.name, POLICY.name);
+        }
+        kept.stop().await;
+        assert_eq!(endings.recv().await, None, "a stop is no crash");
+    }
+
+    #[tokio::test]
     async fn a_stop_that_comes_between_spawning_and_watching_is_told_in_order() {
         let (spawned, was_spawned) = mpsc::channel();
         let (stopped, was_stopped) = mpsc::channel();
@@ -290,7 +361,7 @@ mod tests {
             assert!(!watch(&child));
             std::io::Result::Ok(child)
         };
-        let mut kept = KeptProcess::start(POLICY, start).await.unwrap();
+        let mut kept = KeptProcess::start(POLICY, LastWords::default(), start).await.unwrap();
         let mut output = was_spawned.recv().unwrap();
         let end = kept.begin_stop();
         stopped.send(()).unwrap();

@@ -8,6 +8,7 @@ pub mod artifact;
 pub mod attempts;
 pub mod benchmarks;
 pub mod births;
+pub mod crashes;
 pub mod cross_play;
 pub mod dataset_rows;
 pub mod datasets;

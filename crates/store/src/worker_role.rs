@@ -1,5 +1,5 @@
 //! The database role of workers. It may do what a worker does: take items, renew, end and fail them, read rows of datasets,
-//! and list itself and its artifacts. It reads no token and no session, deletes nothing but tickets, changes no config, and
+//! and list itself, its artifacts and its crashes. It reads no token and no session, deletes nothing but tickets, changes no config, and
 //! as no superuser it runs no program on the database's machine.
 
 use sqlx::{AssertSqlSafe, PgConnection, PgPool};
@@ -10,7 +10,7 @@ use crate::Result;
 pub const WORKER_ROLE: &str = "lyceum_worker";
 
 /// Every right, as a template of SQL with the role's name. Whoever lets a worker do more adds to this list.
-const RIGHTS: [&str; 15] = [
+const RIGHTS: [&str; 17] = [
     "REVOKE ALL ON ALL TABLES IN SCHEMA public, apalis FROM %I",
     "GRANT USAGE ON SCHEMA public, apalis TO %I",
     "GRANT SELECT ON executions, steps, work, workers, artifacts, artifact_holds, datasets, dataset_rows TO %I",
@@ -26,6 +26,9 @@ const RIGHTS: [&str; 15] = [
     "GRANT INSERT ON artifacts TO %I",
     "GRANT UPDATE (created_at, removed_at) ON artifacts TO %I",
     "GRANT INSERT ON artifact_holds TO %I",
+    // Its unit records how it ended.
+    "GRANT SELECT, INSERT ON crashes TO %I",
+    "GRANT UPDATE (times, last_words, last_at) ON crashes TO %I",
     // Tickets.
     "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA apalis TO %I",
     "GRANT USAGE ON ALL SEQUENCES IN SCHEMA apalis TO %I",

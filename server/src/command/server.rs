@@ -9,14 +9,15 @@ use clap::Args;
 use lyceum_core::recipe::Registry;
 use lyceum_store::artifact::ArtifactStore;
 
-use crate::database;
 use crate::serve;
 use crate::settings::{self, CommonArgs, Database, DatabaseArgs, DatabaseUrl, ServerArgs, Sources};
 use crate::supervise::Stop;
+use crate::{database, log};
 
 /// Run only the server, on your own Postgres
 ///
 /// Any number of servers can share a database and an artifact store. Create the first token with `lyceum token create`.
+/// A socket that systemd passes is used instead of --host and --port.
 /// Ctrl-C or SIGTERM shuts it down cleanly.
 #[derive(Args, Debug)]
 pub(crate) struct Server {
@@ -24,6 +25,10 @@ pub(crate) struct Server {
     server: ServerArgs,
     #[command(flatten)]
     database: DatabaseArgs,
+
+    /// Log as `lyceum up` does in a terminal, which starts its server this way
+    #[arg(long, hide = true)]
+    brief: bool,
 }
 
 impl Server {
@@ -31,11 +36,15 @@ impl Server {
         let sources = Sources::read(common)?;
         let server = self.server.resolve(&sources.file)?;
         let database = self.database.resolve(&sources.file)?;
-        sources.log.start();
+        if self.brief {
+            log::start_brief();
+        } else {
+            sources.log.start();
+        }
         let url = database.url.clone().context(
             "no database named; give its address in DATABASE_URL or with --database-url, or use `lyceum up`, which brings one",
         )?;
-        let listener = serve::listen(server.host, server.port)?;
+        let listener = serve::listen_or_inherit(server.host, server.port)?;
         super::runtime()?.block_on(run(url, database, server, sources.data, listener))
     }
 }

@@ -9,26 +9,27 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
-use lyceum_core::recipe::Registry;
 use lyceum_postgres::PrivatePostgres;
 use lyceum_postgres::process::KeptProcess;
 use lyceum_store::artifact::ArtifactStore;
 use lyceum_store::worker_role::{self, WORKER_ROLE};
 use sqlx::PgPool;
 
-use crate::serve::{self, Serving};
+use crate::serve;
 use crate::settings::{
-    CommonArgs, Database, DatabaseArgs, DatabaseUrl, Secret, Server, ServerArgs, Sources, WorkerArgs,
+    CommonArgs, Database, DatabaseArgs, DatabaseUrl, FORCE_COLOURS, Secret, Server, ServerArgs, Sources, WorkerArgs,
 };
-use crate::supervise::{DataFolder, Stop, demo, worker};
+use crate::supervise::{DataFolder, Recorder, Stop, demo, server, worker};
 use crate::token::Scope;
 use crate::{database, log, token};
 use greeting::Greeting;
 
-/// Keeps the worker quiet in a terminal.
-const BRIEF: (&str, &str) = ("LYCEUM_LOG", "warn");
+/// Connections for what this process itself does with the database.
+const OWN_CONNECTIONS: u32 = 2;
 
 /// Run everything on this machine: a private Postgres, the server and one worker
+///
+/// Whatever of these dies is started again, with growing pauses, and the page / says why it died.
 ///
 /// The first start creates the data folder, writes an admin token to its file admin-token and prints a link that logs
 /// in with it. Ctrl-C or SIGTERM shuts everything down cleanly; a second one stops it at once. The next start resumes
@@ -58,18 +59,18 @@ struct Prepared {
     worker: Option<PathBuf>,
     listener: TcpListener,
     demo: bool,
-    /// Environment variables that make the worker log like this process.
-    worker_log: Vec<(&'static str, String)>,
+    /// Environment variables that make the processes log like this one.
+    log: Vec<(&'static str, String)>,
     /// Whether to print the banner and the short log of a terminal.
     brief: bool,
 }
 
 /// Everything that runs, in the order of its start; it is stopped in reverse.
-struct Everything {
-    folder: DataFolder,
+struct Running {
     postgres: Option<PrivatePostgres>,
-    serving: Serving,
+    server: KeptProcess,
     worker: Option<KeptProcess>,
+    _recorder: Recorder,
     greeting: Greeting,
 }
 
@@ -80,13 +81,15 @@ impl Up {
         let database = self.database.resolve(&sources.file)?;
         let worker = self.worker.resolve(&sources.file)?;
         let brief = sources.log.is_unset() && stdout().is_terminal() && stderr().is_terminal();
-        let worker_log = if brief {
+        if brief {
             log::start_brief();
-            vec![(BRIEF.0, BRIEF.1.to_owned())]
         } else {
             sources.log.start();
-            sources.log.environment()
-        };
+        }
+        let mut log = sources.log.environment();
+        if stderr().is_terminal() {
+            log.push((FORCE_COLOURS, "1".to_owned()));
+        }
         crate::supervise::data_folder::check(&sources.data)?;
         if self.demo {
             demo::check(server.presets.clone())?;
@@ -103,7 +106,7 @@ impl Up {
             worker,
             listener,
             demo: self.demo,
-            worker_log,
+            log,
             brief,
         };
         super::runtime()?.block_on(up(prepared))
@@ -117,54 +120,41 @@ async fn up(prepared: Prepared) -> anyhow::Result<ExitCode> {
     }
     let folder = DataFolder::open(&prepared.data)?;
     let brief = prepared.brief;
-    let started = tokio::select! {
+    let (folder, running) = tokio::select! {
         started = start(prepared, folder) => started?,
         () = stop.asked() => return Ok(ExitCode::SUCCESS),
     };
-    let Everything {
-        folder,
-        postgres,
-        mut serving,
-        worker,
-        greeting,
-    } = started;
     if brief {
-        greeting.print_banner();
+        running.greeting.print_banner();
     } else {
-        greeting.print_lines(stdout().is_terminal());
+        running.greeting.print_lines(stdout().is_terminal());
     }
-    let outcome = tokio::select! {
-        ended = serving.ended() => ended.context("the server ended").map(|()| ExitCode::FAILURE),
-        () = stop.asked() => Ok(ExitCode::SUCCESS),
-    };
+    stop.asked().await;
     println!("Lyceum is stopping; press Ctrl-C again to stop at once");
-    let stopped = async {
-        if let Some(worker) = worker {
-            worker.stop().await;
-        }
-        serving.stop().await;
-        if let Some(postgres) = postgres {
-            postgres.stop().await;
-        }
-        drop(folder);
-    };
+    folder.withdraw();
     tokio::select! {
-        () = stopped => outcome,
-        // Postgres and the worker end with this process.
+        () = running.stop() => Ok(ExitCode::SUCCESS),
+        // Its processes end with this one.
         () = stop.asked() => std::process::exit(130),
     }
 }
 
+impl Running {
+    async fn stop(self) {
+        if let Some(worker) = self.worker {
+            worker.stop().await;
+        }
+        self.server.stop().await;
+        if let Some(postgres) = self.postgres {
+            postgres.stop().await;
+        }
+    }
+}
+
 /// Starts everything in the data folder. If that fails, a new folder is removed again.
-async fn start(prepared: Prepared, folder: DataFolder) -> anyhow::Result<Everything> {
+async fn start(prepared: Prepared, folder: DataFolder) -> anyhow::Result<(DataFolder, Running)> {
     match start_in(&prepared, &folder).await {
-        Ok((postgres, serving, worker, greeting)) => Ok(Everything {
-            folder,
-            postgres,
-            serving,
-            worker,
-            greeting,
-        }),
+        Ok(running) => Ok((folder, running)),
         Err(error) => {
             folder.abandon();
             Err(error)
@@ -172,11 +162,8 @@ async fn start(prepared: Prepared, folder: DataFolder) -> anyhow::Result<Everyth
     }
 }
 
-async fn start_in(
-    prepared: &Prepared,
-    folder: &DataFolder,
-) -> anyhow::Result<(Option<PrivatePostgres>, Serving, Option<KeptProcess>, Greeting)> {
-    let (postgres, url) = match &prepared.database.url {
+async fn start_in(prepared: &Prepared, folder: &DataFolder) -> anyhow::Result<Running> {
+    let (mut postgres, url) = match &prepared.database.url {
         Some(url) => (None, url.clone()),
         None => {
             let postgres = PrivatePostgres::start(folder.path()).await?;
@@ -184,7 +171,12 @@ async fn start_in(
             (Some(postgres), url)
         }
     };
-    let store = database::open(&url, prepared.database.connections).await?;
+    let store = database::open(&url, OWN_CONNECTIONS).await?;
+    let mut recorder = Recorder::new(store.pool().clone());
+    if !folder.was_stopped() {
+        recorder.not_stopped().await;
+    }
+    recorder.watch(postgres.as_mut().and_then(PrivatePostgres::endings));
     let worker_url = match &postgres {
         Some(postgres) => {
             worker_role::create(store.pool(), WORKER_ROLE).await?;
@@ -193,8 +185,10 @@ async fn start_in(
         }
         None => url.expose().to_owned(),
     };
-    let artifact_place = prepared.server.artifact_place(folder.path());
-    let artifacts = ArtifactStore::open(&artifact_place, store.pool().clone()).await?;
+    let artifacts = prepared.server.artifact_place(folder.path());
+    // Checked here, where a fault ends the start with its message.
+    ArtifactStore::open(&artifacts, store.pool().clone()).await?;
+    let (token, is_new) = admin_token(folder, store.pool()).await?;
 
     let listener = prepared
         .listener
@@ -202,29 +196,31 @@ async fn start_in(
         .context("cannot pass the port to the server")?;
     let local = format!("http://{}", listener.local_addr().context("the port has been closed")?);
     let address = prepared.server.public_url.clone().unwrap_or_else(|| local.clone());
-    let (token, is_new) = admin_token(folder, store.pool()).await?;
-    let serving = serve::Server {
-        store,
-        artifacts,
-        registry: Registry::shipped(),
-        settings: prepared.server.api(),
-    };
-    let serving = serving.serve(listener).context("cannot start the server")?;
+    let mut environment = prepared.server.environment(folder.path());
+    environment.extend(prepared.log.clone());
+    environment.push(("DATABASE_URL", url.expose().to_owned()));
+    environment.push(("LYCEUM_DATABASE_CONNECTIONS", prepared.database.connections.to_string()));
+    let mut server = server::keep(listener, prepared.brief, environment).await?;
+    recorder.watch(server.endings());
 
-    let worker = match prepared.worker.clone() {
+    let mut worker = match prepared.worker.clone() {
         Some(program) => {
-            let mut environment = vec![
+            let mut environment = prepared.log.clone();
+            if prepared.brief {
+                environment.push(("LYCEUM_LOG", "warn".to_owned()));
+            }
+            environment.extend([
                 ("DATABASE_URL", worker_url),
-                ("LYCEUM_ARTIFACTS", artifact_place.to_string()),
+                ("LYCEUM_ARTIFACTS", artifacts.to_string()),
                 // libtorch's threads spin while waiting and would starve everything else on their cores.
                 ("GOMP_SPINCOUNT", "0".to_owned()),
                 ("OMP_WAIT_POLICY", "passive".to_owned()),
-            ];
-            environment.extend(prepared.worker_log.clone());
+            ]);
             Some(worker::keep(program, environment).await?)
         }
         None => None,
     };
+    recorder.watch(worker.as_mut().and_then(KeptProcess::endings));
     if prepared.demo {
         demo::begin(local.clone(), token.clone(), folder.path()).await?;
     }
@@ -235,7 +231,13 @@ async fn start_in(
         token,
         is_new,
     };
-    Ok((postgres, serving, worker, greeting))
+    Ok(Running {
+        postgres,
+        server,
+        worker,
+        _recorder: recorder,
+        greeting,
+    })
 }
 
 /// The admin token of the data folder, and whether it is new: it is created if there is none or the database does not

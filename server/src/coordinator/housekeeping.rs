@@ -3,7 +3,7 @@
 use lyceum_store::{
     Store,
     artifact::{self, ArtifactStore},
-    queue, work,
+    crashes, queue, work,
 };
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
@@ -35,6 +35,9 @@ pub(super) async fn run(store: Store, artifacts: ArtifactStore, pace: Pace, stop
             _ = tidy.tick() => {
                 if let Err(error) = queue::tidy(store.pool()).await {
                     tracing::warn!(%error, "cannot clean up the queue");
+                }
+                if let Err(error) = crashes::tidy(store.pool()).await {
+                    tracing::warn!(%error, "cannot remove old crashes");
                 }
                 match artifact::collect(&artifacts, COLLECTED_AT_ONCE).await {
                     Ok(0) => {}

@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use futures::future::try_join_all;
 use lyceum_core::id::ExecutionId;
 use lyceum_store::{
+    crashes::{self, Crash},
     executions::{self, Pace, State},
     page::{Order, Window},
     runs::{self, Run, RunFilter, RunSort},
@@ -24,6 +25,9 @@ use crate::{api::Api, api_error::ApiError};
 
 /// Maximum running runs and recent runs shown.
 const RUNS: u32 = 8;
+/// Crashes of the last days are shown, at most so many.
+const CRASH_DAYS: i32 = 3;
+const CRASHES: i64 = 5;
 
 /// A running run.
 #[derive(Clone, Debug, Serialize)]
@@ -64,6 +68,7 @@ struct Now {
     recent: Vec<Run>,
     workers: Vec<Worker>,
     backlog: Vec<Backlog>,
+    crashes: Vec<Crash>,
 }
 
 impl Now {
@@ -86,11 +91,12 @@ impl Now {
             ..WorkerFilter::default()
         };
         let (few, more) = (newest(RUNS), newest(50));
-        let (running, recent, workers, backlog) = futures::try_join!(
+        let (running, recent, workers, backlog, crashes) = futures::try_join!(
             runs::page(db, &is_running, &RunSort::Age, &few),
             runs::page(db, &any, &RunSort::Age, &few),
             workers::page(db, &alive, &more),
             work::backlog(db),
+            crashes::recent(db, CRASH_DAYS, CRASHES),
         )?;
         Ok(Self {
             latest: match (running.items.is_empty(), recent.items.first()) {
@@ -104,6 +110,7 @@ impl Now {
             recent: recent.items,
             workers: workers.items,
             backlog,
+            crashes,
         })
     }
 }

@@ -13,6 +13,9 @@ use super::{File, FileError};
 /// The name of the settings file in the data folder.
 const FILE_NAME: &str = "lyceum.toml";
 
+/// Asks for colours where standard error is no terminal (bixense.com/clicolors).
+pub(crate) const FORCE_COLOURS: &str = "CLICOLOR_FORCE";
+
 /// The default log filter; libraries are limited to warnings.
 const QUIET: &str = "info,actix_server=warn,sqlx=warn";
 
@@ -158,13 +161,18 @@ impl Log {
             .with_env_filter(filter)
             .with_writer(std::io::stderr);
         let started = match self.format.unwrap_or_default() {
-            LogFormat::Text => lines.with_ansi(std::io::stderr().is_terminal()).try_init(),
+            LogFormat::Text => lines.with_ansi(is_coloured()).try_init(),
             LogFormat::Json => lines.json().flatten_event(true).try_init(),
         };
         if let Err(error) = started {
             tracing::debug!("the log was started already: {error}");
         }
     }
+}
+
+/// Whether the log has colours. A supervisor in a terminal, which passes the log on, asks for them with a common variable.
+fn is_coloured() -> bool {
+    std::io::stderr().is_terminal() || std::env::var_os(FORCE_COLOURS).is_some_and(|value| value != "0")
 }
 
 /// The default: below /var/lib for root, otherwise below the home folder.

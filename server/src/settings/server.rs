@@ -72,6 +72,27 @@ impl Server {
         }
     }
 
+    /// Environment variables that give the same settings to another process with the data folder `data`. They are complete,
+    /// so its settings file is an empty one.
+    pub fn environment(&self, data: &Path) -> Vec<(&'static str, String)> {
+        let folder = |path: &Path| path.display().to_string();
+        let mut variables = vec![
+            ("LYCEUM_CONFIG", "/dev/null".to_owned()),
+            ("LYCEUM_DATA", folder(data)),
+            ("LYCEUM_ARTIFACTS", self.artifact_place(data).to_string()),
+        ];
+        variables.extend(self.public_url.clone().map(|url| ("LYCEUM_PUBLIC_URL", url)));
+        if !self.allowed_hosts.is_empty() {
+            variables.push(("LYCEUM_ALLOWED_HOSTS", self.allowed_hosts.join(",")));
+        }
+        variables.extend(
+            self.presets
+                .as_deref()
+                .map(|presets| ("LYCEUM_PRESETS", folder(presets))),
+        );
+        variables
+    }
+
     /// The artifact store of a server with the data folder `data`.
     pub fn artifact_place(&self, data: &Path) -> ArtifactPlace {
         let inside = || ArtifactPlace::Folder(DataFolder::artifacts(data));

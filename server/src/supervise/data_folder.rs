@@ -25,6 +25,7 @@ pub struct DataFolder {
     path: PathBuf,
     _lock: File,
     made: Made,
+    was_stopped: bool,
 }
 
 /// The state before opening, restored if the start fails.
@@ -121,6 +122,8 @@ impl DataFolder {
             });
         }
         let folder = Self {
+            // The address is withdrawn by every stop.
+            was_stopped: !path.join(ADDRESS_FILE).exists(),
             path,
             _lock: file,
             made,
@@ -204,6 +207,16 @@ impl DataFolder {
         self.write(ADDRESS_FILE, address)
     }
 
+    /// Withdraws the address, because the server is being stopped.
+    pub fn withdraw(&self) {
+        let _ = fs::remove_file(self.path.join(ADDRESS_FILE));
+    }
+
+    /// Whether the last process that announced an address here was stopped in order.
+    pub fn was_stopped(&self) -> bool {
+        self.was_stopped
+    }
+
     /// Written to a temporary file and renamed, so it is never incomplete.
     fn write(&self, name: &str, text: &str) -> Result<()> {
         let goal = self.path.join(name);
@@ -226,7 +239,7 @@ impl DataFolder {
 
 impl Drop for DataFolder {
     fn drop(&mut self) {
-        let _ = fs::remove_file(self.path.join(ADDRESS_FILE));
+        self.withdraw();
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use lyceum_postgres::last_words::LastWords;
 use lyceum_postgres::process::{KeptProcess, Policy, StartError, own_session, stop_with_parent};
 use nix::sys::signal::Signal;
 
@@ -105,6 +106,8 @@ pub fn find(named: Option<&Path>) -> Result<PathBuf, WorkerError> {
 /// # Errors
 /// The first start fails.
 pub async fn keep(program: PathBuf, environment: Vec<(&'static str, String)>) -> Result<KeptProcess, WorkerError> {
+    let words = LastWords::default();
+    let heard = words.clone();
     let start = move |spawned: &mut dyn FnMut(&std::process::Child) -> bool| {
         let mut command = Command::new(&program);
         command
@@ -112,20 +115,27 @@ pub async fn keep(program: PathBuf, environment: Vec<(&'static str, String)>) ->
             .envs(environment.iter().map(|(name, value)| (name, value)))
             // For this process's own commands; the worker needs none.
             .env_remove("LYCEUM_TOKEN")
-            .stdin(Stdio::null());
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped());
         own_session(&mut command);
         stop_with_parent(&mut command, Signal::SIGTERM);
-        let child = command.spawn().map_err(|error| WorkerError::Broken {
+        let broken = |error: std::io::Error| WorkerError::Broken {
             program: program.clone(),
             said: error.to_string(),
-        })?;
+        };
+        let mut child = command.spawn().map_err(broken)?;
+        if let Some(stderr) = child.stderr.take() {
+            heard.follow(stderr).map_err(broken)?;
+        }
         spawned(&child);
         Ok(child)
     };
-    KeptProcess::start(POLICY, start).await.map_err(|error| match error {
-        StartError::Failed(error) => error,
-        StartError::Abandoned => WorkerError::Abandoned,
-    })
+    KeptProcess::start(POLICY, words, start)
+        .await
+        .map_err(|error| match error {
+            StartError::Failed(error) => error,
+            StartError::Abandoned => WorkerError::Abandoned,
+        })
 }
 
 fn own_folder() -> PathBuf {

@@ -16,6 +16,7 @@ use nix::errno::Errno;
 use nix::pty::openpty;
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// One machine.
@@ -93,7 +94,7 @@ impl Machine {
         let mut command = self.lyceum(arguments);
         let mut child = command.args(["--port", "0"]).stdout(Stdio::piped()).spawn().unwrap();
         let output = OwnedFd::from(child.stdout.take().unwrap());
-        Up::ready(child, output)
+        Up::ready(child, output, self.data())
     }
 
     /// The same in a terminal of its own.
@@ -107,7 +108,7 @@ impl Machine {
         let child = command.spawn().unwrap();
         // The command holds the terminal's other end, without whose close its output has no end.
         drop(command);
-        Up::ready(child, terminal.master)
+        Up::ready(child, terminal.master, self.data())
     }
 
     /// `lyceum up`, refused with one line that holds all of `parts`; returns the line.
@@ -141,16 +142,18 @@ pub(crate) struct Up {
     pub(crate) said: Vec<String>,
     /// How many of them `worker_started` has gone through.
     heard: usize,
+    data: PathBuf,
 }
 
 impl Up {
     /// Waits until it says that it is ready.
-    fn ready(child: Child, output: OwnedFd) -> Self {
+    fn ready(child: Child, output: OwnedFd, data: PathBuf) -> Self {
         let mut up = Self {
             child,
             output: BufReader::new(output.into()),
             said: Vec::new(),
             heard: 0,
+            data,
         };
         while !up.read_line().starts_with("Lyceum is ready at ") {}
         up
@@ -170,17 +173,57 @@ impl Up {
 
     /// The answer to a request, as it came.
     pub(crate) fn get(&mut self, path: &str) -> String {
+        self.ask(path, "").unwrap()
+    }
+
+    /// The same; empty if the server dies over it.
+    pub(crate) fn get_or_reset(&mut self, path: &str) -> String {
+        self.ask(path, "").unwrap_or_default()
+    }
+
+    /// The same with more headers, each with its end; an error if the server dies over it.
+    fn ask(&self, path: &str, headers: &str) -> std::io::Result<String> {
         let address = self.address();
         let host = address.strip_prefix("http://").unwrap();
-        let mut stream = TcpStream::connect(host).unwrap();
+        let mut stream = TcpStream::connect(host)?;
         write!(
             stream,
-            "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
-        )
-        .unwrap();
+            "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{headers}\r\n"
+        )?;
         let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
+        stream.read_to_string(&mut answer)?;
+        Ok(answer)
+    }
+
+    /// The crashes that `/` shows; none while it cannot answer.
+    pub(crate) fn crashes(&self) -> Vec<Value> {
+        let token = fs::read_to_string(self.data.join("admin-token")).unwrap();
+        let headers = format!("Authorization: Bearer {}\r\nAccept: application/json\r\n", token.trim());
+        let answer = self.ask("/", &headers).unwrap_or_default();
+        let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+        let page: Value = serde_json::from_str(body).unwrap_or_default();
+        page["crashes"].as_array().cloned().unwrap_or_default()
+    }
+
+    /// Asks until `/` shows a crash of `program`.
+    pub(crate) fn crash_of(&self, program: &str) -> Value {
+        loop {
+            if let Some(crash) = self.crashes().into_iter().find(|crash| crash["program"] == program) {
+                return crash;
+            }
+        }
+    }
+
+    /// The process id of its server.
+    pub(crate) fn server(&self) -> u32 {
+        let is_ours = |pid: &u32| {
+            let read = |file| fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
+            let parent = format!("PPid:\t{}", self.pid());
+            read("status").lines().any(|line| line == parent) && read("cmdline").split('\0').nth(1) == Some("server")
+        };
+        let processes = fs::read_dir("/proc").unwrap().flatten();
+        let mut pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        pids.find(is_ours).unwrap()
     }
 
     /// Waits for the next start of the worker and returns its process id.

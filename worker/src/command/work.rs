@@ -82,7 +82,7 @@ impl Work {
             .with_writer(std::io::stderr);
         match std::env::var("LYCEUM_LOG_FORMAT").as_deref() {
             Ok("json") => lines.json().flatten_event(true).init(),
-            _ => lines.with_ansi(std::io::stderr().is_terminal()).init(),
+            _ => lines.with_ansi(is_coloured()).init(),
         }
         let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         threads.block_on(self.work())
@@ -169,6 +169,11 @@ impl Work {
     fn uses_engine(&self) -> bool {
         self.kinds().iter().any(|kind| *kind != WorkKind::Verify)
     }
+}
+
+/// Whether the log has colours. `lyceum up` in a terminal, which passes the log on, asks for them.
+fn is_coloured() -> bool {
+    std::io::stderr().is_terminal() || std::env::var_os("CLICOLOR_FORCE").is_some_and(|value| value != "0")
 }
 
 /// A number of GiB as bytes.
