@@ -1,6 +1,7 @@
 //! Import of datasets of any size, from a file that is sent or from the Hugging Face hub.
 
 mod body;
+mod fetching;
 mod plan;
 mod reading;
 
@@ -23,6 +24,7 @@ use super::{
     receive::{Pieces, Place},
 };
 use crate::api_error::ApiError;
+use fetching::fetch;
 use plan::Plan;
 use reading::{Reading, Source};
 
@@ -92,7 +94,7 @@ pub(crate) struct ImportPreview {
 /// Import a dataset of any size, all or none.
 ///
 /// The body is one JSON object per line, a JSON array of objects or a Parquet file, the first two also as gzip; the first
-/// bytes tell which. With `hub` there is no body. The body is received whole before any of it is read.
+/// bytes tell which. With `hub` there is no body. What is imported is received whole before any of it is read.
 #[utoipa::path(
     tag = "datasets",
     params(ImportDatasetQuery),
@@ -125,12 +127,12 @@ pub(crate) async fn import_dataset(
     if plan.hub.is_none() {
         body::check_type(&request)?;
     }
-    let (_place, source) = match &plan.hub {
-        Some(address) => (None, Source::hub(address, &plan, &api.settings)),
+    let _place = Place::wait(&api).await?;
+    let source = match &plan.hub {
+        Some(address) => Source::Hub(fetch(address, plan.split.as_deref(), &api.settings, limit).await?),
         None => {
-            let place = Place::wait(&api).await?;
             let pieces = Pieces::of(&request, payload.into_inner(), limit, api.settings.body_pace)?;
-            (Some(place), Source::File(pieces.into_file(|_| ()).await?))
+            Source::File(pieces.into_file(|_| ()).await?)
         }
     };
     let _permit = AT_ONCE.acquire().await.map_err(|error| ApiError::internal(&error))?;

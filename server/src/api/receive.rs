@@ -118,7 +118,7 @@ impl Pieces {
     }
 }
 
-fn unwritten(error: io::Error) -> ApiError {
+pub(super) fn unwritten(error: io::Error) -> ApiError {
     match error.kind() {
         io::ErrorKind::StorageFull => ApiError::no_space(),
         _ => ApiError::internal(&error),

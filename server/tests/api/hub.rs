@@ -1,6 +1,7 @@
 //! Imports from the Hugging Face hub, with a stand-in for it on this machine.
 
 use actix_web::http::Method;
+use lyceum_server::api::BodyPace;
 use lyceum_store::tokens::Scope;
 use parquet::{
     basic::{Compression, ZstdLevel},
@@ -14,10 +15,14 @@ use std::{
     net::{SocketAddr, TcpListener, TcpStream},
     process::Output,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 use tokio::process::Command;
 
-use crate::harness::TestServer;
+use crate::{
+    harness::TestServer,
+    receiving::{open_transactions, receives},
+};
 
 /// A request that the stand-in got.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +38,8 @@ struct Answer {
     body: Vec<u8>,
     /// Bytes of the body that are sent before the connection breaks.
     sent: usize,
+    /// Whether the connection stays open instead.
+    is_held: bool,
 }
 
 impl Answer {
@@ -43,6 +50,7 @@ impl Answer {
             headers: vec![("X-Repo-Commit", "c0ffee".to_owned())],
             sent: body.len(),
             body,
+            is_held: false,
         }
     }
 
@@ -56,6 +64,7 @@ impl Answer {
 struct Hub {
     address: SocketAddr,
     asked: Arc<Mutex<Vec<Asked>>>,
+    held: Arc<Mutex<Vec<TcpStream>>>,
 }
 
 impl Hub {
@@ -64,14 +73,25 @@ impl Hub {
         let address = listener.local_addr().expect("an address");
         let asked = Arc::new(Mutex::new(Vec::new()));
         let log = asked.clone();
+        let held = Arc::new(Mutex::new(Vec::new()));
+        let holding = held.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let Some(asked) = read(&stream) else { continue };
-                write(&stream, &answer(&asked));
+                let answer = answer(&asked);
+                write(&stream, &answer);
+                if answer.is_held {
+                    holding.lock().unwrap_or_else(PoisonError::into_inner).push(stream);
+                }
                 log.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
             }
         });
-        Self { address, asked }
+        Self { address, asked, held }
+    }
+
+    /// Breaks the connections that are held.
+    fn let_go(&self) {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     fn url(&self) -> String {
@@ -358,5 +378,72 @@ async fn the_server_imports_from_the_hub_for_a_form() {
         (&made["revision"], &made["source"], &made["report"]["duplicates"]),
         (&json!("c0ffee"), &json!("hf://datasets/some/x/train.jsonl"), &json!(1))
     );
+    server.stop().await;
+}
+
+/// A hub that sends a part of a file and then nothing.
+fn stalling() -> Hub {
+    Hub::start(|asked| match asked.path.contains("/stalls/") {
+        true => Answer {
+            sent: line(0).len(),
+            is_held: true,
+            ..Answer::new(200, line(0) + &line(1))
+        },
+        false => Answer::new(200, line(0)),
+    })
+}
+
+#[actix_web::test]
+async fn imports_from_a_hub_that_stalls_hold_no_transaction_and_hinder_no_other() {
+    let hub = stalling();
+    let url = hub.url();
+    let server = TestServer::with(|settings| lyceum_server::api::ApiSettings {
+        hub: Some(url),
+        ..settings
+    })
+    .await;
+    let writer = server.actor(Scope::Write).await;
+    let import = |name: &str, place: &str| {
+        let address =
+            format!("/api/v1/datasets/import?purpose=training&format=gsm8k&name={name}&hub={place}/x/train.jsonl");
+        let writer = writer.clone();
+        async move { writer.send(Method::POST, &address, None).await }
+    };
+    // More of them than imports that may write at once.
+    let mut stalled = Vec::new();
+    for number in 0..3 {
+        stalled.push(actix_web::rt::spawn(import(&format!("stalled-{number}"), "stalls")));
+    }
+    receives(&writer, 3).await;
+    import("whole", "some").await.expect(201);
+    assert_eq!(open_transactions(&server).await, 0);
+    for import in &stalled {
+        import.abort();
+    }
+    receives(&writer, 0).await;
+    hub.let_go();
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn a_hub_that_is_too_slow_is_given_up() {
+    let hub = Hub::start(|_| Answer::new(200, line(0).repeat(10_000)));
+    let url = hub.url();
+    let server = TestServer::with(|settings| lyceum_server::api::ApiSettings {
+        hub: Some(url),
+        // No hub is as fast.
+        body_pace: BodyPace {
+            grace: Duration::ZERO,
+            bytes_per_second: u32::MAX,
+        },
+        ..settings
+    })
+    .await;
+    let writer = server.actor(Scope::Write).await;
+    let address = "/api/v1/datasets/import?purpose=training&format=gsm8k&name=a&hub=some/x/train.jsonl";
+    let reply = writer.send(Method::POST, address, None).await.expect(422);
+    assert!(reply.text().contains("the hub sends too slowly"), "{reply:?}");
+    let none = writer.get("/api/v1/datasets").await.expect(200).json();
+    assert_eq!(none["items"], json!([]));
     server.stop().await;
 }

@@ -44,11 +44,19 @@ async fn unfinished(base: &str, writer: &Actor, request: &str, length: usize, se
 }
 
 /// Returns once the server receives `count` large bodies.
-async fn receives(reader: &Actor, count: usize) {
+pub(crate) async fn receives(reader: &Actor, count: usize) {
     let line = format!("lyceum_large_bodies {count}\n");
     while !reader.get("/metrics").await.expect(200).text().contains(&line) {
         tokio::task::yield_now().await;
     }
+}
+
+/// Transactions of the server's database connections.
+pub(crate) async fn open_transactions(server: &TestServer) -> i64 {
+    let open = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND xact_start IS NOT NULL
+                AND pid <> pg_backend_pid()";
+    let open = sqlx::query_scalar(open).fetch_one(server.store.pool());
+    open.await.expect("a count")
 }
 
 async fn import(writer: &Actor, name: &str) -> crate::harness::Reply {
@@ -69,13 +77,7 @@ async fn imports_that_trickle_hold_no_transaction_and_hinder_no_other() {
     }
     receives(&writer, 5).await;
     import(&writer, "whole").await.expect(201);
-    let open = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND xact_start IS NOT NULL
-                AND pid <> pg_backend_pid()";
-    let open: i64 = sqlx::query_scalar(open)
-        .fetch_one(server.store.pool())
-        .await
-        .expect("a count");
-    assert_eq!(open, 0, "transactions");
+    assert_eq!(open_transactions(&server).await, 0);
     drop(trickling);
     receives(&writer, 0).await;
     let listed = writer.get("/api/v1/datasets").await.expect(200).json();

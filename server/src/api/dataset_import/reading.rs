@@ -12,11 +12,10 @@ use std::{
 };
 use tokio::{sync::mpsc, task::JoinHandle};
 
-use super::plan::Plan;
+use super::{fetching::Fetched, plan::Plan};
 use crate::{
-    api::ApiSettings,
     api_error::ApiError,
-    rows::{Address, Hub, HubError, Joined, Text, json_lines},
+    rows::{Joined, Text, json_lines},
 };
 
 /// Bytes of rows passed on at a time.
@@ -27,24 +26,16 @@ const FAULTS: usize = 100;
 /// Where the rows come from.
 pub(super) enum Source {
     File(File),
-    Hub(Box<Hub>, Box<Address>, Option<String>),
+    Hub(Fetched),
 }
 
 impl Source {
-    /// The place of a plan on the hub.
-    pub(super) fn hub(address: &Address, plan: &Plan, settings: &ApiSettings) -> Self {
-        let hub = settings.hub.as_deref().map_or_else(Hub::from_env, Hub::at);
-        Self::Hub(Box::new(hub), Box::new(address.clone()), plan.split.clone())
-    }
-
     /// The rows as lines, and the revision if the source knows it.
     fn open(self) -> Result<(Text<'static>, Option<String>), Unread> {
         match self {
             Self::File(file) => Ok((json_lines(BufReader::new(file))?, None)),
-            Self::Hub(hub, address, split) => {
-                let located = hub.locate(*address, split.as_deref())?;
-                let revision = located.revision.clone();
-                let files = located.into_files().map(|file| json_lines(file?));
+            Self::Hub(Fetched { files, revision }) => {
+                let files = files.into_iter().map(|file| json_lines(BufReader::new(file)));
                 Ok((Box::new(BufReader::new(Joined::new(files))), Some(revision)))
             }
         }
@@ -67,7 +58,6 @@ pub(super) struct Outcome {
 enum Unread {
     Faults(Vec<Fault>),
     Io(io::Error),
-    Hub(HubError),
     /// Nobody takes the rows any more.
     Unwanted,
 }
@@ -75,12 +65,6 @@ enum Unread {
 impl From<io::Error> for Unread {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
-    }
-}
-
-impl From<HubError> for Unread {
-    fn from(error: HubError) -> Self {
-        Self::Hub(error)
     }
 }
 
@@ -108,7 +92,6 @@ impl Reading {
                 let detail = format!("the file cannot be read: {error}");
                 Err(ApiError::invalid(vec![Fault::new("/rows", detail)]))
             }
-            Ok(Err(Unread::Hub(error))) => Err(ApiError::invalid_query(vec![("hub".to_owned(), error.to_string())])),
             Ok(Err(Unread::Unwanted)) => Err(ApiError::internal(&"rows were read that nobody took")),
             // Only a library's panic at a damaged file can be the reason.
             Err(error) => {
