@@ -16,7 +16,7 @@ use crate::{
     fault::{Fault, Faults},
     id::ExecutionId,
     recipe::{Registry, Role},
-    work::{BaseModel, Compute, LoraShape, MAX_TEMPERATURE},
+    work::{BaseModel, Compute, LoraShape, MAX_TEMPERATURE, ProgramLimits},
 };
 
 /// Maximum steps of a run.
@@ -46,6 +46,9 @@ pub struct RunConfig {
     /// How the engine computes.
     #[serde(default)]
     pub compute: Compute,
+    /// How long programs that models write may run.
+    #[serde(default, skip_serializing_if = "ProgramLimits::is_default")]
+    pub programs: ProgramLimits,
     /// How the run shares the workers.
     #[serde(default)]
     pub scheduling: SchedulingConfig,

@@ -6,6 +6,7 @@ mod compute;
 mod evolve;
 mod key;
 mod kind;
+mod limits;
 mod lora;
 mod loss;
 mod observer;
@@ -20,6 +21,7 @@ pub use compute::{Compute, Dtype};
 pub use evolve::{EvolvePayload, EvolveResult};
 pub use key::{NotAPhase, WorkKey};
 pub use kind::{WorkKind, WrongKind};
+pub use limits::ProgramLimits;
 pub use lora::{LoraShape, LoraShapeError};
 pub use loss::Loss;
 pub use observer::Observer;
@@ -154,11 +156,14 @@ kinds! {
 }
 
 /// Tasks for the sandbox.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VerifyPayload {
     /// The tasks, judged in any order.
     pub tasks: Vec<Task>,
+    /// Limits of their programs.
+    #[serde(default, skip_serializing_if = "ProgramLimits::is_default")]
+    pub limits: ProgramLimits,
 }
 
 /// The sandbox's result.

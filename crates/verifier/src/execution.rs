@@ -142,6 +142,8 @@ pub(crate) struct Program<'a> {
     pub(crate) max_bytes: usize,
     /// Whether a returned tuple becomes a list (LiveCodeBench).
     pub(crate) top_tuple_as_list: bool,
+    /// Whether no further call is made after one that used up its CPU time.
+    pub(crate) ends_when_endless: bool,
 }
 
 impl<'a> Program<'a> {
@@ -153,6 +155,7 @@ impl<'a> Program<'a> {
             lenient: false,
             max_bytes: MAX_VALUE,
             top_tuple_as_list: false,
+            ends_when_endless: true,
         }
     }
 
@@ -164,6 +167,8 @@ impl<'a> Program<'a> {
             lenient: true,
             max_bytes: MAX_TESTED_VALUE,
             top_tuple_as_list: false,
+            // Suites count the tests that pass.
+            ends_when_endless: false,
         }
     }
 }
@@ -301,7 +306,8 @@ const MAX_DEATHS: usize = 3;
 /// Calls a program once for each list of arguments, all in one process. Returns what `judge` makes of each call's number,
 /// outcome and encoded value, so that only one value is in memory at a time.
 ///
-/// An exception fails only its own call. If the process dies in a call, the remaining calls get a new process.
+/// An exception fails only its own call. If the process dies in a call, the remaining calls get a new process, unless it
+/// used up its CPU time and the program says that this ends the batch.
 pub(crate) fn execute<T>(
     zygote: &Zygote,
     limits: Limits,
@@ -407,6 +413,7 @@ fn execute_once<T, J: FnMut(usize, Outcome, Vec<u8>) -> T>(
             batch.judged.pop();
         }
         batch.fail(Failed::of_ending(report, limits));
+        is_over = program.ends_when_endless && report.ending == Ending::CpuTime;
     } else if answered < calls.len() && !is_over {
         // A program that raises while it is loaded answers once and ends.
         if answered > 0 && batch.failed.is_some() {

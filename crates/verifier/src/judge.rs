@@ -14,8 +14,8 @@ use std::time::Instant;
 use lyceum_core::verify::{Check, Status, Task, Verdict, Wordings};
 
 use crate::execution::Failed;
-use crate::gold::GoldCache;
-use crate::sandbox::SandboxError;
+use crate::gold::{GoldCache, Key};
+use crate::sandbox::{Limits, SandboxError};
 use crate::slot::Slot;
 use crate::value::Comparison;
 
@@ -38,6 +38,15 @@ impl Bench<'_> {
     /// Judges a task. If the sandbox itself fails, retries once with new zygotes, then reports the failure.
     pub(crate) fn judge(&mut self, task: &Task) -> Judgement {
         let start = Instant::now();
+        let finished = |verdict: Verdict| Verdict {
+            id: Some(task.id.clone()),
+            millis: (start.elapsed().as_secs_f64() * 1e6).round() / 1e3,
+            ..verdict
+        };
+        let key = endless_key(&task.check, self.slot.limits());
+        if let Some(verdict) = key.and_then(|key| self.gold.endless(&key)) {
+            return Ok(finished(verdict));
+        }
         self.slot.begin(&task.check);
         let mut result = self.verdict(task);
         if !matches!(result, Ok(_) | Err(SandboxError::Abandoned)) {
@@ -45,9 +54,15 @@ impl Bench<'_> {
             self.slot.begin(&task.check);
             result = self.verdict(task);
         }
+        if let (Some(key), Ok(verdict)) = (key, &result)
+            && verdict.status == Status::Timeout
+            && self.slot.ended_in_work()
+        {
+            self.gold.put_endless(key, verdict);
+        }
         self.slot.end();
         let is_judged = result.is_ok();
-        let mut verdict = result.unwrap_or_else(|error| {
+        let verdict = result.unwrap_or_else(|error| {
             let reason = match error {
                 SandboxError::Abandoned => error.to_string(),
                 _ => {
@@ -57,12 +72,10 @@ impl Bench<'_> {
             };
             refused(&task.check, Failed::new(Status::Error, reason))
         });
-        verdict.id = Some(task.id.clone());
-        verdict.millis = (start.elapsed().as_secs_f64() * 1e6).round() / 1e3;
         if is_judged {
-            Ok(verdict)
+            Ok(finished(verdict))
         } else {
-            Err(Unjudged(Box::new(verdict)))
+            Err(Unjudged(Box::new(finished(verdict))))
         }
     }
 
@@ -75,6 +88,15 @@ impl Bench<'_> {
             Check::Cluster(answers) => self.cluster(answers),
             Check::Repetition(wordings) => Ok(repetition::repetition(wordings)),
         }
+    }
+}
+
+/// The key under which the verdict on a program that does not end is kept: it would use up its CPU time again.
+fn endless_key(check: &Check, limits: Limits) -> Option<Key> {
+    match check {
+        Check::Propose(_) | Check::Solve(_) => Some(Key::of(&(check, limits.cpu))),
+        // Test suites are long, and their programs are seldom the same.
+        _ => None,
     }
 }
 
@@ -106,9 +128,12 @@ fn incorrect(failed: Failed) -> Verdict {
 }
 
 #[cfg(test)]
+mod remembered;
+
+#[cfg(test)]
 mod unjudged {
     use super::*;
-    use crate::sandbox::{Budget, Interpreter, Libraries, Limits, Namespaces, Watch, ZygotePlan};
+    use crate::sandbox::{Budget, Interpreter, Libraries, Namespaces, Watch, ZygotePlan};
     use lyceum_core::verify::Solution;
 
     #[test]

@@ -1,5 +1,7 @@
 //! One worker of the pool with its own zygotes, which are started when first needed.
 
+use std::time::Duration;
+
 use lyceum_core::verify::Check;
 
 use crate::sandbox::{Layers, Limits, Role, SandboxError, Watch, Zygote, ZygotePlan};
@@ -10,6 +12,8 @@ const HASH_SEEDS: [u32; 2] = [0, 1_000_007];
 /// The zygotes of one thread.
 pub(crate) struct Slot {
     plan: ZygotePlan,
+    /// CPU time of a call, if the task does not set its own.
+    cpu: Duration,
     programs: [Option<Zygote>; 2],
     mathematics: Option<Zygote>,
 }
@@ -17,6 +21,7 @@ pub(crate) struct Slot {
 impl Slot {
     pub(crate) fn new(plan: ZygotePlan) -> Self {
         Self {
+            cpu: plan.limits.cpu,
             plan,
             programs: [None, None],
             mathematics: None,
@@ -27,9 +32,19 @@ impl Slot {
         self.plan.limits
     }
 
+    /// Sets the CPU time of a call for the next task; `None` is the pool's own.
+    pub(crate) fn set_cpu(&mut self, cpu: Option<Duration>) {
+        self.plan.limits.cpu = cpu.unwrap_or(self.cpu);
+    }
+
     /// Gives a task its budget.
     pub(crate) fn begin(&self, check: &Check) {
         self.plan.budget.set(self.plan.limits.allowance(check));
+    }
+
+    /// Whether the task's last process used up the CPU time of a call, which it would do again.
+    pub(crate) fn ended_in_work(&self) -> bool {
+        self.plan.budget.ended_in_work()
     }
 
     /// Lifts the budget, for what belongs to no task.

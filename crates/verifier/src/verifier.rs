@@ -54,6 +54,8 @@ impl Default for VerifierConfig {
 
 struct Job {
     task: Task,
+    /// CPU time per call, if not the pool's.
+    cpu: Option<Duration>,
     reply: oneshot::Sender<Judgement>,
 }
 
@@ -178,10 +180,18 @@ impl Verifier {
     /// # Errors
     /// If the sandbox failed, so that nothing is known about the task.
     pub async fn judge_async(&self, task: Task) -> Result<Verdict, Unjudged> {
+        self.judge_within(task, None).await
+    }
+
+    /// The same with `cpu` as the CPU time of a call, if it is given, instead of the pool's.
+    ///
+    /// # Errors
+    /// As [`Verifier::judge_async`].
+    pub async fn judge_within(&self, task: Task, cpu: Option<Duration>) -> Result<Verdict, Unjudged> {
         let lost = lost(&task);
         let (reply, verdict) = oneshot::channel();
         match &self.queue {
-            Some(queue) if queue.send(Job { task, reply }).await.is_ok() => verdict.await.unwrap_or(Err(lost)),
+            Some(queue) if queue.send(Job { task, cpu, reply }).await.is_ok() => verdict.await.unwrap_or(Err(lost)),
             _ => Err(lost),
         }
     }
@@ -221,7 +231,7 @@ impl Verifier {
         let (reply, verdict) = oneshot::channel();
         if let Some(queue) = &self.queue {
             // A pool whose threads have ended drops the job and its reply channel, which reports it.
-            let _ = queue.blocking_send(Job { task, reply });
+            let _ = queue.blocking_send(Job { task, cpu: None, reply });
         }
         Pending { verdict, lost }
     }
@@ -279,13 +289,14 @@ impl Worker {
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .blocking_recv();
-            let Some(Job { task, reply }) = job else { return };
+            let Some(Job { task, cpu, reply }) = job else { return };
             if reply.is_closed() {
                 continue;
             }
             let reply = Arc::new(reply);
             let waiting = Arc::clone(&reply);
             self.slot.watch().set(Some(Arc::new(move || waiting.is_closed())));
+            self.slot.set_cpu(cpu);
             let mut bench = Bench {
                 slot: &mut self.slot,
                 gold: &self.gold,

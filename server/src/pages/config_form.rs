@@ -99,7 +99,7 @@ pub(crate) fn lines_of(schema: &Value, config: &Value) -> Vec<Line> {
         lines.extend(field(name, name, &schema["properties"][name], &config[name]));
     }
     lines.push(Line::Close);
-    for name in ["populations", "parameters", "compute", "scheduling"] {
+    for name in ["populations", "parameters", "compute", "programs", "scheduling"] {
         object(&mut lines, name, name, &schema["properties"][name], &config[name], 0);
     }
     // A run without a schedule shows the fields of one, empty.

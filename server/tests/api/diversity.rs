@@ -106,7 +106,7 @@ async fn stepped(server: &TestServer, run: ExecutionId, records: Records, embedd
     let step = locked.state.step;
     let item = WorkItem {
         key: WorkKey::new(step, PHASE),
-        payload: Payload::Verify(VerifyPayload { tasks: vec![] }),
+        payload: Payload::Verify(VerifyPayload::default()),
         requirements: Requirements::default(),
     };
     let mut plan = Plan {

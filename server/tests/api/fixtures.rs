@@ -42,7 +42,7 @@ pub(crate) async fn filled(server: &TestServer, problems: u32) -> Filled {
     let (records, filled) = records(run, artifact, problems);
     let item = WorkItem {
         key: key(),
-        payload: Payload::Verify(VerifyPayload { tasks: vec![] }),
+        payload: Payload::Verify(VerifyPayload::default()),
         requirements: Requirements::default(),
     };
     let mut tx = server.store.pool().begin().await.expect("a transaction");

@@ -76,6 +76,7 @@ impl Leg<'_> {
             requirements: Requirements::default(),
             payload: Payload::Verify(VerifyPayload {
                 tasks: texts.iter().copied().enumerate().map(task).collect(),
+                ..VerifyPayload::default()
             }),
         });
         let Some(checked) = self.step.verify(&self.key("check", chunk))? else {

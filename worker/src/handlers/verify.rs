@@ -3,7 +3,7 @@
 use futures::{StreamExt as _, stream};
 use lyceum_core::work::{VerifyPayload, VerifyResult, WorkKind};
 use lyceum_verifier::{Unjudged, Verdict, Verifier};
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use crate::handler::{Context, Handler, HandlerError};
 
@@ -35,9 +35,11 @@ impl Handler for VerifyHandler {
 
     async fn run(self: Arc<Self>, payload: VerifyPayload, context: Context) -> Result<VerifyResult, HandlerError> {
         let total = payload.tasks.len().max(1);
+        let cpu = payload.limits.cpu_seconds.map(Duration::try_from_secs_f64).transpose();
+        let cpu = cpu.map_err(|error| HandlerError::permanent(format!("limits.cpu_seconds: {error}")))?;
         let mut verdicts = Vec::with_capacity(payload.tasks.len());
         let mut judged = stream::iter(payload.tasks)
-            .map(|task| self.verifier.judge_async(task))
+            .map(|task| self.verifier.judge_within(task, cpu))
             .buffered(self.at_once);
         while let Some(judged) = judged.next().await {
             verdicts.push(settled(judged, context.attempt)?);

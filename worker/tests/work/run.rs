@@ -206,6 +206,7 @@ async fn an_item_of_each_kind_has_the_same_outcome_by_hand() -> Result<()> {
                 answer: "\\frac{1}{2}".to_owned(),
             }),
         }],
+        ..VerifyPayload::default()
     };
     both(&house, &mut worker, "verify", verify.into(), &[]).await?;
 

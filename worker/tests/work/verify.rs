@@ -28,7 +28,10 @@ async fn the_shipped_worker_judges_what_the_queue_holds_and_signs_off() -> Resul
         number,
     ];
     let mut worker = house.worker(&["--kinds", "verify", "--jobs", "1"])?;
-    let payload = Payload::Verify(VerifyPayload { tasks });
+    let payload = Payload::Verify(VerifyPayload {
+        tasks,
+        ..VerifyPayload::default()
+    });
     let Outcome::Verify(result) = house.done(&mut worker, "check", payload).await? else {
         bail!("no verdicts")
     };

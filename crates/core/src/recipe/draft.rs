@@ -108,7 +108,11 @@ impl<'a> Draft<'a> {
             return Ok(&[]);
         }
         if !self.is_asked(key) {
-            self.ask(key.clone(), Payload::Verify(VerifyPayload { tasks: tasks() }), None);
+            let payload = VerifyPayload {
+                tasks: tasks(),
+                limits: self.run.config.programs,
+            };
+            self.ask(key.clone(), Payload::Verify(payload), None);
         }
         let verdicts = &self.view.verify(key)?.ok_or(Pause::Waiting)?.verdicts;
         if verdicts.len() != count {

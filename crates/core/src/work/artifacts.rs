@@ -64,6 +64,6 @@ mod tests {
         });
         let adapter = |name: &[u8]| (ArtifactKind::Adapter, Digest::of(name));
         assert_eq!(evolve.artifacts(), [adapter(b"b"), adapter(b"a")]);
-        assert_eq!(Payload::Verify(VerifyPayload { tasks: Vec::new() }).artifacts(), []);
+        assert_eq!(Payload::Verify(VerifyPayload::default()).artifacts(), []);
     }
 }

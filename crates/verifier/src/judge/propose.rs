@@ -40,6 +40,7 @@ impl Bench<'_> {
         if inputs.is_empty() {
             return Ok(invalid(Failed::new(Status::Malformed, "there are no inputs")));
         }
+        let cpu = self.slot.limits().cpu;
         let mut outputs: Vec<String> = Vec::with_capacity(inputs.len());
         let mut room = MAX_OUTPUTS;
         for (at, input) in inputs.iter().enumerate() {
@@ -56,6 +57,8 @@ impl Bench<'_> {
                     return Err(too_long(MAX_TEXT));
                 }
                 room = room.checked_sub(output.len()).ok_or_else(|| too_long(room))?;
+                // What its solvers' answers will be compared with.
+                self.gold.put(program, input, cpu, &value);
                 Ok(output)
             });
             match output {

@@ -30,17 +30,17 @@ impl Bench<'_> {
             Ok(answer) => answer,
             Err(failed) => return Ok(incorrect(failed)),
         };
-        let outcome = match self.gold.get(program, input) {
+        let limits = self.slot.limits();
+        let outcome = match self.gold.get(program, input, limits.cpu) {
             Some(value) => Outcome::Value(value),
             None => {
-                let limits = self.slot.limits();
                 let call = match input_arguments(self.slot.first()?, limits, input)? {
                     Ok(call) => call,
                     Err(failed) => return Ok(incorrect(failed)),
                 };
                 let outcome = self.call_f(program, call)?;
                 if let Outcome::Value(value) = &outcome {
-                    self.gold.put(program, input, value);
+                    self.gold.put(program, input, limits.cpu, value);
                 }
                 outcome
             }

@@ -279,7 +279,9 @@ impl<'z> Run<'z> {
     fn reported(&mut self) -> Result<Report, SandboxError> {
         let report = self.zygote.report()?;
         if self.is_budgeted {
-            self.zygote.budget().spend(report.cpu, self.begun.elapsed());
+            self.zygote
+                .budget()
+                .spend(report.cpu, self.begun.elapsed(), report.ending);
         }
         self.report = Some(report);
         Ok(report)

@@ -220,7 +220,10 @@ impl<'a> SuiteStep<'a> {
         }
         Ok(WorkItem {
             key,
-            payload: Payload::Verify(VerifyPayload { tasks }),
+            payload: Payload::Verify(VerifyPayload {
+                tasks,
+                limits: self.run.config.programs,
+            }),
             requirements: Requirements::default(),
         })
     }
