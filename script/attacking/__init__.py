@@ -1,0 +1,1 @@
+"""The parts of script/attack: an instance, what is done to it, and what is found."""

@@ -1,0 +1,89 @@
+"""Hostile programs in the sandbox, through `lyceum-worker verify`: the same that the verifier's tests run, again and again and
+side by side with honest ones."""
+
+import json
+import random
+import re
+import subprocess
+import time
+
+from .instance import ROOT
+
+NAME = "programs"
+SOURCE = ROOT / "crates/verifier/tests/attacks.rs"
+ATTACK = re.compile(r'^    (\w+): (no_effect|ends_in)\(([\w, ]*)\) r#"(.*?)"#;$', re.M | re.S)
+PRELUDE = re.compile(r'^const PRELUDE: &str = r#"(.*?)"#;$', re.M | re.S)
+# Tasks in one process of the verifier.
+BATCH = 60
+# Programs that never end keep a slot for this long.
+CPU_SECONDS = "1"
+
+
+def hostile():
+    """The programs of the verifier's tests: name, source, and the ways in which it may end."""
+    text = SOURCE.read_text()
+    prelude = PRELUDE.search(text)[1]
+    programs = []
+    for name, kind, statuses, body in ATTACK.findall(text):
+        lines = "".join(f"    {line}\n" for line in body.splitlines())
+        allowed = [status.strip().lower() for status in statuses.split(",")] if kind == "ends_in" else ["ok"]
+        programs.append((name, f"{prelude}def f(x):\n{lines}    return None\n", allowed))
+    return programs
+
+
+def honest(number):
+    return {
+        "id": f"honest {number}",
+        "kind": "solve",
+        "type": "code_o",
+        "program": "def f(x):\n    return sorted(str(x))",
+        "input": str(number),
+        "answer": repr(sorted(str(number))),
+    }
+
+
+def attack(instance, findings, end, seed):
+    programs = hostile()
+    findings.holds(NAME, len(programs) > 100, f"only {len(programs)} programs were found in {SOURCE}")
+    canary = instance.folder / "canary"
+    canary.write_text("alive")
+    canary.chmod(0o666)
+    draw = random.Random(seed)
+    while time.monotonic() < end:
+        chosen = draw.choices(programs, k=BATCH)
+        tasks, allowed = [], {}
+        for at, (name, source, statuses) in enumerate(chosen):
+            key = f"{name} {at}"
+            allowed[key] = statuses
+            # `None` is what a program without effect gives.
+            tasks.append({"id": key, "kind": "solve", "type": "code_o", "program": source, "input": "0", "answer": "None"})
+            tasks.append(honest(draw.randrange(10**6)))
+        judge(instance, findings, tasks, allowed, end)
+        findings.holds(NAME, canary.read_text() == "alive", "a program changed a file of the host")
+
+
+def judge(instance, findings, tasks, allowed, end):
+    command = [instance.binaries / "lyceum-worker", "verify", "--jobs", "2", "--cpu-seconds", CPU_SECONDS]
+    lines = "".join(json.dumps(task) + "\n" for task in tasks)
+    # The last batch may go on after the end, but not for long.
+    patience = max(end - time.monotonic(), 0) + 120
+    try:
+        done = subprocess.run(
+            [*command, "--in", "-", "--out", "-"], input=lines, capture_output=True, text=True, timeout=patience, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return findings.breaks(NAME, f"{len(tasks)} tasks took more than {patience:.0f} s")
+    verdicts = [json.loads(line) for line in done.stdout.splitlines()]
+    if done.returncode or len(verdicts) != len(tasks):
+        said = done.stderr.strip()[-300:]
+        return findings.breaks(NAME, f"the verifier ended with {done.returncode} after {len(verdicts)} verdicts: {said}")
+    for task, verdict in zip(tasks, verdicts, strict=True):
+        name, status = task["id"], verdict["status"]
+        if name.startswith("honest"):
+            findings.count(NAME, "honest")
+            findings.holds(NAME, verdict["correct"] is True, f"an honest answer was judged {status}: {verdict['reason']}")
+            continue
+        findings.count(NAME, "hostile")
+        wanted = allowed[name]
+        findings.holds(NAME, status in wanted, f"{name} ended in {status}: {verdict['reason']}")
+        findings.holds(NAME, verdict["correct"] is (wanted == ["ok"]), f"{name} had an effect: {verdict['reason']}")
