@@ -210,6 +210,63 @@ fn training_goes_on_from_a_model_and_says_so() {
     );
 }
 
+/// The config with stepping stones.
+fn with_stones() -> String {
+    let task = "solve_code_o = { share = 1.0, levels = [1, 1, 1, 1, 1], trace = 0.5, trace_levels";
+    let stones = ["lemma_io", "lemma_f", "lift_io", "lift_f"]
+        .map(|name| format!("{name} = {{ share = 1.0, levels = [1, 1, 1, 1, 1] }}\n"))
+        .concat();
+    assert!(CONFIG.contains(task));
+    CONFIG
+        .replace(task, &format!("{stones}{task}"))
+        .replace(
+            "[samples.weights]",
+            "[samples.stones]\npairs = 5\nshown = 2\n\n[samples.weights]",
+        )
+        .replace("ways = 1", "ways = 1\nstones = 4")
+        .replace("[20, 20, 10, 5, 5]", "[40, 40, 40, 20, 10]")
+}
+
+#[test]
+fn a_base_learns_to_write_stepping_stones_from_the_weights_of_one_that_does_not() {
+    let temporary = tempfile::tempdir().unwrap();
+    let folder = temporary.path();
+    let first = pretrain(folder, "first", "work", &["--stop-after", "2"])
+        .output()
+        .unwrap();
+    assert!(first.status.success(), "{}", String::from_utf8_lossy(&first.stderr));
+    let model = folder.join("work/model");
+    let mut second = pretrain(folder, "second", "work-second", &["--from", model.to_str().unwrap()]);
+    std::fs::write(folder.join("config.toml"), with_stones()).unwrap();
+    let second = second.output().unwrap();
+    assert!(second.status.success(), "{}", String::from_utf8_lossy(&second.stderr));
+
+    let json = |name: &str| -> serde_json::Value {
+        serde_json::from_str(&std::fs::read_to_string(folder.join("second").join(name)).unwrap()).unwrap()
+    };
+    let stones = &json("evaluation.json")["stones"];
+    assert_eq!(stones.as_object().unwrap().len(), 4);
+    assert_eq!(stones["lift_io"]["asked"], 4);
+    let vocabulary = &json("tokenizer.json")["model"]["vocab"];
+    assert_eq!(vocabulary.as_array().unwrap().last().unwrap()[0], "<lift_f>");
+    let card = std::fs::read_to_string(folder.join("second/README.md")).unwrap();
+    assert!(
+        card.contains("### Stepping stones") && card.contains("configs/prompts/seedling-gasp"),
+        "{card}"
+    );
+
+    // The other way round, ids would be lost.
+    let more = folder.join("second");
+    let refused = pretrain(folder, "third", "work-third", &["--from", more.to_str().unwrap()])
+        .output()
+        .unwrap();
+    let refusal = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        !refused.status.success() && refusal.contains("tokenizer.json differs"),
+        "{refusal}"
+    );
+}
+
 #[test]
 fn a_config_that_cannot_work_is_refused_by_field() {
     let folder = tempfile::tempdir().unwrap();
@@ -229,4 +286,10 @@ fn a_config_that_cannot_work_is_refused_by_field() {
     assert!(refusal("seed = 3", "sed = 3").contains("sed"));
     assert!(refusal("trace = 0.5,", "trace = 1.5,").contains("`solve_code_o.trace` of phase `solve` is 1.5"));
     assert!(refusal("traces = true", "traces = false").contains("`corpus.traces = true`"));
+    let task = refusal("solve_code_f =", "lemma_f =");
+    assert!(
+        task.contains("`lemma_f` of phase `solve` needs `samples.stones`"),
+        "{task}"
+    );
+    assert!(refusal("solve_code_f =", "lemma_g =").contains("`lemma_g` is not a task of the curriculum"));
 }

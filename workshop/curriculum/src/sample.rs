@@ -1,5 +1,6 @@
 //! Programs written as training samples in the format of `configs/prompts/seedling`.
 
+mod stones;
 mod traced;
 
 use rand::Rng as _;
@@ -9,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::execute::Executed;
 use crate::message::message;
+pub use stones::{StoneSpec, StoneTask};
 use traced::Tracer;
 pub use traced::{TraceSpec, Way};
 
@@ -108,6 +110,9 @@ pub struct SampleSpec {
     /// input of the same program. Without it, all are right.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guesses: Option<[f64; 5]>,
+    /// How stepping stones are written (GASP); without it, there are none, and their markers are not in the vocabulary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stones: Option<StoneSpec>,
 }
 
 impl SampleSpec {
@@ -147,7 +152,10 @@ impl SampleSpec {
             },
             TaskKind::SolveCodeF => {
                 // A student sees half of the inputs; sometimes another number, because configs can change it.
-                let half = (self.num_inputs / 2).max(1);
+                let half = match &self.stones {
+                    Some(stones) if rng.random_bool(0.5) => stones.shown,
+                    _ => (self.num_inputs / 2).max(1),
+                };
                 let shown = if rng.random_bool(0.75) {
                     half
                 } else {

@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use crate::message;
-use crate::unigram::unigram;
+use crate::unigram::{unigram, with_markers};
 
 /// Padding. Never generated and never seen by the model.
 pub const PAD: &str = "<pad>";
@@ -19,6 +19,9 @@ pub(crate) const UNKNOWN: &str = "<unk>";
 pub const MARKERS: [&str; 11] = [
     "<po>", "<pi>", "<pf>", "<so>", "<si>", "<sf>", "<ref>", "<prog>", "<in>", "<out>", "<msg>",
 ];
+
+/// The markers of `configs/prompts/seedling-gasp` that the seedling does not know.
+pub const STONE_MARKERS: [&str; 4] = ["<lemma_io>", "<lemma_f>", "<lift_io>", "<lift_f>"];
 
 /// Pieces of programs.
 const CODE: &[&str] = &[
@@ -126,6 +129,13 @@ pub fn tokenizer_json() -> Value {
     words.sort_unstable();
     words.dedup();
     unigram(&MARKERS, CODE.iter().chain(&words).map(|&word| word.to_owned()))
+}
+
+/// The file's contents with the markers of stepping stones. They take spare ids of the seedling, whose weights can
+/// therefore be trained further.
+#[must_use]
+pub fn stones_tokenizer_json() -> Value {
+    with_markers(tokenizer_json(), &STONE_MARKERS)
 }
 
 /// The contents of `tokenizer_config.json`, for `transformers`.

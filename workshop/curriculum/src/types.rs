@@ -1,5 +1,7 @@
 //! Types of values in the programs of the curriculum.
 
+use strum::VariantArray as _;
+
 /// A Python type of a parameter or a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, strum::VariantArray, strum::Display)]
 pub enum Type {
@@ -21,6 +23,12 @@ pub enum Type {
 }
 
 impl Type {
+    /// The type of a parameter with this name.
+    pub(crate) fn of_parameter(name: &str) -> Option<Self> {
+        let mut all = Self::VARIANTS.iter().copied();
+        all.find(|of| of.parameter_names().contains(&name))
+    }
+
     /// Names of parameters of this type: a name determines its type.
     pub(crate) fn parameter_names(self) -> &'static [&'static str] {
         match self {

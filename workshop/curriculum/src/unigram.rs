@@ -21,12 +21,7 @@ pub(crate) fn unigram(markers: &[&str], pieces: impl Iterator<Item = String>) ->
     let characters = (' '..='~').chain(['\n']).map(String::from);
     vocabulary.extend(characters.chain(pieces).map(|piece| (piece, PIECE)));
     vocabulary.extend(fallback_bytes().map(|byte| (format!("<0x{byte:02X}>"), PLACEHOLDER)));
-    let added = |(id, content): (usize, &&str)| {
-        json!({
-            "id": id, "content": content, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false,
-            "special": !markers.contains(content),
-        })
-    };
+    let added = |(id, content): (usize, &&str)| added_token(id, content, !markers.contains(content));
     let added: Vec<Value> = [PAD, EOS, UNKNOWN]
         .iter()
         .chain(markers)
@@ -43,6 +38,27 @@ pub(crate) fn unigram(markers: &[&str], pieces: impl Iterator<Item = String>) ->
         "post_processor": null,
         "decoder": {"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"}]},
         "model": {"type": "Unigram", "unk_id": 2, "vocab": vocabulary, "byte_fallback": true},
+    })
+}
+
+/// A `tokenizer.json` with more markers at the end of its vocabulary, so that all other ids stay.
+pub(crate) fn with_markers(mut tokenizer: Value, markers: &[&str]) -> Value {
+    let first = tokenizer["model"]["vocab"].as_array().map_or(0, Vec::len);
+    for (id, content) in (first..).zip(markers) {
+        if let Some(vocabulary) = tokenizer["model"]["vocab"].as_array_mut() {
+            vocabulary.push(json!([content, PLACEHOLDER]));
+        }
+        if let Some(added) = tokenizer["added_tokens"].as_array_mut() {
+            added.push(added_token(id, content, false));
+        }
+    }
+    tokenizer
+}
+
+fn added_token(id: usize, content: &str, special: bool) -> Value {
+    json!({
+        "id": id, "content": content, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false,
+        "special": special,
     })
 }
 

@@ -1,6 +1,9 @@
-//! Samples match the prompts of `configs/prompts/seedling` and the expected answers.
+//! Samples match the prompts of `configs/prompts/seedling` and `seedling-gasp`, and the expected answers.
+
+use std::collections::HashSet;
 
 use lyceum_core::seed;
+use lyceum_core::verify::Proposal;
 use lyceum_core::work::FinishReason;
 use lyceum_core::{
     problem::Statement,
@@ -8,9 +11,12 @@ use lyceum_core::{
 };
 use lyceum_curriculum::execute::Candidate;
 use lyceum_curriculum::message::message;
-use lyceum_curriculum::sample::{Part, Sample, SampleSpec, TaskKind, TraceSpec, Way, Weights};
+use lyceum_curriculum::sample::{Part, Sample, SampleSpec, StoneSpec, StoneTask, TaskKind, TraceSpec, Way, Weights};
 use lyceum_curriculum::{Executed, Level};
 use lyceum_verifier::ProblemKind;
+use minijinja::{Value, context};
+
+const STONES: StoneSpec = StoneSpec { pairs: 5, shown: 2 };
 
 const SPEC: SampleSpec = SampleSpec {
     branches: 3,
@@ -29,6 +35,7 @@ const SPEC: SampleSpec = SampleSpec {
         candidates: 2,
     }),
     guesses: None,
+    stones: Some(STONES),
 };
 
 fn executed(source: &str) -> Executed {
@@ -292,5 +299,70 @@ fn a_traced_program_follows_candidates_that_were_run() {
     assert!(
         (5..20).contains(&wrong),
         "{wrong} of 20 answers try a wrong program first"
+    );
+}
+
+#[test]
+fn stepping_stones_answer_the_templates_with_different_outputs() {
+    let prompts = PromptSet::shipped("seedling-gasp").unwrap();
+    let mut easier = executed("def f(a):\n return [a,'a b']");
+    let harder = executed("def f(n):\n r=[n,'a b']\n return r[::-1]");
+    // Five outputs differ, so five pairs can have different ones.
+    for (at, pair) in easier.pairs.iter_mut().enumerate() {
+        pair.1 = format!("[{},'a b']", at % 5);
+    }
+    let mut shown_pairs = [0; 4];
+    for (task, item) in StoneTask::ALL
+        .into_iter()
+        .flat_map(|task| (0..40).map(move |item| (task, item)))
+    {
+        let sample = SPEC.write_stone(task, &STONES, &easier, &harder, &mut seed::stream(1, "stones", item));
+        let (given, written) = if task.is_lemma() {
+            (&harder, &easier)
+        } else {
+            (&easier, &harder)
+        };
+        assert_eq!(
+            sample.prefix.iter().map(|part| part.weight).collect::<Vec<_>>(),
+            [0.0, 0.9, 0.2, 0.9]
+        );
+        let (prompt, completion) = (&sample.prefix[0].text, text(&sample.prefix[1..]));
+        let pairs: Vec<Value> = prompt
+            .trim_end_matches("<prog>")
+            .split("<in>")
+            .skip(1)
+            .map(|pair| {
+                let (input, output) = pair.split_once("<out>").unwrap();
+                assert!(given.pairs.contains(&(input.to_owned(), output.to_owned())));
+                context! { input, output }
+            })
+            .collect();
+        shown_pairs[pairs.len()] += 1;
+        let said = message(&given.source);
+        let variables = context! { question => said, message => said, program => given.source, pairs, num_inputs => 5 };
+        assert_eq!(&prompts.render(task.name(), variables).unwrap().text, prompt);
+        let completion = completion.strip_suffix("<eos>").unwrap();
+        let read = prompts.grammar.posed_function(completion, FinishReason::Stop, "", 5);
+        let Ok(Proposal::Function {
+            program,
+            inputs,
+            message: said,
+        }) = read
+        else {
+            panic!("{read:?}")
+        };
+        assert_eq!(
+            (program.as_str(), said),
+            (written.source.as_str(), message(&written.source))
+        );
+        let outputs: HashSet<&str> = inputs
+            .iter()
+            .map(|input| written.pairs.iter().find(|pair| pair.0 == *input).unwrap().1.as_str())
+            .collect();
+        assert_eq!((inputs.len(), outputs.len()), (5, 5), "{inputs:?}");
+    }
+    assert!(
+        shown_pairs[0] == 0 && shown_pairs[2] > 110 && shown_pairs[3] > 0,
+        "{shown_pairs:?}"
     );
 }

@@ -1,6 +1,6 @@
 //! Reads the tokenizer's file with the `tokenizers` library.
 
-use lyceum_curriculum::tokenizer::{MARKERS, tokenizer_json};
+use lyceum_curriculum::tokenizer::{MARKERS, STONE_MARKERS, stones_tokenizer_json, tokenizer_json};
 use lyceum_curriculum::{Level, Program};
 use proptest::prelude::*;
 use tokenizers::Tokenizer;
@@ -32,6 +32,32 @@ fn markers_stay_and_the_end_goes() {
         .expect("any text");
     let text = tokenizer.decode(ids.get_ids(), true).expect("its own ids");
     assert_eq!(text, "<so>def f(a):\n return a<in>12<out>12");
+}
+
+#[test]
+fn markers_of_stepping_stones_follow_all_other_tokens() {
+    let longer = Tokenizer::from_bytes(stones_tokenizer_json().to_string()).expect("a tokenizer");
+    let shorter = tokenizer();
+    for (at, marker) in STONE_MARKERS.into_iter().enumerate() {
+        assert!(
+            tokens(&shorter, marker).len() > 1,
+            "the seedling reads {marker} by letters"
+        );
+        let id = longer.encode(marker, false).expect("any text").get_ids().to_vec();
+        assert_eq!(id, [(shorter.get_vocab_size(true) + at) as u32]);
+    }
+    assert!(
+        longer.get_vocab_size(true) <= 416,
+        "as many ids as the seedling has weights"
+    );
+    let text = "<si>def f(a):\n return a+12<out>'ab'<in>é<eos>";
+    let ids = |of: &Tokenizer| of.encode(text, false).expect("any text").get_ids().to_vec();
+    assert_eq!(ids(&longer), ids(&shorter));
+    let lemma = longer.encode("<lemma_f><msg>each add<prog>", false).expect("any text");
+    assert_eq!(
+        longer.decode(lemma.get_ids(), true).expect("its own ids"),
+        "<lemma_f><msg>each add<prog>"
+    );
 }
 
 #[test]

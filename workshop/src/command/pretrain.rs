@@ -43,6 +43,8 @@ use training::Training;
 ///   lyceum-workshop pretrain --config configs/models/seedling-pretrain.toml --evaluate models/seedling
 ///   lyceum-workshop pretrain --config FILE --from models/seedling --out DIR --work DIR
 ///
+///   lyceum-workshop pretrain --config configs/models/seedling-gasp-pretrain.toml --from models/seedling --work DIR
+///
 ///   lyceum-workshop pretrain --config configs/models/seedling-math-pretrain.toml --work DIR
 ///   lyceum-workshop pretrain --config configs/models/seedling-math-pretrain.toml --work DIR --evaluate DIR/model \
 ///       --held-out 60 --answers 8                    # held-out questions only, while it trains
@@ -52,7 +54,8 @@ pub(crate) struct Pretrain {
     /// TOML file that determines the weights.
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// Model folder to write [default: models/seedling, or models/seedling-math for arithmetic].
+    /// Model folder to write [default: models/seedling; models/seedling-gasp with stepping stones; models/seedling-math
+    /// for arithmetic].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Folder for the corpus, checkpoints and the log.
@@ -115,7 +118,11 @@ impl Pretrain {
             Some(folder) => evaluate(folder),
             None => {
                 let lessons = ProgramLessons::new(&config.samples, &corpus);
-                self.train(&config, &lessons, "models/seedling", evaluate)
+                let shipped = match config.samples.stones {
+                    Some(_) => "models/seedling-gasp",
+                    None => "models/seedling",
+                };
+                self.train(&config, &lessons, shipped, evaluate)
             }
         }
     }

@@ -47,7 +47,7 @@ impl Curriculum for Arithmetic {
     type Task = Task;
     type Evaluation = EvaluationConfig;
 
-    fn tokenizer_json() -> Value {
+    fn tokenizer_json(_: &PretrainConfig<Self>) -> Value {
         tokenizer_json()
     }
 

@@ -28,13 +28,17 @@ fn text(
     corpus: &Corpus,
     evaluation: &Evaluation,
 ) -> Result<String, std::fmt::Error> {
-    let mut card = String::from(
+    let formats = match config.samples.stones {
+        Some(_) => "the formats of `configs/prompts/seedling` and `configs/prompts/seedling-gasp`",
+        None => "the format of `configs/prompts/seedling`",
+    };
+    let mut card = format!(
         "---\nlicense: apache-2.0\nlibrary_name: transformers\npipeline_tag: text-generation\ntags: [code, \
          self-play]\n---\n\n\
          # Seedling\n\n\
          A small base model (Qwen2 architecture) that proposes and solves problems about small Python programs, as a \
          start for self-play. \
-         It knows the format of `configs/prompts/seedling` and nothing else: it cannot follow instructions.\n\n\
+         It knows {formats} and nothing else: it cannot follow instructions.\n\n\
          With `transformers`, load the tokenizer as `PreTrainedTokenizerFast`: `AutoTokenizer` of version 5 gives \
          every Qwen2 model the \
          pre-tokenizer of Qwen2, whatever its files say.\n\n",
@@ -52,6 +56,7 @@ fn text(
     proposals(&mut card, &evaluation.proposals)?;
     own(&mut card, evaluation)?;
     held_out(&mut card, evaluation)?;
+    stones(&mut card, evaluation)?;
     ways(&mut card, evaluation)?;
     shortfalls(&mut card, evaluation)?;
     Ok(card)
@@ -255,6 +260,31 @@ fn held_out(card: &mut String, evaluation: &Evaluation) -> std::fmt::Result {
             percent(all.passed),
             percent(all.well_formed),
             percent(guessed)
+        )?;
+    }
+    writeln!(card)
+}
+
+fn stones(card: &mut String, evaluation: &Evaluation) -> std::fmt::Result {
+    if evaluation.stones.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        card,
+        "### Stepping stones\n\nFrom held-out programs: lemmas from those of levels 3 to 5, lifts from those of levels 1 to 3. \
+         Each valid one is attempted ten times, from two of its pairs. \"In the band\" are the shares of all that a run of \
+         GASP would accept for their pass rate: lemmas solved 3 to 7 times, lifts 1 to 5 times.\n\n\
+         | task | asked | in the format | valid | passed | in the band |\n|---|---|---|---|---|---|"
+    )?;
+    for (task, of) in &evaluation.stones {
+        writeln!(
+            card,
+            "| {task} | {} | {} | {} | {} | {} |",
+            of.asked,
+            percent(of.well_formed),
+            percent(of.valid),
+            percent(of.passed),
+            percent(of.in_band)
         )?;
     }
     writeln!(card)

@@ -33,7 +33,7 @@ pub(super) trait Curriculum: Debug + Clone + Copy + PartialEq + Send + Sync {
     type Evaluation: Debug + Clone + DeserializeOwned + Sync;
 
     /// The contents of `tokenizer.json`.
-    fn tokenizer_json() -> Value;
+    fn tokenizer_json(config: &PretrainConfig<Self>) -> Value;
 
     /// Refuses a task of a phase that the rest of the config does not allow.
     fn check(config: &PretrainConfig<Self>, phase: &str, task: Self::Task, share: &Share) -> anyhow::Result<()>;

@@ -2,6 +2,7 @@
 
 mod propose;
 mod solve;
+mod stones;
 mod ways;
 
 use std::collections::{BTreeMap, HashMap};
@@ -85,6 +86,7 @@ impl<'a> Evaluator<'a> {
             proposals,
             own,
             held_out: self.held_out_bands(1)?,
+            stones: self.stones()?,
             ways: match self.config.evaluation.ways {
                 0 => BTreeMap::new(),
                 count => self.ways(count, self.config.evaluation.samples)?,

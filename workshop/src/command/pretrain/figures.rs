@@ -19,6 +19,9 @@ pub(super) struct Evaluation {
     pub(super) own: BTreeMap<String, OwnProblems>,
     /// By type: answers to held-out problems, one band for each level.
     pub(super) held_out: BTreeMap<String, Vec<Band>>,
+    /// By task: stepping stones; empty if the base does not write them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) stones: BTreeMap<String, Stones>,
     /// By type: answers with and without steps; empty if `evaluation.ways` is 0.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) ways: BTreeMap<String, Ways>,
@@ -69,6 +72,20 @@ pub(super) struct Band {
     pub(super) well_formed: f64,
     /// Scores of guessers, which answer without understanding.
     pub(super) guessers: BTreeMap<String, f64>,
+}
+
+/// Stepping stones of one task, with ten attempts at each valid one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Stones {
+    pub(super) asked: usize,
+    /// Share with the right format.
+    pub(super) well_formed: f64,
+    /// Share accepted by the verifier.
+    pub(super) valid: f64,
+    /// Mean pass rate of the valid ones.
+    pub(super) passed: f64,
+    /// Share of all that GASP would accept for their pass rate: lemmas from 3 to 7 of 10, lifts from 1 to 5.
+    pub(super) in_band: f64,
 }
 
 /// Answers to problems for development, as in `ways.json`. Shares are from 0 to 1, levels from 1 to 5.

@@ -21,16 +21,31 @@ pub(super) struct Origin {
     pub(super) training: Option<Box<Totals>>,
 }
 
-/// Loads a model that has the architecture and the tokenizer in `wanted`.
+/// Loads a model that has the architecture and the tokenizer in `wanted`, which may have more tokens at its end.
 pub(super) fn load(folder: &Path, wanted: &Path, placement: Placement) -> anyhow::Result<Model> {
     for file in ["config.json", "tokenizer.json"] {
+        let (found, wanted) = (json(&folder.join(file))?, json(&wanted.join(file))?);
         ensure!(
-            json(&folder.join(file))? == json(&wanted.join(file))?,
+            found == wanted || is_extended(&found, &wanted),
             "--from {}: its {file} differs from the one that this config makes",
             folder.display()
         );
     }
     Ok(Model::load(folder, placement)?)
+}
+
+/// Whether the tokenizer `longer` is `shorter` with more tokens at the end, whose ids the model has spare.
+fn is_extended(shorter: &Value, longer: &Value) -> bool {
+    const LISTS: [&str; 2] = ["/added_tokens", "/model/vocab"];
+    let length = |of: &Value, list| of.pointer(list).and_then(Value::as_array).map(Vec::len);
+    let mut cut = longer.clone();
+    for list in LISTS {
+        let (Some(length), Some(Value::Array(tokens))) = (length(shorter, list), cut.pointer_mut(list)) else {
+            return false;
+        };
+        tokens.truncate(length);
+    }
+    cut == *shorter
 }
 
 /// What `training.json` says of the model.

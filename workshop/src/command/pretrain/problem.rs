@@ -12,6 +12,8 @@ pub(super) struct Problem {
     /// The first is the one asked about, except for code_f, which uses them all.
     pub(super) pairs: Vec<(String, String)>,
     pub(super) message: String,
+    /// How many pairs a solver of code_f sees; half of them if `None`.
+    pub(super) shown: Option<usize>,
 }
 
 impl Problem {
@@ -38,7 +40,7 @@ impl Problem {
     pub(super) fn shown(&self, problem: ProblemKind) -> &[(String, String)] {
         match problem {
             ProblemKind::CodeI | ProblemKind::CodeO => &self.pairs,
-            _ => &self.pairs[..self.pairs.len().div_ceil(2)],
+            _ => &self.pairs[..self.shown.unwrap_or(self.pairs.len().div_ceil(2)).min(self.pairs.len())],
         }
     }
 

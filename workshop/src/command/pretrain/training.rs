@@ -291,7 +291,7 @@ fn prepare<C: Curriculum>(
 
 fn write_texts<C: Curriculum>(config: &PretrainConfig<C>, folder: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    let tokenizer = C::tokenizer_json();
+    let tokenizer = C::tokenizer_json(config);
     let vocabulary = tokenizer["model"]["vocab"].as_array().map_or(0, Vec::len);
     let id_of = |token: &str| -> u32 {
         let at = tokenizer["model"]["vocab"]

@@ -71,6 +71,7 @@ impl Evaluator<'_> {
                     program,
                     pairs,
                     message: String::new(),
+                    shown: None,
                 });
             }
         }
@@ -116,6 +117,7 @@ impl Evaluator<'_> {
                     program: (*program).to_owned(),
                     pairs: inputs.into_iter().zip(outputs).collect(),
                     message,
+                    shown: None,
                 });
             }
         }

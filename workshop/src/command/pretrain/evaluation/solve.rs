@@ -92,11 +92,12 @@ impl Evaluator<'_> {
             program: executed.source.clone(),
             pairs: executed.pairs.iter().cycle().skip(start).take(count).cloned().collect(),
             message: lyceum_curriculum::message::message(&executed.source),
+            shown: None,
         }
     }
 
     /// For each problem and sample at temperature 1: whether the answer is right, and whether it has the right format.
-    fn solve(
+    pub(super) fn solve(
         &self,
         path: &str,
         problem: ProblemKind,
