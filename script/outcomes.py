@@ -5,6 +5,8 @@ import math
 import random
 import statistics
 
+import study_goalposts
+
 # An interval of 95 % reaches this many standard errors to both sides.
 NORMAL = 1.96
 
@@ -236,10 +238,12 @@ def is_by_problem(measure):
 
 
 def values_of(row, measure, samples):
-    """A row's values of a measure by problem: `greedy` at the end, or `pass_at_K` of the sampled answers; or its one value of
+    """A row's values of a measure by problem: `goalposts`, whether each was solved by any checkpoint; `greedy` at the end, or `pass_at_K` of the sampled answers; or its one value of
     `tokens`, those of greedy answers at the end, or of a metric of the run."""
     if " of " in measure:
         return [of_run(row, measure)]
+    if measure.startswith("goalposts"):
+        return study_goalposts.values(row, measure)
     if measure == "greedy":
         return by_problem(row["greedy"][-1]["members"], 1, 1)
     if measure == "tokens":

@@ -12,6 +12,7 @@ import time
 from datetime import datetime
 
 import outcomes
+import study_goalposts
 from running import Lyceum, say
 
 # The suite that is asked, unless the experiment's `measure.suite` says otherwise.
@@ -140,7 +141,7 @@ def measure_matched(programs, data, rows, experiment, seed, base, trained):
         return {"temperature": temperature, "wanted_entropy": wanted, "sampled": sampled}
 
 
-def run_arm(programs, data, rows, label, seed, arm, experiment):
+def run_arm(programs, data, rows, label, seed, arm, experiment, goalposts=None):
     """One seed of an arm: the run, its greedy answers at every checkpoint, and sampled ones at the end."""
     overrides = {**experiment.get("common", {}), **arm.get("overrides", {}), "seed": seed}
     if not experiment["measure"].get("keeps_schedule"):
@@ -148,6 +149,8 @@ def run_arm(programs, data, rows, label, seed, arm, experiment):
     if "base" in experiment:
         overrides["populations.main.base_model.name"] = experiment["base"]
     with Lyceum(programs, data) as lyceum:
+        if goalposts:
+            study_goalposts.load(lyceum, goalposts)
         run = lyceum.run({"preset": arm["preset"], "name": label, "overrides": overrides}, label)
         # Measurements of the run's own schedule count in its time.
         ended = [run["finished_at"]]
@@ -167,6 +170,9 @@ def run_arm(programs, data, rows, label, seed, arm, experiment):
             say(f"{label}: {experiment['measure']['samples']} answers to each of {experiment['measure']['sampled']} problems")
             sampled = measuring.sampled(label, step=run["steps"], **spec)
         keys = ("recipe", "steps", "seed", "problems", "valid_problems", "attempts", "reproducible")
+        of_goalposts = {}
+        if goalposts:
+            of_goalposts["goalposts"] = study_goalposts.solved(lyceum, run["id"], experiment, label, wait)
         return {
             "run": {key: run[key] for key in keys},
             "preset": arm["preset"],
@@ -176,6 +182,7 @@ def run_arm(programs, data, rows, label, seed, arm, experiment):
             "rows": metrics,
             "greedy": greedy,
             "sampled": sampled,
+            **of_goalposts,
         }
 
 
@@ -220,6 +227,15 @@ def run_study(programs, name, experiment, folder, scratch, jobs, write, in_paral
         write(base, measure_base(programs, data, asked, experiment))
         shutil.rmtree(data)
 
+    goalposts = None
+    if "goalposts" in experiment:
+        goalposts = folder / "goalposts.jsonl"
+        if not goalposts.exists():
+            say(f"the goalposts of {name}")
+            data = scratch / f"{name}-goalposts"
+            study_goalposts.make(programs, data, experiment, goalposts, base_of(experiment), wait)
+            shutil.rmtree(data)
+
     def one(job):
         arm, seed = job
         spec = experiment["arms"][arm]
@@ -227,7 +243,7 @@ def run_study(programs, name, experiment, folder, scratch, jobs, write, in_paral
         if of := spec.get("matches"):
             found = measure_matched(programs, data, asked, experiment, seed, rows.base(), rows.read(of, seed))
         else:
-            found = run_arm(programs, data, asked, f"{name}/{arm}/{seed}", seed, spec, experiment)
+            found = run_arm(programs, data, asked, f"{name}/{arm}/{seed}", seed, spec, experiment, goalposts)
         write(rows.path(arm, seed), found)
         shutil.rmtree(data)
 
@@ -246,4 +262,9 @@ def smallest(experiment):
     if "samples" in measure:
         measure |= {"sampled": 5, "samples": 4, "ks": [1, 2, 4]}
     common = {**experiment.get("common", {}), **experiment.get("try", {"steps": 2})}
-    return {**experiment, "seeds": experiment["seeds"][:1], "measure": measure, "common": common}
+    # What is shortened in one recipe by one field is in another by another.
+    arms = {name: {**arm, "overrides": {**arm.get("overrides", {}), **arm.get("try", {})}} for name, arm in experiment["arms"].items()}
+    found = {**experiment, "seeds": experiment["seeds"][:1], "measure": measure, "common": common, "arms": arms}
+    if "goalposts" in experiment:
+        found["goalposts"] = {**experiment["goalposts"], **experiment["goalposts"].get("try", {})}
+    return found

@@ -43,12 +43,15 @@ class Found:
     def judged(self):
         for outcome in self.experiment["outcomes"]:
             arm, against = outcome["arm"], outcome["against"]
-            is_arm = against not in ("base", "nothing")
+            is_arm = against not in ("base", "nothing", "control")
             if not self.arms[arm] or (is_arm and len(self.arms[against]) != len(self.arms[arm])):
                 continue
-            mean, seeds, problems, each = outcomes.contrast(
-                self.values(arm, outcome["measure"]), self.values(against, outcome["measure"])
-            )
+            measure = outcome["measure"]
+            if " of " in measure and not all(outcomes.recorded(row, measure.partition(" of ")[2]) for row in self.arms[arm]):
+                continue
+            # The untrained base with as many attempts as the arm's own checkpoints.
+            theirs = self.values(arm, f"{measure}_control") if against == "control" else self.values(against, measure)
+            mean, seeds, problems, each = outcomes.contrast(self.values(arm, measure), theirs)
             by = outcome.get("at_least", 0.0)
             if outcome.get("in_every_seed"):
                 said = self.in_every_seed(outcome, by)
@@ -246,9 +249,23 @@ def metric_table(found):
     body = []
     for arm, rows in found.trained().items():
         for name in found.measure["metrics"]:
+            if not all(name in row["metrics"] and outcomes.recorded(row, name) for row in rows):
+                continue
             of = lambda part: ", ".join(f"{outcomes.of_run(row, f'{part} of {name}'):.3g}" for row in rows)  # noqa: B023, E731
             body.append([arm, f"`{name}`", of("first"), of("last"), of("mean")])
     return ["", "metric", "first", "last", "mean over the run"], body
+
+
+def goalpost_table(found):
+    """What each arm solved of the goalposts, by seed and by any, beside the untrained base with as many attempts (table 4)."""
+    body = []
+    for arm, rows in found.trained().items():
+        cells = [arm]
+        for side in ("solved", "control"):
+            each = [row["goalposts"][side] for row in rows]
+            cells += [" / ".join(str(len(solved)) for solved in each), str(len(set().union(*each)))]
+        body.append([*cells, f"{sum(row['goalposts']['attempts'] for row in rows):,}"])
+    return ["", "solved, by seed", "by any seed", "base, by seed", "base, by any", "attempts"], body
 
 
 def listed(values):

@@ -13,6 +13,7 @@ mod evaluation_results;
 mod evaluations;
 mod event_stream;
 mod experiments;
+mod goalposts;
 mod health;
 mod idempotent;
 mod metrics;
@@ -48,6 +49,7 @@ mod workers;
 
 pub(crate) use answer::Answer;
 pub(crate) use datasets::DatasetPurpose;
+pub(crate) use goalposts::ids as run_ids;
 pub(crate) use metrics::install as install_metrics;
 pub(crate) use page::{Listing, Order};
 pub(crate) use path::{malformed_path, nothing_here};
@@ -87,6 +89,7 @@ pub(crate) struct Api {
 pub(crate) fn bound_bodies(document: &mut utoipa::openapi::OpenApi) {
     bound::<datasets::CreateDataset>(document);
     bound::<evaluations::CreateEvaluation>(document);
+    bound::<goalposts::MakeGoalposts>(document);
     bound::<experiments::CreateExperiment>(document);
     bound::<experiments::UpdateExperiment>(document);
     bound::<run_actions::UpdateRun>(document);
@@ -131,6 +134,9 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
             .service(run_diversity::show_diversity)
             .service(run_diversity::list_wordings)
             .service(run_diversity::list_neighbours)
+            .service(goalposts::show_run_goalposts)
+            .service(goalposts::show_goalposts)
+            .service(goalposts::make_goalposts)
             .service(run_archive::show_archive)
             .service(run_archive::list_insertions)
             .service(experiments::create_experiment)

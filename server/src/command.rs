@@ -5,6 +5,7 @@ pub(crate) mod config;
 pub(crate) mod dataset;
 pub(crate) mod doctor;
 pub(crate) mod evaluation;
+pub(crate) mod goalposts;
 pub(crate) mod migrate;
 pub(crate) mod openapi;
 pub(crate) mod output;

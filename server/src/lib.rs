@@ -18,6 +18,7 @@ mod estimate;
 mod evaluation;
 mod events;
 mod file_body;
+mod goalposts;
 mod inert;
 pub mod log;
 pub mod openapi;

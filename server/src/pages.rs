@@ -29,6 +29,7 @@ mod filters;
 mod format;
 mod frozen_side_plan;
 mod glossary;
+mod goalposts;
 mod heat;
 mod held_out;
 mod highlight;
@@ -119,6 +120,8 @@ fn views(config: &mut ServiceConfig) {
         .service(curriculum::show_curriculum)
         .service(diversity::show_diversity)
         .service(learnability::show_learnability)
+        .service(goalposts::show_run_goalposts)
+        .service(goalposts::show_goalposts)
         .service(export::show_export)
         .service(export::export_table)
         .service(export::export_run)

@@ -3,12 +3,14 @@
 mod benchmark;
 mod cross_play;
 mod frozen_side;
+mod goalposts;
 mod operator_retention;
 mod regenerate;
 
 pub use benchmark::BenchmarkSpec;
 pub use cross_play::{CrossPlaySpec, Pairing};
 pub use frozen_side::{FrozenSideSpec, Moment};
+pub use goalposts::{Climb, GoalpostsSpec};
 pub(crate) use operator_retention::arity;
 pub use operator_retention::{OperatorRetentionSpec, Parent};
 pub use regenerate::RegenerateSpec;
@@ -27,6 +29,8 @@ pub enum EvaluationSpec {
     CrossPlay(CrossPlaySpec),
     /// Lets student versions attempt fresh problems of teacher versions, at chosen steps.
     FrozenSide(FrozenSideSpec),
+    /// Lets checkpoints attempt hard problems many times (GASP, appendix C.4).
+    Goalposts(GoalpostsSpec),
     /// Retrains a child of each operator and compares it with its parents (PopuLoRA, section 4.6).
     OperatorRetention(OperatorRetentionSpec),
     /// Generates a recorded sample again and compares the two.
@@ -40,6 +44,7 @@ impl EvaluationSpec {
             Self::Benchmark(_) => "benchmark",
             Self::CrossPlay(_) => "cross_play",
             Self::FrozenSide(_) => "frozen_side",
+            Self::Goalposts(_) => "goalposts",
             Self::OperatorRetention(_) => "operator_retention",
             Self::Regenerate(_) => "regenerate",
         }
@@ -49,6 +54,7 @@ impl EvaluationSpec {
     pub fn run_pointer(&self) -> &'static str {
         match self {
             Self::OperatorRetention(_) => "/spec/parents/0/run",
+            Self::Goalposts(_) => "/spec/runs/0/run",
             _ => "/spec/run",
         }
     }
@@ -59,6 +65,7 @@ impl EvaluationSpec {
             Self::Benchmark(spec) => spec.run,
             Self::CrossPlay(spec) => Some(spec.run),
             Self::FrozenSide(spec) => Some(spec.run),
+            Self::Goalposts(spec) => spec.runs.first().map(|climb| climb.run),
             Self::OperatorRetention(spec) => spec.run(),
             Self::Regenerate(_) => None,
         }

@@ -19,6 +19,7 @@ pub mod evaluation;
 pub mod evolution;
 pub mod fault;
 pub mod footprint;
+pub mod goalpost_map;
 pub mod id;
 pub mod matchmaking;
 pub mod named;

@@ -11,6 +11,7 @@ mod draft;
 pub mod frozen_side;
 pub mod gasp;
 mod gates;
+pub mod goalposts;
 mod judge;
 mod mathematics;
 mod memo;
@@ -44,8 +45,9 @@ pub use plan::{Plan, PlanError, WorkItem};
 pub use pool::Pool;
 pub use record::{
     ArchiveInsertionRecord, AttemptRecord, BenchmarkResultRecord, BenchmarkSampleRecord, BirthRecord, DeathRecord,
-    HeldOutRecord, InsertionStatus, MatchupRecord, MemberRecord, MetricRecord, ParentRelation, PopulationRecord,
-    ProblemOutcomeRecord, ProblemRecord, RatingRecord, Records, RowAnswersRecord, VersionRecord, Winner,
+    GoalpostCountRecord, HeldOutRecord, InsertionStatus, MatchupRecord, MemberRecord, MetricRecord, ParentRelation,
+    PopulationRecord, ProblemOutcomeRecord, ProblemRecord, RatingRecord, Records, RowAnswersRecord, VersionRecord,
+    Winner,
 };
 pub use registry::{Registry, UnknownRecipe};
 pub use role::{Role, Side};
@@ -68,6 +70,7 @@ pub use frozen_side::{
     FrozenCell, FrozenSideEvaluation, FrozenSideParameters, FrozenSideResult, FrozenTeacher, FrozenVersion, Trend,
 };
 pub use gasp::Gasp;
+pub use goalposts::{GoalpostParameters, GoalpostSubject, GoalpostsEvaluation, GoalpostsMeasured, GoalpostsResult};
 pub use operator_retention::{OperatorRetentionEvaluation, ParentVersion, RetentionParameters, RetentionTask};
 pub use pause::{Pause, Progress, both, join};
 pub use populora::Populora;
@@ -218,6 +221,8 @@ pub struct Capabilities {
     /// Problems that members propose join a growing set if they are valid and a critic's score is high enough
     /// ([`Recipe::gates`]). The metric `pool_size` is the size of the set.
     pub admits: bool,
+    /// Members work towards hard problems that nobody answers in a run; a map shows which ones come into reach.
+    pub has_goalposts: bool,
 }
 
 impl Capabilities {
@@ -232,5 +237,6 @@ impl Capabilities {
         programs: true,
         measures_diversity: true,
         admits: true,
+        has_goalposts: true,
     };
 }

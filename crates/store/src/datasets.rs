@@ -44,6 +44,10 @@ pub struct Dataset {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schema(value_type = Option<Object>))]
     pub report: Option<Json<ImportReport>>,
+    /// For goalposts that were filtered by an evaluation: which one, who attempted them how often, and how many were left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schema(value_type = Option<Object>))]
+    pub provenance: Option<Json<Value>>,
     /// When it was imported.
     pub created_at: DateTime<Utc>,
 }
@@ -91,7 +95,8 @@ pub struct Overlap {
     pub rows: i64,
 }
 
-const COLUMNS: &str = "id, seq, name, purpose, suite, sha256, source, revision, rows, report, created_at";
+const COLUMNS: &str = "id, seq, name, purpose, suite, sha256, source, revision, rows, report, provenance,
+    created_at";
 
 /// Rows per statement; Postgres takes at most 65,535 parameters.
 const BATCH: usize = 5000;
@@ -201,6 +206,14 @@ pub async fn create_as(tx: &mut PgConnection, id: DatasetId, new: &NewDataset<'_
     let mut import = Import::begin_as(&mut *tx, id, new).await?;
     import.add(&mut *tx, new.rows).await?;
     import.finish(tx, None, None).await
+}
+
+/// Notes where the rows of a dataset come from.
+pub async fn set_provenance(tx: &mut PgConnection, id: DatasetId, provenance: &Value) -> Result<Dataset> {
+    let mut query = QueryBuilder::new("UPDATE datasets SET provenance = ");
+    query.push_bind(Json(provenance)).push(" WHERE id = ").push_bind(id.0);
+    query.push(format_args!(" RETURNING {COLUMNS}"));
+    Ok(query.build_query_as().fetch_one(tx).await?)
 }
 
 /// Datasets, of all purposes or of one.

@@ -20,6 +20,7 @@ pub mod executions;
 pub mod experiments;
 pub mod export;
 pub mod gauges;
+pub mod goalposts;
 pub mod held_out;
 pub mod idempotency;
 pub mod listener;

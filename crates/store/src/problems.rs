@@ -11,6 +11,6 @@ mod write;
 pub use complexity::complexities;
 pub use learnability::{Candidate, SolveBand, candidates, solve_bands};
 pub use page::{FoundProblem, ProblemFilter, ProblemSort, page, page_of_all_runs};
-pub use row::{Problem, ProblemParent, by_ids, find, parents, place, values};
+pub use row::{Ancestor, Problem, ProblemParent, by_ids, chain, find, parents, place, values};
 pub use scored::{ScoredProblem, scored};
 pub(crate) use write::{write, write_outcomes};

@@ -5,7 +5,7 @@ use lyceum_core::{
     benchmark::{self, BenchmarkRow, evalplus, lm_eval},
     dataset::problem,
     id::{DatasetId, ExecutionId},
-    recipe::{FrozenSideResult, RegenerateResult},
+    recipe::{FrozenSideResult, GoalpostsResult, RegenerateResult},
     retention::RetentionResult,
 };
 use lyceum_store::{
@@ -115,11 +115,12 @@ fn csv(evaluation: &Evaluation) -> Result<String, ApiError> {
     let result = result.ok_or_else(|| ApiError::not_found("the evaluation has no result yet"))?;
     let text = match kind {
         "frozen_side" => FrozenSideResult::deserialize(result).map(|result| result.to_csv()),
+        "goalposts" => GoalpostsResult::deserialize(result).map(|result| result.to_csv()),
         "operator_retention" => RetentionResult::deserialize(result).map(|result| result.to_csv()),
         "regenerate" => RegenerateResult::deserialize(result).map(|result| result.to_csv()),
         _ => {
             let detail = format!(
-                "evaluations of type `{kind}` have no CSV: frozen_side, operator_retention and regenerate have one"
+                "evaluations of type `{kind}` have no CSV: frozen_side, goalposts, operator_retention and regenerate have one"
             );
             return Err(ApiError::not_found(detail));
         }

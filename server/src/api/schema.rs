@@ -72,6 +72,8 @@ pub(crate) struct CapabilitySummary {
     measures_diversity: bool,
     /// Problems that members propose join a growing set if a critic's score is high enough.
     admits: bool,
+    /// Members work towards hard problems that nobody answers in a run.
+    has_goalposts: bool,
 }
 
 /// A metric.
@@ -115,6 +117,7 @@ impl RecipeSummary {
             programs,
             measures_diversity,
             admits,
+            has_goalposts,
         } = recipe.capabilities();
         let role = |role: Role| RoleSummary {
             name: role.name(),
@@ -134,6 +137,7 @@ impl RecipeSummary {
                 programs,
                 measures_diversity,
                 admits,
+                has_goalposts,
             },
             metrics: recipe.metric_names(),
             metric_details: recipe.metrics().into_iter().map(MetricSummary::of).collect(),

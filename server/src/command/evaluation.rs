@@ -2,8 +2,12 @@
 
 mod follow;
 mod frozen_side;
+mod goalposts;
 mod operator_retention;
 mod regenerate;
+
+pub(crate) use follow::wait;
+pub(crate) use goalposts::Attempts;
 
 use std::process::ExitCode;
 
@@ -20,6 +24,7 @@ use crate::settings::CommonArgs;
 /// Evaluate frozen versions: work that does not affect runs
 ///
 ///   lyceum evaluation frozen-side --run RUN --steps 0,20,40 --watch
+///   lyceum evaluation goalposts --run RUN --every 6 --watch
 ///   lyceum evaluation operator-retention --parent RUN --parent RUN --snapshot 25 --watch
 ///   lyceum evaluation regenerate --attempt ATTEMPT --watch
 ///   lyceum evaluation show EVALUATION --format csv
@@ -38,6 +43,7 @@ pub(crate) struct Evaluation {
 #[derive(Debug, Subcommand)]
 enum Action {
     FrozenSide(frozen_side::FrozenSide),
+    Goalposts(goalposts::Goalposts),
     OperatorRetention(operator_retention::OperatorRetention),
     Regenerate(regenerate::Regenerate),
     /// List evaluations, newest first
@@ -77,6 +83,7 @@ impl Evaluation {
         let client = self.server.client(common)?;
         match self.action {
             Action::FrozenSide(frozen_side) => return frozen_side.run(&client),
+            Action::Goalposts(goalposts) => return goalposts.run(&client),
             Action::OperatorRetention(retention) => return retention.run(&client),
             Action::Regenerate(regenerate) => return regenerate.run(&client),
             Action::Watch { id } => return follow::follow(&client, &id.to_string()),
@@ -100,7 +107,7 @@ fn create(client: &Client, spec: &Value, seed: u64, watch: bool) -> anyhow::Resu
 }
 
 /// Creates an evaluation, and prints and returns its id.
-fn begin(client: &Client, spec: &Value, seed: u64) -> anyhow::Result<String> {
+pub(crate) fn begin(client: &Client, spec: &Value, seed: u64) -> anyhow::Result<String> {
     let made = client.post("/api/v1/evaluations", Some(&json!({ "spec": spec, "seed": seed })))?;
     let id = made["id"].as_str().context("the server's response has no id")?;
     line(id)?;

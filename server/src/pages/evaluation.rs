@@ -3,6 +3,7 @@
 mod benchmark;
 mod frame;
 mod frozen_side;
+mod goalposts;
 mod operator_retention;
 mod outcome;
 mod regenerate;
@@ -29,6 +30,7 @@ pub(crate) async fn show_one_evaluation(
     match frame.line.kind() {
         "benchmark" => benchmark::show(&view, db, frame, filters.0).await,
         "frozen_side" => frozen_side::show(&view, frame),
+        "goalposts" => goalposts::show(&view, frame),
         "operator_retention" => operator_retention::show(&view, frame),
         "regenerate" => regenerate::show(&view, db, frame).await,
         _ => outcome::show(&view, frame),

@@ -5,17 +5,19 @@ use askama::Template;
 use lyceum_core::id::ExperimentId;
 use lyceum_store::{
     experiments::{self, Experiment},
+    goalposts,
     page::{Order, Window},
     runs::{self, Run, RunFilter, RunSort},
 };
 use serde::Serialize;
+use uuid::Uuid;
 
 use super::{
     compare,
     layout::{Layout, Section},
     view::View,
 };
-use crate::{api::Api, api_error::ApiError};
+use crate::{api::Api, api_error::ApiError, goalposts::RUNS as RUNS_OF_MAP};
 
 /// Maximum runs shown; the list of runs has all.
 const RUNS: u32 = 300;
@@ -37,6 +39,9 @@ struct ExperimentPage {
     arms: Vec<Arm>,
     /// Whether there are more runs.
     more: bool,
+    /// The runs whose checkpoints attempted goalposts, as many as a map can show.
+    #[serde(skip)]
+    measured: String,
 }
 
 impl ExperimentPage {
@@ -76,10 +81,12 @@ pub(crate) async fn show_one_experiment(
             }),
         }
     }
+    let measured = goalposts::runs_of_experiment(db, *id, RUNS_OF_MAP as u32).await?;
     view.show(&ExperimentPage {
         layout: view.layout(experiment.name.clone(), Section::Experiments),
         experiment,
         arms,
         more: page.next.is_some(),
+        measured: measured.iter().map(Uuid::to_string).collect::<Vec<_>>().join(","),
     })
 }

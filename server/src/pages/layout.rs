@@ -79,12 +79,14 @@ pub(crate) enum Tab {
     Diversity,
     /// Solve rates, and signs of exhausted problems.
     Learnability,
+    /// Goalposts by when they came into reach.
+    Goalposts,
     /// Scores on benchmarks.
     Benchmarks,
 }
 
 impl Tab {
-    const SHOWN: [(Self, &'static str, &'static str); 12] = [
+    const SHOWN: [(Self, &'static str, &'static str); 13] = [
         (Self::Overview, "", "Overview"),
         (Self::ArmsRace, "/arms-race", "Arms race"),
         (Self::Population, "/population", "Population"),
@@ -96,6 +98,7 @@ impl Tab {
         (Self::Curriculum, "/curriculum", "Curriculum"),
         (Self::Diversity, "/diversity", "Diversity"),
         (Self::Learnability, "/learnability", "Learnability"),
+        (Self::Goalposts, "/goalposts", "Goalposts"),
         (Self::Benchmarks, "/benchmarks", "Benchmarks"),
     ];
 
@@ -117,6 +120,10 @@ impl Tab {
             Self::Diversity => (
                 recipe.measures_diversity,
                 "it does not measure how much the questions of an iteration differ",
+            ),
+            Self::Goalposts => (
+                recipe.has_goalposts,
+                "it does not work towards goalposts; `/compare/goalposts` has the map of runs that were measured on some",
             ),
             Self::Overview | Self::Population | Self::Problems | Self::Learnability | Self::Benchmarks => (true, ""),
         };

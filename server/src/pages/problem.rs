@@ -1,5 +1,6 @@
 //! `/runs/{id}/problems/{problem}`: the history of a problem.
 
+mod chain;
 mod reason;
 mod story;
 
@@ -24,6 +25,7 @@ use std::collections::HashMap;
 use uuid::Uuid;
 
 use self::{
+    chain::{Link, Novelty, chain, novelty},
     reason::numbered_as_shown,
     story::{Scene, scenes},
 };
@@ -71,6 +73,9 @@ struct ProblemPage {
     /// What attempts earned by role, in a run whose critic's scores decide what enters the curriculum.
     rewards: Vec<MeanReward>,
     next: Option<String>,
+    /// From the goalpost to this problem, in a run that works towards goalposts; empty elsewhere.
+    chain: Vec<Link>,
+    novelty: Option<Novelty>,
     /// The problems that inspired it, and those it inspired.
     #[serde(skip)]
     before: Vec<Relative>,
@@ -325,6 +330,11 @@ pub(crate) async fn show_problem(
             Section::Runs,
         ),
         names: names(members::names(db, id, MEMBERS).await?),
+        chain: match run.capabilities.has_goalposts {
+            true => chain(db, id, problem_id).await?,
+            false => Vec::new(),
+        },
+        novelty: novelty(problem.values.as_ref()),
         before,
         after,
         next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),

@@ -19,6 +19,7 @@ mod every_page;
 mod export;
 mod fixtures;
 mod frozen_sides;
+mod goalposts;
 mod harness;
 mod head;
 mod held_out;

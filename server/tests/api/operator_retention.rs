@@ -27,7 +27,7 @@ async fn dataset(writer: &Actor, name: &str) -> Uuid {
 }
 
 /// A run of RLVR with these values instead of the usual ones, by dotted path.
-async fn begun(writer: &Actor, dataset: Uuid, overrides: &Value) -> ExecutionId {
+pub(crate) async fn begun_on(writer: &Actor, dataset: Uuid, overrides: &Value) -> ExecutionId {
     let config = json!({
         "recipe": "rlvr",
         "steps": STEPS,
@@ -46,7 +46,7 @@ async fn begun(writer: &Actor, dataset: Uuid, overrides: &Value) -> ExecutionId 
 }
 
 /// Carries out what the run's recipe would: every member is born, and updated in each step.
-async fn trained(server: &TestServer, run: ExecutionId) -> ExecutionId {
+pub(crate) async fn trained(server: &TestServer, run: ExecutionId) -> ExecutionId {
     for step in 0..STEPS {
         let mut tx = server.store.pool().begin().await.expect("a transaction");
         let locked = plan::lock(&mut tx, run).await.expect("a lock").expect("it is due");
@@ -118,7 +118,7 @@ async fn parents_become_exact_weights_and_rows() {
     let writer = server.actor(Scope::Write).await;
     let rows = dataset(&writer, "rows").await;
     let two = json!({"populations.main.members.0.count": 2, "parameters.slices": true, "parameters.batch": 2});
-    let run = trained(&server, begun(&writer, rows, &two).await).await;
+    let run = trained(&server, begun_on(&writer, rows, &two).await).await;
     let parents = ["solver-0", "solver-1"].map(|member| json!({"run": run, "member": member}));
     let body = spec(&parents, &json!({"every": 2, "steps": 4}));
     let made = writer.post("/api/v1/evaluations", &body).await.expect(201).json();
@@ -210,7 +210,7 @@ async fn each_refusal_names_the_field_and_the_cure() {
     let gone = dataset(&writer, "gone").await;
     let start = |overrides: Value| {
         let (writer, server) = (&writer, &server);
-        async move { trained(server, begun(writer, rows, &overrides).await).await }
+        async move { trained(server, begun_on(writer, rows, &overrides).await).await }
     };
     let first = start(json!({})).await;
     let second = start(json!({"seed": 1})).await;
@@ -219,14 +219,14 @@ async fn each_refusal_names_the_field_and_the_cure() {
     let larger = start(json!({"parameters.batch": 8})).await;
     let pair = start(json!({"populations.main.members.0.count": 2})).await;
     let single = start(json!({"parameters.batch": 1})).await;
-    let orphan = trained(&server, begun(&writer, gone, &json!({})).await).await;
+    let orphan = trained(&server, begun_on(&writer, gone, &json!({})).await).await;
     sqlx::query("UPDATE executions SET state = 'completed' WHERE id = $1")
         .bind(orphan.0)
         .execute(server.store.pool())
         .await
         .expect("an update");
     writer.delete(&format!("/api/v1/datasets/{gone}")).await.expect(204);
-    let unborn = begun(&writer, rows, &json!({})).await;
+    let unborn = begun_on(&writer, rows, &json!({})).await;
     let scripted = writer
         .post("/api/v1/runs", &json!({"config": config()}))
         .await

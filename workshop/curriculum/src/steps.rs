@@ -82,7 +82,7 @@ fn sketch<'a>(program: &'a Executed, known: &[&str]) -> Sketch<'a> {
     let bits = words
         .split(' ')
         .filter_map(|word| known.binary_search(&word).ok())
-        .fold(0, |bits, place| bits | 1 << place);
+        .fold(0_u64, |bits, place| bits | (1_u64 << place));
     let definition = program.source.lines().next().unwrap_or_default();
     Sketch {
         definition,

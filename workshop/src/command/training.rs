@@ -156,12 +156,12 @@ mod tests {
         let questions: HashSet<_> = training.iter().map(|row| fingerprints(row).question).collect();
         assert_eq!(questions.len(), training.len(), "no problem occurs twice");
 
-        let programs = held_out::programs(&described, 4, 0, &verifier);
-        let held_out = held_out::rows(&described, &programs, &ProblemKind::TRIPLES, 4).unwrap();
+        let programs = held_out::programs(&described, &Level::ALL, 4, 0, &verifier);
+        let held_out = held_out::rows(&described, &programs, &ProblemKind::TRIPLES, &Level::ALL, 4).unwrap();
         assert_eq!(held_out.len(), 3 * 5 * 4);
         assert!(forms(&training).is_disjoint(&forms(&held_out)));
-        let others = held_out::programs(&described, 4, 8, &verifier);
-        let others = held_out::rows(&described, &others, &ProblemKind::TRIPLES, 4).unwrap();
+        let others = held_out::programs(&described, &Level::ALL, 4, 8, &verifier);
+        let others = held_out::rows(&described, &others, &ProblemKind::TRIPLES, &Level::ALL, 4).unwrap();
         let programs_of = |rows: &[Value]| -> HashSet<String> {
             let programs = rows.iter().map(|row| row["program"].as_str().unwrap().to_owned());
             programs.collect()

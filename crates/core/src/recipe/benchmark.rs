@@ -4,12 +4,14 @@
 //! suite is there, in the transaction that ends its step: none is counted twice, whatever was tried again.
 
 mod parameters;
+mod sheet;
 mod step;
 
 #[cfg(test)]
 mod tests;
 
 pub use parameters::{BenchmarkParameters, BenchmarkSubject, SuiteSlice};
+pub(super) use sheet::Sheet;
 
 use super::{Plan, PlanError, Planner, RunState, StepView};
 use crate::{config::RunConfig, fault::Faults, id::ExecutionId};

@@ -131,6 +131,7 @@ impl Recipe for Gasp {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             stages: true,
+            has_goalposts: true,
             ..Capabilities::default()
         }
     }

@@ -3,6 +3,7 @@
 mod archive;
 mod attempt;
 mod benchmark;
+mod goalpost;
 mod held_out;
 mod lineage;
 mod matchup;
@@ -14,6 +15,7 @@ mod row_answers;
 pub use archive::{ArchiveInsertionRecord, InsertionStatus};
 pub use attempt::AttemptRecord;
 pub use benchmark::{BenchmarkResultRecord, BenchmarkSampleRecord};
+pub use goalpost::GoalpostCountRecord;
 pub use held_out::HeldOutRecord;
 pub use lineage::{BirthRecord, DeathRecord};
 pub use matchup::{MatchupRecord, RatingRecord, Winner};
@@ -67,6 +69,9 @@ pub struct Records {
     /// The samples behind them.
     #[serde(default)]
     pub benchmark_samples: Vec<BenchmarkSampleRecord>,
+    /// Counts of attempts at goalposts.
+    #[serde(default)]
+    pub goalpost_counts: Vec<GoalpostCountRecord>,
     /// The run and step that an evaluation's attempts are recorded for; `None` in a run, whose attempts are its own.
     #[serde(default)]
     pub attempts_of: Option<(ExecutionId, u32)>,

@@ -6,8 +6,8 @@ use std::{
 };
 
 use super::{
-    Azr, BenchmarkEvaluation, CrossPlayEvaluation, FrozenSideEvaluation, Gasp, OperatorRetentionEvaluation, Planner,
-    Populora, RZero, Recipe, RegenerateEvaluation, Rlvr, Sage,
+    Azr, BenchmarkEvaluation, CrossPlayEvaluation, FrozenSideEvaluation, Gasp, GoalpostsEvaluation,
+    OperatorRetentionEvaluation, Planner, Populora, RZero, Recipe, RegenerateEvaluation, Rlvr, Sage,
 };
 use crate::{config::Schema, fault::nearest};
 
@@ -48,6 +48,7 @@ impl Registry {
             .with_evaluation(FrozenSideEvaluation)
             .with_evaluation(RegenerateEvaluation)
             .with_evaluation(OperatorRetentionEvaluation)
+            .with_evaluation(GoalpostsEvaluation)
     }
 
     /// Adds `recipe`.

@@ -113,3 +113,17 @@ pub async fn find(db: impl PgExecutor<'_>, id: ExecutionId) -> Result<Evaluation
     let evaluation = query.build_query_as().fetch_optional(db).await?;
     evaluation.ok_or_else(|| StoreError::not_found("evaluation", id))
 }
+
+/// The parameters that an evaluation was resolved to.
+///
+/// # Errors
+/// [`StoreError::NotFound`].
+pub async fn parameters(db: impl PgExecutor<'_>, id: ExecutionId) -> Result<serde_json::Value> {
+    let parameters = sqlx::query_scalar(
+        "SELECT coalesce(e.config -> 'parameters', 'null') FROM executions e JOIN evaluations v USING (id) WHERE e.id = $1",
+    )
+    .bind(id.0)
+    .fetch_optional(db)
+    .await?;
+    parameters.ok_or_else(|| StoreError::not_found("evaluation", id))
+}

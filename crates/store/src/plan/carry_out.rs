@@ -13,6 +13,7 @@ use crate::{
     artifact::{release_state, release_step},
     attempts, benchmarks, event,
     executions::{self, State, open_step},
+    goalposts,
     queue::{self, Lane},
     steps::StepRef,
     text::json_text,
@@ -47,6 +48,8 @@ pub async fn carry_out(tx: &mut PgConnection, locked: &Locked, plan: &Plan, seco
     if !locked.is_run {
         let results = benchmarks::write_results(tx, state.run, &plan.records.benchmark_results).await?;
         benchmarks::write_samples(tx, state.run, &plan.records.benchmark_samples).await?;
+        let counts = goalposts::write(tx, state.run, &plan.records.goalpost_counts).await?;
+        let results = results + counts;
         if results > 0 {
             event::append(tx, state.run, "measured", &serde_json::json!({ "results": results })).await?;
         }

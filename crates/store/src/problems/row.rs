@@ -162,3 +162,37 @@ pub async fn parents(db: &PgPool, id: ProblemId) -> Result<Vec<ProblemParent>> {
     .fetch_all(db)
     .await?)
 }
+
+/// A problem in a chain of those that were made from each other.
+#[derive(Clone, Debug, PartialEq, Eq, FromRow, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Ancestor {
+    /// The problem.
+    pub id: Uuid,
+    /// What it is for the next one in the chain; none for the last.
+    #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
+    pub relation: Option<ParentRelation>,
+}
+
+/// Problems in a chain, at most.
+const CHAIN: i32 = 8;
+
+/// The chain of problems from which one was made, the first one first and itself last: goalpost, lemma, lift, question. Only
+/// itself if it was made from none.
+pub async fn chain(db: &PgPool, id: ProblemId) -> Result<Vec<Ancestor>> {
+    Ok(sqlx::query_as(
+        "WITH RECURSIVE chain AS (
+             SELECT $1::uuid AS id, NULL::text AS relation, 0 AS depth
+             UNION ALL
+             SELECT parent.parent_id, parent.relation, chain.depth + 1
+             FROM chain JOIN LATERAL (
+                 SELECT parent_id, relation FROM problem_parents
+                 WHERE problem_id = chain.id AND relation <> 'reference' ORDER BY parent_id LIMIT 1) parent ON true
+             WHERE chain.depth < $2
+         ) SELECT id, relation FROM chain ORDER BY depth DESC",
+    )
+    .bind(id.0)
+    .bind(CHAIN)
+    .fetch_all(db)
+    .await?)
+}

@@ -17,7 +17,7 @@ pub(super) fn follow(client: &Client, id: &str) -> anyhow::Result<ExitCode> {
 }
 
 /// Waits for the end, with a progress bar over the work items planned so far; the result.
-pub(super) fn wait(client: &Client, id: &str) -> anyhow::Result<Value> {
+pub(crate) fn wait(client: &Client, id: &str) -> anyhow::Result<Value> {
     let bar = ProgressBar::new(1);
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {msg} {pos}/{len} items {elapsed}") {
         bar.set_style(style);

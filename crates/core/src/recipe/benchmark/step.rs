@@ -2,18 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::parameters::{BenchmarkParameters, BenchmarkSubject, SuiteSlice};
+use super::{
+    parameters::{BenchmarkParameters, BenchmarkSubject, SuiteSlice},
+    sheet::Sheet,
+};
 use crate::{
-    benchmark::{BenchmarkRow, Cell, Graded, PromptStyle, Score, Subject, Suite, Table, graded, suite, task},
-    dataset::problem,
-    recipe::{
-        BenchmarkResultRecord, BenchmarkSampleRecord, DatasetRow, Plan, PlanError, RunState, StepView, Want, WorkItem,
-    },
+    benchmark::{BenchmarkRow, Cell, Graded, PromptStyle, Score, Subject, Suite, Table, suite},
+    recipe::{BenchmarkResultRecord, BenchmarkSampleRecord, Plan, PlanError, RunState, StepView},
     seed::derive,
-    verify::{Task, Verdict},
-    work::{
-        BenchmarkPayload, BenchmarkResult, BenchmarkSample, Payload, Requirements, Sampling, VerifyPayload, WorkKey,
-    },
+    work::{BenchmarkResult, BenchmarkSample, Sampling},
 };
 
 /// What is remembered of a suite that is done: a cell of the table.
@@ -34,19 +31,6 @@ pub(super) struct SuiteStep<'a> {
     style: PromptStyle,
     /// Samples a row.
     n: u32,
-    /// Rows of one item.
-    per_item: u32,
-    /// Items of one subject.
-    slices: u32,
-}
-
-/// One slice of one subject.
-#[derive(Clone, Copy)]
-struct Chunk {
-    subject: usize,
-    number: u32,
-    first: u32,
-    rows: u32,
 }
 
 impl<'a> SuiteStep<'a> {
@@ -60,8 +44,6 @@ impl<'a> SuiteStep<'a> {
             .suites
             .get(run.step as usize)
             .ok_or_else(|| other(&format!("there is no suite for step {}", run.step)))?;
-        let n = slice.n.unwrap_or(parameters.n);
-        let per_item = (parameters.samples_per_item / n.max(1)).max(1);
         Ok(Self {
             run,
             parameters,
@@ -69,86 +51,34 @@ impl<'a> SuiteStep<'a> {
             suite: suite(&slice.suite).map_err(|error| other(&error))?,
             style: PromptStyle::shipped(&slice.protocol.prompts).map_err(|error| other(&error))?,
             slice,
-            n,
-            per_item,
-            slices: slice.rows.div_ceil(per_item),
+            n: slice.n.unwrap_or(parameters.n),
         })
     }
 
     /// Everything that should exist by now.
     pub(super) fn plan(&self) -> Result<Plan, PlanError> {
         let mut plan = Plan::default();
-        let mut is_open = false;
-        for chunk in self.chunks() {
-            let [generate, grade] = ["generate", "grade"].map(|phase| self.key(phase, chunk.number));
-            if !self.view.work.contains_key(&generate) {
-                plan.work.push(self.generate(generate, chunk));
-                is_open = true;
-                continue;
-            }
-            let Some(result) = self.view.benchmark(&generate)? else {
-                is_open = true;
-                continue;
-            };
-            self.check(&generate, chunk, result)?;
-            if self.view.work.contains_key(&grade) {
-                is_open |= self.view.verify(&grade)?.is_none();
-                continue;
-            }
-            if result.samples.iter().all(|sample| sample.solution.is_none()) {
-                continue;
-            }
-            is_open = true;
-            let missing = self.missing(chunk);
-            if missing.is_empty() {
-                plan.work.push(self.grade(grade, result)?);
-            }
-            plan.wants.extend(missing);
+        let sheet = self.sheet();
+        match sheet.fill(&mut plan)? {
+            Some(rows) => self.finish(&sheet, &rows, plan),
+            None => Ok(plan),
         }
-        if is_open {
-            return Ok(plan);
-        }
-        let wants: Vec<Want> = (0..self.slice.rows)
-            .map(|row| Want::Row(self.slice.dataset, row))
-            .filter(|want| !self.has(want))
-            .collect();
-        if !wants.is_empty() {
-            plan.wants = wants;
-            return Ok(plan);
-        }
-        self.finish(plan)
     }
 
-    fn chunks(&self) -> impl Iterator<Item = Chunk> + use<'_> {
-        (0..self.parameters.subjects.len()).flat_map(move |subject| {
-            (0..self.slices).map(move |slice| {
-                let first = slice * self.per_item;
-                Chunk {
-                    subject,
-                    number: subject as u32 * self.slices + slice,
-                    first,
-                    rows: self.per_item.min(self.slice.rows - first),
-                }
-            })
-        })
-    }
-
-    fn key(&self, phase: &str, chunk: u32) -> WorkKey {
-        WorkKey::new(self.run.step, phase).chunk(chunk)
-    }
-
-    fn generate(&self, key: WorkKey, chunk: Chunk) -> WorkItem {
-        let subject = &self.parameters.subjects[chunk.subject];
+    fn sheet(&self) -> Sheet<'_> {
         let protocol = &self.slice.protocol;
-        let payload = BenchmarkPayload {
-            suite: self.suite.name.clone(),
+        // The same for every subject: what differs between them is not the draw.
+        let seed = derive(self.run.config.seed, &format!("benchmark/{}", self.suite.name), 0);
+        Sheet {
+            view: self.view,
+            step: self.run.step,
+            suite: &self.suite.name,
             dataset: self.slice.dataset,
-            first: chunk.first,
-            rows: chunk.rows,
-            base_model: subject.base_model.clone(),
-            compute: self.parameters.compute,
-            adapter: subject.adapter,
-            prompts: protocol.prompts.clone(),
+            first: 0,
+            rows: self.slice.rows,
+            n: self.n,
+            per_item: (self.parameters.samples_per_item / self.n.max(1)).max(1),
+            style: &self.style,
             sampling: Sampling {
                 temperature: protocol.temperature,
                 top_p: protocol.top_p,
@@ -156,99 +86,24 @@ impl<'a> SuiteStep<'a> {
                 stop: self.style.stops(self.suite),
                 ..Sampling::default()
             },
-            n: self.n,
-            // The same for every subject: what differs between them is not the draw.
-            seed: derive(self.run.config.seed, &format!("benchmark/{}", self.suite.name), 0),
-        };
-        WorkItem {
-            key,
-            requirements: Requirements {
-                base_model: Some(subject.base_model.name.clone()),
-                memory_bytes: 0,
-            },
-            payload: Payload::Benchmark(payload),
+            compute: self.parameters.compute,
+            limits: self.run.config.programs,
+            subjects: self.parameters.subjects.iter().map(|subject| (subject, seed)).collect(),
         }
-    }
-
-    /// Refuses a result that is not of this chunk: counting it would count samples twice or not at all.
-    fn check(&self, key: &WorkKey, chunk: Chunk, result: &BenchmarkResult) -> Result<(), PlanError> {
-        let n = self.n;
-        let wanted = (chunk.first..chunk.first + chunk.rows).flat_map(|row| (0..n).map(move |sample| (row, sample)));
-        if wanted.eq(result.samples.iter().map(|sample| (sample.row, sample.sample))) {
-            return Ok(());
-        }
-        Err(PlanError::Result {
-            key: key.clone(),
-            detail: format!(
-                "{} samples that are not {n} of each row from {} to {}",
-                result.samples.len(),
-                chunk.first,
-                chunk.first + chunk.rows - 1
-            ),
-        })
-    }
-
-    fn has(&self, want: &Want) -> bool {
-        matches!(want, Want::Row(dataset, row) if self.view.rows.contains_key(&(*dataset, *row)))
-    }
-
-    fn missing(&self, chunk: Chunk) -> Vec<Want> {
-        let rows = chunk.first..chunk.first + chunk.rows;
-        rows.map(|row| Want::Row(self.slice.dataset, row))
-            .filter(|want| !self.has(want))
-            .collect()
-    }
-
-    fn row(&self, row: u32) -> Result<BenchmarkRow, PlanError> {
-        let found = self.view.rows.get(&(self.slice.dataset, row));
-        let DatasetRow(value) = found.ok_or_else(|| PlanError::Other(format!("row {row} is not there")))?;
-        problem(row as usize, value)
-            .map_err(|error| PlanError::Other(format!("row {row} of dataset {}: {error}", self.slice.dataset)))
-    }
-
-    fn grade(&self, key: WorkKey, result: &BenchmarkResult) -> Result<WorkItem, PlanError> {
-        let mut tasks: Vec<Task> = Vec::new();
-        let mut row: Option<(u32, BenchmarkRow)> = None;
-        for sample in &result.samples {
-            let Some(solution) = &sample.solution else { continue };
-            let row = match &mut row {
-                Some((number, row)) if *number == sample.row => row,
-                other => &mut other.insert((sample.row, self.row(sample.row)?)).1,
-            };
-            let id = format!("{}/{}", sample.row, sample.sample);
-            tasks.push(task(row, id, solution.clone()).map_err(PlanError::Other)?);
-        }
-        Ok(WorkItem {
-            key,
-            payload: Payload::Verify(VerifyPayload {
-                tasks,
-                limits: self.run.config.programs,
-            }),
-            requirements: Requirements::default(),
-        })
     }
 
     /// All samples are graded: their rows, the scores, and what comes next.
-    fn finish(&self, mut plan: Plan) -> Result<Plan, PlanError> {
-        let rows = (0..self.slice.rows)
-            .map(|row| self.row(row))
-            .collect::<Result<Vec<_>, _>>()?;
+    fn finish(&self, sheet: &Sheet<'_>, rows: &[BenchmarkRow], mut plan: Plan) -> Result<Plan, PlanError> {
         let mut scored: Vec<Scored> = self.run.memory()?;
-        let mut counts: Vec<Count> = self.parameters.subjects.iter().map(|_| Count::new(&rows)).collect();
-        for chunk in self.chunks() {
-            let generate = self.key("generate", chunk.number);
-            let Some(result) = self.view.benchmark(&generate)? else {
-                continue;
-            };
-            let grade = self.key("grade", chunk.number);
-            let verdicts = self.view.verify(&grade)?.map_or(&[][..], |result| &result.verdicts);
-            let count = &mut counts[chunk.subject];
-            count.cost(result);
-            for (sample, graded) in self.graded(&grade, &rows, result, verdicts)? {
+        let mut counts: Vec<Count> = self.parameters.subjects.iter().map(|_| Count::new(rows)).collect();
+        for answers in sheet.answers(rows)? {
+            let count = &mut counts[answers.subject];
+            count.cost(answers.result);
+            for (sample, graded) in answers.graded {
                 count.sample(sample, &graded);
                 plan.records.benchmark_samples.push(BenchmarkSampleRecord {
                     suite: self.slice.name().to_owned(),
-                    subject: chunk.subject as u32,
+                    subject: answers.subject as u32,
                     task_id: rows[sample.row as usize].task_id.clone(),
                     sample: sample.clone(),
                     graded,
@@ -288,33 +143,6 @@ impl<'a> SuiteStep<'a> {
         }
         plan.finish = Some(next);
         Ok(plan)
-    }
-
-    /// The samples of a chunk with what their verdicts say; one without a solution has none.
-    fn graded<'r>(
-        &self,
-        key: &WorkKey,
-        rows: &[BenchmarkRow],
-        result: &'r BenchmarkResult,
-        verdicts: &[Verdict],
-    ) -> Result<Vec<(&'r BenchmarkSample, Graded)>, PlanError> {
-        let readable = result.samples.iter().filter(|sample| sample.solution.is_some()).count();
-        if verdicts.len() != readable {
-            return Err(PlanError::Result {
-                key: key.clone(),
-                detail: format!("{} verdicts on {readable} samples", verdicts.len()),
-            });
-        }
-        let mut verdicts = verdicts.iter();
-        let graded = result.samples.iter().filter_map(|sample| {
-            let row = &rows[sample.row as usize];
-            let graded = match &sample.solution {
-                Some(_) => graded(row, verdicts.next()?),
-                None => Graded::unreadable(row, sample.reason.clone().unwrap_or_default()),
-            };
-            Some((sample, graded))
-        });
-        Ok(graded.collect())
     }
 
     fn result(&self, at: u32, subject: &BenchmarkSubject, count: Count) -> BenchmarkResultRecord {

@@ -1,0 +1,113 @@
+"""The goalposts of a study: hard problems that nothing solved (GASP, section 3.2), and which of them its arms solve.
+
+An experiment with a table `goalposts` has them made once, before its arms run, and every arm's checkpoints attempt them.
+"""
+
+import json
+import subprocess
+
+from running import Lyceum, say
+
+# The names of the two datasets with the same rows: to work towards, and to learn from.
+GOALPOSTS, TRAINING = "goalposts", "goalposts-training"
+
+
+def rows_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def import_rows(lyceum, name, purpose, rows):
+    known = {dataset["name"] for dataset in lyceum.pages("/api/v1/datasets")}
+    if name not in known:
+        lyceum.ask("/api/v1/datasets", {"name": name, "purpose": purpose, "rows": rows})
+
+
+def candidates(programs, spec, path):
+    """Writes problems that may be goalposts: none is about a program of the study's held-out problems."""
+    command = [programs / "lyceum-workshop", "held-out", "--types", "code_f", "--levels", ",".join(map(str, spec["levels"]))]
+    command += ["--problems", str(spec["candidates"]), "--skip", str(spec["skip"]), "--out", path]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return rows_of(path)
+
+
+def attempts(lyceum, dataset, runs, spec, label, wait, **own):
+    """Lets checkpoints of runs attempt a dataset; the evaluation's id."""
+    body = {"type": "goalposts", "dataset": dataset, "n": spec["n"], "temperature": spec["temperature"], **own}
+    body["runs"] = [{"run": run, "every": spec["every"]} for run in runs]
+    made = lyceum.ask("/api/v1/evaluations", {"spec": body}, [("Idempotency-Key", label)])["id"]
+    wait(lyceum, f"/api/v1/evaluations/{made}", label)
+    return made
+
+
+def make(programs, data, experiment, path, base, wait):
+    """Trains what filters the candidates, one filter after another on what the one before left, and writes the goalposts."""
+    spec = experiment["goalposts"]
+    with Lyceum(programs, data) as lyceum:
+        left = candidates(programs, spec, data / "candidates.jsonl")
+        for place, arms in enumerate(spec["filters"]):
+            name = f"candidates-{place}"
+            import_rows(lyceum, name, "training", left)
+            runs = []
+            for arm in arms:
+                for seed in arm.get("seeds", [1]):
+                    label = f"filter {place}: {arm['preset']}, seed {seed}"
+                    overrides = {"benchmarks": None, "populations.main.base_model.name": base, **arm["overrides"], "seed": seed}
+                    if arm.get("learns_candidates"):
+                        overrides["parameters.dataset.name"] = name
+                    runs.append(lyceum.run({"preset": arm["preset"], "name": label, "overrides": overrides}, label)["id"])
+            say(f"{len(left)} candidates: {spec['n']} attempts of every checkpoint")
+            evaluation = attempts(lyceum, name, runs, spec, f"filter {place}", wait, control=False)
+            made = lyceum.ask("/api/v1/goalposts", {"name": f"goalposts-{place}", "evaluations": [evaluation]},
+                              [("Idempotency-Key", f"goalposts {place}")])
+            left = [item["row"] for item in lyceum.pages(f"/api/v1/datasets/{made['id']}/rows?order=oldest")]
+            say(f"{len(left)} are left")
+        left = left[: spec["most"]]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in left))
+
+
+def load(lyceum, path):
+    """Gives a Lyceum the goalposts, under both names."""
+    rows = rows_of(path)
+    import_rows(lyceum, GOALPOSTS, "goalposts", rows)
+    import_rows(lyceum, TRAINING, "training", rows)
+
+
+def solved(lyceum, run, experiment, label, wait):
+    """What the checkpoints of a run solved, and the untrained base with as many attempts: places of goalposts with the step at
+    which each was first solved."""
+    spec = experiment["goalposts"]
+    say(f"{label}: {spec['n']} attempts of every checkpoint at each goalpost")
+    attempts(lyceum, GOALPOSTS, [run], spec, f"{label}/goalposts", wait)
+    return summary(lyceum.ask(f"/api/v1/runs/{run}/goalposts"))
+
+
+def summary(found):
+    """A map as a study keeps it.
+
+    >>> arm = {"solves": [{"step": 6, "correct": 2, "attempts": 100}], "control": []}
+    >>> other = {"solves": [], "control": [{"step": 3, "correct": 1, "attempts": 100}]}
+    >>> goalposts = [{"row": 4, "arms": [arm]}, {"row": 7, "arms": [other]}]
+    >>> summary({"dataset": {"rows": 9}, "arms": [{"checkpoints": {"attempts": 900}}], "goalposts": goalposts})
+    {'problems': 9, 'attempts': 900, 'solved': {4: 6}, 'control': {7: 3}}
+    """
+    first = lambda side: {  # noqa: E731
+        one["row"]: one["arms"][0][side][0]["step"] for one in found["goalposts"] if one["arms"][0][side]
+    }
+    return {
+        "problems": found["dataset"]["rows"],
+        "attempts": found["arms"][0]["checkpoints"]["attempts"],
+        "solved": first("solves"),
+        "control": first("control"),
+    }
+
+
+def values(row, measure):
+    """For each goalpost whether the arm (`goalposts`) or its control (`goalposts_control`) solved it.
+
+    >>> values({"goalposts": {"problems": 3, "solved": {"1": 6}, "control": {}}}, "goalposts")
+    [0.0, 1.0, 0.0]
+    """
+    of = row["goalposts"]
+    side = {int(place) for place in of["control" if measure.endswith("_control") else "solved"]}
+    return [float(place in side) for place in range(of["problems"])]
