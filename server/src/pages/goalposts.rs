@@ -146,7 +146,7 @@ pub(crate) async fn show_goalposts(
     let map = goalposts::map(api.store.pool(), &ids, dataset).await?;
     let runs = ids.iter().map(Uuid::to_string).collect::<Vec<_>>().join(",");
     view.show(&GoalpostsPage {
-        layout: view.layout("Goalposts", Section::Runs),
+        layout: view.layout("Goalposts", Section::Compare),
         view: MapView::of(map, format!("/api/v1/goalposts?runs={runs}")),
         runs,
     })
@@ -189,6 +189,7 @@ fn figures(map: &GoalpostMap) -> Vec<Figure> {
             .to_owned(),
         x: "step".to_owned(),
         y: "goalposts".to_owned(),
+        exact: true,
         series,
         ..Figure::default()
     };
