@@ -82,7 +82,8 @@ fn key() -> WorkKey {
     WorkKey::new(0, "check")
 }
 
-fn records(run: ExecutionId, artifact: Digest, count: u32) -> (Records, Filled) {
+/// What such a plan writes in the first step of `run`, with `count` problems.
+pub(crate) fn records(run: ExecutionId, artifact: Digest, count: u32) -> (Records, Filled) {
     let population = PopulationId::of(run, "main");
     let (teacher, student) = (MemberId::of(run, "teacher-0"), MemberId::of(run, "student-0"));
     let weights = |member| (member, VersionId::of(member, 0));

@@ -33,6 +33,7 @@ mod login;
 mod operator_retention;
 mod pages;
 mod populations;
+mod python_client;
 mod receiving;
 mod recipe;
 mod remote;
