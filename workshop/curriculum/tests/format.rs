@@ -339,7 +339,7 @@ fn stepping_stones_answer_the_templates_with_different_outputs() {
             .collect();
         shown_pairs[pairs.len()] += 1;
         let said = message(&given.source);
-        let variables = context! { question => said, message => said, program => given.source, pairs, num_inputs => 5 };
+        let variables = context! { question => said.clone(), message => said, program => given.source.clone(), pairs, num_inputs => 5 };
         assert_eq!(&prompts.render(task.name(), variables).unwrap().text, prompt);
         let completion = completion.strip_suffix("<eos>").unwrap();
         let read = prompts.grammar.posed_function(completion, FinishReason::Stop, "", 5);
