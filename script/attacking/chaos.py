@@ -173,7 +173,7 @@ def attack(instance, findings, end, seed):
     if not until_completed(instance, findings, disturbed, 900 if is_long else 300):
         return
     findings.count(NAME, "runs completed")
-    crashes = (instance.get("/") or {}).get("now", {}).get("crashes", [])
+    crashes = (instance.get("/") or {}).get("crashes", [])
     findings.count(NAME, "crashes shown on /", sum(crash["times"] for crash in crashes))
     if is_long:
         calm = run(instance, "undisturbed", 6)
