@@ -379,9 +379,9 @@ mod tests {
         };
         assert_eq!(
             added.iter().map(|field| field.path.as_str()).collect::<Vec<_>>(),
-            ["count", "roles"]
+            ["roles", "count"]
         );
-        let Input::Several(roles) = &items[0][1].input else {
+        let Input::Several(roles) = &items[0][0].input else {
             panic!("roles are chosen from a list");
         };
         let chosen: Vec<&str> = roles.iter().filter(|role| role.2).map(|role| role.0.as_str()).collect();

@@ -122,9 +122,8 @@ struct RunsPage {
     next_page: Option<String>,
     #[serde(skip)]
     first_page: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     items: Vec<Row>,
-    /// Runs in groups, if they were asked for.
+    /// Runs in groups, if they were asked for; `items` is empty then.
     #[serde(skip_serializing_if = "Option::is_none")]
     groups: Option<Vec<Group>>,
     next: Option<String>,

@@ -69,8 +69,6 @@ impl VerdictView {
         let capabilities = recipe.map_or(Capabilities::ALL, |recipe| recipe.capabilities());
         let signals: Vec<(Signal, usize)> = Signal::ALL
             .into_iter()
-            // A recipe with a critic counts roles without signal, not problems.
-            .filter(|signal| !(capabilities.admits && *signal == Signal::NoSignal))
             .filter_map(|signal| Some((signal, signal.place_in(&run.metrics)?)))
             .collect();
         let places: Vec<usize> = signals.iter().map(|(_, place)| *place).collect();
