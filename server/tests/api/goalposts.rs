@@ -130,8 +130,8 @@ async fn what_cannot_be_measured_is_refused_with_its_place() {
     let server = TestServer::start().await;
     let writer = server.actor(Scope::Write).await;
     let rows = functions(&writer, "candidates", "training").await;
-    functions(&writer, "suite", "benchmark").await;
     let run = run(&server, &writer, rows, 1).await;
+    functions(&writer, "suite", "benchmark").await;
     let spec = |own: Value| {
         let mut spec = json!({"type": "goalposts", "dataset": "candidates", "runs": [{"run": run}]});
         for (name, value) in own.as_object().expect("fields") {

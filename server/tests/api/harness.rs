@@ -6,8 +6,8 @@ use actix_web::{
 };
 use awc::{Client, ClientResponse, Connector};
 use lyceum_core::recipe::{
-    Azr, BenchmarkEvaluation, FrozenSideEvaluation, Gasp, OperatorRetentionEvaluation, RZero, RegenerateEvaluation,
-    Registry, Rlvr, Sage,
+    Azr, BenchmarkEvaluation, FrozenSideEvaluation, Gasp, GoalpostsEvaluation, OperatorRetentionEvaluation, RZero,
+    RegenerateEvaluation, Registry, Rlvr, Sage,
 };
 use lyceum_postgres::{TestCluster, TestDatabase};
 use lyceum_server::{
@@ -91,6 +91,7 @@ impl TestServer {
                 .with(Gasp)
                 .with_evaluation(BenchmarkEvaluation)
                 .with_evaluation(FrozenSideEvaluation)
+                .with_evaluation(GoalpostsEvaluation)
                 .with_evaluation(OperatorRetentionEvaluation)
                 .with_evaluation(RegenerateEvaluation),
             settings: change(settings),
