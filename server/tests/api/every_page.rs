@@ -59,7 +59,7 @@ fn every_page_that_is_served_is_documented() {
     let documented = documented();
     // Files, and parts of pages that scripts ask for anew.
     let is_part = |page: &str| {
-        let ends = ["/now", "/held-out", ".zip"];
+        let ends = ["/now", "/held-out", "/verdict", ".zip"];
         ends.iter().any(|end| page.ends_with(end)) || page.starts_with("/assets/") || page.contains("export")
     };
     let missing: Vec<&String> = pages
