@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::command::{self, output::reader_has_gone};
 use crate::settings::CommonArgs;
@@ -32,6 +32,8 @@ enum Command {
     Doctor(command::doctor::Doctor),
     Token(command::token::Token),
     Run(command::run::Run),
+    Problem(command::problem::Problem),
+    Top(command::top::Top),
     Dataset(command::dataset::Dataset),
     Benchmark(command::benchmark::Benchmark),
     Evaluation(command::evaluation::Evaluation),
@@ -39,6 +41,8 @@ enum Command {
     Config(command::config::Config),
     RecordCrash(command::record_crash::RecordCrash),
     Openapi(command::openapi::Openapi),
+    Completions(command::completions::Completions),
+    Man(command::man::Man),
 }
 
 impl Cli {
@@ -54,6 +58,8 @@ impl Cli {
             Command::Doctor(doctor) => doctor.run(self.common),
             Command::Token(token) => token.run(self.common),
             Command::Run(run) => run.run(self.common),
+            Command::Problem(problem) => problem.run(self.common),
+            Command::Top(top) => top.run(self.common),
             Command::Dataset(dataset) => dataset.run(self.common),
             Command::Benchmark(benchmark) => benchmark.run(self.common),
             Command::Evaluation(evaluation) => evaluation.run(self.common),
@@ -61,6 +67,8 @@ impl Cli {
             Command::Config(config) => config.run(),
             Command::RecordCrash(crash) => crash.run(self.common),
             Command::Openapi(openapi) => openapi.run(),
+            Command::Completions(completions) => completions.run(Self::command()),
+            Command::Man(man) => man.run(Self::command()),
         };
         match ended {
             Err(error) if reader_has_gone(&error) => Ok(ExitCode::SUCCESS),

@@ -1,6 +1,6 @@
 //! A client of the REST API for the command line.
 
-use std::io::{BufRead as _, BufReader, Read};
+use std::io::{BufRead as _, BufReader, Read, Write};
 use std::path::Path;
 use std::time::Duration;
 
@@ -65,6 +65,24 @@ impl Client {
         self.answer(request.call().map_err(|error| self.unreachable(error))?)
     }
 
+    /// The first `limit` items of the list at `path`, which has a query, read page by page.
+    pub(crate) fn items(&self, path: &str, limit: u32) -> anyhow::Result<Vec<Value>> {
+        let joined = if path.ends_with('?') { "" } else { "&" };
+        let limit = limit as usize;
+        let mut items: Vec<Value> = Vec::new();
+        let mut cursor = String::new();
+        while items.len() < limit {
+            let wanted = (limit - items.len()).min(100);
+            let mut page = self.get(&format!("{path}{joined}limit={wanted}{cursor}"))?;
+            items.extend(page["items"].as_array_mut().map(std::mem::take).unwrap_or_default());
+            match page["next"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => break,
+            }
+        }
+        Ok(items)
+    }
+
     /// GET of a response that is not JSON.
     pub(crate) fn text(&self, path: &str) -> anyhow::Result<String> {
         let request = self.agent.get(format!("{}{path}", self.base));
@@ -75,6 +93,19 @@ impl Client {
                 .body_mut()
                 .read_to_string()
                 .context("the server's response is not text"),
+            _ => bail!("{}", problem(&mut response)),
+        }
+    }
+
+    /// GET of a file, written to `out`.
+    pub(crate) fn download(&self, path: &str, out: &mut dyn Write) -> anyhow::Result<()> {
+        let request = self.agent.get(format!("{}{path}", self.base));
+        let request = request.header("authorization", self.bearer());
+        let mut response = request.call().map_err(|error| self.unreachable(error))?;
+        match response.status().as_u16() {
+            200..300 => std::io::copy(&mut response.body_mut().as_reader(), out)
+                .map(drop)
+                .context("the download broke off"),
             _ => bail!("{}", problem(&mut response)),
         }
     }

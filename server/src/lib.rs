@@ -32,6 +32,7 @@ mod spool;
 mod step_figures;
 pub mod supervise;
 pub mod token;
+mod tracker;
 mod vocabulary;
 
 pub use inert::inert;

@@ -1,6 +1,8 @@
 //! `lyceum run`.
 
 mod cost;
+mod export;
+mod list;
 mod watch;
 
 use std::path::PathBuf;
@@ -57,15 +59,7 @@ enum Action {
         #[arg(long, conflicts_with = "dry_run")]
         watch: bool,
     },
-    /// List runs, newest first
-    List {
-        /// Only those in this state: running, paused, completed, failed or cancelled
-        #[arg(long)]
-        state: Option<String>,
-        /// Maximum number of runs
-        #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100))]
-        limit: u32,
-    },
+    List(list::List),
     /// Show a run as JSON
     Show {
         /// The run
@@ -75,6 +69,17 @@ enum Action {
     Cost {
         /// The run
         id: Uuid,
+    },
+    /// Write a run as files for other tools, into a new folder, and print its path
+    Export {
+        /// The run
+        id: Uuid,
+        /// What the files are for
+        #[arg(long, value_enum, default_value_t = export::ExportFormat::Parquet)]
+        format: export::ExportFormat,
+        /// Where to make the folder
+        #[arg(long, default_value = ".", value_name = "DIR")]
+        out: PathBuf,
     },
     /// Watch a run until it ends; exits with 1 if it failed
     Watch {
@@ -151,9 +156,8 @@ impl Run {
                     Ok(ExitCode::SUCCESS)
                 }
             }
-            Action::List { state, limit } => {
-                let state = state.map(|state| format!("&state={state}")).unwrap_or_default();
-                list(&client.get(&format!("/api/v1/runs?limit={limit}{state}"))?)?;
+            Action::List(list) => {
+                list.run(&client)?;
                 Ok(ExitCode::SUCCESS)
             }
             Action::Show { id } => {
@@ -162,6 +166,10 @@ impl Run {
             }
             Action::Cost { id } => {
                 print_json(&cost::cost(&client, id)?)?;
+                Ok(ExitCode::SUCCESS)
+            }
+            Action::Export { id, format, out } => {
+                export::export(&client, id, format, &out)?;
                 Ok(ExitCode::SUCCESS)
             }
             Action::Watch { id } => watch::follow(&client, id),
@@ -204,25 +212,6 @@ fn parse_overrides(given: &[String]) -> anyhow::Result<Map<String, Value>> {
         Ok((path.to_owned(), value))
     };
     given.iter().map(parse).collect()
-}
-
-fn list(page: &Value) -> anyhow::Result<()> {
-    line(format_args!(
-        "{:36}  {:9}  {:>13}  {:12}  NAME",
-        "ID", "STATE", "STEP", "RECIPE"
-    ))?;
-    for run in page["items"].as_array().into_iter().flatten() {
-        let text = |field: &str| run[field].as_str().unwrap_or_default().to_owned();
-        let steps = format!("{}/{}", run["step"], run["steps"]);
-        line(format_args!(
-            "{:36}  {:9}  {steps:>13}  {:12}  {}",
-            text("id"),
-            text("state"),
-            text("recipe"),
-            text("name")
-        ))?;
-    }
-    Ok(())
 }
 
 fn steer(client: &Client, id: Uuid, action: &str) -> anyhow::Result<ExitCode> {

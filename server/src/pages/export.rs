@@ -3,6 +3,7 @@
 mod card;
 mod jsonl;
 mod parquet;
+mod trackers;
 
 use actix_web::{HttpResponse, get, http::header::CONTENT_DISPOSITION, web};
 use askama::Template;
@@ -16,6 +17,7 @@ use sqlx::PgPool;
 use std::io::{self, Write};
 use strum::VariantArray as _;
 
+use self::trackers::Tracker;
 use super::{
     adapter::file_name,
     layout::{Layout, Section, Tab},
@@ -131,7 +133,7 @@ pub(crate) async fn export_table(
         .body(body))
 }
 
-/// All tables of a run with a card, as a zip archive.
+/// All tables of a run with a card, or its curves for another tool, as a zip archive.
 #[get("/runs/{id}/export.{format}.zip")]
 pub(crate) async fn export_run(
     api: web::Data<Api>,
@@ -139,11 +141,22 @@ pub(crate) async fn export_run(
 ) -> Result<HttpResponse, ApiError> {
     let (id, format) = place.into_inner();
     let run = lyceum_store::runs::find(api.store.pool(), id).await?;
-    let format = Format::of(&format)?;
     let folder = file_name(&run.run.name);
-    let disposition = format!("attachment; filename=\"{folder}-{}.zip\"", format.name());
+    let disposition = format!("attachment; filename=\"{folder}-{format}.zip\"");
     let source = Source::of(&api, &run);
-    let body = file_body(Turn::wait().await?, move |out| zip(&source, format, &folder, &run, out))?;
+    let body = match Tracker::of(&format) {
+        Some(tracker) => file_body(Turn::wait().await?, move |out| {
+            tracker.zip(&source.db, &source.runtime, &folder, &run, out)
+        })?,
+        None => {
+            let format = Format::of(&format).map_err(|_| {
+                ApiError::not_found(format!(
+                    "there is no export as `{format}`; there are parquet, jsonl, tensorboard and wandb"
+                ))
+            })?;
+            file_body(Turn::wait().await?, move |out| zip(&source, format, &folder, &run, out))?
+        }
+    };
     Ok(HttpResponse::Ok()
         .content_type("application/zip")
         .insert_header((CONTENT_DISPOSITION, disposition))

@@ -27,13 +27,13 @@ async fn lyceum(server: &TestServer, arguments: &[&str]) -> Output {
         .expect("lyceum")
 }
 
-async fn says(server: &TestServer, arguments: &[&str]) -> String {
+pub(crate) async fn says(server: &TestServer, arguments: &[&str]) -> String {
     let output = lyceum(server, arguments).await;
     assert!(output.status.success(), "{arguments:?}: {output:?}");
     String::from_utf8(output.stdout).expect("text").trim().to_owned()
 }
 
-async fn refuses(server: &TestServer, arguments: &[&str]) -> String {
+pub(crate) async fn refuses(server: &TestServer, arguments: &[&str]) -> String {
     let output = lyceum(server, arguments).await;
     assert_eq!(output.status.code(), Some(1), "{arguments:?}: {output:?}");
     String::from_utf8(output.stderr).expect("text").trim().to_owned()
@@ -84,6 +84,70 @@ async fn runs_are_created_and_steered_from_the_command_line() {
             .await
             .contains("sets nothing")
     );
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn runs_and_problems_are_listed_with_columns_and_filters() {
+    let server = TestServer::start().await;
+    let made = filled(&server, 6).await;
+    let run = made.run.to_string();
+    let tagged = ["run", "create", "--preset", "small", "--name", "a & b"];
+    let other = says(&server, &tagged).await;
+    let columns = [
+        "run",
+        "list",
+        "--columns",
+        "id,progress,valid_problems",
+        "--name",
+        "a & b",
+    ];
+    let shown = says(&server, &columns).await;
+    let rows: Vec<Vec<&str>> = shown.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(
+        rows,
+        [vec!["ID", "PROGRESS", "VALID", "PROBLEMS"], vec![&other, "0/3", "0"]]
+    );
+    let json = says(&server, &["run", "list", "--json", "--limit", "1"]).await;
+    assert_eq!(
+        serde_json::from_str::<Value>(&json).expect("one line")["id"],
+        other.as_str(),
+        "the newest"
+    );
+    let wrong = lyceum(&server, &["run", "list", "--columns", "colour"]).await;
+    let wrong = String::from_utf8_lossy(&wrong.stderr).into_owned();
+    assert!(wrong.contains("colour") && wrong.contains("valid_problems"), "{wrong}");
+
+    let all = says(&server, &["problem", "list", &run]).await;
+    assert_eq!(all.lines().count(), 7, "{all}");
+    // Of the three valid problems the first has a solve rate of 0.
+    let unsolved = says(&server, &["problem", "list", &run, "--unsolved"]).await;
+    assert!(
+        unsolved.lines().count() == 2 && unsolved.contains(&made.problems[0].to_string()),
+        "{unsolved}"
+    );
+    let full = says(&server, &["problem", "list", &run, "--unsolved", "--json"]).await;
+    assert_eq!(
+        serde_json::from_str::<Value>(&full).expect("one line")["prompt"],
+        "Propose."
+    );
+    let top = says(&server, &["top"]).await;
+    assert!(top.contains("2 running, 0 workers") && top.contains("filled"), "{top}");
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn shells_and_man_know_every_command() {
+    let server = TestServer::start().await;
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = says(&server, &["completions", shell]).await;
+        assert!(script.contains("lyceum") && script.contains("unsolved"), "{shell}");
+    }
+    let folder = server.folder().join("man");
+    says(&server, &["man", "--out", folder.to_str().expect("a path")]).await;
+    let page = fs::read_to_string(folder.join("lyceum-problem-list.1")).expect("a page");
+    assert!(page.contains("nobody solved"), "{page}");
+    assert!(folder.join("lyceum.1").exists() && folder.join("lyceum-run-export.1").exists());
     server.stop().await;
 }
 

@@ -14,7 +14,7 @@ from .frames import frame_of
 if TYPE_CHECKING:
     import pandas
 
-ExportFormat = Literal["parquet", "jsonl"]
+ExportFormat = Literal["parquet", "jsonl", "tensorboard", "wandb"]
 Table = Literal[
     "problems",
     "attempts",
@@ -116,7 +116,11 @@ class Run(Execution):
         return self._connection.pages(self._address("benchmarks"), **filters)
 
     def export(self, into: str | Path, format: ExportFormat = "parquet") -> Path:
-        """Downloads all tables into a new folder below `into`, which Hugging Face's `datasets` loads; returns it."""
+        """Downloads the run into a new folder below `into` and returns it.
+
+        `parquet` and `jsonl` have all tables, and Hugging Face's `datasets` loads them; `tensorboard` and `wandb` have the
+        curves.
+        """
         return self._connection.unpack(f"/runs/{self.id}/export.{format}.zip", into)
 
     def adapter(self, member: str, into: str | Path, version: int | None = None) -> Path:

@@ -59,6 +59,16 @@ pub async fn find(db: &PgPool, execution: ExecutionId, number: u32) -> Result<St
     step.ok_or_else(|| StoreError::not_found("step", number))
 }
 
+/// When the finished steps of `run` ended, in order.
+pub async fn ends(db: &PgPool, run: ExecutionId) -> Result<Vec<(i32, DateTime<Utc>)>> {
+    Ok(sqlx::query_as(
+        "SELECT step, finished_at FROM steps WHERE execution_id = $1 AND finished_at IS NOT NULL ORDER BY step",
+    )
+    .bind(run.0)
+    .fetch_all(db)
+    .await?)
+}
+
 /// The duration of each finished step of `run`, in seconds, in order.
 pub async fn seconds(db: &PgPool, run: ExecutionId) -> Result<Vec<f64>> {
     Ok(sqlx::query_scalar(
