@@ -73,7 +73,7 @@ fn outcomes_are_about_arms_and_metrics_that_there_are() {
             let against = outcome["against"].as_str().unwrap_or("base");
             for named in [arm, against] {
                 assert!(
-                    arms.contains_key(named) || ["base", "nothing"].contains(&named),
+                    arms.contains_key(named) || ["base", "nothing", "control"].contains(&named),
                     "{name}: {text}: no arm {named}"
                 );
             }
