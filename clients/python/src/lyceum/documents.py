@@ -286,6 +286,9 @@ class CapabilitySummary(TypedDict):
     evolves: bool
     """Members are born and die after the first step."""
 
+    has_goalposts: bool
+    """Members work towards hard problems that nobody answers in a run."""
+
     measures_diversity: bool
     """How much the questions of an iteration differ is measured."""
 
@@ -350,7 +353,7 @@ class CreateEvaluation(TypedDict):
     """The random seed."""
 
     spec: dict[str, Any]
-    """The measurement: `type` is `benchmark`, `cross_play`, `frozen_side`, `operator_retention` or `regenerate`."""
+    """The measurement: `type` is `benchmark`, `cross_play`, `frozen_side`, `goalposts`, `operator_retention` or `regenerate`."""
 
 
 class CreateExperiment(TypedDict):
@@ -415,6 +418,9 @@ class Dataset(TypedDict):
 
     name: str
     """Its name, unique."""
+
+    provenance: NotRequired[dict[str, Any] | None]
+    """For goalposts that were filtered by an evaluation: which one, who attempted them how often, and how many were left."""
 
     purpose: str
     """`seeds`, `goalposts`, `training` or `benchmark`."""
@@ -620,6 +626,106 @@ class ForkRun(TypedDict):
     """The step before which to fork."""
 
 
+class Goalpost(TypedDict):
+    """A goalpost that was solved."""
+
+    arms: list[GoalpostHistory]
+    """What each arm did, in the order of the arms."""
+
+    row: int
+    """Its place in the dataset."""
+
+    task_id: NotRequired[str | None]
+    """Its task, if it has a name."""
+
+
+class GoalpostArm(TypedDict):
+    """The runs of an arm."""
+
+    checkpoints: GoalpostSide
+    """All seeds together: a goalpost is solved after a step if any seed's checkpoint solved it."""
+
+    control: NotRequired[GoalpostSide | None]
+
+    name: str
+    """The name of its first run."""
+
+    runs: list[GoalpostRun]
+    """Its runs."""
+
+
+class GoalpostDataset(TypedDict):
+    """A dataset of goalposts."""
+
+    id: str
+    """The dataset."""
+
+    name: str
+    """Its name."""
+
+    rows: int
+    """How many goalposts it has."""
+
+
+class GoalpostHistory(TypedDict):
+    """How an arm fared on a goalpost."""
+
+    control: list[dict[str, Any]]
+    """The same of the untrained base in their place."""
+
+    solves: list[dict[str, Any]]
+    """After the steps at which a checkpoint solved it: how often, of how many attempts of all seeds."""
+
+
+class GoalpostMap(TypedDict):
+    """Which goalposts the checkpoints of some runs solved when, by arm; runs of an arm differ by seed alone."""
+
+    arms: list[GoalpostArm]
+    """The arms."""
+
+    dataset: NotRequired[GoalpostDataset | None]
+
+    datasets: list[GoalpostDataset]
+    """All datasets that these runs' checkpoints have attempted, the last measured first."""
+
+    goalposts: list[Goalpost]
+    """The goalposts that any checkpoint or control solved, in the order of the dataset."""
+
+
+class GoalpostRun(TypedDict):
+    """A run."""
+
+    checkpoints: GoalpostSide
+    """What its checkpoints solved."""
+
+    control: NotRequired[GoalpostSide | None]
+
+    id: str
+    """The run."""
+
+    name: str
+    """Its name."""
+
+    recipe: str
+    """Its recipe."""
+
+    seed: str
+    """Its seed, in decimal."""
+
+
+class GoalpostSide(TypedDict):
+    """What checkpoints, or the untrained base in their place, solved."""
+
+    attempts: int
+    """All attempts."""
+
+    solved: int
+    """Goalposts solved at least once."""
+
+    steps: list[dict[str, Any]]
+    """By step: how many were solved after it, and how many so far."""
+
+
 class Growth(TypedDict):
     """How a run's growing set grows."""
 
@@ -734,6 +840,19 @@ class Leaderboard(TypedDict):
 
     items: list[BenchmarkResult]
     """The best result of each member and each base."""
+
+
+class MakeGoalposts(TypedDict):
+    """Goalposts to make."""
+
+    allow_overlap: NotRequired[bool]
+    """Keep rows that ask what a benchmark asks, whose scores then mean nothing."""
+
+    evaluations: list[str]
+    """Finished evaluations of type `goalposts` of the same rows. A row is kept if none of their attempts solved it."""
+
+    name: str
+    """The new dataset's name, which must be unique."""
 
 
 class Matchup(TypedDict):
