@@ -24,7 +24,7 @@ def opened(instance, text):
 
 def dataset(instance):
     """A dataset whose rows are a large answer."""
-    rows = "".join(f'{{"question": "What is {at}? {"x" * 4000}", "answer": "#### {at}"}}\n' for at in range(2_000))
+    rows = "".join(f'{{"question": "What is {at}? {"x" * 8_000}", "answer": "#### {at}"}}\n' for at in range(200))
     path = "/api/v1/datasets/import?name=large&purpose=training&format=gsm8k"
     status, _, body = instance.ask("POST", path, rows.encode(), {"Content-Type": "application/x-ndjson"}, timeout=120)
     return body if status != 201 else None
@@ -34,10 +34,13 @@ def attack(instance, findings, end, _seed):
     failed = dataset(instance)
     findings.holds(NAME, failed is None, f"a dataset cannot be imported: {failed}")
     rows = instance.get("/api/v1/datasets")["items"][0]["id"]
+    path = f"/api/v1/datasets/{rows}/rows?limit=100"
+    status, _, answer = instance.ask("GET", path)
+    findings.holds(NAME, status == 200 and len(answer) > 700_000, f"the large answer is {status} of {len(answer)} bytes")
     before = instance.resident("server")
     common = f"HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {instance.token}\r\n"
-    # An answer that no socket's buffer takes whole: seven megabytes.
-    large = f"GET /api/v1/datasets/{rows}/rows?limit=1000 {common}\r\n"
+    # An answer that no socket's buffer takes whole: some 800 kB.
+    large = f"GET {path} {common}\r\n"
     body = "POST /api/v1/datasets/import?name=never&purpose=training&format=gsm8k"
     trickle = f"{body} {common}Content-Type: application/x-ndjson\r\nContent-Length: 900000000\r\n\r\n"
     kinds = [(large, READERS), (trickle, TRICKLERS), (f"GET /runs {common}X-Unfinished: ", HEADS)]
