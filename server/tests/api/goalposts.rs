@@ -282,7 +282,7 @@ async fn the_map_has_first_solves_unions_over_seeds_and_the_control() {
     ] {
         assert!(page.contains(text), "{text} is not on {page}");
     }
-    let refused = writer.get("/api/v1/goalposts?runs=x").await.expect(422).text();
+    let refused = writer.get("/api/v1/goalposts?runs=x").await.expect(400).text();
     assert!(refused.contains("`x` is not the id of a run"), "{refused}");
     writer
         .get(&format!("{address}&dataset={}", Uuid::nil()))
@@ -361,8 +361,19 @@ async fn goalposts_are_the_rows_that_no_attempt_solved() {
         .expect(200);
     assert_eq!(rows.json()["items"][2]["row"]["task_id"], "hard/3");
     // It is not learned from.
-    let learned = json!({"preset": "rlvr-seedling", "overrides": {"parameters.dataset.name": "hard"}});
-    let refused = writer.post("/api/v1/runs", &learned).await;
+    let config = json!({
+        "recipe": "rlvr",
+        "steps": 1,
+        "populations": {"main": {
+            "base_model": {"name": "seedling"},
+            "lora": {"r": 8, "lora_alpha": 16.0, "target_modules": ["q_proj"]},
+            "members": [{"roles": ["solver"], "count": 1}],
+        }},
+        "parameters": {
+            "dataset": {"name": "hard"}, "prompts": "seedling", "batch": 2, "n": 2, "sampling": {"max_tokens": 24},
+        },
+    });
+    let refused = writer.post("/api/v1/runs", &json!({ "config": config })).await;
     assert!(refused.expect(422).text().contains("is for goalposts"));
 
     let first = asked(
