@@ -386,7 +386,7 @@ mod tests {
         };
         let chosen: Vec<&str> = roles.iter().filter(|role| role.2).map(|role| role.0.as_str()).collect();
         assert_eq!(chosen, ["teacher"], "the first members are teachers");
-        assert!(matches!(input_of(&lines, "parameters.types"), Input::Several(types) if types.len() >= 3));
+        assert!(matches!(input_of(&lines, "parameters.problems.types"), Input::Several(types) if types.len() >= 3));
         assert!(matches!(
             input_of(&lines, "populations.main.lora.target_modules"),
             Input::Several(_)

@@ -107,6 +107,9 @@ impl File {
 /// Settings with an environment variable that are not allowed in the file: its own path, and the server of a client.
 const NOT_IN_FILE: [&str; 3] = ["config", "token", "url"];
 
+/// Variables that systemd sets for `ExecStopPost=`.
+const SAID_BY_SYSTEMD: [&str; 3] = ["SERVICE_RESULT", "EXIT_CODE", "EXIT_STATUS"];
+
 /// All settings of all commands, as spelled in the file.
 pub(crate) fn known_keys() -> Vec<String> {
     let mut cli = crate::cli::Cli::command();
@@ -114,7 +117,12 @@ pub(crate) fn known_keys() -> Vec<String> {
     let commands = std::iter::once(&cli).chain(cli.get_subcommands());
     let arguments = commands
         .flat_map(clap::Command::get_arguments)
-        .filter(|argument| argument.get_env().is_some());
+        // What systemd says in the environment of a unit's commands is no setting.
+        .filter(|argument| {
+            argument
+                .get_env()
+                .is_some_and(|name| !SAID_BY_SYSTEMD.iter().any(|said| name == *said))
+        });
     let mut keys: Vec<_> = arguments
         .map(|argument| argument.get_id().to_string())
         .filter(|key| !NOT_IN_FILE.contains(&key.as_str()))

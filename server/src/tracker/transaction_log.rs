@@ -74,7 +74,7 @@ mod tests {
     /// The records of a log, by LevelDB's rules.
     fn read(log: &[u8]) -> Vec<Vec<u8>> {
         let (mut at, mut records) = (HEADER, Vec::new());
-        let mut open = Vec::new();
+        let (mut open, mut is_open) = (Vec::new(), false);
         while at < log.len() {
             if BLOCK - at % BLOCK < HEADER {
                 at += BLOCK - at % BLOCK;
@@ -85,9 +85,11 @@ mod tests {
             assert!(at % BLOCK + HEADER + length <= BLOCK, "a piece crosses a block");
             let sum = u32::from_le_bytes(log[at..at + 4].try_into().unwrap());
             assert_eq!(sum, crc32fast::hash(&[&[kind], data].concat()));
-            assert_eq!(open.is_empty(), kind == 1 || kind == 2, "a record begins once");
+            assert_eq!(is_open, kind == 3 || kind == 4, "a record begins once");
+            is_open = kind == 2 || kind == 3;
+            // The first piece is empty where a block has just room for its header.
             open.extend_from_slice(data);
-            if kind == 1 || kind == 4 {
+            if !is_open {
                 records.push(std::mem::take(&mut open));
             }
             at += HEADER + length;
