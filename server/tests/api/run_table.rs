@@ -103,11 +103,11 @@ async fn a_table_is_filtered_by_text_and_conditions_and_grouped() {
         ("q=%25", vec!["alpha 50%"]),
         ("q=tag-be", vec!["beta"]),
         ("q=nothing", vec![]),
-        ("where=metrics.solve_rate>=0.4", vec!["gamma", "beta"]),
-        ("where=metrics.solve_rate>0.3,config.seed=1", vec!["beta"]),
+        ("where=metrics.solve_rate%3E=0.4", vec!["gamma", "beta"]),
+        ("where=metrics.solve_rate%3E0.3,config.seed=1", vec!["beta"]),
         ("where=config.recipe=scripted,config.seed!=1", vec!["gamma"]),
         ("where=config.recipe=azr", vec![]),
-        ("where=metrics.unknown<1", vec![]),
+        ("where=metrics.unknown%3C1", vec![]),
     ] {
         assert_eq!(names(&page(&writer, query).await), expected, "{query}");
     }

@@ -404,7 +404,7 @@ async fn presets_recipes_and_the_schema_of_configs_are_there_to_start_from() {
     assert_eq!(
         azr["capabilities"],
         json!({"rates": false, "evolves": false, "archives": true, "crosses": false, "stages": false, "repeats": false, "programs": true,
-            "measures_diversity": false, "admits": false})
+            "measures_diversity": false, "admits": false, "has_goalposts": false})
     );
     let names = azr["metrics"].as_array().expect("names");
     let details = azr["metric_details"].as_array().expect("details");
