@@ -97,10 +97,11 @@ impl Bench<'_> {
         for _ in 0..MAX_CALLS {
             let Some(answer) = judge.answer()? else {
                 let (report, _) = judge.finish()?;
-                return Ok(Err(Failed::new(
-                    Status::Error,
-                    format!("the test itself ended early: {:?}", report.ending),
-                )));
+                let failed = Failed::of_ending(report, patient);
+                return Ok(Err(Failed {
+                    reason: format!("the test itself: {}", failed.reason),
+                    ..failed
+                }));
             };
             if answer.kind != b'C' {
                 let result = match outcome(&answer) {
