@@ -19,6 +19,10 @@ function show(term: HTMLElement): void {
   if (!box.isConnected) document.body.append(box);
   box.hidden = false;
   term.setAttribute("aria-describedby", box.id);
+  place(term);
+}
+
+function place(term: HTMLElement): void {
   const [at, size] = [term.getBoundingClientRect(), box.getBoundingClientRect()];
   const below = at.bottom + size.height < innerHeight ? at.bottom : at.top - size.height;
   box.style.left = `${Math.max(8, Math.min(at.left, innerWidth - size.width - 8))}px`;
@@ -49,5 +53,7 @@ export function startTerms(): void {
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") hide();
   });
-  addEventListener("scroll", hide, { passive: true, capture: true });
+  // Moving the focus to a word may scroll to it.
+  const follow = () => (shown && shown === document.activeElement ? place(shown) : hide());
+  addEventListener("scroll", follow, { passive: true, capture: true });
 }

@@ -374,7 +374,8 @@ scenario("a verdict leads to its evidence", async () => {
   const leads = await page.$$eval(".verdict a", (all) => all.map((one) => one.getAttribute("href")));
   assert.ok(leads.length >= 2, String(leads));
   for (const lead of leads) {
-    assert.equal((await go(lead)).status(), 200, lead);
+    // Within the page there is no answer.
+    assert.equal((await go(lead))?.status() ?? 200, 200, lead);
     const fragment = lead.split("#")[1];
     if (fragment) assert.ok(await page.$(`#${fragment}`), `${lead} leads to nothing`);
   }
@@ -583,9 +584,9 @@ scenario("a run whose critic decides what joins shows its growing set", async ()
   await page.waitForSelector("#growth .canvas[data-drawn]", patience);
   await page.waitForSelector("#admission .canvas[data-drawn]", patience);
   const [head, ...lines] = await savedRows("#growth");
-  assert.match(head, /^steps done,tasks in the set/);
+  assert.match(head, /^"steps done","tasks in the set"/);
   assert.deepEqual(lines.map((line) => line.split(",")[1]), ["8", "8"], "the seeds");
-  assert.match((await savedRows("#admission"))[1], /^not scored,/);
+  assert.match((await savedRows("#admission"))[1], /^"?not scored"?,/);
   // The base of the tests was not trained for this, so it poses nothing that can be read.
   assert.match(await text("#view"), /8 tasks in the growing set\. 8 proposals, of which 0 joined/);
   assert.deepEqual(page.faults, []);

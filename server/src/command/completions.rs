@@ -9,7 +9,7 @@ use clap_complete::Shell;
 /// Print a script that completes commands and options in a shell
 ///
 ///   bash:  lyceum completions bash > ~/.local/share/bash-completion/completions/lyceum
-///   zsh:   lyceum completions zsh > "${fpath[1]}/_lyceum"
+///   zsh:   lyceum completions zsh > ~/.zfunc/_lyceum     (a folder in fpath)
 ///   fish:  lyceum completions fish > ~/.config/fish/completions/lyceum.fish
 #[derive(Args, Debug)]
 #[command(verbatim_doc_comment)]
