@@ -288,12 +288,14 @@ scenario("curves can be smoothed, drawn on a log scale and zoomed, and reset", a
 });
 
 scenario("a run pauses and resumes", async () => {
+  // The page may be loading once more when an event of the run comes in.
+  const is = (state) => page.waitForFunction((wanted) => document.querySelector("#state")?.textContent === wanted, patience, state);
   const button = (label) => page.$$eval("button[data-action]", (all, wanted) => all.some((one) => one.textContent === wanted), label);
   await press('button[data-action$="/pause"]');
-  assert.equal(await text("#state"), "paused");
+  await is("paused");
   assert.ok(await button("Resume"));
   await press('button[data-action$="/resume"]');
-  assert.equal(await text("#state"), "running");
+  await is("running");
 });
 
 scenario("a second run can be compared", async () => {
