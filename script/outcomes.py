@@ -211,17 +211,18 @@ def recorded(row, name):
 
 
 def of_run(row, measure):
-    """What a measure says of a metric of the run: `mean of NAME`, `first of NAME`, `last of NAME`, or `change of NAME` from
-    its first to its last value.
+    """What a measure says of a metric of the run: `mean of NAME`, `sum of NAME`, `first of NAME`, `last of NAME`, or `change of
+    NAME` from its first to its last value.
 
     >>> row = {"metrics": ["vendi"], "rows": [[0, 4.0], [1, None], [2, 3.0]]}
-    >>> of_run(row, "change of vendi"), of_run(row, "mean of vendi"), of_run(row, "last of vendi")
-    (-1.0, 3.5, 3.0)
+    >>> of_run(row, "change of vendi"), of_run(row, "mean of vendi"), of_run(row, "sum of vendi"), of_run(row, "last of vendi")
+    (-1.0, 3.5, 7.0, 3.0)
     """
     part, _, name = measure.partition(" of ")
     values = recorded(row, name)
     return {
         "mean": statistics.fmean(values),
+        "sum": sum(values),
         "first": values[0],
         "last": values[-1],
         "change": values[-1] - values[0],

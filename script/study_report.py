@@ -264,8 +264,11 @@ def goalpost_table(found):
         for side in ("solved", "control"):
             each = [row["goalposts"][side] for row in rows]
             cells += [" / ".join(str(len(solved)) for solved in each), str(len(set().union(*each)))]
-        body.append([*cells, f"{sum(row['goalposts']['attempts'] for row in rows):,}"])
-    return ["", "solved, by seed", "by any seed", "base, by seed", "base, by any", "attempts"], body
+        generated = [outcomes.of_run(row, "sum of completion_tokens") for row in rows]
+        millions = " / ".join(f"{tokens / 1e6:.2f}" for tokens in generated)
+        body.append([*cells, f"{sum(row['goalposts']['attempts'] for row in rows):,}", millions])
+    head = ["", "solved, by seed", "by any seed", "base, by seed", "base, by any", "attempts"]
+    return [*head, "million tokens generated, by seed"], body
 
 
 def listed(values):

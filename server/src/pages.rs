@@ -6,6 +6,7 @@ mod archive;
 mod arms_race;
 mod assets;
 mod attempts;
+mod candidates;
 mod charts;
 mod compare;
 mod config_form;
@@ -121,6 +122,7 @@ fn views(config: &mut ServiceConfig) {
         .service(diversity::show_diversity)
         .service(learnability::show_learnability)
         .service(goalposts::show_run_goalposts)
+        .service(candidates::show_candidates)
         .service(goalposts::show_goalposts)
         .service(export::show_export)
         .service(export::export_table)

@@ -13,6 +13,7 @@ export async function addresses(lab, run, second) {
   const ofType = (type) => completed.find((one) => one.spec.type === type)?.id;
   const [frozen, retention, regenerated] = [ofType("frozen_side"), ofType("operator_retention"), ofType("regenerate")];
   const judged = (await lab.api("GET", "/runs?limit=100")).items.find((one) => one.recipe === "sage")?.id;
+  const climbing = (await lab.api("GET", "/runs?limit=100")).items.find((one) => one.recipe === "gasp")?.id;
   const task = judged && (await first(`/runs/${judged}/problems?valid=true`));
   const ofRun = {
     overview: "", "arms-race": "/arms-race", population: "/population", member: member && `/members/${member}`, lineage: "/lineage",
@@ -30,7 +31,9 @@ export async function addresses(lab, run, second) {
     samples: measured && `/evaluations/${measured}?suite=held-out-outputs&subject=0`, work: "/work", "work-item": work && `/work/${work}`,
     "frozen-side": frozen && `/evaluations/${frozen}`, retention: retention && `/evaluations/${retention}`, regenerate: regenerated && `/evaluations/${regenerated}`,
     curriculum: judged && `/runs/${judged}/curriculum`, "curriculum-part": judged && `/runs/${judged}/curriculum?from=1&to=1`,
-    task: task && `/runs/${judged}/problems/${task}`, picks: `/compare/picks?left=${run}&right=${second}`, workers: "/workers", datasets: "/datasets", "dataset-new": "/datasets/new", settings: "/settings",
+    task: task && `/runs/${judged}/problems/${task}`,
+    candidates: climbing && `/runs/${climbing}/candidates`, goalposts: climbing && `/runs/${climbing}/goalposts`,
+    "goalposts-compared": climbing && `/compare/goalposts?runs=${climbing}`, climb: ofType("goalposts") && `/evaluations/${ofType("goalposts")}`, picks: `/compare/picks?left=${run}&right=${second}`, workers: "/workers", datasets: "/datasets", "dataset-new": "/datasets/new", settings: "/settings",
   };
   return Object.entries(pages).filter(([, path]) => path !== undefined);
 }

@@ -594,6 +594,42 @@ scenario("a run whose critic decides what joins shows its growing set", async ()
   assert.deepEqual(page.faults, []);
 });
 
+scenario("a run that works towards goalposts shows its candidates, and who solved which goalpost when", async () => {
+  const functions = (name, shifts) => ({
+    name, rows: shifts.map((shift) => ({
+      type: "code_f", task_id: `${name}/${shift}`, program: `def f(a):\n return a+${shift}`, message: "adds a number",
+      pairs: [0, 1, 2, 3].map((at) => [`${at}`, `${at + shift}`]),
+    })),
+  });
+  await lab.api("POST", "/datasets", { ...functions("hard", [1, 2, 3]), purpose: "goalposts" });
+  const overrides = {
+    "parameters.iterations": 1, "parameters.goalposts.name": "hard", "parameters.rounds": { target: 2, candidates: 8, max: 1 },
+    "parameters.trials": 4, "parameters.solve.samples": 2, benchmarks: null,
+  };
+  const made = await lab.api("POST", "/runs", { preset: "gasp-seedling", name: "gasp", overrides });
+  await go(`/runs/${made.id}/candidates`);
+  await page.waitForFunction(() => document.querySelector("#state")?.textContent.includes("completed"), patience);
+  page.faults.length = 0;
+  await go(`/runs/${made.id}/candidates?step=0`);
+  const outcomes = await page.$$eval("section[aria-labelledby=candidates] tbody tr td:nth-child(2)", (cells) => cells.map((cell) => cell.textContent));
+  assert.equal(outcomes.length, 8);
+  const known = ["accepted", "in the band, not needed", "out of the band", "too similar", "invalid"];
+  assert.deepEqual(outcomes.filter((outcome) => !known.includes(outcome)), []);
+  assert.match(await text("section[aria-labelledby=steps] tbody tr"), /^step 0\s*lemmas\s*8/);
+  await go(`/runs/${made.id}/goalposts`);
+  assert.match(await text("#view"), /lyceum evaluation goalposts/);
+  const spec = { type: "goalposts", runs: [{ run: made.id, every: 3 }], n: 4 };
+  const evaluation = await lab.api("POST", "/evaluations", { spec });
+  await go(`/evaluations/${evaluation.id}`);
+  await page.waitForFunction(() => document.querySelector("#state")?.textContent.includes("completed"), patience);
+  await go(`/runs/${made.id}/goalposts`);
+  await page.waitForSelector("#solved-so-far .canvas[data-drawn]", patience);
+  const [head, ...lines] = await savedRows("#solved-so-far");
+  assert.match(head, /base, as many attempts as/);
+  assert.deepEqual(lines.map((line) => line.split(",")[0]), ["0", "3"], "the checkpoints");
+  assert.deepEqual(page.faults, []);
+});
+
 scenario("axe finds no violations on any page, in light and dark", async () => {
   for (const theme of ["light", "dark"]) {
     await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: theme }]);

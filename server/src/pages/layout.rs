@@ -79,6 +79,8 @@ pub(crate) enum Tab {
     Diversity,
     /// Solve rates, and signs of exhausted problems.
     Learnability,
+    /// Candidates for lemmas and lifts.
+    Candidates,
     /// Goalposts by when they came into reach.
     Goalposts,
     /// Scores on benchmarks.
@@ -86,7 +88,7 @@ pub(crate) enum Tab {
 }
 
 impl Tab {
-    const SHOWN: [(Self, &'static str, &'static str); 13] = [
+    const SHOWN: [(Self, &'static str, &'static str); 14] = [
         (Self::Overview, "", "Overview"),
         (Self::ArmsRace, "/arms-race", "Arms race"),
         (Self::Population, "/population", "Population"),
@@ -98,6 +100,7 @@ impl Tab {
         (Self::Curriculum, "/curriculum", "Curriculum"),
         (Self::Diversity, "/diversity", "Diversity"),
         (Self::Learnability, "/learnability", "Learnability"),
+        (Self::Candidates, "/candidates", "Candidates"),
         (Self::Goalposts, "/goalposts", "Goalposts"),
         (Self::Benchmarks, "/benchmarks", "Benchmarks"),
     ];
@@ -121,6 +124,7 @@ impl Tab {
                 recipe.measures_diversity,
                 "it does not measure how much the questions of an iteration differ",
             ),
+            Self::Candidates => (recipe.has_goalposts, "it makes no lemmas and lifts"),
             Self::Goalposts => (
                 recipe.has_goalposts,
                 "it does not work towards goalposts; `/compare/goalposts` has the map of runs that were measured on some",

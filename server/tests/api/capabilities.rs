@@ -26,7 +26,7 @@ async fn a_run_has_the_pages_of_its_recipe_s_features() {
     let reader = server.actor(Scope::Read).await;
     let made = filled(&server, 2).await;
     let run = format!("/runs/{}", made.run);
-    assert_eq!(tabs(&reader, &run).await.len(), 13);
+    assert_eq!(tabs(&reader, &run).await.len(), 14);
     for (recipe, missing) in [
         (
             "azr",
@@ -37,6 +37,7 @@ async fn a_run_has_the_pages_of_its_recipe_s_features() {
                 ("difficulty", "dataset"),
                 ("curriculum", "critic"),
                 ("diversity", "iteration"),
+                ("candidates", "lemmas"),
                 ("goalposts", "compare/goalposts"),
             ],
         ),
@@ -49,6 +50,7 @@ async fn a_run_has_the_pages_of_its_recipe_s_features() {
                 ("archive", "archive"),
                 ("curriculum", "critic"),
                 ("diversity", "iteration"),
+                ("candidates", "lemmas"),
                 ("goalposts", "compare/goalposts"),
             ],
         ),
@@ -61,6 +63,7 @@ async fn a_run_has_the_pages_of_its_recipe_s_features() {
                 ("archive", "archive"),
                 ("difficulty", "dataset"),
                 ("diversity", "iteration"),
+                ("candidates", "lemmas"),
                 ("goalposts", "compare/goalposts"),
             ],
         ),
@@ -84,7 +87,7 @@ async fn a_run_has_the_pages_of_its_recipe_s_features() {
             .await
             .expect("another recipe");
         let tabs = tabs(&reader, &run).await;
-        assert_eq!(tabs.len(), 13 - missing.len(), "{recipe}: {tabs:?}");
+        assert_eq!(tabs.len(), 14 - missing.len(), "{recipe}: {tabs:?}");
         for (page, why) in missing {
             let html = browser(&reader).get(&format!("{run}/{page}")).await.expect(404).text();
             assert!(html.contains(why) && html.contains(recipe), "{recipe}/{page}: {html}");

@@ -4,6 +4,7 @@ mod access;
 mod answers;
 mod benchmark_pages;
 mod benchmarks;
+mod candidates;
 mod capabilities;
 mod commands;
 mod compression;

@@ -7,7 +7,10 @@ use super::{
     Question,
     format::{Expect, Format},
 };
-use crate::{fault::nearest, work::MAX_TEMPERATURE};
+use crate::{
+    fault::nearest,
+    work::{MAX_TEMPERATURE, Sampling},
+};
 
 /// A suite of tasks, described by one file of `configs/benchmarks`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -77,6 +80,17 @@ impl Protocol {
         (n > 1 && self.temperature == 0.0).then(|| {
             format!("{n} samples at temperature 0 would be the same {n} times: set `temperature`, or `n` to 1")
         })
+    }
+
+    /// How answers are sampled that end at `stop`.
+    pub fn sampling(&self, stop: Vec<String>) -> Sampling {
+        Sampling {
+            temperature: self.temperature,
+            top_p: self.top_p,
+            max_tokens: self.max_tokens,
+            stop,
+            ..Sampling::default()
+        }
     }
 }
 

@@ -53,6 +53,23 @@ impl SuiteSlice {
     pub fn name(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.suite)
     }
+
+    /// Why its rows cannot be asked for `n` samples each.
+    pub(crate) fn misfits(&self, n: u32) -> Vec<String> {
+        let mut found = Vec::new();
+        if self.rows == 0 {
+            found.push(format!("`{}` has no rows", self.suite));
+        }
+        found.extend(self.protocol.misfit(n));
+        match (suite(&self.suite), PromptStyle::shipped(&self.protocol.prompts)) {
+            (Ok(suite), Ok(style)) => found.extend(style.misfit(suite)),
+            (suite, style) => {
+                found.extend(suite.err().map(|error| error.to_string()));
+                found.extend(style.err().map(|error| error.to_string()));
+            }
+        }
+        found
+    }
 }
 
 /// A model whose answers are measured.
@@ -101,19 +118,8 @@ impl BenchmarkParameters {
             fault("n", "0 samples: 1 is the least".to_owned());
         }
         for (at, slice) in parameters.suites.iter().enumerate() {
-            let place = format!("suites/{at}");
-            if slice.rows == 0 {
-                fault(&place, format!("`{}` has no rows", slice.suite));
-            }
-            if let Some(misfit) = slice.protocol.misfit(slice.n.unwrap_or(parameters.n)) {
-                fault(&place, misfit);
-            }
-            let known = suite(&slice.suite).map_err(|error| fault(&place, error.to_string()));
-            let style = PromptStyle::shipped(&slice.protocol.prompts).map_err(|error| fault(&place, error.to_string()));
-            if let (Ok(suite), Ok(style)) = (known, style)
-                && let Some(misfit) = style.misfit(suite)
-            {
-                fault(&place, misfit);
+            for misfit in slice.misfits(slice.n.unwrap_or(parameters.n)) {
+                fault(&format!("suites/{at}"), misfit);
             }
         }
         Faults(faults).or(parameters)

@@ -10,7 +10,7 @@ use crate::{
     benchmark::{BenchmarkRow, Cell, Graded, PromptStyle, Score, Subject, Suite, Table, suite},
     recipe::{BenchmarkResultRecord, BenchmarkSampleRecord, Plan, PlanError, RunState, StepView},
     seed::derive,
-    work::{BenchmarkResult, BenchmarkSample, Sampling},
+    work::{BenchmarkResult, BenchmarkSample},
 };
 
 /// What is remembered of a suite that is done: a cell of the table.
@@ -79,13 +79,7 @@ impl<'a> SuiteStep<'a> {
             n: self.n,
             per_item: (self.parameters.samples_per_item / self.n.max(1)).max(1),
             style: &self.style,
-            sampling: Sampling {
-                temperature: protocol.temperature,
-                top_p: protocol.top_p,
-                max_tokens: protocol.max_tokens,
-                stop: self.style.stops(self.suite),
-                ..Sampling::default()
-            },
+            sampling: protocol.sampling(self.style.stops(self.suite)),
             compute: self.parameters.compute,
             limits: self.run.config.programs,
             subjects: self.parameters.subjects.iter().map(|subject| (subject, seed)).collect(),

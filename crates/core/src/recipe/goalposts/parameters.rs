@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    benchmark::{PromptStyle, suite},
     config::RunConfig,
     fault::{Fault, Faults},
     recipe::{BenchmarkSubject, PlanError, SuiteSlice},
@@ -68,21 +67,8 @@ impl GoalpostParameters {
         if parameters.n == 0 || parameters.samples_per_item == 0 {
             fault("n", "0 attempts: 1 is the least".to_owned());
         }
-        if parameters.problems.rows == 0 {
-            fault("problems", "there are no problems to attempt".to_owned());
-        }
-        if let Some(misfit) = parameters.problems.protocol.misfit(parameters.n) {
+        for misfit in parameters.problems.misfits(parameters.n) {
             fault("problems", misfit);
-        }
-        let style = PromptStyle::shipped(&parameters.problems.protocol.prompts);
-        match (suite(&parameters.problems.suite), style) {
-            (Ok(suite), Ok(style)) => {
-                if let Some(misfit) = style.misfit(suite) {
-                    fault("problems", misfit);
-                }
-            }
-            (Err(error), _) => fault("problems", error.to_string()),
-            (_, Err(error)) => fault("problems", error.to_string()),
         }
         Faults(faults).or(parameters)
     }

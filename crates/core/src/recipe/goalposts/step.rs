@@ -8,7 +8,6 @@ use crate::{
     benchmark::{BenchmarkRow, PromptStyle, Suite, suite},
     recipe::{BenchmarkSampleRecord, GoalpostCountRecord, Plan, PlanError, RunState, StepView, benchmark::Sheet},
     seed::derive,
-    work::Sampling,
 };
 
 /// The name under which solving attempts are kept among samples of evaluations.
@@ -75,13 +74,7 @@ impl<'a> GoalpostStep<'a> {
             n: parameters.n,
             per_item: (parameters.samples_per_item / parameters.n.max(1)).max(1),
             style: &self.style,
-            sampling: Sampling {
-                temperature: protocol.temperature,
-                top_p: protocol.top_p,
-                max_tokens: protocol.max_tokens,
-                stop: self.style.stops(self.suite),
-                ..Sampling::default()
-            },
+            sampling: protocol.sampling(self.style.stops(self.suite)),
             compute: parameters.compute,
             limits: self.run.config.programs,
             // Fresh draws for everybody: the union over checkpoints must not be one set of draws counted often.

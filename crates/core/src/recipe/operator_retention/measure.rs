@@ -96,7 +96,7 @@ impl<'a> Step<'a> {
     fn counts(&mut self, phases: [&'static str; 2], subjects: &[Subject]) -> Progress<Vec<RowCounts>> {
         let (parameters, training) = (self.parameters, self.training);
         let tasks = join(0..parameters.tasks.len(), |task| self.questions(task))?;
-        let size = (training.items.solve.saturating_mul(training.n) / parameters.n).max(1) as usize;
+        let size = (self.rows_of_item().saturating_mul(training.n) / parameters.n).max(1) as usize;
         let of_subject = |&(member, task): &Subject| -> Vec<Question> {
             let questions = tasks.get(task).map_or(&[][..], |questions| questions.as_slice());
             let own = questions.iter().map(|question| Question {

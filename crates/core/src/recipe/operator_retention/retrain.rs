@@ -16,7 +16,7 @@ impl<'a> Step<'a> {
         }
         let training = self.training;
         let questions = self.batch()?;
-        let answers = self.rows.answers(training.asking(), &questions, training.items.solve)?;
+        let answers = self.rows.answers(training.asking(), &questions, self.rows_of_item())?;
         let (learning, items) = (&training.learning, &training.items);
         let children = self.children().count();
         let learners = self.rows.learners(children, &answers, learning, &training.advantages);
@@ -26,6 +26,13 @@ impl<'a> Step<'a> {
             .map(|learner| learner.without_idle(learning))
             .collect();
         self.rows.draft.update(Lesson { learning, items }, &learners)
+    }
+
+    /// Rows of an item of answers: those of as many children as an item of updates has. Children have few rows each, and
+    /// generation is quickest with many at once.
+    pub(super) fn rows_of_item(&self) -> u32 {
+        let items = &self.training.items;
+        items.solve.saturating_mul(items.update)
     }
 
     /// The questions of every child's batch. Children of one seed draw the same rows of a task.
