@@ -602,8 +602,9 @@ scenario("a run that works towards goalposts shows its candidates, and who solve
     })),
   });
   await lab.api("POST", "/datasets", { ...functions("hard", [1, 2, 3]), purpose: "goalposts" });
+  // This base was not trained for this, so it poses nothing that can be read.
   const overrides = {
-    "parameters.iterations": 1, "parameters.goalposts.name": "hard", "parameters.rounds": { target: 2, candidates: 8, max: 1 },
+    "populations.main.base_model.name": "seedling", "parameters.iterations": 1, "parameters.goalposts.name": "hard", "parameters.rounds": { target: 2, candidates: 8, max: 1 },
     "parameters.trials": 4, "parameters.solve.samples": 2, benchmarks: null,
   };
   const made = await lab.api("POST", "/runs", { preset: "gasp-seedling", name: "gasp", overrides });
@@ -612,9 +613,7 @@ scenario("a run that works towards goalposts shows its candidates, and who solve
   page.faults.length = 0;
   await go(`/runs/${made.id}/candidates?step=0`);
   const outcomes = await page.$$eval("section[aria-labelledby=candidates] tbody tr td:nth-child(2)", (cells) => cells.map((cell) => cell.textContent));
-  assert.equal(outcomes.length, 8);
-  const known = ["accepted", "in the band, not needed", "out of the band", "too similar", "invalid"];
-  assert.deepEqual(outcomes.filter((outcome) => !known.includes(outcome)), []);
+  assert.deepEqual(outcomes, Array(8).fill("invalid"));
   assert.match(await text("section[aria-labelledby=steps] tbody tr"), /^step 0\s*lemmas\s*8/);
   await go(`/runs/${made.id}/goalposts`);
   assert.match(await text("#view"), /lyceum evaluation goalposts/);

@@ -245,7 +245,7 @@ fn what_cannot_be_measured_is_refused() {
     };
     fault(&|of| of.subjects.clear(), "nobody to attempt");
     fault(&|of| of.n = 0, "1 is the least");
-    fault(&|of| of.problems.rows = 0, "no problems");
+    fault(&|of| of.problems.rows = 0, "has no rows");
     fault(
         &|of| of.problems.protocol.temperature = 0.0,
         "would be the same 4 times",
