@@ -66,12 +66,12 @@ def rows(instance, run_id):
     return found
 
 
-def fault(instance, draw, findings, end):
-    """Does something, waits a little, and takes it back."""
-    children = instance.children()
-    kinds = [kill, kill, stand_still, connections, clock]
-    kind = draw.choice([*kinds, disk] if instance.has_disk else kinds)
-    kind(instance, draw, findings, children, min(end, time.monotonic() + draw.uniform(0.5, 4)))
+def faults(instance, draw):
+    """The faults, each as often as the others, in an order that is drawn anew for every round."""
+    kinds = [kill, stand_still, connections, clock]
+    kinds += [disk] * instance.has_disk
+    while True:
+        yield from draw.sample(kinds, k=len(kinds))
 
 
 def wait_until(moment):
@@ -159,8 +159,13 @@ def attack(instance, findings, end, seed):
     is_long = end - time.monotonic() > 120
     draw = random.Random(seed)
     disturbed = run(instance, "disturbed", 6 if is_long else 1)
-    while time.monotonic() < end:
-        fault(instance, draw, findings, end)
+    # Seconds that a fault lasts, and from its end to the next.
+    lasts, pause = ((0.5, 4), (1, 4)) if is_long else ((0.5, 1.5), (0.2, 1))
+    for fault in faults(instance, draw):
+        if time.monotonic() >= end:
+            break
+        # Does something, waits a little, and takes it back.
+        fault(instance, draw, findings, instance.children(), min(end, time.monotonic() + draw.uniform(*lasts)))
         begun = time.monotonic()
         if not instance.until_ready(RECOVERY):
             findings.breaks(NAME, f"the instance was not ready {RECOVERY} s after a fault")
@@ -169,7 +174,7 @@ def attack(instance, findings, end, seed):
         if instance.process.poll() is not None:
             findings.breaks(NAME, f"`lyceum up` itself ended with {instance.process.returncode}")
             return
-        wait_until(min(end, time.monotonic() + draw.uniform(1, 4)))
+        wait_until(min(end, time.monotonic() + draw.uniform(*pause)))
     if not until_completed(instance, findings, disturbed, 900 if is_long else 300):
         return
     findings.count(NAME, "runs completed")

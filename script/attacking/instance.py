@@ -16,8 +16,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CLONE_NEWNS, MS_REC, MS_PRIVATE = 0x20000, 0x4000, 1 << 18
 # Room for artifacts on a disk that can be filled.
-DISK = 512 << 20
-START = 180
+DISK = 256 << 20
+START = 300
 
 
 def enter_own_mounts():

@@ -89,7 +89,9 @@ while True: pass"#;
     fork_by_system_call_is_refused: no_effect() r#"return syscall(57)"#;
     exec_is_refused: no_effect() r#"return syscall(59, 0, 0, 0)"#;
     execveat_is_refused: no_effect() r#"return syscall(322, -1, 0, 0, 0, 0)"#;
-    a_subprocess_is_refused: no_effect() r#"import subprocess; return denied(lambda: subprocess.run(['/bin/true']))"#;
+    a_subprocess_is_refused: no_effect() r#"try: import subprocess
+except ImportError: return None
+return denied(lambda: subprocess.run(['/bin/true']))"#;
     os_system_runs_nothing: no_effect() r#"return None if os.system('true') != 0 else 'ran'"#;
     posix_spawn_is_refused: no_effect() r#"return denied(lambda: os.posix_spawn('/bin/true', ['true'], {}))"#;
     threads_are_refused: no_effect() r#"import threading
@@ -184,7 +186,9 @@ for p in (os.getppid(),1,-1,0):
     message_queues_are_refused: no_effect() r#"return syscall(68, 0, 896)"#;
     posix_queues_are_refused: no_effect() r#"return syscall(240, b'/x', 64, 384, 0)"#;
     file_locks_are_refused: no_effect() r#"return syscall(73, 3, 2)"#;
-    record_locks_are_refused: no_effect() r#"import fcntl; return denied(lambda: fcntl.lockf(3, fcntl.LOCK_EX))"#;
+    record_locks_are_refused: no_effect() r#"try: import fcntl
+except ImportError: return None
+return denied(lambda: fcntl.lockf(3, fcntl.LOCK_EX))"#;
     executable_memory_is_refused: no_effect() r#"libc.mmap.restype=ctypes.c_void_p; p=libc.mmap(None,4096,7,0x22,-1,0); return None if p in (None, 2**64-1) else 'mapped'"#;
     memory_cannot_become_executable: no_effect() r#"libc.mmap.restype=ctypes.c_void_p; p=libc.mmap(None,4096,3,0x22,-1,0)
 libc.mprotect.argtypes=[ctypes.c_void_p,ctypes.c_size_t,ctypes.c_int]; return None if libc.mprotect(p,4096,7) else 'made executable'"#;

@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::collections::BTreeSet;
+
 use lyceum_verifier::{ProblemKind, Proposal, Solution, Status};
 use support::pool;
 
@@ -67,6 +69,19 @@ fn kernel_randomness_and_process_ids_are_the_same_in_every_child() {
                   ctypes.CDLL(None, use_errno=True)\n    return (libc.getrandom(data, 8, 0), ctypes.get_errno(), data.raw)";
     let expected = r"(-1, 1, b'\x00\x00\x00\x00\x00\x00\x00\x00')".to_owned();
     assert_eq!(proposed_and_graded(kernel, "1", 1), Some((expected, vec![true])));
+}
+
+#[test]
+fn an_answer_that_draws_is_the_same_each_time() {
+    let graded = (0..12).map(|at| {
+        let solution = Solution::Input {
+            program: "def f(x):\n    return x < 0.5".to_owned(),
+            output: "True".to_owned(),
+            answer: "__import__('ran' + 'dom').random()".to_owned(),
+        };
+        pool().grade(format!("answer {at}"), solution).correct
+    });
+    assert_eq!(graded.collect::<BTreeSet<_>>().len(), 1);
 }
 
 #[test]

@@ -106,6 +106,10 @@ pub(crate) async fn show_leaderboard(
     query: Query<LeaderboardQuery>,
 ) -> Result<Answer<Leaderboard>, ApiError> {
     let suite = benchmark::suite(&name);
+    // Postgres has no such text.
+    if let (Err(unknown), true) = (&suite, name.contains('\0')) {
+        return Err(ApiError::not_found(unknown.to_string()));
+    }
     let limit = query.0.limit.unwrap_or(super::page::DEFAULT_LIMIT);
     let suite_name = suite.as_ref().map_or(name.as_str(), |suite| &suite.name);
     let items = benchmarks::leaderboard(api.store.pool(), suite_name, limit).await?;

@@ -246,6 +246,14 @@ async fn results_come_as_tables_curves_samples_and_other_tools_files() {
         .expect(200)
         .json();
     assert_eq!(leaders["items"][0]["name"], "student-0");
+    // Names that are no suite's, one of which no text of Postgres can be.
+    for unknown in ["gsm9k", "%00"] {
+        writer
+            .get(&format!("/api/v1/benchmarks/{unknown}/leaderboard"))
+            .await
+            .expect(404)
+            .problem();
+    }
     let suites = writer.get("/api/v1/benchmarks").await.expect(200).json();
     let gsm8k = suites["items"]
         .as_array()

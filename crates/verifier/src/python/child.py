@@ -10,14 +10,17 @@ import io
 import json
 
 SOCKET = 3
+# Where requests are read and answers written.
+DESCRIPTORS = [SOCKET, SOCKET]
 MAX_ARGUMENTS = 1 << 20
 HANDLERS = {}
+SCAN = json.JSONDecoder().scan_once
 
 
 def receive(count):
     data = b""
     while len(data) < count:
-        part = os.read(SOCKET, min(count - len(data), 1 << 20))
+        part = os.read(DESCRIPTORS[0], min(count - len(data), 1 << 20))
         if not part:
             return None
         data += part
@@ -27,13 +30,13 @@ def receive(count):
 def request():
     header = receive(4)
     body = header and receive(int.from_bytes(header, "big"))
-    return json.loads(body) if body is not None and header is not None else None
+    return SCAN(body.decode(), 0)[0] if body is not None and header is not None else None
 
 
 def answer(kind, data):
     data = memoryview(kind + len(data).to_bytes(4, "big") + data)
     while data:
-        data = data[os.write(SOCKET, data):]
+        data = data[os.write(DESCRIPTORS[1], data):]
 
 
 def describe(error):
@@ -55,6 +58,15 @@ class Sink(io.TextIOBase):
 
     def write(self, text):
         return len(text)
+
+
+SINK = Sink()
+EMPTY = io.StringIO()
+
+
+def hide_streams():
+    sys.stdout = sys.stderr = SINK
+    sys.stdin = EMPTY
 
 
 def literal_names():
@@ -84,7 +96,6 @@ class Session:
         except (SyntaxError, ValueError, RecursionError, OverflowError, MemoryError) as error:
             return b"M", describe(error)
         self.names = STAGE.__dict__
-        sys.modules["random"].seed()
         message.clear()
         exec(code, self.names)
         return None
@@ -205,15 +216,18 @@ def serve():
                 return
 
 
-def child(fd, cpu_seconds, address_space):
+def die_with_zygote():
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL, None)
+
+
+def child(fd, cpu_seconds, address_space):
+    die_with_zygote()
     os.dup2(fd, SOCKET)
     os.closerange(SOCKET + 1, 64)
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
     resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
     resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
-    sys.stdout = sys.stderr = Sink()
-    sys.stdin = io.StringIO()
+    hide_streams()
     if prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, FILTER) != 0:
         os._exit(99)
     serve()

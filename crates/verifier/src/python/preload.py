@@ -14,10 +14,16 @@ def urandom(count):
 
 os.urandom = urandom
 
+# The module would reseed from the kernel after every fork.
+register_at_fork, os.register_at_fork = os.register_at_fork, lambda **_: None
+import random
+
+os.register_at_fork = register_at_fork
+
 # Commonly imported modules. Modules with machine code must be here: a child may not map executable memory.
 
 import abc, array, bisect, cmath, collections.abc, contextlib, copy, dataclasses, datetime, decimal, enum, fractions
-import functools, heapq, itertools, math, numbers, operator, random, re, statistics, string, textwrap, typing
+import functools, heapq, itertools, math, numbers, operator, re, statistics, string, textwrap, typing
 import zlib, binascii, hashlib, unicodedata
 
 seed_by_kernel = random.Random.seed

@@ -70,9 +70,10 @@ fn source(role: Role, packages: &[Package]) -> String {
     );
     match role {
         Role::Programs { .. } => format!(
-            "{COMMON}\n{}\n{}",
+            "{COMMON}\n{}\n{}\n{}",
             include_str!("../python/preload.py"),
-            packages::imports(packages)
+            packages::imports(packages),
+            include_str!("../python/warm.py"),
         ),
         Role::Mathematics => format!("{COMMON}\n{}", include_str!("../python/mathematics.py")),
     }
@@ -147,7 +148,11 @@ impl Zygote {
         let process = Launch {
             executable,
             arguments,
-            environment: vec![text(format!("PYTHONHASHSEED={seed}").as_bytes())?],
+            // Symbols that are looked up at the start are not looked up by every child again.
+            environment: vec![
+                text(format!("PYTHONHASHSEED={seed}").as_bytes())?,
+                text(b"LD_BIND_NOW=1")?,
+            ],
             mounts,
             is_root,
             landlock,
