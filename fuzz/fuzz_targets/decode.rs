@@ -7,7 +7,10 @@ use lyceum_verifier::{Comparison, value::decode};
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(value) = decode(bytes) else { return };
-    assert!(Comparison::Strict.equal(&value, &value), "a value strictly equals itself");
+    assert!(
+        Comparison::Strict.equal(&value, &value),
+        "a value strictly equals itself"
+    );
     if value.has_literal() {
         reads_back(&value);
     }

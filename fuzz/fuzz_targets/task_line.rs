@@ -7,7 +7,9 @@ use lyceum_verifier::{program::measure, read_line};
 fuzz_target!(|line: &[u8]| {
     match read_line(line) {
         Ok(task) => {
-            let Ok(written) = serde_json::to_vec(&task) else { panic!("a task is written") };
+            let Ok(written) = serde_json::to_vec(&task) else {
+                panic!("a task is written")
+            };
             assert_eq!(read_line(&written).ok(), Some(task));
         }
         Err(error) => assert!(!error.reason.is_empty()),

@@ -2,9 +2,11 @@
 
 mod diagnose;
 mod overrides;
+mod query;
 mod schema;
 
 pub use overrides::apply_overrides;
+pub use query::parse_query;
 pub use schema::{Schema, schema_of};
 
 use serde::{Deserialize, Serialize};
