@@ -25,6 +25,7 @@ pub(crate) mod query;
 mod receive;
 mod run_actions;
 mod run_archive;
+mod run_begin;
 mod run_create;
 mod run_curriculum;
 mod run_diversity;
@@ -42,6 +43,7 @@ mod runs;
 mod schema;
 mod session;
 mod settings;
+mod sweeps;
 mod tokens;
 mod work;
 mod work_inputs;
@@ -55,6 +57,8 @@ pub(crate) use page::{Listing, Order};
 pub(crate) use path::{malformed_path, nothing_here};
 pub(crate) use preset::{Preset, Presets};
 pub use receive::BodyPace;
+pub(crate) use run_begin::{begin as begin_run, configured, settle_datasets};
+pub(crate) use run_create::CreateRun;
 pub(crate) use run_metrics::level_for;
 pub(crate) use run_rows::{Latest, RowOrder, learned_rows};
 pub use settings::ApiSettings;
@@ -95,6 +99,8 @@ pub(crate) fn bound_bodies(document: &mut utoipa::openapi::OpenApi) {
     bound::<run_actions::UpdateRun>(document);
     bound::<run_create::CreateRun>(document);
     bound::<run_fork::ForkRun>(document);
+    bound::<sweeps::CreateSweep>(document);
+    bound::<sweeps::UpdateSweep>(document);
     bound::<tokens::CreateToken>(document);
 }
 
@@ -144,6 +150,14 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
             .service(experiments::show_experiment)
             .service(experiments::update_experiment)
             .service(experiments::delete_experiment)
+            .service(sweeps::create_sweep)
+            .service(sweeps::list_sweeps)
+            .service(sweeps::show_sweep)
+            .service(sweeps::steer::update_sweep)
+            .service(sweeps::list_sweep_runs)
+            .service(sweeps::steer::pause_sweep)
+            .service(sweeps::steer::resume_sweep)
+            .service(sweeps::steer::cancel_sweep)
             .service(work::list_work)
             .service(work::show_work)
             .service(work::retry_work)

@@ -31,6 +31,7 @@ mod shipped_dataset;
 mod spool;
 mod step_figures;
 pub mod supervise;
+mod sweep;
 pub mod token;
 mod tracker;
 mod vocabulary;

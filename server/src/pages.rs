@@ -22,6 +22,7 @@ mod escape;
 mod evaluation;
 mod evaluations;
 mod experiment;
+mod experiment_new;
 mod experiments;
 mod export;
 mod figure;
@@ -83,6 +84,7 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
     config
         .service(home::show_home)
         .service(experiments::show_experiments)
+        .service(experiment_new::show_new_experiment)
         .service(experiment::show_one_experiment)
         .service(runs::show_runs)
         .service(run_new::show_new_run)

@@ -37,6 +37,7 @@ pub mod runs;
 mod seed;
 pub mod sessions;
 pub mod steps;
+pub mod sweeps;
 mod text;
 pub mod tokens;
 pub mod versions;

@@ -35,6 +35,7 @@ use crate::{
     log::log_request,
     openapi::document,
     pages::{self, show_errors, take_suffix},
+    sweep,
 };
 
 /// The time for requests in progress when the server stops.
@@ -96,7 +97,11 @@ impl Server {
         });
         let listening = notifications.start();
         let threads = self.settings.threads;
+        let pace = self.settings.coordinate;
         let api = Data::new(self.api(events));
+        if let Some(pace) = pace {
+            tokio::spawn(sweep::run(api.get_ref().clone(), pace.look, stop.clone()));
+        }
         let app = move || {
             let swagger = SwaggerUi::new("/docs/{_:.*}");
             // The other layout has a bar with a logo whose inline style the Content-Security-Policy refuses.

@@ -45,6 +45,7 @@ mod slow_readers;
 mod solve_rates;
 mod stored;
 mod sums;
+mod sweeps;
 mod trackers;
 mod verdicts;
 mod views;
