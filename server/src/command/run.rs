@@ -101,13 +101,16 @@ enum Action {
         /// The run
         id: Uuid,
     },
-    /// Fork a run before a step and print the new run's id
+    /// Fork a run before a step, or continue it, and print the new run's id
     Fork {
         /// The run
         id: Uuid,
-        /// The step before which to fork
+        /// The step before which to fork; by default where the run is now, or its end
         #[arg(long)]
-        step: u32,
+        step: Option<u32>,
+        /// Steps to run from there on
+        #[arg(long)]
+        more_steps: Option<u32>,
         /// The fork's name
         #[arg(long)]
         name: Option<String>,
@@ -179,10 +182,16 @@ impl Run {
             Action::Fork {
                 id,
                 step,
+                more_steps,
                 name,
                 overrides,
             } => {
-                let mut body = json!({ "step": step, "overrides": parse_overrides(&overrides)? });
+                let mut body = json!({ "overrides": parse_overrides(&overrides)? });
+                for (field, value) in [("step", step), ("more_steps", more_steps)] {
+                    if let Some(value) = value {
+                        body[field] = Value::from(value);
+                    }
+                }
                 if let Some(name) = name {
                     body["name"] = Value::from(name);
                 }
