@@ -1,5 +1,6 @@
 //! The REST API, with one file per group of endpoints. `docs/API-DESIGN.md` has the rules for all of them.
 
+mod alerts;
 mod answer;
 mod artifacts;
 mod benchmarks;
@@ -45,6 +46,7 @@ mod session;
 mod settings;
 mod sweeps;
 mod tokens;
+mod webhooks;
 mod work;
 mod work_inputs;
 mod workers;
@@ -102,6 +104,7 @@ pub(crate) fn bound_bodies(document: &mut utoipa::openapi::OpenApi) {
     bound::<sweeps::CreateSweep>(document);
     bound::<sweeps::UpdateSweep>(document);
     bound::<tokens::CreateToken>(document);
+    bound::<webhooks::CreateWebhook>(document);
 }
 
 /// Every endpoint.
@@ -158,6 +161,13 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
             .service(sweeps::steer::pause_sweep)
             .service(sweeps::steer::resume_sweep)
             .service(sweeps::steer::cancel_sweep)
+            .service(alerts::list_alerts)
+            .service(webhooks::create_webhook)
+            .service(webhooks::list_webhooks)
+            .service(webhooks::show_webhook)
+            .service(webhooks::list_deliveries)
+            .service(webhooks::test_webhook)
+            .service(webhooks::delete_webhook)
             .service(work::list_work)
             .service(work::show_work)
             .service(work::retry_work)

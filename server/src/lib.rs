@@ -1,6 +1,7 @@
 //! Lyceum's server: settings, the command line, and supervision of the processes on one machine.
 
 pub mod access;
+pub mod alerts;
 pub mod api;
 mod api_error;
 mod base_weights;

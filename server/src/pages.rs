@@ -2,6 +2,7 @@
 //! one, `docs/PAGES.md` what each shows.
 
 mod adapter;
+mod alerts;
 mod archive;
 mod arms_race;
 mod assets;
@@ -101,6 +102,7 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
         .service(work::show_queue)
         .service(work_item::show_work_item)
         .service(workers::show_all_workers)
+        .service(alerts::show_alerts)
         .service(settings::show_settings);
 }
 

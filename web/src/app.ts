@@ -2,6 +2,7 @@
 import { startActions } from "./actions";
 import { startCopying } from "./copy";
 import { startForms } from "./forms";
+import { startNotices } from "./notices";
 import { startTabs } from "./tabs";
 import { startTerms } from "./terms";
 import { startTheme } from "./theme";
@@ -14,3 +15,4 @@ startTimes();
 startCopying();
 startActions();
 startForms();
+startNotices();

@@ -34,12 +34,14 @@ pub(crate) enum Section {
     Work,
     /// Workers.
     Workers,
+    /// Alerts and webhooks.
+    Alerts,
     /// Tokens and retention.
     Settings,
 }
 
 impl Section {
-    const SHOWN: [(Self, &'static str, &'static str); 11] = [
+    const SHOWN: [(Self, &'static str, &'static str); 12] = [
         (Self::Home, "/", "Now"),
         (Self::Experiments, "/experiments", "Experiments"),
         (Self::Runs, "/runs", "Runs"),
@@ -50,6 +52,7 @@ impl Section {
         (Self::Datasets, "/datasets", "Datasets"),
         (Self::Work, "/work", "Work"),
         (Self::Workers, "/workers", "Workers"),
+        (Self::Alerts, "/alerts", "Alerts"),
         (Self::Settings, "/settings", "Settings"),
     ];
 }

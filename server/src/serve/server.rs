@@ -29,6 +29,7 @@ use crate::{
         FailedLogins, Requirements, answer_head, check_host, compress, guard, harden, leave_as_it_is, login_form,
         login_post, logout, say_json_is_private,
     },
+    alerts,
     api::{Api, ApiSettings, Presets, install_metrics, malformed_path, nothing_here, routes},
     coordinator::Coordinator,
     events::EventHub,
@@ -100,6 +101,7 @@ impl Server {
         let pace = self.settings.coordinate;
         let api = Data::new(self.api(events));
         if let Some(pace) = pace {
+            tokio::spawn(alerts::run(api.get_ref().clone(), pace.sweep, stop.clone()));
             tokio::spawn(sweep::run(api.get_ref().clone(), pace.look, stop.clone()));
         }
         let app = move || {

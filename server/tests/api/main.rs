@@ -1,6 +1,7 @@
 //! The REST API over a real Postgres and real connections.
 
 mod access;
+mod alerts;
 mod answers;
 mod benchmark_pages;
 mod benchmarks;
