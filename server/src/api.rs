@@ -44,8 +44,10 @@ mod runs;
 mod schema;
 mod session;
 mod settings;
+mod shares;
 mod sweeps;
 mod tokens;
+mod views;
 mod webhooks;
 mod work;
 mod work_inputs;
@@ -104,6 +106,8 @@ pub(crate) fn bound_bodies(document: &mut utoipa::openapi::OpenApi) {
     bound::<sweeps::CreateSweep>(document);
     bound::<sweeps::UpdateSweep>(document);
     bound::<tokens::CreateToken>(document);
+    bound::<shares::CreateShare>(document);
+    bound::<views::CreateView>(document);
     bound::<webhooks::CreateWebhook>(document);
 }
 
@@ -168,6 +172,13 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
             .service(webhooks::list_deliveries)
             .service(webhooks::test_webhook)
             .service(webhooks::delete_webhook)
+            .service(views::create_view)
+            .service(views::list_views)
+            .service(views::show_view)
+            .service(views::delete_view)
+            .service(shares::create_share)
+            .service(shares::list_shares)
+            .service(shares::revoke_share)
             .service(work::list_work)
             .service(work::show_work)
             .service(work::retry_work)

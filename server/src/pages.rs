@@ -67,6 +67,7 @@ mod suffix;
 mod two_runs;
 mod verdict;
 mod view;
+mod views;
 mod work;
 mod work_item;
 mod workers;
@@ -102,6 +103,7 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
         .service(work::show_queue)
         .service(work_item::show_work_item)
         .service(workers::show_all_workers)
+        .service(views::show_views)
         .service(alerts::show_alerts)
         .service(settings::show_settings);
 }

@@ -2,6 +2,7 @@
 import { startActions } from "./actions";
 import { startCopying } from "./copy";
 import { startForms } from "./forms";
+import { startKeeping } from "./keeping";
 import { startNotices } from "./notices";
 import { startTabs } from "./tabs";
 import { startTerms } from "./terms";
@@ -15,4 +16,5 @@ startTimes();
 startCopying();
 startActions();
 startForms();
+startKeeping();
 startNotices();

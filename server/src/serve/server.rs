@@ -27,7 +27,7 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 use crate::{
     access::{
         FailedLogins, Requirements, answer_head, check_host, compress, guard, harden, leave_as_it_is, login_form,
-        login_post, logout, say_json_is_private,
+        login_post, logout, open_share, say_json_is_private,
     },
     alerts,
     api::{Api, ApiSettings, Presets, install_metrics, malformed_path, nothing_here, routes},
@@ -36,6 +36,7 @@ use crate::{
     log::log_request,
     openapi::document,
     pages::{self, show_errors, take_suffix},
+    saved_view::open_view,
     sweep,
 };
 
@@ -117,6 +118,8 @@ impl Server {
                 .service(login_form)
                 .service(login_post)
                 .service(logout)
+                .service(open_share)
+                .service(open_view)
                 .service(pages::show_asset)
                 .configure(pages::routes)
                 .service(web::redirect("/docs", "/docs/"))

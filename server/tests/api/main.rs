@@ -42,6 +42,7 @@ mod rows_asked;
 mod run_table;
 mod runs;
 mod schemathesis;
+mod shares;
 mod slow_readers;
 mod solve_rates;
 mod stored;
