@@ -20,6 +20,7 @@ mod evaluation;
 mod events;
 mod file_body;
 mod goalposts;
+mod hub_push;
 mod inert;
 pub mod log;
 pub mod openapi;

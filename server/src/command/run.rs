@@ -3,6 +3,7 @@
 mod cost;
 mod export;
 mod list;
+mod push;
 mod watch;
 
 use std::path::PathBuf;
@@ -81,6 +82,7 @@ enum Action {
         #[arg(long, default_value = ".", value_name = "DIR")]
         out: PathBuf,
     },
+    Push(push::Push),
     /// Watch a run until it ends; exits with 1 if it failed
     Watch {
         /// The run
@@ -173,6 +175,10 @@ impl Run {
             }
             Action::Export { id, format, out } => {
                 export::export(&client, id, format, &out)?;
+                Ok(ExitCode::SUCCESS)
+            }
+            Action::Push(push) => {
+                push.run(&client)?;
                 Ok(ExitCode::SUCCESS)
             }
             Action::Watch { id } => watch::follow(&client, id),

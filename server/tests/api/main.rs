@@ -26,6 +26,7 @@ mod head;
 mod held_out;
 mod hostile;
 mod hub;
+mod hub_push;
 mod imports;
 mod judges;
 mod kinds;
