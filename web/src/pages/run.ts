@@ -9,6 +9,7 @@ import { tell } from "../news";
 import { pageAt, take, takePart } from "../page";
 import { type Palette, faint, shade } from "../palette";
 import { atMostEvery } from "../pause";
+import { startPins } from "../pins";
 import { say } from "../say";
 import { settings, showRange, startSettings } from "../settings";
 
@@ -269,6 +270,7 @@ function fillTable(figure: HTMLElement, spec: ChartSpec): void {
   );
 }
 
+startPins();
 
 for (const group of data.groups) {
   for (const spec of [...group.charts, ...group.constant]) {
