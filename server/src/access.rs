@@ -12,6 +12,7 @@ mod local_address;
 mod login;
 mod requirement;
 mod secret;
+mod share;
 
 pub use caller::Caller;
 pub(crate) use compression::{compress, leave_as_it_is};
@@ -24,3 +25,4 @@ pub(crate) use host::check_host;
 pub(crate) use login::{login_form, login_post, logout};
 pub(crate) use requirement::Requirements;
 pub use secret::new_secret;
+pub(crate) use share::open_share;

@@ -1,5 +1,6 @@
 //! The REST API, with one file per group of endpoints. `docs/API-DESIGN.md` has the rules for all of them.
 
+mod alerts;
 mod answer;
 mod artifacts;
 mod benchmarks;
@@ -25,6 +26,7 @@ pub(crate) mod query;
 mod receive;
 mod run_actions;
 mod run_archive;
+mod run_begin;
 mod run_create;
 mod run_curriculum;
 mod run_diversity;
@@ -42,7 +44,11 @@ mod runs;
 mod schema;
 mod session;
 mod settings;
+mod shares;
+mod sweeps;
 mod tokens;
+mod views;
+mod webhooks;
 mod work;
 mod work_inputs;
 mod workers;
@@ -55,6 +61,8 @@ pub(crate) use page::{Listing, Order};
 pub(crate) use path::{malformed_path, nothing_here};
 pub(crate) use preset::{Preset, Presets};
 pub use receive::BodyPace;
+pub(crate) use run_begin::{begin as begin_run, configured, settle_datasets};
+pub(crate) use run_create::CreateRun;
 pub(crate) use run_metrics::level_for;
 pub(crate) use run_rows::{Latest, RowOrder, learned_rows};
 pub use settings::ApiSettings;
@@ -95,7 +103,12 @@ pub(crate) fn bound_bodies(document: &mut utoipa::openapi::OpenApi) {
     bound::<run_actions::UpdateRun>(document);
     bound::<run_create::CreateRun>(document);
     bound::<run_fork::ForkRun>(document);
+    bound::<sweeps::CreateSweep>(document);
+    bound::<sweeps::UpdateSweep>(document);
     bound::<tokens::CreateToken>(document);
+    bound::<shares::CreateShare>(document);
+    bound::<views::CreateView>(document);
+    bound::<webhooks::CreateWebhook>(document);
 }
 
 /// Every endpoint.
@@ -144,6 +157,28 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
             .service(experiments::show_experiment)
             .service(experiments::update_experiment)
             .service(experiments::delete_experiment)
+            .service(sweeps::create_sweep)
+            .service(sweeps::list_sweeps)
+            .service(sweeps::show_sweep)
+            .service(sweeps::steer::update_sweep)
+            .service(sweeps::list_sweep_runs)
+            .service(sweeps::steer::pause_sweep)
+            .service(sweeps::steer::resume_sweep)
+            .service(sweeps::steer::cancel_sweep)
+            .service(alerts::list_alerts)
+            .service(webhooks::create_webhook)
+            .service(webhooks::list_webhooks)
+            .service(webhooks::show_webhook)
+            .service(webhooks::list_deliveries)
+            .service(webhooks::test_webhook)
+            .service(webhooks::delete_webhook)
+            .service(views::create_view)
+            .service(views::list_views)
+            .service(views::show_view)
+            .service(views::delete_view)
+            .service(shares::create_share)
+            .service(shares::list_shares)
+            .service(shares::revoke_share)
             .service(work::list_work)
             .service(work::show_work)
             .service(work::retry_work)

@@ -6,6 +6,7 @@ pub(crate) mod config;
 pub(crate) mod dataset;
 pub(crate) mod doctor;
 pub(crate) mod evaluation;
+pub(crate) mod experiment;
 pub(crate) mod goalposts;
 pub(crate) mod man;
 pub(crate) mod migrate;

@@ -234,6 +234,22 @@ fn members(population: &PopulationConfig) -> u64 {
     population.members.iter().map(|group| u64::from(group.count)).sum()
 }
 
+/// The newest run of `recipe` and `preset` that has steps, and the median seconds of its last 20.
+///
+/// # Errors
+/// The database fails.
+pub(crate) async fn like_pace(
+    db: &PgPool,
+    recipe: &str,
+    preset: Option<&str>,
+) -> Result<Option<(Uuid, f64)>, ApiError> {
+    let Some(run) = like(db, recipe, preset, None).await? else {
+        return Ok(None);
+    };
+    let pace = executions::pace(db, ExecutionId(run.id)).await?;
+    Ok(pace.median_seconds.map(|seconds| (run.id, seconds)))
+}
+
 /// The given run, else the newest of the same recipe and preset that has finished steps.
 async fn like(
     db: &PgPool,

@@ -1,6 +1,7 @@
 //! Lyceum's server: settings, the command line, and supervision of the processes on one machine.
 
 pub mod access;
+pub mod alerts;
 pub mod api;
 mod api_error;
 mod base_weights;
@@ -19,18 +20,22 @@ mod evaluation;
 mod events;
 mod file_body;
 mod goalposts;
+mod hub_push;
 mod inert;
 pub mod log;
 pub mod openapi;
+mod page_address;
 mod pages;
 mod rows;
 mod rows_asked;
+mod saved_view;
 pub mod serve;
 pub mod settings;
 mod shipped_dataset;
 mod spool;
 mod step_figures;
 pub mod supervise;
+mod sweep;
 pub mod token;
 mod tracker;
 mod vocabulary;

@@ -26,6 +26,9 @@ use crate::api::routes;
     tags(
         (name = "runs", description = "Executions of a recipe with a config and a seed, and their results."),
         (name = "experiments", description = "Groups of runs to compare."),
+        (name = "sweeps", description = "Experiments whose runs begin by themselves."),
+        (name = "alerts", description = "What somebody may want to know at once, and webhooks that are told of it."),
+        (name = "views", description = "Saved views, and links that show one."),
         (name = "work", description = "Items of the steps of runs and evaluations."),
         (name = "workers", description = "Processes that do the work."),
         (name = "evaluations", description = "Work on frozen versions that does not affect runs."),

@@ -2,6 +2,7 @@
 //! one, `docs/PAGES.md` what each shows.
 
 mod adapter;
+mod alerts;
 mod archive;
 mod arms_race;
 mod assets;
@@ -23,6 +24,7 @@ mod escape;
 mod evaluation;
 mod evaluations;
 mod experiment;
+mod experiment_new;
 mod experiments;
 mod export;
 mod figure;
@@ -66,6 +68,7 @@ mod suffix;
 mod two_runs;
 mod verdict;
 mod view;
+mod views;
 mod work;
 mod work_item;
 mod workers;
@@ -84,6 +87,7 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
     config
         .service(home::show_home)
         .service(experiments::show_experiments)
+        .service(experiment_new::show_new_experiment)
         .service(experiment::show_one_experiment)
         .service(runs::show_runs)
         .service(run_new::show_new_run)
@@ -100,6 +104,8 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
         .service(work::show_queue)
         .service(work_item::show_work_item)
         .service(workers::show_all_workers)
+        .service(views::show_views)
+        .service(alerts::show_alerts)
         .service(settings::show_settings);
 }
 

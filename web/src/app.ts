@@ -2,6 +2,8 @@
 import { startActions } from "./actions";
 import { startCopying } from "./copy";
 import { startForms } from "./forms";
+import { startKeeping } from "./keeping";
+import { startNotices } from "./notices";
 import { startTabs } from "./tabs";
 import { startTerms } from "./terms";
 import { startTheme } from "./theme";
@@ -14,3 +16,5 @@ startTimes();
 startCopying();
 startActions();
 startForms();
+startKeeping();
+startNotices();

@@ -1,5 +1,9 @@
 //! Counts for monitoring.
 
+mod runs;
+
+pub use runs::{RunGauge, running_runs};
+
 use sqlx::PgPool;
 
 use crate::Result;

@@ -3,6 +3,7 @@
 //! All SQL of the product is in this crate, in a module per subject; callers see functions and plain structs. Queries
 //! are checked by tests against a real Postgres rather than at build time, so building needs no database.
 
+pub mod alerts;
 pub mod archive;
 pub mod artifact;
 pub mod attempts;
@@ -36,10 +37,14 @@ mod remote;
 pub mod runs;
 mod seed;
 pub mod sessions;
+pub mod shares;
 pub mod steps;
+pub mod sweeps;
 mod text;
 pub mod tokens;
 pub mod versions;
+pub mod views;
+pub mod webhooks;
 pub mod work;
 pub mod worker_role;
 pub mod workers;

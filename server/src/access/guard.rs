@@ -18,11 +18,11 @@ use lyceum_store::{
 use sha2::{Digest as _, Sha256};
 use std::net::{IpAddr, Ipv4Addr};
 
-use super::{Caller, csrf, local_address::LocalAddress, login::SESSION_COOKIE, requirement::Requirement};
+use super::{Caller, csrf, local_address::LocalAddress, login::SESSION_COOKIE, requirement::Requirement, share};
 use crate::{api::Api, api_error::ApiError};
 
 /// Pages and files that need no login.
-const OPEN: [&str; 3] = ["/login", "/docs", "/assets"];
+const OPEN: [&str; 4] = ["/login", "/docs", "/assets", "/shared"];
 
 /// Passes on permitted requests with their [`Caller`] and answers all others.
 pub(crate) async fn guard<B: MessageBody>(
@@ -113,8 +113,14 @@ async fn identify(request: &ServiceRequest, api: &Api) -> Result<Caller, ApiErro
                 token: session.token,
                 csrf: Some(session.csrf),
             }),
-            None => Err(refuse(api, address(request), "the session is over; log in again")),
+            None => match share::reader(request, api).await? {
+                Some(reader) => Ok(reader),
+                None => Err(refuse(api, address(request), "the session is over; log in again")),
+            },
         };
+    }
+    if let Some(reader) = share::reader(request, api).await? {
+        return Ok(reader);
     }
     Err(ApiError::unauthorized("send a token as `Authorization: Bearer …`"))
 }

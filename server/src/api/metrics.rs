@@ -1,4 +1,7 @@
-//! Prometheus metrics. All labels are bounded: runs, problems and members are in the database, not here.
+//! Prometheus metrics. All labels are bounded: of runs only those that are running are told, and problems and members are in
+//! the database, not here.
+
+mod runs;
 
 use ::metrics::{describe_counter, describe_gauge, describe_histogram, gauge};
 use actix_web::{HttpResponse, get, web};
@@ -95,5 +98,5 @@ pub(crate) async fn metrics(api: web::Data<Api>) -> Result<HttpResponse, ApiErro
     gauge!("lyceum_event_streams").set(api.events.streams() as f64);
     Ok(HttpResponse::Ok()
         .content_type("text/plain; version=0.0.4; charset=utf-8")
-        .body(handle.render()))
+        .body(handle.render() + &runs::render(db).await?))
 }

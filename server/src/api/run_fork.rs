@@ -8,10 +8,14 @@ use lyceum_core::{
     id::ExecutionId,
     recipe::Recipe,
 };
-use lyceum_store::runs::{self, Fork, RunDetail};
+use lyceum_store::{
+    StoreError,
+    runs::{self, Fork, RunDetail},
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
+use sqlx::PgConnection;
 use std::{collections::BTreeMap, sync::Arc};
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -22,7 +26,9 @@ use super::{
     bounds,
     document::{Document, RequestBody},
     idempotent::{Begun, IdempotencyKey},
-    run_create::placed,
+    query::Query,
+    run_begin::placed,
+    run_create::ResolvedRun,
 };
 use crate::{api_error::ApiError, base_weights, checks::apart, dataset_use, log::TraceId, rows_asked, vocabulary};
 
@@ -30,9 +36,12 @@ use crate::{api_error::ApiError, base_weights, checks::apart, dataset_use, log::
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ForkRun {
-    /// The step before which to fork.
+    /// The step before which to fork; by default where the run is now, or its end.
     #[schemars(range(max = MAX_STEPS))]
-    step: u32,
+    step: Option<u32>,
+    /// Steps to run from there on, which sets `steps` of the config.
+    #[schemars(range(min = 1, max = MAX_STEPS))]
+    more_steps: Option<u32>,
     /// The fork's name.
     #[schemars(length(min = 1, max = bounds::NAME))]
     name: Option<String>,
@@ -42,37 +51,83 @@ pub(crate) struct ForkRun {
     overrides: BTreeMap<String, Value>,
 }
 
+/// Whether to fork the run or only check the fork.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ForkRunQuery {
+    /// `true` creates nothing and returns the resolved config.
+    dry_run: Option<bool>,
+}
+
+crate::openapi::query!(ForkRunQuery);
+
 impl RequestBody for ForkRun {}
+
+impl ForkRun {
+    /// The overrides, with the number of steps if it follows from others.
+    fn overrides(&self, step: u32) -> Result<BTreeMap<String, Value>, ApiError> {
+        let mut overrides = self.overrides.clone();
+        if let Some(more) = self.more_steps {
+            if overrides
+                .insert("steps".to_owned(), Value::from(step.saturating_add(more)))
+                .is_some()
+            {
+                let detail = "`more_steps` sets the steps already; send only one of the two";
+                return Err(ApiError::invalid(vec![Fault::new("/overrides/steps", detail)]));
+            }
+        }
+        Ok(overrides)
+    }
+}
+
+/// A fault of the number of steps, where the request has it.
+fn at_more_steps(error: ApiError, fork: &ForkRun) -> ApiError {
+    if fork.more_steps.is_none() || error.errors().is_empty() {
+        return error;
+    }
+    let faults = error.errors().iter().map(|fault| match fault.pointer.as_deref() {
+        Some("/overrides/steps") => Fault::new("/more_steps", fault.detail.clone()),
+        other => Fault::new(other.unwrap_or_default(), fault.detail.clone()),
+    });
+    ApiError::invalid(faults.collect())
+}
 
 /// Fork a run before a step, with its own config or a changed one.
 #[utoipa::path(
     tag = "runs",
     params(
+        ForkRunQuery,
         ("id" = Uuid, Path, description = "The run to fork"),
         ("Idempotency-Key" = Option<String>, Header, description = "Repeats the response of the request with the same key"),
     ),
     request_body = ForkRun,
-    responses((status = 201, description = "The new run", body = RunDetail)),
+    responses(
+        (status = 201, description = "The new run", body = RunDetail),
+        (status = 200, description = "The resolved config (`dry_run`)", body = ResolvedRun),
+    ),
     security(("token" = ["write"]))
 )]
 #[post("/runs/{id}/fork")]
 pub(crate) async fn fork_run(
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
+    query: Query<ForkRunQuery>,
     key: IdempotencyKey,
     trace: TraceId,
     sent: Document<ForkRun>,
 ) -> Result<Answer<Value>, ApiError> {
     let db = api.store.pool();
-    let fork = &Arc::new(sent.value);
+    let fork = sent.value;
     let origin = runs::find(db, *id).await?;
+    let step = fork.step.unwrap_or(origin.run.step.cast_unsigned());
+    let overrides = &Arc::new(fork.overrides(step)?);
     let begun = RunConfig::deserialize(&origin.config).map_err(|error| ApiError::internal(&error))?;
     let checked = {
-        let (api, fork) = (api.clone(), Arc::clone(fork));
+        let (api, overrides) = (api.clone(), Arc::clone(overrides));
         let (document, begun) = (origin.config.clone(), begun.clone());
-        apart(move || branched(&api, document, &begun, &fork.overrides))
+        apart(move || branched(&api, document, &begun, &overrides))
     };
-    let config = checked.await??;
+    let config = checked.await?.map_err(|error| at_more_steps(error, &fork))?;
     if config.recipe != origin.run.recipe {
         let detail = format!("a fork keeps the recipe of its run, {}", origin.run.recipe);
         return Err(ApiError::invalid(vec![Fault::new("/overrides/recipe", detail)]));
@@ -81,26 +136,24 @@ pub(crate) async fn fork_run(
         .registry
         .get(&config.recipe)
         .map_err(|unknown| ApiError::unprocessable(unknown.to_string()))?;
-    if fork.step >= config.steps {
-        let detail = format!("no steps are left after {}: the config has {}", fork.step, config.steps);
+    if step >= config.steps {
+        let detail = format!("no steps are left after {step}: the config has {}", config.steps);
         return Err(ApiError::invalid(vec![Fault::new("/step", detail)]));
     }
-    let state = runs::state_at(db, *id, fork.step).await?;
+    let state = runs::state_at(db, *id, step).await?;
+    let is_trial = query.0.dry_run == Some(true);
+    if is_trial {
+        let mut tx = db.begin().await.map_err(StoreError::from)?;
+        let config = settled(&mut tx, &api, recipe.as_ref(), (&begun, config), overrides).await?;
+        tx.rollback().await.map_err(StoreError::from)?;
+        let resolved = ResolvedRun::of(db, recipe.as_ref(), &config, None, Some(*id)).await?;
+        return Ok(Answer::ok(resolved));
+    }
     let mut creation = match key.begin(db, sent.fingerprint).await? {
         Begun::New(creation) => creation,
         Begun::Answered(answer) => return Ok(answer),
     };
-    let named = new_datasets(recipe.as_ref(), &begun, &config)?;
-    let config = dataset_use::settle(&mut creation.tx, &named, config, &api.registry).await?;
-    let config = match config {
-        Ok(config) => {
-            let mut faults = rows_asked::faults(&mut creation.tx, recipe.as_ref(), &config).await?;
-            faults.extend(vocabulary::faults(recipe.as_ref(), &config).await?);
-            Faults(faults).or(config)
-        }
-        Err(faults) => Err(faults),
-    };
-    let config = config.map_err(|faults| placed(faults, &fork.overrides, None))?;
+    let config = settled(&mut creation.tx, &api, recipe.as_ref(), (&begun, config), overrides).await?;
     let recorded = recipe
         .recorded_metrics(&config)
         .map_err(|error| ApiError::unprocessable(error.to_string()))?;
@@ -108,11 +161,11 @@ pub(crate) async fn fork_run(
     let name = fork
         .name
         .clone()
-        .unwrap_or_else(|| branch_name(&origin.run.name, fork.step));
+        .unwrap_or_else(|| branch_name(&origin.run.name, step, fork.more_steps));
     let fork = Fork {
         id: new,
         from: *id,
-        step: fork.step,
+        step,
         state,
         name: &name,
         config: &config,
@@ -122,7 +175,7 @@ pub(crate) async fn fork_run(
     runs::fork(&mut creation.tx, &fork).await?;
     let run = runs::find(&mut *creation.tx, new).await?;
     let answer = creation.finish(&run, &format!("/api/v1/runs/{new}")).await?;
-    tracing::info!(run.id = %new, run.forked_from = %id, "forked run {id} at step {} into {new}", fork.step);
+    tracing::info!(run.id = %new, run.forked_from = %id, "forked run {id} at step {step} into {new}");
     Ok(answer)
 }
 
@@ -143,6 +196,26 @@ fn branched(
     Faults(faults).or(config).map_err(refused)
 }
 
+/// The fork's config with its new datasets looked up; refused if any is missing or unsuitable.
+async fn settled(
+    db: &mut PgConnection,
+    api: &Api,
+    recipe: &dyn Recipe,
+    (begun, config): (&RunConfig, RunConfig),
+    overrides: &BTreeMap<String, Value>,
+) -> Result<RunConfig, ApiError> {
+    let named = new_datasets(recipe, begun, &config)?;
+    let config = match dataset_use::settle(&mut *db, &named, config, &api.registry).await? {
+        Ok(config) => {
+            let mut faults = rows_asked::faults(db, recipe, &config).await?;
+            faults.extend(vocabulary::faults(recipe, &config).await?);
+            Faults(faults).or(config)
+        }
+        Err(faults) => Err(faults),
+    };
+    config.map_err(|faults| placed(faults, overrides, None))
+}
+
 /// The datasets named by the fork's config but not by its origin's, which may have been deleted and are no longer
 /// needed.
 fn new_datasets(recipe: &dyn Recipe, origin: &RunConfig, branch: &RunConfig) -> Result<Vec<DatasetUse>, ApiError> {
@@ -156,8 +229,34 @@ fn new_datasets(recipe: &dyn Recipe, origin: &RunConfig, branch: &RunConfig) -> 
     Ok(named)
 }
 
-/// Names have at most 200 characters.
-fn branch_name(name: &str, step: u32) -> String {
-    let kept: String = name.chars().take(170).collect();
-    format!("{kept} (from step {step})")
+/// The name of a fork: that of its run without what earlier forks added, and where it leaves it. Names have at most 200
+/// characters.
+fn branch_name(name: &str, step: u32, more_steps: Option<u32>) -> String {
+    let (own, _) = name.split_once(" (from step ").unwrap_or((name, ""));
+    let (own, _) = own.split_once(" (continued from step ").unwrap_or((own, ""));
+    let kept: String = own.chars().take(165).collect();
+    match more_steps {
+        Some(_) => format!("{kept} (continued from step {step})"),
+        None => format!("{kept} (from step {step})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fork_of_a_fork_is_named_by_the_run_and_its_own_step() {
+        assert_eq!(branch_name("trunk", 3, None), "trunk (from step 3)");
+        assert_eq!(branch_name("trunk (from step 3)", 5, None), "trunk (from step 5)");
+        assert_eq!(
+            branch_name("trunk (from step 3)", 9, Some(10)),
+            "trunk (continued from step 9)"
+        );
+        assert_eq!(
+            branch_name("trunk (continued from step 9)", 12, None),
+            "trunk (from step 12)"
+        );
+        assert_eq!(branch_name(&"x".repeat(200), 5, None).chars().count(), 165 + 14);
+    }
 }

@@ -3,7 +3,7 @@
 use std::{num::NonZeroU32, path::PathBuf, time::Duration};
 
 use super::receive::BodyPace;
-use crate::coordinator::Pace;
+use crate::{alerts::WebhookSettings, coordinator::Pace};
 
 /// Limits and background tasks of the server.
 #[derive(Clone, Debug)]
@@ -32,6 +32,8 @@ pub struct ApiSettings {
     pub secure_cookies: bool,
     /// Names under which the server answers, besides IP addresses and `localhost`.
     pub allowed_hosts: Vec<String>,
+    /// How webhooks are told of alerts.
+    pub webhooks: WebhookSettings,
     /// A folder of presets that replaces the built-in ones.
     pub presets: Option<PathBuf>,
     /// Threads for requests; by default one per core.
@@ -59,6 +61,7 @@ impl Default for ApiSettings {
             session_lifetime: Duration::from_secs(30 * 24 * 3600),
             secure_cookies: false,
             allowed_hosts: Vec::new(),
+            webhooks: WebhookSettings::default(),
             presets: None,
             threads: None,
             keep_alive: Duration::from_secs(15),

@@ -3,6 +3,7 @@
 mod cost;
 mod export;
 mod list;
+mod push;
 mod watch;
 
 use std::path::PathBuf;
@@ -81,6 +82,7 @@ enum Action {
         #[arg(long, default_value = ".", value_name = "DIR")]
         out: PathBuf,
     },
+    Push(push::Push),
     /// Watch a run until it ends; exits with 1 if it failed
     Watch {
         /// The run
@@ -101,13 +103,16 @@ enum Action {
         /// The run
         id: Uuid,
     },
-    /// Fork a run before a step and print the new run's id
+    /// Fork a run before a step, or continue it, and print the new run's id
     Fork {
         /// The run
         id: Uuid,
-        /// The step before which to fork
+        /// The step before which to fork; by default where the run is now, or its end
         #[arg(long)]
-        step: u32,
+        step: Option<u32>,
+        /// Steps to run from there on
+        #[arg(long)]
+        more_steps: Option<u32>,
         /// The fork's name
         #[arg(long)]
         name: Option<String>,
@@ -172,6 +177,10 @@ impl Run {
                 export::export(&client, id, format, &out)?;
                 Ok(ExitCode::SUCCESS)
             }
+            Action::Push(push) => {
+                push.run(&client)?;
+                Ok(ExitCode::SUCCESS)
+            }
             Action::Watch { id } => watch::follow(&client, id),
             Action::Pause { id } => steer(&client, id, "pause"),
             Action::Resume { id } => steer(&client, id, "resume"),
@@ -179,10 +188,16 @@ impl Run {
             Action::Fork {
                 id,
                 step,
+                more_steps,
                 name,
                 overrides,
             } => {
-                let mut body = json!({ "step": step, "overrides": parse_overrides(&overrides)? });
+                let mut body = json!({ "overrides": parse_overrides(&overrides)? });
+                for (field, value) in [("step", step), ("more_steps", more_steps)] {
+                    if let Some(value) = value {
+                        body[field] = Value::from(value);
+                    }
+                }
                 if let Some(name) = name {
                     body["name"] = Value::from(name);
                 }

@@ -1,7 +1,7 @@
 //! Periodic tasks.
 
 use lyceum_store::{
-    Store,
+    Store, alerts,
     artifact::{self, ArtifactStore},
     crashes, queue, work,
 };
@@ -38,6 +38,9 @@ pub(super) async fn run(store: Store, artifacts: ArtifactStore, pace: Pace, stop
                 }
                 if let Err(error) = crashes::tidy(store.pool()).await {
                     tracing::warn!(%error, "cannot remove old crashes");
+                }
+                if let Err(error) = alerts::tidy(store.pool()).await {
+                    tracing::warn!(%error, "cannot remove old alerts");
                 }
                 match artifact::collect(&artifacts, COLLECTED_AT_ONCE).await {
                     Ok(0) => {}

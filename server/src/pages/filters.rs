@@ -20,8 +20,8 @@ impl<T: DeserializeOwned + JsonSchema + 'static> FromRequest for Filters<T> {
     }
 }
 
-/// How curves are drawn, which `web/src/settings.ts` keeps in the address and only the browser reads.
-const DRAWING: [&str; 3] = ["smoothing", "log", "members"];
+/// How curves are drawn, which `web/src/settings.ts` and `web/src/pins.ts` keep in the address and only the browser reads.
+const DRAWING: [&str; 5] = ["smoothing", "log", "members", "pins", "only"];
 
 fn without_empty(query: &str) -> String {
     let counts = |(name, value): (&str, &str)| !value.is_empty() && !DRAWING.contains(&name);
@@ -36,7 +36,10 @@ mod tests {
     #[test]
     fn fields_left_empty_are_left_out() {
         assert_eq!(without_empty("state=&name=a&tag=&order"), "name=a");
-        assert_eq!(without_empty("from=2&smoothing=0.5&log=1&members=0"), "from=2");
+        assert_eq!(
+            without_empty("from=2&smoothing=0.5&log=1&members=0&pins=a,b&only=pins"),
+            "from=2"
+        );
         assert_eq!(without_empty(""), "");
     }
 }

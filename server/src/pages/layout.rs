@@ -9,7 +9,7 @@ use super::{
     assets::{address_of, needs_of},
     view::View,
 };
-use crate::access::masked;
+use crate::{access::masked, page_address::PageAddress};
 
 /// Sections of the main navigation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,12 +34,14 @@ pub(crate) enum Section {
     Work,
     /// Workers.
     Workers,
+    /// Alerts and webhooks.
+    Alerts,
     /// Tokens and retention.
     Settings,
 }
 
 impl Section {
-    const SHOWN: [(Self, &'static str, &'static str); 11] = [
+    const SHOWN: [(Self, &'static str, &'static str); 12] = [
         (Self::Home, "/", "Now"),
         (Self::Experiments, "/experiments", "Experiments"),
         (Self::Runs, "/runs", "Runs"),
@@ -50,6 +52,7 @@ impl Section {
         (Self::Datasets, "/datasets", "Datasets"),
         (Self::Work, "/work", "Work"),
         (Self::Workers, "/workers", "Workers"),
+        (Self::Alerts, "/alerts", "Alerts"),
         (Self::Settings, "/settings", "Settings"),
     ];
 }
@@ -183,6 +186,8 @@ pub(crate) struct Layout {
     pub(crate) token_name: String,
     pub(crate) scope: Scope,
     pub(crate) curl: String,
+    /// Whether the page can be saved as a view and shared, by those who may.
+    pub(crate) can_be_kept: bool,
     /// The server's address as seen by the browser.
     pub(crate) origin: String,
     pub(crate) assets: Assets,
@@ -204,6 +209,7 @@ impl Layout {
             token_name: view.caller.token.name.clone(),
             scope: view.caller.token.scope,
             curl: view.curl(),
+            can_be_kept: view.may_write() && PageAddress::parse(view.request().path()).is_ok(),
             origin: view.origin(),
             assets: Assets,
         }

@@ -91,6 +91,11 @@ impl RunFrame {
         run.step.min(run.steps - 1).max(0)
     }
 
+    /// Steps offered to continue for: a quarter of those it had.
+    pub(crate) fn more_steps(&self) -> i32 {
+        (self.run().steps / 4).max(1)
+    }
+
     /// Whether it has not ended.
     pub(crate) fn is_open(&self) -> bool {
         self.run().state.is_open()

@@ -2,7 +2,10 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::{config::resolve, id::ExecutionId};
+use lyceum_core::{
+    config::{MAX_STEPS, resolve},
+    id::ExecutionId,
+};
 use lyceum_store::{
     experiments::{self, ExperimentFilter},
     page::{Order, Window},
@@ -33,7 +36,21 @@ use crate::{
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewRunFilter {
     preset: Option<String>,
+    /// A run to copy.
     from: Option<Uuid>,
+    /// A run to fork with changes.
+    fork: Option<Uuid>,
+    /// The step before which it is forked.
+    #[schemars(range(max = MAX_STEPS))]
+    step: Option<u32>,
+}
+
+/// The fork that a form makes.
+#[derive(Debug, Serialize)]
+struct ForkOf {
+    run: Uuid,
+    name: String,
+    step: i32,
 }
 
 #[derive(Template, Serialize)]
@@ -46,6 +63,8 @@ struct NewRunPage {
     preset: Option<String>,
     /// Or the run it starts from.
     from: Option<Uuid>,
+    /// Or the run that it forks.
+    fork: Option<ForkOf>,
     #[serde(skip)]
     name: String,
     recipe: String,
@@ -65,6 +84,7 @@ impl NewRunPage {
     fn data(&self) -> String {
         island(&json!({
             "preset": self.preset,
+            "fork": self.fork,
             "config": self.config,
             "address": self.base_address,
             "step_seconds": self.estimate.step_seconds,
@@ -105,13 +125,20 @@ impl NewRunPage {
 
     /// The shell command that creates the run without changes.
     fn command(&self) -> String {
-        let body = match &self.preset {
-            Some(preset) => json!({"preset": preset, "overrides": {}}),
-            None => json!({"config": self.config, "overrides": {}}),
+        let (body, address) = match (&self.fork, &self.preset) {
+            (Some(fork), _) => (
+                json!({"step": fork.step, "overrides": {}}),
+                format!("/api/v1/runs/{}/fork", fork.run),
+            ),
+            (None, Some(preset)) => (json!({"preset": preset, "overrides": {}}), "/api/v1/runs".to_owned()),
+            (None, None) => (
+                json!({"config": self.config, "overrides": {}}),
+                "/api/v1/runs".to_owned(),
+            ),
         };
         let body = body.to_string().replace('\'', "'\\''");
         format!(
-            "curl -H \"Authorization: Bearer $TOKEN\" -H 'Content-Type: application/json' \\\n  -d '{body}' \\\n  {}/api/v1/runs",
+            "curl -H \"Authorization: Bearer $TOKEN\" -H 'Content-Type: application/json' \\\n  -d '{body}' \\\n  {}{address}",
             self.base_address
         )
     }
@@ -140,7 +167,18 @@ pub(crate) async fn show_new_run(
         .map_err(|error| ApiError::unprocessable(error.to_string()))?;
     let asked = filters.0;
     let wrong = |detail: String| ApiError::invalid_query(vec![("preset".to_owned(), detail)]);
-    let (preset, name, document) = match (asked.from, asked.preset) {
+    let mut fork = None;
+    let (preset, name, document) = match (asked.fork.or(asked.from), asked.preset) {
+        (Some(from), _) if asked.fork.is_some() => {
+            let run = runs::find(db, ExecutionId(from)).await?;
+            let step = asked.step.map_or(run.run.step, u32::cast_signed);
+            fork = Some(ForkOf {
+                run: from,
+                name: run.run.name.clone(),
+                step,
+            });
+            (None, format!("{} (from step {step})", run.run.name), run.config)
+        }
         (Some(from), _) => {
             let run = runs::find(db, ExecutionId(from)).await?;
             (None, format!("{} again", run.run.name), run.config)
@@ -166,7 +204,13 @@ pub(crate) async fn show_new_run(
         .registry
         .config_schema(recipe.name())
         .map_err(|unknown| ApiError::unprocessable(unknown.to_string()))?;
-    let estimate = Estimate::of(db, &config, preset.as_deref(), asked.from.map(ExecutionId)).await?;
+    let estimate = Estimate::of(
+        db,
+        &config,
+        preset.as_deref(),
+        asked.fork.or(asked.from).map(ExecutionId),
+    )
+    .await?;
     let config = serde_json::to_value(&config).map_err(|error| ApiError::internal(&error))?;
     let newest = Window {
         limit: 100,
@@ -178,10 +222,14 @@ pub(crate) async fn show_new_run(
         .items;
     let connection = view.request().connection_info().clone();
     view.show(&NewRunPage {
-        layout: view.layout("New run", Section::Runs),
+        layout: view.layout(
+            if fork.is_some() { "Fork with changes" } else { "New run" },
+            Section::Runs,
+        ),
         presets,
         preset,
         from: asked.from,
+        fork,
         name,
         recipe: recipe.name().to_owned(),
         recipe_about: recipe.summary(),

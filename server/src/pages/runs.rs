@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
+pub(super) use self::column::{Column, Value};
 use self::{
-    column::{Column, Value},
     group::{By, Group},
     sort::{Head, Sort},
 };

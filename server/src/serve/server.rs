@@ -27,14 +27,17 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 use crate::{
     access::{
         FailedLogins, Requirements, answer_head, check_host, compress, guard, harden, leave_as_it_is, login_form,
-        login_post, logout, say_json_is_private,
+        login_post, logout, open_share, say_json_is_private,
     },
+    alerts,
     api::{Api, ApiSettings, Presets, install_metrics, malformed_path, nothing_here, routes},
     coordinator::Coordinator,
     events::EventHub,
     log::log_request,
     openapi::document,
     pages::{self, show_errors, take_suffix},
+    saved_view::open_view,
+    sweep,
 };
 
 /// The time for requests in progress when the server stops.
@@ -96,7 +99,12 @@ impl Server {
         });
         let listening = notifications.start();
         let threads = self.settings.threads;
+        let pace = self.settings.coordinate;
         let api = Data::new(self.api(events));
+        if let Some(pace) = pace {
+            tokio::spawn(alerts::run(api.get_ref().clone(), pace.sweep, stop.clone()));
+            tokio::spawn(sweep::run(api.get_ref().clone(), pace.look, stop.clone()));
+        }
         let app = move || {
             let swagger = SwaggerUi::new("/docs/{_:.*}");
             // The other layout has a bar with a logo whose inline style the Content-Security-Policy refuses.
@@ -110,6 +118,8 @@ impl Server {
                 .service(login_form)
                 .service(login_post)
                 .service(logout)
+                .service(open_share)
+                .service(open_view)
                 .service(pages::show_asset)
                 .configure(pages::routes)
                 .service(web::redirect("/docs", "/docs/"))

@@ -8,7 +8,7 @@ use lyceum_store::artifact::ArtifactPlace;
 use serde::Deserialize;
 
 use super::{File, FileError};
-use crate::{api, supervise::DataFolder};
+use crate::{alerts::WebhookSettings, api, supervise::DataFolder};
 
 /// The server.
 #[derive(Args, Clone, Debug, Default, Deserialize)]
@@ -36,6 +36,16 @@ pub struct ServerArgs {
     #[arg(long, env = "LYCEUM_ARTIFACTS", value_name = "PLACE")]
     artifacts: Option<ArtifactPlace>,
 
+    /// Hosts that webhooks may be sent to although they are at private addresses, such as those of this machine and its
+    /// network; separated by commas
+    #[arg(
+        long,
+        env = "LYCEUM_PRIVATE_WEBHOOK_HOSTS",
+        value_name = "NAMES",
+        value_delimiter = ','
+    )]
+    private_webhook_hosts: Option<Vec<String>>,
+
     /// A folder of presets (run configs in TOML) that replaces the built-in ones
     #[arg(long, env = "LYCEUM_PRESETS", value_name = "DIR")]
     presets: Option<PathBuf>,
@@ -54,6 +64,8 @@ pub struct Server {
     pub allowed_hosts: Vec<String>,
     /// The artifact store, if not in the data folder.
     pub artifacts: Option<ArtifactPlace>,
+    /// Hosts that webhooks may be sent to although they are at private addresses.
+    pub private_webhook_hosts: Vec<String>,
     /// The folder of presets, if not built in.
     pub presets: Option<PathBuf>,
 }
@@ -68,6 +80,10 @@ impl Server {
                 .as_deref()
                 .is_some_and(|url| url.starts_with("https://")),
             allowed_hosts: self.allowed_hosts.clone(),
+            webhooks: WebhookSettings {
+                private_hosts: self.private_webhook_hosts.clone(),
+                ..WebhookSettings::default()
+            },
             ..api::ApiSettings::default()
         }
     }
@@ -84,6 +100,9 @@ impl Server {
         variables.extend(self.public_url.clone().map(|url| ("LYCEUM_PUBLIC_URL", url)));
         if !self.allowed_hosts.is_empty() {
             variables.push(("LYCEUM_ALLOWED_HOSTS", self.allowed_hosts.join(",")));
+        }
+        if !self.private_webhook_hosts.is_empty() {
+            variables.push(("LYCEUM_PRIVATE_WEBHOOK_HOSTS", self.private_webhook_hosts.join(",")));
         }
         variables.extend(
             self.presets
@@ -115,6 +134,10 @@ impl ServerArgs {
             port: self.port.or(stored.port).unwrap_or(7654),
             allowed_hosts: named.into_iter().chain(public).collect(),
             public_url,
+            private_webhook_hosts: self
+                .private_webhook_hosts
+                .or(stored.private_webhook_hosts)
+                .unwrap_or_default(),
             artifacts: self.artifacts.or(stored.artifacts),
             presets: self.presets.or(stored.presets),
         })

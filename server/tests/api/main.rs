@@ -1,6 +1,7 @@
 //! The REST API over a real Postgres and real connections.
 
 mod access;
+mod alerts;
 mod answers;
 mod benchmark_pages;
 mod benchmarks;
@@ -26,6 +27,7 @@ mod head;
 mod held_out;
 mod hostile;
 mod hub;
+mod hub_push;
 mod imports;
 mod judges;
 mod kinds;
@@ -42,10 +44,12 @@ mod rows_asked;
 mod run_table;
 mod runs;
 mod schemathesis;
+mod shares;
 mod slow_readers;
 mod solve_rates;
 mod stored;
 mod sums;
+mod sweeps;
 mod trackers;
 mod verdicts;
 mod views;

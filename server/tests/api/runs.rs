@@ -265,6 +265,54 @@ async fn a_fork_branches_off_at_a_step_that_there_is() {
 }
 
 #[actix_web::test]
+async fn a_run_is_continued_for_more_steps_and_a_fork_can_be_tried_first() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let run = created(&writer, &json!({"preset": "small", "name": "trunk"})).await;
+    let id = run["id"].as_str().expect("an id");
+    let address = format!("/api/v1/runs/{id}/fork");
+    let more = writer
+        .post(&address, &json!({"more_steps": 5}))
+        .await
+        .expect(201)
+        .json();
+    assert_eq!(
+        (&more["steps"], &more["forked_at_step"], &more["name"]),
+        (&json!(5), &json!(0), &json!("trunk (continued from step 0)"))
+    );
+    let trial = format!("{address}?dry_run=true");
+    let body = json!({"step": 0, "overrides": {"parameters.width": 9}});
+    let tried = writer.post(&trial, &body).await.expect(200).json();
+    assert_eq!(tried["config"]["parameters"]["width"], json!(9), "{tried}");
+    assert!(tried["estimate"].is_object());
+    let both = json!({"more_steps": 5, "overrides": {"steps": 9}});
+    assert_eq!(
+        writer.post(&address, &both).await.expect(422).places(),
+        ["/overrides/steps"]
+    );
+    for body in [json!({"more_steps": 0}), json!({"more_steps": 4_000_000_000_u32})] {
+        assert_eq!(
+            writer.post(&address, &body).await.expect(422).places(),
+            ["/more_steps"],
+            "{body}"
+        );
+    }
+    let runs = writer.get("/api/v1/runs").await.expect(200).json();
+    assert_eq!(runs["items"].as_array().map(Vec::len), Some(2), "a dry run makes none");
+    let form = writer.clone().with("accept", "text/html");
+    let form = form
+        .get(&format!("/runs/new?fork={id}&step=0"))
+        .await
+        .expect(200)
+        .text();
+    assert!(
+        form.contains("Fork with changes") && form.contains("Fork the run"),
+        "{form}"
+    );
+    server.stop().await;
+}
+
+#[actix_web::test]
 async fn experiments_are_found_by_their_tags() {
     let server = TestServer::start().await;
     let writer = server.actor(Scope::Write).await;

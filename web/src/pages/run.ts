@@ -9,6 +9,7 @@ import { tell } from "../news";
 import { pageAt, take, takePart } from "../page";
 import { type Palette, faint, shade } from "../palette";
 import { atMostEvery } from "../pause";
+import { startPins } from "../pins";
 import { say } from "../say";
 import { settings, showRange, startSettings } from "../settings";
 
@@ -142,6 +143,13 @@ function option(spec: ChartSpec, colours: Palette, width: number) {
   const { legend, top } = legendOf(colours, bold.map((line) => line.name), width);
   const positive = (value: number | null) => (settings.log && value !== null && value <= 0 ? null : value);
   const isShare = spec.unit === "share" && !settings.log && drawn.every(({ points }) => points.every(([, value]) => value === null || (value >= 0 && value <= 1)));
+  // The steps that a fork inherited are dashed, up to its first own one.
+  const inherited = data.forked_at_step ?? 0;
+  const isPast = ([step]: Point) => step < inherited;
+  const values = drawn.map((line) => smooth(line.points, settings.smoothing).map(([step, value]): Point => [step, positive(value)]));
+  const own = values.map((points) => points.filter((point) => !isPast(point)));
+  const past = values.map((points, index) => [...points.filter(isPast), ...(own[index] ?? []).slice(0, 1)]);
+  const sections = inherited > 0 ? [own, past] : [own];
   const raw = settings.smoothing > 0 ? bold.filter((line) => !isSparse(line.points)) : [];
   return {
     grid: { left: 8, right: 16, top: (bold.length > 1 ? top + 14 : 14) + 12, bottom: 22, containLabel: true },
@@ -152,11 +160,12 @@ function option(spec: ChartSpec, colours: Palette, width: number) {
       trigger: "axis",
       formatter: (hovered: { seriesName: string; seriesIndex: number; color: string; value: Point }[]) => {
         const step = hovered[0]?.value[0] ?? 0;
-        const all: TipLine[] = hovered.filter((one) => one.seriesIndex < drawn.length).map((one) => ({
+        const lines = new Map(hovered.filter((one) => one.seriesIndex < sections.length * drawn.length).map((one) => [one.seriesIndex % drawn.length, one]));
+        const all: TipLine[] = [...lines].map(([index, one]) => ({
           colour: one.color,
           label: one.seriesName,
           value: short(one.value[1]),
-          strong: drawn[one.seriesIndex]?.bold ?? false,
+          strong: drawn[index]?.bold ?? false,
         }));
         const first = all.filter((line) => line.strong).concat(all.filter((line) => !line.strong));
         const shown = first.slice(0, 12);
@@ -164,22 +173,24 @@ function option(spec: ChartSpec, colours: Palette, width: number) {
         return tip(`Step ${step}`, shown);
       },
     }),
-    series: [...drawn.map((line, index) => ({
-      ...(index === 0 && forkLine(colours)),
+    series: [...sections.flatMap((parts, part) => drawn.map((line, index) => ({
+      ...(index === 0 && part === 0 && forkLine(colours)),
       // Measurements every so many steps are joined; a single missing value is a gap.
       connectNulls: isSparse(line.points),
       type: "line",
       name: line.name,
-      data: smooth(line.points, settings.smoothing).map(([step, value]) => [step, positive(value)]),
+      data: parts[index] ?? [],
       values: line.points,
+      // Only one of the two parts of a line is in the file of its values.
+      raw: part === 1,
       // A legend draws the symbol even if the line has none.
       symbol: line.points.length < 2 || isSparse(line.points) ? "circle" : "none",
       symbolSize: 5,
       itemStyle: { color: line.colour },
-      lineStyle: { color: line.colour, width: line.bold ? 2.5 : 1 },
+      lineStyle: { color: line.colour, width: line.bold ? 2.5 : 1, type: part === 1 ? "dashed" : "solid" },
       z: line.bold ? 3 : 2,
       emphasis: { disabled: true },
-    })), ...raw.map((line) => rawBehind(line.points.map(([step, value]) => [step, positive(value)]), line.colour))],
+    }))), ...raw.map((line) => rawBehind(line.points.map(([step, value]) => [step, positive(value)]), line.colour))],
   };
 }
 
@@ -258,6 +269,8 @@ function fillTable(figure: HTMLElement, spec: ChartSpec): void {
     }),
   );
 }
+
+startPins();
 
 for (const group of data.groups) {
   for (const spec of [...group.charts, ...group.constant]) {

@@ -2,6 +2,7 @@
 // the same request for real.
 import { type FieldFault, Problem, send } from "../api";
 import { type Control, controlsOf } from "../controls";
+import { duration } from "../duration";
 import { element } from "../element";
 import { startFieldSearch } from "../field_search";
 import { showFaults as show } from "../faults";
@@ -10,6 +11,8 @@ import { say } from "../say";
 
 interface Data {
   preset: string | null;
+  /** The run that is forked, and before which step. */
+  fork: { run: string; step: number } | null;
   config: Record<string, unknown>;
   address: string;
   step_seconds: number | null;
@@ -31,6 +34,7 @@ interface Trial {
 }
 
 interface Request {
+  step?: number;
   preset?: string;
   config?: Record<string, unknown>;
   overrides: Record<string, unknown>;
@@ -43,6 +47,7 @@ interface Request {
 type Field = HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement;
 
 const data = island<Data>();
+const address = data.fork ? `/api/v1/runs/${data.fork.run}/fork` : "/api/v1/runs";
 const form = document.querySelector<HTMLFormElement>("#run")!;
 const controls = controlsOf(form);
 const metas = [...form.querySelectorAll<Field>("[data-meta]")];
@@ -59,7 +64,7 @@ function request(): Request {
     for (const control of schedule) delete overrides[control.path];
     overrides.benchmarks = null;
   }
-  const made: Request = data.preset === null ? { config: data.config, overrides } : { preset: data.preset, overrides };
+  const made: Request = data.fork ? { step: data.fork.step, overrides } : data.preset === null ? { config: data.config, overrides } : { preset: data.preset, overrides };
   for (const field of metas) {
     const text = field.value.trim();
     if (text === "") continue;
@@ -143,16 +148,10 @@ function bytes(size: number | null): string {
   return `${scaled.toFixed(unit === 0 || scaled >= 100 ? 0 : 1)} ${units[unit]}`;
 }
 
-function duration(seconds: number): string {
-  if (seconds < 60) return `${Math.round(seconds)} s`;
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
-  return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
-}
-
 function showCommand(): void {
   const body = JSON.stringify(request()).replaceAll("'", "'\\''");
   at("command").textContent =
-    `curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\\n  -d '${body}' \\\n  ${data.address}/api/v1/runs`;
+    `curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' \\\n  -d '${body}' \\\n  ${data.address}${address}`;
   const steps = controls.find((control) => control.path === "steps");
   const estimate = document.querySelector("#estimate");
   if (estimate && data.step_seconds !== null) {
@@ -169,7 +168,7 @@ async function tryOut(): Promise<void> {
   trial = new AbortController();
   showCommand();
   try {
-    const answer = await send<Trial>("POST", "/api/v1/runs?dry_run=true", request(), trial.signal);
+    const answer = await send<Trial>("POST", `${address}?dry_run=true`, request(), trial.signal);
     showFaults([]);
     showResolved(answer.config);
     showMemory(answer.estimate.memory);
@@ -198,7 +197,7 @@ form.addEventListener("submit", async (event) => {
   const button = at<HTMLButtonElement>("create");
   button.disabled = true;
   try {
-    const run = await send<{ id: string }>("POST", "/api/v1/runs", request());
+    const run = await send<{ id: string }>("POST", address, request());
     location.assign(`/runs/${run.id}`);
   } catch (error) {
     button.disabled = false;

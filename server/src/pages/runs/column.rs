@@ -10,11 +10,11 @@ pub(super) const COLUMNS: usize = 12;
 
 /// A column that was asked for.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Column {
+pub(in crate::pages) struct Column {
     /// Its name in addresses: `metrics.solve_rate`, `config.learning.epochs` or `benchmarks.humaneval`.
-    pub(super) name: String,
+    pub(in crate::pages) name: String,
     /// What it shows.
-    pub(super) column: RunColumn,
+    pub(in crate::pages) column: RunColumn,
 }
 
 impl Column {
@@ -46,7 +46,7 @@ impl Column {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub(super) fn parse_all(names: &str) -> Result<Vec<Self>, String> {
+    pub(in crate::pages) fn parse_all(names: &str) -> Result<Vec<Self>, String> {
         let mut columns: Vec<Self> = Vec::new();
         for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
             let column = Self::parse(name)?;
@@ -61,7 +61,7 @@ impl Column {
     }
 
     /// The words above it.
-    pub(super) fn title(&self) -> String {
+    pub(in crate::pages) fn title(&self) -> String {
         match &self.column {
             RunColumn::Metric(name) => format::words(name),
             RunColumn::Parameter(path) => path.join("."),
@@ -70,7 +70,7 @@ impl Column {
     }
 
     /// A number in it.
-    pub(super) fn number(&self, number: &f64) -> String {
+    pub(in crate::pages) fn number(&self, number: &f64) -> String {
         match self.column {
             RunColumn::Benchmark(_) => format!("{:.1}", 100.0 * number),
             RunColumn::Metric(_) | RunColumn::Parameter(_) => format::value(number),
@@ -90,7 +90,7 @@ impl Column {
 /// A value of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
-pub(super) enum Value {
+pub(in crate::pages) enum Value {
     Number(f64),
     Text(String),
 }

@@ -1,0 +1,134 @@
+//! Alerts: what somebody may want to know at once.
+
+mod find;
+
+pub use find::{Candidate, candidates};
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use sqlx::{FromRow, PgPool, QueryBuilder};
+use uuid::Uuid;
+
+use crate::{
+    Result,
+    page::{Page, Window, and, by_seq, keyed_by_seq},
+    text::storable,
+};
+
+/// What an alert is about.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray,
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum AlertKind {
+    /// A run failed.
+    Failed,
+    /// A running run has not moved for a minute.
+    Stalled,
+    /// A run has completed.
+    Completed,
+    /// A run shows a sign of collapse (`docs/VERDICT.md`).
+    Collapsing,
+    /// A worker disappeared.
+    WorkerLost,
+    /// A webhook is tried out.
+    Test,
+}
+
+lyceum_core::named!(AlertKind, "a kind of alert");
+
+/// An alert.
+#[derive(Clone, Debug, FromRow, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Alert {
+    /// The alert.
+    pub id: Uuid,
+    /// Its number, which increases with time.
+    pub seq: i64,
+    /// `failed`, `stalled`, `completed`, `collapsing`, `worker_lost` or `test`.
+    #[cfg_attr(feature = "schema", schema(value_type = String, example = "failed"))]
+    pub kind: AlertKind,
+    /// The run that it is about.
+    pub run_id: Option<Uuid>,
+    /// What happened, in a few words.
+    pub title: String,
+    /// More about it.
+    pub detail: String,
+    /// When it was raised.
+    pub created_at: DateTime<Utc>,
+}
+
+keyed_by_seq!(Alert);
+
+/// A new alert.
+#[derive(Clone, Copy, Debug)]
+pub struct NewAlert<'a> {
+    /// What it is about.
+    pub kind: AlertKind,
+    /// The run, worker or webhook that it is about.
+    pub subject: Uuid,
+    /// Tells this time from others; an alert is raised once for each.
+    pub occurrence: &'a str,
+    /// The run that it is about.
+    pub run: Option<Uuid>,
+    /// What happened, in a few words.
+    pub title: &'a str,
+    /// More about it.
+    pub detail: &'a str,
+    /// The only webhook to be told; by default all that want its kind.
+    pub only: Option<Uuid>,
+}
+
+/// Selects alerts.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AlertFilter {
+    /// Of this kind.
+    pub kind: Option<AlertKind>,
+    /// About this run.
+    pub run: Option<Uuid>,
+}
+
+const COLUMNS: &str = "id, seq, kind, run_id, title, detail, created_at";
+
+/// Raises an alert and has it delivered, unless that was done before.
+pub async fn raise(db: &PgPool, new: &NewAlert<'_>) -> Result<bool> {
+    let raised = sqlx::query(
+        "WITH raised AS (
+             INSERT INTO alerts (id, kind, subject, occurrence, run_id, title, detail) VALUES ($1, $2, $3, $4, $5, $6, $7)
+             ON CONFLICT (kind, subject, occurrence) DO NOTHING RETURNING id, kind
+         ), told AS (
+             INSERT INTO deliveries (webhook_id, alert_id) SELECT w.id, raised.id FROM raised, webhooks w
+             WHERE CASE WHEN $8::uuid IS NULL THEN raised.kind = ANY(w.kinds) ELSE w.id = $8 END
+         )
+         SELECT FROM raised",
+    )
+    .bind(Uuid::now_v7())
+    .bind(new.kind)
+    .bind(new.subject)
+    .bind(new.occurrence)
+    .bind(new.run)
+    .bind(&*storable(new.title))
+    .bind(&*storable(new.detail))
+    .bind(new.only)
+    .fetch_optional(db)
+    .await?;
+    Ok(raised.is_some())
+}
+
+/// Alerts that fit `filter`.
+pub async fn page(db: &PgPool, filter: &AlertFilter, window: &Window) -> Result<Page<Alert>> {
+    let mut query = QueryBuilder::new(format!("SELECT {COLUMNS} FROM alerts WHERE true"));
+    and(&mut query, "kind = ", filter.kind);
+    and(&mut query, "run_id = ", filter.run);
+    by_seq(db, query, "seq", window).await
+}
+
+/// Removes alerts older than thirty days, with their deliveries.
+pub async fn tidy(db: &PgPool) -> Result<()> {
+    sqlx::query("DELETE FROM alerts WHERE created_at < now() - interval '30 days'")
+        .execute(db)
+        .await?;
+    Ok(())
+}

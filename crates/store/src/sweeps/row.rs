@@ -1,0 +1,161 @@
+//! Sweeps and their runs as rows.
+
+use chrono::{DateTime, Utc};
+use lyceum_core::id::ExperimentId;
+use serde::Serialize;
+use sqlx::{FromRow, PgExecutor, PgPool, QueryBuilder};
+use uuid::Uuid;
+
+use super::SweepState;
+use crate::{
+    Result, StoreError,
+    executions::State,
+    page::{Key, Keyed, Page, Window, and, by_seq, keyed_by_seq},
+    seed::Seed,
+};
+
+/// A sweep.
+#[derive(Clone, Debug, FromRow, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct Sweep {
+    /// The sweep.
+    pub id: Uuid,
+    #[serde(skip)]
+    #[doc(hidden)]
+    pub seq: i64,
+    /// Its experiment.
+    pub experiment_id: Uuid,
+    /// The experiment's name.
+    pub experiment: String,
+    /// The plan, as it was sent.
+    #[cfg_attr(feature = "schema", schema(value_type = Object))]
+    pub plan: serde_json::Value,
+    /// How many of its runs are in progress at once.
+    pub concurrency: i32,
+    /// Seconds after which no more runs begin.
+    pub budget_seconds: Option<f64>,
+    /// `running`, `paused`, `completed` (no run is left to begin, and none is in progress) or `cancelled`.
+    #[cfg_attr(feature = "schema", schema(value_type = String, example = "running"))]
+    pub state: SweepState,
+    /// Why it is paused, if nobody asked for that.
+    pub reason: Option<String>,
+    /// Its runs, all together.
+    pub runs: i64,
+    /// How many have not begun.
+    pub planned: i64,
+    /// How many are in progress.
+    pub open: i64,
+    /// How many have completed.
+    pub completed: i64,
+    /// How many have failed, were cancelled, or could not begin.
+    pub failed: i64,
+    /// When it was created.
+    pub created_at: DateTime<Utc>,
+    /// When it last changed.
+    pub updated_at: DateTime<Utc>,
+    /// When it ended.
+    pub finished_at: Option<DateTime<Utc>>,
+}
+
+/// A run of a sweep.
+#[derive(Clone, Debug, FromRow, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct SweepRun {
+    /// Its place in the sweep, from 0.
+    pub ordinal: i32,
+    /// Its arm.
+    pub arm: String,
+    /// Values of the grid's fields.
+    #[cfg_attr(feature = "schema", schema(value_type = Object))]
+    pub point: serde_json::Value,
+    /// Its seed.
+    #[sqlx(try_from = "String")]
+    #[cfg_attr(feature = "schema", schema(value_type = u64))]
+    pub seed: Seed,
+    /// Its name.
+    pub name: String,
+    /// When it began; none before.
+    pub begun_at: Option<DateTime<Utc>>,
+    /// The run; none before it has begun, and once it was deleted.
+    pub run_id: Option<Uuid>,
+    /// Why it could not begin.
+    pub error: Option<String>,
+    /// The run's state.
+    #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
+    pub state: Option<State>,
+    /// The run's current step.
+    pub step: Option<i32>,
+    /// The run's number of steps.
+    pub steps: Option<i32>,
+}
+
+keyed_by_seq!(Sweep);
+
+impl Keyed for SweepRun {
+    fn key(&self) -> Key {
+        Key {
+            value: None,
+            seq: i64::from(self.ordinal),
+        }
+    }
+}
+
+/// Selects sweeps.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SweepFilter {
+    /// Of this experiment.
+    pub experiment: Option<ExperimentId>,
+    /// In this state.
+    pub state: Option<SweepState>,
+}
+
+const SELECT: &str =
+    "SELECT s.id, s.seq, s.experiment_id, x.name AS experiment, s.plan, s.concurrency, s.budget_seconds, s.state,
+        s.reason, count.runs, count.planned, count.open, count.completed,
+        count.runs - count.planned - count.open - count.completed AS failed, s.created_at, s.updated_at, s.finished_at
+     FROM sweeps s JOIN experiments x ON x.id = s.experiment_id,
+         LATERAL (SELECT count(*) AS runs, count(*) FILTER (WHERE begun_at IS NULL) AS planned,
+             count(*) FILTER (WHERE e.state IN ('running', 'paused')) AS open,
+             count(*) FILTER (WHERE e.state = 'completed') AS completed
+             FROM sweep_runs r LEFT JOIN executions e ON e.id = r.run_id WHERE r.sweep_id = s.id) count
+     WHERE true";
+
+const RUNS: &str =
+    "SELECT r.ordinal, r.arm, r.point, r.seed::text AS seed, r.name, r.begun_at, r.run_id, r.error, e.state, e.step, e.steps
+     FROM sweep_runs r LEFT JOIN executions e ON e.id = r.run_id WHERE r.sweep_id = ";
+
+/// One sweep.
+///
+/// # Errors
+/// [`StoreError::NotFound`].
+pub async fn find(db: impl PgExecutor<'_>, id: Uuid) -> Result<Sweep> {
+    let mut query = QueryBuilder::new(SELECT);
+    query.push(" AND s.id = ").push_bind(id);
+    let sweep = query.build_query_as().fetch_optional(db).await?;
+    sweep.ok_or_else(|| StoreError::not_found("sweep", id))
+}
+
+/// Sweeps that fit `filter`.
+pub async fn page(db: &PgPool, filter: &SweepFilter, window: &Window) -> Result<Page<Sweep>> {
+    let mut query = QueryBuilder::new(SELECT);
+    and(&mut query, "s.experiment_id = ", filter.experiment.map(|id| id.0));
+    and(&mut query, "s.state = ", filter.state);
+    by_seq(db, query, "s.seq", window).await
+}
+
+/// The runs of a sweep.
+pub async fn runs(db: &PgPool, sweep: Uuid, window: &Window) -> Result<Page<SweepRun>> {
+    let mut query = QueryBuilder::new(RUNS);
+    query.push_bind(sweep);
+    by_seq(db, query, "r.ordinal", window).await
+}
+
+/// The first `limit` runs of a sweep, in its order: the first seed of every arm and point, then the second.
+pub async fn points(db: &PgPool, sweep: Uuid, limit: i64) -> Result<Vec<SweepRun>> {
+    let mut query = QueryBuilder::new(RUNS);
+    query
+        .push_bind(sweep)
+        .push(" ORDER BY r.ordinal LIMIT ")
+        .push_bind(limit);
+    Ok(query.build_query_as().fetch_all(db).await?)
+}

@@ -1,0 +1,93 @@
+//! Share links: whoever has one may read the page that it shows, without a login, until it expires.
+
+use actix_web::{
+    HttpResponse,
+    cookie::{Cookie, SameSite},
+    dev::ServiceRequest,
+    get,
+    http::{Method, header},
+    web,
+};
+use chrono::Utc;
+use lyceum_store::{
+    shares::{self, Share},
+    tokens::{Scope, Token},
+};
+
+use super::Caller;
+use crate::{api::Api, api_error::ApiError, page_address::PageAddress};
+
+/// The cookie that holds the secret of the last link that was opened.
+const SHARE_COOKIE: &str = "lyceum_share";
+
+/// Opens a share link: the browser remembers it and goes to its page.
+#[get("/shared/{secret}")]
+pub(crate) async fn open_share(api: web::Data<Api>, secret: web::Path<String>) -> Result<HttpResponse, ApiError> {
+    let share = valid(&api, &secret).await?;
+    let page = PageAddress::parse(&share.address).map_err(ApiError::not_found)?;
+    if let Some(run) = page.missing_run(api.store.pool()).await? {
+        return Err(ApiError::not_found(format!(
+            "this link shows the run {run}, which was deleted"
+        )));
+    }
+    // A link is opened from another site as often as not, and its page only read.
+    let cookie = Cookie::build(SHARE_COOKIE, secret.into_inner())
+        .path("/")
+        .http_only(true)
+        .secure(api.settings.secure_cookies)
+        .same_site(SameSite::Lax)
+        .finish();
+    Ok(HttpResponse::SeeOther()
+        .cookie(cookie)
+        .insert_header((header::LOCATION, page.address()))
+        .insert_header((header::REFERRER_POLICY, "no-referrer"))
+        .finish())
+}
+
+/// The link with this secret, if it is still valid.
+async fn valid(api: &Api, secret: &str) -> Result<Share, ApiError> {
+    let share = shares::find(api.store.pool(), secret).await?;
+    let share = share.ok_or_else(|| {
+        ApiError::not_found("there is no such link: it was revoked, is of another server, or was not copied as a whole")
+    })?;
+    match share.expires_at > Utc::now() {
+        true => Ok(share),
+        false => Err(ApiError::forbidden(format!(
+            "this link expired on {}; ask for a new one",
+            share.expires_at.format("%Y-%m-%d %H:%M UTC")
+        ))),
+    }
+}
+
+/// The reader of a shared page; `None` if the request has no link, and an error if its link does not show what is asked for.
+pub(super) async fn reader(request: &ServiceRequest, api: &Api) -> Result<Option<Caller>, ApiError> {
+    let Some(cookie) = request.cookie(SHARE_COOKIE) else {
+        return Ok(None);
+    };
+    let share = match valid(api, cookie.value()).await {
+        Ok(share) => share,
+        // A link that was revoked is as none; one that has expired says so.
+        Err(error) if error.status() == 404 => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let page = PageAddress::parse(&share.address).map_err(ApiError::not_found)?;
+    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+    if !is_read || !page.covers(request.path(), request.query_string()) {
+        return Err(ApiError::forbidden(format!(
+            "the link that was opened shows {} and nothing else; log in at /login to see more",
+            share.address
+        )));
+    }
+    Ok(Some(Caller {
+        token: Token {
+            id: share.id,
+            name: "shared link".to_owned(),
+            scope: Scope::Read,
+            created_at: share.created_at,
+            expires_at: Some(share.expires_at),
+            last_used_at: None,
+            revoked_at: None,
+        },
+        csrf: None,
+    }))
+}

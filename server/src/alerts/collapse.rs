@@ -1,0 +1,100 @@
+//! Signs of collapse in running runs, by the rules of `docs/VERDICT.md`.
+
+use lyceum_core::{
+    id::ExecutionId,
+    verdict::{Evidence, Finding, HeldOut, Progress, Readings, SPAN, Sign, Signal, Trend, Verdict},
+};
+use lyceum_store::{
+    alerts::{AlertKind, NewAlert, raise},
+    executions::State,
+    metrics,
+    page::{Order, Window},
+    runs::{self, RunFilter, RunSort},
+};
+use std::collections::HashMap;
+use uuid::Uuid;
+
+use crate::{api::Api, api_error::ApiError};
+
+/// A run is looked at again after so many steps.
+const EVERY: i32 = 4;
+/// Running runs that are looked at.
+const RUNS: u32 = 100;
+
+/// The step at which each running run was last looked at.
+#[derive(Debug, Default)]
+pub(super) struct Watch(HashMap<Uuid, i32>);
+
+impl Watch {
+    /// Raises an alert for every sign that a running run shows, once for each.
+    pub(super) async fn look(&mut self, api: &Api) -> Result<(), ApiError> {
+        let db = api.store.pool();
+        let filter = RunFilter {
+            state: Some(State::Running),
+            ..RunFilter::default()
+        };
+        let newest = Window {
+            limit: RUNS,
+            after: None,
+            order: Order::Newest,
+        };
+        let running = runs::page(db, &filter, &RunSort::Age, &newest).await?.items;
+        self.0.retain(|id, _| running.iter().any(|run| run.id == *id));
+        for run in running {
+            let looked = self.0.get(&run.id).copied();
+            if looked.is_some_and(|step| run.step < step + EVERY) {
+                continue;
+            }
+            self.0.insert(run.id, run.step);
+            for (sign, sentence) in signs(api, ExecutionId(run.id)).await? {
+                let title = format!("{} is collapsing: {sign}", run.name);
+                let new = NewAlert {
+                    kind: AlertKind::Collapsing,
+                    subject: run.id,
+                    occurrence: sign,
+                    run: Some(run.id),
+                    title: &title,
+                    detail: &sentence,
+                    only: None,
+                };
+                raise(db, &new).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The signs of collapse that a run shows, in words.
+async fn signs(api: &Api, id: ExecutionId) -> Result<Vec<(&'static str, String)>, ApiError> {
+    let db = api.store.pool();
+    let run = runs::find(db, id).await?;
+    let signals: Vec<(Signal, usize)> = Signal::ALL
+        .into_iter()
+        .filter_map(|signal| Some((signal, signal.place_in(&run.metrics)?)))
+        .collect();
+    let places: Vec<usize> = signals.iter().map(|(_, place)| *place).collect();
+    let ends = metrics::ends(db, id, &places, SPAN).await?;
+    let mut readings = Readings::default();
+    for (column, (signal, _)) in signals.iter().enumerate() {
+        let values = ends.iter().map(|row| row[column].unwrap_or(f64::NAN));
+        readings = readings.with(*signal, Trend::of(values));
+    }
+    let verdict = Verdict::of(&Evidence {
+        progress: Progress::Running,
+        readings,
+        held_out: HeldOut::Unmeasured,
+    });
+    let sign = |finding: &Finding| match finding {
+        Finding::Collapsing { sign, .. } => Some((word(*sign), finding.sentence(true))),
+        _ => None,
+    };
+    Ok(verdict.findings().iter().filter_map(sign).collect())
+}
+
+fn word(sign: Sign) -> &'static str {
+    match sign {
+        Sign::Format => "format",
+        Sign::Entropy => "entropy",
+        Sign::Duplicates => "duplicates",
+    }
+}

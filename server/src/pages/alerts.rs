@@ -1,0 +1,130 @@
+//! `/alerts`: what somebody may want to know at once, and the webhooks that are told of it.
+
+use actix_web::{HttpResponse, get, web};
+use askama::Template;
+use lyceum_store::{
+    alerts::{self, Alert, AlertFilter, AlertKind},
+    page::{Order as Direction, Window},
+    tokens::Scope,
+    webhooks::{self, Delivery, Webhook},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::{
+    filters::Filters,
+    layout::{Layout, Section},
+    view::View,
+};
+use crate::{
+    api::{Api, Listing, Order},
+    api_error::ApiError,
+};
+
+/// Deliveries of a webhook that are shown.
+const DELIVERIES: u32 = 20;
+/// Webhooks that are shown.
+const WEBHOOKS: u32 = 50;
+
+/// Filters of alerts.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AlertsFilter {
+    kind: Option<AlertKind>,
+    run: Option<Uuid>,
+    cursor: Option<String>,
+    order: Option<Order>,
+}
+
+/// A webhook and what was sent to it last.
+#[derive(Debug, Serialize)]
+struct Told {
+    #[serde(flatten)]
+    webhook: Webhook,
+    deliveries: Vec<Delivery>,
+}
+
+#[derive(Template, Serialize)]
+#[template(path = "alerts.html")]
+struct AlertsPage {
+    #[serde(skip)]
+    layout: Layout,
+    #[serde(skip)]
+    asked: AlertsFilter,
+    #[serde(skip)]
+    next_page: Option<String>,
+    #[serde(skip)]
+    first_page: Option<String>,
+    items: Vec<Alert>,
+    /// Webhooks, for admins only.
+    webhooks: Option<Vec<Told>>,
+    next: Option<String>,
+}
+
+impl AlertsPage {
+    fn kinds(&self) -> [(AlertKind, bool); AlertKind::ALL.len()] {
+        AlertKind::ALL.map(|kind| (kind, self.asked.kind == Some(kind)))
+    }
+
+    fn is_filtered(&self) -> bool {
+        self.asked.kind.is_some() || self.asked.run.is_some()
+    }
+
+    #[expect(clippy::unused_self, reason = "templates call it on a value")]
+    fn words(&self, kind: &AlertKind) -> &'static str {
+        match kind {
+            AlertKind::Failed => "failed",
+            AlertKind::Stalled => "stalled",
+            AlertKind::Completed => "completed",
+            AlertKind::Collapsing => "collapsing",
+            AlertKind::WorkerLost => "worker lost",
+            AlertKind::Test => "test",
+        }
+    }
+}
+
+/// The alerts.
+#[get("/alerts")]
+pub(crate) async fn show_alerts(
+    view: View,
+    api: web::Data<Api>,
+    filters: Filters<AlertsFilter>,
+) -> Result<HttpResponse, ApiError> {
+    let db = api.store.pool();
+    let asked = filters.0;
+    let listing = Listing::new("alerts", None, asked.cursor.as_deref(), asked.order)?;
+    let filter = AlertFilter {
+        kind: asked.kind,
+        run: asked.run,
+    };
+    let page = listing.page(alerts::page(db, &filter, listing.window()).await?);
+    let webhooks = match view.caller.token.scope {
+        Scope::Admin => Some(told(&api).await?),
+        Scope::Worker | Scope::Read | Scope::Write => None,
+    };
+    view.show(&AlertsPage {
+        layout: view.layout("Alerts", Section::Alerts),
+        next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
+        first_page: asked.cursor.as_ref().map(|_| view.with_cursor(None)),
+        asked,
+        items: page.items,
+        webhooks,
+        next: page.next,
+    })
+}
+
+async fn told(api: &Api) -> Result<Vec<Told>, ApiError> {
+    let db = api.store.pool();
+    let newest = |limit| Window {
+        limit,
+        after: None,
+        order: Direction::Newest,
+    };
+    let mut told = Vec::new();
+    for webhook in webhooks::page(db, &newest(WEBHOOKS)).await?.items {
+        let deliveries = webhooks::deliveries(db, webhook.id, &newest(DELIVERIES)).await?.items;
+        told.push(Told { webhook, deliveries });
+    }
+    Ok(told)
+}

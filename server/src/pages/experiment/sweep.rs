@@ -1,0 +1,218 @@
+//! A sweep on the page of its experiment: how far it is, and a row for every arm and point of the grid.
+
+use lyceum_core::id::ExperimentId;
+use lyceum_store::{
+    executions,
+    page::{Order, Window},
+    runs::{self, LastSteps, RunColumn, RunValue},
+    sweeps::{self, Sweep, SweepFilter, SweepRun, SweepState},
+};
+use serde::Serialize;
+use sqlx::PgPool;
+use std::collections::HashMap;
+use uuid::Uuid;
+
+use crate::{api_error::ApiError, pages::runs::Column};
+
+/// What is shown unless others are asked for; those that no run has are left out.
+pub(super) const COLUMNS: &str =
+    "metrics.solve_rate,metrics.validity,metrics.no_signal_share,benchmarks.held-out-seedling";
+
+/// Sweeps of an experiment that are shown.
+const SWEEPS: u32 = 5;
+/// Runs of a sweep that its table has.
+const RUNS: i64 = 2_000;
+/// Runs whose pace is asked for.
+const PACED: usize = 8;
+
+/// A sweep as it is shown.
+#[derive(Debug, Serialize)]
+pub(super) struct SweepView {
+    #[serde(flatten)]
+    pub(super) sweep: Sweep,
+    /// Names of the grid's fields.
+    #[serde(skip)]
+    pub(super) fields: Vec<String>,
+    /// Heads of the chosen columns.
+    #[serde(skip)]
+    pub(super) heads: Vec<String>,
+    pub(super) rows: Vec<Row>,
+    /// Whether there are more runs than the table has.
+    pub(super) more: bool,
+    /// Seconds until its last run ends, at the pace of those in progress.
+    pub(super) seconds_left: Option<f64>,
+}
+
+/// An arm at a point of the grid.
+#[derive(Debug, Serialize)]
+pub(super) struct Row {
+    pub(super) arm: String,
+    /// Values of the grid's fields.
+    pub(super) point: Vec<String>,
+    pub(super) runs: Vec<SweepRun>,
+    /// Means over its runs of the chosen columns.
+    pub(super) values: Vec<String>,
+}
+
+impl SweepView {
+    /// The newest sweeps of an experiment.
+    pub(super) async fn of(db: &PgPool, experiment: ExperimentId, columns: &[Column]) -> Result<Vec<Self>, ApiError> {
+        let filter = SweepFilter {
+            experiment: Some(experiment),
+            state: None,
+        };
+        let newest = Window {
+            limit: SWEEPS,
+            after: None,
+            order: Order::Newest,
+        };
+        let mut views = Vec::new();
+        for sweep in sweeps::page(db, &filter, &newest).await?.items {
+            views.push(Self::load(db, sweep, columns).await?);
+        }
+        Ok(views)
+    }
+
+    async fn load(db: &PgPool, sweep: Sweep, columns: &[Column]) -> Result<Self, ApiError> {
+        let runs = sweeps::points(db, sweep.id, RUNS).await?;
+        let ids: Vec<Uuid> = runs.iter().filter_map(|run| run.run_id).collect();
+        let wanted: Vec<RunColumn> = columns.iter().map(|column| column.column.clone()).collect();
+        let values = runs::values(db, &ids, &wanted, LastSteps::default()).await?;
+        let has_any = |place: usize| values.values().any(|own| own[place].is_some());
+        let shown: Vec<usize> = (0..columns.len()).filter(|place| has_any(*place)).collect();
+        let fields: Vec<String> = match runs.first().and_then(|run| run.point.as_object()) {
+            Some(point) => point.keys().cloned().collect(),
+            None => Vec::new(),
+        };
+        let seconds_left = seconds_left(db, &sweep, &runs).await?;
+        Ok(Self {
+            heads: shown.iter().map(|place| columns[*place].title()).collect(),
+            more: sweep.runs > RUNS,
+            rows: rows(runs, &fields, &shown, columns, &values),
+            fields,
+            sweep,
+            seconds_left,
+        })
+    }
+
+    /// Whether runs may begin or are in progress.
+    pub(super) fn is_going_on(&self) -> bool {
+        self.sweep.state == SweepState::Running || self.sweep.open > 0
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.sweep.state, SweepState::Running | SweepState::Paused)
+    }
+
+    pub(super) fn is_paused(&self) -> bool {
+        self.sweep.state == SweepState::Paused
+    }
+
+    pub(super) fn ended(&self) -> i64 {
+        self.sweep.completed + self.sweep.failed
+    }
+
+    /// A field of the grid without the parts that say where it is.
+    #[expect(clippy::unused_self, reason = "templates call it on a value")]
+    pub(super) fn field<'a>(&self, path: &'a str) -> &'a str {
+        path.rsplit('.').next().unwrap_or(path)
+    }
+}
+
+impl Row {
+    /// Runs of the row that have not begun.
+    pub(super) fn planned(&self) -> usize {
+        self.runs.iter().filter(|run| run.begun_at.is_none()).count()
+    }
+}
+
+fn rows(
+    runs: Vec<SweepRun>,
+    fields: &[String],
+    shown: &[usize],
+    columns: &[Column],
+    values: &HashMap<Uuid, Vec<Option<RunValue>>>,
+) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    let mut places: HashMap<(String, String), usize> = HashMap::new();
+    for run in runs {
+        let key = (run.arm.clone(), run.point.to_string());
+        let place = *places.entry(key).or_insert_with(|| {
+            rows.push(Row {
+                arm: run.arm.clone(),
+                point: fields.iter().map(|field| plain(&run.point[field.as_str()])).collect(),
+                runs: Vec::new(),
+                values: Vec::new(),
+            });
+            rows.len() - 1
+        });
+        rows[place].runs.push(run);
+    }
+    for row in &mut rows {
+        row.values = shown
+            .iter()
+            .map(|place| mean(&row.runs, *place, columns, values))
+            .collect();
+    }
+    rows
+}
+
+/// The mean of a column over the runs that have a number ± its standard deviation.
+fn mean(runs: &[SweepRun], place: usize, columns: &[Column], values: &HashMap<Uuid, Vec<Option<RunValue>>>) -> String {
+    let number = |run: &SweepRun| match values.get(&run.run_id?)?[place] {
+        Some(RunValue::Number(number)) => Some(number),
+        _ => None,
+    };
+    let numbers: Vec<f64> = runs.iter().filter_map(number).collect();
+    let count = numbers.len() as f64;
+    if numbers.is_empty() {
+        return "–".to_owned();
+    }
+    let mean = numbers.iter().sum::<f64>() / count;
+    let shown = columns[place].number(&mean);
+    if numbers.len() == 1 {
+        return shown;
+    }
+    let variance = numbers.iter().map(|number| (number - mean).powi(2)).sum::<f64>() / (count - 1.0);
+    format!("{shown} ± {}", columns[place].number(&variance.sqrt()))
+}
+
+fn plain(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::String(text) => crate::inert(text),
+        other => crate::inert(&other.to_string()),
+    }
+}
+
+/// Seconds until the last run ends: the steps that are left at the median pace of runs in progress or ended.
+async fn seconds_left(db: &PgPool, sweep: &Sweep, runs: &[SweepRun]) -> Result<Option<f64>, ApiError> {
+    if sweep.state != SweepState::Running && sweep.open == 0 {
+        return Ok(None);
+    }
+    let begun: Vec<&SweepRun> = runs
+        .iter()
+        .filter(|run| run.step.is_some_and(|step| step > 0))
+        .collect();
+    let mut paces = Vec::new();
+    for run in begun.iter().rev().take(PACED).filter_map(|run| run.run_id) {
+        paces.extend(
+            executions::pace(db, lyceum_core::id::ExecutionId(run))
+                .await?
+                .median_seconds,
+        );
+    }
+    paces.sort_by(f64::total_cmp);
+    let Some(pace) = paces.get(paces.len() / 2) else {
+        return Ok(None);
+    };
+    let lengths: Vec<i32> = runs.iter().filter_map(|run| run.steps).collect();
+    let typical = lengths.iter().map(|steps| f64::from(*steps)).sum::<f64>() / lengths.len().max(1) as f64;
+    let is_open = |run: &&SweepRun| run.state.is_some_and(executions::State::is_open);
+    let in_progress: f64 = runs
+        .iter()
+        .filter(is_open)
+        .filter_map(|run| Some(f64::from(run.steps? - run.step?)))
+        .sum();
+    let left = in_progress + sweep.planned as f64 * typical;
+    Ok(Some(left * pace / f64::from(sweep.concurrency)))
+}

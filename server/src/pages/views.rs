@@ -1,0 +1,49 @@
+//! `/views`: saved views and share links.
+
+use actix_web::{HttpResponse, get, web};
+use askama::Template;
+use lyceum_store::{
+    page::{Order, Window},
+    shares::{self, Share},
+    views::{self, View as SavedView},
+};
+use serde::Serialize;
+
+use super::{
+    layout::{Layout, Section},
+    view::View,
+};
+use crate::{api::Api, api_error::ApiError};
+
+/// Views and links that are shown.
+const SHOWN: u32 = 200;
+
+#[derive(Template, Serialize)]
+#[template(path = "saved_views.html")]
+struct ViewsPage {
+    #[serde(skip)]
+    layout: Layout,
+    items: Vec<SavedView>,
+    /// Share links, for those who may create some.
+    shares: Option<Vec<Share>>,
+}
+
+/// The list of views.
+#[get("/views")]
+pub(crate) async fn show_views(view: View, api: web::Data<Api>) -> Result<HttpResponse, ApiError> {
+    let db = api.store.pool();
+    let newest = Window {
+        limit: SHOWN,
+        after: None,
+        order: Order::Newest,
+    };
+    let shares = match view.may_write() {
+        true => Some(shares::page(db, &newest).await?.items),
+        false => None,
+    };
+    view.show(&ViewsPage {
+        layout: view.layout("Saved views", Section::Runs),
+        items: views::page(db, &newest).await?.items,
+        shares,
+    })
+}
