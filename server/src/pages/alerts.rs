@@ -104,7 +104,7 @@ pub(crate) async fn show_alerts(
         Scope::Worker | Scope::Read | Scope::Write => None,
     };
     view.show(&AlertsPage {
-        layout: view.layout("Alerts", Section::Alerts),
+        layout: view.layout("Alerts", Section::Settings),
         next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
         first_page: asked.cursor.as_ref().map(|_| view.with_cursor(None)),
         asked,

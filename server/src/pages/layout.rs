@@ -34,14 +34,12 @@ pub(crate) enum Section {
     Work,
     /// Workers.
     Workers,
-    /// Alerts and webhooks.
-    Alerts,
-    /// Tokens and retention.
+    /// Tokens, retention and alerts.
     Settings,
 }
 
 impl Section {
-    const SHOWN: [(Self, &'static str, &'static str); 12] = [
+    const SHOWN: [(Self, &'static str, &'static str); 11] = [
         (Self::Home, "/", "Now"),
         (Self::Experiments, "/experiments", "Experiments"),
         (Self::Runs, "/runs", "Runs"),
@@ -52,7 +50,6 @@ impl Section {
         (Self::Datasets, "/datasets", "Datasets"),
         (Self::Work, "/work", "Work"),
         (Self::Workers, "/workers", "Workers"),
-        (Self::Alerts, "/alerts", "Alerts"),
         (Self::Settings, "/settings", "Settings"),
     ];
 }

@@ -5,6 +5,34 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, TypedDict
 
 
+class Alert(TypedDict):
+    """An alert."""
+
+    created_at: str
+    """When it was raised."""
+
+    detail: str
+    """More about it."""
+
+    id: str
+    """The alert."""
+
+    kind: str
+    """`failed`, `stalled`, `completed`, `collapsing`, `worker_lost` or `test`."""
+
+    run_id: NotRequired[str | None]
+    """The run that it is about."""
+
+    seq: int
+    """Its number, which increases with time."""
+
+    title: str
+    """What happened, in a few words."""
+
+AlertKind = Literal["failed", "stalled", "completed", "collapsing", "worker_lost", "test"]
+"""What an alert is about."""
+
+
 class AllPresets(TypedDict):
     """All presets."""
 
@@ -42,6 +70,28 @@ class Archive(TypedDict):
 
     step: NotRequired[int | None]
     """The step; absent for the current map."""
+
+
+class ArmOutlook(TypedDict):
+    """What an arm comes to."""
+
+    arm: str
+    """Its name."""
+
+    like: NotRequired[str | None]
+    """That run."""
+
+    runs: int
+    """Its runs."""
+
+    seconds: NotRequired[float | None]
+    """Seconds of all its runs, one after the other."""
+
+    step_seconds: NotRequired[float | None]
+    """Median seconds of a step of the newest run like its own; none if there is no such run."""
+
+    steps: int
+    """Steps of all its runs."""
 
 
 class Attempt(TypedDict):
@@ -394,6 +444,35 @@ class CreateRun(TypedDict):
     """Labels."""
 
 
+class CreateShare(TypedDict):
+    """A share link to create."""
+
+    address: str
+    """Path and query of the page that it shows, such as `/runs?state=running`."""
+
+    days: NotRequired[int | None]
+    """Days until it expires; 7 by default."""
+
+
+class CreateSweep(TypedDict):
+    """A sweep to begin, from either a file or a plan."""
+
+    concurrency: NotRequired[int | None]
+    """How many runs are in progress at once, instead of what the plan says."""
+
+    confirm_runs: NotRequired[int | None]
+    """The number of runs, if there are more than 100."""
+
+    file: NotRequired[str | None]
+    """The text of an experiment's file, in TOML (`configs/experiments`)."""
+
+    name: NotRequired[str | None]
+    """The experiment's name, instead of the title."""
+
+    plan: NotRequired[dict[str, Any] | None]
+    """The same as an object: `title`, `seeds`, `arms` (each with a `preset` or a `config`, and `overrides`), and if wanted `description`, `base`, `common`, `grid`, `concurrency` and `budget` (`hours`, `minutes`)."""
+
+
 class CreateToken(TypedDict):
     """A token to create."""
 
@@ -405,6 +484,29 @@ class CreateToken(TypedDict):
 
     scope: TokenScope
     """Its scope."""
+
+
+class CreateView(TypedDict):
+    """A view to save."""
+
+    address: str
+    """Path and query of a page, such as `/runs?state=running`."""
+
+    name: str
+    """Its name."""
+
+
+class CreateWebhook(TypedDict):
+    """A webhook to create."""
+
+    kinds: NotRequired[list[AlertKind]]
+    """The kinds of alerts that it wants; by default all."""
+
+    name: str
+    """Its name."""
+
+    url: str
+    """Where alerts are sent, with POST. A private address is refused unless the server allows its host."""
 
 
 class Dataset(TypedDict):
@@ -455,6 +557,40 @@ class DatasetRow(TypedDict):
 
     row: dict[str, Any]
     """The row."""
+
+
+class Delivery(TypedDict):
+    """A delivery of an alert."""
+
+    alert_id: str
+    """The alert."""
+
+    created_at: str
+    """When the alert was raised."""
+
+    delivered_at: NotRequired[str | None]
+    """When the receiver got it."""
+
+    error: NotRequired[str | None]
+    """Why the last try failed."""
+
+    kind: str
+    """What the alert is about."""
+
+    next_try_at: str
+    """When it is tried next, while it is waiting."""
+
+    state: str
+    """`waiting`, `delivered` or `failed`."""
+
+    status: NotRequired[int | None]
+    """The status of the receiver's last response."""
+
+    title: str
+    """The alert in a few words."""
+
+    tries: int
+    """How often it was tried."""
 
 
 class Difficulty(TypedDict):
@@ -616,14 +752,17 @@ class FieldFault(TypedDict):
 class ForkRun(TypedDict):
     """The step of a fork, and its changes."""
 
+    more_steps: NotRequired[int | None]
+    """Steps to run from there on, which sets `steps` of the config."""
+
     name: NotRequired[str | None]
     """The fork's name."""
 
     overrides: NotRequired[dict[str, Any]]
     """Values that override the config, by dotted path: at most 1,000, with paths of at most 1,000 bytes and 32 parts."""
 
-    step: int
-    """The step before which to fork."""
+    step: NotRequired[int | None]
+    """The step before which to fork; by default where the run is now, or its end."""
 
 
 class Goalpost(TypedDict):
@@ -1060,6 +1199,31 @@ class Neighbours(TypedDict):
     """Its text."""
 
 
+class Outlook(TypedDict):
+    """What a plan comes to."""
+
+    arms: list[ArmOutlook]
+    """By arm."""
+
+    budget_seconds: NotRequired[float | None]
+    """Seconds after which no more runs begin."""
+
+    concurrency: int
+    """How many of them are in progress at once."""
+
+    run_seconds: NotRequired[float | None]
+    """Seconds of all runs, one after the other; none if an arm's pace is unknown."""
+
+    runs: int
+    """Runs, all together."""
+
+    seconds: NotRequired[float | None]
+    """Seconds until the last run ends, if runs in progress together are as fast as the earlier ones were."""
+
+    unused: list[str]
+    """Parts of the file that are for `script/results` alone."""
+
+
 class Overlap(TypedDict):
     """Rows that two datasets have in common."""
 
@@ -1462,6 +1626,22 @@ class Session(TypedDict):
     token: Token
     """The token sent, or the one the session was opened with."""
 
+
+class Share(TypedDict):
+    """A share link, without its secret."""
+
+    address: str
+    """Path and query of the page that it shows."""
+
+    created_at: str
+    """When it was created."""
+
+    expires_at: str
+    """When it expires."""
+
+    id: str
+    """Its id, for revoking it; not the secret."""
+
 Similarity = Literal["embedding", "wording"]
 """How questions were compared."""
 
@@ -1524,6 +1704,95 @@ class Step(TypedDict):
 
     total: int
     """Items planned so far."""
+
+
+class Sweep(TypedDict):
+    """A sweep."""
+
+    budget_seconds: NotRequired[float | None]
+    """Seconds after which no more runs begin."""
+
+    completed: int
+    """How many have completed."""
+
+    concurrency: int
+    """How many of its runs are in progress at once."""
+
+    created_at: str
+    """When it was created."""
+
+    experiment: str
+    """The experiment's name."""
+
+    experiment_id: str
+    """Its experiment."""
+
+    failed: int
+    """How many have failed, were cancelled, or could not begin."""
+
+    finished_at: NotRequired[str | None]
+    """When it ended."""
+
+    id: str
+    """The sweep."""
+
+    open: int
+    """How many are in progress."""
+
+    plan: dict[str, Any]
+    """The plan, as it was sent."""
+
+    planned: int
+    """How many have not begun."""
+
+    reason: NotRequired[str | None]
+    """Why it is paused, if nobody asked for that."""
+
+    runs: int
+    """Its runs, all together."""
+
+    state: str
+    """`running`, `paused`, `completed` (no run is left to begin, and none is in progress) or `cancelled`."""
+
+    updated_at: str
+    """When it last changed."""
+
+
+class SweepRun(TypedDict):
+    """A run of a sweep."""
+
+    arm: str
+    """Its arm."""
+
+    begun_at: NotRequired[str | None]
+    """When it began; none before."""
+
+    error: NotRequired[str | None]
+    """Why it could not begin."""
+
+    name: str
+    """Its name."""
+
+    ordinal: int
+    """Its place in the sweep, from 0."""
+
+    point: dict[str, Any]
+    """Values of the grid's fields."""
+
+    run_id: NotRequired[str | None]
+    """The run; none before it has begun, and once it was deleted."""
+
+    seed: int
+    """Its seed."""
+
+    state: NotRequired[str | None]
+    """The run's state."""
+
+    step: NotRequired[int | None]
+    """The run's current step."""
+
+    steps: NotRequired[int | None]
+    """The run's number of steps."""
 
 
 class Token(TypedDict):
@@ -1596,6 +1865,16 @@ class UpdateRun(TypedDict):
     """Labels."""
 
 
+class UpdateSweep(TypedDict):
+    """Changes to a sweep."""
+
+    budget_seconds: NotRequired[float | None]
+    """Seconds since it was created after which no more runs begin."""
+
+    concurrency: NotRequired[int | None]
+    """How many runs are in progress at once."""
+
+
 class Validation(TypedDict):
     """What a run's members scored on a suite."""
 
@@ -1613,6 +1892,41 @@ class Validation(TypedDict):
 
     suite: str
     """The suite."""
+
+
+class View(TypedDict):
+    """A saved view."""
+
+    address: str
+    """Path and query of the page."""
+
+    created_at: str
+    """When it was saved."""
+
+    id: str
+    """The view; `/views/ID` opens it."""
+
+    name: str
+    """Its name."""
+
+
+class Webhook(TypedDict):
+    """A webhook, without its secret."""
+
+    created_at: str
+    """When it was created."""
+
+    id: str
+    """The webhook."""
+
+    kinds: list[str]
+    """The kinds of alerts that it wants."""
+
+    name: str
+    """Its name."""
+
+    url: str
+    """Where alerts are sent."""
 
 
 class Wordings(TypedDict):
@@ -1770,11 +2084,25 @@ class WrittenArtifact(TypedDict):
     """SHA-256 of its content: its name."""
 
 
+class CreatedShare(Share):
+    """A new share link, whose path is shown only once."""
+
+    path: str
+    """The path of the link, with its secret."""
+
+
 class CreatedToken(Token):
     """A new token, shown only once."""
 
     token: str
     """The token itself, which cannot be shown again."""
+
+
+class CreatedWebhook(Webhook):
+    """A new webhook, with its secret, which is shown only once."""
+
+    secret: str
+    """Signs what is sent (standardwebhooks.com); it cannot be shown again."""
 
 
 class DatasetDetail(Dataset):
