@@ -123,10 +123,7 @@ fn runs_of_query(query: &str) -> Vec<Uuid> {
     let named = parameters(query)
         .into_iter()
         .filter(|(name, _)| OF_RUNS.contains(&name.as_str()));
-    let ids = named.flat_map(|(_, value)| {
-        let ids = value.replace("%2C", ",").replace("%2c", ",");
-        ids.split(',').filter_map(|id| id.parse().ok()).collect::<Vec<Uuid>>()
-    });
+    let ids = named.flat_map(|(_, value)| value.split(',').filter_map(|id| id.parse().ok()).collect::<Vec<Uuid>>());
     ids.collect()
 }
 
@@ -140,12 +137,11 @@ fn selection(query: &str) -> Vec<(String, String)> {
     kept
 }
 
-/// The parameters that have a value, as they are written.
+/// The parameters that have a value, decoded as the pages decode them: what is encoded in another way is the same parameter.
 fn parameters(query: &str) -> Vec<(String, String)> {
-    let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-    pairs
+    form_urlencoded::parse(query.as_bytes())
         .filter(|(_, value)| !value.is_empty())
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .map(|(name, value)| (name.into_owned(), value.into_owned()))
         .collect()
 }
 
@@ -217,7 +213,9 @@ mod tests {
         ] {
             assert!(!shared.covers(&path, ""), "{path}");
         }
-        assert!(!shared.covers(&format!("/runs/{RUN}/archive"), &format!("with={OTHER}")));
+        for beside in [format!("with={OTHER}"), format!("%77ith={OTHER}"), format!("with=%30{}", &OTHER[1..])] {
+            assert!(!shared.covers(&format!("/runs/{RUN}/archive"), &beside), "{beside}");
+        }
         let tab = page(&format!("/runs/{RUN}/benchmarks"));
         assert!(tab.covers(&format!("/runs/{RUN}/benchmarks"), "step=3") && !tab.covers(&format!("/runs/{RUN}"), ""));
     }

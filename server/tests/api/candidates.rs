@@ -16,7 +16,7 @@ async fn judged(server: &TestServer, filled: &Filled) {
         "UPDATE executions SET recipe = 'gasp', config = jsonb_set(config::jsonb, '{parameters,rounds}', '{\"target\": 1}')",
         "UPDATE problem_parents SET relation = 'goalpost'",
         "UPDATE problems SET \"values\" = json_build_object('axis', 'io', 'message', 'add <b>' || index, 'similarity', 0.97,
-             'nearest', (SELECT id FROM problems WHERE index = 1)) WHERE index > 0",
+             'nearest', (SELECT id FROM problems WHERE index = 1), 'output', '\"\\u0000\"'::json) WHERE index > 0",
         "UPDATE problems SET reward_parts = '{\"invalid\": -1}', reason = 'it <i>failed</i>' WHERE index = 2",
         "UPDATE problems SET reward_parts = '{\"duplicate\": -0.5}', reason = 'too near' WHERE index = 3",
         "UPDATE problems SET reward_parts = '{\"out_of_band\": -0.5}', reason = '' WHERE index = 4",

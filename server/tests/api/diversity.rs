@@ -72,7 +72,7 @@ fn problem(run: ExecutionId, step: u32, index: u32, question: &str) -> ProblemRe
         status: Status::Ok,
         reason: String::new(),
         program: None,
-        values: json!({"question": question, "answer": "1"}),
+        values: json!({"question": question, "answer": "1\u{0}"}),
         descriptor: None,
         cell: None,
         parents: Vec::new(),

@@ -1,13 +1,14 @@
 //! The questions that were measured.
 
 use lyceum_core::{diversity::PHASE, id::ExecutionId};
-use sqlx::{FromRow, PgPool};
+use serde_json::Value;
+use sqlx::{PgPool, types::Json};
 use uuid::Uuid;
 
 use crate::Result;
 
 /// A question.
-#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
     /// The problem.
     pub id: Uuid,
@@ -35,8 +36,9 @@ pub async fn measured(db: &PgPool, run: ExecutionId, limit: u32) -> Result<Vec<u
 /// The first `limit` questions measured in `step`, in the order of their embeddings: the valid problems of the last step
 /// up to it that proposed any.
 pub async fn questions(db: &PgPool, run: ExecutionId, step: u32, limit: u32) -> Result<Vec<Question>> {
-    Ok(sqlx::query_as(
-        "SELECT id, step, index, coalesce(\"values\" ->> 'question', '') AS question FROM problems
+    // Values are read here and not by Postgres, which refuses to look into those with a NUL.
+    let stored: Vec<(Uuid, i32, i32, Json<Value>)> = sqlx::query_as(
+        "SELECT id, step, index, \"values\" FROM problems
          WHERE run_id = $1 AND valid
              AND step = (SELECT max(step) FROM problems WHERE run_id = $1 AND step <= $2)
          ORDER BY index LIMIT $3",
@@ -45,5 +47,16 @@ pub async fn questions(db: &PgPool, run: ExecutionId, step: u32, limit: u32) -> 
     .bind(step.cast_signed())
     .bind(i64::from(limit))
     .fetch_all(db)
-    .await?)
+    .await?;
+    let question = |(id, step, index, Json(values)): (Uuid, i32, i32, Json<Value>)| {
+        let question = values.get("question").and_then(Value::as_str);
+        let question = question.unwrap_or_default().to_owned();
+        Question {
+            id,
+            step,
+            index,
+            question,
+        }
+    };
+    Ok(stored.into_iter().map(question).collect())
 }

@@ -2,7 +2,8 @@
 
 use lyceum_core::{id::ExecutionId, recipe::ParentRelation};
 use serde::Serialize;
-use sqlx::{FromRow, PgPool};
+use serde_json::Value;
+use sqlx::{FromRow, PgPool, types::Json};
 use uuid::Uuid;
 
 use crate::Result;
@@ -27,7 +28,7 @@ pub struct StoneCounts {
 }
 
 /// A candidate.
-#[derive(Clone, Debug, FromRow, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct StoneCandidate {
     /// The problem.
     pub id: Uuid,
@@ -72,19 +73,54 @@ pub async fn stone_counts(db: &PgPool, run: ExecutionId) -> Result<Vec<StoneCoun
     .await?)
 }
 
+/// A candidate with its values as they are stored: Postgres refuses to look into those of a program that wrote a NUL.
+#[derive(FromRow)]
+struct StoredCandidate {
+    id: Uuid,
+    index: i32,
+    parent_id: Uuid,
+    values: Json<Value>,
+    reason: String,
+    solve_rate: Option<f32>,
+    attempts: i32,
+    reward: Option<f32>,
+    fate: Option<String>,
+}
+
+impl StoredCandidate {
+    /// None for a problem that is no stepping stone.
+    fn read(self, letters: usize) -> Option<StoneCandidate> {
+        let values = &self.values.0;
+        let text = |name: &str| values.get(name).and_then(Value::as_str);
+        Some(StoneCandidate {
+            axis: text("axis")?.to_owned(),
+            message: text("message").map(|message| message.chars().take(letters).collect()),
+            similarity: values.get("similarity").and_then(Value::as_f64),
+            nearest: text("nearest").and_then(|id| id.parse().ok()),
+            id: self.id,
+            index: self.index,
+            parent_id: self.parent_id,
+            reason: self.reason,
+            solve_rate: self.solve_rate,
+            attempts: self.attempts,
+            reward: self.reward,
+            fate: self.fate,
+        })
+    }
+}
+
 /// The candidates of a step, by index, with messages of at most `letters` characters.
 pub async fn stone_candidates(db: &PgPool, run: ExecutionId, step: u32, letters: u32) -> Result<Vec<StoneCandidate>> {
-    Ok(sqlx::query_as(
-        "SELECT p.id, p.index, r.parent_id, p.\"values\" ->> 'axis' AS axis, left(p.\"values\" ->> 'message', $3) AS message,
-             p.reason, (p.\"values\" ->> 'similarity')::float8 AS similarity, (p.\"values\" ->> 'nearest')::uuid AS nearest,
-             p.solve_rate, p.attempts, p.reward, (SELECT min(part) FROM jsonb_object_keys(p.reward_parts) AS part) AS fate
+    let stored: Vec<StoredCandidate> = sqlx::query_as(
+        "SELECT p.id, p.index, r.parent_id, p.\"values\", p.reason, p.solve_rate, p.attempts, p.reward,
+             (SELECT min(part) FROM jsonb_object_keys(p.reward_parts) AS part) AS fate
          FROM problems p JOIN problem_parents r ON r.problem_id = p.id
-         WHERE p.run_id = $1 AND p.step = $2 AND r.relation IN ('goalpost', 'lemma') AND p.\"values\" ->> 'axis' IS NOT NULL
-         ORDER BY p.index",
+         WHERE p.run_id = $1 AND p.step = $2 AND r.relation IN ('goalpost', 'lemma') ORDER BY p.index",
     )
     .bind(run.0)
     .bind(step.cast_signed())
-    .bind(letters.cast_signed())
     .fetch_all(db)
-    .await?)
+    .await?;
+    let letters = usize::try_from(letters).unwrap_or(usize::MAX);
+    Ok(stored.into_iter().filter_map(|stored| stored.read(letters)).collect())
 }
