@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::{milliseconds, process::resident_mb};
 
 /// Pages. `{}` is run 1, which has half of all problems; the other names stand for other ones in each round.
-const PAGES: [&str; 66] = [
+const PAGES: [&str; 68] = [
     "/",
     "/experiments",
     "/experiments/{experiment}",
@@ -65,6 +65,7 @@ const PAGES: [&str; 66] = [
     "/problems?loc_min=39&cyclomatic_min=6&ast_depth_min=8",
     "/runs/{}/problems/{problem}",
     "/runs/{}/learnability",
+    "/runs/{}/goalposts",
     "/runs/{rows}/difficulty",
     "/runs/{rows}/difficulty?latest=sometimes&first_solved_from=10&sort=hardest",
     "/runs/{}/export",
@@ -74,6 +75,7 @@ const PAGES: [&str; 66] = [
     "/evaluations/{evaluation}",
     "/compare?runs={},{run}&arms=true",
     "/compare?runs={twelve}",
+    "/compare/goalposts?runs={}",
     "/compare/problems?left={}&right={run}",
     "/leaderboard",
     "/leaderboard?role=teacher&alive=true&recipe=azr",
