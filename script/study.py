@@ -172,7 +172,7 @@ def run_arm(programs, data, rows, label, seed, arm, experiment, goalposts=None):
         keys = ("recipe", "steps", "seed", "problems", "valid_problems", "attempts", "reproducible")
         of_goalposts = {}
         if goalposts:
-            of_goalposts["goalposts"] = study_goalposts.solved(lyceum, run["id"], experiment, label, wait)
+            of_goalposts["goalposts"] = study_goalposts.solved(lyceum, run, experiment, label, wait)
         return {
             "run": {key: run[key] for key in keys},
             "preset": arm["preset"],
@@ -213,8 +213,8 @@ class Rows:
         return json.loads(path.read_text()) if path.exists() else None
 
 
-def run_study(programs, name, experiment, folder, scratch, jobs, write, in_parallel, development=False):
-    """Runs what has no rows in `folder` yet."""
+def run_study(programs, name, experiment, folder, scratch, jobs, write, in_parallel, development=False, only=()):
+    """Runs what has no rows in `folder` yet: of the arms in `only`, or of all if it is empty."""
     rows = Rows(folder)
     scratch.mkdir(parents=True, exist_ok=True)
     asked = scratch / f"{name}{'-development' if development else ''}.jsonl"
@@ -248,7 +248,7 @@ def run_study(programs, name, experiment, folder, scratch, jobs, write, in_paral
         shutil.rmtree(data)
 
     def missing(is_matched):
-        arms = [arm for arm, spec in experiment["arms"].items() if ("matches" in spec) == is_matched]
+        arms = [arm for arm, spec in experiment["arms"].items() if ("matches" in spec) == is_matched and (not only or arm in only)]
         return [(arm, seed) for seed in experiment["seeds"] for arm in arms if not rows.path(arm, seed).exists()]
 
     # What an arm is matched with must be there first.

@@ -30,10 +30,22 @@ def candidates(programs, spec, path):
     return rows_of(path)
 
 
-def attempts(lyceum, dataset, runs, spec, label, wait, **own):
+def every(steps, checkpoints):
+    """How many steps apart so many checkpoints are, the last of them at the end: a union over more checkpoints has more luck, so
+    all arms have equally many.
+
+    >>> every(24, 3), every(96, 3)
+    (8, 32)
+    """
+    if steps % checkpoints:
+        raise SystemExit(f"results: {steps} steps are no multiple of {checkpoints}, the checkpoints that attempt goalposts")
+    return steps // checkpoints
+
+
+def attempts(lyceum, dataset, runs, spec, checkpoints, label, wait, **own):
     """Lets checkpoints of runs attempt a dataset; the evaluation's id."""
     body = {"type": "goalposts", "dataset": dataset, "n": spec["n"], "temperature": spec["temperature"], **own}
-    body["runs"] = [{"run": run, "every": spec["every"]} for run in runs]
+    body["runs"] = [{"run": run["id"], "every": every(run["steps"], checkpoints)} for run in runs]
     made = lyceum.ask("/api/v1/evaluations", {"spec": body}, [("Idempotency-Key", label)])["id"]
     wait(lyceum, f"/api/v1/evaluations/{made}", label)
     return made
@@ -54,9 +66,9 @@ def make(programs, data, experiment, path, base, wait):
                     overrides = {"benchmarks": None, "populations.main.base_model.name": base, **arm["overrides"], "seed": seed}
                     if arm.get("learns_candidates"):
                         overrides["parameters.dataset.name"] = name
-                    runs.append(lyceum.run({"preset": arm["preset"], "name": label, "overrides": overrides}, label)["id"])
+                    runs.append(lyceum.run({"preset": arm["preset"], "name": label, "overrides": overrides}, label))
             say(f"{len(left)} candidates: {spec['n']} attempts of every checkpoint")
-            evaluation = attempts(lyceum, name, runs, spec, f"filter {place}", wait, control=False)
+            evaluation = attempts(lyceum, name, runs, spec, spec["filter_checkpoints"], f"filter {place}", wait, control=False)
             made = lyceum.ask("/api/v1/goalposts", {"name": f"goalposts-{place}", "evaluations": [evaluation]},
                               [("Idempotency-Key", f"goalposts {place}")])
             left = [item["row"] for item in lyceum.pages(f"/api/v1/datasets/{made['id']}/rows?order=oldest")]
@@ -78,8 +90,8 @@ def solved(lyceum, run, experiment, label, wait):
     which each was first solved."""
     spec = experiment["goalposts"]
     say(f"{label}: {spec['n']} attempts of every checkpoint at each goalpost")
-    attempts(lyceum, GOALPOSTS, [run], spec, f"{label}/goalposts", wait)
-    return summary(lyceum.ask(f"/api/v1/runs/{run}/goalposts"))
+    attempts(lyceum, GOALPOSTS, [run], spec, spec["checkpoints"], f"{label}/goalposts", wait)
+    return summary(lyceum.ask(f"/api/v1/runs/{run['id']}/goalposts"))
 
 
 def summary(found):
