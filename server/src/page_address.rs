@@ -213,7 +213,11 @@ mod tests {
         ] {
             assert!(!shared.covers(&path, ""), "{path}");
         }
-        for beside in [format!("with={OTHER}"), format!("%77ith={OTHER}"), format!("with=%30{}", &OTHER[1..])] {
+        for beside in [
+            format!("with={OTHER}"),
+            format!("%77ith={OTHER}"),
+            format!("with=%30{}", &OTHER[1..]),
+        ] {
             assert!(!shared.covers(&format!("/runs/{RUN}/archive"), &beside), "{beside}");
         }
         let tab = page(&format!("/runs/{RUN}/benchmarks"));
