@@ -71,7 +71,7 @@ def make(programs, data, experiment, path, base, wait):
             evaluation = attempts(lyceum, name, runs, spec, spec["filter_checkpoints"], f"filter {place}", wait, control=False)
             made = lyceum.ask("/api/v1/goalposts", {"name": f"goalposts-{place}", "evaluations": [evaluation]},
                               [("Idempotency-Key", f"goalposts {place}")])
-            left = [item["row"] for item in lyceum.pages(f"/api/v1/datasets/{made['id']}/rows?order=oldest")]
+            left = [item["row"] for item in lyceum.pages(f"/api/v1/datasets/{made['id']}/rows")]
             say(f"{len(left)} are left")
         left = left[: spec["most"]]
         path.parent.mkdir(parents=True, exist_ok=True)
