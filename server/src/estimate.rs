@@ -27,6 +27,8 @@ use crate::api_error::ApiError;
 const SLOTS: u64 = 256;
 /// Approximate bytes per token of a prompt, whose limits are in bytes.
 const BYTES_A_TOKEN: u64 = 4;
+/// The vocabulary up to which a token is rarely more than a byte.
+const VOCABULARY_OF_BYTES: u64 = 1024;
 /// Newest runs searched for a similar one.
 const LOOKED_AT: u32 = 50;
 
@@ -153,7 +155,7 @@ impl MemoryEstimate {
     fn of(name: &str, population: &PopulationConfig, config: &RunConfig, models: &base::ModelsFolder) -> Self {
         let base = models.sizes(&population.base_model.name);
         let peak = |base: &BaseShape| {
-            let generation = generation(population, config).map(|shape| shape.peak(base, &population.lora));
+            let generation = generation(population, config, base).map(|shape| shape.peak(base, &population.lora));
             let peaks = updates(population, config)
                 .into_iter()
                 .map(|(shape, lora)| shape.peak(base, &lora));
@@ -211,13 +213,14 @@ fn updates(population: &PopulationConfig, config: &RunConfig) -> Vec<(UpdateShap
 
 /// The largest generation of `population`: an item of proposals or of solutions with all its members. `None` if the
 /// recipe's parameters do not tell their sizes.
-fn generation(population: &PopulationConfig, config: &RunConfig) -> Option<GenerationShape> {
+fn generation(population: &PopulationConfig, config: &RunConfig, base: &BaseShape) -> Option<GenerationShape> {
     let size = |pointer: &str| config.parameters.pointer(pointer)?.as_u64();
     let largest = |pointers: &[&str]| pointers.iter().filter_map(|pointer| size(pointer)).max();
     let proposals = size("/items/propose")? * size("/proposer/n").unwrap_or(1);
     let solutions = size("/items/solve")? * largest(&SAMPLES).unwrap_or(1);
     let completion = largest(&COMPLETIONS)?;
     let prompt = match size("/problems/max_prompt_bytes") {
+        Some(bytes) if base.vocab_size <= VOCABULARY_OF_BYTES => bytes,
         Some(bytes) => bytes / BYTES_A_TOKEN,
         // A solver's prompt is a question, and so at most a completion.
         None => completion,
@@ -301,11 +304,11 @@ mod tests {
         let [(shape, lora)] = <[_; 1]>::try_from(updates(population, &config)).unwrap();
         let expected = shape.peak(&base, &lora);
         assert_eq!((demo.bytes, demo.unknown), (Some(expected.total()), None));
-        let cache = generation(population, &config)
-            .unwrap()
-            .peak(&base, &population.lora)
-            .cache;
+        let generation = generation(population, &config, &base).unwrap();
+        let cache = generation.peak(&base, &population.lora).cache;
         assert_eq!((demo.cache, demo.generation > Some(cache)), (Some(cache), true));
+        // A token of the seedling is a letter.
+        assert_eq!(generation.length, 368 + 144);
         config.parameters["learning"]["micro_batch_tokens"] = 16384.into();
         assert!(estimate(&config).bytes > demo.bytes);
     }

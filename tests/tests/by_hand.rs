@@ -9,7 +9,13 @@ use lyceum_system_tests::{
     lab::Lab,
     product,
 };
-use lyceum_worker::{by_hand::Item, handler::Artifacts, handlers::Rows};
+use lyceum_verifier::{Verifier, VerifierConfig};
+use lyceum_worker::{
+    by_hand::Item,
+    handler::Artifacts,
+    handlers::Rows,
+    recheck::{Counts, Recheck},
+};
 use serde_json::{Value, json};
 use std::path::Path;
 use uuid::Uuid;
@@ -53,6 +59,51 @@ fn timeless(mut value: Value) -> Value {
         _ => {}
     }
     value
+}
+
+/// A worker that is not trusted may write any verdict; who judges a sample again finds it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_verdict_that_a_worker_made_up_is_found_by_judging_again() -> Result<()> {
+    let house = House::new().await?;
+    let _server = house.server(SERVER)?;
+    let _worker = house.worker(WORKER, &WorkerArguments::default())?;
+    let run = house.begin(1, "script", 1, json!({"items": ["ok"]})).await?;
+    house.until_completed(run).await?;
+    let task = |id: &str, answer: &str| {
+        json!({"id": id, "kind": "solve", "type": "code_o", "program": "def f(x):\n    return x + 1", "input": "1", "answer": answer})
+    };
+    let payload = json!({"verify": {"tasks": [task("right", "2"), task("wrong", "3"), task("made up", "4")]}});
+    let verdict = |id: &str, correct: bool| json!({"id": id, "status": "ok", "reason": "", "millis": 1.0, "correct": correct});
+    let verdicts = [("right", true), ("wrong", false), ("made up", true)].map(|(id, correct)| verdict(id, correct));
+    sqlx::query("UPDATE work SET kind = 'verify', payload = $1, result = $2")
+        .bind(payload)
+        .bind(json!({"verify": {"verdicts": verdicts}}))
+        .execute(house.pool())
+        .await?;
+    let lab = Lab::open(&house).await?;
+    let verifier = tokio::task::spawn_blocking(|| Verifier::start(&VerifierConfig::default())).await??;
+    let recheck = Recheck {
+        server: &lab.remote(),
+        verifier: &verifier,
+        at_once: 2,
+        share: 1.0,
+    };
+    let mut found = Vec::new();
+    let counts = recheck.run(run.0, |difference| found.push(difference)).await?;
+    let [difference] = &found[..] else {
+        panic!("one difference, not {found:?}")
+    };
+    assert_eq!(difference.stored.id.as_deref(), Some("made up"));
+    assert_eq!((difference.stored.correct, difference.here.correct), (Some(true), Some(false)));
+    let of_workers: Vec<_> = counts.into_values().collect();
+    let expected = Counts {
+        verdicts: 3,
+        judged: 3,
+        different: 1,
+    };
+    assert_eq!(of_workers, [expected]);
+    lab.close().await;
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]

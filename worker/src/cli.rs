@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 #[cfg(feature = "engine")]
 use crate::command::{evolve::Evolve, merge::Merge, rollout::Rollout, score::Score, update::Update};
-use crate::command::{grade::Grade, moved::Moved, run::Run, verify::Verify, work::Work};
+use crate::command::{grade::Grade, moved::Moved, recheck::Recheck, run::Run, verify::Verify, work::Work};
 
 /// Take work from a Lyceum server and run it, or run any kind of work from files
 #[derive(Debug, Parser)]
@@ -23,6 +23,7 @@ enum Command {
     Merge(Merge),
     #[cfg(feature = "engine")]
     Rollout(Rollout),
+    Recheck(Recheck),
     Run(Run),
     #[cfg(feature = "engine")]
     Score(Score),
@@ -49,6 +50,7 @@ impl Cli {
             Command::Merge(command) => command.run(),
             #[cfg(feature = "engine")]
             Command::Rollout(command) => command.run(),
+            Command::Recheck(command) => command.run(),
             Command::Run(command) => command.run(),
             #[cfg(feature = "engine")]
             Command::Score(command) => command.run(),

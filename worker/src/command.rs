@@ -9,6 +9,7 @@ mod loading;
 #[cfg(feature = "engine")]
 pub(crate) mod merge;
 pub(crate) mod moved;
+pub(crate) mod recheck;
 #[cfg(feature = "engine")]
 pub(crate) mod rollout;
 pub(crate) mod run;

@@ -14,4 +14,5 @@ pub mod lines;
 pub mod openmp;
 pub mod pool;
 pub mod progress;
+pub mod recheck;
 pub mod runtime;

@@ -3,9 +3,11 @@
 //! libtorch spreads every operation over all threads and synchronises them after each; for a decoding step this takes
 //! longer than the operation. Lanes synchronise once, at their end. On a GPU there is one lane.
 
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::mpsc::{Sender, channel};
-use std::{panic, thread};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use tch::Device;
 
 /// The number of lanes worth using for `rows` rows, if a lane needs `rows_per_lane` to use its threads well.
@@ -44,31 +46,65 @@ pub fn side_by_side<J: Send, T: Send, E: Send>(
 ) -> Vec<T> {
     let threads = tch::get_num_threads();
     let share = (threads / jobs.len().max(1) as i32).max(1);
+    let waiting: Vec<_> = jobs.into_iter().map(|job| Mutex::new(Some(job))).collect();
+    let ended: Vec<_> = waiting.iter().map(|_| Mutex::new(None)).collect();
     let (sender, events) = channel();
-    let ended: Vec<thread::Result<T>> = thread::scope(|scope| {
-        let lanes: Vec<_> = jobs
-            .into_iter()
-            .map(|job| {
-                let (sender, work) = (sender.clone(), &work);
-                scope.spawn(move || {
-                    // The first call makes libtorch initialise this thread, which would override an earlier setting.
-                    tch::get_num_threads();
-                    tch::set_num_threads(share);
-                    let _no_grad = tch::no_grad_guard();
-                    work(job, &sender)
-                })
-            })
-            .collect();
-        drop(sender);
+    let lane = |job: J, sender: &Sender<E>| {
+        // The first call makes libtorch initialise this thread, which would override an earlier setting.
+        tch::get_num_threads();
+        tch::set_num_threads(share);
+        let _no_grad = tch::no_grad_guard();
+        work(job, sender)
+    };
+    let (waiting, ended, lane) = (&waiting, &ended, &lane);
+    kept_threads(usize::try_from(threads).unwrap_or(1)).in_place_scope(|scope| {
+        // Broadcast, so that a lane that waits for its own products never starts on another lane's job.
+        scope.spawn_broadcast(move |_, thread| {
+            for place in (thread.index()..waiting.len()).step_by(thread.num_threads()) {
+                if let Some(job) = locked(&waiting[place]).take() {
+                    let answer = panic::catch_unwind(AssertUnwindSafe(|| lane(job, &sender)));
+                    *locked(&ended[place]) = Some(answer);
+                }
+            }
+        });
         events.iter().for_each(observe);
-        lanes.into_iter().map(|lane| lane.join()).collect()
     });
     // The number is per thread, but new threads start with the last one set.
     tch::set_num_threads(threads);
-    ended
-        .into_iter()
-        .map(|lane| lane.unwrap_or_else(|panicked| panic::resume_unwind(panicked)))
+    let answers = ended.iter().filter_map(|lane| locked(lane).take());
+    answers
+        .map(|answer| answer.unwrap_or_else(|panicked| panic::resume_unwind(panicked)))
         .collect()
+}
+
+/// Runs `work` in each of the threads that are kept for lanes, such as what returns a thread's freed memory.
+pub fn in_kept_threads(work: impl Fn() + Sync) {
+    let kept = locked(&KEPT).clone();
+    if let Some(pool) = kept {
+        pool.broadcast(|_| work());
+    }
+}
+
+static KEPT: Mutex<Option<Arc<ThreadPool>>> = Mutex::new(None);
+
+/// The threads of lanes, and of the products within them. They are kept between calls: an allocator searches for memory
+/// in another place for each thread, so that ever new threads touch all memory that was ever in use, and keep it.
+fn kept_threads(count: usize) -> Arc<ThreadPool> {
+    let mut kept = locked(&KEPT);
+    match &*kept {
+        Some(pool) if pool.current_num_threads() == count => Arc::clone(pool),
+        _ => {
+            let named = ThreadPoolBuilder::new().thread_name(|index| format!("lane {index}"));
+            let pool = named.num_threads(count).build();
+            let pool = Arc::new(pool.unwrap_or_else(|error| panic!("lanes need {count} threads: {error}")));
+            *kept = Some(Arc::clone(&pool));
+            pool
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

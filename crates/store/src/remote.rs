@@ -71,7 +71,7 @@ impl Remote {
     ///
     /// # Errors
     /// The server cannot be reached or refuses.
-    pub(crate) async fn get(&self, path: String) -> Result<Option<Vec<u8>>> {
+    pub async fn get(&self, path: String) -> Result<Option<Vec<u8>>> {
         let answer = self.blocking(move |remote| {
             let request = remote.agent.get(remote.url(&path));
             remote.read(request.header("Authorization", remote.bearer()).call())

@@ -72,6 +72,50 @@ fn kernel_randomness_and_process_ids_are_the_same_in_every_child() {
 }
 
 #[test]
+fn clocks_are_the_same_in_every_child() {
+    for bit in [
+        "__import__('ti' + 'me').time_ns() // 1000 % 2",
+        "int(__import__('ti' + 'me').time() * 1000) % 2",
+        "__import__('ti' + 'me').monotonic_ns() // 1000 % 2",
+        "int(__import__('ti' + 'me').perf_counter() * 1e6) % 2",
+        "__import__('ti' + 'me').process_time_ns() // 1000 % 2",
+        "__import__('ti' + 'me').clock_gettime_ns(2) // 1000 % 2",
+        "__import__('ti' + 'me').localtime().tm_sec % 2",
+        "__import__('ti' + 'me').ctime()",
+        "__import__('ti' + 'me').strftime('%S')",
+        "__import__('date' + 'time').datetime.now().microsecond % 2",
+        "__import__('date' + 'time').datetime.utcnow().microsecond % 2",
+        "__import__('date' + 'time').datetime.today().microsecond % 2",
+        "str(__import__('date' + 'time').date.today())",
+    ] {
+        let program = format!("def f(x):\n    return {bit}");
+        let (output, graded) = proposed_and_graded(&program, "1", 6).expect(bit);
+        assert_eq!(graded, [true; 6], "{bit}: {output}");
+    }
+}
+
+#[test]
+fn clocks_go_on_and_tell_a_date() {
+    let program = "def f(x):\n    t, d = __import__('ti' + 'me'), __import__('date' + 'time')\n    before = t.time()\n    \
+                   t.sleep(3600)\n    while t.monotonic() < 3600.1: pass\n    return t.time() - before > 3600, \
+                   d.datetime.now(d.timezone.utc).year, t.gmtime(0).tm_year, t.strftime('%Y', t.gmtime(0)), \
+                   t.asctime(t.gmtime(0))[-4:]";
+    let expected = "(True, 2023, 1970, '1970', '1970')".to_owned();
+    assert_eq!(proposed_and_graded(program, "1", 1), Some((expected, vec![true])));
+}
+
+#[test]
+fn no_call_of_the_kernel_tells_a_child_its_own_cpu_time() {
+    let program = "def f(x):\n    import ctypes\n    libc, found, room = ctypes.CDLL(None, use_errno=True), [], \
+                   ctypes.create_string_buffer(256)\n    for clock in (2, 3, -2, -6):\n        \
+                   found.append((libc.clock_gettime(clock, room), ctypes.get_errno()))\n    \
+                   found.append((libc.getrusage(0, room), ctypes.get_errno()))\n    \
+                   libc.times(room)\n    return found, room.raw.strip(b'\\0')";
+    let expected = format!("([{}], b'')", vec!["(-1, 1)"; 5].join(", "));
+    assert_eq!(proposed_and_graded(program, "1", 1), Some((expected, vec![true])));
+}
+
+#[test]
 fn an_answer_that_draws_is_the_same_each_time() {
     let graded = (0..12).map(|at| {
         let solution = Solution::Input {

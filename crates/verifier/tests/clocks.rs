@@ -13,7 +13,7 @@ fn judged(limits: Limits, body: &str) -> Verdict {
     })
     .expect("a sandbox");
     let tests = Tests {
-        program: format!("import os, time\ndef f(x):\n    {body}\n"),
+        program: format!("import os\ndef f(x):\n    {body}\n"),
         entry_point: Some("f".to_owned()),
         oracle: Oracle::Script {
             test: "def check(candidate):\n    assert candidate(1) is None\n".to_owned(),
@@ -30,7 +30,7 @@ fn what_works_is_not_ended_by_the_clock() {
         wall: Duration::from_millis(500),
         ..Limits::default()
     };
-    let verdict = judged(limits, "while time.process_time() < 1.5: pass");
+    let verdict = judged(limits, "sum(range(200_000_000))");
     assert_eq!(verdict.correct, Some(true), "{:?}: {}", verdict.status, verdict.reason);
 }
 

@@ -63,6 +63,28 @@ fn what_is_wrong_with_the_tests_themselves_can_be_told_from_a_refusal() {
         "{}",
         verdict.reason
     );
+    for test in [
+        "import os\nos._exit(0)\nassert f(1) == 2",
+        "assert f(1) == __import__('os')._exit(1)",
+        "import sys\nsys.exit(0)\nassert f(1) == 2",
+        "assert f(1) == __import__('sys').exit()",
+        "raise KeyboardInterrupt\nassert f(1) == 2",
+        "assert f(lambda: 1) == 2",
+        "__import__('os').abort()\nassert f(1) == 2",
+    ] {
+        let verdict = judged(test, EMPTY);
+        assert_eq!(
+            (verdict.status, verdict.correct),
+            (Status::Malformed, Some(false)),
+            "{test}: {}",
+            verdict.reason
+        );
+        assert!(
+            verdict.reason.starts_with("the test itself: "),
+            "{test}: {}",
+            verdict.reason
+        );
+    }
     let verdict = judged("assert g(f(1)) == 2", EMPTY);
     assert_eq!(verdict.status, Status::Error, "{}", verdict.reason);
     assert!(verdict.reason.contains("NameError"), "{}", verdict.reason);
@@ -79,6 +101,7 @@ fn a_program_is_right_if_every_assertion_holds() {
         ("import functools\n@functools.cache\ndef f(x):\n    return x + 1", true),
         ("def f(x):\n    return 2", false),
         ("def f(x):\n    raise StopIteration", false),
+        ("def f(x):\n    raise SystemExit", false),
         ("def g(x):\n    return x + 1", false),
     ] {
         let verdict = judged(test, program);

@@ -4,7 +4,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lyceum_engine::EngineError;
 use tokio::sync::oneshot;
@@ -15,6 +15,10 @@ use crate::heap;
 
 /// Idle time after which freed memory is returned to the system.
 const IDLE: Duration = Duration::from_secs(5);
+
+/// Time after which it is returned between two calls, too. What the next call needs is then asked of the system again, which
+/// takes a tenth of a second for half a GiB.
+const KEPT: Duration = Duration::from_secs(10);
 
 /// Work for the thread.
 type Call = Box<dyn FnOnce(&mut Models) + Send>;
@@ -44,11 +48,16 @@ impl Engine {
         let names = Arc::clone(&loaded);
         std::thread::Builder::new().name("engine".to_owned()).spawn(move || {
             let mut models = Models::new(folder, device);
+            let mut released = Instant::now();
             while let Some(call) = next(&received) {
                 if catch_unwind(AssertUnwindSafe(|| call(&mut models))).is_err() {
                     models.clear();
                 }
                 *names.lock().unwrap_or_else(PoisonError::into_inner) = models.names();
+                if released.elapsed() >= KEPT {
+                    heap::release();
+                    released = Instant::now();
+                }
             }
         })?;
         Ok(Self { calls, loaded })

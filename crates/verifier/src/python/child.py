@@ -220,8 +220,15 @@ def die_with_zygote():
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL, None)
 
 
+def forget_clocks():
+    names = globals()
+    for name in "clock_gettime_ns", "monotonic_ns":
+        names.pop(name, None)
+
+
 def child(fd, cpu_seconds, address_space):
     die_with_zygote()
+    forget_clocks()
     os.dup2(fd, SOCKET)
     os.closerange(SOCKET + 1, 64)
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))

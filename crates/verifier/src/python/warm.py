@@ -46,8 +46,9 @@ def warm():
             sys.exit("the zygote's own program has no value")
     DESCRIPTORS[:] = SOCKET, SOCKET
     sys.stdin, sys.stdout, sys.stderr = streams
-    # Children start from the same random state as if nothing had been drawn.
+    # Children start as if nothing had been drawn and no clock read.
     DRAWN[0] = 0
+    CLOCK[0] = BEGINNING
     random.seed()
     gc.collect()
     # A collection in a child leaves what is here alone.

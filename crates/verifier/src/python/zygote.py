@@ -9,8 +9,10 @@ import signal
 import socket
 import struct
 import sys
-import time
 import types
+
+# Children read a clock of their own (`clock.py`), and forget these.
+from time import clock_gettime_ns, monotonic_ns
 
 CONTROL = 3
 PR_SET_PDEATHSIG = 1
@@ -38,16 +40,16 @@ def stage():
 
 def cpu_nanoseconds(pid):
     # CPU clock of another process: the kernel's MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED).
-    return time.clock_gettime_ns((~pid << 3) | 2)
+    return clock_gettime_ns((~pid << 3) | 2)
 
 
 def watch(control, pid, pidfd, cpu_limit, wall_limit, slowest, cpu_budget, waiting_budget):
     poller = select.poll()
     poller.register(pidfd, select.POLLIN)
     poller.register(control, select.POLLIN)
-    deadline = time.monotonic_ns() + wall_limit
+    deadline = monotonic_ns() + wall_limit
     # The limits hold for a call and begin anew with the next; the budgets hold for the rest of the task.
-    last_deadline = time.monotonic_ns() + waiting_budget
+    last_deadline = monotonic_ns() + waiting_budget
     base = total = 0
     killed = 0
     while True:
@@ -57,7 +59,7 @@ def watch(control, pid, pidfd, cpu_limit, wall_limit, slowest, cpu_budget, waiti
         except OSError:
             pass
         used = total - base
-        asleep = time.monotonic_ns()
+        asleep = monotonic_ns()
         # Time spent working extends the deadlines, so a busy machine ends only programs that wait.
         left, why = min(
             (cpu_limit - used, KILLED_CPU),
@@ -72,7 +74,7 @@ def watch(control, pid, pidfd, cpu_limit, wall_limit, slowest, cpu_budget, waiti
         ready = dict(poller.poll(pause))
         if pause is not None:
             # If this process did not run, or the machine was suspended, the child may not have run either.
-            late = max(0, time.monotonic_ns() - asleep - pause * 1_000_000)
+            late = max(0, monotonic_ns() - asleep - pause * 1_000_000)
             deadline += late
             last_deadline += late
         if pidfd in ready:
@@ -81,7 +83,7 @@ def watch(control, pid, pidfd, cpu_limit, wall_limit, slowest, cpu_budget, waiti
             message = control.recv(16)
             if message == b"extend":
                 base = cpu_nanoseconds(pid)
-                deadline = time.monotonic_ns() + wall_limit
+                deadline = monotonic_ns() + wall_limit
             elif not killed:
                 killed = KILLED_HOST
                 signal.pidfd_send_signal(pidfd, signal.SIGKILL)

@@ -70,7 +70,8 @@ fn source(role: Role, packages: &[Package]) -> String {
     );
     match role {
         Role::Programs { .. } => format!(
-            "{COMMON}\n{}\n{}\n{}",
+            "{COMMON}\n{}\n{}\n{}\n{}",
+            include_str!("../python/clock.py"),
             include_str!("../python/preload.py"),
             packages::imports(packages),
             include_str!("../python/warm.py"),

@@ -97,11 +97,7 @@ impl Bench<'_> {
         for _ in 0..MAX_CALLS {
             let Some(answer) = judge.answer()? else {
                 let (report, _) = judge.finish()?;
-                let failed = Failed::of_ending(report, patient);
-                return Ok(Err(Failed {
-                    reason: format!("the test itself: {}", failed.reason),
-                    ..failed
-                }));
+                return Ok(Err(of_the_test(Failed::of_ending(report, patient))));
             };
             if answer.kind != b'C' {
                 let result = match outcome(&answer) {
@@ -111,11 +107,15 @@ impl Bench<'_> {
                         reason: "an assertion does not hold".to_owned(),
                         ..failed
                     }),
-                    Outcome::Failed(failed) => Err(player.failure.take().unwrap_or(failed)),
+                    Outcome::Failed(failed) => match player.failure.take() {
+                        Some(of_program) => Err(of_program),
+                        None if ends_the_test(&failed) => return Ok(Err(of_the_test(failed))),
+                        None => Err(failed),
+                    },
                 };
                 let (_, violation) = judge.finish()?;
                 return Ok(match (violation, player.finish()?) {
-                    (Some(violation), _) => Err(Failed::new(Status::Error, format!("the test broke off: {violation}"))),
+                    (Some(violation), _) => Err(of_the_test(Failed::protocol(violation))),
                     (None, Err(failed)) if result.is_ok() => Ok(vec![Err(failed)]),
                     (None, _) => Ok(vec![result]),
                 });
@@ -125,11 +125,28 @@ impl Bench<'_> {
                 Err(failed) => return Ok(Ok(vec![Err(failed)])),
             }
         }
-        Ok(Err(Failed::new(
-            Status::Error,
-            format!("the test makes more than {MAX_CALLS} calls"),
-        )))
+        let calls = format!("it makes more than {MAX_CALLS} calls");
+        Ok(Err(of_the_test(Failed::new(Status::Error, calls))))
     }
+}
+
+/// A failure that is the test's own fault, whatever the program: no program could pass it.
+fn of_the_test(failed: Failed) -> Failed {
+    let status = match failed.status {
+        Status::Error => Status::Malformed,
+        other => other,
+    };
+    Failed {
+        status,
+        reason: format!("the test itself: {}", failed.reason),
+        ..failed
+    }
+}
+
+/// Whether the test ended by what no call of the program raises in it.
+fn ends_the_test(failed: &Failed) -> bool {
+    let own = ["SystemExit", "KeyboardInterrupt", "GeneratorExit", "Unjudgeable"];
+    failed.exception.as_deref().is_some_and(|raised| own.contains(&raised))
 }
 
 /// The program under test.
