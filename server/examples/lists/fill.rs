@@ -34,7 +34,7 @@ const FUNCTIONS: [&str; 8] = [
 
 /// Rows by table, in the order in which they refer to one another. Their contents are made in `made_of`: the number of
 /// problems, a config and the names of its metrics.
-const FILL: [(&str, &str); 30] = [
+static FILL: [(&str, &str); 30] = [
     (
         "experiments",
         "INSERT INTO experiments (id, name, description)
