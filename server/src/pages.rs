@@ -44,6 +44,7 @@ mod leaderboard;
 mod learnability;
 mod lineage;
 mod member;
+mod parallel;
 mod pass_at_k;
 mod picks;
 mod population;
@@ -71,6 +72,7 @@ mod view;
 mod views;
 mod work;
 mod work_item;
+mod worker;
 mod workers;
 
 pub(crate) use assets::show_asset;
@@ -104,6 +106,7 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
         .service(work::show_queue)
         .service(work_item::show_work_item)
         .service(workers::show_all_workers)
+        .service(worker::show_one_worker)
         .service(views::show_views)
         .service(alerts::show_alerts)
         .service(settings::show_settings);

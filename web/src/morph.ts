@@ -5,8 +5,9 @@ const keyOf = (node: Node): string => (node instanceof Element ? node.id : "");
 
 const alike = (old: Node, now: Node): boolean => old.nodeType === now.nodeType && old.nodeName === now.nodeName;
 
-/** Attributes controlled by the user: a fold stays open. */
-const kept = (old: Element, name: string): boolean => name === "open" && old.tagName === "DETAILS";
+/** Attributes that the server does not decide: a fold stays open, and a part stays as tall as it was (`reserve.ts`). */
+const kept = (old: Element, name: string): boolean =>
+  (name === "open" && old.tagName === "DETAILS") || (name === "style" && old.hasAttribute("data-reserve"));
 
 function copyAttributes(old: Element, now: Element): void {
   for (const { name } of [...old.attributes]) {

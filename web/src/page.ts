@@ -1,5 +1,6 @@
 // Fetches the current version of this page.
 import { morph } from "./morph";
+import { reserve } from "./reserve";
 
 const parsed = (text: string) => new DOMParser().parseFromString(text, "text/html");
 
@@ -16,14 +17,18 @@ export function takePart(part: Document, id: string): void {
   if (!old) return;
   const now = old.cloneNode(false) as Element;
   now.append(...part.body.childNodes);
+  reserve();
   morph(old, now);
+  reserve();
 }
 
 /** Updates the elements `ids` from `page`. */
 export function take(page: Document, ...ids: string[]): void {
+  reserve();
   for (const id of ids) {
     const old = document.getElementById(id);
     const now = page.getElementById(id);
     if (old && now) morph(old, now);
   }
+  reserve();
 }

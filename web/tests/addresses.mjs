@@ -6,6 +6,7 @@ export async function addresses(lab, run, second) {
   const member = await first(`/runs/${run}/members`);
   const problem = await first(`/runs/${run}/problems?valid=true`);
   const work = await first(`/work?run=${run}`);
+  const worker = await first("/workers?alive=true");
   const experiment = await first("/experiments");
   const evaluation = await first("/evaluations");
   const measured = (await lab.api("GET", "/evaluations?state=completed")).items.find((one) => one.spec.type === "benchmark")?.id;
@@ -26,14 +27,14 @@ export async function addresses(lab, run, second) {
     "run-new": "/runs/new", "run-clone": `/runs/new?from=${run}`,
     ...Object.fromEntries(Object.entries(ofRun).filter(([, path]) => path !== undefined).map(([name, path]) => [name, `/runs/${run}${path}`])),
     "all-problems": "/problems", "problems-beside": `/compare/problems?left=${run}&right=${second}&step=1`, "compare-none": "/compare",
-    compare: `/compare?runs=${run},${second}`, leaderboard: "/leaderboard", benchmarks: `/runs/${second}/benchmarks`,
+    compare: `/compare?runs=${run},${second}`, "compare-baseline": `/compare?runs=${run},${second}&baseline=${run}`, "runs-parallel": "/runs?columns=config.seed,config.steps,metrics.solve_rate", leaderboard: "/leaderboard", benchmarks: `/runs/${second}/benchmarks`,
     evaluations: "/evaluations", evaluation: evaluation && `/evaluations/${evaluation}`,
     samples: measured && `/evaluations/${measured}?suite=held-out-outputs&subject=0`, work: "/work", "work-item": work && `/work/${work}`,
     "frozen-side": frozen && `/evaluations/${frozen}`, retention: retention && `/evaluations/${retention}`, regenerate: regenerated && `/evaluations/${regenerated}`,
     curriculum: judged && `/runs/${judged}/curriculum`, "curriculum-part": judged && `/runs/${judged}/curriculum?from=1&to=1`,
     task: task && `/runs/${judged}/problems/${task}`,
     candidates: climbing && `/runs/${climbing}/candidates`, goalposts: climbing && `/runs/${climbing}/goalposts`,
-    "goalposts-compared": climbing && `/compare/goalposts?runs=${climbing}`, climb: ofType("goalposts") && `/evaluations/${ofType("goalposts")}`, picks: `/compare/picks?left=${run}&right=${second}`, workers: "/workers", datasets: "/datasets", "dataset-new": "/datasets/new", settings: "/settings",
+    "goalposts-compared": climbing && `/compare/goalposts?runs=${climbing}`, climb: ofType("goalposts") && `/evaluations/${ofType("goalposts")}`, picks: `/compare/picks?left=${run}&right=${second}`, workers: "/workers", worker: worker && `/workers/${worker}`, alerts: "/alerts", views: "/views", "experiment-new": "/experiments/new", datasets: "/datasets", "dataset-new": "/datasets/new", settings: "/settings",
   };
   return Object.entries(pages).filter(([, path]) => path !== undefined);
 }

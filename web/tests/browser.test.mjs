@@ -187,6 +187,28 @@ scenario("the overview opens with held-out accuracy, which comes without a reloa
   assert.equal(await page.$eval("#from", (input) => input.value), "1", "both kinds of charts follow the form");
 });
 
+scenario("nothing moves on the page of a run that goes on, from its first moment", async () => {
+  await lab.api("POST", `/runs/${run}/pause`);
+  for (const [width, path] of [[1280, ""], [360, ""], [1280, "/"]]) {
+    const overrides = { steps: 3, "benchmarks.every": 1 };
+    const made = await lab.api("POST", "/runs", { preset: "demo", name: `watched ${width}${path}`, overrides });
+    const watched = await browser.open();
+    await watchMoves(watched);
+    await logIn(watched, lab);
+    await watched.setViewport({ width, height: 900 });
+    await watched.goto(lab.base + (path || `/runs/${made.id}`), { waitUntil: "load" });
+    await watched.evaluate(() => (window.sameDocument = true));
+    while ((await lab.api("GET", `/runs/${made.id}`)).state === "running") await new Promise((resolve) => setTimeout(resolve, 500));
+    if (!path) await watched.waitForFunction(() => document.querySelector("#state").textContent === "completed", patience);
+    const moved = await watched.evaluate(() => ({ ...window.moved, same: window.sameDocument }));
+    assert.equal(moved.same, true, "the page was reloaded");
+    // Up to 0.1 counts as good (web.dev/cls).
+    assert.ok(moved.value <= 0.02, `${path || "a run"} at ${width} pixels moves by ${moved.value}:\n${moved.nodes.join("\n")}`);
+    await watched.close();
+  }
+  await lab.api("POST", `/runs/${run}/resume`);
+});
+
 scenario("a chart drawn late has its members' curves from the first step", async () => {
   await go(`/runs/${run}`);
   const step = () => text("#step").then(Number);
@@ -257,6 +279,16 @@ scenario("a chart is saved as PNG, SVG and CSV", async () => {
   const rows = await savedRows('[data-chart="entropy"]');
   assert.match(rows[0], /"mean of teachers"/);
   assert.ok(rows.length > 2, rows.join("\n"));
+});
+
+scenario("members of one side have colours of their own", async () => {
+  await go(`/runs/${run}`);
+  await page.$eval('[data-chart="entropy"]', (figure) => figure.scrollIntoView());
+  await page.waitForSelector('[data-chart="entropy"] [data-drawn]', patience);
+  await page.waitForNetworkIdle({ idleTime: 250, concurrency: 2 });
+  const living = (await lab.api("GET", `/runs/${run}/members?alive=true`)).items.length;
+  const strokes = [...(await save('[data-chart="entropy"]', "svg")).matchAll(/stroke="(rgb[^"]*)"[^>]*stroke-opacity="0.55"/g)].map((found) => found[1]);
+  assert.ok(new Set(strokes).size >= Math.min(living, 4), `${living} members, colours ${[...new Set(strokes)]}`);
 });
 
 scenario("curves can be smoothed, drawn on a log scale and zoomed, and reset", async () => {
@@ -370,6 +402,71 @@ scenario("a table of runs has columns of one's choice and is compared from", asy
   assert.ok((await page.$$eval("tbody tr", (all) => all.length)) >= 2, "a group for each seed");
 });
 
+scenario("selected runs are tagged, moved and deleted, and found by what is inside their names", async () => {
+  const spare = [];
+  for (const name of ["spare one", "spare two"]) {
+    const made = await lab.api("POST", "/runs", { preset: "demo", name, overrides: { steps: 1, benchmarks: null } });
+    await lab.api("POST", `/runs/${made.id}/cancel`);
+    spare.push(made.id);
+  }
+  const names = () => page.$$eval("tbody th", (all) => all.map((one) => one.textContent.trim()).sort());
+  const choose = async () => {
+    for (const one of spare) await page.click(`[data-choose="${one}"]`);
+  };
+  const answer = async (dialog, field, value) => {
+    await page.waitForSelector(`${dialog}[open]`, patience);
+    await page.type(`${dialog} [name="${field}"]`, value);
+    await press(`${dialog} .primary`);
+  };
+  await go("/runs?q=PARE");
+  assert.deepEqual(await names(), ["spare one", "spare two"]);
+  await choose();
+  await page.click('[data-chosen="tag"]');
+  await answer("#tag-chosen", "tags", "left over, twice");
+  await go("/runs?tag=left+over");
+  assert.deepEqual(await names(), ["spare one", "spare two"]);
+  await choose();
+  await page.click('[data-chosen="move"]');
+  await answer("#move-chosen", "experiment", "seeds");
+  assert.match(await text(`#run-${spare[0]}`), /seeds/);
+  await choose();
+  page.once("dialog", (dialog) => dialog.accept());
+  await press('[data-chosen="delete"]');
+  assert.match(await text("main"), /No runs match these filters/);
+});
+
+scenario("runs are lines across parameters and outcomes, each of which leads to its run", async () => {
+  page.faults.length = 0;
+  await go("/runs?columns=config.seed,config.steps,metrics.solve_rate,metrics.entropy");
+  await page.$eval("#parallel", (figure) => figure.scrollIntoView());
+  await page.waitForSelector("#parallel [data-drawn]", patience);
+  assert.ok((await save("#parallel", "svg")).startsWith("<svg"));
+  await page.click("#parallel summary");
+  const rows = await page.$$eval("#parallel tbody tr", (all) => all.map((row) => row.textContent.trim()));
+  assert.ok(rows.length >= 2 && rows.some((row) => row.startsWith("another seed")), rows.join("\n"));
+  const first = await page.$eval("#parallel tbody a", (link) => link.getAttribute("href"));
+  await press("#parallel tbody a");
+  assert.equal(new URL(page.url()).pathname, first);
+  assert.deepEqual(page.faults, []);
+});
+
+scenario("a worker's page shows its processor and memory, and an item's page its log", async () => {
+  const worker = (await lab.api("GET", "/workers?alive=true")).items[0];
+  await go("/workers");
+  await press(`#worker-${worker.id} th a`);
+  assert.equal(new URL(page.url()).pathname, `/workers/${worker.id}`);
+  await page.waitForSelector("#cores [data-drawn]", patience);
+  await page.waitForSelector("#memory [data-drawn]", patience);
+  assert.match((await savedRows("#memory"))[0], /hours until now/);
+  const done = (await lab.api("GET", `/work?run=${second}&kind=rollout`)).items;
+  const logs = [];
+  for (const item of done.slice(0, 5)) {
+    await go(`/work/${item.id}`);
+    logs.push(await text("section[aria-labelledby=log-title]"));
+  }
+  assert.ok(logs.some((log) => /Try 1.*progress/s.test(log)), logs.join("\n"));
+});
+
 scenario("a verdict leads to its evidence", async () => {
   await go(`/runs/${second}`);
   assert.match(await text(".verdict"), /(not distinguishable|learned|worse|not measured)/i);
@@ -442,6 +539,8 @@ scenario("a run is measured from its page, down to the samples", async () => {
   await lab.api("POST", `/runs/${unmeasured.id}/cancel`);
   await go(`/runs/${unmeasured.id}/benchmarks`);
   assert.match(await text("main"), /lyceum benchmark evaluate --run/, "an empty page explains what to do");
+  await press('a[href^="/datasets/new"]');
+  assert.deepEqual(await page.$$eval("#purpose, #format", (fields) => fields.map((field) => field.value)), ["benchmark", "suite"]);
   await go(`/runs/${second}/benchmarks`);
   const rows = [0, 1, 2].map((number) => ({
     task_id: `seedling/${number}`, type: "code_f", program: "def f(a):\n return a", message: "gives it back", pairs: [["1", "1"], ["2", "2"], ["3", "3"]], level: 1,
@@ -699,17 +798,22 @@ scenario("the keyboard reaches all controls in order", async () => {
   assert.equal(await page.evaluate(() => location.hash), "#main", "the first stop is the skip link");
 });
 
+/** Has `watched` add up in `window.moved` how far its pages move by themselves. */
+const watchMoves = (watched) => watched.evaluateOnNewDocument(() => {
+  window.moved = { value: 0, nodes: [] };
+  new PerformanceObserver((list) => list.getEntries().filter((one) => !one.hadRecentInput).forEach((one) => {
+    window.moved.value += one.value;
+    window.moved.nodes.push(`${one.value.toFixed(4)}: ${one.sources.map(({ node, previousRect, currentRect }) => `${previousRect.y}→${currentRect.y} ${(node?.outerHTML ?? node?.textContent ?? "").slice(0, 80)}`).join(" | ")}`);
+  })).observe({ type: "layout-shift", buffered: true });
+});
+
 scenario("no layout shift while a page loads", async () => {
   const watched = await browser.open();
+  await watchMoves(watched);
   await watched.evaluateOnNewDocument(() => {
     // Ages on the page grow by most of a minute between the response and the script that keeps them current.
     const now = Date.now;
     Date.now = () => now() + 50_000;
-    window.moved = { value: 0, nodes: [] };
-    new PerformanceObserver((list) => list.getEntries().forEach((one) => {
-      window.moved.value += one.value;
-      window.moved.nodes.push(...one.sources.map(({ node }) => (node?.outerHTML ?? node?.textContent ?? "").slice(0, 100)));
-    })).observe({ type: "layout-shift", buffered: true });
   });
   await logIn(watched, lab);
   for (const width of [360, 1280]) {

@@ -41,13 +41,13 @@ export function apiOf(base, token) {
   };
 }
 
-/** Starts `lyceum up` in a temporary folder. */
-export async function startLab() {
+/** Starts `lyceum up` with more options in a temporary folder. */
+export async function startLab(...options) {
   const folder = mkdtempSync(join(tmpdir(), "lyceum-browser-"));
   // Postgres runs as another user, who must be able to enter this folder.
   chmodSync(folder, 0o711);
   const data = join(folder, "data");
-  const child = spawn(lyceum, ["--data", data, "up", "--port", "0", "--worker", workerProgram], {
+  const child = spawn(lyceum, ["--data", data, "up", "--port", "0", "--worker", workerProgram, ...options], {
     cwd: repository,
     env: { LYCEUM_MODELS: join(repository, "models"), LYCEUM_PYTHON: join(repository, ".venv/bin/python"), ...process.env },
     stdio: ["ignore", "pipe", "pipe"],

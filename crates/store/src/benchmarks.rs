@@ -8,7 +8,8 @@ mod write;
 
 pub use progress::{Answered, Measurement, answered, measurements};
 pub use results::{
-    BenchmarkFilter, BenchmarkResult, leaderboard, measured_suites, population_results, results, results_by_step,
+    BenchmarkFilter, BenchmarkResult, latest_results, leaderboard, measured_suites, population_results, results,
+    results_by_step,
 };
 pub use samples::{BenchmarkSample, Repeat, SampleFilter, repeats, samples, samples_of_subject};
 pub use scores::{MeasuredRun, ScoreAtStep, measured_runs, scores_by_step};

@@ -10,7 +10,7 @@ use crate::Result;
 pub const WORKER_ROLE: &str = "lyceum_worker";
 
 /// Every right, as a template of SQL with the role's name. Whoever lets a worker do more adds to this list.
-const RIGHTS: [&str; 17] = [
+const RIGHTS: [&str; 19] = [
     "REVOKE ALL ON ALL TABLES IN SCHEMA public, apalis FROM %I",
     "GRANT USAGE ON SCHEMA public, apalis TO %I",
     "GRANT SELECT ON executions, steps, work, workers, artifacts, artifact_holds, datasets, dataset_rows TO %I",
@@ -23,6 +23,8 @@ const RIGHTS: [&str; 17] = [
     "GRANT INSERT ON events TO %I",
     "GRANT INSERT ON workers TO %I",
     "GRANT UPDATE (last_seen, state, loaded_models, stopped_at) ON workers TO %I",
+    "GRANT SELECT, INSERT, UPDATE ON worker_usage TO %I",
+    "GRANT SELECT, INSERT ON work_logs TO %I",
     "GRANT INSERT ON artifacts TO %I",
     "GRANT UPDATE (created_at, removed_at) ON artifacts TO %I",
     "GRANT INSERT ON artifact_holds TO %I",

@@ -34,7 +34,7 @@ const FUNCTIONS: [&str; 8] = [
 
 /// Rows by table, in the order in which they refer to one another. Their contents are made in `made_of`: the number of
 /// problems, a config and the names of its metrics.
-const FILL: [(&str, &str); 32] = [
+static FILL: [(&str, &str); 33] = [
     (
         "experiments",
         "INSERT INTO experiments (id, name, description)
@@ -202,6 +202,13 @@ const FILL: [(&str, &str); 32] = [
          FROM made_of m, generate_series(1, 10000) r, generate_series(0, CASE WHEN r <= 500 THEN 1999 ELSE 19 END) s",
     ),
     (
+        "recent metrics",
+        // The trigger that keeps them is off.
+        "INSERT INTO recent_metrics (run_id, steps, \"values\")
+         SELECT run_id(r), width, array_fill(random(), ARRAY[cardinality(m.metrics)])
+         FROM made_of m, generate_series(1, 10000) r, unnest(ARRAY[1, 16, 64]) width",
+    ),
+    (
         "members' metrics",
         "INSERT INTO metrics (run_id, step, member_id, \"values\")
          SELECT run_id(1), t, member_at(1, s, t), array_fill(random(), ARRAY[cardinality(m.metrics)])
@@ -295,8 +302,11 @@ const FILL: [(&str, &str); 32] = [
     ),
 ];
 
-/// Writes it all.
-pub(super) async fn fill(store: &Store, problems: i64) -> anyhow::Result<()> {
+/// What lists of runs show.
+const OF_RUNS: [&str; 3] = ["experiments", "runs", "recent metrics"];
+
+/// Writes it all, or what lists of runs show.
+pub(super) async fn fill(store: &Store, problems: i64, runs_alone: bool) -> anyhow::Result<()> {
     let registry = Registry::shipped();
     let config = resolve(&toml::from_str(PRESET)?, &registry).map_err(|faults| anyhow::anyhow!("{faults:?}"))?;
     let metrics = registry.get(&config.recipe)?.metric_names();
@@ -317,9 +327,10 @@ pub(super) async fn fill(store: &Store, problems: i64) -> anyhow::Result<()> {
         .bind(metrics)
         .execute(&mut *connection)
         .await?;
-    for (table, statement) in FILL {
+    let wanted = FILL.iter().filter(|(table, _)| !runs_alone || OF_RUNS.contains(table));
+    for (table, statement) in wanted {
         let began = Instant::now();
-        let rows = sqlx::query(statement)
+        let rows = sqlx::query(*statement)
             .execute(&mut *connection)
             .await
             .with_context(|| format!("{table} could not be made"))?;

@@ -43,6 +43,9 @@ struct Options {
     /// The 95th percentile that no page may pass, in milliseconds
     #[arg(long, default_value_t = 100.0)]
     page_limit: f64,
+    /// Fill in only what lists of runs show, which takes seconds; measure these with `--no-lists --page /runs?`
+    #[arg(long)]
+    runs_alone: bool,
     /// A folder for the database, which is filled once and then measured again; a new one each time without
     #[arg(long, value_name = "FOLDER")]
     data: Option<PathBuf>,
@@ -157,7 +160,7 @@ async fn time_all(options: Options) -> anyhow::Result<()> {
             fs::read_to_string(&filled)?
         );
     } else {
-        fill::fill(&store, options.problems).await?;
+        fill::fill(&store, options.problems, options.runs_alone).await?;
         fs::write(&filled, options.problems.to_string())?;
     }
     let measured = measure_all(&options, folder, &store).await;
@@ -183,7 +186,7 @@ async fn measure_all(options: &Options, folder: &Path, store: &Store) -> anyhow:
         highest(store, "problems").await?,
         highest(store, "attempts").await?,
     ];
-    let examples = pages::Examples::find(store.pool()).await?;
+    let examples = pages::Examples::find(store.pool(), &options.page).await?;
     let bearer = format!("Bearer {}", token.expose());
     let (rounds, part, lists, export) = (options.rounds, options.page.clone(), !options.no_lists, options.export);
     let measured = tokio::task::spawn_blocking(move || {
@@ -221,7 +224,7 @@ async fn measure_all(options: &Options, folder: &Path, store: &Store) -> anyhow:
 
 /// The last number of a table's rows.
 async fn highest(store: &Store, table: &str) -> anyhow::Result<i64> {
-    let mut query = sqlx::QueryBuilder::<sqlx::Postgres>::new(format!("SELECT max(seq) FROM {table}"));
+    let mut query = sqlx::QueryBuilder::<sqlx::Postgres>::new(format!("SELECT coalesce(max(seq), 0) FROM {table}"));
     Ok(query.build_query_scalar().fetch_one(store.pool()).await?)
 }
 

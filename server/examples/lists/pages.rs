@@ -90,8 +90,9 @@ const SMALL: [&str; 3] = ["/workers", "/workers?alive=true", "/settings"];
 pub(super) struct Examples(Vec<(&'static str, Vec<String>)>);
 
 impl Examples {
-    /// Twenty of each, from all over run 1 or all runs.
-    pub(super) async fn find(db: &PgPool) -> anyhow::Result<Self> {
+    /// Twenty of each that pages whose address has `part` in it need, from all over run 1 or all runs.
+    pub(super) async fn find(db: &PgPool, part: &str) -> anyhow::Result<Self> {
+        let wanted: Vec<&str> = PAGES.into_iter().filter(|page| page.contains(part)).collect();
         let some = [
             ("{rows}", "SELECT run_id(20000)"),
             ("{run}", "SELECT run_id(2 + n * 24) FROM generate_series(0, 19) n"),
@@ -121,7 +122,10 @@ impl Examples {
             ("{work}", "SELECT id FROM work ORDER BY seq LIMIT 20"),
         ];
         let mut found = Vec::new();
-        for (name, statement) in some {
+        let needed = some
+            .into_iter()
+            .filter(|(name, _)| wanted.iter().any(|page| page.contains(name)));
+        for (name, statement) in needed {
             let ids: Vec<Uuid> = sqlx::query_scalar(statement).fetch_all(db).await?;
             anyhow::ensure!(!ids.is_empty(), "there is nothing for {name}");
             found.push((name, ids.iter().map(Uuid::to_string).collect()));

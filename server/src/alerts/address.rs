@@ -74,13 +74,13 @@ pub(super) fn read(url: &str) -> Result<Uri, String> {
         .map_err(|error| format!("`{url}` is no address ({error}); {valid}"))?;
     let is_http = matches!(uri.scheme_str(), Some("http" | "https"));
     if !is_http || uri.host().is_none_or(str::is_empty) {
-        return Err(format!("`{url}` is no address of http or https; {valid}"));
+        return Err(format!("`{url}` is not an http or https address; {valid}"));
     }
     if uri
         .authority()
         .is_some_and(|authority| authority.as_str().contains('@'))
     {
-        return Err(format!("an address with a user or a password is not sent to; {valid}"));
+        return Err(format!("an address may not contain a user or a password; {valid}"));
     }
     Ok(uri)
 }

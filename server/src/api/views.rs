@@ -55,7 +55,7 @@ pub(super) async fn page_at(api: &Api, address: &str) -> Result<PageAddress, Api
     let page = PageAddress::parse(address).map_err(fault)?;
     match page.missing_run(api.store.pool()).await? {
         Some(run) => Err(fault(format!(
-            "it shows the run {run}, which is not there or was deleted"
+            "it shows the run {run}, which does not exist or was deleted"
         ))),
         None => Ok(page),
     }

@@ -174,7 +174,7 @@ pub(crate) async fn test_webhook(api: web::Data<Api>, id: web::Path<Uuid>) -> Re
         occurrence: &Uuid::now_v7().to_string(),
         run: None,
         title: &format!("A test of the webhook {}", webhook.name),
-        detail: "Somebody asked for it; nothing has happened.",
+        detail: "This is only a test; nothing has happened.",
         only: Some(webhook.id),
     };
     alerts::raise(db, &new).await?;

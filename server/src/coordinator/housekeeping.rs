@@ -3,7 +3,7 @@
 use lyceum_store::{
     Store, alerts,
     artifact::{self, ArtifactStore},
-    crashes, queue, work,
+    crashes, queue, work, workers,
 };
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
@@ -41,6 +41,9 @@ pub(super) async fn run(store: Store, artifacts: ArtifactStore, pace: Pace, stop
                 }
                 if let Err(error) = alerts::tidy(store.pool()).await {
                     tracing::warn!(%error, "cannot remove old alerts");
+                }
+                if let Err(error) = workers::tidy_usage(store.pool()).await {
+                    tracing::warn!(%error, "cannot remove old usage of workers");
                 }
                 match artifact::collect(&artifacts, COLLECTED_AT_ONCE).await {
                     Ok(0) => {}

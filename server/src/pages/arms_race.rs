@@ -138,7 +138,7 @@ fn ratings_of(role: Role, members: &[MemberName], ratings: &[RatingPoint]) -> Fi
     Figure {
         id: format!("ratings-{role}"),
         title: format!("Ratings as {role}"),
-        note: "Light: each member with one sigma to either side. Bold: the mean of the living.".to_owned(),
+        note: "Light: each member with one sigma on either side. Bold: the mean of the living members.".to_owned(),
         x: "step".to_owned(),
         y: "mu (TrueSkill)".to_owned(),
         series: [mean].into_iter().chain(members.iter().filter_map(line)).collect(),

@@ -1,40 +1,41 @@
-//! `/compare`: runs side by side: curves, differences of their configs, costs and final values.
+//! `/compare`: runs side by side: curves, differences of their configs, scores, costs and latest values.
 
 mod account;
+mod address;
 mod alignment;
 mod arms;
+mod choice;
+mod compared;
 mod difference;
+mod finals;
 mod labels;
+mod scores;
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use lyceum_core::{
-    id::ExecutionId,
-    recipe::{Highlight, Metric, Registry},
-};
+use lyceum_core::id::ExecutionId;
 use lyceum_store::{
     executions::State,
-    metrics::{self, MetricRow, MetricsQuery},
     page::{Order, Window},
     runs::{self, Run, RunDetail, RunFilter, RunSort},
-    steps,
 };
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sqlx::PgPool;
-use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
 pub(super) use self::labels::labels;
 use self::{
     account::Account,
-    alignment::{Over, Progress, TOKENS},
+    address::{address, ids, place_of_baseline},
+    alignment::Over,
+    choice::{known, named, units, usual},
+    compared::{Compared, levels},
     difference::Difference,
+    finals::Finals,
+    scores::{Scores, scores},
 };
 use super::{
-    curves::level_for,
     figure::Figure,
     filters::Filters,
     format::words,
@@ -48,12 +49,6 @@ use crate::{api::Api, api_error::ApiError};
 pub(super) const RUNS: usize = 12;
 /// Runs read at the same time, each over its own connection.
 const AT_ONCE: usize = 3;
-/// Maximum points of a curve.
-const POINTS: u32 = 300;
-/// Metrics drawn, at most.
-const DRAWN: usize = 16;
-/// The last steps in which a metric's newest value is searched for before it is taken from a point of the curve.
-const NEWEST: u32 = 64;
 
 /// The runs and metrics compared.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -76,99 +71,6 @@ pub(crate) struct CompareFilter {
     to: Option<u32>,
 }
 
-/// A run in the comparison.
-pub(super) struct Compared {
-    pub(super) detail: RunDetail,
-    /// Its name among the others.
-    pub(super) label: String,
-    pub(super) rows: Vec<MetricRow>,
-    /// Its last steps, if `rows` are means over several.
-    newest: Vec<MetricRow>,
-    /// How far it had come after each of `rows`, unless curves are drawn over steps.
-    pub(super) progress: Option<Progress>,
-}
-
-impl Compared {
-    /// Reads the curves of a run, with 4^`level` steps per point.
-    async fn read(db: &PgPool, (detail, label, level, over): (RunDetail, String, u8, Over)) -> Result<Self, ApiError> {
-        let id = ExecutionId(detail.run.id);
-        let query = MetricsQuery {
-            run_alone: true,
-            level,
-            limit: 4 * POINTS,
-            ..MetricsQuery::default()
-        };
-        let rows = metrics::rows(db, id, &query).await?.rows;
-        let newest = if level > 0 {
-            let query = MetricsQuery {
-                from: detail.run.step.max(0).cast_unsigned().saturating_sub(NEWEST),
-                level: 0,
-                ..query
-            };
-            metrics::rows(db, id, &query).await?.rows
-        } else {
-            Vec::new()
-        };
-        let place = detail.metrics.iter().position(|name| name == TOKENS);
-        let progress = match over {
-            Over::Steps => None,
-            Over::Tokens => Some(Progress::by_tokens(&rows, place)),
-            Over::Hours => Some(Progress::by_hours(&rows, &steps::seconds(db, id).await?)),
-        };
-        Ok(Self {
-            detail,
-            label,
-            rows,
-            newest,
-            progress,
-        })
-    }
-
-    fn place(&self, metric: &str) -> Option<usize> {
-        self.detail.metrics.iter().position(|name| name == metric)
-    }
-
-    /// The last value of a metric.
-    fn last(&self, metric: &str) -> Option<f64> {
-        let place = self.place(metric)?;
-        let value = |row: &MetricRow| row.mean.get(place).copied().filter(|value| value.is_finite());
-        self.newest.iter().rev().chain(self.rows.iter().rev()).find_map(value)
-    }
-}
-
-/// Values of one metric, a column for each run.
-#[derive(Serialize)]
-struct Finals {
-    metric: String,
-    values: Vec<Option<f64>>,
-    /// What each differs by from the baseline's, if there is one.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    deltas: Vec<Option<f64>>,
-}
-
-impl Finals {
-    fn of(metric: &str, values: Vec<Option<f64>>, baseline: Option<usize>) -> Self {
-        let base = baseline.map(|place| values[place]);
-        let deltas = base.map(|base| values.iter().map(|value| Some((*value)? - base?)).collect());
-        Self {
-            metric: metric.to_owned(),
-            deltas: deltas.unwrap_or_default(),
-            values,
-        }
-    }
-
-    /// The difference in a column, with its sign; none for the baseline itself.
-    fn delta(&self, column: &usize) -> Option<String> {
-        let delta = (*self.deltas.get(*column)?)?;
-        let shown = super::format::value(&delta.abs());
-        Some(match delta {
-            0.0 => "=".to_owned(),
-            0.0.. => format!("+{shown}"),
-            _ => format!("−{shown}"),
-        })
-    }
-}
-
 #[derive(Template, Serialize)]
 #[template(path = "compare.html")]
 struct ComparePage {
@@ -179,6 +81,7 @@ struct ComparePage {
     labels: Vec<String>,
     differences: Vec<Difference>,
     accounts: Vec<Account>,
+    scores: Vec<Scores>,
     finals: Vec<Finals>,
     #[serde(skip)]
     by_arm: bool,
@@ -266,10 +169,10 @@ impl ComparePage {
     /// How to read the curves.
     fn about(&self) -> &'static str {
         if self.by_arm {
-            "A curve is a run, or the mean over the seeds of an arm, with one standard deviation to either side. Runs of one seed are \
-             never averaged."
+            "Each curve is a run, or the mean over an arm's seeds with one standard deviation on either side. Runs with the same seed \
+             are never averaged."
         } else {
-            "A curve is a run."
+            "Each curve is a run."
         }
     }
 
@@ -349,11 +252,13 @@ pub(crate) async fn show_compare(
         let values = compared.iter().map(|run| run.last(metric)).collect();
         Finals::of(metric, values, baseline)
     });
+    let scores = scores(db, &ids, baseline).await?;
     let units = units(&api.registry, &compared);
     view.show(&ComparePage {
         layout: view.layout("Compare", Section::Compare),
         differences: difference::differences(&configs),
         accounts,
+        scores,
         finals: finals.filter(|row| row.values.iter().any(Option::is_some)).collect(),
         figures: metrics
             .iter()
@@ -380,148 +285,4 @@ pub(crate) async fn show_compare(
         metrics_of: compared.iter().map(|run| run.detail.metrics.clone()).collect(),
         runs: compared.into_iter().map(|run| run.detail.run).collect(),
     })
-}
-
-/// The address of a comparison; of the usual metrics if `metrics` is empty.
-fn address(ids: &str, metrics: &str, by_arm: bool, over: Over, baseline: Option<Uuid>) -> String {
-    let mut address = format!("/compare?runs={ids}");
-    if !metrics.is_empty() {
-        address.push_str("&metrics=");
-        address.extend(utf8_percent_encode(metrics, NON_ALPHANUMERIC));
-    }
-    if by_arm {
-        address.push_str("&arms=true");
-    }
-    if over != Over::default() {
-        address.push_str("&over=");
-        address.push_str(over.name());
-    }
-    if let Some(run) = baseline {
-        address.push_str(&format!("&baseline={run}"));
-    }
-    address
-}
-
-/// The resolution of each run's curves. Runs of an arm share one, as they would have no points in common otherwise.
-fn levels(details: &[RunDetail], by_arm: bool) -> Vec<u8> {
-    let longest = |detail: &RunDetail| {
-        let of_arm = details.iter().filter(|other| by_arm && other.run.arm == detail.run.arm);
-        of_arm.map(|other| other.run.step).max().unwrap_or(detail.run.step)
-    };
-    details
-        .iter()
-        .map(|detail| level_for(longest(detail), POINTS))
-        .collect()
-}
-
-fn ids(text: &str) -> Result<Vec<ExecutionId>, ApiError> {
-    let wrong = |detail: String| ApiError::invalid_query(vec![("runs".to_owned(), detail)]);
-    let mut ids = Vec::new();
-    for id in text.split(',').map(str::trim).filter(|id| !id.is_empty()) {
-        let id = id
-            .parse()
-            .map_err(|_| wrong(format!("`{id}` is not the id of a run; /runs lists them")))?;
-        if !ids.contains(&id) {
-            ids.push(id);
-        }
-    }
-    match ids.len() {
-        0..=RUNS => Ok(ids),
-        many => Err(wrong(format!(
-            "{many} runs are too many for one page; {RUNS} can be compared at once"
-        ))),
-    }
-}
-
-/// The column of the baseline.
-fn place_of_baseline(run: Uuid, ids: &[ExecutionId]) -> Result<usize, ApiError> {
-    ids.iter().position(|id| id.0 == run).ok_or_else(|| {
-        let detail = format!("`{run}` is not one of the runs that are compared");
-        ApiError::invalid_query(vec![("baseline".to_owned(), detail)])
-    })
-}
-
-/// The units of the metrics that the recipes of the runs record.
-fn units(registry: &Registry, compared: &[Compared]) -> BTreeMap<&'static str, &'static str> {
-    let recipes = compared
-        .iter()
-        .filter_map(|run| registry.get(&run.detail.run.recipe).ok());
-    let metrics = recipes.flat_map(|recipe| recipe.metrics());
-    metrics.map(|metric| (metric.name, metric.unit)).collect()
-}
-
-/// The metrics of any of the runs.
-fn known(compared: &[Compared]) -> Vec<String> {
-    let mut known: Vec<String> = Vec::new();
-    for metric in compared.iter().flat_map(|run| &run.detail.metrics) {
-        if !known.contains(metric) {
-            known.push(metric.clone());
-        }
-    }
-    known
-}
-
-/// The metrics that the recipes of the runs highlight in comparisons.
-fn usual(registry: &Registry, compared: &[Compared], known: &[String]) -> Vec<String> {
-    let recipes: BTreeSet<&str> = compared.iter().map(|run| run.detail.run.recipe.as_str()).collect();
-    let metrics: Vec<Metric> = recipes
-        .into_iter()
-        .filter_map(|name| registry.get(name).ok())
-        .flat_map(|recipe| recipe.metrics())
-        .filter(|metric| metric.highlights.contains(&Highlight::Comparison))
-        .collect();
-    let is_usual = |name: &&String| metrics.iter().any(|metric| metric.name == **name);
-    known.iter().filter(is_usual).take(DRAWN).cloned().collect()
-}
-
-fn named(names: &str, known: &[String], is_empty: bool) -> Result<Vec<String>, ApiError> {
-    let names: Vec<String> = names
-        .split(',')
-        .map(|name| name.trim().to_owned())
-        .filter(|name| !name.is_empty())
-        .collect();
-    if !is_empty {
-        for name in &names {
-            super::lineage::place_of("metrics", name, known)?;
-        }
-    }
-    if names.len() > DRAWN {
-        let detail = format!(
-            "{} metrics are too many for one page; {DRAWN} can be drawn at once",
-            names.len()
-        );
-        return Err(ApiError::invalid_query(vec![("metrics".to_owned(), detail)]));
-    }
-    Ok(names)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::api::query;
-
-    #[test]
-    fn values_are_compared_with_those_of_the_baseline() {
-        let row = Finals::of("m", vec![Some(0.5), Some(0.75), None, Some(0.25)], Some(0));
-        let shown = [0, 1, 2, 3].map(|column| row.delta(&column));
-        assert_eq!(
-            shown.each_ref().map(Option::as_deref),
-            [Some("="), Some("+0.25"), None, Some("−0.25")]
-        );
-        let without = Finals::of("m", vec![None, Some(0.75)], Some(0));
-        assert_eq!(without.delta(&1), None, "the baseline has no value");
-        assert_eq!(Finals::of("m", vec![Some(0.5)], None).delta(&0), None);
-    }
-
-    #[test]
-    fn an_address_keeps_metrics_of_any_name() {
-        let names = "a&b=c,with space,50%,c#,1+1,é\"'<";
-        let address = address("r", names, true, Over::Tokens, None);
-        let (_, query) = address.split_once('?').unwrap();
-        assert!(!query.contains(['#', ' ', '+', '"', '<']), "{query}");
-        let read: CompareFilter = query::parse(query).unwrap();
-        assert_eq!((read.runs.as_deref(), read.arms), (Some("r"), Some(true)));
-        assert_eq!(read.over, Some(Over::Tokens));
-        assert_eq!(read.metrics.as_deref(), Some(names));
-    }
 }

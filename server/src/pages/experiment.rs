@@ -20,6 +20,7 @@ use super::{
     compare,
     filters::Filters,
     layout::{Layout, Section},
+    parallel::Parallel,
     runs::Column,
     view::View,
 };
@@ -67,6 +68,15 @@ impl ExperimentPage {
     /// Whether a sweep may begin runs.
     fn is_going_on(&self) -> bool {
         self.sweeps.iter().any(SweepView::is_going_on)
+    }
+
+    fn parallels(&self) -> Vec<&Parallel> {
+        self.sweeps.iter().filter_map(|sweep| sweep.parallel.as_ref()).collect()
+    }
+
+    /// The data of the drawings.
+    fn island(&self) -> String {
+        Parallel::island(&self.parallels())
     }
 
     /// The runs to compare, from all arms, as many as a chart can show.

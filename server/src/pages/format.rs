@@ -1,10 +1,16 @@
 //! Formats values for people. Templates call these by path.
 
 use chrono::{DateTime, SecondsFormat, Utc};
+use lyceum_core::wilson::Interval;
 
 /// A time for `<time datetime>`.
 pub(crate) fn iso(time: &DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::Secs, true)
+}
+
+/// A time of a day, to milliseconds.
+pub(crate) fn clock(time: &DateTime<Utc>) -> String {
+    time.format("%H:%M:%S%.3f").to_string()
 }
 
 /// A time ago, in the words that `web/src/times.ts` updates.
@@ -123,6 +129,19 @@ pub(crate) fn pieces(text: &str) -> Vec<(bool, &str)> {
     cut.map(|(place, piece)| (place % 2 == 1, piece)).collect()
 }
 
+/// A score with its standard error over rows, in per cent. Where all rows came out alike that error is 0, which is no certainty:
+/// the score then has its interval of 95 % (Wilson).
+pub(crate) fn score(pass_at_1: &f64, standard_error: &f64, rows: &i32) -> String {
+    let rows = rows.max(&0).unsigned_abs();
+    let solved = (pass_at_1 * f64::from(rows)).round() as u64;
+    match Interval::wilson(solved, u64::from(rows), Interval::Z_95) {
+        Some(Interval { low, high }) if *standard_error == 0.0 => {
+            format!("{:.1} ({:.1} to {:.1}) %", pass_at_1 * 100.0, low * 100.0, high * 100.0)
+        }
+        _ => format!("{:.1} ± {:.1} %", pass_at_1 * 100.0, standard_error * 100.0),
+    }
+}
+
 /// A share in per cent.
 pub(crate) fn percent(share: &f64) -> String {
     if share.is_finite() {
@@ -185,6 +204,23 @@ mod tests {
             [0, 1023, 1536, 1 << 30].map(|number| bytes(&number)),
             ["0 B", "1023 B", "1.5 KiB", "1.0 GiB"]
         );
+    }
+
+    #[test]
+    fn a_score_without_spread_is_no_certainty() {
+        assert_eq!(score(&0.25, &0.05, &80), "25.0 ± 5.0 %");
+        assert_eq!(score(&0.0, &0.0, &60), "0.0 (0.0 to 6.0) %");
+        assert_eq!(score(&1.0, &0.0, &60), "100.0 (94.0 to 100.0) %");
+        assert_eq!(score(&0.0, &0.0, &0), "0.0 ± 0.0 %", "nothing was asked");
+    }
+
+    #[test]
+    fn what_is_between_backticks_is_code() {
+        assert_eq!(
+            pieces("Set `n` to 1."),
+            [(false, "Set "), (true, "n"), (false, " to 1.")]
+        );
+        assert_eq!(pieces("plain"), [(false, "plain")]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use lyceum_core::evolution::{INIT, operator};
 
 /// Words of the pages. `docs/METRICS.md` explains metrics, and the operators' meanings are in their catalogue.
-const WORDS: [(&str, &str); 15] = [
+const WORDS: [(&str, &str); 14] = [
     (
         "Arm",
         "A hash of the config without its seed: runs of one arm differ by their seeds alone.",
@@ -14,25 +14,20 @@ const WORDS: [(&str, &str); 15] = [
          variables.",
     ),
     (
-        "Cells taken",
-        "Cells of the archive with a problem. A cell stands for programs of similar depth, branching, length and number of \
-         variables.",
-    ),
-    (
         "Idle share",
         "The share of the last steps' time during which no worker was working on the run.",
     ),
     (
         "Attempts",
-        "Answers of solvers to problems. A solver answers a problem several times.",
+        "Solvers' answers to problems. A solver answers each problem several times.",
     ),
     (
         "Matchups",
-        "Meetings of a proposer and a solver in a step. The solver wins if it solves more than their ratings predict.",
+        "A matchup pairs a proposer with a solver for a step. The solver wins if it solves more than their ratings predict.",
     ),
     (
         "Lower bound",
-        "mu less some sigma: what a member's strength is at least, most likely.",
+        "mu minus a few sigma: a conservative estimate of a member's strength.",
     ),
     ("mu", "TrueSkill's estimate of a member's strength; 25 at first."),
     ("sigma", "TrueSkill's uncertainty about mu; 25/3 at first."),
@@ -46,7 +41,7 @@ const WORDS: [(&str, &str); 15] = [
     ("code", "Write a program that passes tests."),
     (
         "Valid problems",
-        "Proposals that can be read, run, give the same result each time and can be shown to a solver.",
+        "Proposals that parse, run, give the same result every time and can be shown to a solver.",
     ),
 ];
 

@@ -75,6 +75,19 @@ impl HeldOutView {
         })
     }
 
+    /// The charts that are to come: their titles, and what they wait for.
+    #[expect(clippy::unused_self, reason = "templates call it on a value")]
+    pub(super) fn awaited(&self) -> [(&'static str, &'static str); 2] {
+        [
+            (
+                "Held-out accuracy over steps",
+                "Being measured. The first result is that of the base, before anything is learned; it takes some seconds on a \
+                 small model. Then members are measured every so many steps, on problems that nobody learns from.",
+            ),
+            ("Response length", "Mean tokens of the answers to the same problems."),
+        ]
+    }
+
     pub(super) fn is_shown(&self) -> bool {
         self.data.is_some()
     }

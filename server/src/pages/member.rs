@@ -189,7 +189,7 @@ fn figures(ratings: &[RatingPoint]) -> Vec<Figure> {
     vec![Figure {
         id: "ratings".to_owned(),
         title: "Rating".to_owned(),
-        note: "With one sigma to either side.".to_owned(),
+        note: "With one sigma on either side.".to_owned(),
         x: "step".to_owned(),
         y: "mu (TrueSkill)".to_owned(),
         series: roles.into_iter().map(curve).collect(),

@@ -26,6 +26,7 @@ use self::{
 use super::{
     filters::Filters,
     layout::{Layout, Section},
+    parallel::{Coordinates, Parallel},
     recipes::recipes,
     view::View,
 };
@@ -98,6 +99,21 @@ struct Row {
     values: BTreeMap<String, Option<Value>>,
 }
 
+impl Row {
+    /// The row as a line across the columns.
+    fn coordinates(&self, columns: &[Column]) -> Coordinates {
+        let value = |column: &Column| {
+            let own = self.values.get(&column.name).cloned().flatten();
+            own.map(|value| column.on_axis(value))
+        };
+        Coordinates {
+            name: self.run.name.clone(),
+            address: format!("/runs/{}", self.run.id),
+            values: columns.iter().map(value).collect(),
+        }
+    }
+}
+
 #[derive(Template, Serialize)]
 #[template(path = "runs.html")]
 struct RunsPage {
@@ -127,6 +143,9 @@ struct RunsPage {
     #[serde(skip_serializing_if = "Option::is_none")]
     groups: Option<Vec<Group>>,
     next: Option<String>,
+    /// The runs of the page across the chosen columns.
+    #[serde(skip)]
+    parallel: Option<Parallel>,
 }
 
 impl RunsPage {
@@ -233,7 +252,10 @@ pub(crate) async fn show_runs(
             (page.items.into_iter().map(row).collect(), page.next, None)
         }
     };
+    let titles: Vec<String> = columns.iter().map(Column::title).collect();
+    let drawn: Vec<Coordinates> = items.iter().map(|row| row.coordinates(&columns)).collect();
     view.show(&RunsPage {
+        parallel: Parallel::of("parallel".to_owned(), &titles, &drawn),
         layout: view.layout("Runs", Section::Runs),
         heads: sort::heads(&view, &sort, asked.order, &columns),
         recipes: recipes(&api.registry, asked.recipe.as_deref()),

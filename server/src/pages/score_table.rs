@@ -72,7 +72,14 @@ fn of_subject(table: &Table, row: &TableRow, run: ExecutionId, results: &[Benchm
     let cell = |suite: &String| match row.scores.get(suite) {
         None => Score::default(),
         Some(cell) => Score {
-            text: format!("{} ± {}", percent(cell.pass_at_1), percent(cell.standard_error)),
+            text: match own(suite) {
+                // Its interval, where the error is 0 because all rows came out alike.
+                Some(result) if cell.standard_error == 0.0 => {
+                    let text = super::format::score(&cell.pass_at_1, &cell.standard_error, &result.rows);
+                    text.trim_end_matches(" %").to_owned()
+                }
+                _ => format!("{} ± {}", percent(cell.pass_at_1), percent(cell.standard_error)),
+            },
             address: own(suite).map(|result| {
                 let (evaluation, subject) = (result.evaluation_id, result.subject);
                 format!("/evaluations/{evaluation}?suite={suite}&subject={subject}#samples")

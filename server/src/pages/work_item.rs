@@ -3,7 +3,7 @@
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::id::WorkId;
-use lyceum_store::work::{self, WorkDetail};
+use lyceum_store::work::{self, TryLog, WorkDetail};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -33,6 +33,8 @@ struct WorkItemPage {
     layout: Layout,
     #[serde(flatten)]
     work: WorkDetail,
+    /// What workers said while they ran it, by try.
+    logs: Vec<TryLog>,
 }
 
 impl WorkItemPage {
@@ -85,11 +87,13 @@ pub(crate) async fn show_work_item(
     id: web::Path<WorkId>,
 ) -> Result<HttpResponse, ApiError> {
     let work = work::find(api.store.pool(), *id).await?;
+    let logs = work::logs(api.store.pool(), *id).await?;
     let item = &work.item;
     let title = format!("{} {} of step {}", item.phase, item.chunk, item.step);
     view.show(&WorkItemPage {
         layout: view.layout(title, Section::Work),
         work,
+        logs,
     })
 }
 

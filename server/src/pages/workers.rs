@@ -2,7 +2,7 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_store::workers::{self, Throughput, Worker, WorkerFilter};
+use lyceum_store::workers::{self, Throughput, UsageMinute, Worker, WorkerFilter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +39,8 @@ struct WorkersPage {
     first_page: Option<String>,
     items: Vec<Worker>,
     throughput: Vec<Throughput>,
+    /// The newest minute of those that report.
+    usage: Vec<UsageMinute>,
     next: Option<String>,
 }
 
@@ -51,24 +53,29 @@ impl WorkersPage {
         self.alive == Some(alive)
     }
 
-    /// The memory of a device; that of a CPU is not limited by the worker.
-    fn memory(worker: &Worker) -> String {
-        if worker.memory_bytes == i64::MAX {
-            return "the machine's".to_owned();
-        }
-        format::bytes(&worker.memory_bytes)
+    fn used_by(&self, worker: &Worker) -> Option<&UsageMinute> {
+        self.usage.iter().find(|minute| minute.worker_id == worker.id)
     }
+}
 
-    fn versions(worker: &Worker) -> String {
-        let versions = worker.versions.as_object();
-        let text = |(name, value): (&String, &serde_json::Value)| {
-            format!(
-                "{name} {}",
-                value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-            )
-        };
-        versions.into_iter().flatten().map(text).collect::<Vec<_>>().join(", ")
+/// The memory of a device; that of a CPU is not limited by the worker.
+pub(super) fn memory(worker: &Worker) -> String {
+    if worker.memory_bytes == i64::MAX {
+        return "the machine's".to_owned();
     }
+    format::bytes(&worker.memory_bytes)
+}
+
+/// The versions of its libraries, in a line.
+pub(super) fn versions(worker: &Worker) -> String {
+    let versions = worker.versions.as_object();
+    let text = |(name, value): (&String, &serde_json::Value)| {
+        format!(
+            "{name} {}",
+            value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+        )
+    };
+    versions.into_iter().flatten().map(text).collect::<Vec<_>>().join(", ")
 }
 
 /// Items per minute finished by a worker in the last ten minutes.
@@ -99,7 +106,9 @@ pub(crate) async fn show_all_workers(
     let db = api.store.pool();
     let page = listing.page(workers::page(db, &filter, listing.window()).await?);
     let alive = page.items.iter().filter(|worker| worker.stopped_at.is_none());
-    let throughput = workers::throughput(db, &alive.map(|worker| worker.id).collect::<Vec<_>>()).await?;
+    let alive: Vec<uuid::Uuid> = alive.map(|worker| worker.id).collect();
+    let throughput = workers::throughput(db, &alive).await?;
+    let usage = workers::newest_usage(db, &alive).await?;
     view.show(&WorkersPage {
         layout: view.layout("Workers", Section::Workers),
         alive: asked.alive,
@@ -107,6 +116,7 @@ pub(crate) async fn show_all_workers(
         first_page: asked.cursor.map(|_| view.with_cursor(None)),
         items: page.items,
         throughput,
+        usage,
         next: page.next,
     })
 }

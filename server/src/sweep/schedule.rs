@@ -76,7 +76,7 @@ async fn look(api: &Api, id: Uuid) -> Result<Looked, ApiError> {
         None => Looked::Done,
         Some(_) if progress.open >= i64::from(progress.concurrency) => Looked::Done,
         Some(_) if progress.budget_seconds.is_some_and(|budget| progress.seconds >= budget) => {
-            sweeps::pause(&mut tx, id, Some("its budget is spent; raise it to go on")).await?;
+            sweeps::pause(&mut tx, id, Some("its budget is spent; raise it to continue")).await?;
             Looked::Done
         }
         Some(planned) => match begin(&mut tx, api, &progress, &planned).await {

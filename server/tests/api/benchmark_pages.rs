@@ -79,7 +79,7 @@ async fn pages_have_the_table_the_curves_and_every_sample() {
         .expect(200)
         .text();
     for shown in [
-        "<h2 id=\"table\">pass@1 in per cent, when 1 step was done",
+        "<h2 id=\"table\">pass@1 in per cent, after 1 step",
         "filled: student-0",
         "population best*",
         "66.7",
@@ -187,6 +187,79 @@ async fn suites_in_and_out_of_distribution_have_a_table_of_their_own() {
     assert!(
         refused.places().iter().any(|place| place.starts_with("/spec/suites")),
         "{refused:?}"
+    );
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn compared_runs_have_paired_differences_from_the_baseline() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    imported(&writer).await;
+    let mut runs = Vec::new();
+    for _ in 0..2 {
+        let made = filled(&server, 1).await;
+        let spec = json!({"type": "benchmark", "suites": ["gsm8k"], "run": made.run, "n": 2, "temperature": 0.8});
+        let evaluation = writer.post("/api/v1/evaluations", &json!({ "spec": spec })).await;
+        let id = evaluation.expect(201).json()["id"]
+            .as_str()
+            .and_then(|id| id.parse().ok());
+        measured(&server, ExecutionId(id.expect("an id"))).await;
+        runs.push(made.run);
+    }
+    let [base, other] = runs[..] else { panic!("two runs") };
+    // The second run has all of its answers right.
+    sqlx::query("UPDATE benchmark_results SET correct = samples WHERE run_id = $1 AND role = 'student'")
+        .bind(other.0)
+        .execute(server.store.pool())
+        .await
+        .expect("right answers");
+    let address = format!("/compare?runs={base},{other}");
+    let page = |query: &str| {
+        let (writer, address) = (
+            writer.clone(),
+            format!("{}{query}", address.replace("/compare", "/compare.json")),
+        );
+        async move { writer.get(&address).await.expect(200).json() }
+    };
+    let alone = page("").await;
+    let scores = &alone["scores"][0];
+    assert_eq!(
+        (&scores["suite"], &scores["values"][1]["pass_at_1"]),
+        (&json!("gsm8k"), &json!(1.0))
+    );
+    assert_eq!(scores["values"][1]["members"], 1, "proposers are left out");
+    assert!(scores["values"][1].get("difference").is_none(), "{scores}");
+
+    let against = page(&format!("&baseline={base}")).await;
+    let value = &against["scores"][0]["values"][1];
+    let low = value["difference"]["difference"]["low"].as_f64().expect("an interval");
+    let gain = 1.0
+        - against["scores"][0]["values"][0]["pass_at_1"]
+            .as_f64()
+            .expect("a score");
+    assert!(low < gain && gain > 0.3, "{against}");
+    let browser = writer.clone().with("accept", "text/html");
+    let html = browser
+        .get(&format!("{address}&baseline={base}"))
+        .await
+        .expect(200)
+        .text();
+    assert!(
+        html.contains("GSM8K") && html.contains("each problem is compared with itself"),
+        "{html}"
+    );
+
+    sqlx::query("UPDATE benchmark_results SET protocol = protocol || '{\"temperature\": 0.5}' WHERE run_id = $1")
+        .bind(other.0)
+        .execute(server.store.pool())
+        .await
+        .expect("another protocol");
+    let against = page(&format!("&baseline={base}")).await;
+    let value = &against["scores"][0]["values"][1];
+    assert!(
+        value.get("difference").is_none() && value["is_incomparable"] == true,
+        "{value}"
     );
     server.stop().await;
 }

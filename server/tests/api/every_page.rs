@@ -69,6 +69,9 @@ fn every_page_that_is_served_is_documented() {
     assert!(missing.is_empty(), "docs/PAGES.md does not name {missing:?}");
 }
 
+/// The worker that made work fail.
+const WORKER: Uuid = Uuid::from_u128(0x77);
+
 /// What stands for the ids of addresses.
 struct Ids {
     run: String,
@@ -116,6 +119,7 @@ impl Ids {
         let mut filled = page
             .replace("/runs/{id}", &format!("/runs/{}", self.run))
             .replace("/work/{id}", &format!("/work/{}", self.work))
+            .replace("/workers/{id}", &format!("/workers/{WORKER}"))
             .replace("/experiments/{id}", &format!("/experiments/{}", self.experiment))
             .replace("/evaluations/{id}", &format!("/evaluations/{}", self.evaluation))
             .replace("/datasets/{id}", &format!("/datasets/{}", self.dataset))
@@ -250,7 +254,7 @@ async fn failed(server: &TestServer) -> Filled {
     let made = filled(server, 6).await;
     let db = server.store.pool();
     let kinds = lyceum_core::work::WorkKind::ALL;
-    let id = WorkerId(Uuid::now_v7());
+    let id = WorkerId(WORKER);
     let new = NewWorker {
         id,
         name: "hand",

@@ -54,3 +54,4 @@ mod trackers;
 mod verdicts;
 mod views;
 mod vocabulary;
+mod workers;

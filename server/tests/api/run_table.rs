@@ -185,3 +185,40 @@ async fn a_head_sorts_and_sorts_the_other_way_round() {
     );
     server.stop().await;
 }
+
+#[actix_web::test]
+async fn two_columns_are_drawn_as_parallel_coordinates() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    run(&server, &writer, "one", 1, &[[0.25, 1.0]]).await;
+    run(&server, &writer, "other", 2, &[[0.75, 2.0]]).await;
+    let browser = writer.clone().with("accept", "text/html");
+    let html = browser
+        .get("/runs?columns=metrics.solve_rate,config.seed,config.recipe")
+        .await
+        .expect(200)
+        .text();
+    let data = html
+        .split("id=\"parallels\">")
+        .nth(1)
+        .and_then(|rest| rest.split("</script>").next());
+    let data: Value = serde_json::from_str(data.expect("data")).expect("JSON");
+    let axes = data[0]["axes"].as_array().expect("axes");
+    let axes: Vec<&Value> = axes.iter().map(|axis| &axis["name"]).collect();
+    assert_eq!(axes, ["solve rate", "seed", "recipe"]);
+    assert_eq!(
+        data[0]["lines"][0]["values"],
+        json!([0.75, 2.0, 0.0]),
+        "the newest run first"
+    );
+    assert_eq!(data[0]["lines"][1]["values"], json!([0.25, 1.0, 0.0]));
+    for few in [
+        "/runs?columns=metrics.solve_rate",
+        "/runs?columns=metrics.solve_rate,metrics.nothing",
+        "/runs",
+    ] {
+        let html = browser.get(few).await.expect(200).text();
+        assert!(!html.contains("parallels"), "{few} has a single axis");
+    }
+    server.stop().await;
+}

@@ -182,6 +182,22 @@ pub async fn population_results(db: &PgPool, run: ExecutionId, step: Option<u32>
     Ok(query.build_query_as().fetch_all(db).await?)
 }
 
+/// The results of the members that solve in each of these runs, when they were last measured on a suite: the newest for
+/// each member and suite.
+pub async fn latest_results(db: &PgPool, runs: &[ExecutionId]) -> Result<Vec<BenchmarkResult>> {
+    let ids: Vec<Uuid> = runs.iter().map(|run| run.0).collect();
+    let mut query = QueryBuilder::new(
+        "SELECT DISTINCT ON (run_id, suite, member_id) * FROM (
+             SELECT *, max(step) OVER (PARTITION BY run_id, suite) AS newest FROM (",
+    );
+    query.push(RESULTS).push(" WHERE run_id = ANY(").push_bind(ids);
+    query.push(
+        ") AND role IN ('student', 'member') AND step IS NOT NULL) each) dated
+         WHERE step = newest ORDER BY run_id, suite, member_id, seq DESC",
+    );
+    Ok(query.build_query_as().fetch_all(db).await?)
+}
+
 /// All results of a run's members on a suite, by step.
 pub async fn results_by_step(db: &PgPool, run: ExecutionId, suite: &str) -> Result<Vec<BenchmarkResult>> {
     let mut query = QueryBuilder::new(RESULTS);

@@ -62,7 +62,11 @@ pub async fn page(db: &PgPool, filter: &RunFilter, sort: &RunSort, window: &Wind
         filter.push(&mut query);
         return by_seq(db, query, "e.seq", window).await;
     }
-    query.push(format_args!(", value.number AS sorted_by {FROM}"));
+    // What a run is sorted by is looked up for every run, and the rest of its row only for those on the page. A join that
+    // no filter needs is left out by Postgres.
+    query.push(format_args!(
+        ", sorted.sorted_by {FROM} JOIN (SELECT e.id, value.number AS sorted_by FROM executions e LEFT JOIN runs r ON r.id = e.id"
+    ));
     filter.last.push_join(&mut query);
     query.push(", LATERAL (SELECT ");
     match sort {
@@ -84,6 +88,12 @@ pub async fn page(db: &PgPool, filter: &RunFilter, sort: &RunSort, window: &Wind
         .push(")) AS value (number) WHERE e.kind = 'run'");
     filter.push(&mut query);
     order_by_value(&mut query, ("value.number", "e.seq"), window);
+    query
+        .push(" LIMIT ")
+        .push_bind(i64::from(window.limit) + 1)
+        .push(") AS sorted ON sorted.id = e.id");
+    let whole = Window { after: None, ..*window };
+    order_by_value(&mut query, ("sorted.sorted_by", "e.seq"), &whole);
     let page: Page<Sorted> = limited(db, query, window).await?;
     Ok(Page {
         items: page.items.into_iter().map(|sorted| sorted.run).collect(),

@@ -130,6 +130,17 @@ mod tests {
     }
 
     #[test]
+    fn the_axis_of_shares_ends_at_one() {
+        let series = |value| Series {
+            points: vec![(0.0, Some(value)), (1.0, None)],
+            ..Series::default()
+        };
+        assert!(is_share("share", &[series(1.0), series(0.0)]));
+        assert!(!is_share("share", &[series(1.5)]), "it would be cut off");
+        assert!(!is_share("nats", &[series(0.5)]));
+    }
+
+    #[test]
     fn seeds_become_a_mean_and_a_band() {
         let curve = |points: &[(f64, Option<f64>)]| Series {
             points: points.to_vec(),

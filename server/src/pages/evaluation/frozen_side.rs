@@ -103,14 +103,14 @@ fn figures(matrix: &FrozenSideResult) -> Vec<Figure> {
             "along-students",
             "Along the solvers",
             "step of the solvers",
-            "A line is the problems of proposers of one step. Rising lines: solvers improve on the same problems.",
+            "Each line is the problems of one step's proposers. Rising lines: solvers improve on the same problems.",
             along_students,
         ),
         figure(
             "along-teachers",
             "Along the proposers",
             "step of the proposers",
-            "A line is solvers of one step. Falling lines: later problems are harder for the same solvers.",
+            "Each line is the solvers of one step. Falling lines: later problems are harder for the same solvers.",
             along_teachers,
         ),
     ];

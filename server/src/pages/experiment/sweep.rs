@@ -12,7 +12,13 @@ use sqlx::PgPool;
 use std::collections::HashMap;
 use uuid::Uuid;
 
-use crate::{api_error::ApiError, pages::runs::Column};
+use crate::{
+    api_error::ApiError,
+    pages::{
+        parallel::{Coordinates, Parallel},
+        runs::{Column, Value},
+    },
+};
 
 /// What is shown unless others are asked for; those that no run has are left out.
 pub(super) const COLUMNS: &str =
@@ -22,6 +28,8 @@ pub(super) const COLUMNS: &str =
 const SWEEPS: u32 = 5;
 /// Runs of a sweep that its table has.
 const RUNS: i64 = 2_000;
+/// Runs that are drawn.
+const DRAWN: usize = 300;
 /// Runs whose pace is asked for.
 const PACED: usize = 8;
 
@@ -41,6 +49,9 @@ pub(super) struct SweepView {
     pub(super) more: bool,
     /// Seconds until its last run ends, at the pace of those in progress.
     pub(super) seconds_left: Option<f64>,
+    /// Its runs across the fields of its grid and the chosen columns.
+    #[serde(skip)]
+    pub(super) parallel: Option<Parallel>,
 }
 
 /// An arm at a point of the grid.
@@ -87,6 +98,7 @@ impl SweepView {
         let seconds_left = seconds_left(db, &sweep, &runs).await?;
         Ok(Self {
             heads: shown.iter().map(|place| columns[*place].title()).collect(),
+            parallel: parallel(&sweep, &runs, &fields, &shown, columns, &values),
             more: sweep.runs > RUNS,
             rows: rows(runs, &fields, &shown, columns, &values),
             fields,
@@ -155,6 +167,46 @@ fn rows(
             .collect();
     }
     rows
+}
+
+/// The runs that have begun, as lines across the fields of the grid and the columns.
+fn parallel(
+    sweep: &Sweep,
+    runs: &[SweepRun],
+    fields: &[String],
+    shown: &[usize],
+    columns: &[Column],
+    values: &HashMap<Uuid, Vec<Option<RunValue>>>,
+) -> Option<Parallel> {
+    let short = |field: &String| field.rsplit('.').next().unwrap_or(field).to_owned();
+    let titles = ["arm".to_owned()].into_iter().chain(fields.iter().map(short));
+    let titles: Vec<String> = titles
+        .chain(shown.iter().map(|place| columns[*place].title()))
+        .collect();
+    let coordinates = |run: &SweepRun| {
+        let own = values.get(&run.run_id?)?;
+        let field = |name: &String| match &run.point[name.as_str()] {
+            serde_json::Value::Null => None,
+            serde_json::Value::Number(number) => number.as_f64().map(Value::Number),
+            other => Some(Value::Text(plain(other))),
+        };
+        let outcome = |place: &usize| {
+            own[*place]
+                .clone()
+                .map(|value| columns[*place].on_axis(Value::from(value)))
+        };
+        let arm = [Some(Value::Text(run.arm.clone()))].into_iter();
+        Some(Coordinates {
+            name: run.name.clone(),
+            address: format!("/runs/{}", run.run_id?),
+            values: arm
+                .chain(fields.iter().map(field))
+                .chain(shown.iter().map(outcome))
+                .collect(),
+        })
+    };
+    let drawn: Vec<Coordinates> = runs.iter().filter_map(coordinates).take(DRAWN).collect();
+    Parallel::of(format!("parallel-{}", sweep.id), &titles, &drawn)
 }
 
 /// The mean of a column over the runs that have a number ± its standard deviation.

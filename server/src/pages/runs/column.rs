@@ -77,6 +77,14 @@ impl Column {
         }
     }
 
+    /// A value as an axis shows it: scores in per cent.
+    pub(in crate::pages) fn on_axis(&self, value: Value) -> Value {
+        match (&self.column, value) {
+            (RunColumn::Benchmark(_), Value::Number(number)) => Value::Number(100.0 * number),
+            (_, value) => value,
+        }
+    }
+
     /// A value in it.
     pub(super) fn value(&self, value: &Option<Value>) -> String {
         match value {

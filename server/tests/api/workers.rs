@@ -1,0 +1,171 @@
+//! What workers take of their machines, and what they said while they ran an item.
+
+use chrono::Utc;
+use lyceum_core::{id::WorkerId, work::WorkKind};
+use lyceum_store::{
+    tokens::Scope,
+    work::{self, LogLine, Slot},
+    workers::{self, NewWorker, Usage},
+};
+use serde_json::json;
+use std::time::Duration;
+use uuid::Uuid;
+
+use crate::{fixtures::filled, harness::TestServer};
+
+async fn registered(server: &TestServer, name: &str) -> WorkerId {
+    let id = WorkerId(Uuid::now_v7());
+    let new = NewWorker {
+        id,
+        name,
+        host: "here",
+        device: "cpu",
+        kinds: &[WorkKind::Verify],
+        base_models: &[],
+        memory_bytes: 1 << 30,
+        versions: json!({}),
+    };
+    workers::register(server.store.pool(), &new).await.expect("a worker");
+    id
+}
+
+#[actix_web::test]
+async fn reports_of_a_minute_are_one_point_of_a_workers_charts() {
+    let server = TestServer::start().await;
+    let reader = server.actor(Scope::Read).await;
+    let db = server.store.pool();
+    let (one, quiet) = (registered(&server, "one").await, registered(&server, "quiet").await);
+    let usage = |cores, mib: u64, gpu| Usage {
+        cores,
+        memory_bytes: mib << 20,
+        gpu_share: gpu,
+        gpu_memory_bytes: gpu.map(|_| 3 << 30),
+    };
+    for usage in [usage(1.0, 300, Some(0.25)), usage(2.0, 100, Some(0.75))] {
+        workers::report(db, one, &usage).await.expect("a report");
+    }
+    // Reports of two minutes if the clock has just passed from one to the next: they are made one here.
+    let merged = "UPDATE worker_usage SET reports = 2, cores = 1.5, memory_bytes = 314572800, gpu_share = 0.5
+        WHERE reports = 1";
+    let of_two =
+        "DELETE FROM worker_usage a USING worker_usage b WHERE a.worker_id = b.worker_id AND a.minute < b.minute";
+    for statement in [of_two, merged] {
+        sqlx::query(statement).execute(db).await.expect("one minute");
+    }
+    sqlx::query(
+        "INSERT INTO worker_usage (worker_id, minute, reports, cores, memory_bytes)
+         SELECT worker_id, minute - interval '1 hour', 1, 0.5, 1048576 FROM worker_usage
+         UNION ALL SELECT worker_id, minute - interval '8 days', 1, 0.5, 1048576 FROM worker_usage",
+    )
+    .execute(db)
+    .await
+    .expect("earlier minutes");
+
+    let page = reader.get(&format!("/workers/{one}.json")).await.expect(200).json();
+    let minutes = page["usage"].as_array().expect("minutes");
+    let shown: Vec<_> = minutes
+        .iter()
+        .map(|minute| (&minute["cores"], &minute["memory_bytes"], &minute["gpu_share"]))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            (&json!(0.5), &json!(1 << 20), &json!(null)),
+            (&json!(1.5), &json!(300 << 20), &json!(0.5))
+        ],
+        "the mean of processor time and the most memory, of a day"
+    );
+    let browser = reader.clone().with("accept", "text/html");
+    let html = browser.get(&format!("/workers/{one}")).await.expect(200).text();
+    for shown in ["Processor cores in use", "id=\"gpu-memory\"", "data-every=\"30\""] {
+        assert!(html.contains(shown), "{shown} is not in {html}");
+    }
+    let html = browser.get(&format!("/workers/{quiet}")).await.expect(200).text();
+    assert!(
+        html.contains("It has not reported anything about its machine yet"),
+        "{html}"
+    );
+    let list = browser.get("/workers").await.expect(200).text();
+    assert!(list.contains("1.5</td>") && list.contains("300 MiB"), "{list}");
+    reader.get(&format!("/workers/{}", Uuid::nil())).await.expect(404);
+
+    workers::tidy_usage(db).await.expect("a removal");
+    let left: i64 = sqlx::query_scalar("SELECT count(*) FROM worker_usage")
+        .fetch_one(db)
+        .await
+        .expect("a count");
+    assert_eq!(left, 2, "minutes older than a week are removed");
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn an_items_page_has_what_was_said_in_each_try() {
+    let server = TestServer::start().await;
+    let reader = server.actor(Scope::Read).await;
+    let db = server.store.pool();
+    let made = filled(&server, 1).await;
+    let address = format!("/work/{}", made.work);
+    let browser = reader.clone().with("accept", "text/html");
+    let html = browser.get(&address).await.expect(200).text();
+    assert!(html.contains("No worker has taken this item yet"), "{html}");
+    let worker = registered(&server, "hand").await;
+    let slot = Slot {
+        worker,
+        kinds: vec![WorkKind::Verify],
+        base_models: None,
+        loaded_models: vec![],
+        memory_bytes: 1 << 30,
+        lease: Duration::from_secs(60),
+    };
+    let claim = work::claim(db, &slot).await.expect("a claim").expect("an item");
+    let line = |text: &str| LogLine {
+        at: Utc::now(),
+        level: "info".to_owned(),
+        text: text.to_owned(),
+    };
+    work::keep_log(db, &claim, worker, &[]).await.expect("nothing to keep");
+    let html = browser.get(&address).await.expect(200).text();
+    assert!(html.contains("The worker logged nothing"), "{html}");
+    let lines = [
+        line("loaded base model seedling"),
+        line("\0</pre><script>alert(1)</script>\u{1b}[2J"),
+    ];
+    work::keep_log(db, &claim, worker, &lines).await.expect("a log");
+    work::keep_log(db, &claim, worker, &[line("again")])
+        .await
+        .expect("what was written before");
+    let html = browser.get(&address).await.expect(200).text();
+    assert!(
+        html.contains("info loaded base model seedling") && html.contains("Try 1"),
+        "{html}"
+    );
+    for forbidden in ["<script>alert", "\u{1b}", "again"] {
+        assert!(!html.contains(forbidden), "{forbidden:?} is in {html}");
+    }
+    let progress = work::Progress {
+        share: Some(1.0),
+        note: Some("loading".to_owned()),
+    };
+    work::renew(db, &claim, slot.lease, Some(&progress))
+        .await
+        .expect("a renewal");
+    let list = browser.get("/work").await.expect(200).text();
+    assert!(
+        list.contains("loading") && list.contains(">filled</a>"),
+        "an item names its run: {list}"
+    );
+    sqlx::query("UPDATE work SET state = 'done', result = '{}', finished_at = now(), lease_until = NULL WHERE id = $1")
+        .bind(made.work.0)
+        .execute(db)
+        .await
+        .expect("an end");
+    let list = browser.get("/work").await.expect(200).text();
+    assert!(!list.contains("loading"), "what has ended has no progress: {list}");
+    let json = reader.get(&format!("{address}.json")).await.expect(200).json();
+    assert_eq!(
+        (&json["logs"][0]["attempt"], &json["logs"][0]["worker"]),
+        (&json!(1), &json!("hand"))
+    );
+    assert_eq!(json["logs"][0]["lines"][0]["text"], "loaded base model seedling");
+    server.stop().await;
+}
