@@ -9,6 +9,7 @@ pub mod handler;
 pub mod handlers;
 #[cfg(feature = "engine")]
 pub mod heap;
+pub mod item_log;
 pub mod lines;
 #[cfg(feature = "engine")]
 pub mod openmp;

@@ -4,6 +4,7 @@ mod introduction;
 mod item;
 mod lane;
 mod settings;
+mod usage;
 
 pub use settings::RuntimeSettings;
 
@@ -14,12 +15,13 @@ use lyceum_store::{
     listener::{Listener, Listening},
     queue::{self, Lane},
     work::Slot,
-    workers::{Doing, NewWorker, register, seen},
+    workers::{Doing, NewWorker, register, report, seen},
 };
 use std::sync::Arc;
 use tokio::{sync::Semaphore, time::MissedTickBehavior};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
+use self::usage::Meter;
 use crate::handler::Handlers;
 
 /// State shared by the parts of a running worker.
@@ -183,6 +185,7 @@ async fn show_presence(shared: Arc<Shared>) {
     let mut tick = tokio::time::interval(shared.settings.heartbeat);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut complained = false;
+    let mut meter = Some(Meter::new(shared.settings.device != "cpu"));
     loop {
         tick.tick().await;
         if shared.abandoning.is_cancelled() {
@@ -194,7 +197,20 @@ async fn show_presence(shared: Arc<Shared>) {
             (false, false) => Doing::Busy,
         };
         let models = shared.handlers.loaded_models();
-        let shown = seen(shared.store.pool(), shared.settings.id, doing, &models).await;
+        let mut shown = seen(shared.store.pool(), shared.settings.id, doing, &models).await;
+        // Reading takes a while on a machine with many processes.
+        if let Some(mut own) = meter.take()
+            && let Ok((own, usage)) = tokio::task::spawn_blocking(move || {
+                let usage = own.read();
+                (own, usage)
+            })
+            .await
+        {
+            meter = Some(own);
+            if let (Ok(()), Some(usage)) = (&shown, usage) {
+                shown = report(shared.store.pool(), shared.settings.id, &usage).await;
+            }
+        }
         // Log once when the database goes away and once when it is back, not on every tick.
         match shown {
             Err(error) if !complained => {

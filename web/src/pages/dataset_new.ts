@@ -28,6 +28,12 @@ const value = (id: string): string => at<Field>(id).value.trim();
 const usesMap = (): boolean => value("format") === "map";
 const file = (): File | undefined => at<HTMLInputElement>("file").files?.[0];
 
+// A link can name what the rows are for: `?purpose=benchmark&format=suite`.
+for (const [name, asked] of new URLSearchParams(location.search)) {
+  const field = named.find((one) => one.name === name);
+  if (field instanceof HTMLSelectElement && [...field.options].some((option) => option.value === asked)) field.value = asked;
+}
+
 function columns(): Record<string, string> {
   const named: Record<string, string> = {};
   for (const field of mapped) {

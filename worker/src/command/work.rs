@@ -16,8 +16,10 @@ use lyceum_store::artifact::{ArtifactPlace, ArtifactStore};
 use lyceum_store::{Remote, Store};
 use lyceum_worker::handler::Handlers;
 use lyceum_worker::handlers::Rows;
+use lyceum_worker::item_log::ItemLogs;
 use lyceum_worker::runtime::{Runtime, RuntimeSettings};
 use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::{layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
 use super::handlers::{HandlerArgs, SERVED};
 #[cfg(feature = "engine")]
@@ -81,8 +83,8 @@ impl Work {
             )
             .with_writer(std::io::stderr);
         match std::env::var("LYCEUM_LOG_FORMAT").as_deref() {
-            Ok("json") => lines.json().flatten_event(true).init(),
-            _ => lines.with_ansi(is_coloured()).init(),
+            Ok("json") => lines.json().flatten_event(true).finish().with(ItemLogs).init(),
+            _ => lines.with_ansi(is_coloured()).finish().with(ItemLogs).init(),
         }
         let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         threads.block_on(self.work())

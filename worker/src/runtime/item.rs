@@ -4,7 +4,7 @@ use futures::FutureExt as _;
 use lyceum_core::work::Outcome;
 use lyceum_store::{
     StoreError,
-    work::{Claim, Failure, FailureKind, Held, Progress, end, fail, release, renew},
+    work::{Claim, Failure, FailureKind, Held, Progress, end, fail, keep_log, release, renew},
 };
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 use tokio::{
@@ -15,7 +15,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::Shared;
-use crate::handler::{Context, HandlerError};
+use crate::{
+    handler::{Context, HandlerError},
+    item_log,
+};
 
 /// How long to retry writing a result while the database does not respond.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -37,7 +40,7 @@ enum Ended {
 /// Runs an item and writes the result.
 pub(super) async fn run(shared: &Arc<Shared>, claim: Claim) {
     let span = tracing::info_span!(
-        "work",
+        item_log::SPAN,
         work.id = %claim.id,
         work.key = %claim.key,
         work.kind = %claim.kind,
@@ -56,6 +59,10 @@ async fn run_in_span(shared: &Arc<Shared>, claim: Claim) {
     let ended = handle(shared, &claim, &context).await;
     cancelled.cancel();
     let seconds = started.elapsed().as_secs_f64();
+    let log = item_log::take(&tracing::Span::current());
+    if let Err(error) = keep_log(shared.store.pool(), &claim, shared.settings.id, &log).await {
+        tracing::warn!(%error, "cannot keep the log of work {}", claim.key);
+    }
     let written = match ended {
         Ended::Outcome(outcome) => {
             let artifacts = context.written();
@@ -142,12 +149,19 @@ async fn handle(shared: &Arc<Shared>, claim: &Claim, context: &Context) -> Ended
 async fn keep(shared: &Shared, claim: &Claim, mut progress: watch::Receiver<Progress>) {
     let lease = shared.settings.lease;
     let mut due = (lease / 3).min(RENEWAL);
+    let mut noted = String::new();
     loop {
         let news = tokio::select! {
             changed = progress.changed() => changed.is_ok(),
             () = sleep(due) => false,
         };
         let progress = news.then(|| progress.borrow_and_update().clone());
+        if let Some(text) = progress.as_ref().and_then(|progress| progress.note.as_deref())
+            && text != noted
+        {
+            item_log::note(&tracing::Span::current(), text);
+            text.clone_into(&mut noted);
+        }
         due = (lease / 3).min(RENEWAL);
         match renew(shared.store.pool(), claim, lease, progress.as_ref()).await {
             Ok(Held::No) => return,
