@@ -17,8 +17,10 @@ pub fn keep_freed() {
     unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, HOUR) }
 }
 
-/// Returns kept memory to the system.
+/// Returns kept memory to the system: what this thread and the engine's lanes have freed, and what ended threads have.
 pub fn release() {
     // SAFETY: may be called at any time and from any thread.
-    unsafe { libmimalloc_sys::mi_collect(true) }
+    let collect = || unsafe { libmimalloc_sys::mi_collect(true) };
+    lyceum_engine::lanes::in_kept_threads(collect);
+    collect();
 }

@@ -77,10 +77,19 @@ pub fn side_by_side<J: Send, T: Send, E: Send>(
         .collect()
 }
 
+/// Runs `work` in each of the threads that are kept for lanes, such as what returns a thread's freed memory.
+pub fn in_kept_threads(work: impl Fn() + Sync) {
+    let kept = locked(&KEPT).clone();
+    if let Some(pool) = kept {
+        pool.broadcast(|_| work());
+    }
+}
+
+static KEPT: Mutex<Option<Arc<ThreadPool>>> = Mutex::new(None);
+
 /// The threads of lanes, and of the products within them. They are kept between calls: an allocator searches for memory
 /// in another place for each thread, so that ever new threads touch all memory that was ever in use, and keep it.
 fn kept_threads(count: usize) -> Arc<ThreadPool> {
-    static KEPT: Mutex<Option<Arc<ThreadPool>>> = Mutex::new(None);
     let mut kept = locked(&KEPT);
     match &*kept {
         Some(pool) if pool.current_num_threads() == count => Arc::clone(pool),

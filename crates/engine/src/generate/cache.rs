@@ -19,6 +19,8 @@ pub(super) struct KvCache {
     layers: Vec<(Tensor, Tensor)>,
     slots: i64,
     capacity: i64,
+    /// Positions of the longest sequence there will be, in whole steps.
+    most: i64,
     kv_heads: i64,
     head_dim: i64,
     placement: Placement,
@@ -27,12 +29,19 @@ pub(super) struct KvCache {
 }
 
 impl KvCache {
-    pub(super) fn new(config: &ModelConfig, placement: Placement, slots: i64, budget: Option<u64>) -> Self {
+    /// For `slots` sequences of at most `longest` positions.
+    pub(super) fn new(
+        config: &ModelConfig,
+        placement: Placement,
+        (slots, longest): (i64, i64),
+        budget: Option<u64>,
+    ) -> Self {
         let (kv_heads, head_dim) = (config.num_key_value_heads, config.head_dim);
         Self {
             layers: Vec::new(),
             slots,
             capacity: 0,
+            most: in_steps(longest),
             kv_heads,
             head_dim,
             placement,
@@ -46,7 +55,8 @@ impl KvCache {
             return Ok(());
         }
         // Growing by half keeps the number of copies logarithmic.
-        let capacity = (length.max(self.capacity + self.capacity / 2) + STEP - 1) / STEP * STEP;
+        let half_more = in_steps(self.capacity + self.capacity / 2).min(self.most);
+        let capacity = in_steps(length).max(half_more);
         let shape = [self.slots, self.kv_heads, capacity, self.head_dim];
         let bytes = 2 * layers as u64 * shape.iter().product::<i64>() as u64 * self.placement.dtype.bytes();
         if let Some(budget) = self.budget.filter(|&budget| bytes > budget) {
@@ -100,6 +110,11 @@ impl KvCache {
         self.slots = slots.size()[0];
         Ok(())
     }
+}
+
+/// The positions, rounded up to whole steps of capacity.
+fn in_steps(positions: i64) -> i64 {
+    (positions + STEP - 1) / STEP * STEP
 }
 
 /// Keys and values of a prefill pass, `[prompts, kv_heads, length, head_dim]` per layer.
@@ -207,5 +222,39 @@ impl DecodeAttention<'_> {
             &weights.f_view([batch, queries, self.length])?,
             &flat(values, self.length)?,
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Architecture;
+
+    #[test]
+    fn capacity_grows_by_half_and_not_beyond_the_longest_sequence() {
+        let config = ModelConfig {
+            architecture: Architecture::Qwen2,
+            vocab_size: 8,
+            hidden_size: 8,
+            intermediate_size: 8,
+            num_hidden_layers: 1,
+            num_attention_heads: 1,
+            num_key_value_heads: 1,
+            head_dim: 8,
+            max_position_embeddings: 1024,
+            rms_norm_eps: 1e-6,
+            rope_theta: 1e4,
+            tie_word_embeddings: true,
+            attention_bias: true,
+            eos_token_ids: Vec::new(),
+            pad_token_id: None,
+        };
+        let mut cache = KvCache::new(&config, Placement::REFERENCE, (2, 420), None);
+        let mut capacities = Vec::new();
+        for length in [100, 129, 193, 321, 420] {
+            cache.reserve(1, length).unwrap();
+            capacities.push(cache.capacity);
+        }
+        assert_eq!(capacities, [128, 192, 320, 448, 448]);
     }
 }

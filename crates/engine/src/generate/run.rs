@@ -30,6 +30,8 @@ pub(super) struct Run<'a> {
     completions: Vec<Vec<Option<Completion>>>,
     results: Vec<Option<GenerationResult>>,
     tokens: u64,
+    /// Positions of the longest sequence there can be.
+    longest: i64,
 }
 
 /// The samples of one member.
@@ -70,14 +72,14 @@ impl<'a> Run<'a> {
             .iter()
             .map(|request| Stop::new(request, model, generator.tokenizer))
             .collect::<Result<_>>()?;
-        let longest = requests.iter().map(GenerationRequest::most_tokens).max().unwrap_or(1);
+        let longest = requests.iter().map(GenerationRequest::most_tokens).max().unwrap_or(1) as i64;
         Ok(Self {
             generator,
             requests,
             options,
             stops,
             mask: mask::tensor(requests, model, generator.tokenizer)?,
-            rope: model.rope_tables(longest as i64)?,
+            rope: model.rope_tables(longest)?,
             adapters,
             completions: requests.iter().map(|request| vec![None; request.n]).collect(),
             results: requests
@@ -85,6 +87,7 @@ impl<'a> Run<'a> {
                 .map(|request| (request.n == 0).then(|| request.unsampled()))
                 .collect(),
             tokens: 0,
+            longest,
         })
     }
 
@@ -179,7 +182,7 @@ impl<'a> Run<'a> {
             None => KvCache::new(
                 &model.config,
                 model.placement,
-                members.len() as i64,
+                (members.len() as i64, self.longest),
                 self.options.cache_bytes,
             ),
         };
