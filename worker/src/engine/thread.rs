@@ -16,8 +16,8 @@ use crate::heap;
 /// Idle time after which freed memory is returned to the system.
 const IDLE: Duration = Duration::from_secs(5);
 
-/// Time after which it is returned between two calls, too. What the next call needs is then asked of the system again, which
-/// takes a tenth of a second for half a GiB.
+/// Time after which it is returned between two calls, too. Not after each, since what the next call needs is then asked of the
+/// system again, page by page.
 const KEPT: Duration = Duration::from_secs(10);
 
 /// Work for the thread.

@@ -76,8 +76,8 @@ impl UpdateFootprint {
 }
 
 impl UpdateShape {
-    /// The largest possible update of `members` members: micro-batches as large as allowed, every token learned from
-    /// and no shared prompts.
+    /// The largest possible update of `members` members in which no prompts are shared: micro-batches as large as
+    /// allowed, and every token learned from.
     pub fn largest(members: u64, micro_batch_tokens: u32, dtype: Dtype, recompute: bool) -> Self {
         let rows = u64::from(micro_batch_tokens);
         Self {
@@ -91,6 +91,19 @@ impl UpdateShape {
             bytes: dtype.bytes(),
             recompute,
             own_loops: false,
+        }
+    }
+
+    /// The same when `samples` answers of a member may share a prompt of at most `prompt` tokens. A shared prompt counts once
+    /// among the rows of a micro-batch, but attention holds it once for each answer, which is most for short answers.
+    #[must_use]
+    pub fn with_shared_prompts(self, samples: u64, prompt: u64) -> Self {
+        let bounded = |count: u64| u128::from(count.min(1 << 16));
+        let (samples, prompt) = (bounded(samples.max(1)), bounded(prompt));
+        let places = u128::from(self.rows) * samples * (prompt + 1) / (prompt + samples);
+        Self {
+            places: saturating(places).max(self.places),
+            ..self
         }
     }
 
@@ -208,6 +221,17 @@ mod tests {
         let gib = |recompute| shape(recompute).peak(&qwen_7b(), &attention_only()).total() >> 30;
         assert!(gib(true) < 40, "{}", gib(true));
         assert!(gib(false) > 80, "{}", gib(false));
+    }
+
+    #[test]
+    fn answers_that_share_a_prompt_have_more_places_than_rows() {
+        let alone = UpdateShape::largest(4, 8192, Dtype::Fp32, false);
+        assert_eq!(alone.clone().with_shared_prompts(1, 368), alone);
+        let shared = alone.clone().with_shared_prompts(8, 368);
+        // 8 · 369 places of 376 rows.
+        assert_eq!(shared.places, 8192 * 8 * 369 / 376);
+        let peak = |shape: UpdateShape| shape.peak(&BaseShape::SEEDLING, &attention_only()).total();
+        assert!(peak(shared) > 2 * peak(alone));
     }
 
     #[test]
