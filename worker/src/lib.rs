@@ -15,3 +15,6 @@ pub mod openmp;
 pub mod pool;
 pub mod progress;
 pub mod runtime;
+pub mod sampler;
+
+pub use lyceum_models::ModelsFolder;
