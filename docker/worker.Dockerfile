@@ -14,7 +14,7 @@ RUN apt-get update \
     && apt-get install --yes --no-install-recommends ca-certificates python3 \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --system --uid 10001 --create-home --home-dir /var/lib/lyceum lyceum \
-    && install --directory --owner=lyceum --group=lyceum /artifacts
+    && install --directory --owner=lyceum --group=lyceum /artifacts /adapters /models
 COPY --from=build /lyceum/.libtorch /opt/libtorch
 COPY --from=build /lyceum/.venv /lyceum/.venv
 COPY --from=build /lyceum/models /lyceum/models

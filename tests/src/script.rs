@@ -75,7 +75,7 @@ fn item(step: u32, chunk: u32, word: &str) -> WorkItem {
         key: WorkKey::new(step, "act").chunk(chunk),
         requirements: Requirements {
             base_model: Some(model.clone()),
-            memory_bytes: 0,
+            ..Requirements::default()
         },
         payload: Payload::Rollout(RolloutPayload {
             compute: Compute::default(),

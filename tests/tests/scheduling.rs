@@ -1,7 +1,7 @@
 //! Which worker gets which item, and when.
 
 use anyhow::Result;
-use lyceum_core::{config::RunConfig, id::ExecutionId};
+use lyceum_core::{config::RunConfig, id::ExecutionId, work::Sampler};
 use lyceum_store::{
     StoreError, executions,
     queue::{self, Lane},
@@ -26,6 +26,7 @@ async fn slot(house: &House) -> Result<Slot> {
     Ok(Slot {
         worker,
         kinds: lyceum_core::work::WorkKind::ALL.to_vec(),
+        sampler: Sampler::Engine,
         base_models: None,
         loaded_models: Vec::new(),
         memory_bytes: u64::MAX,

@@ -15,6 +15,7 @@ pub(crate) mod rollout;
 pub(crate) mod run;
 #[cfg(feature = "engine")]
 pub(crate) mod score;
+mod served;
 #[cfg(feature = "engine")]
 pub(crate) mod update;
 pub(crate) mod verify;

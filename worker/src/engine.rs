@@ -6,6 +6,6 @@ mod thread;
 
 pub use adapter::Version;
 pub(crate) use adapter::{OPTIMIZER, disk};
-pub use models::{Loaded, Models, ModelsFolder};
+pub use models::{Loaded, Models};
 pub(crate) use thread::fault;
 pub use thread::{Engine, Job};

@@ -6,7 +6,8 @@ mod registry;
 pub use context::{Artifacts, Context};
 pub use registry::{Handlers, Running};
 
-use lyceum_core::work::{Outcome, Payload, WorkKind, WrongKind};
+use lyceum_core::work::{Outcome, Payload, Sampler, WorkKind, WrongKind};
+use lyceum_models::ModelError;
 use lyceum_store::StoreError;
 use std::sync::Arc;
 
@@ -29,8 +30,18 @@ pub trait Handler: Send + Sync + 'static {
         context: Context,
     ) -> impl Future<Output = Result<Self::Outcome, HandlerError>> + Send;
 
+    /// Whether it takes items whose tokens `sampler` generates; the engine's alone by default.
+    fn serves(&self, sampler: Sampler) -> bool {
+        sampler.is_engine()
+    }
+
     /// The loaded base models; their items are preferred.
     fn loaded_models(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// The base models that servers have at the moment; of items for a server only theirs are taken.
+    fn served_models(&self) -> Vec<String> {
         Vec::new()
     }
 }
@@ -57,5 +68,15 @@ impl From<StoreError> for HandlerError {
     /// All storage errors are transient: disk space is freed, a damaged artifact is rewritten.
     fn from(error: StoreError) -> Self {
         Self::Transient(error.to_string())
+    }
+}
+
+impl From<ModelError> for HandlerError {
+    /// Files that cannot be read now, and a hub that does not answer, are transient.
+    fn from(error: ModelError) -> Self {
+        match error.is_transient() {
+            true => Self::Transient(error.to_string()),
+            false => Self::Permanent(error.to_string()),
+        }
     }
 }

@@ -17,3 +17,6 @@ pub mod pool;
 pub mod progress;
 pub mod recheck;
 pub mod runtime;
+pub mod sampler;
+
+pub use lyceum_models::ModelsFolder;

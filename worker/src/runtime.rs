@@ -169,11 +169,19 @@ impl Runtime {
 impl Shared {
     /// The items that a slot of `lane` can take.
     fn slot(&self, lane: Lane) -> Slot {
+        let sampler = lane.sampler();
+        let fits = |kind: &WorkKind| Lane::of(*kind, sampler) == lane && self.handlers.serves(*kind, sampler);
+        let (base_models, loaded_models) = match lane {
+            // Of a server that does not answer nothing is expected, so its items wait and lose no try.
+            Lane::Served => (Some(self.handlers.served_models()), Vec::new()),
+            Lane::Verifier | Lane::Engine => (self.settings.base_models.clone(), self.handlers.loaded_models()),
+        };
         Slot {
             worker: self.settings.id,
-            kinds: self.handlers.kinds().filter(|kind| Lane::of(*kind) == lane).collect(),
-            base_models: self.settings.base_models.clone(),
-            loaded_models: self.handlers.loaded_models(),
+            kinds: self.handlers.kinds().filter(fits).collect(),
+            sampler,
+            base_models,
+            loaded_models,
             memory_bytes: self.settings.memory_bytes,
             lease: self.settings.lease,
         }
@@ -196,7 +204,7 @@ async fn show_presence(shared: Arc<Shared>) {
             (false, true) => Doing::Idle,
             (false, false) => Doing::Busy,
         };
-        let models = shared.handlers.loaded_models();
+        let models = [shared.handlers.loaded_models(), shared.handlers.served_models()].concat();
         let mut shown = seen(shared.store.pool(), shared.settings.id, doing, &models).await;
         // Reading takes a while on a machine with many processes.
         if let Some(mut own) = meter.take()

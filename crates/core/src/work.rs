@@ -17,7 +17,7 @@ mod update;
 mod version;
 
 pub use benchmark::{BenchmarkPayload, BenchmarkResult, BenchmarkSample};
-pub use compute::{Compute, Dtype};
+pub use compute::{Compute, Dtype, Sampler};
 pub use evolve::{EvolvePayload, EvolveResult};
 pub use key::{NotAPhase, WorkKey};
 pub use kind::{WorkKind, WrongKind};
@@ -69,6 +69,15 @@ impl Payload {
             Self::Verify(_) => None,
         }
     }
+
+    /// What generates its tokens; the engine if there are none.
+    pub fn sampler(&self) -> Sampler {
+        match self {
+            Self::Rollout(payload) => payload.sampler(),
+            Self::Benchmark(payload) => payload.compute.sampler,
+            Self::Update(_) | Self::Evolve(_) | Self::Verify(_) => Sampler::Engine,
+        }
+    }
 }
 
 /// A worker's result for an item, by kind.
@@ -86,6 +95,20 @@ pub enum Outcome {
     Evolve(EvolveResult),
     /// Samples of a suite.
     Benchmark(BenchmarkResult),
+}
+
+impl Outcome {
+    /// Whether the same item gives the same bits again: not if a batch was halved because memory ran out, and not if a
+    /// server generated its tokens.
+    pub fn is_reproducible(&self) -> bool {
+        let usage = match self {
+            Self::Rollout(result) => &result.usage,
+            Self::Benchmark(result) => &result.usage,
+            Self::Update(result) => return result.halvings == 0,
+            Self::Verify(_) | Self::Evolve(_) => return true,
+        };
+        usage.halvings == 0 && usage.sampler.is_engine()
+    }
 }
 
 /// The kind of each payload and outcome, and conversions to and from the enums.

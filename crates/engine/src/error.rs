@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use lyceum_models::ModelError;
 use tch::TchError;
 
 /// Shorthand for results of the engine.
@@ -11,22 +12,9 @@ pub type Result<T> = std::result::Result<T, EngineError>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
-    /// A file could not be read or written.
-    #[error("{}: {source}", path.display())]
-    Io {
-        /// The file or folder.
-        path: PathBuf,
-        /// The operating system's error.
-        source: std::io::Error,
-    },
-    /// A file's contents are malformed or do not fit.
-    #[error("{}: {reason}", path.display())]
-    File {
-        /// The file or folder.
-        path: PathBuf,
-        /// What was found and what was expected.
-        reason: String,
-    },
+    /// A folder of a model or an adapter cannot be used.
+    #[error(transparent)]
+    Model(#[from] ModelError),
     /// A tensor is missing, misshapen, of the wrong type, or not finite.
     #[error("{}: tensor `{tensor}` {problem}", path.display())]
     Tensor {
@@ -35,22 +23,6 @@ pub enum EngineError {
         /// The tensor's name in the file.
         tensor: String,
         /// What was found and what was expected.
-        problem: String,
-    },
-    /// A model is not on this machine, and the hub that may have it does not answer.
-    #[error(
-        "`{name}` is not in {}, and {endpoint} cannot be reached ({problem}); connect this machine to it, or copy the \
-         model's folder here and name that",
-        cache.display()
-    )]
-    Unreachable {
-        /// The model's id on the hub.
-        name: String,
-        /// The hub's address.
-        endpoint: String,
-        /// Where fetched models are kept.
-        cache: PathBuf,
-        /// What happened.
         problem: String,
     },
     /// An adapter or a population does not fit the model or the other members.
@@ -84,9 +56,6 @@ pub enum EngineError {
     /// An evolution operator cannot be applied as requested.
     #[error(transparent)]
     Operator(#[from] lyceum_core::evolution::OperatorError),
-    /// A chat template could not be rendered.
-    #[error("chat template: {0}")]
-    ChatTemplate(String),
     /// Memory ran out even with the smallest possible batch.
     #[error("out of memory on {device}: {detail}")]
     OutOfMemory {
@@ -103,17 +72,11 @@ pub enum EngineError {
 impl EngineError {
     /// An I/O error on a file or folder.
     pub fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
-        Self::Io {
-            path: path.into(),
-            source,
-        }
+        ModelError::io(path, source).into()
     }
 
     pub(crate) fn file(path: impl Into<PathBuf>, reason: impl Into<String>) -> Self {
-        Self::File {
-            path: path.into(),
-            reason: reason.into(),
-        }
+        ModelError::file(path, reason).into()
     }
 
     /// `tensor` of a file has a `problem`, such as "is missing".

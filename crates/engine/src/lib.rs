@@ -4,8 +4,6 @@
 //! stacked pair of tensors, the rows of a batch are grouped by member, and a projection costs one product with the base
 //! weights and one batched product with the stack.
 
-pub mod chat_template;
-pub mod config;
 pub mod device;
 mod embed;
 pub mod embeddings;
@@ -13,7 +11,6 @@ pub mod error;
 pub mod evolve;
 pub mod generate;
 mod host;
-pub mod hub;
 pub mod lanes;
 pub mod learn;
 pub mod merge;
@@ -24,12 +21,10 @@ pub mod peft;
 pub mod population;
 mod product;
 pub mod score;
-pub mod token_batch;
-pub mod tokenizer;
 pub mod weights;
 
-pub use config::ModelConfig;
 pub use device::{Placement, set_threads};
 pub use error::{EngineError, Result};
+pub use lyceum_models::{ModelConfig, chat_template, config, hub, token_batch, tokenizer};
 pub use model::Model;
 pub use population::Population;

@@ -1,7 +1,7 @@
 //! Every page that `docs/PAGES.md` names, over runs in every state that they can be in, and over what there is not. A page is
 //! covered by being documented, and none is served that is not.
 
-use lyceum_core::id::WorkerId;
+use lyceum_core::{id::WorkerId, work::Sampler};
 use lyceum_store::{
     tokens::Scope,
     work::{self, Failure, FailureKind, Slot},
@@ -269,6 +269,7 @@ async fn failed(server: &TestServer) -> Filled {
     let slot = Slot {
         worker: id,
         kinds: kinds.to_vec(),
+        sampler: Sampler::Engine,
         base_models: None,
         loaded_models: vec![],
         memory_bytes: 1 << 30,

@@ -1,7 +1,11 @@
 //! What is kept: problems in full, archives, metrics, artifacts, datasets, work, workers, evaluations, presets.
 
 use actix_web::http::Method;
-use lyceum_core::{artifact::Digest, id::WorkerId, work::WorkKind};
+use lyceum_core::{
+    artifact::Digest,
+    id::WorkerId,
+    work::{Sampler, WorkKind},
+};
 use lyceum_store::{
     problems,
     tokens::Scope,
@@ -281,6 +285,7 @@ async fn work_shows_its_errors_and_is_retried() {
     let slot = Slot {
         worker: id,
         kinds: vec![WorkKind::Verify],
+        sampler: Sampler::Engine,
         base_models: None,
         loaded_models: vec![],
         memory_bytes: 1 << 30,

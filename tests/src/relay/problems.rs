@@ -47,7 +47,7 @@ impl Leg<'_> {
             key: self.key("propose", chunk),
             requirements: Requirements {
                 base_model: Some("tiny".to_owned()),
-                memory_bytes: 0,
+                ..Requirements::default()
             },
             payload: Payload::Rollout(payload),
         });

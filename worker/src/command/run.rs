@@ -66,7 +66,9 @@ impl Run {
         let server = server.map(|(server, token)| Remote::new(server, token));
         let rows = self.rows(&item.payload, server.as_ref())?;
         let artifacts = threads.block_on(self.artifacts(&item.payload, server))?;
+        let entered = threads.enter();
         let handlers = self.handlers.start(&[item.kind], &rows)?;
+        drop(entered);
         let name = format!("the {} item {}", item.kind, item.key);
         let bar = progress_bar(100, "%");
         let outcome = threads.block_on(item.run(&handlers, artifacts, |share, note| {

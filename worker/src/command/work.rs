@@ -21,7 +21,7 @@ use lyceum_worker::runtime::{Runtime, RuntimeSettings};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::{layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
-use super::handlers::{HandlerArgs, SERVED};
+use super::handlers::HandlerArgs;
 #[cfg(feature = "engine")]
 use device::Device;
 
@@ -97,7 +97,7 @@ impl Work {
         // Zygotes and the engine start on threads that may block.
         let (this, rows) = (Arc::new(self), Rows::Stored(store.clone()));
         let starting = Arc::clone(&this);
-        let handlers = tokio::task::spawn_blocking(move || starting.handlers.start(starting.kinds(), &rows)).await??;
+        let handlers = tokio::task::spawn_blocking(move || starting.handlers.start(&starting.kinds(), &rows)).await??;
         this.serve(store, handlers).await
     }
 
@@ -112,6 +112,7 @@ impl Work {
         let settings = RuntimeSettings {
             name: self.name.clone().unwrap_or(defaults.name.clone()),
             verifier_slots: jobs,
+            served_slots: self.handlers.served.items(),
             lease: Duration::from_secs(self.lease_seconds),
             drain_time: Duration::from_secs(self.drain_seconds),
             ..defaults
@@ -136,7 +137,7 @@ impl Work {
     /// The settings with the known properties of the device.
     #[cfg(feature = "engine")]
     fn described(&self, settings: RuntimeSettings) -> anyhow::Result<RuntimeSettings> {
-        if !self.uses_engine() {
+        if !self.handlers.uses_engine(&self.kinds()) {
             return Ok(settings);
         }
         let device = &self.handlers.device;
@@ -160,16 +161,11 @@ impl Work {
     }
 
     /// The requested kinds, or all.
-    fn kinds(&self) -> &[WorkKind] {
+    fn kinds(&self) -> Vec<WorkKind> {
         match &self.kinds[..] {
-            [] => &SERVED,
-            kinds => kinds,
+            [] => self.handlers.kinds(),
+            kinds => kinds.to_vec(),
         }
-    }
-
-    #[cfg(feature = "engine")]
-    fn uses_engine(&self) -> bool {
-        self.kinds().iter().any(|kind| *kind != WorkKind::Verify)
     }
 }
 

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use lyceum_engine::EngineError;
 use tokio::sync::oneshot;
 
-use super::{Models, ModelsFolder};
+use super::Models;
+use crate::ModelsFolder;
 use crate::handler::{Context, HandlerError};
 use crate::heap;
 
@@ -119,10 +120,10 @@ fn next(calls: &Receiver<Call>) -> Option<Call> {
 }
 
 /// An engine error. Out of memory and damaged files are transient; everything else is permanent.
-pub(crate) fn fault(error: EngineError) -> HandlerError {
-    if error.is_out_of_memory() || matches!(error, EngineError::Io { .. } | EngineError::Unreachable { .. }) {
-        HandlerError::Transient(error.to_string())
-    } else {
-        HandlerError::Permanent(error.to_string())
+pub(crate) fn fault(error: impl Into<EngineError>) -> HandlerError {
+    match error.into() {
+        EngineError::Model(error) => error.into(),
+        error if error.is_out_of_memory() => HandlerError::Transient(error.to_string()),
+        error => HandlerError::Permanent(error.to_string()),
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::{FutureExt as _, future::BoxFuture};
-use lyceum_core::work::{Outcome, Payload, WorkKind, WrongKind};
+use lyceum_core::work::{Outcome, Payload, Sampler, WorkKind, WrongKind};
 
 use super::{Context, Handler, HandlerError};
 
@@ -28,9 +28,23 @@ impl Handlers {
         self.0.keys().copied()
     }
 
+    /// Whether there is a handler of `kind` that takes items whose tokens `sampler` generates.
+    pub fn serves(&self, kind: WorkKind, sampler: Sampler) -> bool {
+        self.0.get(&kind).is_some_and(|handler| handler.serves(sampler))
+    }
+
     /// The loaded base models of all handlers, each once.
     pub fn loaded_models(&self) -> Vec<String> {
-        let mut models: Vec<String> = self.0.values().flat_map(|handler| handler.loaded_models()).collect();
+        self.models(|handler| handler.loaded_models())
+    }
+
+    /// The base models that servers have at the moment, each once.
+    pub fn served_models(&self) -> Vec<String> {
+        self.models(|handler| handler.served_models())
+    }
+
+    fn models(&self, of: impl Fn(&dyn Dispatch) -> Vec<String>) -> Vec<String> {
+        let mut models: Vec<String> = self.0.values().flat_map(|handler| of(handler.as_ref())).collect();
         models.sort();
         models.dedup();
         models
@@ -50,7 +64,11 @@ impl Handlers {
 trait Dispatch: Send + Sync {
     fn run(self: Arc<Self>, payload: Payload, context: Context) -> Result<Running, WrongKind>;
 
+    fn serves(&self, sampler: Sampler) -> bool;
+
     fn loaded_models(&self) -> Vec<String>;
+
+    fn served_models(&self) -> Vec<String>;
 }
 
 impl<H: Handler> Dispatch for H {
@@ -59,7 +77,15 @@ impl<H: Handler> Dispatch for H {
         Ok(async move { Handler::run(self, payload, context).await.map(Into::into) }.boxed())
     }
 
+    fn serves(&self, sampler: Sampler) -> bool {
+        Handler::serves(self, sampler)
+    }
+
     fn loaded_models(&self) -> Vec<String> {
         Handler::loaded_models(self)
+    }
+
+    fn served_models(&self) -> Vec<String> {
+        Handler::served_models(self)
     }
 }

@@ -5,24 +5,27 @@ use std::sync::Arc;
 use lyceum_core::benchmark::{BenchmarkRow, PromptStyle};
 use lyceum_core::seed::derive;
 use lyceum_core::work::{
-    BenchmarkPayload, BenchmarkResult, BenchmarkSample, Completion, Prompt, RolloutPayload, RolloutRequest, WorkKind,
+    BenchmarkPayload, BenchmarkResult, BenchmarkSample, Completion, Prompt, RolloutPayload, RolloutRequest, Sampler,
+    WorkKind,
 };
 
 use super::Rows;
-use super::rollout::rolled_out;
-use crate::engine::{Engine, Version};
 use crate::handler::{Context, Handler, HandlerError};
+use crate::sampler::Samplers;
 
-/// Generates on the engine's thread.
+/// Generates with the sampler that an item names.
 pub struct BenchmarkHandler {
-    engine: Engine,
+    samplers: Samplers,
     rows: Rows,
 }
 
 impl BenchmarkHandler {
-    /// Generates with `engine` for `rows`.
-    pub fn new(engine: Engine, rows: Rows) -> Self {
-        Self { engine, rows }
+    /// Generates with `samplers` for `rows`.
+    pub fn new(samplers: impl Into<Samplers>, rows: Rows) -> Self {
+        Self {
+            samplers: samplers.into(),
+            rows,
+        }
     }
 }
 
@@ -38,25 +41,16 @@ impl Handler for BenchmarkHandler {
     ) -> Result<BenchmarkResult, HandlerError> {
         let style = PromptStyle::shipped(&payload.prompts).map_err(HandlerError::permanent)?;
         let rows = self.rows.slice(&payload).await?;
-        let mut adapters = Vec::new();
-        if let Some(adapter) = payload.adapter {
-            adapters.push(Version::read(&context, adapter, false).await?);
-        }
         let rollout = rollout(&payload, &style, &rows)?;
         let is_chat = rollout
             .requests
             .iter()
             .any(|request| matches!(request.prompt, Prompt::Messages(_)));
-        let (result, surprisal, template) = self
-            .engine
-            .run(&context, move |models, job| {
-                let done = rolled_out(models, job, &rollout, &adapters, &[])?;
-                let loaded = models.load(&rollout.base_model, rollout.compute)?;
-                let template = loaded.chat_template_sha256().map(str::to_owned);
-                Ok((done.result, done.surprisal, template))
-            })
-            .await?;
-        let answers = (payload.first..).zip(&rows).zip(result.generated);
+        let sampled = self.samplers.sample(Arc::new(rollout), &context).await?;
+        let (usage, surprisal) = (sampled.usage(), sampled.surprisal());
+        let template = sampled.chat_template_sha256.clone();
+        let generated = sampled.into_generated(false);
+        let answers = (payload.first..).zip(&rows).zip(generated);
         let samples = answers.flat_map(|((number, row), generated)| {
             let style = &style;
             (0..)
@@ -67,13 +61,21 @@ impl Handler for BenchmarkHandler {
             samples: samples.collect(),
             prompts_sha256: style.sha256().to_owned(),
             chat_template_sha256: template.filter(|_| is_chat),
-            surprisal: Some(surprisal),
-            usage: result.usage,
+            surprisal,
+            usage,
         })
     }
 
+    fn serves(&self, sampler: Sampler) -> bool {
+        self.samplers.has(sampler)
+    }
+
     fn loaded_models(&self) -> Vec<String> {
-        self.engine.loaded_models()
+        self.samplers.loaded_models()
+    }
+
+    fn served_models(&self) -> Vec<String> {
+        self.samplers.served_models()
     }
 }
 

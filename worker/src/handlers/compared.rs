@@ -1,7 +1,7 @@
 //! The difference between two rollouts of the same requests, token by token.
 
 use lyceum_core::work::TokenDifference;
-use lyceum_engine::token_batch::{SampleTokens, TokenBatch};
+use lyceum_models::token_batch::{SampleTokens, TokenBatch};
 
 /// For each request and sample of `again`, its difference from `earlier`.
 ///
@@ -38,7 +38,7 @@ fn difference(earlier: &SampleTokens, again: &SampleTokens) -> TokenDifference {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lyceum_engine::token_batch::RequestTokens;
+    use lyceum_models::token_batch::RequestTokens;
 
     fn batch(samples: &[&[i64]], shift: f32) -> TokenBatch {
         let sample = |ids: &&[i64]| SampleTokens {

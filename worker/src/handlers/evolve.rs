@@ -10,7 +10,8 @@ use lyceum_engine::evolve::{Birth, Parent, init};
 use lyceum_engine::peft::AdapterFiles;
 use lyceum_engine::{EngineError, ModelConfig};
 
-use crate::engine::{ModelsFolder, fault};
+use crate::ModelsFolder;
+use crate::engine::fault;
 use crate::handler::{Context, Handler, HandlerError};
 
 /// Creates fresh adapters, and children of adapters.

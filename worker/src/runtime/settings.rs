@@ -18,6 +18,8 @@ pub struct RuntimeSettings {
     pub verifier_slots: usize,
     /// Concurrent items of other kinds, which share the device.
     pub engine_slots: usize,
+    /// Concurrent items whose tokens servers generate.
+    pub served_slots: usize,
     /// Base models that it can load; `None` means any.
     pub base_models: Option<Vec<String>>,
     /// Memory of its device, in bytes.
@@ -44,6 +46,7 @@ impl Default for RuntimeSettings {
             device: "cpu".to_owned(),
             verifier_slots: cores,
             engine_slots: 1,
+            served_slots: 16,
             base_models: None,
             memory_bytes: i64::MAX.cast_unsigned(),
             lease: Duration::from_secs(30),
@@ -60,6 +63,7 @@ impl RuntimeSettings {
         match lane {
             Lane::Verifier => self.verifier_slots,
             Lane::Engine => self.engine_slots,
+            Lane::Served => self.served_slots,
         }
     }
 }

@@ -176,6 +176,7 @@ impl<'a> Draft<'a> {
         let requirements = Requirements {
             base_model: payload.base_model().map(|base| base.name.clone()),
             memory_bytes,
+            sampler: payload.sampler(),
         };
         self.plan.work.push(WorkItem {
             key,

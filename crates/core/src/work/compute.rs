@@ -1,4 +1,4 @@
-//! How the engine computes.
+//! How models compute.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +12,44 @@ pub struct Compute {
     /// their last bits.
     #[schemars(range(min = 1, max = 1024))]
     pub threads: Option<u32>,
+    /// What generates tokens.
+    #[serde(skip_serializing_if = "Sampler::is_engine")]
+    pub sampler: Sampler,
+}
+
+/// What generates tokens. Everything else is computed by the engine in any case.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum Sampler {
+    /// The worker's own engine: the same seed gives the same tokens.
+    #[default]
+    Engine,
+    /// A vLLM server that workers were given (`lyceum-worker work --vllm`). Its arithmetic depends on what else it is
+    /// doing, so the run is not bit-for-bit reproducible.
+    Served,
+}
+
+crate::named!(Sampler, "a sampler");
+
+impl Sampler {
+    /// Whether it is the default.
+    pub fn is_engine(&self) -> bool {
+        *self == Self::Engine
+    }
 }
 
 /// The number format of weights and activations. Softmax, norms and log-probabilities are always

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Sampler;
+
 /// Requirements a worker must meet to take an item, besides serving its kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -12,4 +14,7 @@ pub struct Requirements {
     /// Peak device memory that the item needs, in bytes.
     #[serde(default)]
     pub memory_bytes: u64,
+    /// What generates its tokens; the engine for items without any.
+    #[serde(default, skip_serializing_if = "Sampler::is_engine")]
+    pub sampler: Sampler,
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AdapterRef, BaseModel, Compute, Observer};
+use super::{AdapterRef, BaseModel, Compute, Observer, Sampler};
 use crate::{artifact::Digest, diversity::Epiplexity};
 
 /// A batch of prompts for any members of populations with the same base, generated together.
@@ -30,6 +30,22 @@ pub struct RolloutPayload {
     /// The tokens of an earlier rollout of the same requests, to compare with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compare: Option<Digest>,
+}
+
+impl RolloutPayload {
+    /// What generates its tokens. The engine embeds texts, so it also takes an item that does both.
+    pub fn sampler(&self) -> Sampler {
+        match self.embedding {
+            None => self.compute.sampler,
+            Some(_) => Sampler::Engine,
+        }
+    }
+
+    /// The token limit of one of its requests.
+    pub fn max_tokens(&self, request: &RolloutRequest) -> u32 {
+        let limit = self.sampling.max_tokens;
+        request.max_tokens.map_or(limit, |own| own.min(limit))
+    }
 }
 
 /// The highest softmax temperature.
@@ -291,7 +307,7 @@ pub struct Completion {
     pub finish_reason: FinishReason,
     /// Its length in tokens.
     pub tokens: u32,
-    /// Mean entropy of the unmasked model over its tokens, in nats.
+    /// Mean entropy of the unmasked model over its tokens, in nats; `None` if a server generated them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entropy: Option<f32>,
     /// With a vocabulary mask: the mean over its tokens of their log-probability under the distribution that they were
@@ -325,4 +341,7 @@ pub struct RolloutUsage {
     /// Number of times a batch was halved because memory ran out; if not 0, the run is not bit-reproducible.
     #[serde(default)]
     pub halvings: u32,
+    /// What generated the tokens; if a server, the run is not bit-reproducible.
+    #[serde(default, skip_serializing_if = "Sampler::is_engine")]
+    pub sampler: Sampler,
 }

@@ -62,10 +62,6 @@ impl Stop {
 
     /// The completion's text, cut before the first stop string.
     pub(super) fn text(&self, ids: &[i64], tokenizer: &Tokenizer) -> Result<String> {
-        let mut text = tokenizer.decode(ids)?;
-        if let Some(end) = self.strings.iter().filter_map(|stop| text.find(stop.as_str())).min() {
-            text.truncate(end);
-        }
-        Ok(text)
+        Ok(tokenizer.decode_until(ids, &self.strings)?)
     }
 }

@@ -12,7 +12,7 @@ use crate::population::Population;
 
 /// Writes one member as a PEFT adapter folder, in fp32. The same weights give the same bytes.
 pub fn write_member(population: &Population, member: usize, base: &str, folder: &Path) -> Result<()> {
-    member_files(population, member, base)?.write(folder)
+    Ok(member_files(population, member, base)?.write(folder)?)
 }
 
 /// One member's PEFT files, in fp32. The same weights give the same bytes.

@@ -25,7 +25,8 @@ pub struct ViewCache {
 }
 
 impl ViewCache {
-    /// Brings the view up to the rows of `step`.
+    /// Brings the view up to the rows of `step`, and records if one of the new results is not reproducible. The caller
+    /// has locked the execution.
     pub async fn refresh(&mut self, tx: &mut PgConnection, execution: ExecutionId, step: u32) -> Result<()> {
         if self.step != Some(step) {
             *self = Self {
@@ -52,6 +53,12 @@ impl ViewCache {
         .bind(self.read)
         .fetch_all(&mut *tx)
         .await?;
+        if done.iter().any(|(.., outcome)| !outcome.is_reproducible()) {
+            sqlx::query("UPDATE executions SET reproducible = false WHERE id = $1 AND reproducible")
+                .bind(execution.0)
+                .execute(&mut *tx)
+                .await?;
+        }
         for (number, phase, round, chunk, outcome) in done {
             self.view
                 .work

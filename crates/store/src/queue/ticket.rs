@@ -40,9 +40,10 @@ pub async fn top_up(db: &mut PgConnection, lane: Lane) -> Result<u32> {
     let kinds: Vec<WorkKind> = lane.kinds().collect();
     let waiting: i64 = sqlx::query_scalar(
         "SELECT count(*) FROM work w JOIN executions e ON e.id = w.execution_id
-         WHERE w.state = 'ready' AND w.kind = ANY($1) AND w.run_at <= now() AND e.state = 'running'",
+         WHERE w.state = 'ready' AND w.kind = ANY($1) AND w.sampler = $2 AND w.run_at <= now() AND e.state = 'running'",
     )
     .bind(kinds)
+    .bind(lane.sampler())
     .fetch_one(&mut *db)
     .await?;
     if waiting == 0 {

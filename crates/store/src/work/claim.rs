@@ -2,7 +2,7 @@
 
 use lyceum_core::{
     id::{ExecutionId, WorkId, WorkerId},
-    work::{Payload, WorkKey, WorkKind},
+    work::{Payload, Sampler, WorkKey, WorkKind},
 };
 use sqlx::{AssertSqlSafe, FromRow, PgPool, types::Json};
 use std::{sync::LazyLock, time::Duration};
@@ -20,6 +20,8 @@ pub struct Slot {
     pub worker: WorkerId,
     /// The kinds of work it takes.
     pub kinds: Vec<WorkKind>,
+    /// What generates the tokens of the items it takes; the engine for items without any.
+    pub sampler: Sampler,
     /// The base models it can load; `None` means any.
     pub base_models: Option<Vec<String>>,
     /// The base models it has loaded; their items come first.
@@ -41,6 +43,8 @@ pub struct Claim {
     pub key: WorkKey,
     /// Its kind.
     pub kind: WorkKind,
+    /// What generates its tokens.
+    pub sampler: Sampler,
     /// The number of this try, from 1.
     pub attempt: u32,
     /// Required for the holder's writes. Each claim increments it, so a holder that lost its claim cannot write.
@@ -60,6 +64,7 @@ struct Claimed {
     round: i32,
     chunk: i32,
     kind: WorkKind,
+    sampler: Sampler,
     attempts: i32,
     fence: i64,
     trace_id: Option<String>,
@@ -92,7 +97,7 @@ candidate AS (
             SELECT w.id, w.seq, true AS loaded
             FROM work w
             WHERE cardinality($4::text[]) > 0 AND w.execution_id = e.id AND w.state = 'ready' AND w.kind = kind
-              AND w.run_at <= now() AND w.memory_bytes <= $5 AND w.base_model = ANY($4)
+              AND w.sampler = $8 AND w.run_at <= now() AND w.memory_bytes <= $5 AND w.base_model = ANY($4)
             ORDER BY w.seq
             LIMIT 1
             FOR UPDATE OF w SKIP LOCKED
@@ -101,7 +106,8 @@ candidate AS (
         SELECT * FROM (
             SELECT w.id, w.seq, false AS loaded
             FROM work w
-            WHERE w.execution_id = e.id AND w.state = 'ready' AND w.kind = kind AND w.run_at <= now() AND w.memory_bytes <= $5
+            WHERE w.execution_id = e.id AND w.state = 'ready' AND w.kind = kind AND w.sampler = $8 AND w.run_at <= now()
+              AND w.memory_bytes <= $5
               AND (w.base_model IS NULL OR $3::text[] IS NULL OR w.base_model = ANY($3))
             ORDER BY w.seq
             LIMIT 1
@@ -118,7 +124,7 @@ SET state = 'running', attempts = attempts + 1, fence = fence + 1, worker_id = $
     lease_until = now() + $6 * interval '1 second', progress = NULL, progress_note = NULL, progress_at = now()
 FROM candidate c JOIN executions e ON true CROSS JOIN durable
 WHERE w.id = c.id AND e.id = w.execution_id
-RETURNING w.id, w.execution_id, w.step, w.phase, w.round, w.chunk, w.kind, w.attempts, w.fence, e.trace_id, w.payload"
+RETURNING w.id, w.execution_id, w.step, w.phase, w.round, w.chunk, w.kind, w.sampler, w.attempts, w.fence, e.trace_id, w.payload"
     )
 });
 
@@ -143,6 +149,7 @@ async fn take(db: &PgPool, slot: &Slot, ticket_of: Option<Lane>) -> Result<Optio
         .bind(i64::try_from(slot.memory_bytes).unwrap_or(i64::MAX))
         .bind(slot.lease.as_secs_f64())
         .bind(ticket_of.map(Lane::queue))
+        .bind(slot.sampler)
         .fetch_optional(db)
         .await?;
     Ok(row.map(Claim::from))
@@ -157,6 +164,7 @@ impl From<Claimed> for Claim {
                 .round(row.round.cast_unsigned())
                 .chunk(row.chunk.cast_unsigned()),
             kind: row.kind,
+            sampler: row.sampler,
             attempt: row.attempts.cast_unsigned(),
             fence: row.fence,
             trace_id: row.trace_id,

@@ -2,7 +2,7 @@
 
 use lyceum_core::{
     id::{ExecutionId, WorkId},
-    work::WorkKind,
+    work::{Sampler, WorkKind},
 };
 use serde::Serialize;
 use sqlx::{PgConnection, PgPool, types::Json};
@@ -126,7 +126,7 @@ pub async fn release(db: &PgPool, claim: &Claim) -> Result<()> {
     .execute(&mut *tx)
     .await?;
     if released.rows_affected() > 0 {
-        issue(&mut tx, Lane::of(claim.kind), 1).await?;
+        issue(&mut tx, Lane::of(claim.kind, claim.sampler), 1).await?;
     }
     tx.commit().await?;
     Ok(())
@@ -142,12 +142,12 @@ pub async fn retry(db: &PgPool, id: WorkId) -> Result<()> {
         .bind(id.0)
         .execute(&mut *tx)
         .await?;
-    let row: Option<(uuid::Uuid, WorkKind, WorkState)> =
-        sqlx::query_as("SELECT execution_id, kind, state FROM work WHERE id = $1 FOR UPDATE")
+    let row: Option<(uuid::Uuid, WorkKind, Sampler, WorkState)> =
+        sqlx::query_as("SELECT execution_id, kind, sampler, state FROM work WHERE id = $1 FOR UPDATE")
             .bind(id.0)
             .fetch_optional(&mut *tx)
             .await?;
-    let (execution, kind, state) = row.ok_or_else(|| StoreError::not_found("work", id))?;
+    let (execution, kind, sampler, state) = row.ok_or_else(|| StoreError::not_found("work", id))?;
     if state != WorkState::Failed {
         return Err(StoreError::Conflict {
             what: "work",
@@ -163,7 +163,7 @@ pub async fn retry(db: &PgPool, id: WorkId) -> Result<()> {
         .await?;
     let execution = ExecutionId(execution);
     executions::restart(&mut tx, execution).await?;
-    issue(&mut tx, Lane::of(kind), 1).await?;
+    issue(&mut tx, Lane::of(kind, sampler), 1).await?;
     event::wake_coordinator(&mut *tx, execution).await?;
     tx.commit().await?;
     Ok(())

@@ -153,6 +153,7 @@ impl<'a> Sheet<'a> {
             requirements: Requirements {
                 base_model: Some(subject.base_model.name.clone()),
                 memory_bytes: 0,
+                sampler: self.compute.sampler,
             },
             payload: Payload::Benchmark(payload),
         }

@@ -5,6 +5,7 @@ use crate::{
     config::{RunConfig, pointer_token},
     fault::{Fault, Faults},
     recipe::{Role, population_faults, read_parameters, sampling_faults, written_out},
+    work::Sampler,
 };
 
 /// The most proposals of a step whose wordings are compared.
@@ -72,6 +73,12 @@ impl Parameters {
             let bases = config.populations.values().map(|of| of.base_model.name.as_str());
             let bases: Vec<&str> = bases.collect();
             faults.extend(dropout.faults("/parameters/vocabulary_dropout", &bases));
+            if config.compute.sampler == Sampler::Served {
+                let detail = "a served sampler (`compute.sampler`) has no vocabulary dropout, since vLLM reports either the \
+                              model's log-probabilities or those of the masked distribution, and both are needed: remove \
+                              it, or use the sampler `engine`";
+                faults.push(Fault::new("/parameters/vocabulary_dropout", detail));
+            }
         }
         for (group, sampling, learns) in [
             ("proposer", &proposer.sampling, true),

@@ -5,7 +5,7 @@ use std::path::Path;
 use lyceum_core::work::Projection;
 use serde::Deserialize;
 
-use crate::error::{EngineError, Result};
+use crate::error::{ModelError, Result};
 
 /// The supported model families.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl ModelConfig {
     pub fn from_folder(folder: &Path) -> Result<Self> {
         let path = folder.join("config.json");
         let file: ConfigFile = read_json(&path)?;
-        let mut config = file.resolve().map_err(|reason| EngineError::file(&path, reason))?;
+        let mut config = file.resolve().map_err(|reason| ModelError::file(&path, reason))?;
         let generation = folder.join("generation_config.json");
         if generation.exists() {
             let generation: GenerationConfigFile = read_json(&generation)?;
@@ -108,9 +108,13 @@ impl ModelConfig {
     }
 }
 
-pub(crate) fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
-    let text = std::fs::read_to_string(path).map_err(|source| EngineError::io(path, source))?;
-    serde_json::from_str(&text).map_err(|error| EngineError::file(path, format!("not the expected JSON: {error}")))
+/// A JSON file.
+///
+/// # Errors
+/// The file is missing or of another form.
+pub fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
+    let text = std::fs::read_to_string(path).map_err(|source| ModelError::io(path, source))?;
+    serde_json::from_str(&text).map_err(|error| ModelError::file(path, format!("not the expected JSON: {error}")))
 }
 
 #[derive(Deserialize)]

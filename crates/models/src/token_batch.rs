@@ -6,7 +6,7 @@ use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 use serde::{Deserialize, Serialize};
 
-use crate::error::{EngineError, Result};
+use crate::error::{ModelError, Result};
 
 /// The generated tokens of some requests.
 ///
@@ -69,7 +69,7 @@ impl TokenBatch {
     /// # Errors
     /// An id that does not fit in 32 bits.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        let fault = |reason: String| EngineError::Population(format!("tokens cannot be stored: {reason}"));
+        let fault = |reason: String| ModelError::Tokens(format!("tokens cannot be stored: {reason}"));
         let is_masked = self.is_masked();
         let (mut ids, mut logprobs, mut sampling, mut lengths) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut push = |tokens: &[i64], scores: [Option<&[f32]>; 2]| -> Result<()> {
@@ -121,7 +121,7 @@ impl TokenBatch {
     /// # Errors
     /// Malformed bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let fault = |reason: &str| EngineError::Population(format!("not a batch of tokens: {reason}"));
+        let fault = |reason: &str| ModelError::Tokens(format!("not a batch of tokens: {reason}"));
         let said = |error: safetensors::SafeTensorError| fault(&error.to_string());
         let file = SafeTensors::deserialize(bytes).map_err(said)?;
         let (_, header) = SafeTensors::read_metadata(bytes).map_err(said)?;

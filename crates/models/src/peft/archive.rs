@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use super::{CONFIG, WEIGHTS};
-use crate::error::{EngineError, Result};
+use crate::error::{ModelError, Result};
 
 /// The files of a PEFT folder, in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,16 +26,16 @@ impl AdapterFiles {
             header.set_mode(0o644);
             archive
                 .append_data(&mut header, name, bytes.as_slice())
-                .map_err(|source| EngineError::io(name, source))?;
+                .map_err(|source| ModelError::io(name, source))?;
         }
         archive
             .into_inner()
-            .map_err(|source| EngineError::io("adapter archive", source))
+            .map_err(|source| ModelError::io("adapter archive", source))
     }
 
     /// Reads the files from such a tar; `name` stands for it in messages. Other files in it are ignored.
     pub fn from_archive(name: &str, bytes: &[u8]) -> Result<Self> {
-        let unreadable = |source: std::io::Error| EngineError::io(name, source);
+        let unreadable = |source: std::io::Error| ModelError::io(name, source);
         let (mut config, mut weights) = (None, None);
         let mut archive = tar::Archive::new(bytes);
         for entry in archive.entries().map_err(unreadable)? {
@@ -49,7 +49,7 @@ impl AdapterFiles {
             entry.read_to_end(&mut read).map_err(unreadable)?;
             *wanted = Some(read);
         }
-        let missing = |file: &str| EngineError::file(name, format!("the archive contains no {file}"));
+        let missing = |file: &str| ModelError::file(name, format!("the archive contains no {file}"));
         Ok(Self {
             config: config.ok_or_else(|| missing(CONFIG))?,
             weights: weights.ok_or_else(|| missing(WEIGHTS))?,
@@ -58,10 +58,10 @@ impl AdapterFiles {
 
     /// Writes the files into `folder`, creating it if necessary.
     pub fn write(&self, folder: &Path) -> Result<()> {
-        std::fs::create_dir_all(folder).map_err(|source| EngineError::io(folder, source))?;
+        std::fs::create_dir_all(folder).map_err(|source| ModelError::io(folder, source))?;
         for (name, bytes) in [(WEIGHTS, &self.weights), (CONFIG, &self.config)] {
             let path = folder.join(name);
-            std::fs::write(&path, bytes).map_err(|source| EngineError::io(&path, source))?;
+            std::fs::write(&path, bytes).map_err(|source| ModelError::io(&path, source))?;
         }
         Ok(())
     }
@@ -76,7 +76,7 @@ impl AdapterFiles {
     pub fn read(folder: &Path) -> Result<Self> {
         let read = |name: &str| {
             let path = folder.join(name);
-            std::fs::read(&path).map_err(|source| EngineError::io(&path, source))
+            std::fs::read(&path).map_err(|source| ModelError::io(&path, source))
         };
         Ok(Self {
             config: read(CONFIG)?,
@@ -86,11 +86,11 @@ impl AdapterFiles {
 }
 
 /// Refuses a non-empty folder.
-pub(crate) fn require_new(folder: &Path) -> Result<()> {
+pub fn require_new(folder: &Path) -> Result<()> {
     if let Ok(mut entries) = std::fs::read_dir(folder)
         && entries.next().is_some()
     {
-        return Err(EngineError::file(folder, "the output folder is not empty"));
+        return Err(ModelError::file(folder, "the output folder is not empty"));
     }
     Ok(())
 }

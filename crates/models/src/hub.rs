@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 #[cfg(feature = "hub")]
 use client::{fetch, in_cache};
 
-use crate::error::{EngineError, Result};
+use crate::error::{ModelError, Result};
 
 /// Whether the hub's cache on this machine has the model `id`.
 pub fn is_cached(id: &str) -> bool {
@@ -19,7 +19,7 @@ pub fn is_cached(id: &str) -> bool {
 /// elsewhere.
 ///
 /// # Errors
-/// An id that the hub does not have or refuses, and [`EngineError::Unreachable`] if the hub does not answer.
+/// An id that the hub does not have or refuses, and [`ModelError::Unreachable`] if the hub does not answer.
 pub fn hub_model(id: &str) -> Result<PathBuf> {
     fetch(id)
 }
@@ -29,7 +29,7 @@ pub fn hub_model(id: &str) -> Result<PathBuf> {
 /// without a network and does not change.
 ///
 /// # Errors
-/// A folder without `config.json`, an id that the hub does not have or refuses, and [`EngineError::Unreachable`] if the hub
+/// A folder without `config.json`, an id that the hub does not have or refuses, and [`ModelError::Unreachable`] if the hub
 /// does not answer.
 pub fn model_folder(name: &str) -> Result<PathBuf> {
     let folder = Path::new(name);
@@ -37,7 +37,7 @@ pub fn model_folder(name: &str) -> Result<PathBuf> {
         return Ok(folder.to_owned());
     }
     if folder.exists() {
-        return Err(EngineError::file(
+        return Err(ModelError::file(
             folder,
             "has no config.json, so it is not a model folder",
         ));
@@ -52,7 +52,7 @@ fn in_cache(_: &str) -> bool {
 
 #[cfg(not(feature = "hub"))]
 fn fetch(name: &str) -> Result<PathBuf> {
-    Err(EngineError::file(
+    Err(ModelError::file(
         name,
         "no such folder, and this build has no hub support (feature `hub`)",
     ))

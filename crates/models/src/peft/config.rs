@@ -92,7 +92,10 @@ impl AdapterConfig {
     }
 
     /// The adapter's shape; `adapted` are the projections with factors in the weights file.
-    pub(crate) fn shape(&self, adapted: Vec<Projection>) -> Result<LoraShape, String> {
+    ///
+    /// # Errors
+    /// The adapter uses what is not supported.
+    pub fn shape(&self, adapted: Vec<Projection>) -> Result<LoraShape, String> {
         let unsupported = |field: &str, value: &dyn std::fmt::Debug, valid: &str| {
             Err(format!("`{field}` is {value:?}; only {valid} is supported"))
         };

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use hf_hub::Cache;
 use hf_hub::api::sync::{ApiBuilder, ApiError};
 
-use crate::error::{EngineError, Result};
-use crate::weights::Checkpoint;
+use crate::error::{ModelError, Result};
+use crate::weights;
 
 /// A hub, and the cache of what was fetched from it.
 struct Hub {
@@ -50,7 +50,7 @@ impl Hub {
         let repository = self.cache.model(name.to_owned());
         let folder = repository.get("config.json")?.parent()?.to_owned();
         repository.get("tokenizer.json")?;
-        Checkpoint::from_model_folder(&folder).ok()?;
+        weights::files(&folder).ok()?;
         Some(folder)
     }
 
@@ -74,7 +74,7 @@ impl Hub {
         Ok(config.parent().map(Path::to_owned).unwrap_or_default())
     }
 
-    fn refused(&self, name: &str, error: ApiError) -> EngineError {
+    fn refused(&self, name: &str, error: ApiError) -> ModelError {
         let endpoint = &self.endpoint;
         let status = match &error {
             ApiError::RequestError(error) => match **error {
@@ -84,14 +84,14 @@ impl Hub {
             _ => None,
         };
         match status {
-            Some(status) => EngineError::file(
+            Some(status) => ModelError::file(
                 name,
                 format!(
                     "no such folder, and {endpoint} gives no such model (status {status}); correct the name, or set \
                      HF_TOKEN if the model is gated"
                 ),
             ),
-            None => EngineError::Unreachable {
+            None => ModelError::Unreachable {
                 name: name.to_owned(),
                 endpoint: endpoint.clone(),
                 cache: self.cache.path().clone(),
@@ -119,7 +119,7 @@ mod tests {
     ];
 
     fn model() -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/models/qwen2-untied-sharded")
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../engine/tests/fixtures/models/qwen2-untied-sharded")
     }
 
     fn hub(endpoint: String, cache: &Path) -> Hub {
@@ -223,7 +223,7 @@ mod tests {
         let error = hub(format!("http://{free}"), folder.path())
             .model("some/model")
             .unwrap_err();
-        assert!(matches!(error, EngineError::Unreachable { .. }), "{error:?}");
+        assert!(matches!(error, ModelError::Unreachable { .. }), "{error:?}");
         let said = error.to_string();
         for part in ["`some/model`", &free.to_string(), folder.path().to_str().unwrap()] {
             assert!(said.contains(part), "no {part} in: {said}");

@@ -6,7 +6,7 @@ use hf_chat_template::{RenderInput, TokenizerConfig};
 use serde_json::{Map, Value};
 
 use crate::config::read_json;
-use crate::error::{EngineError, Result};
+use crate::error::{ModelError, Result};
 
 /// A conversation as text that a model was trained to continue.
 #[derive(Debug)]
@@ -39,16 +39,16 @@ impl ChatTemplate {
         };
         let path = folder.join("chat_template.jinja");
         if path.exists() {
-            let source = std::fs::read_to_string(&path).map_err(|error| EngineError::io(&path, error))?;
+            let source = std::fs::read_to_string(&path).map_err(|error| ModelError::io(&path, error))?;
             return Self::new(&source, &config)
                 .map(Some)
-                .map_err(|error| EngineError::file(path, error.to_string()));
+                .map_err(|error| ModelError::file(path, error.to_string()));
         }
         if config.chat_template.is_none() {
             return Ok(None);
         }
         let inner = hf_chat_template::ChatTemplate::from_tokenizer_config(&config)
-            .map_err(|error| EngineError::file(config_path, error.to_string()))?;
+            .map_err(|error| ModelError::file(config_path, error.to_string()))?;
         Ok(Some(Self { inner }))
     }
 
@@ -56,12 +56,12 @@ impl ChatTemplate {
     pub fn new(source: &str, config: &TokenizerConfig) -> Result<Self> {
         hf_chat_template::ChatTemplate::from_template_and_config(source, config)
             .map(|inner| Self { inner })
-            .map_err(|error| EngineError::ChatTemplate(error.to_string()))
+            .map_err(|error| ModelError::ChatTemplate(error.to_string()))
     }
 
     /// Renders a conversation.
     pub fn render(&self, conversation: &Conversation) -> Result<String> {
-        let refuse = |error: &dyn std::fmt::Display| EngineError::ChatTemplate(error.to_string());
+        let refuse = |error: &dyn std::fmt::Display| ModelError::ChatTemplate(error.to_string());
         let messages = serde_json::from_value(Value::Array(conversation.messages.clone())).map_err(|e| refuse(&e))?;
         let input = RenderInput {
             messages,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::config::ModelConfig;
-use crate::error::{EngineError, Result};
+use crate::error::{ModelError, Result};
 
 /// Converts text to ids and back according to the folder's `tokenizer.json`.
 pub struct Tokenizer {
@@ -14,16 +14,16 @@ impl Tokenizer {
     /// Reads `tokenizer.json` of a model folder. Fails if it can produce an id outside the model's embedding.
     pub fn load(folder: &Path, config: &ModelConfig) -> Result<Self> {
         let path = folder.join("tokenizer.json");
-        let bytes = std::fs::read(&path).map_err(|source| EngineError::io(&path, source))?;
+        let bytes = std::fs::read(&path).map_err(|source| ModelError::io(&path, source))?;
         let inner = tokenizers::Tokenizer::from_bytes(bytes)
-            .map_err(|error| EngineError::file(&path, format!("not a tokenizer: {error}")))?;
+            .map_err(|error| ModelError::file(&path, format!("not a tokenizer: {error}")))?;
         let largest = inner.get_vocab(true).into_iter().max_by_key(|(_, id)| *id);
         if let Some((token, id)) = largest.filter(|(_, id)| i64::from(*id) >= config.vocab_size) {
             let reason = format!(
                 "token `{token}` has id {id}, but the model's `vocab_size` is {}; the tokenizer belongs to another model",
                 config.vocab_size
             );
-            return Err(EngineError::file(path, reason));
+            return Err(ModelError::file(path, reason));
         }
         Ok(Self { inner })
     }
@@ -31,7 +31,7 @@ impl Tokenizer {
     /// Ids of a text. Special tokens in it are recognised; none are added.
     pub fn encode(&self, text: &str) -> Result<Vec<i64>> {
         let encoding = self.inner.encode_fast(text, false).map_err(|error| {
-            EngineError::request(
+            ModelError::text(
                 text.chars().take(40).collect::<String>(),
                 format!("cannot be tokenized: {error}"),
             )
@@ -44,7 +44,16 @@ impl Tokenizer {
         let ids: Vec<u32> = ids.iter().filter_map(|&id| u32::try_from(id).ok()).collect();
         self.inner
             .decode(&ids, true)
-            .map_err(|error| EngineError::request(format!("{ids:?}"), format!("cannot be decoded: {error}")))
+            .map_err(|error| ModelError::text(format!("{ids:?}"), format!("cannot be decoded: {error}")))
+    }
+
+    /// Text of ids without special tokens, cut before the first of these texts.
+    pub fn decode_until(&self, ids: &[i64], stop: &[String]) -> Result<String> {
+        let mut text = self.decode(ids)?;
+        if let Some(end) = stop.iter().filter_map(|stop| text.find(stop.as_str())).min() {
+            text.truncate(end);
+        }
+        Ok(text)
     }
 
     /// The ids that spell a text: one if it is a token, special ones included. `None` if the text is empty or the
