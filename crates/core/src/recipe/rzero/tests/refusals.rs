@@ -160,8 +160,14 @@ fn each_role_is_played_in_one_population() {
 fn a_served_sampler_has_no_vocabulary_dropout() {
     let dropout = ("parameters.vocabulary_dropout", json!({"keep_rate": 0.8}));
     let served = ("compute.sampler", json!("served"));
-    let said = fault(&with(&[dropout.clone(), served.clone()]), "/parameters/vocabulary_dropout");
-    assert!(said.contains("`compute.sampler`") && said.contains("`engine`"), "{said}");
+    let said = fault(
+        &with(&[dropout.clone(), served.clone()]),
+        "/parameters/vocabulary_dropout",
+    );
+    assert!(
+        said.contains("`compute.sampler`") && said.contains("`engine`"),
+        "{said}"
+    );
     for alone in [dropout, served] {
         resolved(&with(&[alone])).unwrap();
     }
