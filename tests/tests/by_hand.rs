@@ -69,11 +69,10 @@ async fn a_verdict_that_a_worker_made_up_is_found_by_judging_again() -> Result<(
     let _worker = house.worker(WORKER, &WorkerArguments::default())?;
     let run = house.begin(1, "script", 1, json!({"items": ["ok"]})).await?;
     house.until_completed(run).await?;
-    let task = |id: &str, answer: &str| {
-        json!({"id": id, "kind": "solve", "type": "code_o", "program": "def f(x):\n    return x + 1", "input": "1", "answer": answer})
-    };
+    let task = |id: &str, answer: &str| json!({"id": id, "kind": "solve", "type": "code_o", "program": "def f(x):\n    return x + 1", "input": "1", "answer": answer});
     let payload = json!({"verify": {"tasks": [task("right", "2"), task("wrong", "3"), task("made up", "4")]}});
-    let verdict = |id: &str, correct: bool| json!({"id": id, "status": "ok", "reason": "", "millis": 1.0, "correct": correct});
+    let verdict =
+        |id: &str, correct: bool| json!({"id": id, "status": "ok", "reason": "", "millis": 1.0, "correct": correct});
     let verdicts = [("right", true), ("wrong", false), ("made up", true)].map(|(id, correct)| verdict(id, correct));
     sqlx::query("UPDATE work SET kind = 'verify', payload = $1, result = $2")
         .bind(payload)
@@ -94,7 +93,10 @@ async fn a_verdict_that_a_worker_made_up_is_found_by_judging_again() -> Result<(
         panic!("one difference, not {found:?}")
     };
     assert_eq!(difference.stored.id.as_deref(), Some("made up"));
-    assert_eq!((difference.stored.correct, difference.here.correct), (Some(true), Some(false)));
+    assert_eq!(
+        (difference.stored.correct, difference.here.correct),
+        (Some(true), Some(false))
+    );
     let of_workers: Vec<_> = counts.into_values().collect();
     let expected = Counts {
         verdicts: 3,
