@@ -41,6 +41,8 @@ const SAMPLES: [&str; 4] = [
     "/vote/samples",
     "/solver/n",
 ];
+/// Those of them that are learned from.
+const LEARNED_SAMPLES: [&str; 3] = ["/samples_per_problem", "/proposals_per_prompt", "/solver/n"];
 /// Limits of completions, in tokens.
 const COMPLETIONS: [&str; 8] = [
     "/sampling/propose/max_tokens",
@@ -156,7 +158,7 @@ impl MemoryEstimate {
         let base = models.sizes(&population.base_model.name);
         let peak = |base: &BaseShape| {
             let generation = generation(population, config, base).map(|shape| shape.peak(base, &population.lora));
-            let peaks = updates(population, config)
+            let peaks = updates(population, config, base)
                 .into_iter()
                 .map(|(shape, lora)| shape.peak(base, &lora));
             let largest = peaks.max_by_key(UpdateFootprint::total);
@@ -184,9 +186,13 @@ impl MemoryEstimate {
     }
 }
 
-/// The updates of a run that any of `population` may take part in: of its members, with micro-batches of maximum size in
-/// which every token is learned from and no prompt is shared; and of an observer that measures epiplexity.
-fn updates(population: &PopulationConfig, config: &RunConfig) -> Vec<(UpdateShape, LoraShape)> {
+/// The updates of a run that any of `population` may take part in: of its members, with micro-batches of maximum size of the
+/// shortest answers to shared prompts; and of an observer that measures epiplexity.
+fn updates(population: &PopulationConfig, config: &RunConfig, base: &BaseShape) -> Vec<(UpdateShape, LoraShape)> {
+    let samples = LEARNED_SAMPLES.iter().filter_map(|pointer| size(config, pointer)).max();
+    let prompt = prompt_tokens(config, base)
+        .or_else(|| completion_tokens(config))
+        .unwrap_or(0);
     let members = members(population);
     let together = config.parameters["items"]["update"].as_u64().unwrap_or(members);
     let largest = |members: u64, rows: &Value, recompute: bool, lora: &LoraShape| {
@@ -197,12 +203,13 @@ fn updates(population: &PopulationConfig, config: &RunConfig) -> Vec<(UpdateShap
     let of_members = LEARNING.iter().filter_map(|pointer| {
         let learning = config.parameters.pointer(pointer)?;
         let recompute = learning["recompute"].as_bool()?;
-        largest(
+        let (shape, lora) = largest(
             members.min(together),
             &learning["micro_batch_tokens"],
             recompute,
             &population.lora,
-        )
+        )?;
+        Some((shape.with_shared_prompts(samples.unwrap_or(1), prompt), lora))
     });
     let observer = config.parameters.pointer("/diversity/epiplexity").and_then(|observer| {
         let lora = LoraShape::deserialize(&observer["lora"]).ok()?;
@@ -214,22 +221,35 @@ fn updates(population: &PopulationConfig, config: &RunConfig) -> Vec<(UpdateShap
 /// The largest generation of `population`: an item of proposals or of solutions with all its members. `None` if the
 /// recipe's parameters do not tell their sizes.
 fn generation(population: &PopulationConfig, config: &RunConfig, base: &BaseShape) -> Option<GenerationShape> {
-    let size = |pointer: &str| config.parameters.pointer(pointer)?.as_u64();
-    let largest = |pointers: &[&str]| pointers.iter().filter_map(|pointer| size(pointer)).max();
-    let proposals = size("/items/propose")? * size("/proposer/n").unwrap_or(1);
-    let solutions = size("/items/solve")? * largest(&SAMPLES).unwrap_or(1);
-    let completion = largest(&COMPLETIONS)?;
-    let prompt = match size("/problems/max_prompt_bytes") {
-        Some(bytes) if base.vocab_size <= VOCABULARY_OF_BYTES => bytes,
-        Some(bytes) => bytes / BYTES_A_TOKEN,
-        // A solver's prompt is a question, and so at most a completion.
-        None => completion,
-    };
+    let samples = SAMPLES.iter().filter_map(|pointer| size(config, pointer)).max();
+    let proposals = size(config, "/items/propose")? * size(config, "/proposer/n").unwrap_or(1);
+    let solutions = size(config, "/items/solve")? * samples.unwrap_or(1);
+    let completion = completion_tokens(config)?;
+    // A solver's prompt is a question, and so at most a completion.
+    let prompt = prompt_tokens(config, base).unwrap_or(completion);
     Some(GenerationShape {
         members: members(population),
         slots: proposals.max(solutions).min(SLOTS),
         length: completion + prompt,
         bytes: config.compute.dtype.bytes(),
+    })
+}
+
+fn size(config: &RunConfig, pointer: &str) -> Option<u64> {
+    config.parameters.pointer(pointer)?.as_u64()
+}
+
+/// The longest completion, in tokens.
+fn completion_tokens(config: &RunConfig) -> Option<u64> {
+    COMPLETIONS.iter().filter_map(|pointer| size(config, pointer)).max()
+}
+
+/// The longest prompt that is made of a problem, in tokens.
+fn prompt_tokens(config: &RunConfig, base: &BaseShape) -> Option<u64> {
+    let bytes = size(config, "/problems/max_prompt_bytes")?;
+    Some(match base.vocab_size <= VOCABULARY_OF_BYTES {
+        true => bytes,
+        false => bytes / BYTES_A_TOKEN,
     })
 }
 
@@ -301,7 +321,7 @@ mod tests {
         let demo = estimate(&config);
         let population = &config.populations["main"];
         let base = base::ModelsFolder::find().sizes("seedling").unwrap();
-        let [(shape, lora)] = <[_; 1]>::try_from(updates(population, &config)).unwrap();
+        let [(shape, lora)] = <[_; 1]>::try_from(updates(population, &config, &base)).unwrap();
         let expected = shape.peak(&base, &lora);
         assert_eq!((demo.bytes, demo.unknown), (Some(expected.total()), None));
         let generation = generation(population, &config, &base).unwrap();

@@ -1,7 +1,10 @@
 //! What workers take of their machines, and what they said while they ran an item.
 
 use chrono::Utc;
-use lyceum_core::{id::WorkerId, work::WorkKind};
+use lyceum_core::{
+    id::WorkerId,
+    work::{Sampler, WorkKind},
+};
 use lyceum_store::{
     tokens::Scope,
     work::{self, LogLine, Slot},
@@ -116,6 +119,7 @@ async fn an_items_page_has_what_was_said_in_each_try() {
         loaded_models: vec![],
         memory_bytes: 1 << 30,
         lease: Duration::from_secs(60),
+        sampler: Sampler::Engine,
     };
     let claim = work::claim(db, &slot).await.expect("a claim").expect("an item");
     let line = |text: &str| LogLine {
