@@ -11,7 +11,7 @@ use lyceum_worker::sampler::{Served, ServedSettings};
 /// Options for vLLM servers.
 #[derive(Debug, Args)]
 pub(crate) struct ServedArgs {
-    /// A vLLM server, such as http://127.0.0.1:8000, for items whose config says `compute.sampler` = \"served\"; several are
+    /// A vLLM server, such as http://127.0.0.1:8000, for items whose config says `compute.sampler` = "served"; several are
     /// separated by commas. See docs/SCALING.md for how to start one.
     #[arg(
         long,
