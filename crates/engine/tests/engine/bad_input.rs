@@ -45,7 +45,7 @@ fn edit_tensors(path: &Path, edit: impl FnOnce(&mut Tensors)) {
     std::fs::write(path, safetensors::serialize(views, None).unwrap()).unwrap();
 }
 
-fn refusal<T>(result: lyceum_engine::Result<T>) -> String {
+fn refusal<T, E: std::fmt::Display>(result: Result<T, E>) -> String {
     match result {
         Ok(_) => panic!("the broken input was accepted"),
         Err(error) => error.to_string(),
