@@ -111,7 +111,7 @@ fn no_call_of_the_kernel_tells_a_child_its_own_cpu_time() {
                    found.append((libc.clock_gettime(clock, room), ctypes.get_errno()))\n    \
                    found.append((libc.getrusage(0, room), ctypes.get_errno()))\n    \
                    libc.times(room)\n    return found, room.raw.strip(b'\\0')";
-    let expected = format!("([{}], b'')", vec!["(-1, 1)"; 5].join(", "));
+    let expected = format!("([{}], b'')", ["(-1, 1)"; 5].join(", "));
     assert_eq!(proposed_and_graded(program, "1", 1), Some((expected, vec![true])));
 }
 

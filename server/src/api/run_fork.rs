@@ -67,14 +67,13 @@ impl ForkRun {
     /// The overrides, with the number of steps if it follows from others.
     fn overrides(&self, step: u32) -> Result<BTreeMap<String, Value>, ApiError> {
         let mut overrides = self.overrides.clone();
-        if let Some(more) = self.more_steps {
-            if overrides
+        if let Some(more) = self.more_steps
+            && overrides
                 .insert("steps".to_owned(), Value::from(step.saturating_add(more)))
                 .is_some()
-            {
-                let detail = "`more_steps` sets the steps already; send only one of the two";
-                return Err(ApiError::invalid(vec![Fault::new("/overrides/steps", detail)]));
-            }
+        {
+            let detail = "`more_steps` sets the steps already; send only one of the two";
+            return Err(ApiError::invalid(vec![Fault::new("/overrides/steps", detail)]));
         }
         Ok(overrides)
     }

@@ -29,7 +29,7 @@ async fn what_may_pass_is_tried_again_with_the_same_result() -> Result<()> {
         assert!(difference(&tokens, &calm) < 1e-4, "{fault:?}");
         let after = server.seen();
         assert!(
-            after.completions >= before.completions + item.requests.len() + 1,
+            after.completions > before.completions + item.requests.len(),
             "{fault:?}: {after:?}"
         );
     }
