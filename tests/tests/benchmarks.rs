@@ -208,7 +208,14 @@ async fn canonical_solutions_are_all_right_and_empty_ones_all_wrong() -> Result<
 
     let lab = Lab::open(&house).await?;
     let page = lab.page(&format!("/evaluations/{id}")).await?;
-    for shown in ["164 of 164", "0 of 164", "378 of 378", "0 of 378", "100.0 (97.7 to 100.0) %", "100.0 (99.0 to 100.0) %"] {
+    for shown in [
+        "164 of 164",
+        "0 of 164",
+        "378 of 378",
+        "0 of 378",
+        "100.0 (97.7 to 100.0) %",
+        "100.0 (99.0 to 100.0) %",
+    ] {
         ensure!(page.contains(shown), "{shown} is not on the page: {page}");
     }
     let failed = lab

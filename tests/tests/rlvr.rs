@@ -315,7 +315,7 @@ async fn canonical_solutions_earn_everything() -> Result<()> {
     );
     let page = lab.page(&format!("/runs/{run}/difficulty")).await?;
     assert!(
-        page.contains("0 rows had no correct answer, 0 some and 20 only correct ones; 0 rows not asked yet"),
+        page.contains("0 rows had no correct answer, 0 some and 20 only correct ones; 0 rows have not been asked yet"),
         "{page}"
     );
     lab.close().await;
