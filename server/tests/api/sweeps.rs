@@ -202,6 +202,12 @@ async fn a_budget_is_held_before_and_while_runs_begin() {
         .expect(201)
         .json();
     let like = like["id"].as_str().expect("an id");
+    // First, since the coordinator plans its steps for as long as it runs.
+    sqlx::query("UPDATE executions SET state = 'completed', finished_at = now(), step = 3 WHERE id = $1::uuid")
+        .bind(like)
+        .execute(server.store.pool())
+        .await
+        .expect("an update");
     sqlx::query(
         "UPDATE steps SET started_at = now() - interval '1 hour', finished_at = now() WHERE execution_id = $1::uuid",
     )
@@ -209,11 +215,6 @@ async fn a_budget_is_held_before_and_while_runs_begin() {
     .execute(server.store.pool())
     .await
     .expect("an update");
-    sqlx::query("UPDATE executions SET state = 'completed', finished_at = now(), step = 3 WHERE id = $1::uuid")
-        .bind(like)
-        .execute(server.store.pool())
-        .await
-        .expect("an update");
     let plan = json!({
         "title": "long", "seeds": [1, 2], "concurrency": 2, "arms": {"small": {"preset": "small"}}, "budget": {"hours": 2},
     });
