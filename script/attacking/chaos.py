@@ -41,6 +41,15 @@ def until_completed(instance, findings, run_id, seconds):
         now = state(instance, run_id)
         if now.get("state") == "completed":
             return True
+        # Two kills while the server plans a run cannot be told from a run that kills its planner. Its message says what
+        # to do, which must be enough.
+        if now.get("state") == "failed" and (now.get("error") or "").startswith("set aside:"):
+            findings.count(NAME, "runs resumed after they were set aside")
+            status, _, answer = instance.ask("POST", f"/api/v1/runs/{run_id}/resume")
+            if status >= 300:
+                findings.breaks(NAME, f"run {run_id} was set aside and cannot be resumed: {status} {answer.decode()}")
+                return False
+            continue
         if now.get("state") in ("failed", "cancelled"):
             findings.breaks(NAME, f"run {run_id} is {now['state']}: {now.get('error')}")
             return False
