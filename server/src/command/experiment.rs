@@ -33,6 +33,8 @@ use crate::settings::CommonArgs;
 ///   overrides = { steps = 100 }
 ///   [grid]
 ///   "populations.main.lora.r" = [4, 8, 16]
+// What is printed for a terminal has tables of TOML, which rustdoc takes for links.
+#[allow(rustdoc::broken_intra_doc_links)]
 #[derive(Args, Debug)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Experiment {

@@ -15,7 +15,7 @@ use crate::spool;
 
 /// Push a run's tables, or a member's adapter, to a repository of the Hugging Face hub, and print its address
 ///
-/// The token is HF_TOKEN and the hub that of HF_ENDPOINT, by default https://huggingface.co. The repository is made if
+/// The token is HF_TOKEN and the hub that of HF_ENDPOINT, by default huggingface.co. The repository is made if
 /// there is none; all files are one commit.
 ///
 ///   lyceum run push RUN --repo me/my-run
