@@ -36,14 +36,15 @@ def state(instance, run_id):
 
 
 def until_completed(instance, findings, run_id, seconds):
-    end = time.monotonic() + seconds
+    end, was_resumed = time.monotonic() + seconds, False
     while time.monotonic() < end:
         now = state(instance, run_id)
         if now.get("state") == "completed":
             return True
         # Two kills while the server plans a run cannot be told from a run that kills its planner. Its message says what
-        # to do, which must be enough.
-        if now.get("state") == "failed" and (now.get("error") or "").startswith("set aside:"):
+        # to do, which must be enough now that nothing is killed any more, so once.
+        if not was_resumed and now.get("state") == "failed" and (now.get("error") or "").startswith("set aside:"):
+            was_resumed = True
             findings.count(NAME, "runs resumed after they were set aside")
             status, _, answer = instance.ask("POST", f"/api/v1/runs/{run_id}/resume")
             if status >= 300:
