@@ -353,9 +353,9 @@ scenario("a run can be forked before its current step or an earlier one", async 
   assert.ok((await page.$eval("#fork-step", (field) => Number(field.value))) >= seen + 2, "the fork step was not updated");
   // A completed run is forked before its last step.
   await go(`/runs/${second}`);
-  await page.click("#fork summary");
+  assert.equal(await page.$eval("#fork", (details) => details.open), true, "a completed run offers to go on");
   assert.equal(await page.$eval("#fork-step", (field) => field.value), "1");
-  await press("#fork button");
+  await press("#fork form[aria-label=Fork] button");
   const forked = new URL(page.url()).pathname.split("/").at(-1);
   assert.notEqual(forked, second);
   assert.match(await text("main"), /Forked from another seed before step 1\. What is shown of earlier steps is inherited/);
@@ -720,7 +720,7 @@ scenario("a run that works towards goalposts shows its candidates, and who solve
   const spec = { type: "goalposts", runs: [{ run: made.id, every: 3 }], n: 4 };
   const evaluation = await lab.api("POST", "/evaluations", { spec });
   await go(`/evaluations/${evaluation.id}`);
-  await page.waitForFunction(() => document.querySelector("#state")?.textContent.includes("completed"), patience);
+  await page.waitForSelector('#head .state[data-state="completed"]', patience);
   await go(`/runs/${made.id}/goalposts`);
   await page.waitForSelector("#solved-so-far .canvas[data-drawn]", patience);
   const [head, ...lines] = await savedRows("#solved-so-far");

@@ -5,10 +5,8 @@ import { say } from "../say";
 
 const button = document.querySelector<HTMLButtonElement>("#notices");
 
-function showState(): void {
-  button?.setAttribute("aria-pressed", String(hasNotices()));
-  if (button) button.textContent = hasNotices() ? "Notices are on in this browser" : "Show notices in this browser";
-}
+/** The label stays, since a longer one could break the line and move the page: whether notices are shown is the button's state. */
+const showState = () => button?.setAttribute("aria-pressed", String(hasNotices()));
 
 button?.addEventListener("click", async () => {
   if (hasNotices()) stopNotices();
