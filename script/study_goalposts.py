@@ -38,7 +38,7 @@ def every(steps, checkpoints):
     (8, 32)
     """
     if steps % checkpoints:
-        raise SystemExit(f"results: {steps} steps are no multiple of {checkpoints}, the checkpoints that attempt goalposts")
+        raise SystemExit(f"results: {steps} steps are not a multiple of {checkpoints}, the checkpoints that attempt goalposts")
     return steps // checkpoints
 
 

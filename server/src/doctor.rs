@@ -5,6 +5,7 @@ mod disk;
 mod folder;
 mod gpu;
 mod kernel;
+mod libtorch;
 mod memory;
 mod port;
 mod python;
@@ -95,16 +96,13 @@ pub async fn examine(subject: &Subject) -> Vec<Finding> {
     findings.extend(worker::examine(&subject.worker));
     findings.push(python::examine());
     findings.extend(kernel::examine());
-    findings.push(gpu::examine());
+    findings.extend(gpu::examine());
     findings
 }
 
-/// The first line of a program's output, if it succeeds.
-fn ask(program: &str, arguments: &[&str]) -> Option<String> {
+/// A program's output, if it succeeds and says anything.
+fn ask(program: impl AsRef<std::ffi::OsStr>, arguments: &[&str]) -> Option<String> {
     let output = std::process::Command::new(program).args(arguments).output().ok()?;
-    let said = String::from_utf8_lossy(&output.stdout)
-        .lines()
-        .next()
-        .map(str::to_owned);
-    said.filter(|_| output.status.success())
+    let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    (output.status.success() && !said.is_empty()).then_some(said)
 }

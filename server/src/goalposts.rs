@@ -165,26 +165,27 @@ pub(crate) async fn map(db: &PgPool, ids: &[Uuid], dataset: Option<Uuid>) -> Res
     let of_run = |run: Uuid| counts.iter().filter(move |count| count.run_id == Some(run));
     let mut arms: Vec<(GoalpostArm, Sides)> = Vec::new();
     for group in grouped(&found) {
-        let runs = group.iter().map(|run| {
-            let sides = sides(of_run(run.id));
-            GoalpostRun {
-                id: run.id,
-                name: run.name.clone(),
-                recipe: run.recipe.clone(),
-                seed: run.seed.0.to_string(),
-                checkpoints: GoalpostSide::of(&sides.checkpoints),
-                control: sides.control.as_ref().map(GoalpostSide::of),
-            }
+        let each: Vec<Sides> = group.iter().map(|run| sides(of_run(run.id))).collect();
+        let runs = group.iter().zip(&each).map(|(run, sides)| GoalpostRun {
+            id: run.id,
+            name: run.name.clone(),
+            recipe: run.recipe.clone(),
+            seed: run.seed.0.to_string(),
+            checkpoints: GoalpostSide::of(&sides.checkpoints),
+            control: sides.control.as_ref().map(GoalpostSide::of),
         });
-        let ids: BTreeSet<Uuid> = group.iter().map(|run| run.id).collect();
-        let together = sides(
-            counts
-                .iter()
-                .filter(|count| count.run_id.is_some_and(|run| ids.contains(&run))),
-        );
+        let runs: Vec<GoalpostRun> = runs.collect();
+        let together = match <[Sides; 1]>::try_from(each) {
+            Ok([alone]) => alone,
+            Err(_) => {
+                let ids: BTreeSet<Uuid> = group.iter().map(|run| run.id).collect();
+                let of_group = |count: &&GoalpostCounts| count.run_id.is_some_and(|run| ids.contains(&run));
+                sides(counts.iter().filter(of_group))
+            }
+        };
         let arm = GoalpostArm {
             name: group.first().map(|run| run.name.clone()).unwrap_or_default(),
-            runs: runs.collect(),
+            runs,
             checkpoints: GoalpostSide::of(&together.checkpoints),
             control: together.control.as_ref().map(GoalpostSide::of),
         };

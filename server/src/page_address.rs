@@ -55,7 +55,7 @@ impl PageAddress {
         let is_page = parts.next().is_some_and(|first| PAGES.contains(&first));
         if !is_plain || !path.starts_with('/') || !is_page || path.split('/').any(|part| part == ".." || part == ".") {
             return Err(format!(
-                "`{}` is no page that can be saved or shared: path and query of a page of this server are valid, such as \
+                "`{}` is not a page that can be saved or shared: path and query of a page of this server are valid, such as \
                  /runs?state=running",
                 address.chars().take(100).collect::<String>()
             ));

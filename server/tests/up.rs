@@ -187,7 +187,7 @@ fn a_server_that_dies_is_started_again_and_its_port_stays_open() {
     assert_eq!(
         again.crashes().len(),
         1,
-        "stopping is no crash, and the crash is still shown"
+        "stopping is not a crash, and the crash is still shown"
     );
     again.stop(Signal::SIGTERM);
 }

@@ -273,6 +273,11 @@ async fn obey(word: &str, context: &Context, diary: &PgPool) -> Result<(), Handl
         "panic" => panic!("as the script says"),
         "abort" => std::process::abort(),
         "refuse" => return Err(HandlerError::Permanent("the script refuses".to_owned())),
+        "lose-device" if context.attempt == 1 => {
+            return Err(HandlerError::DeviceLost(
+                "CUDA error: an illegal memory access was encountered".to_owned(),
+            ));
+        }
         "stumble" if context.attempt == 1 => return Err(HandlerError::Transient("the script stumbles".to_owned())),
         _ => {}
     }

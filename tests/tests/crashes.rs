@@ -216,7 +216,7 @@ async fn a_planning_that_finishes_clears_those_before_it() -> Result<()> {
     let run = house.begin(RUN, "script", 1, json!({ "items": ["ok", "ok"] })).await?;
     let begin = |coordinator| plan::begin(house.pool(), run, Uuid::from_u128(coordinator));
     assert_eq!(begin(1).await?, Some(0));
-    assert_eq!(begin(1).await?, Some(0), "its own record is no crash");
+    assert_eq!(begin(1).await?, Some(0), "its own record is not a crash");
     assert_eq!(begin(2).await?, Some(1));
     plan::give_up(house.pool(), run, Uuid::from_u128(1)).await?;
     assert_eq!(begin(3).await?, Some(2), "only its own coordinator removes a record");
@@ -278,5 +278,31 @@ async fn a_house_that_stood_still_has_lost_nobody() -> Result<()> {
             .fetch_all(house.pool())
             .await?;
     assert!(again.is_empty(), "{again:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_worker_whose_gpu_is_lost_takes_nothing_more_and_ends_with_an_error() -> Result<()> {
+    let house = House::new().await?;
+    let _server = house.server(SERVER)?;
+    let one = WorkerArguments {
+        slots: 1,
+        ..WorkerArguments::default()
+    };
+    let items = ["lose-device", "ok", "ok"];
+    let run = house.begin(RUN, "script", 1, json!({ "items": items })).await?;
+    let ended = house.worker(WORKER, &one)?.ended()?;
+    assert_eq!(ended.code(), Some(1), "{ended}");
+    assert_eq!(house.diary("begin").await?.len(), 1, "it went on with a lost GPU");
+
+    let _healthy = house.worker(WORKER, &one)?;
+    house.until_completed(run).await?;
+    let tries: Vec<i64> = house
+        .diary("begin")
+        .await?
+        .into_iter()
+        .map(|(_, tries)| tries)
+        .collect();
+    assert_eq!(tries, [2, 1, 1], "the item that met the loss is tried again");
     Ok(())
 }

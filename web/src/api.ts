@@ -27,7 +27,7 @@ async function request(method: string, path: string, body?: string | Blob, signa
   const response = await fetch(path, { method, headers, body: body ?? null, signal: signal ?? null });
   if (response.ok) return response;
   const said = await response.json().catch(() => ({}));
-  throw new Problem(response.status, said.title ?? response.statusText, said.detail ?? "The server says no more.", said.errors ?? []);
+  throw new Problem(response.status, said.title ?? response.statusText, said.detail ?? "The server gave no further details.", said.errors ?? []);
 }
 
 /** GETs JSON. */

@@ -360,6 +360,13 @@ scenario("a run can be forked before its current step or an earlier one", async 
   assert.notEqual(forked, second);
   assert.match(await text("main"), /Forked from another seed before step 1\. What is shown of earlier steps is inherited/);
   await lab.api("POST", `/runs/${forked}/cancel`);
+  // Both have the same arm and seed, so they are never averaged.
+  for (const arms of ["", "&arms=true"]) {
+    await go(`/compare?runs=${second},${forked}&metrics=solve_rate${arms}`);
+    await page.waitForSelector("#metric-solve_rate [data-drawn]", patience);
+    const [head] = await savedRows("#metric-solve_rate");
+    assert.match(head, /^"step","another seed[^"]*","another seed[^"]*"$/);
+  }
 });
 
 scenario("a run's tags and note are edited in the list", async () => {
@@ -899,6 +906,13 @@ scenario("hostile text stays text", async () => {
     return window.harmed;
   });
   assert.equal(ran, undefined);
+});
+
+scenario("the API's documentation works within the page's policy", async () => {
+  page.faults.length = 0;
+  await go("/docs/");
+  await page.waitForSelector("#operations-tag-runs, .opblock-tag", patience);
+  assert.deepEqual(page.faults, []);
 });
 
 scenario("missing pages say so and offer links", async () => {

@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 #[cfg(feature = "engine")]
-use crate::command::{evolve::Evolve, merge::Merge, rollout::Rollout, score::Score, update::Update};
+use crate::command::{devices::Devices, evolve::Evolve, merge::Merge, rollout::Rollout, score::Score, update::Update};
 use crate::command::{grade::Grade, moved::Moved, recheck::Recheck, run::Run, verify::Verify, work::Work};
 
 /// Take work from a Lyceum server and run it, or run any kind of work from files
@@ -16,6 +16,8 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    #[cfg(feature = "engine")]
+    Devices(Devices),
     #[cfg(feature = "engine")]
     Evolve(Evolve),
     Grade(Grade),
@@ -43,6 +45,8 @@ impl Cli {
     /// Runs the chosen command.
     pub(crate) fn run(self) -> anyhow::Result<()> {
         match self.command {
+            #[cfg(feature = "engine")]
+            Command::Devices(command) => command.run(),
             #[cfg(feature = "engine")]
             Command::Evolve(command) => command.run(),
             Command::Grade(command) => command.run(),

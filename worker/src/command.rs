@@ -1,6 +1,8 @@
 //! The commands, one file each, and their shared arguments.
 
 #[cfg(feature = "engine")]
+pub(crate) mod devices;
+#[cfg(feature = "engine")]
 pub(crate) mod evolve;
 pub(crate) mod grade;
 mod handlers;

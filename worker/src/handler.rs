@@ -55,6 +55,9 @@ pub enum HandlerError {
     /// Retrying may help.
     #[error("{0}")]
     Transient(String),
+    /// The device refuses all further work of this process: another worker may succeed, and this one stops.
+    #[error("{0}")]
+    DeviceLost(String),
 }
 
 impl HandlerError {

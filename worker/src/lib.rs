@@ -4,6 +4,8 @@
 pub mod by_hand;
 #[cfg(feature = "engine")]
 pub mod engine;
+#[cfg(feature = "engine")]
+pub mod environment;
 pub mod grading;
 pub mod handler;
 pub mod handlers;
@@ -11,8 +13,6 @@ pub mod handlers;
 pub mod heap;
 pub mod item_log;
 pub mod lines;
-#[cfg(feature = "engine")]
-pub mod openmp;
 pub mod pool;
 pub mod progress;
 pub mod recheck;

@@ -8,7 +8,7 @@ use clap::Parser as _;
 fn main() -> std::process::ExitCode {
     #[cfg(feature = "engine")]
     {
-        lyceum_worker::openmp::stop_spinning();
+        lyceum_worker::environment::prepare();
         lyceum_worker::heap::keep_freed();
     }
     match cli::Cli::parse().run() {

@@ -18,7 +18,10 @@ use lyceum_store::{
     workers::{Doing, NewWorker, register, report, seen},
 };
 use std::sync::Arc;
-use tokio::{sync::Semaphore, time::MissedTickBehavior};
+use tokio::{
+    sync::{Semaphore, watch},
+    time::MissedTickBehavior,
+};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::usage::Meter;
@@ -39,6 +42,8 @@ struct Shared {
     /// Hand back claimed items.
     abandoning: CancellationToken,
     items: TaskTracker,
+    /// Why the device cannot be used any more, if so.
+    lost_device: watch::Sender<Option<String>>,
 }
 
 /// Why a worker could not start.
@@ -113,6 +118,7 @@ impl Runtime {
             draining: CancellationToken::new(),
             abandoning: CancellationToken::new(),
             items: TaskTracker::new(),
+            lost_device: watch::Sender::new(None),
         });
         tokio::spawn(show_presence(Arc::clone(&shared)));
         let mut listener = Listener::new(shared.store.pool());
@@ -160,6 +166,19 @@ impl Runtime {
         }
     }
 
+    /// Waits until the device refuses all further work of this process, and says why. The worker takes no more items then: drain
+    /// it, and end the process with an error, so that whatever supervises it starts another one.
+    pub fn device_lost(&self) -> impl Future<Output = String> + use<> {
+        let mut lost = self.shared.lost_device.subscribe();
+        async move {
+            let why = lost.wait_for(Option::is_some).await.ok().and_then(|why| why.clone());
+            match why {
+                Some(why) => why,
+                None => std::future::pending().await,
+            }
+        }
+    }
+
     /// Handle that speeds up a drain: hands back claimed items immediately.
     pub fn abandon_token(&self) -> CancellationToken {
         self.shared.abandoning.clone()
@@ -167,6 +186,12 @@ impl Runtime {
 }
 
 impl Shared {
+    /// Takes no more items, since the device would fail each of them.
+    fn lose_device(&self, why: &str) {
+        self.draining.cancel();
+        self.lost_device.send_replace(Some(why.to_owned()));
+    }
+
     /// The items that a slot of `lane` can take.
     fn slot(&self, lane: Lane) -> Slot {
         let sampler = lane.sampler();

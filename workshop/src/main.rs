@@ -6,7 +6,7 @@ mod command;
 use clap::Parser as _;
 
 fn main() -> std::process::ExitCode {
-    lyceum_worker::openmp::stop_spinning();
+    lyceum_worker::environment::prepare();
     lyceum_worker::heap::keep_freed();
     match cli::Cli::parse().run() {
         Ok(()) => std::process::ExitCode::SUCCESS,

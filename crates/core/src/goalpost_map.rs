@@ -62,20 +62,26 @@ pub struct Solve {
 impl Ascent {
     /// Sums attempts, in any order. Those of several members after the same step count together.
     pub fn of(attempted: impl IntoIterator<Item = Attempted>) -> Self {
-        let mut cells: BTreeMap<u32, BTreeMap<u32, (u32, u32)>> = BTreeMap::new();
+        let mut by_step: BTreeMap<u32, Vec<Attempted>> = BTreeMap::new();
         let mut attempts = 0;
         for one in attempted {
             attempts += u64::from(one.n) * one.correct.len() as u64;
-            let of_step = cells.entry(one.step).or_default();
-            for (row, correct) in (one.first_row..).zip(&one.correct) {
-                let cell = of_step.entry(row).or_default();
-                *cell = (cell.0 + correct, cell.1 + one.n);
-            }
+            by_step.entry(one.step).or_default().push(one);
         }
         let (mut steps, mut solved) = (Vec::new(), BTreeMap::<u32, Line>::new());
-        for (step, of_step) in cells {
+        // By problem: correct attempts, and all. Most problems are never solved, so only these sums are kept of them.
+        let mut cells: Vec<(u32, u32)> = Vec::new();
+        for (step, of_step) in by_step {
+            cells.clear();
+            for one in of_step {
+                let first = one.first_row as usize;
+                cells.resize(cells.len().max(first + one.correct.len()), (0, 0));
+                for (cell, correct) in cells[first..].iter_mut().zip(&one.correct) {
+                    *cell = (cell.0 + correct, cell.1 + one.n);
+                }
+            }
             let mut now = 0;
-            for (row, (correct, attempts)) in of_step.into_iter().filter(|(_, (correct, _))| *correct > 0) {
+            for (row, &(correct, attempts)) in (0..).zip(&cells).filter(|(_, (correct, _))| *correct > 0) {
                 now += 1;
                 let line = solved.entry(row).or_insert_with(|| Line { solves: Vec::new() });
                 line.solves.push(Solve {

@@ -86,12 +86,12 @@ fn device(asked: &str) -> Result<Device> {
 }
 
 /// libtorch's CUDA half is opened at run time rather than linked, so one binary serves machines with and without a GPU.
-mod cuda {
+pub(crate) mod cuda {
     use std::ffi::{CStr, c_void};
     use std::sync::OnceLock;
 
     /// Opens `libtorch_cuda.so` once with global symbols, which registers the CUDA kernels.
-    pub(super) fn load() -> Result<(), String> {
+    pub(crate) fn load() -> Result<(), String> {
         static LOADED: OnceLock<Result<(), String>> = OnceLock::new();
         LOADED.get_or_init(|| open(c"libtorch_cuda.so")).clone()
     }

@@ -107,22 +107,78 @@ impl EngineError {
             Self::OutOfMemory { .. } => true,
             Self::Torch(error) => {
                 let text = error.to_string();
-                // With no memory left for its message, libtorch reports an error of `what()` itself.
-                let told = [
-                    "out of memory",
-                    "can't allocate memory",
-                    "bad_alloc",
-                    "Error computing Error::what()",
-                ];
-                told.iter().any(|words| text.contains(words))
+                OUT_OF_MEMORY.iter().any(|words| text.contains(words))
             }
             _ => false,
         }
     }
+
+    /// Whether the GPU refuses all further work of this process.
+    pub fn is_device_lost(&self) -> bool {
+        !self.is_out_of_memory() && matches!(self, Self::Torch(error) if tells_of_lost_device(&error.to_string()))
+    }
+}
+
+/// How libtorch, CUDA and its libraries say that memory ran out. With no memory left for its message, libtorch reports an error
+/// of `what()` itself. cuBLAS and cuDNN allocate workspaces of their own.
+const OUT_OF_MEMORY: [&str; 5] = [
+    "out of memory",
+    "can't allocate memory",
+    "bad_alloc",
+    "Error computing Error::what()",
+    "_STATUS_ALLOC_FAILED",
+];
+
+/// Whether a message of libtorch, which it may also panic with, tells of an error after which every call of CUDA in this process
+/// fails, whatever it is asked: such errors stay until the process ends (CUDA Runtime API, `cudaErrorIllegalAddress` and others).
+pub fn tells_of_lost_device(message: &str) -> bool {
+    let told = [
+        "CUDA error:",
+        "CUBLAS_STATUS_EXECUTION_FAILED",
+        "CUBLAS_STATUS_NOT_INITIALIZED",
+        "CUDNN_STATUS_EXECUTION_FAILED",
+        "CUDNN_STATUS_INTERNAL_ERROR",
+    ];
+    told.iter().any(|words| message.contains(words)) && !OUT_OF_MEMORY.iter().any(|words| message.contains(words))
 }
 
 /// libtorch appends a C++ backtrace to its messages; only the first line is useful.
 fn first_line(error: &TchError) -> String {
     let text = error.to_string();
     text.lines().next().unwrap_or(&text).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lost_gpu_is_told_from_full_memory_and_from_a_wrong_operation() {
+        let error = |text: &str| EngineError::from(TchError::Torch(text.to_owned()));
+        for text in [
+            "CUDA error: an illegal memory access was encountered\nCUDA kernel errors might be asynchronously reported",
+            "CUDA error: device-side assert triggered",
+            "CUDA error: uncorrectable ECC error encountered",
+            "CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasSgemm( handle, opa)`",
+            "cuDNN error: CUDNN_STATUS_EXECUTION_FAILED",
+        ] {
+            assert!(
+                error(text).is_device_lost() && !error(text).is_out_of_memory(),
+                "{text}"
+            );
+        }
+        for text in [
+            "CUDA error: out of memory",
+            "CUDA out of memory. Tried to allocate 20.00 MiB",
+            "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+            "cuDNN error: CUDNN_STATUS_ALLOC_FAILED",
+        ] {
+            assert!(
+                error(text).is_out_of_memory() && !error(text).is_device_lost(),
+                "{text}"
+            );
+        }
+        let shapes = error("mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)");
+        assert!(!shapes.is_device_lost() && !shapes.is_out_of_memory());
+    }
 }

@@ -13,6 +13,7 @@ pub mod generate;
 mod host;
 pub mod lanes;
 pub mod learn;
+pub mod libtorch;
 pub mod merge;
 pub mod model;
 pub mod observe;

@@ -337,7 +337,7 @@ mod tests {
             assert_eq!(ending.name, POLICY.name);
         }
         kept.stop().await;
-        assert_eq!(endings.recv().await, None, "a stop is no crash");
+        assert_eq!(endings.recv().await, None, "a stop is not a crash");
     }
 
     #[tokio::test]

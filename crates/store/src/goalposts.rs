@@ -122,7 +122,7 @@ pub async fn datasets_of_runs(db: &PgPool, runs: &[Uuid]) -> Result<Vec<Attempte
     .await?)
 }
 
-/// The counts of these runs on a dataset: of a member after a step, those of its newest evaluation.
+/// The counts of these runs on a dataset, in no order: of a member after a step, those of its newest evaluation.
 pub async fn of_runs(db: &PgPool, runs: &[Uuid], dataset: DatasetId) -> Result<Vec<GoalpostCounts>> {
     let mut query = QueryBuilder::new(format!(
         "SELECT {COLUMNS} FROM (
@@ -134,7 +134,7 @@ pub async fn of_runs(db: &PgPool, runs: &[Uuid], dataset: DatasetId) -> Result<V
         .push_bind(runs.to_vec())
         .push(") AND dataset_id = ")
         .push_bind(dataset.0)
-        .push(") each WHERE evaluation_id = newest ORDER BY run_id, step, control, member_id, first_row");
+        .push(") each WHERE evaluation_id = newest");
     Ok(query.build_query_as().fetch_all(db).await?)
 }
 

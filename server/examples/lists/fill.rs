@@ -3,7 +3,7 @@
 //! Run 1 is the big one: half of all problems and attempts, sixteen members at a time, 400 that lived, weights of every step,
 //! ratings and metrics of every member. Runs 2 to 20 have ratings and matchups of every step, runs 21 to 500 of every
 //! twentieth. The others are short, and there to be listed. One more learns from 2,000 rows of a dataset, 64 of them 8 times
-//! in each of 500 steps. Two hundred checkpoints of run 1 attempted 1,000 goalposts, and the untrained base in the place of each.
+//! in each of 500 steps. Two hundred checkpoints of a run of `gasp` attempted 1,000 goalposts, and the untrained base in the place of each.
 
 use anyhow::Context as _;
 use lyceum_core::{config::resolve, recipe::Registry};
@@ -34,7 +34,7 @@ const FUNCTIONS: [&str; 8] = [
 
 /// Rows by table, in the order in which they refer to one another. Their contents are made in `made_of`: the number of
 /// problems, a config and the names of its metrics.
-static FILL: [(&str, &str); 33] = [
+static FILL: [(&str, &str); 34] = [
     (
         "experiments",
         "INSERT INTO experiments (id, name, description)
@@ -275,6 +275,12 @@ static FILL: [(&str, &str); 33] = [
          SELECT run_id(20000), n, 500 - n, 1000, 500 + n FROM generate_series(0, 499) n",
     ),
     (
+        "run that works towards goalposts",
+        "WITH e AS (INSERT INTO executions (id, kind, recipe, config, metrics, state, step, steps, finished_at)
+             VALUES (run_id(20001), 'run', 'gasp', '{}', '{}', 'completed', 2000, 2000, now()) RETURNING id)
+         INSERT INTO runs (id, name, arm, seed) SELECT id, 'gasp', 'gasp', 1 FROM e",
+    ),
+    (
         "goalposts",
         "INSERT INTO datasets (id, name, purpose, sha256, rows)
          SELECT uuid_generate('goalposts'), 'goalposts', 'goalposts', repeat('0', 64), 1000",
@@ -290,10 +296,10 @@ static FILL: [(&str, &str); 33] = [
         "counts of goalposts",
         "WITH e AS (INSERT INTO executions (id, kind, recipe, config, state, step, steps, finished_at)
              VALUES (uuid_generate('map'), 'evaluation', 'evaluation/goalposts', '{}', 'completed', 1, 1, now()) RETURNING id),
-         v AS (INSERT INTO evaluations (id, run_id, spec) SELECT id, run_id(1), '{\"type\": \"goalposts\"}' FROM e)
+         v AS (INSERT INTO evaluations (id, run_id, spec) SELECT id, run_id(20001), '{\"type\": \"goalposts\"}' FROM e)
          INSERT INTO goalpost_counts (evaluation_id, subject, first_row, name, control, run_id, member_id, step, base_model,
              dataset_id, n, correct, completion_tokens, seconds)
-         SELECT uuid_generate('map'), 2 * c + control, 50 * slice, 'student', control = 1, run_id(1), member_at(1, 8, 0), 10 * c,
+         SELECT uuid_generate('map'), 2 * c + control, 50 * slice, 'student', control = 1, run_id(20001), member_at(1, 8, 0), 10 * c,
              'seedling', uuid_generate('goalposts'), 100,
              ARRAY(SELECT CASE WHEN draw(r) % 3 = 0 AND draw(r * 1000 + 2 * c + control) % 10 = 0
                  THEN draw(r + c) % 5 + 1 ELSE 0 END

@@ -65,7 +65,7 @@ const PAGES: [&str; 68] = [
     "/problems?loc_min=39&cyclomatic_min=6&ast_depth_min=8",
     "/runs/{}/problems/{problem}",
     "/runs/{}/learnability",
-    "/runs/{}/goalposts",
+    "/runs/{gasp}/goalposts",
     "/runs/{rows}/difficulty",
     "/runs/{rows}/difficulty?latest=sometimes&first_solved_from=10&sort=hardest",
     "/runs/{}/export",
@@ -75,7 +75,7 @@ const PAGES: [&str; 68] = [
     "/evaluations/{evaluation}",
     "/compare?runs={},{run}&arms=true",
     "/compare?runs={twelve}",
-    "/compare/goalposts?runs={}",
+    "/compare/goalposts?runs={gasp}",
     "/compare/problems?left={}&right={run}",
     "/leaderboard",
     "/leaderboard?role=teacher&alive=true&recipe=azr",
@@ -95,6 +95,7 @@ impl Examples {
         let wanted: Vec<&str> = PAGES.into_iter().filter(|page| page.contains(part)).collect();
         let some = [
             ("{rows}", "SELECT run_id(20000)"),
+            ("{gasp}", "SELECT run_id(20001)"),
             ("{run}", "SELECT run_id(2 + n * 24) FROM generate_series(0, 19) n"),
             (
                 "{experiment}",

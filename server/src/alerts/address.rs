@@ -66,12 +66,12 @@ impl Policy {
 /// The parts of `url`.
 ///
 /// # Errors
-/// It is no address of HTTP, or has a user in it.
+/// It is not an address of HTTP, or has a user in it.
 pub(super) fn read(url: &str) -> Result<Uri, String> {
     let valid = "an address such as https://example.org/hook is valid";
     let uri: Uri = url
         .parse()
-        .map_err(|error| format!("`{url}` is no address ({error}); {valid}"))?;
+        .map_err(|error| format!("`{url}` is not an address ({error}); {valid}"))?;
     let is_http = matches!(uri.scheme_str(), Some("http" | "https"));
     if !is_http || uri.host().is_none_or(str::is_empty) {
         return Err(format!("`{url}` is not an http or https address; {valid}"));

@@ -119,7 +119,7 @@ impl Sender {
                 None => return Err((Some(status), refusal(response))),
             };
         }
-        Err((None, format!("it leads on more than {REDIRECTS} times")))
+        Err((None, format!("it redirects more than {REDIRECTS} times")))
     }
 }
 
@@ -152,7 +152,7 @@ fn onward(from: &str, response: &Response<ureq::Body>) -> Option<Result<String, 
     let to = response.headers().get(LOCATION).and_then(|to| to.to_str().ok())?;
     if !matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT) {
         return Some(Err(format!(
-            "it leads on to {to} with {status}, which would drop the message; 307 and 308 keep it"
+            "it redirects to {to} with {status}, which would drop the message; 307 and 308 keep it"
         )));
     }
     if let Some(path) = to.strip_prefix('/').filter(|path| !path.starts_with('/')) {

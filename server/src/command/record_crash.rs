@@ -19,7 +19,7 @@ pub(crate) struct RecordCrash {
     /// The program, as the page names it
     program: String,
 
-    /// How it ended; `success` is no crash
+    /// How it ended; `success` is not a crash
     #[arg(long, env = "SERVICE_RESULT", value_name = "RESULT")]
     result: String,
 

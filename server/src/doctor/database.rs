@@ -28,7 +28,7 @@ fn installed() -> Vec<Finding> {
     };
     let folder = binaries.folder();
     let found = Finding::good(format!("Postgres {} in {}", binaries.version(), folder.display()));
-    let shared = ask(&folder.join("pg_config").to_string_lossy(), &["--sharedir"]);
+    let shared = ask(folder.join("pg_config"), &["--sharedir"]);
     let Some(shared) = shared else { return vec![found] };
     let missing: Vec<_> = EXTENSIONS
         .into_iter()

@@ -1,8 +1,8 @@
 //! The local worker, with libtorch and the sandbox.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use super::Finding;
+use super::{Finding, libtorch};
 use crate::settings::Worker;
 use crate::supervise::worker::find;
 
@@ -16,7 +16,7 @@ pub(super) fn examine(settings: &Worker) -> Vec<Finding> {
     match find(settings.program.as_deref()) {
         Ok(program) => {
             let runs = Finding::good(format!("{} runs and belongs to this release", program.display()));
-            vec![runs, sandbox(&program)]
+            vec![runs, libtorch::examine(&program), sandbox(&program)]
         }
         Err(error) => vec![Finding::error(&error)],
     }
@@ -24,7 +24,12 @@ pub(super) fn examine(settings: &Worker) -> Vec<Finding> {
 
 fn sandbox(program: &std::path::Path) -> Finding {
     let cure = "see docs/SECURITY.md; a machine that cannot confine programs must not run them";
-    match Command::new(program).args(["verify", "--self-test"]).output() {
+    // Judging begins with the self-test; there is nothing to judge.
+    let judging = Command::new(program)
+        .args(["verify", "--in", "-", "--out", "-"])
+        .stdin(Stdio::null())
+        .output();
+    match judging {
         Ok(output) if output.status.success() => Finding::good("the verifier's sandbox contains its attacks"),
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stderr);

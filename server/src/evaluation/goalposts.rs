@@ -296,7 +296,7 @@ async fn subjects(
     if subjects.is_empty() && faults.is_empty() {
         faults.push(Fault::new(
             "/spec",
-            "there is nobody to attempt them: give `runs` or `base_model`",
+            "there is no checkpoint to attempt them: give `runs` or `base_model`",
         ));
     }
     Ok(subjects)

@@ -47,7 +47,7 @@ impl Repository {
     /// The repository called `name`.
     ///
     /// # Errors
-    /// It is no name of a repository.
+    /// It is not the name of a repository.
     pub(crate) fn parse(kind: Kind, name: &str) -> anyhow::Result<Self> {
         let is_part = |part: &str| {
             (1..=96).contains(&part.len())
@@ -66,7 +66,7 @@ impl Repository {
                 short: short.to_owned(),
             }),
             _ => anyhow::bail!(
-                "`{name}` is no repository: OWNER/NAME is valid, each of letters, digits, `-`, `_` and `.`, such as me/my-adapter"
+                "`{name}` is not a repository: OWNER/NAME is valid, each of letters, digits, `-`, `_` and `.`, such as me/my-adapter"
             ),
         }
     }

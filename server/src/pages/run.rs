@@ -278,7 +278,7 @@ mod tests {
         assert!(!is_constant(&names, &several, "entropy"));
         assert!(
             is_constant(&names, &several[..2], "entropy"),
-            "a missing value is no change"
+            "a missing value is not a change"
         );
         assert!(!is_constant(&names, &several[..1], "kl"), "a run that has just begun");
         assert!(!is_constant(&names, &[], "kl"));

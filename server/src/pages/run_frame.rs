@@ -1,6 +1,6 @@
 //! The name, state and tabs above every page of a run.
 
-use lyceum_core::{id::ExecutionId, recipe::Capabilities};
+use lyceum_core::{id::ExecutionId, recipe::Capabilities, work::Sampler};
 use lyceum_store::{
     executions::State,
     runs::{self, Run, RunDetail},
@@ -71,6 +71,18 @@ impl RunFrame {
     /// The run as lists show it.
     pub(crate) fn run(&self) -> &Run {
         &self.detail.run
+    }
+
+    /// Why the same config and seed may give other rows, if they may.
+    pub(crate) fn irreproducible(&self) -> Option<&'static str> {
+        let is_served = self.detail.config["compute"]["sampler"] == Sampler::Served.name();
+        match (self.run().reproducible, is_served) {
+            (true, _) => None,
+            (false, true) => {
+                Some("a served sampler generates for it, and its arithmetic depends on what else it is doing")
+            }
+            (false, false) => Some("a batch was halved because memory ran out, or the device is not deterministic"),
+        }
     }
 
     /// Progress in per cent.

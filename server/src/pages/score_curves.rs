@@ -160,7 +160,7 @@ mod tests {
         );
         assert_eq!(figures[0].range, Some([0.0, 100.0]), "scores start at 0");
         assert_eq!(series[3].points, [(20.0, Some(100.0))]);
-        assert!(super::figures(&scores[..2]).is_empty(), "one step is no curve");
+        assert!(super::figures(&scores[..2]).is_empty(), "one step is not a curve");
     }
 
     #[test]

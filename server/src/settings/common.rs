@@ -13,7 +13,7 @@ use super::{File, FileError};
 /// The name of the settings file in the data folder.
 const FILE_NAME: &str = "lyceum.toml";
 
-/// Asks for colours where standard error is no terminal (bixense.com/clicolors).
+/// Asks for colours where standard error is not a terminal (bixense.com/clicolors).
 pub(crate) const FORCE_COLOURS: &str = "CLICOLOR_FORCE";
 
 /// The default log filter; libraries are limited to warnings.

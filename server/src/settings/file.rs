@@ -117,7 +117,7 @@ pub(crate) fn known_keys() -> Vec<String> {
     let commands = std::iter::once(&cli).chain(cli.get_subcommands());
     let arguments = commands
         .flat_map(clap::Command::get_arguments)
-        // What systemd says in the environment of a unit's commands is no setting.
+        // What systemd says in the environment of a unit's commands is not a setting.
         .filter(|argument| {
             argument
                 .get_env()

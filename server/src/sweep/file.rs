@@ -187,14 +187,14 @@ impl SweepPlan {
                 .enumerate()
                 .find_map(|(place, value)| values[..place].contains(value).then_some(value))
             {
-                faults.push(Fault::new(at, format!("{twice} is there twice: give each value once")));
+                faults.push(Fault::new(at, format!("{twice} is listed twice: give each value once")));
             }
         }
         let mut seen = std::collections::HashSet::new();
         if let Some(twice) = self.seeds.iter().find(|seed| !seen.insert(**seed)) {
             faults.push(Fault::new(
                 "/seeds",
-                format!("{twice} is there twice: give each seed once"),
+                format!("{twice} is listed twice: give each seed once"),
             ));
         }
         if self.budget.is_some_and(|budget| budget.seconds() <= 0.0) {

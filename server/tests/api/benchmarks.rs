@@ -246,7 +246,7 @@ async fn results_come_as_tables_curves_samples_and_other_tools_files() {
         .expect(200)
         .json();
     assert_eq!(leaders["items"][0]["name"], "student-0");
-    // Names that are no suite's, one of which no text of Postgres can be.
+    // Names that are not a suite's, one of which no text of Postgres can be.
     for unknown in ["gsm9k", "%00"] {
         writer
             .get(&format!("/api/v1/benchmarks/{unknown}/leaderboard"))

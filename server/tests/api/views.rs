@@ -276,7 +276,7 @@ async fn a_page_that_follows_a_run_gets_the_points_that_it_lacks() {
     let news = follower.get(&address).await.expect(200).text();
     assert!(news.contains(r#"data-grows="1""#) && !news.contains(row));
     assert!(news.contains("class=\"canvas\""), "a chart without news stays a chart");
-    // A header that is no step is none.
+    // A header that is not a step is ignored.
     let odd = reader.clone().with("lyceum-from-step", "-1");
     assert!(odd.get(&address).await.expect(200).text().contains(row));
     for view in ["arms-race", "learnability"] {

@@ -62,7 +62,11 @@ async fn main() -> anyhow::Result<()> {
         ..RuntimeSettings::default()
     };
     let runtime = Runtime::start(&store, artifacts, handlers, settings).await?;
-    signal(SignalKind::terminate())?.recv().await;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let lost_device = tokio::select! { _ = terminate.recv() => None, why = runtime.device_lost() => Some(why) };
     runtime.drain().await;
-    Ok(())
+    match lost_device {
+        Some(why) => anyhow::bail!(why),
+        None => Ok(()),
+    }
 }

@@ -123,7 +123,11 @@ impl Work {
         let mut terminate = signal(SignalKind::terminate())?;
         let runtime = Runtime::start(&store, artifacts, handlers, settings).await?;
         tracing::info!(worker.name = %name, kinds = kinds.join(","), "worker {name} takes {}", kinds.join(", "));
-        tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
+        let lost_device = tokio::select! {
+            _ = interrupt.recv() => None,
+            _ = terminate.recv() => None,
+            why = runtime.device_lost() => Some(why),
+        };
         tracing::info!("stopping; claimed items have {} s to finish", self.drain_seconds);
         let hurry = runtime.abandon_token();
         tokio::spawn(async move {
@@ -131,7 +135,10 @@ impl Work {
             hurry.cancel();
         });
         runtime.drain().await;
-        Ok(())
+        match lost_device {
+            Some(why) => bail!("the GPU refuses all further work of this process: {why}"),
+            None => Ok(()),
+        }
     }
 
     /// The settings with the known properties of the device.

@@ -1,12 +1,13 @@
 //! The thread that libtorch runs on. Items share the device, so they run one after another, and tensors never move
 //! between threads.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use lyceum_engine::EngineError;
+use lyceum_engine::{EngineError, error::tells_of_lost_device};
 use tokio::sync::oneshot;
 
 use super::Models;
@@ -83,7 +84,12 @@ impl Engine {
                 // The caller may be gone.
                 Ok(result) => drop(reply.send(result)),
                 Err(panic) if panic.is::<Abandoned>() => {}
-                Err(panic) => resume_unwind(panic),
+                Err(panic) => match words(panic.as_ref()) {
+                    Some(words) if tells_of_lost_device(words) => {
+                        drop(reply.send(Err(HandlerError::DeviceLost(words.to_owned()))));
+                    }
+                    _ => resume_unwind(panic),
+                },
             }
         });
         let gone = || HandlerError::Transient("the engine panicked over this item; its log says where".to_owned());
@@ -119,10 +125,17 @@ fn next(calls: &Receiver<Call>) -> Option<Call> {
     }
 }
 
-/// An engine error. Out of memory and damaged files are transient; everything else is permanent.
+/// The message of a panic.
+fn words(panic: &(dyn Any + Send)) -> Option<&str> {
+    let owned = panic.downcast_ref::<String>().map(String::as_str);
+    owned.or_else(|| panic.downcast_ref::<&str>().copied())
+}
+
+/// An engine error. Out of memory and damaged files are transient, a lost GPU is the worker's end; everything else is permanent.
 pub(crate) fn fault(error: impl Into<EngineError>) -> HandlerError {
     match error.into() {
         EngineError::Model(error) => error.into(),
+        error if error.is_device_lost() => HandlerError::DeviceLost(error.to_string()),
         error if error.is_out_of_memory() => HandlerError::Transient(error.to_string()),
         error => HandlerError::Permanent(error.to_string()),
     }

@@ -123,7 +123,10 @@ async fn handle(shared: &Arc<Shared>, claim: &Claim, context: &Context) -> Ended
         }
         Some(Ok(Ok(Ok(outcome)))) => Ended::Outcome(Box::new(outcome)),
         Some(Ok(Ok(Err(error)))) => {
-            let retry = matches!(error, HandlerError::Transient(_));
+            if let HandlerError::DeviceLost(why) = &error {
+                shared.lose_device(why);
+            }
+            let retry = !matches!(error, HandlerError::Permanent(_));
             Ended::Failed(Failure {
                 kind: FailureKind::Error,
                 message: error.to_string(),

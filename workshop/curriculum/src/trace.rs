@@ -2,7 +2,7 @@
 //!
 //! A step is `name=value` for what is assigned (by statements and by loops), `9%5=4` for arithmetic of whole numbers, and
 //! `value` for any other operation inside an expression, in the order of the run. A value that the next step or the answer
-//! shows is no step of its own, except for arithmetic.
+//! shows is not a step of its own, except for arithmetic.
 
 mod instrument;
 

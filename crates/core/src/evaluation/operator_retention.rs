@@ -67,7 +67,7 @@ pub struct Parent {
 }
 
 fn steps() -> u32 {
-    50
+    40
 }
 
 fn every() -> u32 {

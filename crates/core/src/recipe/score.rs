@@ -41,7 +41,7 @@ pub(super) fn number(text: &str) -> Option<f64> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let after = unsigned.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
     let number = &text[..text.len() - after.len()];
-    // A full stop that ends a sentence is no decimal point.
+    // A full stop that ends a sentence is not a decimal point.
     number.strip_suffix('.').unwrap_or(number).parse().ok()
 }
 

@@ -88,7 +88,7 @@ struct StoredCandidate {
 }
 
 impl StoredCandidate {
-    /// None for a problem that is no stepping stone.
+    /// None for a problem that is not a stepping stone.
     fn read(self, letters: usize) -> Option<StoneCandidate> {
         let values = &self.values.0;
         let text = |name: &str| values.get(name).and_then(Value::as_str);

@@ -15,7 +15,7 @@ const GROUPS: i64 = 200;
 pub enum RunValue {
     /// A number.
     Number(f64),
-    /// A parameter that is no number, as JSON has it, but for the quotes of a string.
+    /// A parameter that is not a number, as JSON has it, but for the quotes of a string.
     Text(String),
 }
 

@@ -60,7 +60,7 @@ fn arguments_of(value: Value) -> Option<literal::Arguments> {
     })
 }
 
-/// The arguments of a problem's input. Those that are no data, such as instances of the program's own classes, are
+/// The arguments of a problem's input. Those that are not data, such as instances of the program's own classes, are
 /// evaluated in the program's namespace.
 pub(super) fn input_arguments(
     zygote: &Zygote,

@@ -109,6 +109,29 @@ fn the_output_of_a_valid_problem_is_known_to_its_solvers() {
 }
 
 #[test]
+fn an_input_that_was_tried_is_not_run_again() {
+    let ([mut able, mut unable], gold) = (benches(), GoldCache::default());
+    let answered = |program: &str, answer: &str| Solution::Input {
+        program: program.to_owned(),
+        output: "9".to_owned(),
+        answer: answer.to_owned(),
+    };
+    let (square, cube) = ("def f(x):\n    return x * x", "def f(x):\n    return x * x * x");
+    assert_eq!(judge(&mut able, &gold, answered(square, "3")).1, Some(true));
+    assert_eq!(judge(&mut able, &gold, answered(square, "4")).1, Some(false));
+    assert_eq!(
+        judge(&mut unable, &gold, answered(square, " 3 ")).1,
+        Some(true),
+        "the same input, written otherwise"
+    );
+    assert_eq!(judge(&mut unable, &gold, answered(square, "4")).1, Some(false));
+
+    // Another input, and the same one of another program, are not known.
+    assert_eq!(judge(&mut unable, &gold, answered(square, "5")).0, Status::Error);
+    assert_eq!(judge(&mut unable, &gold, answered(cube, "3")).0, Status::Error);
+}
+
+#[test]
 fn an_answer_that_does_not_end_on_one_pair_is_not_run_on_the_others() {
     let ([mut able, _], gold) = (benches(), GoldCache::default());
     let pairs = (0..6).map(|at| (at.to_string(), at.to_string())).collect();

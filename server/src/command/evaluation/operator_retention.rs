@@ -32,7 +32,7 @@ pub(super) struct OperatorRetention {
     #[arg(long = "operator", value_name = "NAME")]
     operators: Vec<String>,
     /// Steps of retraining
-    #[arg(long, default_value_t = 50)]
+    #[arg(long, default_value_t = 40)]
     steps: u32,
     /// Steps between measurements
     #[arg(long, default_value_t = 5)]

@@ -92,7 +92,7 @@ fn show(
         "step_finished" => {
             let step = event.data["step"].as_u64().unwrap_or(0);
             bar.set_position(step + 1);
-            // A missing line is no reason to end the watch.
+            // A missing line is not a reason to end the watch.
             let told = told(client, id, metrics, step).unwrap_or_default();
             bar.suspend(|| line(format_args!("step {}{told}", step + 1)))?;
         }

@@ -31,7 +31,7 @@ impl Column {
             }
             _ => {
                 return Err(format!(
-                    "`{name}` is no column; valid are `metrics.NAME`, `config.FIELD`, such as `config.parameters.teachers`, \
+                    "`{name}` is not a column; valid are `metrics.NAME`, `config.FIELD`, such as `config.parameters.teachers`, \
                      and `benchmarks.SUITE`"
                 ));
             }

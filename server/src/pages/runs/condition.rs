@@ -50,7 +50,7 @@ fn parse(text: &str) -> Result<Condition, String> {
         (_, RunColumn::Parameter(_)) if matches!(comparison, Comparison::Equal | Comparison::Unequal) => {
             Operand::Text(value.to_owned())
         }
-        _ => return Err(format!("`{text}` compares with `{value}`, which is no number")),
+        _ => return Err(format!("`{text}` compares with `{value}`, which is not a number")),
     };
     Ok(Condition {
         column,
@@ -79,10 +79,10 @@ mod tests {
         for (wrong, said) in [
             ("metrics.solve_rate", "compares nothing"),
             ("metrics.solve_rate!0.5", "compares nothing"),
-            ("metrics.solve_rate=high", "is no number"),
-            ("metrics.solve_rate>NaN", "is no number"),
-            ("config.recipe>azr", "is no number"),
-            ("solve_rate=1", "is no column"),
+            ("metrics.solve_rate=high", "is not a number"),
+            ("metrics.solve_rate>NaN", "is not a number"),
+            ("config.recipe>azr", "is not a number"),
+            ("solve_rate=1", "is not a column"),
         ] {
             let fault = parse_all(wrong).unwrap_err();
             assert!(fault.contains(said), "{wrong}: {fault}");

@@ -36,7 +36,7 @@ pub const MARKERS: [&str; 18] = [
     "</score>",
 ];
 
-/// Pieces that are no words.
+/// Pieces that are not words.
 const SIGNS: [&str; 9] = ["\\boxed{", " + ", " - ", " * ", " / ", " % ", " = ", "math", " some"];
 
 /// Words between those of the patterns.

@@ -7,7 +7,7 @@ use ruff_python_ast::{AnyNodeRef, Comprehension, Expr, ExprContext};
 use ruff_python_parser::parse_module;
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
-/// Functions whose values are no literals, or are listed item by item by the loop around them.
+/// Functions whose values are not literals, or are listed item by item by the loop around them.
 const UNSHOWN: &[&str] = &["range", "enumerate", "zip", "set", "items", "values", "append"];
 
 /// The program with a list `_q` as its first parameter, to which it appends its steps by `_step`, `_sum`, `_name` and
@@ -105,7 +105,7 @@ impl Rewriting<'_> {
         self.wrap(over.range(), format!("_loop(_q,[{}],", names.join(",")));
     }
 
-    /// The value of each item stands in the list or dictionary, and so is no step.
+    /// The value of each item stands in the list or dictionary, and so is not a step.
     fn comprehension(&mut self, item: &Expr, generators: &[Comprehension]) {
         self.hide(item);
         for generator in generators {

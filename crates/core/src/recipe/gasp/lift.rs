@@ -47,7 +47,7 @@ impl<'a> Step<'a> {
         let Lemma { problem, axis } = lemma;
         let posed = self.stone(problem)?;
         let Statement::Function { message, pairs } = posed.statement() else {
-            return Err(PlanError::Other(format!("lemma {problem} is no function")));
+            return Err(PlanError::Other(format!("lemma {problem} is not a function")));
         };
         let variables = context! {
             program => posed.program.as_str(),

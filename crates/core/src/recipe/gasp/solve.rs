@@ -67,7 +67,7 @@ impl<'a> Step<'a> {
         random: &mut impl rand::Rng,
     ) -> Result<Problem, PlanError> {
         let Statement::Function { pairs, .. } = original.statement() else {
-            return Err(PlanError::Other(format!("problem {} is no function", original.id)));
+            return Err(PlanError::Other(format!("problem {} is not a function", original.id)));
         };
         let (input, output) = pairs[random.random_range(0..pairs.len())];
         let work = WorkId::of(self.draft.run.run, &self.draft.key("convert", 0));

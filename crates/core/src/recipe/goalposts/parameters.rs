@@ -62,7 +62,7 @@ impl GoalpostParameters {
         let mut fault =
             |pointer: &str, detail: String| faults.push(Fault::new(format!("/parameters/{pointer}"), detail));
         if parameters.subjects.is_empty() {
-            fault("subjects", "there is nobody to attempt them".to_owned());
+            fault("subjects", "there is no checkpoint to attempt them".to_owned());
         }
         if parameters.n == 0 || parameters.samples_per_item == 0 {
             fault("n", "0 attempts: 1 is the least".to_owned());

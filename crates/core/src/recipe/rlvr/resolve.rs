@@ -52,7 +52,7 @@ impl Parameters {
             fault("held_out/n", detail);
         }
         if self.n < 2 && self.advantages.estimator.needs_groups() {
-            let detail = "1 answer is no group to compare with: at least 2 is valid, or an estimator without groups, such as \
+            let detail = "1 answer is not a group to compare with: at least 2 is valid, or an estimator without groups, such as \
                           `reinforce_plus_plus`";
             fault("n", detail.to_owned());
         }

@@ -51,7 +51,7 @@ impl Parameters {
         }
         for (stage, n) in [("proposer", proposer.n), ("solver", solver.n)] {
             if n < 2 && self.advantages.estimator.needs_groups() {
-                let detail = "1 sample is no group to compare with: at least 2 is valid, or an estimator without groups, \
+                let detail = "1 sample is not a group to compare with: at least 2 is valid, or an estimator without groups, \
                               such as `reinforce_plus_plus`";
                 fault(&format!("{stage}/n"), detail.to_owned());
             }
