@@ -119,10 +119,15 @@ impl Shared {
         command
             .args(["-m", "torch.distributed.run", "--standalone", "--nproc-per-node"])
             .arg(self.settings.processes.to_string())
+            // Else torchrun makes a folder of its own, which it leaves behind.
+            .arg("--log-dir")
+            .arg(folder.join("log"))
             .arg(folder.join("update.py"))
             .arg(folder)
-            // Compiled files would be left behind.
-            .env("PYTHONDONTWRITEBYTECODE", "1");
+            // Everything is in the folder, and nobody there needs the laboratory.
+            .env("HF_HUB_OFFLINE", "1")
+            .env_remove("DATABASE_URL")
+            .env_remove("LYCEUM_TOKEN");
         command
     }
 }

@@ -225,13 +225,15 @@ async fn real_golden_updates_are_those_of_pytorch_and_of_the_engine() -> Result<
     Ok(())
 }
 
-/// Minibatches, of which one member's are fewer than there are, steps that go on from a state, and a member without sequences.
+/// Minibatches, of which one member's are fewer than there are, steps that go on from a state, references of several kinds in
+/// one update, and a member without sequences.
 #[tokio::test(flavor = "multi_thread")]
 async fn real_minibatches_and_second_updates_are_those_of_the_engine() -> Result<()> {
     let Some(python) = interpreter() else { return Ok(()) };
     let engine = Engine::start(models(), "cpu")?;
     let store = ArtifactStore::in_memory();
-    let mut payload = payload(&store, "policy", "qwen2-tied").await?;
+    let mut payload = payload(&store, "kl-to-versions", "qwen2-tied").await?;
+    payload.members[0].kl_reference = None;
     payload.optimizer.epochs = 2;
     payload.optimizer.minibatches = 3;
     payload.members[2].sequences.clear();

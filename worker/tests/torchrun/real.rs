@@ -28,7 +28,7 @@ pub(crate) fn interpreter() -> Option<String> {
 async fn real_refusals_name_the_sequence_and_what_is_wrong() -> Result<()> {
     let Some(python) = interpreter() else { return Ok(()) };
     let store = ArtifactStore::in_memory();
-    let outside = [vec![(vec![1], vec![300], vec![-1.0], 1.0)]];
+    let outside = [vec![(vec![1], vec![320], vec![-1.0], 1.0)]];
     let outside = update(&store, "qwen2-tied", &["all-0"], &outside).await?;
     let short = [vec![(vec![1], vec![], vec![], 1.0)]];
     let short = update(&store, "qwen2-tied", &["all-0"], &short).await?;
@@ -44,7 +44,7 @@ async fn real_refusals_name_the_sequence_and_what_is_wrong() -> Result<()> {
     for (payload, reason) in [
         (
             outside,
-            "sequence `0/0`: id 300 is outside the vocabulary of 300 (member 0)",
+            "sequence `0/0`: id 320 is outside the vocabulary of 320 (member 0)",
         ),
         (
             short,

@@ -1,6 +1,6 @@
 //! What a group gives back, compared with what it was asked for: nothing is taken that a later item could fail over.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use lyceum_core::work::{MemberDiagnostics, Projection};
@@ -134,14 +134,14 @@ fn written(lesson: &Lesson, member: usize, out: &Path) -> Result<Written, String
     let config = serde_json::to_string_pretty(&config).map_err(|error| error.to_string())? + "\n";
     let files = AdapterFiles {
         config: config.into_bytes(),
-        weights: stored(weights, Some([("format".to_owned(), "pt".to_owned())].into()))?,
+        weights: stored(weights, [("format".to_owned(), "pt".to_owned())].into())?,
     };
     let step = (due as i64).to_le_bytes();
     let view = TensorView::new(Dtype::I64, vec![1], &step).map_err(|error| error.to_string())?;
     state.insert(STEP.to_owned(), view);
     Ok(Written {
         weights: files.to_archive().map_err(|error| error.to_string())?,
-        optimizer: stored(state, None)?,
+        optimizer: stored(state, HashMap::new())?,
     })
 }
 
@@ -167,11 +167,8 @@ fn tensors<'a>(bytes: &'a [u8], shown: &str) -> Result<BTreeMap<String, TensorVi
     Ok(file.tensors().into_iter().collect())
 }
 
-fn stored(
-    tensors: BTreeMap<String, TensorView<'_>>,
-    metadata: Option<std::collections::HashMap<String, String>>,
-) -> Result<Vec<u8>, String> {
-    safetensors::serialize(tensors, metadata).map_err(|error: SafeTensorError| error.to_string())
+fn stored(tensors: BTreeMap<String, TensorView<'_>>, metadata: HashMap<String, String>) -> Result<Vec<u8>, String> {
+    safetensors::serialize(tensors, Some(metadata)).map_err(|error: SafeTensorError| error.to_string())
 }
 
 /// Refuses tensors that are missing, of other shapes or kinds, or not finite, and those that nobody asked for.

@@ -162,6 +162,7 @@ class Policy(torch.nn.Module):
             base.gradient_checkpointing_enable({"use_reentrant": False})
 
     def shard(self, mesh):
+        """Gives each process its rows of the base's tensors, without values."""
         factors = {parameter for name, parameter in self.named_parameters() if ".lora_" in name}
         (base,) = self.base
         for layer in base.model.layers:
@@ -274,11 +275,15 @@ def summed(tensor):
 class Update:
     """An update of all members, and what of it is constant over its steps."""
 
-    def __init__(self, job, members, tokens, policy, device, names):
+    def __init__(self, job, members, tokens, policy, device, names, folders):
         self.job, self.members, self.policy, self.device, self.names = job, members, policy, device, names
         self.loss, self.optimizer = job["loss"], job["optimizer"]
         self.one_step = self.optimizer["epochs"] == self.optimizer["minibatches"] == 1
         self.parameters = [policy.parameters_of(member_name(member), names[member]) for member in range(len(members))]
+        self.optimizers = [
+            make_optimizer(self.optimizer, self.parameters[member], names[member], folders[member_name(member)], device)
+            for member in range(len(members))
+        ]
         self.done, self.total = 0, sum(map(len, members)) * self.optimizer["epochs"]
         self.tokens = tokens
 
@@ -299,24 +304,30 @@ class Update:
         """Log-probabilities of the learned tokens of `sequences` under the adapters that `activate` chooses."""
         scores = torch.zeros(self.tokens, dtype=torch.float64, device=self.device)
         for batch in dealt(sequences, self.job["micro_batch_tokens"]):
-            with torch.no_grad(), activate(batch[0].member if batch else 0):
+            with torch.no_grad(), activate(batch[0].member) if batch else contextlib.nullcontext():
                 logprobs, _ = passed(self.policy, batch, self.device)
             start = 0
             for sequence in batch or []:
                 end = start + len(sequence.ids)
                 scores[sequence.first:sequence.first + len(sequence.ids)] = logprobs[start:end].double()
                 start = end
+            if not torch.isfinite(scores).all():
+                raise Refused(f"a log-probability of member {batch[0].member} under the reference of its KL term or of its "
+                              "ratio is not finite (NaN or infinity)")
         return summed(scores)
 
     def own(self, member):
+        """Activates a member's adapter."""
         self.policy.adapted.set_adapter(member_name(member))
         return contextlib.nullcontext()
 
     def other(self, member):
+        """Activates the version that a member is kept close to."""
         self.policy.adapted.set_adapter(reference_name(member))
         return contextlib.nullcontext()
 
-    def without(self, member):
+    def without(self, _):
+        """Leaves the base alone."""
         return self.policy.adapted.disable_adapter()
 
     def prepare(self):
@@ -424,7 +435,9 @@ class Update:
         else:
             rule = self.loss
             loss, clipped = clipped_loss(rule, ratio, advantage)
-            total = loss - rule["entropy"] * entropy
+            total = loss
+            if rule["entropy"]:
+                total = total - rule["entropy"] * entropy
             if self.reference is not None:
                 reference = self.reference[places]
                 q = torch.where(reference.isnan(), now, reference) - logprob
@@ -584,11 +597,7 @@ def update(folder):
     adapters = {name: load_file(of / "adapter_model.safetensors") for name, of in folders.items()}
     policy.load(base, config, device, adapters)
     names = [sorted(adapters[member_name(member)]) for member in range(len(members))]
-    learning = Update(job, members, tokens, policy, device, names)
-    learning.optimizers = [
-        make_optimizer(job["optimizer"], learning.parameters[member], names[member], folder / "members" / str(member), device)
-        for member in range(len(members))
-    ]
+    learning = Update(job, members, tokens, policy, device, names, folders)
     found = learning.run()
     if dist.get_rank() == 0:
         for member in range(len(members)):
