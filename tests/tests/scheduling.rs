@@ -1,7 +1,11 @@
 //! Which worker gets which item, and when.
 
 use anyhow::Result;
-use lyceum_core::{config::RunConfig, id::ExecutionId, work::Sampler};
+use lyceum_core::{
+    config::RunConfig,
+    id::ExecutionId,
+    work::{Sampler, Trainer},
+};
 use lyceum_store::{
     StoreError, executions,
     queue::{self, Lane},
@@ -27,6 +31,7 @@ async fn slot(house: &House) -> Result<Slot> {
         worker,
         kinds: lyceum_core::work::WorkKind::ALL.to_vec(),
         sampler: Sampler::Engine,
+        trainers: vec![Trainer::Engine],
         base_models: None,
         loaded_models: Vec::new(),
         memory_bytes: u64::MAX,
@@ -92,6 +97,42 @@ async fn a_run_holds_no_more_items_than_it_may() -> Result<()> {
     let house = House::new().await?;
     planned(&house, &[json!({ "max_concurrent": 2, "priority": 1 }), json!({})]).await?;
     assert_eq!(claims(&house, 9).await?, [1, 1, 2, 2, 2, 2, 2, 2, 0]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_update_goes_only_to_a_worker_that_has_its_trainer() -> Result<()> {
+    let house = House::new().await?;
+    planned(&house, &[json!({})]).await?;
+    sqlx::query("UPDATE work SET kind = 'update' WHERE chunk < 4")
+        .execute(house.pool())
+        .await?;
+    sqlx::query("UPDATE work SET trainer = 'torchrun' WHERE chunk < 3")
+        .execute(house.pool())
+        .await?;
+    let slot = slot(&house).await?;
+    let claimed = async |trainers: &[Trainer]| -> Result<Vec<u32>> {
+        let slot = Slot {
+            trainers: trainers.to_vec(),
+            ..slot.clone()
+        };
+        let mut chunks = Vec::new();
+        while let Some(claim) = claim(house.pool(), &slot).await? {
+            chunks.push(claim.key.chunk);
+            if chunks.len() == 2 && trainers.len() > 1 {
+                break;
+            }
+        }
+        Ok(chunks)
+    };
+    assert_eq!(
+        claimed(&[Trainer::Engine, Trainer::Torchrun]).await?,
+        [0, 1],
+        "the oldest first"
+    );
+    assert_eq!(claimed(&[]).await?, [4, 5], "everything but updates");
+    assert_eq!(claimed(&[Trainer::Engine]).await?, [3]);
+    assert_eq!(claimed(&[Trainer::Torchrun]).await?, [2]);
     Ok(())
 }
 

@@ -18,6 +18,7 @@ pub(crate) mod run;
 #[cfg(feature = "engine")]
 pub(crate) mod score;
 mod served;
+mod torchrun;
 #[cfg(feature = "engine")]
 pub(crate) mod update;
 pub(crate) mod verify;

@@ -6,7 +6,7 @@ mod registry;
 pub use context::{Artifacts, Context};
 pub use registry::{Handlers, Running};
 
-use lyceum_core::work::{Outcome, Payload, Sampler, WorkKind, WrongKind};
+use lyceum_core::work::{Outcome, Payload, Sampler, Trainer, WorkKind, WrongKind};
 use lyceum_models::ModelError;
 use lyceum_store::StoreError;
 use std::sync::Arc;
@@ -33,6 +33,11 @@ pub trait Handler: Send + Sync + 'static {
     /// Whether it takes items whose tokens `sampler` generates; the engine's alone by default.
     fn serves(&self, sampler: Sampler) -> bool {
         sampler.is_engine()
+    }
+
+    /// What takes the optimizer steps of the items it takes; the engine alone by default.
+    fn trainers(&self) -> Vec<Trainer> {
+        vec![Trainer::Engine]
     }
 
     /// The loaded base models; their items are preferred.

@@ -14,7 +14,6 @@ mod epiplexity;
 mod evolve;
 mod rollout;
 mod rows;
-#[cfg(feature = "engine")]
 mod update;
 mod verify;
 
@@ -23,6 +22,5 @@ pub use benchmark::BenchmarkHandler;
 pub use evolve::EvolveHandler;
 pub use rollout::RolloutHandler;
 pub use rows::Rows;
-#[cfg(feature = "engine")]
 pub use update::UpdateHandler;
 pub use verify::VerifyHandler;

@@ -1,6 +1,7 @@
 //! Takes work from the queue and runs it. The binary `lyceum-worker` has the product's handlers; programs with other
 //! handlers use the same [`runtime::Runtime`].
 
+pub mod adapter;
 pub mod by_hand;
 #[cfg(feature = "engine")]
 pub mod engine;
@@ -18,5 +19,6 @@ pub mod progress;
 pub mod recheck;
 pub mod runtime;
 pub mod sampler;
+pub mod trainer;
 
 pub use lyceum_models::ModelsFolder;

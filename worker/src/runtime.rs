@@ -205,6 +205,7 @@ impl Shared {
             worker: self.settings.id,
             kinds: self.handlers.kinds().filter(fits).collect(),
             sampler,
+            trainers: self.handlers.trainers(),
             base_models,
             loaded_models,
             memory_bytes: self.settings.memory_bytes,

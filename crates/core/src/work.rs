@@ -17,7 +17,7 @@ mod update;
 mod version;
 
 pub use benchmark::{BenchmarkPayload, BenchmarkResult, BenchmarkSample};
-pub use compute::{Compute, Dtype, Sampler};
+pub use compute::{Compute, Dtype, Sampler, Trainer};
 pub use evolve::{EvolvePayload, EvolveResult};
 pub use key::{NotAPhase, WorkKey};
 pub use kind::{WorkKind, WrongKind};
@@ -78,6 +78,14 @@ impl Payload {
             Self::Update(_) | Self::Evolve(_) | Self::Verify(_) => Sampler::Engine,
         }
     }
+
+    /// What takes its optimizer steps; the engine if it is no update.
+    pub fn trainer(&self) -> Trainer {
+        match self {
+            Self::Update(payload) => payload.compute.trainer,
+            Self::Rollout(_) | Self::Evolve(_) | Self::Benchmark(_) | Self::Verify(_) => Trainer::Engine,
+        }
+    }
 }
 
 /// A worker's result for an item, by kind.
@@ -98,13 +106,13 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Whether the same item gives the same bits again: not if a batch was halved because memory ran out, and not if a
-    /// server generated its tokens.
+    /// Whether the same item gives the same bits again: not if a batch was halved because memory ran out, not if a server
+    /// generated its tokens, and not if a group of processes learned from them.
     pub fn is_reproducible(&self) -> bool {
         let usage = match self {
             Self::Rollout(result) => &result.usage,
             Self::Benchmark(result) => &result.usage,
-            Self::Update(result) => return result.halvings == 0,
+            Self::Update(result) => return result.halvings == 0 && result.trainer.is_engine(),
             Self::Verify(_) | Self::Evolve(_) => return true,
         };
         usage.halvings == 0 && usage.sampler.is_engine()

@@ -1,7 +1,10 @@
 //! Every page that `docs/PAGES.md` names, over runs in every state that they can be in, and over what there is not. A page is
 //! covered by being documented, and none is served that is not.
 
-use lyceum_core::{id::WorkerId, work::Sampler};
+use lyceum_core::{
+    id::WorkerId,
+    work::{Sampler, Trainer},
+};
 use lyceum_store::{
     tokens::Scope,
     work::{self, Failure, FailureKind, Slot},
@@ -270,6 +273,7 @@ async fn failed(server: &TestServer) -> Filled {
         worker: id,
         kinds: kinds.to_vec(),
         sampler: Sampler::Engine,
+        trainers: vec![Trainer::Engine],
         base_models: None,
         loaded_models: vec![],
         memory_bytes: 1 << 30,

@@ -4,7 +4,7 @@ use actix_web::http::Method;
 use lyceum_core::{
     artifact::Digest,
     id::WorkerId,
-    work::{Sampler, WorkKind},
+    work::{Sampler, Trainer, WorkKind},
 };
 use lyceum_store::{
     problems,
@@ -286,6 +286,7 @@ async fn work_shows_its_errors_and_is_retried() {
         worker: id,
         kinds: vec![WorkKind::Verify],
         sampler: Sampler::Engine,
+        trainers: vec![Trainer::Engine],
         base_models: None,
         loaded_models: vec![],
         memory_bytes: 1 << 30,

@@ -3,7 +3,7 @@
 use chrono::Utc;
 use lyceum_core::{
     id::WorkerId,
-    work::{Sampler, WorkKind},
+    work::{Sampler, Trainer, WorkKind},
 };
 use lyceum_store::{
     tokens::Scope,
@@ -120,6 +120,7 @@ async fn an_items_page_has_what_was_said_in_each_try() {
         memory_bytes: 1 << 30,
         lease: Duration::from_secs(60),
         sampler: Sampler::Engine,
+        trainers: vec![Trainer::Engine],
     };
     let claim = work::claim(db, &slot).await.expect("a claim").expect("an item");
     let line = |text: &str| LogLine {

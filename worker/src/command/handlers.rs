@@ -4,7 +4,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 #[cfg(feature = "engine")]
 use lyceum_core::work::Dtype;
-use lyceum_core::work::{Sampler, WorkKind};
+use lyceum_core::work::{Sampler, Trainer, WorkKind};
 #[cfg(feature = "engine")]
 use lyceum_engine::Placement;
 use lyceum_verifier::Verifier;
@@ -12,13 +12,15 @@ use lyceum_worker::ModelsFolder;
 #[cfg(feature = "engine")]
 use lyceum_worker::engine::Engine;
 use lyceum_worker::handler::Handlers;
-use lyceum_worker::handlers::{BenchmarkHandler, RolloutHandler, Rows, VerifyHandler};
 #[cfg(feature = "engine")]
-use lyceum_worker::handlers::{EvolveHandler, UpdateHandler};
+use lyceum_worker::handlers::EvolveHandler;
+use lyceum_worker::handlers::{BenchmarkHandler, RolloutHandler, Rows, UpdateHandler, VerifyHandler};
 use lyceum_worker::pool::PoolArgs;
 use lyceum_worker::sampler::Samplers;
+use lyceum_worker::trainer::Trainers;
 
 use super::served::ServedArgs;
+use super::torchrun::TorchrunArgs;
 
 /// The kinds in which tokens are generated.
 const SAMPLED: [WorkKind; 2] = [WorkKind::Rollout, WorkKind::Benchmark];
@@ -39,6 +41,12 @@ pub(crate) struct HandlerArgs {
     samplers: Vec<Sampler>,
     #[command(flatten)]
     pub(crate) served: ServedArgs,
+    /// What may take the optimizer steps of updates here: engine, torchrun; separated by commas [default: the engine, and
+    /// torchrun if --torchrun-python names an interpreter].
+    #[arg(long, env = "LYCEUM_TRAINERS", value_name = "NAMES", value_delimiter = ',')]
+    trainers: Vec<Trainer>,
+    #[command(flatten)]
+    torchrun: TorchrunArgs,
     #[command(flatten)]
     pub(crate) pool: PoolArgs,
 }
@@ -49,7 +57,8 @@ impl HandlerArgs {
         let is_served = |kind: &WorkKind| match kind {
             WorkKind::Verify => true,
             WorkKind::Rollout | WorkKind::Benchmark => self.has(Sampler::Engine) || self.has(Sampler::Served),
-            WorkKind::Update | WorkKind::Evolve => cfg!(feature = "engine"),
+            WorkKind::Update => self.trains(Trainer::Engine) || self.trains(Trainer::Torchrun),
+            WorkKind::Evolve => cfg!(feature = "engine"),
         };
         WorkKind::ALL.into_iter().filter(is_served).collect()
     }
@@ -63,13 +72,23 @@ impl HandlerArgs {
         is_there && (self.samplers.is_empty() || self.samplers.contains(&sampler))
     }
 
+    /// Whether `trainer` may take optimizer steps here.
+    fn trains(&self, trainer: Trainer) -> bool {
+        let is_there = match trainer {
+            Trainer::Engine => cfg!(feature = "engine"),
+            Trainer::Torchrun => self.torchrun.is_given(),
+        };
+        is_there && (self.trainers.is_empty() || self.trainers.contains(&trainer))
+    }
+
     /// Whether items of one of `kinds` may run on the engine.
     #[cfg(feature = "engine")]
     pub(crate) fn uses_engine(&self, kinds: &[WorkKind]) -> bool {
         kinds.iter().any(|kind| match kind {
             WorkKind::Verify => false,
             WorkKind::Rollout | WorkKind::Benchmark => self.has(Sampler::Engine),
-            WorkKind::Update | WorkKind::Evolve => true,
+            WorkKind::Update => self.trains(Trainer::Engine),
+            WorkKind::Evolve => true,
         })
     }
 
@@ -89,19 +108,24 @@ impl HandlerArgs {
         if self.has(Sampler::Served) && kinds.iter().any(|kind| SAMPLED.contains(kind)) {
             samplers.served = self.served.start(models.clone())?;
         }
+        let mut trainers = Trainers::default();
+        if self.trains(Trainer::Torchrun) && kinds.contains(&WorkKind::Update) {
+            trainers.torchrun = self.torchrun.start(models.clone(), self.group_device())?;
+        }
         #[cfg(feature = "engine")]
         if self.uses_engine(kinds) {
             // Fail on a wrong device now, not at the first item.
             Placement::new(&self.device, Dtype::Fp32)?;
             let engine =
                 Engine::start(models.clone(), &self.device).context("the engine's thread cannot be started")?;
-            if kinds.contains(&WorkKind::Update) {
-                handlers = handlers.with(UpdateHandler::new(engine.clone()));
-            }
+            trainers.engine = Some(engine.clone()).filter(|_| self.trains(Trainer::Engine));
             if kinds.contains(&WorkKind::Evolve) {
                 handlers = handlers.with(EvolveHandler::new(models));
             }
             samplers.engine = Some(engine).filter(|_| self.has(Sampler::Engine));
+        }
+        if kinds.contains(&WorkKind::Update) {
+            handlers = handlers.with(UpdateHandler::new(trainers));
         }
         if kinds.contains(&WorkKind::Rollout) {
             handlers = handlers.with(RolloutHandler::new(samplers.clone()));
@@ -112,6 +136,15 @@ impl HandlerArgs {
         Ok(handlers)
     }
 
+    /// The device of processes that torchrun starts.
+    fn group_device(&self) -> &str {
+        #[cfg(feature = "engine")]
+        if self.device == "cpu" {
+            return "cpu";
+        }
+        "auto"
+    }
+
     fn check(&self, kinds: &[WorkKind]) -> anyhow::Result<()> {
         if self.samplers.contains(&Sampler::Served) && !self.served.is_given() {
             bail!("the sampler `served` (--samplers) needs a server: --vllm URL");
@@ -119,17 +152,26 @@ impl HandlerArgs {
         if self.samplers.contains(&Sampler::Engine) && !cfg!(feature = "engine") {
             bail!("this build of the worker has no engine (--samplers): `served` is valid, with --vllm URL");
         }
+        if self.trainers.contains(&Trainer::Torchrun) && !self.torchrun.is_given() {
+            bail!("the trainer `torchrun` (--trainers) needs an interpreter: --torchrun-python PYTHON");
+        }
+        if self.trainers.contains(&Trainer::Engine) && !cfg!(feature = "engine") {
+            bail!(
+                "this build of the worker has no engine (--trainers): `torchrun` is valid, with --torchrun-python PYTHON"
+            );
+        }
         let served = self.kinds();
         let Some(kind) = kinds.iter().find(|kind| !served.contains(kind)) else {
             return Ok(());
         };
         let names: Vec<&str> = served.iter().map(|kind| kind.name()).collect();
-        let with_servers = match SAMPLED.contains(kind) {
-            true => ", and with a server (--vllm URL) rollout and benchmark",
-            false => "",
+        let more = match kind {
+            kind if SAMPLED.contains(kind) => ", and with a server (--vllm URL) rollout and benchmark",
+            WorkKind::Update => ", and with an interpreter (--torchrun-python PYTHON) update",
+            _ => "",
         };
         bail!(
-            "this build of the worker cannot serve kind {kind}; it can serve: {}{with_servers}",
+            "this build of the worker cannot serve kind {kind}; it can serve: {}{more}",
             names.join(", ")
         )
     }

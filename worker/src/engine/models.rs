@@ -7,7 +7,8 @@ use lyceum_core::work::{BaseModel, Compute, Dtype};
 use lyceum_engine::{Model, Placement, Population};
 use lyceum_models::{ModelsFolder, Texts, check_revision};
 
-use super::{Version, fault};
+use super::fault;
+use crate::adapter::Version;
 use crate::handler::HandlerError;
 
 /// A loaded base model, and the adapters last used with it.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::{FutureExt as _, future::BoxFuture};
-use lyceum_core::work::{Outcome, Payload, Sampler, WorkKind, WrongKind};
+use lyceum_core::work::{Outcome, Payload, Sampler, Trainer, WorkKind, WrongKind};
 
 use super::{Context, Handler, HandlerError};
 
@@ -31,6 +31,13 @@ impl Handlers {
     /// Whether there is a handler of `kind` that takes items whose tokens `sampler` generates.
     pub fn serves(&self, kind: WorkKind, sampler: Sampler) -> bool {
         self.0.get(&kind).is_some_and(|handler| handler.serves(sampler))
+    }
+
+    /// What takes the optimizer steps of updates here.
+    pub fn trainers(&self) -> Vec<Trainer> {
+        self.0
+            .get(&WorkKind::Update)
+            .map_or_else(Vec::new, |handler| handler.trainers())
     }
 
     /// The loaded base models of all handlers, each once.
@@ -66,6 +73,8 @@ trait Dispatch: Send + Sync {
 
     fn serves(&self, sampler: Sampler) -> bool;
 
+    fn trainers(&self) -> Vec<Trainer>;
+
     fn loaded_models(&self) -> Vec<String>;
 
     fn served_models(&self) -> Vec<String>;
@@ -79,6 +88,10 @@ impl<H: Handler> Dispatch for H {
 
     fn serves(&self, sampler: Sampler) -> bool {
         Handler::serves(self, sampler)
+    }
+
+    fn trainers(&self) -> Vec<Trainer> {
+        Handler::trainers(self)
     }
 
     fn loaded_models(&self) -> Vec<String> {

@@ -8,7 +8,8 @@ use lyceum_engine::generate::{GenerationEvent, GenerationOptions, GenerationRequ
 use lyceum_models::Texts;
 
 use super::{Sampled, SampledCompletion, SampledRequest};
-use crate::engine::{Engine, Job, Models, Version, fault};
+use crate::adapter::Version;
+use crate::engine::{Engine, Job, Models, fault};
 use crate::handler::{Context, HandlerError};
 
 /// Completes the requests of `payload` on the engine's thread.

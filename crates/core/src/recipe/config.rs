@@ -10,7 +10,7 @@ use crate::{
     named::UnknownName,
     recipe::{Role, RunState},
     seed::stream,
-    work::{Optimizer, PolicyLoss, Sampling},
+    work::{Compute, Optimizer, PolicyLoss, Sampling, Trainer},
 };
 
 /// How completions are sampled.
@@ -92,6 +92,19 @@ impl Default for ItemConfig {
             update: 8,
             gradient_pieces: 1,
         }
+    }
+}
+
+impl ItemConfig {
+    /// The fault of a division into items that the trainer of `compute` cannot follow.
+    pub(crate) fn trainer_fault(&self, compute: Compute) -> Option<Fault> {
+        let pieces = self.gradient_pieces;
+        let detail = format!(
+            "{pieces} pieces of a gradient are summed by the trainer `engine` only; `torchrun` (`compute.trainer`) splits an \
+             update over its own processes: 1 is valid here"
+        );
+        let unfit = pieces > 1 && compute.trainer == Trainer::Torchrun;
+        unfit.then(|| Fault::new("/parameters/items/gradient_pieces", detail))
     }
 }
 

@@ -170,6 +170,8 @@ impl<'a> Draft<'a> {
     /// of their adapters.
     fn ask(&mut self, key: WorkKey, payload: Payload, population: Option<&PopulationConfig>) {
         let memory_bytes = match (&payload, population) {
+            // How a group of processes shares the memory of an update is up to the worker that starts it.
+            (Payload::Update(update), _) if !update.compute.trainer.is_engine() => 0,
             (Payload::Update(update), Some(population)) => update_memory(update, population),
             _ => 0,
         };
@@ -177,6 +179,7 @@ impl<'a> Draft<'a> {
             base_model: payload.base_model().map(|base| base.name.clone()),
             memory_bytes,
             sampler: payload.sampler(),
+            trainer: payload.trainer(),
         };
         self.plan.work.push(WorkItem {
             key,

@@ -179,6 +179,39 @@ mod tests {
     }
 
     #[test]
+    fn no_recipe_asks_torchrun_for_pieces_of_a_gradient() {
+        let mut covered = Vec::new();
+        for preset in ["populora", "baseline", "azr", "rlvr", "rzero", "sage", "gasp"] {
+            let path = |suffix| {
+                format!(
+                    "{}/../../configs/runs/{preset}-seedling{suffix}.toml",
+                    env!("CARGO_MANIFEST_DIR")
+                )
+            };
+            let text = std::fs::read_to_string(path("")).or_else(|_| std::fs::read_to_string(path("-math")));
+            let mut document: serde_json::Value = toml::from_str(&text.unwrap()).unwrap();
+            document["compute"]["trainer"] = "torchrun".into();
+            let resolved = config::resolve(&document, &Registry::shipped()).unwrap();
+            assert_eq!(resolved.compute.trainer, crate::work::Trainer::Torchrun);
+            covered.push(resolved.recipe);
+            document["parameters"]["items"]["gradient_pieces"] = 2.into();
+            let faults = config::resolve(&document, &Registry::shipped()).unwrap_err().0;
+            let [fault] = &faults[..] else {
+                panic!("{preset}: {faults:?}")
+            };
+            assert_eq!(fault.pointer, "/parameters/items/gradient_pieces");
+            assert!(
+                fault.detail.contains("`torchrun` (`compute.trainer`)"),
+                "{}",
+                fault.detail
+            );
+        }
+        for name in Registry::shipped().names() {
+            assert!(covered.iter().any(|recipe| recipe == name), "{name} is not covered");
+        }
+    }
+
+    #[test]
     fn the_docs_say_how_every_metric_is_read() {
         let docs = include_str!("../../../../docs/METRICS.md");
         for recipe in Registry::shipped().recipes() {

@@ -15,9 +15,12 @@ pub struct Compute {
     /// What generates tokens.
     #[serde(skip_serializing_if = "Sampler::is_engine")]
     pub sampler: Sampler,
+    /// What computes gradients and takes optimizer steps.
+    #[serde(skip_serializing_if = "Trainer::is_engine")]
+    pub trainer: Trainer,
 }
 
-/// What generates tokens. Everything else is computed by the engine in any case.
+/// What generates tokens.
 #[derive(
     Clone,
     Copy,
@@ -46,6 +49,42 @@ pub enum Sampler {
 crate::named!(Sampler, "a sampler");
 
 impl Sampler {
+    /// Whether it is the default.
+    pub fn is_engine(&self) -> bool {
+        *self == Self::Engine
+    }
+}
+
+/// What computes the gradients of updates and takes their optimizer steps.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum Trainer {
+    /// The worker's own engine, on one device.
+    #[default]
+    Engine,
+    /// A group of processes that a worker starts with torchrun (`lyceum-worker work --torchrun-python`) and that share the
+    /// base, for bases larger than a device. The order of its sums depends on the number of processes, so the run is not
+    /// bit-for-bit reproducible. It does not split gradients into pieces (`items.gradient_pieces`).
+    Torchrun,
+}
+
+crate::named!(Trainer, "a trainer");
+
+impl Trainer {
     /// Whether it is the default.
     pub fn is_engine(&self) -> bool {
         *self == Self::Engine

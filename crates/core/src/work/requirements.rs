@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Sampler;
+use super::{Sampler, Trainer};
 
 /// Requirements a worker must meet to take an item, besides serving its kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,4 +17,7 @@ pub struct Requirements {
     /// What generates its tokens; the engine for items without any.
     #[serde(default, skip_serializing_if = "Sampler::is_engine")]
     pub sampler: Sampler,
+    /// What takes its optimizer steps; the engine for items that are no updates.
+    #[serde(default, skip_serializing_if = "Trainer::is_engine")]
+    pub trainer: Trainer,
 }

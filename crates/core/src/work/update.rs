@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AdapterRef, BaseModel, Compute, Loss};
+use super::{AdapterRef, BaseModel, Compute, Loss, Trainer};
 use crate::{
     artifact::Digest,
     id::{MemberId, VersionId, WorkId},
@@ -218,6 +218,9 @@ pub struct UpdateResult {
     /// Number of times a micro-batch was halved because memory ran out; if not 0, the run is not bit-reproducible.
     #[serde(default)]
     pub halvings: u32,
+    /// What computed it; if a group of processes, the run is not bit-reproducible.
+    #[serde(default, skip_serializing_if = "Trainer::is_engine")]
+    pub trainer: Trainer,
 }
 
 /// One member's new version.

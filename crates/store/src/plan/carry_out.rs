@@ -106,8 +106,9 @@ async fn insert_work(tx: &mut PgConnection, state: &RunState, items: &[WorkItem]
     for item in items {
         let inserted = sqlx::query(
             "INSERT INTO work (id, execution_id, step, phase, round, chunk, kind, payload, base_model, memory_bytes,
-                 sampler, max_attempts)
-             SELECT $1, $2, $3, $4, $5, $6, $7, $8::text::json, $9, $10, $11, max_attempts FROM executions WHERE id = $2
+                 sampler, trainer, max_attempts)
+             SELECT $1, $2, $3, $4, $5, $6, $7, $8::text::json, $9, $10, $11, $12, max_attempts
+             FROM executions WHERE id = $2
              ON CONFLICT DO NOTHING",
         )
         .bind(WorkId::of(state.run, &item.key).0)
@@ -121,6 +122,7 @@ async fn insert_work(tx: &mut PgConnection, state: &RunState, items: &[WorkItem]
         .bind(item.requirements.base_model.as_deref())
         .bind(i64::try_from(item.requirements.memory_bytes).unwrap_or(i64::MAX))
         .bind(item.requirements.sampler)
+        .bind(item.requirements.trainer)
         .execute(&mut *tx)
         .await?;
         if inserted.rows_affected() > 0 {

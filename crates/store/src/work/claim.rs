@@ -2,7 +2,7 @@
 
 use lyceum_core::{
     id::{ExecutionId, WorkId, WorkerId},
-    work::{Payload, Sampler, WorkKey, WorkKind},
+    work::{Payload, Sampler, Trainer, WorkKey, WorkKind},
 };
 use sqlx::{AssertSqlSafe, FromRow, PgPool, types::Json};
 use std::{sync::LazyLock, time::Duration};
@@ -22,6 +22,8 @@ pub struct Slot {
     pub kinds: Vec<WorkKind>,
     /// What generates the tokens of the items it takes; the engine for items without any.
     pub sampler: Sampler,
+    /// What takes the optimizer steps of the updates it takes.
+    pub trainers: Vec<Trainer>,
     /// The base models it can load; `None` means any.
     pub base_models: Option<Vec<String>>,
     /// The base models it has loaded; their items come first.
@@ -30,6 +32,20 @@ pub struct Slot {
     pub memory_bytes: u64,
     /// How long a claim lasts without renewal.
     pub lease: Duration,
+}
+
+impl Slot {
+    /// The kinds with the trainers of their items. An item that is no update has the engine as its trainer.
+    fn by_trainer(&self) -> (Vec<WorkKind>, Vec<Trainer>) {
+        let pairs = self.kinds.iter().flat_map(|kind| {
+            let trainers = match kind {
+                WorkKind::Update => self.trainers.as_slice(),
+                WorkKind::Rollout | WorkKind::Verify | WorkKind::Evolve | WorkKind::Benchmark => &[Trainer::Engine],
+            };
+            trainers.iter().map(|trainer| (*kind, *trainer))
+        });
+        pairs.unzip()
+    }
 }
 
 /// A claimed item.
@@ -71,8 +87,8 @@ struct Claimed {
     payload: Json<Box<serde_json::value::RawValue>>,
 }
 
-/// Each running execution competes with its oldest fitting items: per kind, one whose base is loaded and one with any
-/// base. The highest priority wins, then the execution with the fewest claims, then the loaded base, then age. Each
+/// Each running execution competes with its oldest fitting items: per kind and trainer, one whose base is loaded and one with
+/// any base. The highest priority wins, then the execution with the fewest claims, then the loaded base, then age. Each
 /// candidate is the first entry of an index, so the cost of a claim grows with the number of executions, not of items.
 ///
 /// `durable` makes this commit wait for the disk whatever the connection's setting: a fence rolled back by a crash of
@@ -91,13 +107,13 @@ candidate AS (
                e.max_concurrent
         FROM executions e WHERE e.state = 'running'
     ) e
-    CROSS JOIN unnest($2::text[]) kind
+    CROSS JOIN unnest($2::text[], $9::text[]) fits (kind, trainer)
     CROSS JOIN LATERAL (
         SELECT * FROM (
             SELECT w.id, w.seq, true AS loaded
             FROM work w
-            WHERE cardinality($4::text[]) > 0 AND w.execution_id = e.id AND w.state = 'ready' AND w.kind = kind
-              AND w.sampler = $8 AND w.run_at <= now() AND w.memory_bytes <= $5 AND w.base_model = ANY($4)
+            WHERE cardinality($4::text[]) > 0 AND w.execution_id = e.id AND w.state = 'ready' AND w.kind = fits.kind
+              AND w.sampler = $8 AND w.trainer = fits.trainer AND w.run_at <= now() AND w.memory_bytes <= $5 AND w.base_model = ANY($4)
             ORDER BY w.seq
             LIMIT 1
             FOR UPDATE OF w SKIP LOCKED
@@ -106,8 +122,8 @@ candidate AS (
         SELECT * FROM (
             SELECT w.id, w.seq, false AS loaded
             FROM work w
-            WHERE w.execution_id = e.id AND w.state = 'ready' AND w.kind = kind AND w.sampler = $8 AND w.run_at <= now()
-              AND w.memory_bytes <= $5
+            WHERE w.execution_id = e.id AND w.state = 'ready' AND w.kind = fits.kind AND w.sampler = $8
+              AND w.trainer = fits.trainer AND w.run_at <= now() AND w.memory_bytes <= $5
               AND (w.base_model IS NULL OR $3::text[] IS NULL OR w.base_model = ANY($3))
             ORDER BY w.seq
             LIMIT 1
@@ -141,15 +157,17 @@ pub async fn claim_next(db: &PgPool, slot: &Slot, lane: Lane) -> Result<Option<C
 }
 
 async fn take(db: &PgPool, slot: &Slot, ticket_of: Option<Lane>) -> Result<Option<Claim>> {
+    let (kinds, trainers) = slot.by_trainer();
     let row: Option<Claimed> = sqlx::query_as(AssertSqlSafe(CLAIM.as_str()))
         .bind(slot.worker.0)
-        .bind(&slot.kinds)
+        .bind(kinds)
         .bind(slot.base_models.as_deref())
         .bind(&slot.loaded_models)
         .bind(i64::try_from(slot.memory_bytes).unwrap_or(i64::MAX))
         .bind(slot.lease.as_secs_f64())
         .bind(ticket_of.map(Lane::queue))
         .bind(slot.sampler)
+        .bind(trainers)
         .fetch_optional(db)
         .await?;
     Ok(row.map(Claim::from))

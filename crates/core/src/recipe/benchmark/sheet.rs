@@ -8,7 +8,7 @@ use crate::{
     verify::{Task, Verdict},
     work::{
         BenchmarkPayload, BenchmarkResult, BenchmarkSample, Compute, Payload, ProgramLimits, Requirements, Sampling,
-        VerifyPayload, WorkKey,
+        Trainer, VerifyPayload, WorkKey,
     },
 };
 
@@ -154,6 +154,7 @@ impl<'a> Sheet<'a> {
                 base_model: Some(subject.base_model.name.clone()),
                 memory_bytes: 0,
                 sampler: self.compute.sampler,
+                trainer: Trainer::Engine,
             },
             payload: Payload::Benchmark(payload),
         }

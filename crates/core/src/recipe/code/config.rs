@@ -161,6 +161,7 @@ impl Groups<'_> {
             }
         }
         faults.extend(self.learning.faults("/parameters/learning", self.items, batch));
+        faults.extend(self.items.trainer_fault(config.compute));
         faults.extend(self.sampling.faults(self.learns));
         faults.extend(self.length_faults(config));
         faults

@@ -67,6 +67,7 @@ impl Parameters {
         }
         // Stages may accept nothing, so there is no least number of sequences.
         faults.extend(self.learning.faults("/parameters/learning", &self.items, u32::MAX));
+        faults.extend(self.items.trainer_fault(config.compute));
         faults
     }
 }

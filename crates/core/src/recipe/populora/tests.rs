@@ -15,7 +15,7 @@ use crate::{
     recipe::{Planner as _, Recipe as _, Records, Registry, Role, StepView, Winner, WorkItem, WorkState},
     reward::{Solved, teacher_reward},
     simulation::{Order, Players, Simulation, Skill, Step},
-    work::{Dtype, Outcome, Payload, Piece, Prompt, WorkKey},
+    work::{Dtype, Outcome, Payload, Piece, Prompt, Trainer, WorkKey},
 };
 use uuid::Uuid;
 
@@ -484,10 +484,11 @@ fn pieces_are_summed_in_their_order_and_none_is_of_nothing() {
 }
 
 #[test]
-fn an_update_asks_for_the_memory_of_its_peak_where_the_base_is_known() {
-    let memory = |base: &str| -> Vec<u64> {
+fn an_update_asks_for_its_trainer_and_for_the_memory_of_its_peak_where_the_base_is_known() {
+    let required = |base: &str, trainer: Trainer| -> Vec<u64> {
         let mut document = document(2, 2);
         document["populations"]["main"]["base_model"]["name"] = json!(base);
+        document["compute"]["trainer"] = json!(trainer);
         let config = resolved(&document).unwrap();
         let mut players = skills(2, 2);
         let state = Populora.begin(ExecutionId(Uuid::from_u128(1)), &config).unwrap();
@@ -496,9 +497,11 @@ fn an_update_asks_for_the_memory_of_its_peak_where_the_base_is_known() {
             let items = Populora.plan(&state, &view).unwrap().work;
             let of_update = |item: &WorkItem| matches!(item.payload, Payload::Update(_));
             if items.iter().any(of_update) {
+                assert!(items.iter().all(|item| item.requirements.trainer == trainer));
                 return items.iter().map(|item| item.requirements.memory_bytes).collect();
             }
             for item in items {
+                assert_eq!(item.requirements.trainer, Trainer::Engine, "{} is no update", item.key);
                 assert_eq!(
                     item.requirements.memory_bytes, 0,
                     "{} needs no more than its base",
@@ -516,8 +519,11 @@ fn an_update_asks_for_the_memory_of_its_peak_where_the_base_is_known() {
             .peak(&BaseShape::SEEDLING, lora)
             .total()
     };
-    assert_eq!(memory("seedling"), [peak(3), peak(1)], "three members an item");
-    assert_eq!(memory("someone/unknown"), [0, 0]);
+    let on_engine = |base| required(base, Trainer::Engine);
+    assert_eq!(on_engine("seedling"), [peak(3), peak(1)], "three members an item");
+    assert_eq!(on_engine("someone/unknown"), [0, 0]);
+    // A group shares its memory in a way that only its worker knows.
+    assert_eq!(required("seedling", Trainer::Torchrun), [0, 0]);
 }
 
 #[test]

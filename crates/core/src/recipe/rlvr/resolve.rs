@@ -16,6 +16,7 @@ pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
     let members = config.populations.values().flat_map(|of| &of.members);
     let members: u32 = members.map(|group| group.count).sum();
     faults.extend(parameters.faults("/parameters", members));
+    faults.extend(parameters.items.trainer_fault(config.compute));
     Faults(faults).or(())?;
     config.parameters = written_out(&parameters)?;
     Ok(config)

@@ -98,6 +98,7 @@ impl Parameters {
         // Solvers may have fewer questions than a batch, so they have no least number of sequences.
         let of_solver = solver.learning.faults("/parameters/solver/learning", items, u32::MAX);
         faults.extend(of_proposer.into_iter().chain(of_solver));
+        faults.extend(items.trainer_fault(config.compute));
         faults
     }
 }

@@ -53,6 +53,7 @@ impl Parameters {
         let sequences = sequences.map(|group| self.sequences(&group.roles));
         let least = sequences.filter(|count| *count > 0).min().unwrap_or(u32::MAX);
         faults.extend(self.learning.faults("/parameters/learning", &self.items, least));
+        faults.extend(self.items.trainer_fault(config.compute));
         faults
     }
 

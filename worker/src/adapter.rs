@@ -1,12 +1,12 @@
 //! Adapter versions from the artifact store.
 
 use std::io;
+use std::path::Path;
 
 use lyceum_core::work::AdapterRef;
-use lyceum_engine::peft::AdapterFiles;
+use lyceum_models::peft::AdapterFiles;
 use tempfile::TempDir;
 
-use super::fault;
 use crate::handler::{Context, HandlerError};
 
 /// The file of AdamW's moments, a separate artifact from the adapter's.
@@ -28,7 +28,7 @@ impl Version {
     /// If they cannot be read.
     pub async fn read(context: &Context, adapter: AdapterRef, with_optimizer: bool) -> Result<Self, HandlerError> {
         let name = format!("adapter version {}", adapter.version);
-        let files = AdapterFiles::from_archive(&name, &context.get(adapter.artifact).await?).map_err(fault)?;
+        let files = AdapterFiles::from_archive(&name, &context.get(adapter.artifact).await?)?;
         let optimizer = match adapter.optimizer.filter(|_| with_optimizer) {
             Some(digest) => Some(context.get(digest).await?),
             None => None,
@@ -40,10 +40,16 @@ impl Version {
         })
     }
 
-    /// Whether an optimizer state was read.
+    /// Its PEFT files.
     #[must_use]
-    pub fn has_optimizer(&self) -> bool {
-        self.optimizer.is_some()
+    pub fn files(&self) -> &AdapterFiles {
+        &self.files
+    }
+
+    /// The file of its optimizer state, if that was read.
+    #[must_use]
+    pub fn optimizer(&self) -> Option<&[u8]> {
+        self.optimizer.as_deref()
     }
 
     /// The files as a folder, which is deleted on drop.
@@ -52,11 +58,20 @@ impl Version {
     /// A full disk.
     pub fn lay_out(&self) -> Result<TempDir, HandlerError> {
         let folder = tempfile::tempdir().map_err(disk)?;
-        self.files.write(folder.path()).map_err(fault)?;
-        if let Some(bytes) = &self.optimizer {
-            std::fs::write(folder.path().join(OPTIMIZER), bytes).map_err(disk)?;
-        }
+        self.write(folder.path())?;
         Ok(folder)
+    }
+
+    /// Writes the files into a folder, which is created.
+    ///
+    /// # Errors
+    /// A full disk.
+    pub fn write(&self, folder: &Path) -> Result<(), HandlerError> {
+        self.files.write(folder)?;
+        if let Some(bytes) = &self.optimizer {
+            std::fs::write(folder.join(OPTIMIZER), bytes).map_err(disk)?;
+        }
+        Ok(())
     }
 }
 

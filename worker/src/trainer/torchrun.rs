@@ -1,0 +1,141 @@
+//! Groups of processes that share a base, as trainers: one group for each update, started with torchrun.
+//!
+//! A group is handed a folder and gives a folder back, in the formats of `lyceum-worker update`; [`accept`] believes nothing
+//! in it before it was compared with what was asked for. The script that the processes run is part of this binary.
+
+mod accept;
+mod group;
+mod hand_over;
+mod interpreter;
+mod settings;
+mod tail;
+
+pub use settings::{TorchrunError, TorchrunSettings};
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Instant;
+
+use lyceum_core::work::{MemberUpdated, Trainer, UpdateResult};
+use serde::Deserialize;
+use tempfile::TempDir;
+
+use super::{Learned, Lesson};
+use crate::ModelsFolder;
+use crate::adapter::disk;
+use crate::handler::{Context, HandlerError};
+
+/// What every process of a group runs.
+const SCRIPT: &str = include_str!("torchrun/update.py");
+
+/// Starts groups of processes.
+#[derive(Clone)]
+pub struct Torchrun(Arc<Shared>);
+
+struct Shared {
+    settings: TorchrunSettings,
+    models: ModelsFolder,
+}
+
+/// What a group says while it learns.
+#[derive(Deserialize)]
+struct Progress {
+    /// From 0 to 1.
+    progress: f32,
+}
+
+impl Torchrun {
+    /// Groups with these settings, for the base models of `models`. Blocks while the interpreter is asked for its packages.
+    ///
+    /// # Errors
+    /// The interpreter cannot be started, or lacks a package.
+    pub fn new(settings: TorchrunSettings, models: ModelsFolder) -> Result<Self, TorchrunError> {
+        interpreter::check(&settings.python)?;
+        Ok(Self(Arc::new(Shared { settings, models })))
+    }
+
+    /// Trains the members of a lesson. Dropping the future ends the group.
+    ///
+    /// # Errors
+    /// The lesson is split into pieces or refused, the group fails, or its results do not fit the lesson.
+    pub async fn train(&self, lesson: Lesson, context: &Context) -> Result<Learned, HandlerError> {
+        let start = Instant::now();
+        if lesson.payload.piece.is_some() {
+            return Err(HandlerError::permanent(
+                "the trainer `torchrun` does not split gradients into pieces: use `items.gradient_pieces` = 1, or \
+                 `compute.trainer` = \"engine\"",
+            ));
+        }
+        context.progress(0.0, "loading");
+        let (shared, lesson) = (Arc::clone(&self.0), Arc::new(lesson));
+        let handed = Arc::clone(&lesson);
+        let folder = blocking(move || shared.hand_over(&handed)).await?;
+        let command = self.0.command(folder.path());
+        let reporting = context.clone();
+        let said = move |line: &str| match serde_json::from_str(line) {
+            Ok(Progress { progress }) => reporting.progress(progress, "learning"),
+            Err(_) => tracing::debug!("torchrun: {line}"),
+        };
+        let ended = group::run(command, folder, said).await.map_err(|error| {
+            let python = self.0.settings.python.display();
+            HandlerError::Transient(format!("cannot start {python} (--torchrun-python): {error}"))
+        })?;
+        let checked = Arc::clone(&lesson);
+        let (written, diagnostics) = blocking(move || accept::results(&checked, &ended)).await?;
+        let members = lesson.payload.members.iter().zip(diagnostics);
+        let result = UpdateResult {
+            members: members
+                .map(|(member, diagnostics)| MemberUpdated {
+                    member: member.member,
+                    version: member.from,
+                    diagnostics,
+                })
+                .collect(),
+            gradient: None,
+            seconds: start.elapsed().as_secs_f64(),
+            halvings: 0,
+            trainer: Trainer::Torchrun,
+        };
+        Ok(Learned::Members(written, result))
+    }
+}
+
+impl Shared {
+    /// A folder with everything that a group needs; deleted on drop.
+    fn hand_over(&self, lesson: &Lesson) -> Result<TempDir, HandlerError> {
+        let name = &lesson.payload.base_model;
+        let base = self.models.locate(name)?;
+        lyceum_models::check_revision(name, &base)?;
+        let base = base.canonicalize().map_err(disk)?;
+        let folder = tempfile::tempdir().map_err(disk)?;
+        hand_over::write(folder.path(), lesson, &base, &self.settings.device)?;
+        std::fs::write(folder.path().join("update.py"), SCRIPT).map_err(disk)?;
+        Ok(folder)
+    }
+
+    fn command(&self, folder: &Path) -> Command {
+        let mut command = Command::new(&self.settings.python);
+        command
+            .args(["-m", "torch.distributed.run", "--standalone", "--nproc-per-node"])
+            .arg(self.settings.processes.to_string())
+            // Else torchrun makes a folder of its own, which it leaves behind.
+            .arg("--log-dir")
+            .arg(folder.join("log"))
+            .arg(folder.join("update.py"))
+            .arg(folder)
+            // Everything is in the folder, and nobody there needs the laboratory.
+            .env("HF_HUB_OFFLINE", "1")
+            .env_remove("DATABASE_URL")
+            .env_remove("LYCEUM_TOKEN");
+        command
+    }
+}
+
+/// Runs work on files on a thread that may block.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, HandlerError> + Send + 'static,
+) -> Result<T, HandlerError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| HandlerError::Transient(format!("a thread ended with an error: {error}")))?
+}
