@@ -91,7 +91,7 @@ fn largest(free: u64) -> Option<&'static str> {
     let needs = |base: &&str| BaseShape::of_name(base).map(|shape| update.peak(&shape, &adapter).total());
     BASES
         .into_iter()
-        .find(|base| needs(&base).is_some_and(|bytes| bytes <= free))
+        .find(|base| needs(base).is_some_and(|bytes| bytes <= free))
 }
 
 #[cfg(test)]
