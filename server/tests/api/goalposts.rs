@@ -150,7 +150,7 @@ async fn what_cannot_be_measured_is_refused_with_its_place() {
         (json!({"rows": 99}), "/spec/rows", "which has 6"),
         (json!({"temperature": 0.0}), "/spec/temperature", "the same 100 times"),
         (json!({"prompts": "nope"}), "/spec/prompts", "valid are"),
-        (json!({"runs": []}), "/spec", "nobody to attempt"),
+        (json!({"runs": []}), "/spec", "no checkpoint to attempt"),
         (
             json!({"runs": [{"run": Uuid::nil()}]}),
             "/spec/runs/0/run",

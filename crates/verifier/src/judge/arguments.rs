@@ -9,9 +9,9 @@ use crate::sandbox::{Limits, SandboxError, Zygote};
 use crate::value::Value;
 
 /// Evaluates a list of arguments: literals here, anything else in a process that holds no program, so that the arguments
-/// and the program never meet.
-pub(super) fn evaluate(
-    zygote: &Zygote,
+/// and the program never meet. `zygote` is asked for only then.
+pub(super) fn evaluate<'z>(
+    zygote: impl FnOnce() -> Result<&'z Zygote, SandboxError>,
     limits: Limits,
     text: &str,
 ) -> Result<Result<literal::Arguments, Failed>, SandboxError> {
@@ -30,7 +30,7 @@ pub(super) fn evaluate(
         arguments: text,
         max_bytes: MAX_VALUE,
     };
-    Ok(match single(zygote, limits, &request)? {
+    Ok(match single(zygote()?, limits, &request)? {
         Outcome::Value(value) => arguments_of(value).ok_or_else(|| Failed::protocol("it gave no arguments")),
         Outcome::Large(_) => Err(Failed::protocol("it gave no arguments")),
         Outcome::Failed(failed) => Err(match failed.status {
@@ -70,7 +70,7 @@ pub(super) fn input_arguments(
     if let Err(reason) = check_arguments(text) {
         return Ok(Err(Failed::new(Status::Malformed, reason)));
     }
-    Ok(match evaluate(zygote, limits, text)? {
+    Ok(match evaluate(|| Ok(zygote), limits, text)? {
         Ok(arguments) => Ok(Arguments::Literal(arguments.to_source())),
         Err(failed) if failed.status == Status::Malformed => Ok(Arguments::Expression(text.to_owned())),
         Err(failed) => Err(failed),

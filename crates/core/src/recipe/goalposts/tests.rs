@@ -243,7 +243,7 @@ fn what_cannot_be_measured_is_refused() {
         let faults = GoalpostsEvaluation.resolve(config).unwrap_err().to_string();
         assert!(faults.contains(says), "{faults}");
     };
-    fault(&|of| of.subjects.clear(), "nobody to attempt");
+    fault(&|of| of.subjects.clear(), "no checkpoint to attempt");
     fault(&|of| of.n = 0, "1 is the least");
     fault(&|of| of.problems.rows = 0, "has no rows");
     fault(
