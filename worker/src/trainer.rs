@@ -93,8 +93,9 @@ impl From<Engine> for Trainers {
 impl From<Torchrun> for Trainers {
     fn from(torchrun: Torchrun) -> Self {
         Self {
+            #[cfg(feature = "engine")]
+            engine: None,
             torchrun: Some(torchrun),
-            ..Self::default()
         }
     }
 }
