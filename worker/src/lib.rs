@@ -14,6 +14,7 @@ pub mod handlers;
 pub mod heap;
 pub mod item_log;
 pub mod lines;
+mod panic;
 pub mod pool;
 pub mod progress;
 pub mod recheck;

@@ -1,7 +1,6 @@
 //! The thread that libtorch runs on. Items share the device, so they run one after another, and tensors never move
 //! between threads.
 
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,6 +13,7 @@ use super::Models;
 use crate::ModelsFolder;
 use crate::handler::{Context, HandlerError};
 use crate::heap;
+use crate::panic::message;
 
 /// Idle time after which freed memory is returned to the system.
 const IDLE: Duration = Duration::from_secs(5);
@@ -84,9 +84,9 @@ impl Engine {
                 // The caller may be gone.
                 Ok(result) => drop(reply.send(result)),
                 Err(panic) if panic.is::<Abandoned>() => {}
-                Err(panic) => match words(panic.as_ref()) {
-                    Some(words) if tells_of_lost_device(words) => {
-                        drop(reply.send(Err(HandlerError::DeviceLost(words.to_owned()))));
+                Err(panic) => match message(panic.as_ref()) {
+                    Some(message) if tells_of_lost_device(message) => {
+                        drop(reply.send(Err(HandlerError::DeviceLost(message.to_owned()))));
                     }
                     _ => resume_unwind(panic),
                 },
@@ -123,12 +123,6 @@ fn next(calls: &Receiver<Call>) -> Option<Call> {
         }
         Err(RecvTimeoutError::Disconnected) => None,
     }
-}
-
-/// The message of a panic.
-fn words(panic: &(dyn Any + Send)) -> Option<&str> {
-    let owned = panic.downcast_ref::<String>().map(String::as_str);
-    owned.or_else(|| panic.downcast_ref::<&str>().copied())
 }
 
 /// An engine error. Out of memory and damaged files are transient, a lost GPU is the worker's end; everything else is permanent.

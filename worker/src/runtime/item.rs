@@ -17,7 +17,7 @@ use tracing::Instrument as _;
 use super::Shared;
 use crate::{
     handler::{Context, HandlerError},
-    item_log,
+    item_log, panic,
 };
 
 /// How long to retry writing a result while the database does not respond.
@@ -135,7 +135,10 @@ async fn handle(shared: &Arc<Shared>, claim: &Claim, context: &Context) -> Ended
         }
         Some(Ok(Err(panic))) => Ended::Failed(Failure {
             kind: FailureKind::Panic,
-            message: format!("panic: {}", said(panic.as_ref())),
+            message: format!(
+                "panic: {}",
+                panic::message(panic.as_ref()).unwrap_or("without a message")
+            ),
             retry: true,
         }),
         Some(Err(error)) => Ended::Failed(Failure {
@@ -192,10 +195,4 @@ async fn persist<T, F: Future<Output = Result<T, StoreError>>>(mut write: impl F
             written => return written,
         }
     }
-}
-
-fn said(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "without a message".to_owned())
 }

@@ -1,14 +1,12 @@
 //! No process of a group outlives its item, however that ends.
 
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use lyceum_core::work::Payload;
 use lyceum_store::artifact::{ArtifactPlace, ArtifactStore};
 use procfs::process::Process;
 
-use crate::stage::{StandIn, fixtures, run, small, torchrun};
+use crate::stage::{StandIn, run, small, torchrun, worker};
 
 /// Polls until there is a value.
 pub(crate) async fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> Result<T> {
@@ -59,32 +57,9 @@ async fn what_outlives_torchrun_is_ended() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_worker_leaves_no_process() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let artifacts = folder.path().join("artifacts");
-    let store = ArtifactStore::unlisted(&ArtifactPlace::Folder(artifacts.clone())).await?;
-    let item = folder.path().join("item.json");
-    std::fs::write(&item, serde_json::to_string(&Payload::Update(small(&store).await?))?)?;
+    let store = ArtifactStore::unlisted(&ArtifactPlace::Folder(folder.path().join("artifacts"))).await?;
     let stand_in = StandIn::new("hangs")?;
-    let mut worker = Command::new(env!("CARGO_BIN_EXE_lyceum-worker"))
-        .arg("run")
-        .arg(&item)
-        .arg("--artifacts")
-        .arg(&artifacts)
-        .arg("--models")
-        .arg(fixtures().join("models"))
-        .args([
-            "--trainers",
-            "torchrun",
-            "--torchrun-processes",
-            "2",
-            "--torchrun-python",
-        ])
-        .arg(stand_in.python())
-        // What it leaves there goes with the test.
-        .env("TMPDIR", folder.path())
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()?;
+    let mut worker = worker(folder.path(), small(&store).await?, &stand_in.python())?;
     let processes = until("it has started", || {
         assert!(worker.try_wait().unwrap().is_none(), "the worker has ended");
         stand_in.processes()

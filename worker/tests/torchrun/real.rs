@@ -2,16 +2,14 @@
 //! that has it.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use anyhow::Result;
 use lyceum_core::artifact::ArtifactKind;
-use lyceum_core::work::Payload;
 use lyceum_store::artifact::{ArtifactPlace, ArtifactStore};
 use procfs::process::all_processes;
 
 use crate::killed::{until, until_gone};
-use crate::stage::{fixtures, run, small, torchrun, update};
+use crate::stage::{run, small, torchrun, update, worker};
 
 /// The interpreter; says so where there is none.
 pub(crate) fn interpreter() -> Option<String> {
@@ -82,35 +80,11 @@ fn group(folder: &Path) -> Vec<i32> {
 async fn real_processes_end_with_a_killed_worker() -> Result<()> {
     let Some(python) = interpreter() else { return Ok(()) };
     let folder = tempfile::tempdir()?;
-    let artifacts = folder.path().join("artifacts");
-    let store = ArtifactStore::unlisted(&ArtifactPlace::Folder(artifacts.clone())).await?;
+    let store = ArtifactStore::unlisted(&ArtifactPlace::Folder(folder.path().join("artifacts"))).await?;
     let mut payload = small(&store).await?;
     // Longer than anyone waits.
     payload.optimizer.epochs = 1_000_000;
-    let item = folder.path().join("item.json");
-    std::fs::write(&item, serde_json::to_string(&Payload::Update(payload))?)?;
-    let mut worker = Command::new(env!("CARGO_BIN_EXE_lyceum-worker"))
-        .arg("run")
-        .arg(&item)
-        .arg("--artifacts")
-        .arg(&artifacts)
-        .arg("--models")
-        .arg(fixtures().join("models"))
-        .args([
-            "--device",
-            "cpu",
-            "--trainers",
-            "torchrun",
-            "--torchrun-processes",
-            "2",
-            "--torchrun-python",
-        ])
-        .arg(&python)
-        .env("TMPDIR", folder.path())
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()?;
+    let mut worker = worker(folder.path(), payload, Path::new(&python))?;
     // torchrun's agent and the two processes.
     let processes = until("it has started", || {
         assert!(worker.try_wait().unwrap().is_none(), "the worker has ended");

@@ -3,6 +3,7 @@
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
 use anyhow::{Result, bail};
 use lyceum_core::artifact::ArtifactKind;
@@ -173,4 +174,27 @@ pub(crate) async fn failure(python: &Path) -> Result<String> {
         Ok(result) => bail!("{} members have learned", result.members.len()),
         Err(error) => Ok(error.to_string()),
     }
+}
+
+/// `lyceum-worker run` on an update that is stored in `folder`, with a group of two on `python`.
+pub(crate) fn worker(folder: &Path, payload: UpdatePayload, python: &Path) -> Result<Child> {
+    let item = folder.join("item.json");
+    std::fs::write(&item, serde_json::to_string(&Payload::Update(payload))?)?;
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lyceum-worker"));
+    command
+        .arg("run")
+        .arg(&item)
+        .arg("--artifacts")
+        .arg(folder.join("artifacts"))
+        .arg("--models")
+        .arg(fixtures().join("models"))
+        .args(["--device", "cpu", "--trainers", "torchrun", "--torchrun-processes", "2"])
+        .arg("--torchrun-python")
+        .arg(python)
+        // What it leaves there goes with the test.
+        .env("TMPDIR", folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    Ok(command.spawn()?)
 }
