@@ -9,7 +9,7 @@ import shutil
 import statistics
 import subprocess
 import time
-from datetime import datetime
+from datetime import datetime, timezone
 
 import outcomes
 import study_goalposts
@@ -148,6 +148,7 @@ def run_arm(programs, data, rows, label, seed, arm, experiment, goalposts=None):
         overrides = {"benchmarks": None, **overrides}
     if "base" in experiment:
         overrides["populations.main.base_model.name"] = experiment["base"]
+    begun = datetime.now(timezone.utc)
     with Lyceum(programs, data) as lyceum:
         if goalposts:
             study_goalposts.load(lyceum, goalposts)
@@ -156,7 +157,9 @@ def run_arm(programs, data, rows, label, seed, arm, experiment, goalposts=None):
         ended = [run["finished_at"]]
         for evaluation in lyceum.pages(f"/api/v1/evaluations?run={run['id']}"):
             ended.append(wait(lyceum, f"/api/v1/evaluations/{evaluation['id']}", label)["finished_at"])
-        seconds = (max(map(datetime.fromisoformat, ended)) - datetime.fromisoformat(run["created_at"])).total_seconds()
+        created = datetime.fromisoformat(run["created_at"])
+        # Of a run that an earlier call began, the time in between is not known.
+        seconds = (max(map(datetime.fromisoformat, ended)) - created).total_seconds() if created >= begun else None
         names, metrics = lyceum.metrics(run["id"])
         measuring = Measuring(lyceum, rows, experiment, seed)
         spec = {"run": run["id"], "base": False, "roles": [SOLVING[run["recipe"]]]}

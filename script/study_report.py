@@ -234,8 +234,9 @@ def score_table(found):
     for arm, rows in found.trained().items():
         accuracy = [100 * statistics.fmean(outcomes.by_problem(row["greedy"][-1]["members"], 1, 1)) for row in rows]
         length = [outcomes.tokens(row["greedy"][-1]["members"]) for row in rows]
-        minutes = [row["seconds"] / 60 for row in rows]
-        body.append([arm, listed(accuracy), listed(length), listed(minutes), str(rows[0]["run"]["steps"])])
+        # Of an interrupted run it is not known.
+        minutes = [row["seconds"] / 60 for row in rows if row["seconds"] is not None]
+        body.append([arm, listed(accuracy), listed(length), listed(minutes) if minutes else "", str(rows[0]["run"]["steps"])])
     for arm, rows in found.arms.items():
         if rows and "temperature" in rows[0]:
             lowest = found.base["entropies"][0][0]
