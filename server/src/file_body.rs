@@ -4,7 +4,7 @@
 //! memory, and neither a thread nor a database connection.
 
 use actix_web::{
-    body::{BodyStream, BoxBody, MessageBody as _},
+    body::{BodyStream, BoxBody, MessageBody as _, SizedStream},
     web::Bytes,
 };
 use futures::{Stream, stream};
@@ -145,7 +145,19 @@ pub(crate) fn file_body(
     Ok(BodyStream::new(reader.pieces()).boxed())
 }
 
-/// The reader of a file that is being written.
+/// The body of a file that is written, with its length.
+pub(crate) fn whole_file(turn: Turn, file: File, bytes: u64) -> BoxBody {
+    let (_, progress) = watch::channel(Written::Whole(bytes));
+    let reader = Reader {
+        file: Arc::new(file),
+        progress,
+        at: 0,
+        _reads: turn.reads,
+    };
+    SizedStream::new(bytes, reader.pieces()).boxed()
+}
+
+/// The reader of a file that may still be being written.
 struct Reader {
     file: Arc<File>,
     progress: watch::Receiver<Written>,

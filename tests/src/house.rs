@@ -116,6 +116,11 @@ impl House {
         self.store.pool()
     }
 
+    /// The address of the database for servers.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
     /// The address of the database for workers.
     pub fn worker_url(&self) -> &str {
         &self.worker_url

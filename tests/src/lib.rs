@@ -8,6 +8,7 @@ pub mod lab;
 pub mod ordeal;
 pub mod process;
 pub mod product;
+pub mod programs;
 pub mod relay;
 pub mod script;
 pub mod seminar;

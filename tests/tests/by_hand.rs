@@ -154,7 +154,7 @@ async fn an_item_of_each_kind_has_the_same_outcome_by_hand() -> Result<()> {
         assert_eq!(shown["inputs"].as_array().map(Vec::len), Some(inputs), "{kind}");
         let artifacts = Artifacts {
             read: vec![ArtifactStore::remote(lab.remote())],
-            write: ArtifactStore::in_memory(),
+            ..ArtifactStore::in_memory().into()
         };
         let outcome = item.run(&handlers, artifacts, |_, _| ()).await?;
         let queued: Outcome = serde_json::from_value(shown["result"].clone())?;

@@ -4,7 +4,7 @@ use anyhow::Result;
 use lyceum_core::{
     config::RunConfig,
     id::ExecutionId,
-    work::{Sampler, Trainer},
+    work::{Device, Sampler, Trainer},
 };
 use lyceum_store::{
     StoreError, executions,
@@ -32,6 +32,7 @@ async fn slot(house: &House) -> Result<Slot> {
         kinds: lyceum_core::work::WorkKind::ALL.to_vec(),
         sampler: Sampler::Engine,
         trainers: vec![Trainer::Engine],
+        device: Device::Cpu,
         base_models: None,
         loaded_models: Vec::new(),
         memory_bytes: u64::MAX,
@@ -133,6 +134,37 @@ async fn an_update_goes_only_to_a_worker_that_has_its_trainer() -> Result<()> {
     assert_eq!(claimed(&[]).await?, [4, 5], "everything but updates");
     assert_eq!(claimed(&[Trainer::Engine]).await?, [3]);
     assert_eq!(claimed(&[Trainer::Torchrun]).await?, [2]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_item_goes_only_to_a_worker_that_has_its_device_and_memory() -> Result<()> {
+    let house = House::new().await?;
+    planned(&house, &[json!({})]).await?;
+    let needs = "UPDATE work SET device = CASE WHEN chunk < 2 THEN 'cuda' WHEN chunk = 2 THEN 'cpu' END,
+        memory_bytes = CASE WHEN chunk IN (1, 3) THEN 16000000000 ELSE 1000 END";
+    sqlx::query(needs).execute(house.pool()).await?;
+    let slot = slot(&house).await?;
+    let claimed = async |device: Device, memory_bytes: u64| -> Result<Vec<u32>> {
+        let slot = Slot {
+            device,
+            memory_bytes,
+            ..slot.clone()
+        };
+        let mut chunks = Vec::new();
+        while let Some(claim) = claim(house.pool(), &slot).await? {
+            chunks.push(claim.key.chunk);
+        }
+        sqlx::query("UPDATE work SET state = 'ready', worker_id = NULL, lease_until = NULL WHERE state = 'running'")
+            .execute(house.pool())
+            .await?;
+        Ok(chunks)
+    };
+    assert_eq!(claimed(Device::Cpu, 8_000_000_000).await?, [2, 4, 5]);
+    assert_eq!(claimed(Device::Cpu, 64_000_000_000).await?, [2, 3, 4, 5]);
+    assert_eq!(claimed(Device::Cuda, 8_000_000_000).await?, [0, 4, 5]);
+    assert_eq!(claimed(Device::Cuda, 80_000_000_000).await?, [0, 1, 3, 4, 5]);
+    assert!(claimed(Device::Cuda, 999).await?.is_empty());
     Ok(())
 }
 

@@ -1,5 +1,5 @@
 // Live events of a run or an evaluation. The stream is closed while the page is hidden and resumes after the last event
-// seen. Bursts of events are delivered together.
+// seen. Bursts of events are delivered together, and never to a hidden page.
 
 export interface ExecutionEvent {
   number: number;
@@ -38,20 +38,27 @@ export function watch(what: string, last: number, happened: (events: ExecutionEv
     timer ??= setTimeout(flush, pause);
     if (!isOver(event)) return;
     over = true;
-    close();
+    disconnect();
   };
-  const close = () => {
+  const disconnect = () => {
     clearTimeout(retry);
     source?.close();
     source = undefined;
   };
+  const close = () => {
+    disconnect();
+    clearTimeout(timer);
+    timer = undefined;
+  };
   const open = () => {
-    if (over || source || document.hidden) return;
+    if (document.hidden) return;
+    if (waiting.length > 0) timer ??= setTimeout(flush, pause);
+    if (over || source) return;
     source = new EventSource(`/api/v1/${what}/events?after=${last}`);
     for (const kind of kinds) source.addEventListener(kind, hear);
     source.addEventListener("error", () => {
       if (source?.readyState !== EventSource.CLOSED) return;
-      close();
+      disconnect();
       retry = setTimeout(open, again);
     });
   };
@@ -62,7 +69,6 @@ export function watch(what: string, last: number, happened: (events: ExecutionEv
   open();
   return () => {
     over = true;
-    clearTimeout(timer);
     close();
     document.removeEventListener("visibilitychange", look);
     removeEventListener("pagehide", close);

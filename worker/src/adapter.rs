@@ -1,10 +1,17 @@
 //! Adapter versions from the artifact store.
 
-use std::io;
-use std::path::Path;
+mod shelf;
 
+pub use shelf::Shelf;
+
+use std::fs::File;
+use std::io::{self, BufReader, Seek as _};
+use std::path::Path;
+use std::sync::Arc;
+
+use lyceum_core::artifact::Digest;
 use lyceum_core::work::AdapterRef;
-use lyceum_models::peft::AdapterFiles;
+use lyceum_models::peft::{CONFIG, WEIGHTS, unpack};
 use tempfile::TempDir;
 
 use crate::handler::{Context, HandlerError};
@@ -12,67 +19,88 @@ use crate::handler::{Context, HandlerError};
 /// The file of AdamW's moments, a separate artifact from the adapter's.
 pub(crate) const OPTIMIZER: &str = "optimizer.safetensors";
 
-/// An adapter version that has been read.
+/// An adapter version whose files are on this machine's disk. They are never changed.
 #[derive(Clone, Debug)]
 pub struct Version {
     /// The version.
     pub adapter: AdapterRef,
-    files: AdapterFiles,
-    optimizer: Option<Vec<u8>>,
+    folder: Arc<TempDir>,
+    /// The folder with its optimizer state.
+    optimizer: Option<Arc<TempDir>>,
 }
 
 impl Version {
-    /// Reads the weights of `adapter`, and its optimizer state if `with_optimizer`.
+    /// Reads the weights of `adapter` unless the worker has them, and its optimizer state if `with_optimizer`.
     ///
     /// # Errors
     /// If they cannot be read.
     pub async fn read(context: &Context, adapter: AdapterRef, with_optimizer: bool) -> Result<Self, HandlerError> {
         let name = format!("adapter version {}", adapter.version);
-        let files = AdapterFiles::from_archive(&name, &context.get(adapter.artifact).await?)?;
+        let folder = context.adapter(&name, adapter.artifact).await?;
         let optimizer = match adapter.optimizer.filter(|_| with_optimizer) {
-            Some(digest) => Some(context.get(digest).await?),
+            Some(digest) => {
+                let folder = tempfile::tempdir().map_err(disk)?;
+                let file = File::create(folder.path().join(OPTIMIZER)).map_err(disk)?;
+                context.fetch(digest, file).await?;
+                Some(Arc::new(folder))
+            }
             None => None,
         };
         Ok(Self {
             adapter,
-            files,
+            folder,
             optimizer,
         })
     }
 
-    /// Its PEFT files.
+    /// The folder of its PEFT files.
     #[must_use]
-    pub fn files(&self) -> &AdapterFiles {
-        &self.files
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
-    /// The file of its optimizer state, if that was read.
+    /// The folder of its optimizer state, if that was read.
     #[must_use]
-    pub fn optimizer(&self) -> Option<&[u8]> {
-        self.optimizer.as_deref()
+    pub fn optimizer(&self) -> Option<&Path> {
+        self.optimizer.as_deref().map(TempDir::path)
     }
 
-    /// The files as a folder, which is deleted on drop.
+    /// Gives the files a second place, in a folder that is created. They must not be changed there.
     ///
     /// # Errors
     /// A full disk.
-    pub fn lay_out(&self) -> Result<TempDir, HandlerError> {
-        let folder = tempfile::tempdir().map_err(disk)?;
-        self.write(folder.path())?;
-        Ok(folder)
-    }
-
-    /// Writes the files into a folder, which is created.
-    ///
-    /// # Errors
-    /// A full disk.
-    pub fn write(&self, folder: &Path) -> Result<(), HandlerError> {
-        self.files.write(folder)?;
-        if let Some(bytes) = &self.optimizer {
-            std::fs::write(folder.join(OPTIMIZER), bytes).map_err(disk)?;
+    pub fn link(&self, folder: &Path) -> Result<(), HandlerError> {
+        std::fs::create_dir_all(folder).map_err(disk)?;
+        let weights = [CONFIG, WEIGHTS].map(|name| (self.folder(), name));
+        let state = self.optimizer().map(|folder| (folder, OPTIMIZER));
+        for (from, name) in weights.into_iter().chain(state) {
+            let (from, to) = (from.join(name), folder.join(name));
+            // Disks without links, or two of them.
+            let placed = std::fs::hard_link(&from, &to).or_else(|_| std::fs::copy(&from, &to).map(drop));
+            placed.map_err(disk)?;
         }
         Ok(())
     }
+}
+
+/// Reads an adapter from the artifact store into `folder`, which exists; `name` stands for it in messages.
+pub(crate) async fn fetch(context: &Context, name: &str, digest: Digest, folder: &Path) -> Result<(), HandlerError> {
+    let mut archive = tempfile::tempfile_in(folder).map_err(disk)?;
+    context.fetch(digest, archive.try_clone().map_err(disk)?).await?;
+    let (name, folder) = (name.to_owned(), folder.to_owned());
+    blocking(move || {
+        archive.rewind().map_err(disk)?;
+        Ok(unpack(&name, BufReader::with_capacity(1 << 18, archive), &folder)?)
+    })
+    .await
+}
+
+/// Runs work on files on a thread that may block.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, HandlerError> + Send + 'static,
+) -> Result<T, HandlerError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| HandlerError::Transient(format!("a thread ended with an error: {error}")))?
 }
 
 /// A temporary folder could not be used. Transient: the disk may have space later.

@@ -8,7 +8,7 @@ mod usage;
 
 pub use settings::RuntimeSettings;
 
-use lyceum_core::work::WorkKind;
+use lyceum_core::work::{Device, Sampler, WorkKind};
 use lyceum_store::{
     Store, StoreError,
     artifact::ArtifactStore,
@@ -25,13 +25,16 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::usage::Meter;
-use crate::handler::Handlers;
+use crate::handler::{Artifacts, Handlers};
+
+/// The kinds in which tokens are generated.
+const SAMPLED: [WorkKind; 2] = [WorkKind::Rollout, WorkKind::Benchmark];
 
 /// State shared by the parts of a running worker.
 struct Shared {
     /// Not shared with handlers or anything they use.
     store: Store,
-    artifacts: ArtifactStore,
+    artifacts: Artifacts,
     settings: RuntimeSettings,
     handlers: Handlers,
     /// The runtime for handlers. A handler that wrongly blocks its thread delays neither renewals nor their
@@ -95,6 +98,10 @@ impl Runtime {
             .build()?;
         let store = store.apart();
         let kinds: Vec<WorkKind> = handlers.kinds().collect();
+        let samplers: Vec<Sampler> = Sampler::ALL
+            .into_iter()
+            .filter(|sampler| SAMPLED.iter().any(|kind| handlers.serves(*kind, *sampler)))
+            .collect();
         register(
             store.pool(),
             &NewWorker {
@@ -103,6 +110,8 @@ impl Runtime {
                 host: &introduction::host(),
                 device: &settings.device,
                 kinds: &kinds,
+                samplers: &samplers,
+                trainers: &handlers.trainers(),
                 base_models: settings.base_models.as_deref().unwrap_or_default(),
                 memory_bytes: settings.memory_bytes,
                 versions: settings.versions.clone(),
@@ -111,7 +120,7 @@ impl Runtime {
         .await?;
         let shared = Arc::new(Shared {
             store,
-            artifacts,
+            artifacts: Artifacts::keeping(artifacts, settings.adapters_bytes),
             settings,
             handlers,
             handler_threads: handler_threads.handle().clone(),
@@ -208,6 +217,10 @@ impl Shared {
             trainers: self.handlers.trainers(),
             base_models,
             loaded_models,
+            device: match self.settings.has_gpu() {
+                true => Device::Cuda,
+                false => Device::Cpu,
+            },
             memory_bytes: self.settings.memory_bytes,
             lease: self.settings.lease,
         }
@@ -219,7 +232,7 @@ async fn show_presence(shared: Arc<Shared>) {
     let mut tick = tokio::time::interval(shared.settings.heartbeat);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut complained = false;
-    let mut meter = Some(Meter::new(shared.settings.device != "cpu"));
+    let mut meter = Some(Meter::new(shared.settings.has_gpu()));
     loop {
         tick.tick().await;
         if shared.abandoning.is_cancelled() {

@@ -11,9 +11,9 @@ mod models;
 mod update;
 
 pub use base::{BaseShape, LARGEST_SIZE};
-pub use generation::{GenerationFootprint, GenerationShape};
+pub use generation::{GenerationFit, GenerationFootprint, GenerationShape};
 pub use models::context_length;
-pub use update::{LOGITS, ROWS_TO_MERGE, UpdateFootprint, UpdateShape};
+pub use update::{LOGITS, ROWS_TO_MERGE, SHARED, UpdateFootprint, UpdateShape};
 
 /// Saturates at `u64::MAX`.
 fn saturating(count: u128) -> u64 {

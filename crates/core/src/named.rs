@@ -139,7 +139,7 @@ mod tests {
         evolution::Family,
         recipe::{InsertionStatus, ParentRelation, Role, Winner},
         verify::{ProblemKind, Status},
-        work::{Dtype, FinishReason, Projection, WorkKind},
+        work::{Device, Dtype, FinishReason, Projection, Sampler, Trainer, WorkKind},
     };
     use std::{fmt::Debug, str::FromStr};
 
@@ -158,6 +158,7 @@ mod tests {
     #[test]
     fn names_in_json_and_in_sql_agree() {
         agrees(&ArtifactKind::ALL);
+        agrees(&Device::ALL);
         agrees(&Dtype::ALL);
         agrees(&Family::ALL);
         agrees(&FinishReason::ALL);
@@ -167,8 +168,10 @@ mod tests {
         agrees(&Projection::ALL);
         agrees(&Purpose::ALL);
         agrees(&Role::ALL);
+        agrees(&Sampler::ALL);
         agrees(&Status::ALL);
         agrees(&SubjectRole::ALL);
+        agrees(&Trainer::ALL);
         agrees(&Winner::ALL);
         agrees(&WorkKind::ALL);
     }

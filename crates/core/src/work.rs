@@ -17,7 +17,7 @@ mod update;
 mod version;
 
 pub use benchmark::{BenchmarkPayload, BenchmarkResult, BenchmarkSample};
-pub use compute::{Compute, Dtype, Sampler, Trainer};
+pub use compute::{Compute, Device, Dtype, Sampler, Trainer};
 pub use evolve::{EvolvePayload, EvolveResult};
 pub use key::{NotAPhase, WorkKey};
 pub use kind::{WorkKind, WrongKind};

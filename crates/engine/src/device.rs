@@ -3,7 +3,8 @@
 use std::sync::OnceLock;
 
 use lyceum_core::work::Dtype;
-use tch::{Device, Kind};
+use tch::kind::Element;
+use tch::{Device, Kind, Tensor};
 
 use crate::error::{EngineError, Result};
 
@@ -57,6 +58,24 @@ pub fn set_threads(threads: Option<u32>) {
     );
 }
 
+/// Numbers of the host as a tensor on `device`. For a GPU they are put into pinned memory first, so that the copy waits for no
+/// earlier work.
+pub(crate) fn upload<T: Element>(values: &[T], device: Device) -> Result<Tensor> {
+    let here = Tensor::f_from_slice(values)?;
+    if !device.is_cuda() {
+        return Ok(here.f_to_device(device)?);
+    }
+    Ok(here
+        .f_pin_memory(device)?
+        .f_to_device_(device, here.kind(), true, false)?)
+}
+
+/// Bytes of memory of the GPU that CUDA counts as `index`, in use or not; `None` if CUDA does not tell.
+pub(crate) fn memory(index: usize) -> Option<u64> {
+    cuda::load().ok()?;
+    cuda::memory(index)
+}
+
 fn device(asked: &str) -> Result<Device> {
     let refuse = |reason: String| EngineError::Device {
         asked: asked.to_owned(),
@@ -87,7 +106,8 @@ fn device(asked: &str) -> Result<Device> {
 
 /// libtorch's CUDA half is opened at run time rather than linked, so one binary serves machines with and without a GPU.
 pub(crate) mod cuda {
-    use std::ffi::{CStr, c_void};
+    use std::ffi::{CStr, c_int, c_void};
+    use std::mem::transmute;
     use std::sync::OnceLock;
 
     /// Opens `libtorch_cuda.so` once with global symbols, which registers the CUDA kernels.
@@ -114,5 +134,40 @@ pub(crate) mod cuda {
         Err(format!(
             "libtorch_cuda.so cannot be opened ({message}); it must be next to libtorch_cpu.so or on LD_LIBRARY_PATH"
         ))
+    }
+
+    /// Bytes of memory of a GPU, by the runtime that libtorch has loaded; tch does not give them.
+    pub(super) fn memory(index: usize) -> Option<u64> {
+        let index = c_int::try_from(index).ok()?;
+        let (get, set, info) = (
+            symbol(c"cudaGetDevice")?,
+            symbol(c"cudaSetDevice")?,
+            symbol(c"cudaMemGetInfo")?,
+        );
+        // SAFETY: these are the signatures of CUDA's runtime API, whose functions may be called on any thread.
+        let (get, set, info) = unsafe {
+            (
+                transmute::<*mut c_void, unsafe extern "C" fn(*mut c_int) -> c_int>(get),
+                transmute::<*mut c_void, unsafe extern "C" fn(c_int) -> c_int>(set),
+                transmute::<*mut c_void, unsafe extern "C" fn(*mut usize, *mut usize) -> c_int>(info),
+            )
+        };
+        let (mut before, mut free, mut total) = (0, 0, 0);
+        // SAFETY: the pointers are to variables of the types that the functions write. The thread's device is put back.
+        let told = unsafe {
+            if get(&mut before) != 0 || set(index) != 0 {
+                return None;
+            }
+            let told = info(&mut free, &mut total) == 0;
+            set(before);
+            told
+        };
+        told.then_some(total as u64)
+    }
+
+    fn symbol(name: &CStr) -> Option<*mut c_void> {
+        // SAFETY: `name` is a NUL-terminated string.
+        let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+        (!found.is_null()).then_some(found)
     }
 }

@@ -2,15 +2,19 @@
 
 mod allotment;
 mod cache;
+mod cut;
 mod lanes;
 mod mask;
+mod options;
 mod prefill;
 mod request;
 mod run;
 mod sampler;
 mod stop;
+mod upload;
 
 pub use mask::dropped;
+pub use options::GenerationOptions;
 pub use request::{Completion, GenerationRequest, GenerationResult};
 
 use crate::error::{EngineError, Result};
@@ -30,28 +34,6 @@ pub struct Generator<'a> {
     pub tokenizer: Option<&'a Tokenizer>,
 }
 
-/// Generation options. They help determine the result to the last bit.
-#[derive(Debug, Clone, PartialEq)]
-pub struct GenerationOptions {
-    /// Sequences decoded at the same time.
-    pub max_slots: usize,
-    /// Prompt tokens per prefill pass, padding included.
-    pub prefill_tokens: usize,
-    /// Memory limit in bytes for keys and values; `None` leaves the limit to the device. Exceeding it counts as running
-    /// out of memory.
-    pub cache_bytes: Option<u64>,
-}
-
-impl Default for GenerationOptions {
-    fn default() -> Self {
-        Self {
-            max_slots: 256,
-            prefill_tokens: 4_096,
-            cache_bytes: None,
-        }
-    }
-}
-
 /// Events during generation.
 #[derive(Debug)]
 pub enum GenerationEvent<'a> {
@@ -66,7 +48,7 @@ pub enum GenerationEvent<'a> {
     },
     /// All completions of a request are finished.
     Finished(&'a GenerationResult),
-    /// Memory ran out; all unfinished requests start again with fewer slots.
+    /// Memory ran out; unfinished sequences go on with fewer slots, from the tokens they have.
     Halved {
         /// The new number of slots.
         slots: usize,

@@ -18,13 +18,13 @@ pub use rope::RopeTables;
 
 use std::path::Path;
 
-use tch::{Kind, Tensor};
+use tch::Tensor;
 
 use crate::config::ModelConfig;
 use crate::device::Placement;
 use crate::error::Result;
 use crate::population::{LayerAdapters, Population, RowGroups};
-use crate::product::{arranged, linear};
+use crate::product::{arranged, linear_in_fp32};
 use crate::weights::Checkpoint;
 use inference::Inference;
 
@@ -201,7 +201,7 @@ impl Model {
     pub fn logits(&self, hidden: &Tensor) -> Result<Tensor> {
         let size = hidden.size();
         let rows = hidden.f_reshape([-1, self.config.hidden_size])?;
-        let logits = linear(&rows, &self.lm_head, None)?.f_to_kind(Kind::Float)?;
+        let logits = linear_in_fp32(&rows, &self.lm_head)?;
         Ok(logits.f_view([&size[..size.len() - 1], &[self.config.vocab_size]].concat().as_slice())?)
     }
 }

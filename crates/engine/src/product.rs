@@ -27,6 +27,19 @@ pub(crate) fn product(left: &Tensor, right: &Tensor) -> Result<Tensor> {
     Ok(out)
 }
 
+/// `left · right` in fp32, whatever the operands' precision. On a GPU, sums of bf16 products are never rounded to bf16; on
+/// a CPU libtorch rounds each once, at its end.
+pub(crate) fn product_in_fp32(left: &Tensor, right: &Tensor) -> Result<Tensor> {
+    if left.kind() == Kind::Float || !left.device().is_cuda() {
+        return Ok(product(left, right)?.f_to_kind(Kind::Float)?);
+    }
+    Ok(if left.dim() == 2 {
+        left.f_mm_dtype(right, Kind::Float)
+    } else {
+        left.f_bmm_dtype(right, Kind::Float)
+    }?)
+}
+
 /// Writes `left · right` to `out`.
 pub(crate) fn write_product(left: &Tensor, right: &Tensor, out: &mut Tensor) -> Result<()> {
     if on_host(left, right, out, Before::Replaced)? {
@@ -71,6 +84,14 @@ pub(crate) fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Resu
     Ok(out)
 }
 
+/// [`linear`] without a bias, with outputs in fp32, as [`product_in_fp32`].
+pub(crate) fn linear_in_fp32(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
+    if x.device().is_cuda() {
+        return product_in_fp32(x, &weight.f_transpose(0, 1)?);
+    }
+    Ok(linear(x, weight, None)?.f_to_kind(Kind::Float)?)
+}
+
 /// The weight `[out, in]` with the numbers of each input contiguous, if that makes [`linear`] faster for few rows.
 pub(crate) fn arranged(weight: &Tensor) -> Result<Tensor> {
     if weight.kind() != Kind::Float || weight.device() != Device::Cpu {
@@ -107,7 +128,7 @@ fn has_room(numbers: usize) -> Result<()> {
 mod tests {
     use tch::{Device, Kind, Tensor};
 
-    use super::{add_product, arranged, has_room, linear, product, write_product};
+    use super::{add_product, arranged, has_room, linear, linear_in_fp32, product, product_in_fp32, write_product};
 
     fn random(shape: &[i64]) -> Tensor {
         Tensor::randn(shape, (Kind::Float, Device::Cpu))
@@ -199,6 +220,21 @@ mod tests {
             &x.sum_dim_intlist([0i64].as_slice(), true, Kind::Float)
                 .expand([3, 4], false),
         );
+    }
+
+    #[test]
+    fn products_of_any_precision_can_be_had_in_fp32() {
+        for kind in [Kind::Float, Kind::BFloat16] {
+            let of = |shape: &[i64]| random(shape).to_kind(kind);
+            for (left, right) in [(of(&[5, 4]), of(&[4, 3])), (of(&[2, 5, 4]), of(&[2, 4, 3]))] {
+                let found = product_in_fp32(&left, &right).unwrap();
+                assert_eq!(found.kind(), Kind::Float);
+                assert_eq!(found, product(&left, &right).unwrap().to_kind(Kind::Float));
+            }
+            let (x, weight) = (of(&[9, 16]), of(&[12, 16]));
+            let found = linear_in_fp32(&x, &weight).unwrap();
+            assert_eq!(found, linear(&x, &weight, None).unwrap().to_kind(Kind::Float));
+        }
     }
 
     #[test]

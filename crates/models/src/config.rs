@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use lyceum_core::footprint::BaseShape;
 use lyceum_core::work::Projection;
 use serde::Deserialize;
 
@@ -53,6 +54,22 @@ pub struct ModelConfig {
 }
 
 impl ModelConfig {
+    /// The sizes that memory depends on.
+    pub fn base_shape(&self) -> BaseShape {
+        // None of them is negative.
+        let size = i64::unsigned_abs;
+        BaseShape {
+            vocab_size: size(self.vocab_size),
+            hidden_size: size(self.hidden_size),
+            intermediate_size: size(self.intermediate_size),
+            num_hidden_layers: self.num_hidden_layers as u64,
+            num_attention_heads: size(self.num_attention_heads),
+            num_key_value_heads: size(self.num_key_value_heads),
+            head_dim: size(self.head_dim),
+            tie_word_embeddings: self.tie_word_embeddings,
+        }
+    }
+
     /// Reads `config.json` (and the end-of-sequence ids of `generation_config.json`, if there is one) from a model
     /// folder.
     pub fn from_folder(folder: &Path) -> Result<Self> {

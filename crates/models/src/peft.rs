@@ -3,7 +3,7 @@
 mod archive;
 mod config;
 
-pub use archive::{AdapterFiles, require_new};
+pub use archive::{AdapterFiles, pack, require_new, unpack};
 pub use config::AdapterConfig;
 
 use lyceum_core::work::Projection;

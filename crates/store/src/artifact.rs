@@ -4,11 +4,14 @@ mod bucket;
 mod hold;
 mod place;
 mod store;
+mod stream;
 mod usage;
 mod vectors;
 
 pub use hold::{Reason, collect, hold, release_state, release_step};
 pub use place::{ArtifactPlace, ArtifactPlaceError};
 pub use store::ArtifactStore;
+pub(crate) use stream::copy;
+pub use stream::digest_of;
 pub use usage::{Usage, usage};
 pub use vectors::Vectors;

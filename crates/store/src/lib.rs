@@ -93,6 +93,8 @@ impl Store {
     }
 
     async fn connect_with(options: PgConnectOptions, connections: u32) -> Result<Self> {
+        // Compilation costs more than it saves on queries as short as ours, which are planned anew for each request.
+        let options = options.options([("jit", "off")]);
         let pool = PgPoolOptions::new()
             .max_connections(connections)
             .acquire_timeout(Duration::from_secs(10))

@@ -1,9 +1,10 @@
 //! A server's REST API, for machines without access to its database and artifacts.
 
-use std::{fmt, io::Read as _, sync::Arc};
-use ureq::Agent;
+use lyceum_core::artifact::Digest;
+use std::{fmt, fs::File, io::Read as _, sync::Arc};
+use ureq::{Agent, Body, http::Response};
 
-use crate::{Result, StoreError};
+use crate::{Result, StoreError, artifact::copy};
 
 /// The longest response accepted, in bytes: well over an adapter of a 70B model with its optimizer state.
 const LIMIT: u64 = 16 << 30;
@@ -95,6 +96,39 @@ impl Remote {
         Ok(answer.await?.map(drop)?)
     }
 
+    /// Appends the body at `path` to `file`, a piece at a time; returns its digest and the number of bytes, or `None` if there
+    /// is nothing (404).
+    ///
+    /// # Errors
+    /// As [`Remote::get`]; or the file cannot be written.
+    pub(crate) async fn get_file(&self, path: String, mut file: File) -> Result<Option<(Digest, u64)>> {
+        let answer = self.blocking(move |remote| {
+            let request = remote.agent.get(remote.url(&path));
+            let mut answer = remote.answer(request.header("Authorization", remote.bearer()).call())?;
+            let mut body = answer.body_mut().with_config().limit(LIMIT).reader();
+            copy(&mut body, &mut file).map_err(|source| remote.broke_off(source))
+        });
+        match answer.await? {
+            Err(RemoteError::Refused { status: 404, .. }) => Ok(None),
+            received => Ok(Some(received?)),
+        }
+    }
+
+    /// Writes the `bytes` bytes of `file` to `path`, a piece at a time.
+    ///
+    /// # Errors
+    /// The server cannot be reached or refuses.
+    pub(crate) async fn put_file(&self, path: String, file: File, bytes: u64) -> Result<()> {
+        let answer = self.blocking(move |remote| {
+            let request = remote.agent.put(remote.url(&path));
+            let request = request.header("Authorization", remote.bearer());
+            let request = request.header("Content-Length", bytes.to_string());
+            let request = request.content_type("application/octet-stream");
+            remote.read(request.send(ureq::SendBody::from_owned_reader(file.take(bytes))))
+        });
+        Ok(answer.await?.map(drop)?)
+    }
+
     async fn blocking<T: Send + 'static>(&self, ask: impl FnOnce(Self) -> T + Send + 'static) -> Result<T> {
         let remote = self.clone();
         let asked = tokio::task::spawn_blocking(move || ask(remote)).await;
@@ -109,31 +143,39 @@ impl Remote {
         format!("Bearer {}", self.token)
     }
 
-    fn read(&self, answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<Vec<u8>, RemoteError> {
-        let server = || self.server.to_string();
+    fn read(&self, answer: Result<Response<Body>, ureq::Error>) -> Result<Vec<u8>, RemoteError> {
+        self.bytes(&mut self.answer(answer)?)
+    }
+
+    /// The answer, unless the server refuses.
+    fn answer(&self, answer: Result<Response<Body>, ureq::Error>) -> Result<Response<Body>, RemoteError> {
         let mut answer = answer.map_err(|source| RemoteError::Unreachable {
-            server: server(),
+            server: self.server.to_string(),
             source: Box::new(source),
         })?;
-        let mut bytes = Vec::new();
-        answer
-            .body_mut()
-            .with_config()
-            .limit(LIMIT)
-            .reader()
-            .read_to_end(&mut bytes)
-            .map_err(|source| RemoteError::BrokeOff {
-                server: server(),
-                source,
-            })?;
         if answer.status().is_success() {
-            return Ok(bytes);
+            return Ok(answer);
         }
+        let bytes = self.bytes(&mut answer)?;
         let detail = String::from_utf8_lossy(&bytes).chars().take(500).collect();
         Err(RemoteError::Refused {
-            server: server(),
+            server: self.server.to_string(),
             status: answer.status().as_u16(),
             detail,
         })
+    }
+
+    fn bytes(&self, answer: &mut Response<Body>) -> Result<Vec<u8>, RemoteError> {
+        let mut bytes = Vec::new();
+        let mut body = answer.body_mut().with_config().limit(LIMIT).reader();
+        body.read_to_end(&mut bytes).map_err(|source| self.broke_off(source))?;
+        Ok(bytes)
+    }
+
+    fn broke_off(&self, source: std::io::Error) -> RemoteError {
+        RemoteError::BrokeOff {
+            server: self.server.to_string(),
+            source,
+        }
     }
 }

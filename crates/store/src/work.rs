@@ -10,6 +10,7 @@ mod page;
 pub mod rollouts;
 mod state;
 mod sweep;
+mod waiting;
 
 pub use backlog::{Backlog, backlog};
 pub use claim::{Claim, Slot, claim, claim_next};
@@ -20,3 +21,4 @@ pub use log::{LogLine, TryLog, keep_log, logs};
 pub use page::{WorkDetail, WorkFilter, WorkItem, find, page};
 pub use state::WorkState;
 pub use sweep::{Sweeper, Swept};
+pub use waiting::{Lack, lacks};

@@ -1,9 +1,7 @@
 //! Artifacts over HTTP, for workers on machines without access to the artifact store.
 
 use actix_web::{
-    HttpRequest, HttpResponse,
-    body::BoxBody,
-    get,
+    HttpRequest, HttpResponse, get,
     http::{
         StatusCode,
         header::{CACHE_CONTROL, ETAG},
@@ -14,22 +12,19 @@ use lyceum_core::artifact::{ArtifactKind, Digest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use std::io::Write as _;
 use utoipa::ToSchema;
 
 use super::{
     Api,
     answer::Answer,
     query::Query,
-    receive::{Pieces, Place},
+    receive::{Pieces, Place, unwritten},
 };
 use crate::{
     api_error::ApiError,
-    file_body::{Turn, file_body},
+    file_body::{Turn, whole_file},
+    spool,
 };
-
-/// Larger artifacts, in bytes, are not held in memory while a client reads them.
-const IN_MEMORY: usize = 256 << 10;
 
 /// The kind of an artifact.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -62,16 +57,15 @@ pub(crate) struct WrittenArtifact {
 pub(crate) async fn read_artifact(api: web::Data<Api>, digest: web::Path<String>) -> Result<HttpResponse, ApiError> {
     let digest = named(&digest)?;
     let turn = Turn::wait().await?;
-    let bytes = api.artifacts.get(digest).await?;
-    let body = match bytes.len() > IN_MEMORY {
-        true => file_body(turn, move |out| out.write_all(&bytes))?,
-        false => BoxBody::new(bytes),
-    };
+    // Read to its end first, since a damaged one must not look like one that is there.
+    let file = spool::file().map_err(unwritten)?;
+    let copy = file.try_clone().map_err(unwritten)?;
+    let bytes = api.artifacts.get_file(digest, copy).await?;
     Ok(HttpResponse::Ok()
         .content_type("application/octet-stream")
         .insert_header((ETAG, format!("\"{digest}\"")))
         .insert_header((CACHE_CONTROL, "private, max-age=31536000, immutable"))
-        .body(body))
+        .body(whole_file(turn, file, bytes)))
 }
 
 /// Write an artifact. Writing an existing one is harmless; one that nothing references is removed after an hour.
@@ -106,7 +100,7 @@ pub(crate) async fn write_artifact(
             "the content's hash is {found}, not {wanted}; send it again"
         )));
     }
-    api.artifacts.put_file(query.0.kind, found, file, bytes).await?;
+    api.artifacts.put_file(query.0.kind, found, file, bytes as u64).await?;
     Ok(Answer::with(
         StatusCode::CREATED,
         WrittenArtifact { digest: found, bytes },

@@ -89,6 +89,7 @@ pub(crate) async fn show_metrics(
         member: query.member.map(MemberId),
         run_alone: query.run_alone == Some(true),
         level,
+        means_alone: false,
         limit: ROWS,
     };
     let found = metrics::rows(api.store.pool(), *id, &asked).await?;

@@ -88,14 +88,18 @@ pub(crate) struct ShownWork {
     work: WorkDetail,
     /// What the item reads besides its payload. `lyceum-worker run` takes this whole response and runs the item by hand.
     inputs: Vec<WorkInput>,
+    /// What every worker lacks that is present; null if one could take the item, or it is not `ready`.
+    lacks: Option<String>,
 }
 
-impl From<WorkDetail> for ShownWork {
-    fn from(work: WorkDetail) -> Self {
-        Self {
+impl ShownWork {
+    async fn find(api: &Api, id: WorkId) -> Result<Self, ApiError> {
+        let work = work::find(api.store.pool(), id).await?;
+        Ok(Self {
             inputs: inputs(work.payload.get()),
+            lacks: work::lacks(api.store.pool(), id).await?.map(|lack| lack.to_string()),
             work,
-        }
+        })
     }
 }
 
@@ -110,7 +114,7 @@ impl From<WorkDetail> for ShownWork {
 )]
 #[get("/work/{id}")]
 pub(crate) async fn show_work(api: web::Data<Api>, id: web::Path<WorkId>) -> Result<Answer<ShownWork>, ApiError> {
-    Ok(Answer::ok(work::find(api.store.pool(), *id).await?.into()))
+    Ok(Answer::ok(ShownWork::find(&api, *id).await?))
 }
 
 /// Give a failed item new tries and resume its run.
@@ -124,5 +128,5 @@ pub(crate) async fn show_work(api: web::Data<Api>, id: web::Path<WorkId>) -> Res
 pub(crate) async fn retry_work(api: web::Data<Api>, id: web::Path<WorkId>) -> Result<Answer<ShownWork>, ApiError> {
     work::retry(api.store.pool(), *id).await?;
     tracing::info!(work.id = %id, "gave work item {id} new tries");
-    Ok(Answer::accepted(work::find(api.store.pool(), *id).await?.into()))
+    Ok(Answer::accepted(ShownWork::find(&api, *id).await?))
 }

@@ -85,12 +85,22 @@ fn of_run(run: &Value, now: DateTime<Utc>) -> String {
 
 fn of_worker(worker: &Value, now: DateTime<Utc>) -> String {
     let text = |field: &str| worker[field].as_str().unwrap_or_default().to_owned();
+    let names = |field: &str| {
+        let names = worker[field].as_array().into_iter().flatten().filter_map(Value::as_str);
+        names.collect::<Vec<_>>().join(",")
+    };
+    let has = [("samples with ", "samplers"), ("trains with ", "trainers")].map(|(what, field)| match names(field) {
+        none if none.is_empty() => none,
+        names => format!("  {what}{names}"),
+    });
     format!(
-        "worker  {:9} {}  seen {} ago  {}",
+        "worker  {:9} {}  seen {} ago  {}  takes {}{}",
         text("state"),
         text("device"),
         since(&worker["last_seen"], now),
-        text("name")
+        text("name"),
+        names("kinds"),
+        has.concat()
     )
 }
 
@@ -116,5 +126,22 @@ mod tests {
         let full = |step| of_run(&run(step), now).matches('█').count();
         assert_eq!((full(0), full(1), full(4)), (0, 5, 20));
         assert!(of_run(&run(1), now).contains("2 min ago"));
+    }
+
+    #[test]
+    fn a_worker_says_what_it_takes_and_with_what() {
+        let now = "2026-01-01T00:00:05Z".parse().unwrap();
+        let mut worker = json!({
+            "state": "idle", "device": "cpu", "last_seen": "2026-01-01T00:00:00Z", "name": "n",
+            "kinds": ["rollout", "update"], "samplers": ["engine", "served"], "trainers": ["torchrun"]
+        });
+        assert_eq!(
+            of_worker(&worker, now),
+            "worker  idle      cpu  seen 5 s ago  n  takes rollout,update  samples with engine,served  trains with torchrun"
+        );
+        worker["kinds"] = json!(["verify"]);
+        worker["samplers"] = json!([]);
+        worker["trainers"] = json!([]);
+        assert!(of_worker(&worker, now).ends_with("  n  takes verify"));
     }
 }

@@ -8,7 +8,7 @@ use lyceum_store::{
     Store, StoreError, executions,
     plan::{self, Carried, Locked, ViewCache, carry_out, lock, wanted},
 };
-use sqlx::PgConnection;
+use sqlx::{Connection as _, PgConnection};
 use std::{
     collections::HashMap,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -34,6 +34,13 @@ pub(super) struct Planner {
     store: Store,
     registry: Registry,
     views: Mutex<HashMap<ExecutionId, ViewCache>>,
+}
+
+/// A plan that was carried out.
+struct Planned {
+    carried: Carried,
+    /// The step of a run that it finished.
+    finished: Option<u32>,
 }
 
 /// Why a plan was not carried out.
@@ -97,21 +104,45 @@ impl Planner {
         }
     }
 
-    /// Plans `id` once. Planning is recorded first, so that an execution that ends the process is known afterwards.
+    /// Plans `id` once. `None` if it is not due, or another process has it.
     async fn plan_once(&self, id: ExecutionId) -> Result<Option<Carried>, Fault> {
-        let planned = match plan::begin(self.store.pool(), id, self.id).await? {
+        loop {
+            let Some(mut reserved) = plan::reserve(self.store.pool(), id).await? else {
+                return Ok(None);
+            };
+            let planned = self.plan_reserved(reserved.connection(), id).await;
+            let released = reserved.release().await;
+            let planned = planned?;
+            released?;
+            if let Some(Planned {
+                finished: Some(step), ..
+            }) = planned
+            {
+                log_step(self.store.pool(), &self.registry, id, step).await;
+            }
+            let planned = planned.map(|planned| planned.carried);
+            // What became due while it was reserved, and was told to a process that could not have it.
+            if planned.is_some() || !plan::due(self.store.pool()).await?.contains(&id) {
+                return Ok(planned);
+            }
+        }
+    }
+
+    /// Planning is recorded first, so that an execution that ends the process is known afterwards.
+    async fn plan_reserved(&self, db: &mut PgConnection, id: ExecutionId) -> Result<Option<Planned>, Fault> {
+        let planned = match plan::begin(&mut *db, id, self.id).await? {
             None => return Ok(None),
             Some(unfinished) if unfinished >= MAX_UNFINISHED => Err(Fault::EndsTheServer(unfinished)),
-            Some(_) => self.plan_recorded(id).await,
+            Some(_) => self.plan_recorded(db, id).await,
         };
         if !matches!(planned, Ok(Some(_))) {
-            plan::give_up(self.store.pool(), id, self.id).await?;
+            plan::give_up(db, id, self.id).await?;
         }
         planned
     }
 
-    async fn plan_recorded(&self, id: ExecutionId) -> Result<Option<Carried>, Fault> {
-        let mut tx = self.store.pool().begin().await.map_err(StoreError::from)?;
+    async fn plan_recorded(&self, db: &mut PgConnection, id: ExecutionId) -> Result<Option<Planned>, Fault> {
+        let mut tx = db.begin().await.map_err(StoreError::from)?;
         let Some(locked) = lock(&mut tx, id).await? else {
             return Ok(None);
         };
@@ -159,10 +190,10 @@ impl Planner {
             seconds = started.elapsed().as_secs_f64(),
             "planned",
         );
-        if carried.finished && locked.is_run {
-            log_step(self.store.pool(), &self.registry, id, locked.state.step).await;
-        }
-        Ok(Some(carried))
+        Ok(Some(Planned {
+            finished: (carried.finished && locked.is_run).then_some(locked.state.step),
+            carried,
+        }))
     }
 
     /// Begins the benchmarks scheduled after this step.

@@ -9,13 +9,14 @@ use lyceum_core::id::{ExecutionId, MemberId};
 use lyceum_store::{StoreError, members, versions};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::io::{self, Write as _};
+use std::io::{self, BufReader, Read, Seek as _, Write as _};
 
 use super::filters::Filters;
 use crate::{
     api::Api,
     api_error::ApiError,
     file_body::{FileWriter, Turn, file_body},
+    spool,
 };
 
 /// The version of the weights.
@@ -51,14 +52,17 @@ pub(crate) async fn download_adapter(
         return Err(gone());
     }
     let turn = Turn::wait().await?;
-    let archive = match api.artifacts.get(digest).await {
-        Ok(archive) => archive,
+    let mut archive = spool::file().map_err(|error| ApiError::internal(&error))?;
+    let copy = archive.try_clone().map_err(|error| ApiError::internal(&error))?;
+    match api.artifacts.get_file(digest, copy).await {
+        Ok(_) => {}
         Err(StoreError::NotFound { .. }) => return Err(gone()),
         Err(error) => return Err(error.into()),
-    };
+    }
+    archive.rewind().map_err(|error| ApiError::internal(&error))?;
     let folder = format!("{}-v{}", file_name(&member.name), version.ordinal);
     let name = format!("attachment; filename=\"{folder}.zip\"");
-    let body = file_body(turn, move |out| zip_of_tar(&archive, &folder, out))?;
+    let body = file_body(turn, move |out| zip_of_tar(BufReader::new(archive), &folder, out))?;
     Ok(HttpResponse::Ok()
         .content_type("application/zip")
         .insert_header((CONTENT_DISPOSITION, name))
@@ -79,7 +83,7 @@ pub(super) fn file_name(name: &str) -> String {
 }
 
 /// Stored uncompressed, since weights do not compress.
-fn zip_of_tar(archive: &[u8], folder: &str, out: &mut FileWriter) -> io::Result<()> {
+fn zip_of_tar(archive: impl Read, folder: &str, out: &mut FileWriter) -> io::Result<()> {
     let mut zip = zip::ZipWriter::new_stream(out);
     let options = zip::write::SimpleFileOptions::default()
         .compression_method(zip::CompressionMethod::Stored)

@@ -229,8 +229,8 @@ pub(crate) async fn show_compare(
     };
     let levels = levels(&details, by_arm);
     let labelled = details.into_iter().zip(labels.iter().cloned()).zip(levels);
-    let compared =
-        stream::iter(labelled).map(|((detail, label), level)| Compared::read(db, (detail, label, level, over)));
+    let compared = stream::iter(labelled)
+        .map(|((detail, label), level)| Compared::read(db, ids.len(), (detail, label, level, over)));
     let compared: Vec<Compared> = compared.buffered(AT_ONCE).try_collect().await?;
     let known = known(&compared);
     let metrics = match asked.metrics.as_deref() {

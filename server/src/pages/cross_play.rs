@@ -165,7 +165,7 @@ pub(crate) async fn show_cross_play(
         problem_type: asked.problem_type.clone(),
         width: Some(width),
     };
-    let windows = cross_play::pairs(db, *id, &filter).await?;
+    let (windows, types) = tokio::try_join!(cross_play::pairs(db, *id, &filter), cross_play::types(db, *id))?;
     let pairs = over_windows(&windows);
     let order = asked.order.unwrap_or_default();
     let names: HashMap<Uuid, String> = members.iter().map(|member| (member.id, member.name.clone())).collect();
@@ -204,7 +204,7 @@ pub(crate) async fn show_cross_play(
         order,
         from,
         to: asked.to,
-        types: cross_play::types(db, *id).await?,
+        types,
         missing: cells.iter().flatten().filter(|cell| cell.is_none()).count(),
         plan: (can_plan && step > 0).then(|| {
             let cells: Vec<Pairing> = never_met(&teachers, &students, &cells).take(PLANNED).collect();

@@ -24,7 +24,7 @@ use super::{
     format::{capital, words},
     inert::{Excerpt, SHOWN_IN_LIST, excerpt},
     layout::{Layout, Section, Tab},
-    population::names,
+    population,
     run_frame::RunFrame,
     scale::{MEMBERS, POINTS},
     steps::Steps,
@@ -92,7 +92,6 @@ pub(crate) async fn show_learnability(
     let run = RunFrame::load(&api, *id, Tab::Learnability).await?;
     let stretch = steps.0.of_run(run.run().step, BARS)?;
     let width = stretch.width;
-    let bands = problems::solve_bands(db, *id, stretch, BANDS).await?;
     let level = level_for(steps.0.length(run.run().step), POINTS);
     let query = MetricsQuery {
         run_alone: true,
@@ -102,9 +101,14 @@ pub(crate) async fn show_learnability(
         limit: 4 * POINTS,
         ..MetricsQuery::default()
     };
-    let rows = metrics::rows(db, *id, &query).await?.rows;
-    let candidates = problems::candidates(db, *id, LOOKED_AT).await?;
-    let names = names(members::names(db, *id, MEMBERS).await?);
+    let (bands, metrics, candidates, names) = tokio::try_join!(
+        problems::solve_bands(db, *id, stretch, BANDS),
+        metrics::rows(db, *id, &query),
+        problems::candidates(db, *id, LOOKED_AT),
+        members::names(db, *id, MEMBERS),
+    )?;
+    let rows = metrics.rows;
+    let names = population::names(names);
     let looked_at = candidates.len();
     // Programs may be long.
     let suspects = tokio::task::spawn_blocking(move || suspects(candidates, &names))

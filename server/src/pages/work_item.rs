@@ -35,6 +35,8 @@ struct WorkItemPage {
     work: WorkDetail,
     /// What workers said while they ran it, by try.
     logs: Vec<TryLog>,
+    /// What every worker lacks that is present.
+    lacks: Option<String>,
 }
 
 impl WorkItemPage {
@@ -88,12 +90,14 @@ pub(crate) async fn show_work_item(
 ) -> Result<HttpResponse, ApiError> {
     let work = work::find(api.store.pool(), *id).await?;
     let logs = work::logs(api.store.pool(), *id).await?;
+    let lacks = work::lacks(api.store.pool(), *id).await?;
     let item = &work.item;
     let title = format!("{} {} of step {}", item.phase, item.chunk, item.step);
     view.show(&WorkItemPage {
         layout: view.layout(title, Section::Work),
         work,
         logs,
+        lacks: lacks.map(|lack| lack.to_string()),
     })
 }
 

@@ -3,7 +3,7 @@
 
 use lyceum_core::{
     id::WorkerId,
-    work::{Sampler, Trainer},
+    work::{Device, Sampler, Trainer},
 };
 use lyceum_store::{
     tokens::Scope,
@@ -264,6 +264,8 @@ async fn failed(server: &TestServer) -> Filled {
         host: "here",
         device: "cpu",
         kinds: &kinds,
+        samplers: &[],
+        trainers: &[],
         base_models: &[],
         memory_bytes: 1 << 30,
         versions: json!({}),
@@ -274,6 +276,7 @@ async fn failed(server: &TestServer) -> Filled {
         kinds: kinds.to_vec(),
         sampler: Sampler::Engine,
         trainers: vec![Trainer::Engine],
+        device: Device::Cpu,
         base_models: None,
         loaded_models: vec![],
         memory_bytes: 1 << 30,

@@ -4,9 +4,10 @@ use actix_web::http::Method;
 use lyceum_core::{
     artifact::Digest,
     id::WorkerId,
-    work::{Sampler, Trainer, WorkKind},
+    work::{Device, Sampler, Trainer, WorkKind},
 };
 use lyceum_store::{
+    metrics::{self, MetricsQuery},
     problems,
     tokens::Scope,
     work::{self, Failure, FailureKind, Slot},
@@ -198,6 +199,23 @@ async fn metrics_are_shown_by_name_and_downsampled() {
         })
         .collect();
     assert_eq!(rows, [(0, 4, 1.5), (4, 4, 5.5), (8, 1, 8.0), (9, 1, 9.0)]);
+
+    for means_alone in [false, true] {
+        let query = MetricsQuery {
+            run_alone: true,
+            level: 1,
+            means_alone,
+            limit: 1,
+            ..MetricsQuery::default()
+        };
+        let row = metrics::rows(server.store.pool(), made.run, &query)
+            .await
+            .expect("rows")
+            .rows
+            .remove(0);
+        let extremes = (!means_alone).then(|| (vec![0.0, 1.0], vec![3.0, 1.0]));
+        assert_eq!((row.mean.clone(), row.min.zip(row.max)), (vec![1.5, 1.0], extremes));
+    }
     server.stop().await;
 }
 
@@ -277,6 +295,8 @@ async fn work_shows_its_errors_and_is_retried() {
         host: "here",
         device: "cpu",
         kinds: &[WorkKind::Verify],
+        samplers: &[],
+        trainers: &[],
         base_models: &[],
         memory_bytes: 1 << 30,
         versions: json!({"lyceum": "0.1.0"}),
@@ -287,6 +307,7 @@ async fn work_shows_its_errors_and_is_retried() {
         kinds: vec![WorkKind::Verify],
         sampler: Sampler::Engine,
         trainers: vec![Trainer::Engine],
+        device: Device::Cpu,
         base_models: None,
         loaded_models: vec![],
         memory_bytes: 1 << 30,

@@ -3,7 +3,7 @@
 use chrono::Utc;
 use lyceum_core::{
     id::WorkerId,
-    work::{Sampler, Trainer, WorkKind},
+    work::{Device, Sampler, Trainer, WorkKind},
 };
 use lyceum_store::{
     tokens::Scope,
@@ -24,6 +24,8 @@ async fn registered(server: &TestServer, name: &str) -> WorkerId {
         host: "here",
         device: "cpu",
         kinds: &[WorkKind::Verify],
+        samplers: &[],
+        trainers: &[],
         base_models: &[],
         memory_bytes: 1 << 30,
         versions: json!({}),
@@ -101,6 +103,94 @@ async fn reports_of_a_minute_are_one_point_of_a_workers_charts() {
     server.stop().await;
 }
 
+/// A worker on `device` with so many GiB that takes `kinds`.
+async fn arrives(
+    server: &TestServer,
+    kinds: &[WorkKind],
+    (samplers, device): (&[Sampler], &str),
+    gib: u64,
+) -> WorkerId {
+    let id = WorkerId(Uuid::now_v7());
+    let new = NewWorker {
+        id,
+        name: "new",
+        host: "here",
+        device,
+        kinds,
+        samplers,
+        trainers: &[Trainer::Torchrun],
+        base_models: &[],
+        memory_bytes: gib << 30,
+        versions: json!({}),
+    };
+    workers::register(server.store.pool(), &new).await.expect("a worker");
+    id
+}
+
+#[actix_web::test]
+async fn a_worker_shows_its_samplers_and_trainers() {
+    let server = TestServer::start().await;
+    let reader = server.actor(Scope::Read).await;
+    let browser = reader.clone().with("accept", "text/html");
+    let quiet = registered(&server, "quiet").await;
+    let all = [Sampler::Engine, Sampler::Served];
+    let id = arrives(&server, &[WorkKind::Rollout, WorkKind::Update], (&all, "cpu"), 8).await;
+    for address in [format!("/workers/{id}"), "/workers".to_owned()] {
+        let html = browser.get(&address).await.expect(200).text();
+        assert!(html.contains("engine, served") && html.contains("torchrun"), "{html}");
+    }
+    let html = browser.get(&format!("/workers/{quiet}")).await.expect(200).text();
+    assert!(html.contains("<dt>Samplers</dt><dd>none</dd>"), "{html}");
+    let shown = reader.get(&format!("/api/v1/workers/{id}")).await.expect(200).json();
+    assert_eq!(
+        (&shown["samplers"], &shown["trainers"]),
+        (&json!(["engine", "served"]), &json!(["torchrun"]))
+    );
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn an_item_that_nobody_can_take_says_what_they_lack() {
+    let server = TestServer::start().await;
+    let reader = server.actor(Scope::Read).await;
+    let browser = reader.clone().with("accept", "text/html");
+    let db = server.store.pool();
+    let made = filled(&server, 1).await;
+    let lacks = async || {
+        reader
+            .get(&format!("/api/v1/work/{}", made.work))
+            .await
+            .expect(200)
+            .json()["lacks"]
+            .clone()
+    };
+    let becomes = async |change: &'static str| {
+        let changed = sqlx::query(sqlx::AssertSqlSafe(format!("UPDATE work SET {change} WHERE id = $1")));
+        changed.bind(made.work.0).execute(db).await.expect("a change");
+    };
+    assert_eq!(lacks().await, "there is no worker");
+    arrives(&server, &[WorkKind::Rollout], (&[Sampler::Engine], "cpu"), 8).await;
+    assert_eq!(lacks().await, "no worker takes items of kind verify");
+    becomes("kind = 'rollout', sampler = 'served', device = 'cuda', memory_bytes = 16::bigint << 30").await;
+    assert_eq!(lacks().await, "no worker has the sampler `served` (`compute.sampler`)");
+    becomes("sampler = 'engine'").await;
+    assert_eq!(lacks().await, "no worker has the device `cuda` (`compute.device`)");
+    becomes("device = NULL").await;
+    let memory = "it needs 16.0 GiB of memory, and the most that a worker offers is 8.0 GiB";
+    assert_eq!(lacks().await, memory);
+    let html = browser.get(&format!("/work/{}", made.work)).await.expect(200).text();
+    assert!(html.contains(&format!("It waits: {memory}.")), "{html}");
+    becomes("kind = 'update', trainer = 'engine'").await;
+    assert_eq!(lacks().await, "no worker takes items of kind update");
+    arrives(&server, &[WorkKind::Update], (&[], "NVIDIA H100"), 80).await;
+    assert_eq!(lacks().await, "no worker has the trainer `engine` (`compute.trainer`)");
+    becomes("trainer = 'torchrun', device = 'cuda'").await;
+    assert_eq!(lacks().await, json!(null), "it can be taken");
+    becomes("state = 'cancelled', finished_at = now()").await;
+    assert_eq!(lacks().await, json!(null));
+    server.stop().await;
+}
+
 #[actix_web::test]
 async fn an_items_page_has_what_was_said_in_each_try() {
     let server = TestServer::start().await;
@@ -121,6 +211,7 @@ async fn an_items_page_has_what_was_said_in_each_try() {
         lease: Duration::from_secs(60),
         sampler: Sampler::Engine,
         trainers: vec![Trainer::Engine],
+        device: Device::Cpu,
     };
     let claim = work::claim(db, &slot).await.expect("a claim").expect("an item");
     let line = |text: &str| LogLine {

@@ -175,6 +175,7 @@ async fn completed(state: &State, body: &[u8], fault: Option<Fault>) -> Result<V
         return Err("this stand-in does not do that".into());
     }
     let mut adapter = (asked.model != state.name).then_some(asked.model.as_str());
+    state.note(|seen| seen.bare += usize::from(adapter.is_none()));
     if let Some(name) = adapter {
         let is_there = fault != Some(Fault::Forgotten) && (has(state, name) || resolved(state, name).await?);
         if !is_there {

@@ -15,6 +15,8 @@ use super::generator::Generator;
 pub struct Seen {
     /// Requests to complete.
     pub completions: usize,
+    /// Those of them that name the base.
+    pub bare: usize,
     /// The most requests to complete at once.
     pub at_once: usize,
     /// Requests to complete that wait for an answer that will not come.

@@ -3,6 +3,7 @@
 
 mod real;
 mod run;
+mod several;
 #[allow(dead_code, reason = "these tests need a part of it")]
 #[path = "../../stand-in/tests/served/stage.rs"]
 mod stage;

@@ -93,6 +93,8 @@ impl Vllm {
                 "float32",
             ])
             .args(["--max-model-len", "512", "--enforce-eager", "--api-server-count", "1"])
+            // On a CPU, vLLM 0.32 fails for a request with a seed whose prompt it reads in parts.
+            .args(["--max-num-batched-tokens", "65536"])
             .args(["--uvicorn-log-level", "warning"])
             .envs([
                 ("VLLM_ALLOW_RUNTIME_LORA_UPDATING", "1"),
@@ -176,7 +178,8 @@ async fn disturbed(servers: Vec<String>, disturb: impl FnOnce() -> Result<()>) -
     ensure!(all == 4 * 4 && changed == all, "{changed} of {all} versions are new");
     let compared = check_versions(&house, run).await?;
     let mismatch = mismatch(&house, run).await?;
-    println!("{all} new versions; {compared} compared with their tokens; sampler_mismatch at most {mismatch:.2e}");
+    println!("{all} new versions; {compared:?}; sampler_mismatch at most {mismatch:.2e}");
+    ensure!(compared.bases == 0, "{compared:?}");
     ensure!(mismatch < 1e-3, "sampler_mismatch is {mismatch}");
     Ok((house, run))
 }
@@ -213,6 +216,7 @@ async fn agree(house: &House, run: ExecutionId, url: String) -> Result<()> {
         servers: vec![url],
         // Where the run's are.
         adapters: house.artifacts().with_file_name("served"),
+        base_as_adapter: true,
         ..ServedSettings::default()
     };
     let samplers = Samplers {
@@ -295,7 +299,7 @@ async fn a_run_on_vllm_that_finds_adapters_by_itself() -> Result<()> {
     play.house.until_completed(run).await?;
     let house = play.close().await;
     let compared = check_versions(&house, run).await?;
-    println!("{compared} versions compared with their tokens");
-    ensure!(compared >= 8, "{compared}");
+    println!("{compared:?}");
+    ensure!(compared.versions >= 8 && compared.bases == 0, "{compared:?}");
     Ok(())
 }

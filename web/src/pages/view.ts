@@ -22,12 +22,22 @@ let busy = false;
 let late = false;
 let failed = false;
 
+/** Resolves once the page is visible: a hidden page requests nothing. */
+const visible = () =>
+  new Promise<void>((resolve) => {
+    if (document.hidden) document.addEventListener("visibilitychange", () => resolve(), { once: true });
+    else resolve();
+  });
+
 async function newest(): Promise<Document | undefined> {
+  await visible();
   const from = step();
   const page = await pageAt(location.href, from === undefined ? {} : { "lyceum-from-step": from });
   // For curves that appeared or disappeared the earlier points are missing, so load everything.
   const isEnough = from === undefined || !page || heads(page) === heads(document);
-  return isEnough ? page : pageAt(location.href);
+  if (isEnough) return page;
+  await visible();
+  return pageAt(location.href);
 }
 
 async function refresh(): Promise<void> {
@@ -75,11 +85,4 @@ function follow(): void {
 }
 
 follow();
-if (view.dataset.every) {
-  setInterval(() => {
-    if (!document.hidden) void refresh();
-  }, Number(view.dataset.every) * 1000);
-  document.addEventListener("visibilitychange", () => {
-    if (!document.hidden) void refresh();
-  });
-}
+if (view.dataset.every) setInterval(() => void refresh(), Number(view.dataset.every) * 1000);

@@ -33,13 +33,14 @@ pub(crate) struct Rollout {
     /// File for the results.
     #[arg(long = "out", value_name = "FILE")]
     output: PathBuf,
-    /// Sequences to decode at the same time.
-    #[arg(long, default_value_t = 256)]
-    max_slots: usize,
+    /// Sequences to decode at the same time. Left out: 256 on a CPU, on a GPU as many as have room in its memory.
+    #[arg(long)]
+    max_slots: Option<usize>,
     /// Prompt tokens per prefill pass, including padding.
     #[arg(long, default_value_t = 4_096)]
     prefill_tokens: usize,
-    /// Maximum bytes for keys and values; above that the batch is halved.
+    /// Maximum bytes for keys and values; above that the batch is halved. Left out: none on a CPU, on a GPU what is left of
+    /// its memory.
     #[arg(long)]
     cache_bytes: Option<u64>,
     /// Share of the vocabulary to exclude for this batch (vocabulary dropout).
@@ -115,10 +116,11 @@ impl Rollout {
             .into_iter()
             .map(|request| request.resolve(tokenizer.as_ref(), mask.clone()))
             .collect::<anyhow::Result<Vec<_>>>()?;
+        let fitting = GenerationOptions::fitting(&loaded.model, loaded.population.as_ref(), &requests);
         let options = GenerationOptions {
-            max_slots: self.max_slots,
+            max_slots: self.max_slots.unwrap_or(fitting.max_slots),
             prefill_tokens: self.prefill_tokens,
-            cache_bytes: self.cache_bytes,
+            cache_bytes: self.cache_bytes.or(fitting.cache_bytes),
         };
         let generator = Generator {
             model: &loaded.model,

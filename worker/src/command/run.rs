@@ -2,12 +2,14 @@
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context as _, bail, ensure};
 use clap::Args;
 use lyceum_core::work::Payload;
 use lyceum_store::Remote;
 use lyceum_store::artifact::{ArtifactPlace, ArtifactStore};
+use lyceum_worker::adapter::Shelf;
 use lyceum_worker::by_hand::Item;
 use lyceum_worker::handler::Artifacts;
 use lyceum_worker::handlers::Rows;
@@ -124,7 +126,11 @@ impl Run {
             Some(folder) => ArtifactStore::unlisted(&ArtifactPlace::Folder(folder.join("artifacts"))).await?,
             None => ArtifactStore::in_memory(),
         };
-        Ok(Artifacts { read, write })
+        Ok(Artifacts {
+            read,
+            write,
+            adapters: Arc::new(Shelf::new(0)),
+        })
     }
 
     /// The locations of artifacts, for error messages.

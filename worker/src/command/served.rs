@@ -31,6 +31,10 @@ pub(crate) struct ServedArgs {
     /// for several servers.
     #[arg(long, env = "LYCEUM_VLLM_RESOLVER")]
     vllm_resolver: bool,
+    /// Ask the base model in the name of an adapter of zeros. Needed for vLLM on a CPU, which otherwise applies one of the loaded
+    /// adapters to requests without any.
+    #[arg(long, env = "LYCEUM_VLLM_BASE_AS_ADAPTER")]
+    vllm_base_as_adapter: bool,
     /// Adapters to keep in the folder and loaded, beside those in use.
     #[arg(long, env = "LYCEUM_VLLM_ADAPTERS_KEPT", value_name = "N", default_value_t = 64)]
     vllm_adapters_kept: usize,
@@ -74,6 +78,7 @@ impl ServedArgs {
             key: self.vllm_key.clone(),
             adapters: adapters.context("--vllm needs --vllm-adapters DIR")?,
             resolver: self.vllm_resolver,
+            base_as_adapter: self.vllm_base_as_adapter,
             kept: self.vllm_adapters_kept,
             in_flight: usize::from(self.vllm_requests),
             patience: Duration::from_secs(self.vllm_patience_seconds),

@@ -1,7 +1,7 @@
 //! `lyceum-worker work`: takes work from the queue until stopped.
 
-#[cfg(feature = "engine")]
 mod device;
+mod machine_memory;
 
 use std::io::IsTerminal as _;
 use std::sync::Arc;
@@ -22,7 +22,6 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::{layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
 use super::handlers::HandlerArgs;
-#[cfg(feature = "engine")]
 use device::Device;
 
 /// Take work from a database's queue and run it, until stopped
@@ -65,11 +64,14 @@ pub(crate) struct Work {
     #[arg(long, env = "LYCEUM_LEASE_SECONDS", value_name = "SECONDS", default_value_t = 30,
           value_parser = clap::value_parser!(u64).range(2..=3600))]
     lease_seconds: u64,
-    /// Maximum memory for an item, in GiB; updates that need more are left to other workers [default: the GPU's memory;
-    /// unlimited on a CPU].
-    #[cfg(feature = "engine")]
+    /// Maximum memory for an item, in GiB; items that need more are left to other workers [default: the GPU's memory; on a CPU
+    /// seven eighths of what is free at the start].
     #[arg(long, env = "LYCEUM_DEVICE_MEMORY_GIB", value_name = "GIB", value_parser = gibibytes)]
     device_memory_gib: Option<u64>,
+    /// Adapters to keep in the temporary folder (TMPDIR) after their items, in GiB, so that each is read from the artifacts
+    /// once.
+    #[arg(long, env = "LYCEUM_ADAPTERS_KEPT_GIB", value_name = "GIB", default_value = "4", value_parser = gibibytes_or_none)]
+    adapters_kept_gib: u64,
     #[command(flatten)]
     handlers: HandlerArgs,
 }
@@ -113,6 +115,7 @@ impl Work {
             name: self.name.clone().unwrap_or(defaults.name.clone()),
             verifier_slots: jobs,
             served_slots: self.handlers.served.items(),
+            adapters_bytes: self.adapters_kept_gib,
             lease: Duration::from_secs(self.lease_seconds),
             drain_time: Duration::from_secs(self.drain_seconds),
             ..defaults
@@ -142,18 +145,8 @@ impl Work {
     }
 
     /// The settings with the known properties of the device.
-    #[cfg(feature = "engine")]
     fn described(&self, settings: RuntimeSettings) -> anyhow::Result<RuntimeSettings> {
-        if !self.handlers.uses_engine(&self.kinds()) {
-            return Ok(settings);
-        }
-        let device = &self.handlers.device;
-        let placement = lyceum_engine::Placement::new(device, Dtype::Fp32)?;
-        let index = device.strip_prefix("cuda:").and_then(|index| index.parse().ok());
-        let device = match placement.device.is_cuda() {
-            true => Device::cuda(index.unwrap_or(0)),
-            false => Device::cpu(),
-        };
+        let device = self.device()?;
         let memory_bytes = self.device_memory_gib.or(device.memory_bytes);
         Ok(RuntimeSettings {
             device: device.name,
@@ -162,9 +155,23 @@ impl Work {
         })
     }
 
+    #[cfg(feature = "engine")]
+    fn device(&self) -> anyhow::Result<Device> {
+        if !self.handlers.uses_engine(&self.kinds()) {
+            return Ok(Device::cpu());
+        }
+        let device = &self.handlers.device;
+        let placement = lyceum_engine::Placement::new(device, Dtype::Fp32)?;
+        let index = device.strip_prefix("cuda:").and_then(|index| index.parse().ok());
+        Ok(match placement.device.is_cuda() {
+            true => Device::cuda(index.unwrap_or(0)),
+            false => Device::cpu(),
+        })
+    }
+
     #[cfg(not(feature = "engine"))]
-    fn described(&self, settings: RuntimeSettings) -> anyhow::Result<RuntimeSettings> {
-        Ok(settings)
+    fn device(&self) -> anyhow::Result<Device> {
+        Ok(Device::cpu())
     }
 
     /// The requested kinds, or all.
@@ -181,8 +188,15 @@ fn is_coloured() -> bool {
     std::io::stderr().is_terminal() || std::env::var_os("CLICOLOR_FORCE").is_some_and(|value| value != "0")
 }
 
+/// A number of GiB as bytes, or 0.
+fn gibibytes_or_none(text: &str) -> Result<u64, String> {
+    match text {
+        "0" => Ok(0),
+        _ => gibibytes(text),
+    }
+}
+
 /// A number of GiB as bytes.
-#[cfg(feature = "engine")]
 fn gibibytes(text: &str) -> Result<u64, String> {
     match text.parse::<f64>() {
         Ok(gibibytes) if (0.001..=1e6).contains(&gibibytes) => Ok((gibibytes * f64::from(1 << 30)) as u64),

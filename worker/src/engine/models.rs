@@ -106,8 +106,7 @@ impl Loaded {
     /// # Errors
     /// Adapters that do not fit the base or one another.
     pub fn stack(&self, adapters: &[Version]) -> Result<Population, HandlerError> {
-        let folders = adapters.iter().map(Version::lay_out).collect::<Result<Vec<_>, _>>()?;
-        let paths: Vec<PathBuf> = folders.iter().map(|folder| folder.path().to_owned()).collect();
+        let paths: Vec<PathBuf> = adapters.iter().map(|version| version.folder().to_owned()).collect();
         lyceum_engine::peft::read_population(&paths, &self.model.config, self.model.placement.device).map_err(fault)
     }
 }

@@ -4,10 +4,23 @@ use lyceum_core::{
     artifact::{ArtifactKind, Digest},
     work::WorkKey,
 };
-use lyceum_store::{StoreError, artifact::ArtifactStore, work::Progress};
-use std::sync::{Arc, Mutex, PoisonError};
+use lyceum_store::{
+    StoreError,
+    artifact::{ArtifactStore, digest_of},
+    work::Progress,
+};
+use std::{
+    fs::File,
+    io::Seek as _,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
+use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
+
+use super::HandlerError;
+use crate::adapter::{Shelf, blocking, disk};
 
 /// The artifacts of an item.
 #[derive(Clone, Debug)]
@@ -16,14 +29,26 @@ pub struct Artifacts {
     pub read: Vec<ArtifactStore>,
     /// New artifacts are written here.
     pub write: ArtifactStore,
+    /// Adapters that were read.
+    pub adapters: Arc<Shelf>,
 }
 
-impl From<ArtifactStore> for Artifacts {
-    fn from(store: ArtifactStore) -> Self {
+impl Artifacts {
+    /// Artifacts of `store`, with `bytes` of adapters kept on this machine.
+    #[must_use]
+    pub fn keeping(store: ArtifactStore, bytes: u64) -> Self {
         Self {
             read: vec![store.clone()],
             write: store,
+            adapters: Arc::new(Shelf::new(bytes)),
         }
+    }
+}
+
+impl From<ArtifactStore> for Artifacts {
+    /// Keeps no adapters.
+    fn from(store: ArtifactStore) -> Self {
+        Self::keeping(store, 0)
     }
 }
 
@@ -90,6 +115,48 @@ impl Context {
             }
         }
         Err(missing)
+    }
+
+    /// Writes an artifact from a file, a part at a time, for the outcome to refer to.
+    ///
+    /// # Errors
+    /// As [`Context::put`]; or the file cannot be read.
+    pub async fn put_file(&self, kind: ArtifactKind, path: &Path) -> Result<Digest, HandlerError> {
+        let path = path.to_owned();
+        let (file, digest, bytes) = blocking(move || {
+            let mut file = File::open(path).map_err(disk)?;
+            let (digest, bytes) = digest_of(&mut file).map_err(disk)?;
+            file.rewind().map_err(disk)?;
+            Ok((file, digest, bytes))
+        })
+        .await?;
+        self.artifacts.write.put_file(kind, digest, file, bytes).await?;
+        self.written.lock().unwrap_or_else(PoisonError::into_inner).push(digest);
+        Ok(digest)
+    }
+
+    /// Appends an artifact of the payload to `file`, a piece at a time.
+    ///
+    /// # Errors
+    /// As [`Context::get`]; or the file cannot be written.
+    pub async fn fetch(&self, digest: Digest, file: File) -> Result<(), HandlerError> {
+        let mut missing = StoreError::not_found("artifact", digest);
+        for store in &self.artifacts.read {
+            match store.get_file(digest, file.try_clone().map_err(disk)?).await {
+                Err(error @ StoreError::NotFound { .. }) => missing = error,
+                read => return Ok(read.map(drop)?),
+            }
+        }
+        Err(missing.into())
+    }
+
+    /// The folder with the files of an adapter of the payload, which is read unless the worker has it; `name` stands for it in
+    /// messages.
+    ///
+    /// # Errors
+    /// As [`Context::fetch`].
+    pub(crate) async fn adapter(&self, name: &str, digest: Digest) -> Result<Arc<TempDir>, HandlerError> {
+        self.artifacts.adapters.get(self, name, digest).await
     }
 
     pub(crate) fn written(&self) -> Vec<Digest> {

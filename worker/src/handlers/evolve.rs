@@ -11,6 +11,7 @@ use lyceum_engine::peft::AdapterFiles;
 use lyceum_engine::{EngineError, ModelConfig};
 
 use crate::ModelsFolder;
+use crate::adapter::Version;
 use crate::engine::fault;
 use crate::handler::{Context, Handler, HandlerError};
 
@@ -35,7 +36,7 @@ impl Handler for EvolveHandler {
         let started = Instant::now();
         let mut parents = Vec::with_capacity(payload.parents.len());
         for parent in &payload.parents {
-            parents.push(context.get(parent.artifact).await?);
+            parents.push(Version::read(&context, *parent, false).await?);
         }
         let version = payload.to;
         let made = tokio::task::spawn_blocking(move || self.make(&payload, parents)).await;
@@ -56,7 +57,7 @@ impl Handler for EvolveHandler {
 }
 
 impl EvolveHandler {
-    fn make(&self, evolve: &EvolvePayload, parents: Vec<Vec<u8>>) -> Result<(Vec<u8>, Vec<String>), EngineError> {
+    fn make(&self, evolve: &EvolvePayload, parents: Vec<Version>) -> Result<(Vec<u8>, Vec<String>), EngineError> {
         let shape = evolve.lora.checked()?;
         if evolve.operator == INIT {
             if !parents.is_empty() || !evolve.parameters.is_empty() {
@@ -72,9 +73,9 @@ impl EvolveHandler {
             return Ok((files.to_archive()?, Vec::new()));
         }
         let mut opened = Vec::with_capacity(parents.len());
-        for (parent, archive) in evolve.parents.iter().zip(parents) {
-            let name = format!("adapter version {}", parent.version);
-            let parent = Parent::from_files(&name, AdapterFiles::from_archive(&name, &archive)?)?;
+        for parent in &parents {
+            let name = format!("adapter version {}", parent.adapter.version);
+            let parent = Parent::from_files(&name, AdapterFiles::read(parent.folder())?)?;
             parent.check_shape(&shape)?;
             opened.push(parent);
         }

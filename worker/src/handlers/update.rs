@@ -36,8 +36,8 @@ impl Handler for UpdateHandler {
         let payload = Arc::new(payload);
         let lesson = Lesson::read(Arc::clone(&payload), &context).await?;
         match self.trainers.train(lesson, &context).await? {
-            Learned::Gradient(bytes, mut result) => {
-                result.gradient = Some(context.put(ArtifactKind::Gradient, bytes).await?);
+            Learned::Gradient(file, mut result) => {
+                result.gradient = Some(context.put_file(ArtifactKind::Gradient, file.path()).await?);
                 Ok(result)
             }
             Learned::Members(written, mut result) => {
@@ -45,8 +45,8 @@ impl Handler for UpdateHandler {
                 for ((member, files), updated) in payload.members.iter().zip(written).zip(&mut result.members) {
                     updated.version = AdapterRef {
                         version: member.to,
-                        artifact: context.put(ArtifactKind::Adapter, files.weights).await?,
-                        optimizer: Some(context.put(ArtifactKind::Optimizer, files.optimizer).await?),
+                        artifact: context.put_file(ArtifactKind::Adapter, &files.weights()).await?,
+                        optimizer: Some(context.put_file(ArtifactKind::Optimizer, &files.optimizer()).await?),
                     };
                 }
                 Ok(result)

@@ -54,7 +54,7 @@ pub(super) async fn run(shared: &Arc<Shared>, claim: Claim) {
 async fn run_in_span(shared: &Arc<Shared>, claim: Claim) {
     let started = Instant::now();
     let cancelled = CancellationToken::new();
-    let artifacts = shared.artifacts.clone().into();
+    let artifacts = shared.artifacts.clone();
     let context = Context::new(claim.key.clone(), claim.attempt, artifacts, cancelled.clone());
     let ended = handle(shared, &claim, &context).await;
     cancelled.cancel();

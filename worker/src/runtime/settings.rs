@@ -24,6 +24,8 @@ pub struct RuntimeSettings {
     pub base_models: Option<Vec<String>>,
     /// Memory of its device, in bytes.
     pub memory_bytes: u64,
+    /// Bytes of adapters that stay in the temporary folder after their items.
+    pub adapters_bytes: u64,
     /// Lease of a claim. A lost worker's items are retried after this at the earliest.
     pub lease: Duration,
     /// Interval between heartbeats.
@@ -49,6 +51,7 @@ impl Default for RuntimeSettings {
             served_slots: 16,
             base_models: None,
             memory_bytes: i64::MAX.cast_unsigned(),
+            adapters_bytes: 4 << 30,
             lease: Duration::from_secs(30),
             heartbeat: Duration::from_secs(5),
             tick: Duration::from_secs(1),
@@ -59,6 +62,11 @@ impl Default for RuntimeSettings {
 }
 
 impl RuntimeSettings {
+    /// Whether its engine computes on a GPU.
+    pub(super) fn has_gpu(&self) -> bool {
+        self.device != "cpu"
+    }
+
     pub(super) fn slots(&self, lane: Lane) -> usize {
         match lane {
             Lane::Verifier => self.verifier_slots,

@@ -46,7 +46,8 @@ fn sampled(
         population: loaded.population(),
         tokenizer: loaded.texts.tokenizer(),
     };
-    let generated = generator.generate(&requests, &GenerationOptions::default(), &mut |event| {
+    let options = GenerationOptions::fitting(&loaded.model, loaded.population(), &requests);
+    let generated = generator.generate(&requests, &options, &mut |event| {
         if let GenerationEvent::Progress {
             finished, completions, ..
         } = event

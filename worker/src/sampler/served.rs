@@ -11,6 +11,7 @@ mod patience;
 mod server;
 mod settings;
 mod vllm;
+mod zeros;
 
 pub use settings::ServedSettings;
 
@@ -32,6 +33,7 @@ use ask::Ask;
 use base::{Base, Bases};
 use patience::Patience;
 use server::{Busy, Server, Trouble};
+use zeros::Zeros;
 
 /// Servers with the same base models.
 #[derive(Clone)]
@@ -124,17 +126,23 @@ impl Served {
             // Only a server knows by which name of its base its resolver takes adapters.
             shared.found(&base.name).await?;
         }
+        let has_bare = asks.iter().any(|ask| ask.adapter.is_none());
+        let zeros = (shared.settings.base_as_adapter && has_bare)
+            .then(|| Zeros::new(&base.name, &base.config))
+            .transpose()?;
         // What is held is neither deleted nor unloaded, by whichever worker.
         let held = shared
             .adapters
-            .hold(&digests, &payload.base_model, context, &shared.servers)
+            .hold(&digests, zeros.as_ref(), &payload.base_model, context, &shared.servers)
             .await?;
         let total: usize = asks.iter().map(|ask| ask.n).sum();
         let done = AtomicUsize::new(0);
         context.progress(0.0, "generating");
         let answers = asks.iter().map(|ask| {
             let (base, done) = (&base, &done);
-            let adapter = ask.adapter.map(|place| Named { digest: digests[place] });
+            let own = ask.adapter.map(|place| digests[place]);
+            let adapter = own.or(zeros.as_ref().map(|zeros| zeros.digest));
+            let adapter = adapter.map(|digest| Named { digest });
             async move {
                 let completions = shared.complete(base, ask, adapter).await?;
                 let done = done.fetch_add(ask.n, Ordering::Relaxed) + ask.n;

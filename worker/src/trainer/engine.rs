@@ -1,6 +1,8 @@
 //! The engine as a trainer.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use lyceum_core::work::{KlReference, Loss, MemberUpdate, MemberUpdated, Piece, Trainer, UpdateResult};
@@ -9,9 +11,10 @@ use lyceum_engine::learn::{
     GradientPiece, OptimizerState, TrainedTensor, TrainingSequence, Update, UpdateOptions, Updated,
 };
 use lyceum_engine::peft::{member_files, read_population};
+use tempfile::NamedTempFile;
 
 use super::{Learned, Lesson, References, Written};
-use crate::adapter::{OPTIMIZER, Version, disk};
+use crate::adapter::disk;
 use crate::engine::{Job, Loaded, Models, fault};
 use crate::handler::HandlerError;
 
@@ -21,17 +24,13 @@ pub(super) fn learn(lesson: Lesson, models: &mut Models, job: &Job) -> Result<Le
     job.progress(0.0, "loading");
     let payload = &lesson.payload;
     let loaded = models.load(&payload.base_model, payload.compute)?;
-    let laid_out = lesson
-        .starts
-        .iter()
-        .map(Version::lay_out)
-        .collect::<Result<Vec<_>, _>>()?;
-    let folders: Vec<PathBuf> = laid_out.iter().map(|folder| folder.path().to_owned()).collect();
+    // What was generated with takes memory that the update needs.
+    loaded.with_adapters(&[])?;
+    let folders: Vec<PathBuf> = lesson.starts.iter().map(|start| start.folder().to_owned()).collect();
     let device = loaded.model.placement.device;
     let population = read_population(&folders, &loaded.model.config, device).map_err(fault)?;
     let trained = TrainedTensor::of_population(&population);
-    let states = lesson.starts.iter().zip(&folders);
-    let states = states.map(|(start, folder)| start.optimizer().map(|_| folder.clone()));
+    let states = lesson.starts.iter().map(|start| start.optimizer().map(Path::to_owned));
     let state = OptimizerState::read(&states.collect::<Vec<_>>(), &trained).map_err(fault)?;
     let references = lesson.references.as_ref();
     let versions = references.map(|named| stack(named, loaded, &payload.loss));
@@ -65,11 +64,14 @@ pub(super) fn learn(lesson: Lesson, models: &mut Models, job: &Job) -> Result<Le
                 seconds: start.elapsed().as_secs_f64(),
                 ..UpdateResult::default()
             };
-            return Ok(Learned::Gradient(piece_bytes(&piece)?, result));
+            let file = NamedTempFile::new().map_err(disk)?;
+            piece.write(file.path()).map_err(fault)?;
+            return Ok(Learned::Gradient(file, result));
         }
         Some(Piece::Apply { .. }) => {
-            let pieces = lesson.gradients.iter().map(|bytes| read_piece(bytes, &trained));
-            let pieces = pieces.collect::<Result<Vec<_>, _>>()?;
+            let pieces = lesson.gradients.iter();
+            let pieces = pieces.map(|file| GradientPiece::read(file.path(), &trained));
+            let pieces = pieces.collect::<Result<Vec<_>, _>>().map_err(fault)?;
             update.apply(&population, &state, &pieces).map_err(fault)?
         }
     };
@@ -107,13 +109,12 @@ fn sequences(lesson: &Lesson, member: &MemberUpdate) -> Result<Vec<TrainingSeque
 
 fn write(updated: &Updated, base: &str) -> Result<Vec<Written>, HandlerError> {
     let written = (0..updated.population.members()).map(|member| {
-        let folder = tempfile::tempdir().map_err(disk)?;
-        updated.state.write_member(member, folder.path()).map_err(fault)?;
+        let written = Written::new().map_err(disk)?;
+        updated.state.write_member(member, written.folder()).map_err(fault)?;
         let files = member_files(&updated.population, member, base).map_err(fault)?;
-        Ok(Written {
-            weights: files.to_archive().map_err(fault)?,
-            optimizer: std::fs::read(folder.path().join(OPTIMIZER)).map_err(disk)?,
-        })
+        let archive = BufWriter::new(File::create(written.weights()).map_err(disk)?);
+        files.write_archive(archive).map_err(fault)?;
+        Ok(written)
     });
     written.collect()
 }
@@ -127,14 +128,107 @@ fn stack(references: &References, loaded: &Loaded, loss: &Loss) -> Result<Popula
     stacked.without_adapters_of(&references.unnamed).map_err(fault)
 }
 
-fn piece_bytes(piece: &GradientPiece) -> Result<Vec<u8>, HandlerError> {
-    let file = tempfile::NamedTempFile::new().map_err(disk)?;
-    piece.write(file.path()).map_err(fault)?;
-    std::fs::read(file.path()).map_err(disk)
-}
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
 
-fn read_piece(bytes: &[u8], trained: &[TrainedTensor]) -> Result<GradientPiece, HandlerError> {
-    let file = tempfile::NamedTempFile::new().map_err(disk)?;
-    std::fs::write(file.path(), bytes).map_err(disk)?;
-    GradientPiece::read(file.path(), trained).map_err(fault)
+    use lyceum_core::artifact::ArtifactKind;
+    use lyceum_core::id::{MemberId, VersionId, WorkId};
+    use lyceum_core::work::{
+        AdapterRef, BaseModel, Compute, Optimizer, PolicyLoss, SequenceRef, UpdatePayload, WorkKey,
+    };
+    use lyceum_models::ModelsFolder;
+    use lyceum_models::peft::AdapterFiles;
+    use lyceum_models::token_batch::{RequestTokens, SampleTokens, TokenBatch};
+    use lyceum_store::artifact::ArtifactStore;
+    use tokio_util::sync::CancellationToken;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::adapter::Version;
+    use crate::engine::Engine;
+    use crate::handler::Context;
+
+    fn fixtures() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/engine/tests/fixtures")
+    }
+
+    async fn lesson(store: &ArtifactStore, context: &Context) -> Lesson {
+        let files = AdapterFiles::read(&fixtures().join("adapters/qwen2-tied/all-0")).unwrap();
+        let from = AdapterRef {
+            version: VersionId(Uuid::from_u128(1)),
+            artifact: store
+                .put(ArtifactKind::Adapter, files.to_archive().unwrap())
+                .await
+                .unwrap(),
+            optimizer: None,
+        };
+        let sample = SampleTokens {
+            ids: vec![4, 5],
+            logprobs: vec![-5.0, -6.0],
+            sampling_logprobs: Vec::new(),
+        };
+        let batch = TokenBatch {
+            requests: vec![RequestTokens {
+                id: "a".to_owned(),
+                prompt: vec![1, 2, 3],
+                samples: vec![sample],
+            }],
+        };
+        let tokens = store
+            .put(ArtifactKind::Tokens, batch.to_bytes().unwrap())
+            .await
+            .unwrap();
+        let payload = UpdatePayload {
+            base_model: BaseModel {
+                name: "qwen2-tied".to_owned(),
+                revision: None,
+            },
+            compute: Compute {
+                threads: Some(1),
+                ..Compute::default()
+            },
+            members: vec![MemberUpdate {
+                member: MemberId(Uuid::nil()),
+                from,
+                to: VersionId(Uuid::from_u128(2)),
+                kl_reference: None,
+                sequences: vec![SequenceRef {
+                    rollout: WorkId(Uuid::nil()),
+                    tokens,
+                    request: "a".to_owned(),
+                    sample: 0,
+                    advantage: 1.0,
+                }],
+            }],
+            loss: Loss::PolicyGradient(PolicyLoss::default()),
+            optimizer: Optimizer::default(),
+            micro_batch_tokens: 64,
+            recompute: true,
+            piece: None,
+        };
+        Lesson::read(Arc::new(payload), context).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn an_update_drops_the_adapters_that_were_generated_with() {
+        let store = ArtifactStore::in_memory();
+        let context = Context::new(
+            WorkKey::new(0, "update"),
+            1,
+            store.clone().into(),
+            CancellationToken::new(),
+        );
+        let lesson = lesson(&store, &context).await;
+        let engine = Engine::start(ModelsFolder::resolve(Some(&fixtures().join("models"))), "cpu").unwrap();
+        let held = engine.run(&context, move |models, job| {
+            let (base, compute) = (lesson.payload.base_model.clone(), lesson.payload.compute);
+            let starts: Vec<Version> = lesson.starts.clone();
+            models.load(&base, compute)?.with_adapters(&starts)?;
+            let before = models.load(&base, compute)?.population().is_some();
+            learn(lesson, models, job)?;
+            Ok((before, models.load(&base, compute)?.population().is_some()))
+        });
+        assert_eq!(held.await.unwrap(), (true, false));
+    }
 }

@@ -1,6 +1,12 @@
 //! What a trainer gives back.
 
+use std::io;
+use std::path::{Path, PathBuf};
+
 use lyceum_core::work::UpdateResult;
+use tempfile::{NamedTempFile, TempDir};
+
+use crate::adapter::OPTIMIZER;
 
 /// The result of an update before its artifacts are stored. Until then the members' versions are those that they started
 /// from.
@@ -8,13 +14,36 @@ pub enum Learned {
     /// New versions, in the order of the members.
     Members(Vec<Written>, UpdateResult),
     /// A piece of a gradient.
-    Gradient(Vec<u8>, UpdateResult),
+    Gradient(NamedTempFile, UpdateResult),
 }
 
-/// A member's new files.
+/// A member's new files, in a folder that is deleted on drop.
 pub struct Written {
+    folder: TempDir,
+}
+
+impl Written {
+    /// A folder without the files.
+    pub(super) fn new() -> io::Result<Self> {
+        Ok(Self {
+            folder: tempfile::tempdir()?,
+        })
+    }
+
+    /// The folder.
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// The archive of its adapter.
-    pub weights: Vec<u8>,
+    #[must_use]
+    pub fn weights(&self) -> PathBuf {
+        self.folder().join("adapter.tar")
+    }
+
     /// The file of its optimizer state.
-    pub optimizer: Vec<u8>,
+    #[must_use]
+    pub fn optimizer(&self) -> PathBuf {
+        self.folder().join(OPTIMIZER)
+    }
 }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use lyceum_core::artifact::Digest;
 use lyceum_core::work::{Piece, SequenceRef, UpdatePayload};
 use lyceum_models::token_batch::{RequestTokens, SampleTokens, TokenBatch};
+use tempfile::NamedTempFile;
 
-use crate::adapter::Version;
+use crate::adapter::{Version, disk};
 use crate::handler::{Context, HandlerError};
 
 /// An update, with all that its payload refers to.
@@ -19,7 +20,7 @@ pub struct Lesson {
     /// The versions that members are kept close to, if any member names its own.
     pub references: Option<References>,
     /// The pieces to sum, for an update that was split.
-    pub gradients: Vec<Vec<u8>>,
+    pub gradients: Vec<NamedTempFile>,
     batches: HashMap<Digest, TokenBatch>,
 }
 
@@ -51,7 +52,11 @@ impl Lesson {
         let mut gradients = Vec::new();
         if let Some(Piece::Apply { gradients: digests }) = &payload.piece {
             for digest in digests {
-                gradients.push(context.get(*digest).await?);
+                let file = NamedTempFile::new().map_err(disk)?;
+                context
+                    .fetch(*digest, file.as_file().try_clone().map_err(disk)?)
+                    .await?;
+                gradients.push(file);
             }
         }
         Ok(Self {

@@ -9,6 +9,7 @@ mod hand_over;
 mod interpreter;
 mod settings;
 mod tail;
+mod tensors;
 
 pub use settings::{TorchrunError, TorchrunSettings};
 
@@ -23,7 +24,7 @@ use tempfile::TempDir;
 
 use super::{Learned, Lesson};
 use crate::ModelsFolder;
-use crate::adapter::disk;
+use crate::adapter::{blocking, disk};
 use crate::handler::{Context, HandlerError};
 
 /// What every process of a group runs.
@@ -130,12 +131,4 @@ impl Shared {
             .env_remove("LYCEUM_TOKEN");
         command
     }
-}
-
-/// Runs work on files on a thread that may block.
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, HandlerError> + Send + 'static,
-) -> Result<T, HandlerError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| HandlerError::Transient(format!("a thread ended with an error: {error}")))?
 }

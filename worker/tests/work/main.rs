@@ -10,6 +10,8 @@ mod engine;
 mod evolve;
 mod house;
 #[cfg(feature = "engine")]
+mod kept;
+#[cfg(feature = "engine")]
 mod learning;
 #[cfg(feature = "engine")]
 mod run;

@@ -1973,6 +1973,9 @@ class WorkItem(TypedDict):
     created_at: str
     """When it was planned."""
 
+    device: NotRequired[str | None]
+    """What it is computed on: `cpu` or `cuda`; anything if null."""
+
     errors: list[dict[str, Any]]
     """Errors, one per failed try: `attempt`, `at`, `worker`, `kind` (`error`, `panic`, `lost`, `payload`), `message`."""
 
@@ -2012,6 +2015,9 @@ class WorkItem(TypedDict):
     run_at: str
     """Earliest time of the next try."""
 
+    sampler: str
+    """What generates its tokens: `engine` or `served`; the engine for items without any."""
+
     stalled_since: NotRequired[str | None]
     """Time of the last progress, if the item is running and that was more than a minute ago."""
 
@@ -2023,6 +2029,9 @@ class WorkItem(TypedDict):
 
     step: int
     """The step."""
+
+    trainer: str
+    """What takes its optimizer steps: `engine` or `torchrun`; the engine for items that are no updates."""
 
     worker: NotRequired[str | None]
     """That worker's name."""
@@ -2056,10 +2065,13 @@ class Worker(TypedDict):
     """The base models it has loaded."""
 
     memory_bytes: int
-    """Memory of its device, in bytes."""
+    """Memory that an item may take of its device, in bytes."""
 
     name: str
     """Its name."""
+
+    samplers: list[str]
+    """What may generate tokens there: `engine`, `served`; none if it takes no such work."""
 
     started_at: str
     """When it started."""
@@ -2069,6 +2081,9 @@ class Worker(TypedDict):
 
     stopped_at: NotRequired[str | None]
     """When it left or was marked as lost."""
+
+    trainers: list[str]
+    """What may take the optimizer steps of updates there: `engine`, `torchrun`; none if it takes no updates."""
 
     versions: dict[str, Any]
     """Versions of Lyceum, libtorch, Python and so on."""
@@ -2169,3 +2184,6 @@ class ShownWork(WorkDetail):
 
     inputs: list[WorkInput]
     """What the item reads besides its payload. `lyceum-worker run` takes this whole response and runs the item by hand."""
+
+    lacks: NotRequired[str | None]
+    """What every worker lacks that is present; null if one could take the item, or it is not `ready`."""

@@ -55,6 +55,35 @@ impl GenerationShape {
     }
 }
 
+/// How a batch is generated within the memory of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GenerationFit {
+    /// Sequences in flight.
+    pub slots: u64,
+    /// Bytes for their keys and values.
+    pub cache: u64,
+}
+
+impl GenerationShape {
+    /// As many sequences in flight as have room in `memory` bytes if none becomes longer than `length`, but at least one
+    /// and at most `slots`; and the room that their keys and values have. Sequences that become longer than that may need
+    /// more, so that fewer of them can go on.
+    pub fn fit(&self, base: &BaseShape, adapter: &LoraShape, memory: u64) -> GenerationFit {
+        let of = |slots| {
+            let shape = Self { slots, ..self.clone() };
+            shape.peak(base, adapter)
+        };
+        let (none, one) = (of(0), of(1));
+        let room = memory.saturating_sub(none.total());
+        let slots = room / one.cache.saturating_add(one.logits).max(1);
+        let slots = slots.clamp(1, self.slots.max(1));
+        GenerationFit {
+            slots,
+            cache: room.saturating_sub(of(slots).logits),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -75,5 +104,33 @@ mod tests {
         assert_eq!(many.cache, 192 * 8192 * one.cache);
         assert_eq!(many.base, one.base);
         assert_eq!(many.total(), many.base + many.adapters + many.cache + many.logits);
+    }
+
+    #[test]
+    fn a_larger_device_has_more_sequences_in_flight_and_none_has_more_than_its_memory() {
+        let (base, adapter) = (qwen_7b(), attention_only());
+        let shape = GenerationShape {
+            members: 8,
+            slots: 1024,
+            length: 4096,
+            bytes: 2,
+        };
+        let fits = [12u64, 24, 48, 80, 141, 1000].map(|gib| (gib << 30, shape.fit(&base, &adapter, gib << 30)));
+        for (memory, GenerationFit { slots, cache }) in fits {
+            let peak = GenerationShape { slots, ..shape.clone() }.peak(&base, &adapter);
+            assert!(peak.total() <= memory || slots == 1, "{slots} in {memory}");
+            assert!(peak.cache <= cache || slots == 1, "the planned length has room");
+            if slots > 1 && slots < 1024 {
+                assert_eq!(peak.total() - peak.cache + cache, memory, "all of the memory is used");
+                let more = GenerationShape {
+                    slots: slots + 1,
+                    ..shape.clone()
+                };
+                assert!(more.peak(&base, &adapter).total() > memory);
+            }
+        }
+        let slots = fits.map(|(_, fit)| fit.slots);
+        assert!(slots.is_sorted() && slots[0] == 1 && slots[5] == 1024, "{slots:?}");
+        assert!(slots[3] > 200, "{slots:?}");
     }
 }

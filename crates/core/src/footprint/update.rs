@@ -1,16 +1,29 @@
 //! The peak of an update.
 //!
 //! For N members with p adapter parameters each, the engine holds, in units of N·p·4 bytes: the old and the new weights
-//! (2), the optimizer's moments before and after (4) and the gradient (1); and once more the weights in the model's
-//! precision, arranged for its products. For a micro-batch of T rows it holds the input of every layer and the
+//! (2), the optimizer's moments before and after (4) and the gradient (1), and one for versions that a KL term names; and
+//! once more the weights in the model's precision, arranged for its products. For a micro-batch of T rows it holds the input of every layer and the
 //! activations that the backward pass reads, of one layer (with recomputation) or of all (without). On top comes the
 //! larger of two transients: the logits of a chunk, or the gradients inside the gated MLP.
 
 use super::{BaseShape, saturating};
 use crate::work::{Dtype, LoraShape};
 
-/// Logits an update holds at a time, the engine's default.
+/// The fewest logits that an update holds at a time, unless told otherwise; on a GPU they are as many as
+/// [`UpdateShape::logits_below_the_peak`].
 pub const LOGITS: u64 = 1 << 24;
+
+/// On a GPU, the sequences of a micro-batch have at most this many times its tokens, shared prompts counted for each.
+pub const SHARED: u64 = 2;
+
+/// Most positions of a large micro-batch's padded sequences for each of their tokens, if they are padded by length.
+const PADDED: u64 = 2;
+
+/// Two fp32 copies of each logit.
+const LOGIT_BYTES: u128 = 8;
+
+/// Hidden states and gradients of the learned tokens at the output.
+const OUTPUT_COPIES: u128 = 3;
 
 /// From this many rows per member on, a CPU is faster with base and adapter merged into one product than with two.
 pub const ROWS_TO_MERGE: u32 = 512;
@@ -24,8 +37,10 @@ pub struct UpdateShape {
     pub rows: u64,
     /// Members those tokens belong to (m), in equal parts.
     pub together: u64,
-    /// Positions of the micro-batch's padded sequences in attention (P): the number of sequences times the longest;
-    /// equal to `rows` if all have the same length and share no prompts.
+    /// Members whose KL term is measured against a version that is held for that alone.
+    pub references: u64,
+    /// Positions of the micro-batch's padded sequences in attention (P): for sequences that are padded to one length, their
+    /// number times that; equal to `rows` if all have the same length and share no prompts.
     pub places: u64,
     /// Tokens of the longest sequence (L).
     pub longest: u64,
@@ -48,7 +63,7 @@ pub struct UpdateShape {
 pub struct UpdateFootprint {
     /// The base's weights.
     pub base: u64,
-    /// Weights of the members before and after.
+    /// Weights of the members before and after, and of the versions for the KL term.
     pub adapters: u64,
     /// AdamW's moments before and after.
     pub moments: u64,
@@ -84,6 +99,7 @@ impl UpdateShape {
             members,
             rows,
             together: members,
+            references: 0,
             places: rows,
             longest: rows,
             learned: rows,
@@ -107,6 +123,18 @@ impl UpdateShape {
         }
     }
 
+    /// The same with as many positions in attention as sequences of any lengths have on a GPU; `shared` if they may share
+    /// prompts.
+    #[must_use]
+    pub fn with_any_lengths(self, shared: bool) -> Self {
+        let copies = if shared { SHARED } else { 1 };
+        let places = self.rows.saturating_mul(copies * PADDED);
+        Self {
+            places: places.max(self.places),
+            ..self
+        }
+    }
+
     /// The peak. With hidden size d, MLP width I, query width q, key width k, joint width J = q + 2k, rank sum R over the
     /// adapted projections of a layer, and c = min(C, max(1, logits / vocabulary)) rows of logits at a time:
     ///
@@ -121,19 +149,39 @@ impl UpdateShape {
     ///
     /// The peak is at the output, in the last layer's backward pass, or in the one before, when the last one's tape is gone.
     pub fn peak(&self, base: &BaseShape, adapter: &LoraShape) -> UpdateFootprint {
-        let [members, rows, places, learned, logits, bytes] = [
-            self.members,
-            self.rows,
-            self.places,
-            self.learned,
-            self.logits,
-            self.bytes,
-        ]
-        .map(u128::from);
-        let [hidden, intermediate, layers, vocabulary] = base.dimensions();
+        let [members, learned, logits, bytes] = [self.members, self.learned, self.logits, self.bytes].map(u128::from);
+        let [hidden, _, _, vocabulary] = base.dimensions();
+        let adapters = 4 * members * base.adapter_weights(adapter);
+        let references = 4 * u128::from(self.references) * base.adapter_weights(adapter);
+        let (activations, in_layers) = self.in_layers(base, adapter);
+        let chunk = learned.min((logits / vocabulary.max(1)).max(1));
+        let output = LOGIT_BYTES * chunk * vocabulary + OUTPUT_COPIES * bytes * learned * hidden;
+        UpdateFootprint {
+            base: saturating(bytes * base.weights()),
+            adapters: saturating(2 * adapters + references),
+            moments: saturating(4 * adapters),
+            gradient: saturating(adapters + adapters / 4 * bytes),
+            activations: saturating(activations),
+            transient: saturating(output.max(in_layers)),
+        }
+    }
+
+    /// How many logits may be held at a time before the peak rises: all that fit beside the kept activations where the
+    /// layers' backward passes have their temporary memory at other times. At least [`LOGITS`], which may be above that.
+    pub fn logits_below_the_peak(&self, base: &BaseShape, adapter: &LoraShape) -> u64 {
+        let [learned, bytes] = [self.learned, self.bytes].map(u128::from);
+        let [hidden, ..] = base.dimensions();
+        let (_, in_layers) = self.in_layers(base, adapter);
+        let room = in_layers.saturating_sub(OUTPUT_COPIES * bytes * learned * hidden);
+        saturating(room / LOGIT_BYTES).max(LOGITS)
+    }
+
+    /// Bytes kept for the backward pass, and the most temporary bytes of a layer's backward pass.
+    fn in_layers(&self, base: &BaseShape, adapter: &LoraShape) -> (u128, u128) {
+        let [rows, places, learned, bytes] = [self.rows, self.places, self.learned, self.bytes].map(u128::from);
+        let [hidden, intermediate, layers, _] = base.dimensions();
         let (query, key) = base.attention_widths();
         let joint = query + 2 * key;
-        let adapters = 4 * members * base.adapter_weights(adapter);
         let rank_sum = u128::from(adapter.r) * adapter.target_modules.len() as u128;
         let attention = if self.own_loops {
             places * (joint + u128::from(base.num_attention_heads) * u128::from(self.longest))
@@ -146,29 +194,19 @@ impl UpdateShape {
         let tape = bytes * (rows * (4 * hidden + query + 3 * intermediate + inner) + attention);
         let predicting = learned.min(rows);
         let last = tape - bytes * (rows - predicting) * (2 * hidden + 3 * intermediate);
-        let chunk = learned.min((logits / vocabulary.max(1)).max(1));
-        let output = 8 * chunk * vocabulary + 3 * bytes * learned * hidden;
         let in_mlp = intermediate * if self.own_loops { 2 } else { 3 };
         let mlp = |rows: u128| bytes * rows * (hidden + in_mlp);
         let input = bytes * rows * hidden;
-        let (activations, transient) = if self.recompute {
+        if self.recompute {
             let in_last = last - input + mlp(predicting);
             let before = (tape + mlp(rows)).saturating_sub(2 * input);
-            (layers * input, output.max(in_last).max(before))
+            (layers * input, in_last.max(before))
         } else {
             let in_last = mlp(predicting);
             let before = mlp(rows).saturating_sub(last);
             let tapes = layers.saturating_sub(1) * tape + last;
             let merged = if self.own_loops { bytes * self.merged(base) } else { 0 };
-            (tapes + merged, output.max(in_last).max(before))
-        };
-        UpdateFootprint {
-            base: saturating(bytes * base.weights()),
-            adapters: saturating(2 * adapters),
-            moments: saturating(4 * adapters),
-            gradient: saturating(adapters + adapters / 4 * bytes),
-            activations: saturating(activations),
-            transient: saturating(transient),
+            (tapes + merged, in_last.max(before))
         }
     }
 
@@ -210,6 +248,7 @@ mod tests {
             members: 8,
             rows: 16_384,
             together: 8,
+            references: 0,
             places: 16_384,
             longest: 2048,
             learned: 8192,
@@ -224,6 +263,34 @@ mod tests {
     }
 
     #[test]
+    fn logits_take_the_room_that_the_layers_leave_and_no_more() {
+        let (base, adapter) = (qwen_7b(), attention_only());
+        for (recompute, learned) in [(true, 16_384), (true, 4096), (false, 8192)] {
+            let shape = |logits| UpdateShape {
+                logits,
+                learned,
+                ..UpdateShape::largest(8, 16_384, Dtype::Bf16, recompute)
+            };
+            let total = |logits| shape(logits).peak(&base, &adapter).total();
+            let most = shape(LOGITS).logits_below_the_peak(&base, &adapter);
+            let rows = most / base.vocab_size;
+            assert!(rows >= 512, "{rows} rows");
+            assert_eq!(total(most), total(LOGITS));
+            let one_row_more = (rows + 1) * base.vocab_size;
+            assert!(rows >= learned || total(one_row_more) > total(LOGITS), "{rows} rows");
+        }
+    }
+
+    #[test]
+    fn logits_never_become_fewer() {
+        let small = UpdateShape::largest(1, 16, Dtype::Bf16, true);
+        assert_eq!(
+            small.logits_below_the_peak(&BaseShape::SEEDLING, &attention_only()),
+            LOGITS
+        );
+    }
+
+    #[test]
     fn answers_that_share_a_prompt_have_more_places_than_rows() {
         let alone = UpdateShape::largest(4, 8192, Dtype::Fp32, false);
         assert_eq!(alone.clone().with_shared_prompts(1, 368), alone);
@@ -232,6 +299,22 @@ mod tests {
         assert_eq!(shared.places, 8192 * 8 * 369 / 376);
         let peak = |shape: UpdateShape| shape.peak(&BaseShape::SEEDLING, &attention_only()).total();
         assert!(peak(shared) > 2 * peak(alone));
+    }
+
+    #[test]
+    fn any_lengths_take_more_and_shared_prompts_most() {
+        let alone = UpdateShape::largest(8, 16_384, Dtype::Bf16, true);
+        let places = |shared| alone.clone().with_any_lengths(shared).places;
+        assert_eq!((places(false), places(true)), (2 * 16_384, 4 * 16_384));
+        let peak = |shape: &UpdateShape| shape.peak(&qwen_7b(), &attention_only()).total();
+        let more = peak(&alone.clone().with_any_lengths(true)) - peak(&alone);
+        // One layer's queries, keys, values and outputs, three times more often, and all of them gathered.
+        assert_eq!(more, 2 * 16_384 * (3 * (2 * 3584 + 512) + 4 * (3584 + 2 * 512)));
+        let larger = UpdateShape {
+            places: 1 << 20,
+            ..alone
+        };
+        assert_eq!(larger.clone().with_any_lengths(true), larger);
     }
 
     #[test]

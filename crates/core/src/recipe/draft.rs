@@ -21,7 +21,7 @@ use crate::{
     seed::derive,
     verify::{Task, Verdict},
     work::{
-        EvolvePayload, EvolveResult, Payload, Requirements, RolloutPayload, RolloutResult, UpdatePayload,
+        EvolvePayload, EvolveResult, Payload, Requirements, RolloutPayload, RolloutResult, SequenceRef, UpdatePayload,
         VerifyPayload, WorkKey,
     },
 };
@@ -169,18 +169,12 @@ impl<'a> Draft<'a> {
     /// Asks for an item. `population` is that of an update's members, because the update's memory depends on the shape
     /// of their adapters.
     fn ask(&mut self, key: WorkKey, payload: Payload, population: Option<&PopulationConfig>) {
-        let memory_bytes = match (&payload, population) {
-            // How a group of processes shares the memory of an update is up to the worker that starts it.
-            (Payload::Update(update), _) if !update.compute.trainer.is_engine() => 0,
-            (Payload::Update(update), Some(population)) => update_memory(update, population),
-            _ => 0,
-        };
-        let requirements = Requirements {
-            base_model: payload.base_model().map(|base| base.name.clone()),
-            memory_bytes,
-            sampler: payload.sampler(),
-            trainer: payload.trainer(),
-        };
+        let mut requirements = Requirements::of(&payload);
+        if let (Payload::Update(update), Some(population)) = (&payload, population)
+            && update.compute.trainer.is_engine()
+        {
+            requirements.memory_bytes = update_memory(update, population);
+        }
         self.plan.work.push(WorkItem {
             key,
             payload,
@@ -197,17 +191,33 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Maximum bytes at the peak of an update ([`UpdateShape::peak`]); 0 if the base's sizes are unknown.
+/// Maximum bytes at the peak of an update on a GPU ([`UpdateShape::peak`]), whatever the lengths of its sequences; 0 if the
+/// base's sizes are unknown.
 fn update_memory(update: &UpdatePayload, population: &PopulationConfig) -> u64 {
     let Some(base) = BaseShape::of_name(&update.base_model.name) else {
         return 0;
     };
     let members = update.members.len() as u64;
-    let shape = UpdateShape::largest(
+    let largest = UpdateShape::largest(
         members,
         update.micro_batch_tokens,
         update.compute.dtype,
         update.recompute,
     );
+    let named = update.members.iter().any(|member| member.kl_reference.is_some());
+    let shape = UpdateShape {
+        references: if named { members } else { 0 },
+        ..largest.with_any_lengths(shares_prompts(update))
+    };
     shape.peak(&base, &population.lora).total()
+}
+
+/// Whether some samples are of one prompt.
+fn shares_prompts(update: &UpdatePayload) -> bool {
+    let neighbours = |sequences: &[SequenceRef]| {
+        sequences
+            .windows(2)
+            .any(|pair| pair[0].rollout == pair[1].rollout && pair[0].request == pair[1].request)
+    };
+    update.members.iter().any(|member| neighbours(&member.sequences))
 }

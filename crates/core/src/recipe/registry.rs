@@ -179,6 +179,19 @@ mod tests {
     }
 
     #[test]
+    fn populations_at_7b_generate_for_several_members_in_an_item() {
+        for preset in ["populora", "populora-8t8s", "populora-no-evolution"] {
+            let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../configs/runs");
+            let text = std::fs::read_to_string(format!("{folder}/{preset}-qwen2.5-coder-7b.toml")).unwrap();
+            let resolved = config::resolve(&toml::from_str(&text).unwrap(), &Registry::shipped()).unwrap();
+            let size = |pointer: &str| resolved.parameters.pointer(pointer).unwrap().as_u64().unwrap();
+            let prompts = size("/prompts_per_matchup");
+            assert!(size("/items/propose") >= 4 * prompts, "{preset}: teachers");
+            assert!(size("/items/solve") >= 2 * prompts, "{preset}: students");
+        }
+    }
+
+    #[test]
     fn no_recipe_asks_torchrun_for_pieces_of_a_gradient() {
         let mut covered = Vec::new();
         for preset in ["populora", "baseline", "azr", "rlvr", "rzero", "sage", "gasp"] {

@@ -18,7 +18,35 @@ pub struct Compute {
     /// What computes gradients and takes optimizer steps.
     #[serde(skip_serializing_if = "Trainer::is_engine")]
     pub trainer: Trainer,
+    /// What the engine computes on. Left out, anything that has the memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<Device>,
 }
+
+/// What a worker's engine computes on.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum Device {
+    /// Processors.
+    Cpu,
+    /// An NVIDIA GPU: for bases on which processors would take hours.
+    Cuda,
+}
+
+crate::named!(Device, "a device");
 
 /// What generates tokens.
 #[derive(

@@ -1,6 +1,6 @@
 //! The state of one batch: waiting samples, the slots in use, finished completions.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
 use lyceum_core::work::FinishReason;
@@ -8,10 +8,12 @@ use tch::Tensor;
 
 use super::allotment::allot;
 use super::cache::{DecodeAttention, KvCache};
-use super::prefill::Prompts;
+use super::cut::Candidates;
+use super::prefill::{Prefilled, Prompts, Source};
 use super::request::{Completion, GenerationRequest, GenerationResult};
-use super::sampler::{Draw, Drawn, draw};
+use super::sampler::{Draw, DrawParts, Drawn, draw};
 use super::stop::Stop;
+use super::upload::Upload;
 use super::{GenerationEvent, GenerationOptions, Generator, mask};
 use crate::error::Result;
 use crate::model::RopeTables;
@@ -26,8 +28,11 @@ pub(super) struct Run<'a> {
     pub(super) rope: RopeTables,
     /// All members' adapters, arranged for the layers' products; empty without a population.
     adapters: &'a [LayerAdapters],
-    /// Finished completions, by request and sample; they survive a restart with fewer slots.
+    /// Finished completions, by request and sample.
     completions: Vec<Vec<Option<Completion>>>,
+    /// Sequences that were in flight when memory ran out, by request and sample: they go on where they stopped.
+    stopped: HashMap<(usize, usize), Running>,
+    candidates: Candidates,
     results: Vec<Option<GenerationResult>>,
     tokens: u64,
     /// Positions of the longest sequence there can be.
@@ -48,7 +53,8 @@ pub(super) struct Running {
     slot: i64,
     pub(super) request: usize,
     sample: usize,
-    ids: Vec<i64>,
+    /// Generated so far; empty until the first token is drawn.
+    pub(super) ids: Vec<i64>,
     logprobs: Vec<f32>,
     sampling_logprobs: Vec<f32>,
     entropies: f64,
@@ -82,6 +88,8 @@ impl<'a> Run<'a> {
             rope: model.rope_tables(longest)?,
             adapters,
             completions: requests.iter().map(|request| vec![None; request.n]).collect(),
+            stopped: HashMap::new(),
+            candidates: Candidates::default(),
             results: requests
                 .iter()
                 .map(|request| (request.n == 0).then(|| request.unsampled()))
@@ -95,16 +103,28 @@ impl<'a> Run<'a> {
         self.results.into_iter().flatten().collect()
     }
 
-    /// Generates all unfinished completions, at most `slots` sequences at a time.
+    /// Generates all unfinished completions, at most `slots` sequences at a time. After an error what was generated is kept,
+    /// so that another call can go on with it.
     pub(super) fn complete(&mut self, slots: usize, observe: &mut dyn FnMut(GenerationEvent<'_>)) -> Result<()> {
-        self.tokens = self
-            .completions
-            .iter()
-            .flatten()
-            .flatten()
-            .map(|completion| completion.ids.len() as u64)
-            .sum();
         let mut groups = self.groups();
+        let result = self.go_on(&mut groups, slots, observe);
+        let in_flight = groups.into_iter().flat_map(|group| group.rows).flatten();
+        self.stop(in_flight);
+        result
+    }
+
+    fn stop(&mut self, in_flight: impl IntoIterator<Item = Running>) {
+        let begun = in_flight.into_iter().filter(|running| !running.ids.is_empty());
+        self.stopped
+            .extend(begun.map(|running| ((running.request, running.sample), running)));
+    }
+
+    fn go_on(
+        &mut self,
+        groups: &mut Vec<Group>,
+        slots: usize,
+        observe: &mut dyn FnMut(GenerationEvent<'_>),
+    ) -> Result<()> {
         let mut prompts = Prompts::new();
         let mut rows = None;
         while groups.iter().any(|group| !group.queue.is_empty() || group.active() > 0) {
@@ -116,12 +136,12 @@ impl<'a> Run<'a> {
             let mut current = match rows.take() {
                 // Everything that can be admitted has been. Compact the cache once a quarter of the rows is idle.
                 Some(current) if idle * 4 < total => current,
-                previous => self.deal(&mut groups, slots, previous)?,
+                previous => self.deal(groups, slots, previous)?,
             };
-            while self.admit(&mut groups, &mut current, &mut prompts, observe)? {}
+            while self.admit(groups, &mut current, &mut prompts, observe)? {}
             if groups.iter().any(|group| group.active() > 0) {
-                self.decode(&mut groups, &mut current, observe)?;
-                while self.admit(&mut groups, &mut current, &mut prompts, observe)? {}
+                self.decode(groups, &mut current, observe)?;
+                while self.admit(groups, &mut current, &mut prompts, observe)? {}
             }
             rows = Some(current);
         }
@@ -192,7 +212,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Admits waiting samples to idle slots and draws their first token. Returns whether there were any.
+    /// Admits waiting samples to idle slots and draws their next token. Returns whether there were any.
     fn admit(
         &mut self,
         groups: &mut [Group],
@@ -207,47 +227,93 @@ impl<'a> Run<'a> {
                 if row.is_none()
                     && let Some((request, sample)) = group.queue.pop_front()
                 {
-                    admitted.push(Running::new(slot, request, sample));
+                    admitted.push(match self.stopped.remove(&(request, sample)) {
+                        Some(stopped) => Running { slot, ..stopped },
+                        None => Running::new(slot, request, sample),
+                    });
                 }
                 slot += 1;
             }
         }
-        self.prefill(&admitted, prompts)?;
         let any = !admitted.is_empty();
         let mut continued = Vec::with_capacity(admitted.len());
+        let started = self.start(&mut admitted, &mut continued, rows, prompts, observe);
+        put_back(groups, continued);
+        self.stop(admitted);
+        started?;
+        let waits = |request: usize| {
+            groups
+                .iter()
+                .any(|group| group.queue.front().is_some_and(|(next, _)| *next == request))
+        };
+        prompts.retain(|source, _| matches!(source, Source::Prompt(request) if waits(*request)));
+        Ok(any)
+    }
+
+    /// Prefills `admitted` and draws their next token; those that it did not end are `continued`. What is still `admitted`
+    /// after an error has not got one.
+    fn start(
+        &mut self,
+        admitted: &mut Vec<Running>,
+        continued: &mut Vec<Running>,
+        rows: &mut Rows,
+        prompts: &mut Prompts,
+        observe: &mut dyn FnMut(GenerationEvent<'_>),
+    ) -> Result<()> {
+        self.prefill(admitted, prompts)?;
         while let Some(first) = admitted.first() {
             // One prefill pass at a time: copy its keys and values, draw from its logits.
-            let Some((prefilled, _)) = prompts.get(&first.request).cloned() else {
+            let Some((prefilled, _)) = prompts.get(&first.source()).cloned() else {
                 break;
             };
             let here = |running: &Running| {
                 prompts
-                    .get(&running.request)
+                    .get(&running.source())
                     .filter(|(other, _)| Rc::ptr_eq(other, &prefilled))
             };
-            let (now, later): (Vec<_>, Vec<_>) = admitted.into_iter().partition(|running| here(running).is_some());
-            admitted = later;
+            let (now, later): (Vec<_>, Vec<_>) = admitted.drain(..).partition(|running| here(running).is_some());
+            *admitted = later;
             let sources: Vec<i64> = now.iter().filter_map(|running| Some(here(running)?.1)).collect();
-            let slots: Vec<i64> = now.iter().map(|running| running.slot).collect();
-            let device = self.generator.model.placement.device;
-            let sources = Tensor::f_from_slice(&sources)?.f_to_device(device)?;
-            let slots = Tensor::f_from_slice(&slots)?.f_to_device(device)?;
-            rows.cache.reserve(prefilled.cache.layers(), prefilled.cache.length())?;
-            rows.cache.fill(&prefilled.cache, &sources, &slots)?;
-            let logits = prefilled.logits.f_index_select(0, &sources)?;
-            let drawn = self.draw(&logits, &now)?;
+            let drawn = match self.draw_prefilled(&prefilled, &sources, &now, rows) {
+                Ok(drawn) => drawn,
+                Err(error) => {
+                    admitted.extend(now);
+                    return Err(error);
+                }
+            };
             for (running, drawn) in now.into_iter().zip(drawn) {
                 continued.extend(self.accept(running, drawn, observe)?);
             }
         }
-        put_back(groups, continued);
-        let waits = |request: &usize| {
-            groups
-                .iter()
-                .any(|group| group.queue.front().is_some_and(|(next, _)| next == request))
-        };
-        prompts.retain(|request, _| waits(request));
-        Ok(any)
+        Ok(())
+    }
+
+    /// Copies the keys and values of rows `sources` of a prefill pass to the slots of `running`, and draws a token for each.
+    fn draw_prefilled(
+        &self,
+        prefilled: &Prefilled,
+        sources: &[i64],
+        running: &[Running],
+        rows: &mut Rows,
+    ) -> Result<Vec<Drawn>> {
+        let model = self.generator.model;
+        let slots: Vec<i64> = running.iter().map(|running| running.slot).collect();
+        let draws = self.draws(running);
+        let mut upload = Upload::default();
+        let (sources, slots) = (upload.indices(sources), upload.indices(&slots));
+        let parts = DrawParts::add(&draws, model.config.vocab_size, &mut upload);
+        let uploaded = upload.send(model.placement.device)?;
+        let sources = uploaded.indices(sources)?;
+        rows.cache.reserve(prefilled.cache.layers(), prefilled.cache.length())?;
+        rows.cache.fill(&prefilled.cache, &sources, &uploaded.indices(slots)?)?;
+        let logits = prefilled.logits.f_index_select(0, &sources)?;
+        draw(
+            &logits,
+            self.mask.as_ref(),
+            &draws,
+            (&parts, &uploaded),
+            &self.candidates,
+        )
     }
 
     /// Generates one token for every sequence in flight.
@@ -257,39 +323,19 @@ impl<'a> Run<'a> {
         rows: &mut Rows,
         observe: &mut dyn FnMut(GenerationEvent<'_>),
     ) -> Result<()> {
-        let model = self.generator.model;
-        let device = model.placement.device;
         let slots = groups.iter().map(|group| group.rows.len()).sum::<usize>();
-        // Idle rows are computed too, at position 0 of their slot.
-        let mut inputs = vec![0; 2 * slots];
-        let (ids, positions) = inputs.split_at_mut(slots);
         let running: Vec<Running> = groups
             .iter_mut()
             .flat_map(|group| &mut group.rows)
             .filter_map(Option::take)
             .collect();
-        for running in &running {
-            ids[running.slot as usize] = running.ids.last().copied().unwrap_or(0);
-            positions[running.slot as usize] = self.position(running);
-        }
-        let length = positions.iter().max().map_or(1, |position| position + 1);
-        let inputs = Tensor::f_from_slice(&inputs)?
-            .f_view([2, slots as i64, 1])?
-            .f_to_device(device)?;
-        let positions = inputs.f_get(1)?.f_squeeze_dim(1)?;
-        rows.cache.reserve(model.layers.len(), length)?;
-        let attention = DecodeAttention::new(&rows.cache, &positions, length)?;
-        let adapters = rows
-            .adapters
-            .as_ref()
-            .map(|(layers, groups)| (layers.as_slice(), groups));
-        let hidden = model.forward(&inputs.f_get(0)?, &self.rope.at(&positions)?, adapters, &attention)?;
-        let mut hidden = hidden.f_squeeze_dim(1)?;
-        if running.len() < slots {
-            let active: Vec<i64> = running.iter().map(|running| running.slot).collect();
-            hidden = hidden.f_index_select(0, &Tensor::f_from_slice(&active)?.f_to_device(device)?)?;
-        }
-        let drawn = self.draw(&model.logits(&model.final_norm(&hidden)?)?, &running)?;
+        let drawn = match self.next_tokens(&running, slots, rows) {
+            Ok(drawn) => drawn,
+            Err(error) => {
+                put_back(groups, running);
+                return Err(error);
+            }
+        };
         let mut continued = Vec::with_capacity(running.len());
         for (running, drawn) in running.into_iter().zip(drawn) {
             continued.extend(self.accept(running, drawn, observe)?);
@@ -301,6 +347,46 @@ impl<'a> Run<'a> {
             tokens: self.tokens,
         });
         Ok(())
+    }
+
+    /// Computes the next token of each of `running`, which are in some of the `slots`.
+    fn next_tokens(&self, running: &[Running], slots: usize, rows: &mut Rows) -> Result<Vec<Drawn>> {
+        let model = self.generator.model;
+        // Idle rows are computed too, at position 0 of their slot.
+        let (mut ids, mut positions) = (vec![0; slots], vec![0; slots]);
+        for running in running {
+            ids[running.slot as usize] = running.ids.last().copied().unwrap_or(0);
+            positions[running.slot as usize] = self.position(running);
+        }
+        let length = positions.iter().max().map_or(1, |position| position + 1);
+        let draws = self.draws(running);
+        let mut upload = Upload::default();
+        let (ids, positions) = (upload.indices(&ids), upload.indices(&positions));
+        let active = (running.len() < slots)
+            .then(|| upload.indices(&running.iter().map(|running| running.slot).collect::<Vec<_>>()));
+        let parts = DrawParts::add(&draws, model.config.vocab_size, &mut upload);
+        let uploaded = upload.send(model.placement.device)?;
+        let positions = uploaded.indices(positions)?;
+        rows.cache.reserve(model.layers.len(), length)?;
+        let attention = DecodeAttention::new(&rows.cache, &positions, length)?;
+        let adapters = rows
+            .adapters
+            .as_ref()
+            .map(|(layers, groups)| (layers.as_slice(), groups));
+        let ids = uploaded.indices(ids)?.f_unsqueeze(1)?;
+        let hidden = model.forward(&ids, &self.rope.at(&positions)?, adapters, &attention)?;
+        let mut hidden = hidden.f_squeeze_dim(1)?;
+        if let Some(active) = active {
+            hidden = hidden.f_index_select(0, &uploaded.indices(active)?)?;
+        }
+        let logits = model.logits(&model.final_norm(&hidden)?)?;
+        draw(
+            &logits,
+            self.mask.as_ref(),
+            &draws,
+            (&parts, &uploaded),
+            &self.candidates,
+        )
     }
 
     /// The adapters of sequences of `length` tokens; `None` if no sequence has one.
@@ -323,15 +409,17 @@ impl<'a> Run<'a> {
         (self.requests[running.request].prompt.len() + running.ids.len()) as i64 - 1
     }
 
-    fn draw(&self, logits: &Tensor, running: &[Running]) -> Result<Vec<Drawn>> {
+    /// How the next token of each sequence is drawn.
+    fn draws(&self, running: &[Running]) -> Vec<Draw<'a>> {
+        let requests = self.requests;
         let of = |running: &Running| Draw {
-            request: &self.requests[running.request].id,
-            sampling: &self.requests[running.request].sampling,
-            seed: self.requests[running.request].seed,
+            request: &requests[running.request].id,
+            sampling: &requests[running.request].sampling,
+            seed: requests[running.request].seed,
             sample: running.sample as u64,
             position: running.ids.len() as u64,
         };
-        draw(logits, self.mask.as_ref(), &running.iter().map(of).collect::<Vec<_>>())
+        running.iter().map(of).collect()
     }
 
     /// Appends a token; returns the sequence unless the token ended it.
@@ -412,6 +500,15 @@ impl Running {
             logprobs: Vec::new(),
             sampling_logprobs: Vec::new(),
             entropies: 0.0,
+        }
+    }
+
+    /// What it is prefilled from: its prompt, as others are, or with its own tokens behind it.
+    pub(super) fn source(&self) -> Source {
+        if self.ids.is_empty() {
+            Source::Prompt(self.request)
+        } else {
+            Source::Sequence(self.request, self.sample)
         }
     }
 }

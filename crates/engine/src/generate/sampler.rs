@@ -5,6 +5,8 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use tch::{Device, Kind, Tensor};
 
+use super::cut::{self, Candidates};
+use super::upload::{Indices, Numbers, Upload, Uploaded};
 use crate::error::{EngineError, Result};
 
 /// Dividing logits by less could overflow and would hardly change the distribution.
@@ -34,6 +36,23 @@ impl Draw<'_> {
         random.set_word_pos(u128::from(self.position) * 16);
         (random.next_u32() >> 8) as f32 / (1u32 << 24) as f32
     }
+
+    /// Greedy rows keep temperature 1: only their order matters.
+    fn temperature(&self) -> f32 {
+        if self.sampling.temperature == 0.0 {
+            1.0
+        } else {
+            (self.sampling.temperature as f32).clamp(LOWEST_TEMPERATURE, f32::MAX)
+        }
+    }
+
+    fn is_cut(&self) -> bool {
+        self.sampling.top_k != 0 || self.sampling.top_p < 1.0
+    }
+
+    fn is_plain(&self) -> bool {
+        self.sampling.temperature == 1.0 && self.sampling.top_k == 0 && self.sampling.top_p == 1.0
+    }
 }
 
 /// A drawn token with its two log-probabilities, and the entropy (nats) of the model where it was drawn.
@@ -45,128 +64,171 @@ pub(super) struct Drawn {
     pub(super) entropy: f32,
 }
 
+/// What drawing needs on the device, in the step's upload. `None` where no row of the batch has use for it.
+#[derive(Debug)]
+pub(super) struct DrawParts {
+    uniform: Option<Numbers>,
+    /// 1 for greedy rows.
+    greedy: Option<Numbers>,
+    temperature: Option<Numbers>,
+    /// Index of the last token that top-k keeps.
+    last: Option<Indices>,
+    /// Infinite for rows without top-p.
+    top_p: Option<Numbers>,
+    /// The largest top-k of the batch.
+    widest: i64,
+    /// Whether no row changes the model's own distribution.
+    plain: bool,
+}
+
+impl DrawParts {
+    /// Adds it to `upload`.
+    pub(super) fn add(draws: &[Draw<'_>], vocabulary: i64, upload: &mut Upload) -> Self {
+        let mut numbers = |of: &dyn Fn(&Draw<'_>) -> f32| upload.numbers(&draws.iter().map(of).collect::<Vec<f32>>());
+        let is_greedy = |draw: &Draw<'_>| draw.sampling.temperature == 0.0;
+        let greedy = draws.iter().filter(|draw| is_greedy(draw)).count();
+        let uniform = (greedy < draws.len()).then(|| numbers(&|draw| draw.uniform()));
+        let some = greedy > 0 && greedy < draws.len();
+        let greedy = some.then(|| numbers(&|draw| f32::from(u8::from(is_greedy(draw)))));
+        let heated = draws.iter().any(|draw| draw.temperature() != 1.0);
+        let temperature = heated.then(|| numbers(&|draw| draw.temperature()));
+        let cut = draws.iter().any(Draw::is_cut);
+        // Rounding may let the sum reach 1 early; rows without top-p are not cut.
+        let top_p = cut.then(|| {
+            numbers(&|draw| match draw.sampling.top_p < 1.0 {
+                true => draw.sampling.top_p as f32,
+                false => f32::INFINITY,
+            })
+        });
+        let bounded = |draw: &Draw<'_>| match draw.sampling.top_k {
+            0 => vocabulary,
+            k => i64::from(k).min(vocabulary),
+        };
+        let last = cut.then(|| upload.indices(&draws.iter().map(|draw| bounded(draw) - 1).collect::<Vec<_>>()));
+        let limited = draws.iter().filter(|draw| draw.sampling.top_k != 0);
+        Self {
+            uniform,
+            greedy,
+            temperature,
+            last,
+            top_p,
+            widest: limited.map(bounded).max().unwrap_or(0),
+            plain: draws.iter().all(Draw::is_plain),
+        }
+    }
+}
+
 /// Draws one token per row of `logits` `[rows, vocab_size]` (fp32) by inverting the cumulative distribution. `mask`
 /// `[vocab_size]` is true for ids that must not be drawn.
-pub(super) fn draw(logits: &Tensor, mask: Option<&Tensor>, draws: &[Draw<'_>]) -> Result<Vec<Drawn>> {
-    let device = logits.device();
+pub(super) fn draw(
+    logits: &Tensor,
+    mask: Option<&Tensor>,
+    draws: &[Draw<'_>],
+    (parts, uploaded): (&DrawParts, &Uploaded),
+    candidates: &Candidates,
+) -> Result<Vec<Drawn>> {
     let logprobs = logits.f_log_softmax(-1, Kind::Float)?;
     let probabilities = logprobs.f_exp()?;
-    let plain =
-        |draw: &Draw<'_>| draw.sampling.temperature == 1.0 && draw.sampling.top_k == 0 && draw.sampling.top_p == 1.0;
-    let (distribution, chosen) = if mask.is_none() && draws.iter().all(plain) {
-        (logprobs.shallow_clone(), choose(&logprobs, &probabilities, draws)?)
-    } else {
-        let distribution = process(logits, mask, draws)?;
-        let chosen = choose(&distribution, &distribution.f_exp()?, draws)?;
-        (distribution, chosen)
-    };
     // One dot product per row, without a tensor of all terms.
     let entropies = probabilities
         .f_unsqueeze(1)?
         .f_bmm(&logprobs.f_unsqueeze(2)?)?
         .f_neg()?;
-    let drawn = Tensor::f_cat(
-        &[
+    let rows = loop {
+        let (distribution, chosen, lacking) = if mask.is_none() && parts.plain {
+            let chosen = choose(&logprobs, &probabilities, parts, uploaded)?;
+            (logprobs.shallow_clone(), chosen, None)
+        } else {
+            let (distribution, lacking) = process(logits, mask, (parts, uploaded), candidates)?;
+            let chosen = choose(&distribution, &distribution.f_exp()?, parts, uploaded)?;
+            (distribution, chosen, lacking)
+        };
+        let mut columns = vec![
             chosen.f_to_kind(Kind::Double)?,
             logprobs.f_gather(1, &chosen, false)?.f_to_kind(Kind::Double)?,
             distribution.f_gather(1, &chosen, false)?.f_to_kind(Kind::Double)?,
             entropies.f_squeeze_dim(2)?.f_to_kind(Kind::Double)?,
-        ],
-        1,
-    )?;
-    // One transfer for all values; ids are exact in a double.
-    let rows: Vec<f64> = Vec::try_from(drawn.f_to_device(Device::Cpu)?.f_contiguous()?.f_view([-1])?)?;
-    debug_assert!(device == logits.device());
-    rows.chunks_exact(4)
+        ];
+        let among_candidates = lacking.is_some();
+        columns.extend(lacking.map(|lacking| lacking.f_to_kind(Kind::Double)).transpose()?);
+        let width = columns.len();
+        // One transfer for all values; ids are exact in a double.
+        let drawn = Tensor::f_cat(&columns, 1)?.f_to_device(Device::Cpu)?;
+        let rows: Vec<f64> = Vec::try_from(drawn.f_contiguous()?.f_view([-1])?)?;
+        if among_candidates && rows.chunks_exact(width).any(|row| row[4] != 0.0) {
+            candidates.widen();
+            continue;
+        }
+        break rows
+            .chunks_exact(width)
+            .map(|row| [row[0], row[1], row[2], row[3]])
+            .collect::<Vec<_>>();
+    };
+    rows.into_iter()
         .zip(draws)
-        .map(|(row, draw)| {
-            if !row[1].is_finite() {
+        .map(|([id, logprob, sampling_logprob, entropy], draw)| {
+            if !logprob.is_finite() {
                 return Err(EngineError::NonFinite {
                     what: format!("a log-probability of the model's output for request `{}`", draw.request),
                 });
             }
             let greedy = draw.sampling.temperature == 0.0;
-            let sampling_logprob = if greedy { 0.0 } else { row[2] as f32 };
+            let sampling_logprob = if greedy { 0.0 } else { sampling_logprob as f32 };
             Ok(Drawn {
-                id: row[0] as i64,
-                logprob: row[1] as f32,
+                id: id as i64,
+                logprob: logprob as f32,
                 sampling_logprob,
-                entropy: row[3] as f32,
+                entropy: entropy as f32,
             })
         })
         .collect()
 }
 
-fn choose(distribution: &Tensor, probabilities: &Tensor, draws: &[Draw<'_>]) -> Result<Tensor> {
-    let device = distribution.device();
-    let greedy: Vec<bool> = draws.iter().map(|draw| draw.sampling.temperature == 0.0).collect();
-    if greedy.iter().all(|&greedy| greedy) {
+fn choose(distribution: &Tensor, probabilities: &Tensor, parts: &DrawParts, uploaded: &Uploaded) -> Result<Tensor> {
+    let Some(uniform) = parts.uniform else {
         return Ok(distribution.f_argmax(-1, true)?);
-    }
+    };
     let cumulative = probabilities.f_cumsum(-1, Kind::Float)?;
     // Rounding keeps the sum from being exactly 1. Scaling by it keeps the search within the possible tokens.
     let total = cumulative.f_narrow(1, distribution.size()[1] - 1, 1)?;
-    let uniform: Vec<f32> = draws.iter().map(Draw::uniform).collect();
-    let uniform = Tensor::f_from_slice(&uniform)?
-        .f_unsqueeze(1)?
-        .f_to_device(device)?
-        .f_mul(&total)?;
+    let uniform = uploaded.column(uniform)?.f_mul(&total)?;
     let sampled = uniform.f_searchsorted(&cumulative, false, true, "right", None::<&Tensor>)?;
-    if greedy.iter().any(|&greedy| greedy) {
-        let greedy = Tensor::f_from_slice(&greedy)?.f_unsqueeze(1)?.f_to_device(device)?;
+    if let Some(greedy) = parts.greedy {
+        let greedy = uploaded.column(greedy)?.f_to_kind(Kind::Bool)?;
         return Ok(distribution.f_argmax(-1, true)?.f_where_self(&greedy, &sampled)?);
     }
     Ok(sampled)
 }
 
-/// Log-probabilities after mask, temperature, top-k and top-p; excluded tokens are at minus infinity.
-fn process(logits: &Tensor, mask: Option<&Tensor>, draws: &[Draw<'_>]) -> Result<Tensor> {
-    let device = logits.device();
-    let vocabulary = logits.size()[1];
-    let column = |values: Vec<f32>| -> Result<Tensor> {
-        Ok(Tensor::f_from_slice(&values)?.f_unsqueeze(1)?.f_to_device(device)?)
-    };
+/// Log-probabilities after mask, temperature, top-k and top-p; excluded tokens are at minus infinity. If only candidates
+/// were sorted, also which rows, `[rows, 1]`, may keep tokens that are not among them.
+fn process(
+    logits: &Tensor,
+    mask: Option<&Tensor>,
+    (parts, uploaded): (&DrawParts, &Uploaded),
+    candidates: &Candidates,
+) -> Result<(Tensor, Option<Tensor>)> {
     let mut logits = match mask {
         Some(mask) => logits.f_masked_fill(mask, f64::NEG_INFINITY)?,
         None => logits.shallow_clone(),
     };
-    // Greedy rows keep temperature 1: only their order matters.
-    let temperature = |draw: &Draw<'_>| {
-        if draw.sampling.temperature == 0.0 {
-            1.0
-        } else {
-            (draw.sampling.temperature as f32).clamp(LOWEST_TEMPERATURE, f32::MAX)
-        }
-    };
-    if draws.iter().any(|draw| temperature(draw) != 1.0) {
-        logits = logits.f_div(&column(draws.iter().map(temperature).collect())?)?;
+    if let Some(temperature) = parts.temperature {
+        logits = logits.f_div(&uploaded.column(temperature)?)?;
     }
-    let bounded = |k: u32| {
-        if k == 0 {
-            vocabulary
-        } else {
-            i64::from(k).min(vocabulary)
-        }
-    };
-    if draws
-        .iter()
-        .any(|draw| draw.sampling.top_k != 0 || draw.sampling.top_p < 1.0)
-    {
-        let (sorted, _) = logits.f_sort(-1, true)?;
-        let last: Vec<i64> = draws.iter().map(|draw| bounded(draw.sampling.top_k) - 1).collect();
-        let last = Tensor::f_from_slice(&last)?.f_unsqueeze(1)?.f_to_device(device)?;
-        let smallest = sorted.f_gather(1, &last, false)?;
-        let sorted = sorted.f_masked_fill(&sorted.f_lt_tensor(&smallest)?, f64::NEG_INFINITY)?;
-        let probabilities = sorted.f_softmax(-1, Kind::Float)?;
-        let before = probabilities.f_cumsum(-1, Kind::Float)?.f_sub(&probabilities)?;
-        let cut = before.f_ge_tensor(&column(draws.iter().map(|draw| draw.sampling.top_p as f32).collect())?)?;
-        // Rounding may let the sum reach 1 early; rows without top-p are not cut.
-        let active: Vec<bool> = draws.iter().map(|draw| draw.sampling.top_p < 1.0).collect();
-        let cut = cut.f_logical_and(&Tensor::f_from_slice(&active)?.f_unsqueeze(1)?.f_to_device(device)?)?;
-        let kept = sorted.f_masked_fill(&cut, f64::INFINITY)?;
-        let kept = kept.f_masked_fill(&kept.f_eq(f64::NEG_INFINITY)?, f64::INFINITY)?;
-        let smallest = kept.f_amin([-1], true)?;
+    let mut lacking = None;
+    if let (Some(last), Some(top_p)) = (parts.last, parts.top_p) {
+        let last = uploaded.indices(last)?.f_unsqueeze(1)?;
+        let top_p = uploaded.column(top_p)?;
+        let few = candidates.among(logits.size()[1], parts.widest);
+        let (smallest, lack) = match few {
+            Some(few) => {
+                let (smallest, lacking) = cut::among(&logits, &last, &top_p, few)?;
+                (smallest, Some(lacking))
+            }
+            None => (cut::among_all(&logits, &last, &top_p)?, None),
+        };
+        lacking = lack;
         logits = logits.f_masked_fill(&logits.f_lt_tensor(&smallest)?, f64::NEG_INFINITY)?;
     }
-    Ok(logits.f_log_softmax(-1, Kind::Float)?)
+    Ok((logits.f_log_softmax(-1, Kind::Float)?, lacking))
 }

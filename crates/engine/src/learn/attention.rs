@@ -43,7 +43,7 @@ impl<'a> Attention<'a> {
     fn products(&self, weights: &LayerWeights, qkv: &Tensor) -> Option<Products<'a>> {
         let config = self.config;
         let here = qkv.device() == Device::Cpu && qkv.kind() == Kind::Float && weights.qk_norm.is_none();
-        let short = config.num_attention_heads * self.packing.length <= config.intermediate_size;
+        let short = config.num_attention_heads * self.packing.length() <= config.intermediate_size;
         (here && short)
             .then(|| Products::new(config, self.rope, self.packing))
             .flatten()

@@ -47,7 +47,7 @@ impl<'a> Backbone<'a> {
             rows: &layout.members,
             packing: &layout.packing,
             output: &layout.output,
-            rope: model.rope_tables(layout.packing.length)?,
+            rope: model.rope_tables(layout.packing.length())?,
             layers: &layers.layers,
         })
     }

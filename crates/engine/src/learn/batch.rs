@@ -47,6 +47,17 @@ impl MicroBatch {
         self.lanes.iter().map(|lane| lane.rows).sum()
     }
 
+    /// Tokens that are learned.
+    pub(super) fn learned(&self, sequences: &[Vec<TrainingSequence>]) -> usize {
+        let of_lane = |lane: &Lane| -> usize {
+            let indices = lane.blocks.iter().flat_map(|block| block.sequences.clone());
+            indices
+                .map(|index| sequences[lane.member][index].completion.len())
+                .sum()
+        };
+        self.lanes.iter().map(of_lane).sum()
+    }
+
     /// Number of sequences.
     pub(super) fn sequences(&self) -> usize {
         self.lanes
@@ -57,7 +68,8 @@ impl MicroBatch {
     }
 }
 
-/// Distributes sequences over micro-batches of at most `budget` rows; a longer sequence gets a micro-batch of its own.
+/// Distributes sequences over micro-batches of at most `budget` rows, and of sequences that together have at most `places`
+/// tokens, shared prompts counted for each; a longer sequence gets a micro-batch of its own.
 /// `work` names the members and their sequences; each member's stay in order. The result depends on the arguments only.
 pub(super) fn deal(
     work: &[(usize, Range<usize>)],
@@ -65,6 +77,7 @@ pub(super) fn deal(
     budget: usize,
     share_prompts: bool,
     pace: Pace,
+    places: usize,
 ) -> Vec<MicroBatch> {
     struct Queue {
         member: usize,
@@ -100,11 +113,13 @@ pub(super) fn deal(
         let sequence = &of_member[queue.next];
         let mut joins = share_prompts && open.shares_prompt(queue.member, queue.next, of_member);
         let rows = |joins: bool| sequence.inputs() - if joins { sequence.prompt.len() } else { 0 };
-        if open.rows > 0 && open.rows + rows(joins) > budget {
+        let too_many = open.rows + rows(joins) > budget || open.places + sequence.inputs() > places;
+        if open.rows > 0 && too_many {
             batches.push(std::mem::take(&mut open).close(budget));
             joins = false;
         }
         open.push(queue.member, queue.next, rows(joins), joins);
+        open.places += sequence.inputs();
         queue.dealt += sequence.inputs();
         queue.next += 1;
     }
@@ -119,6 +134,8 @@ pub(super) fn deal(
 struct Open {
     lanes: Vec<Lane>,
     rows: usize,
+    /// Tokens of all sequences, each with its prompt.
+    places: usize,
 }
 
 impl Open {
@@ -192,7 +209,20 @@ mod tests {
             .enumerate()
             .map(|(member, list)| (member, 0..list.len()))
             .collect();
-        deal(&work, sequences, budget, true, pace)
+        deal(&work, sequences, budget, true, pace, usize::MAX)
+    }
+
+    #[test]
+    fn short_answers_to_a_long_prompt_are_cut_before_attention_has_many_copies_of_it() {
+        let members = [vec![sequence(1, 100, 2); 8]];
+        let counts = |places| -> Vec<usize> {
+            let batches = deal(&[(0, 0..8)], &members, 200, true, Pace::Together, places);
+            batches.iter().map(MicroBatch::sequences).collect()
+        };
+        assert_eq!(counts(usize::MAX), [8]);
+        assert_eq!(counts(404), [4, 4]);
+        assert_eq!(counts(403), [3, 3, 2]);
+        assert_eq!(counts(1), [1; 8]);
     }
 
     #[test]

@@ -69,7 +69,7 @@ impl Learner<'_> {
                 None => layers.insert(self.layers(Some(&self.population), &layout, !self.options.recompute)?),
             };
             self.learn(layers, &layout, normalisers, &by_layer, &mut gradient.sums)?;
-            advance(layout.packing.sequences as usize);
+            advance(layout.packing.sequences() as usize);
         }
         Ok(gradient)
     }
@@ -91,6 +91,7 @@ impl Learner<'_> {
             self.sequences,
             self.population.members(),
             self.model.placement.device,
+            self.options.padding_on(self.model.placement.device),
         )
     }
 

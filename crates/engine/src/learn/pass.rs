@@ -2,13 +2,16 @@
 
 use std::ops::Range;
 
+use lyceum_core::footprint::SHARED;
 use lyceum_core::work::KlReference;
 use tch::Device;
 
 use super::batch::{MicroBatch, Pace, deal};
+use super::chunk;
 use super::layout::Token;
 use super::learner::{Learner, Logprobs, Reference};
 use super::normaliser::Normaliser;
+use super::padding::Padding;
 use super::piece::GradientPiece;
 use super::sequence::TrainingSequence;
 use super::update::{Progress, Update};
@@ -130,7 +133,11 @@ impl<'a> Pass<'a> {
         let mut halvings = 0;
         loop {
             let share_prompts = self.update.options.share_prompts;
-            let batches = deal(work, self.sequences, self.budget, share_prompts, pace);
+            let places = match self.update.options.padding_on(device) {
+                Padding::ToLongest => usize::MAX,
+                Padding::ByLength { .. } => self.budget.saturating_mul(SHARED as usize),
+            };
+            let batches = deal(work, self.sequences, self.budget, share_prompts, pace, places);
             let before = self.progress.done;
             match self.try_in_lanes(population, &batches, first, &compute) {
                 Ok(answers) => return Ok((answers, halvings)),
@@ -163,6 +170,15 @@ impl<'a> Pass<'a> {
         } = self;
         let options = update.options;
         let one_step = options.optimizer.epochs == 1 && options.optimizer.minibatches == 1;
+        let model = update.model;
+        let shape = || chunk::shape(options, model.placement, population, batches, sequences);
+        let rows = chunk::rows(
+            options,
+            (&model.config, model.placement),
+            population,
+            shape,
+            parts.len(),
+        );
         let learner = || -> Result<Learner<'_>> {
             Ok(Learner {
                 model: update.model.share(),
@@ -179,7 +195,7 @@ impl<'a> Pass<'a> {
                 old_policy: update.old_policy(),
                 old: old.as_ref(),
                 first,
-                chunk: ((options.logits / parts.len().max(1)) as i64 / update.model.config.vocab_size).max(1),
+                chunk: rows,
             })
         };
         if parts.len() <= 1 {

@@ -4,7 +4,7 @@ use tch::{Device, Kind, Tensor};
 
 use crate::error::Result;
 use crate::population::Selection;
-use crate::product::{add_product, linear, product, write_product};
+use crate::product::{add_product, linear, product, product_in_fp32, write_product};
 
 /// The rows of a batch by member; each member's rows are consecutive.
 #[derive(Debug)]
@@ -136,12 +136,12 @@ impl MemberRows {
                 let left = self.grouped(left, *count)?.f_transpose(1, 2)?;
                 let right = self.grouped(right, *count)?;
                 if let Selection::Indices(indices) = &self.selection {
-                    let products = product(&left, &right)?.f_to_kind(Kind::Float)?;
+                    let products = product_in_fp32(&left, &right)?;
                     let _ = sums.shallow_clone().f_index_add_(0, indices, &products)?;
                 } else if direct {
                     add_product(&left, &right, &mut self.select(sums)?)?;
                 } else {
-                    let _ = self.select(sums)?.f_add_(&left.f_bmm(&right)?)?;
+                    let _ = self.select(sums)?.f_add_(&product_in_fp32(&left, &right)?)?;
                 }
             }
             Layout::Ragged(ranges) => {
@@ -152,7 +152,7 @@ impl MemberRows {
                     if direct {
                         add_product(&left, &right, &mut sum)?;
                     } else {
-                        let _ = sum.f_add_(&left.f_mm(&right)?)?;
+                        let _ = sum.f_add_(&product_in_fp32(&left, &right)?)?;
                     }
                 }
             }

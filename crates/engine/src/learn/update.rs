@@ -1,13 +1,14 @@
 //! One update: epochs of minibatches of micro-batches, for all members at once.
 
 use lyceum_core::work::{Loss, MemberDiagnostics, OldPolicy, Optimizer, PolicyLoss};
-use tch::Kind;
+use tch::{Device, Kind};
 
 use super::adamw::AdamW;
 use super::batch::part;
 use super::clip::{check_values, clip_gradients};
 use super::diagnostics::Sums;
 use super::optimizer_state::OptimizerState;
+use super::padding::Padding;
 use super::pass::Pass;
 use super::piece::{GradientPiece, PieceIndex};
 use super::sequence::TrainingSequence;
@@ -31,8 +32,14 @@ pub struct UpdateOptions {
     pub recompute: bool,
     /// Whether to compute a prompt once for neighbouring samples that share it.
     pub share_prompts: bool,
-    /// Number of logits held at a time, but at least one row of the vocabulary.
-    pub logits: usize,
+    /// How attention pads sequences; `None`: on a CPU to the longest, on a GPU by length.
+    pub padding: Option<Padding>,
+    /// Number of logits held at a time, but at least one row of the vocabulary. `None`: on a CPU [`LOGITS`], on a GPU
+    /// also all for which the peak does not rise ([`UpdateShape::logits_below_the_peak`]).
+    ///
+    /// [`LOGITS`]: lyceum_core::footprint::LOGITS
+    /// [`UpdateShape::logits_below_the_peak`]: lyceum_core::footprint::UpdateShape::logits_below_the_peak
+    pub logits: Option<usize>,
 }
 
 impl Default for UpdateOptions {
@@ -43,8 +50,15 @@ impl Default for UpdateOptions {
             micro_batch_tokens: 4096,
             recompute: true,
             share_prompts: true,
-            logits: 1 << 24,
+            padding: None,
+            logits: None,
         }
+    }
+}
+
+impl UpdateOptions {
+    pub(super) fn padding_on(&self, device: Device) -> Padding {
+        self.padding.unwrap_or_else(|| Padding::on(device))
     }
 }
 

@@ -1,5 +1,7 @@
 //! The way a batch is split, computed and distributed does not change results, and members never mix.
 
+use lyceum_engine::learn::Padding;
+
 use crate::batch::{Case, fresh, gradient_values, member_weights, weights};
 use crate::fixtures::difference;
 
@@ -34,7 +36,7 @@ fn chunks_micro_batches_and_shared_prompts_change_nothing() {
             (1 << 20, 24, true),
             (1 << 20, 1, false),
         ] {
-            case.options.logits = logits;
+            case.options.logits = Some(logits);
             case.options.micro_batch_tokens = tokens;
             case.options.share_prompts = share;
             let largest = difference(&gradient_values(&case.piece(0, 1)), &expected);
@@ -42,6 +44,27 @@ fn chunks_micro_batches_and_shared_prompts_change_nothing() {
                 largest < TOLERANCE,
                 "{logits} logits, {tokens} tokens: off by {largest}"
             );
+        }
+    }
+}
+
+#[test]
+fn padding_by_length_changes_nothing() {
+    for mut case in cases() {
+        let mut with = |padding, share| {
+            case.options.padding = Some(padding);
+            case.options.share_prompts = share;
+            gradient_values(&case.piece(0, 1))
+        };
+        for share in [true, false] {
+            let expected = with(Padding::ToLongest, share);
+            for worth in [0, 2, 1 << 20] {
+                let largest = difference(&with(Padding::ByLength { worth }, share), &expected);
+                assert!(
+                    largest < TOLERANCE,
+                    "worth {worth}, shared prompts {share}: off by {largest}"
+                );
+            }
         }
     }
 }

@@ -156,7 +156,7 @@ fn the_peak_is_what_the_formula_says() {
     let options = UpdateOptions {
         micro_batch_tokens: 1 << 20,
         recompute,
-        logits,
+        logits: Some(logits),
         ..UpdateOptions::default()
     };
     let update = Update {
@@ -176,6 +176,7 @@ fn the_peak_is_what_the_formula_says() {
         members: MEMBERS as u64,
         rows: prompts + places / 2,
         together: MEMBERS as u64,
+        references: 0,
         places,
         longest: 64,
         learned,
@@ -215,7 +216,7 @@ fn running_out_of_memory_halves_the_micro_batch_and_changes_no_result() {
         let options = UpdateOptions {
             micro_batch_tokens,
             recompute: false,
-            logits: 1 << 18,
+            logits: Some(1 << 18),
             ..UpdateOptions::default()
         };
         let update = Update {

@@ -1,6 +1,7 @@
 //! An adapter as one artifact: a tar of its two files.
 
-use std::io::Read as _;
+use std::fs::File;
+use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 
 use super::{CONFIG, WEIGHTS};
@@ -19,41 +20,27 @@ impl AdapterFiles {
     /// An uncompressed tar of the files in name order, without times and owners. The same files give the same bytes.
     pub fn to_archive(&self) -> Result<Vec<u8>> {
         // Two headers, two paddings and the end.
-        let mut archive = tar::Builder::new(Vec::with_capacity(self.config.len() + self.weights.len() + 4096));
-        for (name, bytes) in [(CONFIG, &self.config), (WEIGHTS, &self.weights)] {
-            let mut header = tar::Header::new_ustar();
-            header.set_size(bytes.len() as u64);
-            header.set_mode(0o644);
-            archive
-                .append_data(&mut header, name, bytes.as_slice())
-                .map_err(|source| ModelError::io(name, source))?;
-        }
-        archive
-            .into_inner()
-            .map_err(|source| ModelError::io("adapter archive", source))
+        let mut archive = Vec::with_capacity(self.config.len() + self.weights.len() + 4096);
+        self.write_archive(&mut archive)?;
+        Ok(archive)
+    }
+
+    /// Writes [`AdapterFiles::to_archive`].
+    pub fn write_archive(&self, out: impl Write) -> Result<()> {
+        let (config, weights) = (self.config.as_slice(), self.weights.as_slice());
+        tar_of((config.len() as u64, config), (weights.len() as u64, weights), out)
     }
 
     /// Reads the files from such a tar; `name` stands for it in messages. Other files in it are ignored.
     pub fn from_archive(name: &str, bytes: &[u8]) -> Result<Self> {
-        let unreadable = |source: std::io::Error| ModelError::io(name, source);
-        let (mut config, mut weights) = (None, None);
-        let mut archive = tar::Archive::new(bytes);
-        for entry in archive.entries().map_err(unreadable)? {
-            let mut entry = entry.map_err(unreadable)?;
-            let wanted = match entry.path().map_err(unreadable)?.to_str() {
-                Some(CONFIG) => &mut config,
-                Some(WEIGHTS) => &mut weights,
-                _ => continue,
-            };
-            let mut read = Vec::with_capacity(usize::try_from(entry.size()).unwrap_or_default().min(bytes.len()));
-            entry.read_to_end(&mut read).map_err(unreadable)?;
-            *wanted = Some(read);
-        }
-        let missing = |file: &str| ModelError::file(name, format!("the archive contains no {file}"));
-        Ok(Self {
-            config: config.ok_or_else(|| missing(CONFIG))?,
-            weights: weights.ok_or_else(|| missing(WEIGHTS))?,
-        })
+        let (mut config, mut weights) = (Vec::new(), Vec::new());
+        for_each_file(name, bytes, |file, size, entry| {
+            let read = if file == CONFIG { &mut config } else { &mut weights };
+            read.clear();
+            read.reserve_exact(usize::try_from(size).unwrap_or_default().min(bytes.len()));
+            entry.read_to_end(read).map(drop)
+        })?;
+        Ok(Self { config, weights })
     }
 
     /// Writes the files into `folder`, creating it if necessary.
@@ -85,6 +72,64 @@ impl AdapterFiles {
     }
 }
 
+/// Writes the archive of the files in `folder`, as [`AdapterFiles::to_archive`] makes it, without reading them into memory.
+pub fn pack(folder: &Path, out: impl Write) -> Result<()> {
+    let open = |name: &str| {
+        let path = folder.join(name);
+        let file = File::open(&path).and_then(|file| Ok((file.metadata()?.len(), BufReader::new(file))));
+        file.map_err(|source| ModelError::io(&path, source))
+    };
+    tar_of(open(CONFIG)?, open(WEIGHTS)?, out)
+}
+
+/// Writes the files of an archive into `folder`, which exists; `name` stands for the archive in messages.
+pub fn unpack(name: &str, archive: impl Read, folder: &Path) -> Result<()> {
+    for_each_file(name, archive, |file, _, entry| {
+        let mut out = File::create(folder.join(file))?;
+        io::copy(entry, &mut out).map(drop)
+    })
+}
+
+fn tar_of(config: (u64, impl Read), weights: (u64, impl Read), out: impl Write) -> Result<()> {
+    let mut archive = tar::Builder::new(out);
+    let mut append = |name: &str, size: u64, bytes: &mut dyn Read| {
+        let mut header = tar::Header::new_ustar();
+        header.set_size(size);
+        header.set_mode(0o644);
+        let appended = archive.append_data(&mut header, name, bytes.take(size));
+        appended.map_err(|source| ModelError::io(name, source))
+    };
+    let (mut config, mut weights) = (config, weights);
+    append(CONFIG, config.0, &mut config.1)?;
+    append(WEIGHTS, weights.0, &mut weights.1)?;
+    let finished = archive.into_inner().and_then(|mut out| out.flush());
+    finished.map_err(|source| ModelError::io("adapter archive", source))
+}
+
+/// Calls `take` with the name, the size and the bytes of each of the two files.
+fn for_each_file(
+    name: &str,
+    archive: impl Read,
+    mut take: impl FnMut(&str, u64, &mut dyn Read) -> io::Result<()>,
+) -> Result<()> {
+    let unreadable = |source: io::Error| ModelError::io(name, source);
+    let mut found = Vec::new();
+    for entry in tar::Archive::new(archive).entries().map_err(unreadable)? {
+        let mut entry = entry.map_err(unreadable)?;
+        let path = entry.path().map_err(unreadable)?.into_owned();
+        let Some(wanted) = [CONFIG, WEIGHTS].into_iter().find(|wanted| path == Path::new(wanted)) else {
+            continue;
+        };
+        let size = entry.size();
+        take(wanted, size, &mut entry).map_err(unreadable)?;
+        found.push(wanted);
+    }
+    match [CONFIG, WEIGHTS].into_iter().find(|wanted| !found.contains(wanted)) {
+        Some(missing) => Err(ModelError::file(name, format!("the archive contains no {missing}"))),
+        None => Ok(()),
+    }
+}
+
 /// Refuses a non-empty folder.
 pub fn require_new(folder: &Path) -> Result<()> {
     if let Ok(mut entries) = std::fs::read_dir(folder)
@@ -108,6 +153,13 @@ mod tests {
         let archive = files.to_archive().unwrap();
         assert_eq!(archive, files.to_archive().unwrap());
         assert_eq!(AdapterFiles::from_archive("a", &archive).unwrap(), files);
+
+        let folder = tempfile::tempdir().unwrap();
+        unpack("a", archive.as_slice(), folder.path()).unwrap();
+        assert_eq!(AdapterFiles::read(folder.path()).unwrap(), files);
+        let mut packed = Vec::new();
+        pack(folder.path(), &mut packed).unwrap();
+        assert_eq!(packed, archive);
         let cut = AdapterFiles::from_archive("digest 12", &archive[..700])
             .unwrap_err()
             .to_string();

@@ -1,7 +1,7 @@
 //! Buckets of object stores with the S3 API: AWS, MinIO, Ceph, R2 and others.
 
 use object_store::{
-    ObjectStore, ObjectStoreExt as _, PutPayload, RetryConfig,
+    ClientConfigKey, ObjectStore, ObjectStoreExt as _, PutPayload, RetryConfig,
     aws::{AmazonS3Builder, AmazonS3ConfigKey},
     path::Path,
     prefix::PrefixStore,
@@ -15,6 +15,11 @@ use crate::{Result, StoreError};
 const PROBE: &str = "lyceum";
 /// Time limit of a request with its retries; after that the item that needs it fails and is retried.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// A request is given up after so long without a byte, however long it takes as a whole: an artifact may be large and the
+/// connection slow, and a server says nothing while it puts the parts of an upload together.
+const SILENCE: &str = "5 minutes";
+/// The longest that a request may take, which has to be some time.
+const LONGEST: &str = "1 day";
 
 /// Opens the bucket and writes a small object, so a wrong key or a missing bucket is reported at once. `options` are
 /// the environment variables of the AWS tools (`AWS_ACCESS_KEY_ID`, `AWS_REGION`, `AWS_ENDPOINT_URL`, ..); others are
@@ -31,7 +36,10 @@ pub(super) async fn open(
         max_retries: 5,
         ..RetryConfig::default()
     };
-    let mut builder = AmazonS3Builder::new().with_retry(retry);
+    let mut builder = AmazonS3Builder::new()
+        .with_retry(retry)
+        .with_config(AmazonS3ConfigKey::Client(ClientConfigKey::ReadTimeout), SILENCE)
+        .with_config(AmazonS3ConfigKey::Client(ClientConfigKey::Timeout), LONGEST);
     for (name, value) in options {
         let key = name
             .strip_prefix("AWS_")

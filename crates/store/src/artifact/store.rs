@@ -2,22 +2,18 @@
 
 use lyceum_core::artifact::{ArtifactKind, Digest};
 use object_store::{
-    ObjectStore, ObjectStoreExt as _, PutPayload, WriteMultipart, local::LocalFileSystem, memory::InMemory, path::Path,
+    ObjectStore, ObjectStoreExt as _, PutPayload, local::LocalFileSystem, memory::InMemory, path::Path,
 };
 use sqlx::PgPool;
 use std::{
     ffi::OsString,
     fs::{DirBuilder, File},
-    io::{self, Read as _},
     os::unix::fs::DirBuilderExt as _,
     sync::Arc,
 };
 
-use super::{ArtifactPlace, bucket};
+use super::{ArtifactPlace, bucket, stream};
 use crate::{Remote, Result, StoreError};
-
-/// Bytes of a file that are written at a time.
-const PART: usize = 8 << 20;
 
 /// Artifacts in a folder or an object store, usually with a row each, or those of a server.
 #[derive(Clone, Debug)]
@@ -101,7 +97,7 @@ impl ArtifactStore {
         match &self.0 {
             Backend::Objects { objects, pool } => {
                 if let Some(pool) = pool {
-                    list(pool, digest, kind, bytes.len()).await?;
+                    list(pool, digest, kind, bytes.len() as u64).await?;
                 }
                 objects.put(&place(digest), PutPayload::from(bytes)).await?;
             }
@@ -113,33 +109,44 @@ impl ArtifactStore {
         Ok(digest)
     }
 
-    /// Writes the `bytes` bytes of `file` from its start, whose digest is `digest`, a part at a time.
+    /// Writes the `bytes` bytes of `file` from its start, whose digest is `digest` ([`digest_of`](super::digest_of)), a part
+    /// at a time.
     ///
     /// # Errors
     /// As [`ArtifactStore::put`].
-    pub async fn put_file(&self, kind: ArtifactKind, digest: Digest, mut file: File, bytes: usize) -> Result<()> {
-        let Backend::Objects { objects, pool } = &self.0 else {
-            let whole = part(&mut file, bytes).await?;
-            return self.put(kind, whole).await.map(drop);
+    pub async fn put_file(&self, kind: ArtifactKind, digest: Digest, file: File, bytes: u64) -> Result<()> {
+        match &self.0 {
+            Backend::Objects { objects, pool } => {
+                if let Some(pool) = pool {
+                    list(pool, digest, kind, bytes).await?;
+                }
+                stream::send(file, bytes, objects.as_ref(), &place(digest)).await
+            }
+            Backend::Server(server) => {
+                let path = format!("/api/v1/artifacts/{digest}?kind={}", kind.name());
+                server.put_file(path, file, bytes).await
+            }
+        }
+    }
+
+    /// Writes the bytes of `digest` to the end of `file`, a piece at a time, and returns their number.
+    ///
+    /// # Errors
+    /// As [`ArtifactStore::get`]; or the file cannot be written. What was written by then is of no use.
+    pub async fn get_file(&self, digest: Digest, file: File) -> Result<u64> {
+        let received = match &self.0 {
+            Backend::Objects { objects, .. } => match objects.get(&place(digest)).await {
+                Ok(object) => Some(stream::receive(object, file).await?),
+                Err(object_store::Error::NotFound { .. }) => None,
+                Err(error) => return Err(error.into()),
+            },
+            Backend::Server(server) => server.get_file(format!("/api/v1/artifacts/{digest}"), file).await?,
         };
-        if let Some(pool) = pool {
-            list(pool, digest, kind, bytes).await?;
+        match received {
+            Some((found, bytes)) if found == digest => Ok(bytes),
+            Some((found, _)) => Err(StoreError::Damaged { digest, found }),
+            None => Err(StoreError::not_found("artifact", digest)),
         }
-        if bytes <= PART {
-            let whole = part(&mut file, bytes).await?;
-            objects.put(&place(digest), PutPayload::from(whole)).await?;
-            return Ok(());
-        }
-        let mut upload = WriteMultipart::new_with_chunk_size(objects.put_multipart(&place(digest)).await?, PART);
-        let mut left = bytes;
-        while left > 0 {
-            let next = part(&mut file, PART.min(left)).await?;
-            left -= next.len();
-            upload.wait_for_capacity(2).await?;
-            upload.put(next.into());
-        }
-        upload.finish().await?;
-        Ok(())
     }
 
     /// The bytes of `digest`.
@@ -201,10 +208,9 @@ fn in_folder(folder: &std::path::Path) -> Result<Arc<dyn ObjectStore>> {
     Ok(Arc::new(LocalFileSystem::new_with_prefix(folder)?))
 }
 
-/// Folders by the first two letters, so none grows large.
 /// Lists an artifact. This is done before its bytes are written: the row is young, so a collection that runs at the same
 /// time leaves them alone. References to the artifact are only written when it is there.
-async fn list(pool: &PgPool, digest: Digest, kind: ArtifactKind, bytes: usize) -> Result<()> {
+async fn list(pool: &PgPool, digest: Digest, kind: ArtifactKind, bytes: u64) -> Result<()> {
     sqlx::query(
         "INSERT INTO artifacts (digest, kind, bytes) VALUES ($1, $2, $3)
          ON CONFLICT (digest) DO UPDATE SET created_at = now(), removed_at = NULL",
@@ -217,24 +223,7 @@ async fn list(pool: &PgPool, digest: Digest, kind: ArtifactKind, bytes: usize) -
     Ok(())
 }
 
-/// The next `bytes` bytes of `file`.
-async fn part(file: &mut File, bytes: usize) -> Result<Vec<u8>> {
-    let mut file = file.try_clone().map_err(unread)?;
-    let read = tokio::task::spawn_blocking(move || {
-        let mut part = vec![0; bytes];
-        file.read_exact(&mut part)?;
-        Ok(part)
-    });
-    read.await.map_err(io::Error::other).flatten().map_err(unread)
-}
-
-fn unread(source: io::Error) -> StoreError {
-    StoreError::Artifacts(object_store::Error::Generic {
-        store: "upload",
-        source: source.into(),
-    })
-}
-
+/// Folders by the first two letters, so none grows large.
 fn place(digest: Digest) -> Path {
     let name = digest.to_string();
     Path::from_iter([&name[..2], &name])

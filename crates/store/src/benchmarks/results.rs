@@ -147,14 +147,21 @@ pub async fn results(db: &PgPool, filter: &BenchmarkFilter, window: &Window) -> 
 /// The best result of each member and each base on a suite across all runs, best first. Results on fewer rows than the
 /// most measured come after the others, since a few rows are easily all solved.
 pub async fn leaderboard(db: &PgPool, suite: &str, limit: u32) -> Result<Vec<BenchmarkResult>> {
-    let mut query =
-        QueryBuilder::new("SELECT * FROM (SELECT DISTINCT ON (coalesce(member_id::text, base_model)) * FROM (");
-    query.push(RESULTS).push(" WHERE suite = ").push_bind(suite);
+    // Found without their counts by row, which are nearly all of a result.
+    let mut query = QueryBuilder::new(RESULTS);
+    query
+        .push(
+            " JOIN (SELECT id, rows < max(rows) OVER () AS partial FROM (
+                 SELECT DISTINCT ON (coalesce(member_id::text, base_model)) id, rows, pass_at_1, seq FROM benchmark_results
+                 WHERE suite = ",
+        )
+        .push_bind(suite);
     query.push(
-        ") each ORDER BY coalesce(member_id::text, base_model), rows DESC, pass_at_1 DESC, seq) best
-         ORDER BY rows < max(rows) OVER (), pass_at_1 DESC, seq LIMIT ",
+        " ORDER BY coalesce(member_id::text, base_model), rows DESC, pass_at_1 DESC, seq) each
+             ORDER BY partial, pass_at_1 DESC, seq LIMIT ",
     );
     query.push_bind(i64::from(limit));
+    query.push(") best USING (id) ORDER BY partial, pass_at_1 DESC, seq");
     Ok(query.build_query_as().fetch_all(db).await?)
 }
 

@@ -20,6 +20,8 @@ pub struct MetricsQuery {
     pub run_alone: bool,
     /// Level of downsampling: 0 has every step, n has mean, minimum and maximum over 4^n steps.
     pub level: u8,
+    /// Without minima and maxima.
+    pub means_alone: bool,
     /// Maximum number of rows.
     pub limit: u32,
 }
@@ -56,15 +58,15 @@ pub struct MetricRows {
     pub next: Option<u32>,
 }
 
-/// Complete buckets, and single steps after the last of them.
+/// Complete buckets, and single steps after the last of them: a bound of the index, so that the others are not even looked at.
 const ROWS: &str = "
-SELECT step, width, member_id, mean, min, max FROM (
+SELECT step, width, member_id, mean, CASE WHEN NOT $9 THEN min END AS min, CASE WHEN NOT $9 THEN max END AS max FROM (
     SELECT bucket * $6 AS step, $6 AS width, member_id, mean, min, max FROM metric_levels
     WHERE run_id = $1 AND level = $7 AND $7 > 0 AND bucket * $6::bigint BETWEEN $2 AND $3
     UNION ALL
     SELECT step, 1 AS width, member_id, \"values\" AS mean, NULL AS min, NULL AS max FROM metrics
-    WHERE run_id = $1 AND step BETWEEN $2 AND $3 AND ($7 = 0 OR step >= $6::bigint * coalesce(
-        (SELECT max(bucket) + 1 FROM metric_levels WHERE run_id = $1 AND level = $7), 0))
+    WHERE run_id = $1 AND step BETWEEN greatest($2, CASE WHEN $7 > 0 THEN $6::bigint * coalesce(
+        (SELECT max(bucket) + 1 FROM metric_levels WHERE run_id = $1 AND level = $7), 0) END) AND $3
 ) every
 WHERE ($4::uuid IS NULL OR member_id = $4) AND (NOT $5 OR member_id IS NULL)
 ORDER BY step, member_id NULLS FIRST LIMIT $8";
@@ -81,6 +83,7 @@ pub async fn rows(db: &PgPool, run: ExecutionId, query: &MetricsQuery) -> Result
         .bind(width)
         .bind(i16::from(query.level))
         .bind(i64::from(query.limit) + 1)
+        .bind(query.means_alone)
         .fetch_all(db)
         .await?;
     // A page ends between steps: a step that would be cut in two starts the next page.

@@ -106,8 +106,8 @@ async fn insert_work(tx: &mut PgConnection, state: &RunState, items: &[WorkItem]
     for item in items {
         let inserted = sqlx::query(
             "INSERT INTO work (id, execution_id, step, phase, round, chunk, kind, payload, base_model, memory_bytes,
-                 sampler, trainer, max_attempts)
-             SELECT $1, $2, $3, $4, $5, $6, $7, $8::text::json, $9, $10, $11, $12, max_attempts
+                 sampler, trainer, device, max_attempts)
+             SELECT $1, $2, $3, $4, $5, $6, $7, $8::text::json, $9, $10, $11, $12, $13, max_attempts
              FROM executions WHERE id = $2
              ON CONFLICT DO NOTHING",
         )
@@ -123,6 +123,7 @@ async fn insert_work(tx: &mut PgConnection, state: &RunState, items: &[WorkItem]
         .bind(i64::try_from(item.requirements.memory_bytes).unwrap_or(i64::MAX))
         .bind(item.requirements.sampler)
         .bind(item.requirements.trainer)
+        .bind(item.requirements.device)
         .execute(&mut *tx)
         .await?;
         if inserted.rows_affected() > 0 {

@@ -2,7 +2,7 @@
 
 use lyceum_core::{
     id::{ExecutionId, WorkId, WorkerId},
-    work::{Payload, Sampler, Trainer, WorkKey, WorkKind},
+    work::{Device, Payload, Sampler, Trainer, WorkKey, WorkKind},
 };
 use sqlx::{AssertSqlSafe, FromRow, PgPool, types::Json};
 use std::{sync::LazyLock, time::Duration};
@@ -28,6 +28,8 @@ pub struct Slot {
     pub base_models: Option<Vec<String>>,
     /// The base models it has loaded; their items come first.
     pub loaded_models: Vec<String>,
+    /// What it computes on.
+    pub device: Device,
     /// Memory of its device, in bytes.
     pub memory_bytes: u64,
     /// How long a claim lasts without renewal.
@@ -113,7 +115,8 @@ candidate AS (
             SELECT w.id, w.seq, true AS loaded
             FROM work w
             WHERE cardinality($4::text[]) > 0 AND w.execution_id = e.id AND w.state = 'ready' AND w.kind = fits.kind
-              AND w.sampler = $8 AND w.trainer = fits.trainer AND w.run_at <= now() AND w.memory_bytes <= $5 AND w.base_model = ANY($4)
+              AND w.sampler = $8 AND w.trainer = fits.trainer AND w.run_at <= now() AND w.memory_bytes <= $5
+              AND (w.device IS NULL OR w.device = $10) AND w.base_model = ANY($4)
             ORDER BY w.seq
             LIMIT 1
             FOR UPDATE OF w SKIP LOCKED
@@ -124,6 +127,7 @@ candidate AS (
             FROM work w
             WHERE w.execution_id = e.id AND w.state = 'ready' AND w.kind = fits.kind AND w.sampler = $8
               AND w.trainer = fits.trainer AND w.run_at <= now() AND w.memory_bytes <= $5
+              AND (w.device IS NULL OR w.device = $10)
               AND (w.base_model IS NULL OR $3::text[] IS NULL OR w.base_model = ANY($3))
             ORDER BY w.seq
             LIMIT 1
@@ -168,6 +172,7 @@ async fn take(db: &PgPool, slot: &Slot, ticket_of: Option<Lane>) -> Result<Optio
         .bind(ticket_of.map(Lane::queue))
         .bind(slot.sampler)
         .bind(trainers)
+        .bind(slot.device)
         .fetch_optional(db)
         .await?;
     Ok(row.map(Claim::from))

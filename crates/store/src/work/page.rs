@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use lyceum_core::{
     id::{ExecutionId, WorkId, WorkerId},
-    work::WorkKind,
+    work::{Device, Sampler, Trainer, WorkKind},
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -42,6 +42,15 @@ pub struct WorkItem {
     pub base_model: Option<String>,
     /// Peak device memory, in bytes.
     pub memory_bytes: i64,
+    /// What it is computed on: `cpu` or `cuda`; anything if null.
+    #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
+    pub device: Option<Device>,
+    /// What generates its tokens: `engine` or `served`; the engine for items without any.
+    #[cfg_attr(feature = "schema", schema(value_type = String, example = "engine"))]
+    pub sampler: Sampler,
+    /// What takes its optimizer steps: `engine` or `torchrun`; the engine for items that are no updates.
+    #[cfg_attr(feature = "schema", schema(value_type = String, example = "engine"))]
+    pub trainer: Trainer,
     /// `ready`, `running`, `done`, `failed` or `cancelled`.
     #[cfg_attr(feature = "schema", schema(value_type = String, example = "ready"))]
     pub state: WorkState,
@@ -109,7 +118,7 @@ pub struct WorkFilter {
 keyed_by_seq!(WorkItem);
 
 const COLUMNS: &str = "w.id, w.seq, w.execution_id, w.step, w.phase, w.round, w.chunk, w.kind, w.base_model,
-    w.memory_bytes, w.state, w.attempts, w.max_attempts, w.worker_id, k.name AS worker, w.progress, w.progress_note,
+    w.memory_bytes, w.device, w.sampler, w.trainer, w.state, w.attempts, w.max_attempts, w.worker_id, k.name AS worker, w.progress, w.progress_note,
     w.progress_at, CASE WHEN w.state = 'running' AND w.progress_at < now() - interval '1 minute' THEN w.progress_at END
     AS stalled_since, w.run_at, w.errors, w.created_at, w.started_at, w.finished_at";
 

@@ -1,7 +1,10 @@
 //! Workers, including those that have left.
 
 use chrono::{DateTime, Utc};
-use lyceum_core::{id::WorkerId, work::WorkKind};
+use lyceum_core::{
+    id::WorkerId,
+    work::{Sampler, Trainer, WorkKind},
+};
 use serde::Serialize;
 use sqlx::{FromRow, PgPool, QueryBuilder};
 use uuid::Uuid;
@@ -30,11 +33,17 @@ pub struct Worker {
     /// The kinds of work it takes.
     #[cfg_attr(feature = "schema", schema(value_type = Vec<String>))]
     pub kinds: Vec<WorkKind>,
+    /// What may generate tokens there: `engine`, `served`; none if it takes no such work.
+    #[cfg_attr(feature = "schema", schema(value_type = Vec<String>))]
+    pub samplers: Vec<Sampler>,
+    /// What may take the optimizer steps of updates there: `engine`, `torchrun`; none if it takes no updates.
+    #[cfg_attr(feature = "schema", schema(value_type = Vec<String>))]
+    pub trainers: Vec<Trainer>,
     /// The base models it can load; empty means any.
     pub base_models: Vec<String>,
     /// The base models it has loaded.
     pub loaded_models: Vec<String>,
-    /// Memory of its device, in bytes.
+    /// Memory that an item may take of its device, in bytes.
     pub memory_bytes: i64,
     /// Versions of Lyceum, libtorch, Python and so on.
     #[cfg_attr(feature = "schema", schema(value_type = Object))]
@@ -61,7 +70,8 @@ pub struct WorkerFilter {
 
 keyed_by_seq!(Worker);
 
-const SELECT: &str = "SELECT id, seq, name, host, device, kinds, base_models, loaded_models, memory_bytes, versions,
+const SELECT: &str =
+    "SELECT id, seq, name, host, device, kinds, samplers, trainers, base_models, loaded_models, memory_bytes, versions,
     state, started_at, last_seen, stopped_at FROM workers WHERE ";
 
 /// Workers that fit `filter`.

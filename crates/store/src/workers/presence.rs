@@ -1,6 +1,9 @@
 //! Registration and heartbeats of workers.
 
-use lyceum_core::{id::WorkerId, work::WorkKind};
+use lyceum_core::{
+    id::WorkerId,
+    work::{Sampler, Trainer, WorkKind},
+};
 use sqlx::{PgPool, types::Json};
 
 use crate::Result;
@@ -18,6 +21,10 @@ pub struct NewWorker<'a> {
     pub device: &'a str,
     /// The kinds of work it takes.
     pub kinds: &'a [WorkKind],
+    /// What may generate tokens there.
+    pub samplers: &'a [Sampler],
+    /// What may take the optimizer steps of updates there.
+    pub trainers: &'a [Trainer],
     /// The base models it can load.
     pub base_models: &'a [String],
     /// Memory of its device, in bytes.
@@ -29,8 +36,8 @@ pub struct NewWorker<'a> {
 /// Registers a worker.
 pub async fn register(db: &PgPool, worker: &NewWorker<'_>) -> Result<()> {
     sqlx::query(
-        "INSERT INTO workers (id, name, host, device, kinds, base_models, memory_bytes, versions, state)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'idle')",
+        "INSERT INTO workers (id, name, host, device, kinds, base_models, memory_bytes, versions, samplers, trainers, state)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'idle')",
     )
     .bind(worker.id.0)
     .bind(worker.name)
@@ -40,6 +47,8 @@ pub async fn register(db: &PgPool, worker: &NewWorker<'_>) -> Result<()> {
     .bind(worker.base_models)
     .bind(i64::try_from(worker.memory_bytes).unwrap_or(i64::MAX))
     .bind(Json(&worker.versions))
+    .bind(worker.samplers)
+    .bind(worker.trainers)
     .execute(db)
     .await?;
     Ok(())

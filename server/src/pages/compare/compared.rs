@@ -14,6 +14,8 @@ use super::{
 };
 use crate::api_error::ApiError;
 
+/// Runs whose curves have a band from minimum to maximum where a point covers several steps; those of more would hide one another.
+const BANDS: usize = 4;
 /// Maximum points of a curve.
 const POINTS: u32 = 300;
 /// The last steps in which a metric's newest value is searched for before it is taken from a point of the curve.
@@ -32,15 +34,17 @@ pub(super) struct Compared {
 }
 
 impl Compared {
-    /// Reads the curves of a run, with 4^`level` steps per point.
+    /// Reads the curves of a run that is compared with others, `runs` in all, with 4^`level` steps per point.
     pub(super) async fn read(
         db: &PgPool,
+        runs: usize,
         (detail, label, level, over): (RunDetail, String, u8, Over),
     ) -> Result<Self, ApiError> {
         let id = ExecutionId(detail.run.id);
         let query = MetricsQuery {
             run_alone: true,
             level,
+            means_alone: runs > BANDS,
             limit: 4 * POINTS,
             ..MetricsQuery::default()
         };

@@ -87,6 +87,27 @@ async fn a_server_completes_as_the_engine_does() -> Result<()> {
     Ok(())
 }
 
+/// For servers that apply some adapter to requests without any.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_base_in_the_name_of_an_adapter_of_zeros_is_the_base() -> Result<()> {
+    let stage = Stage::new()?;
+    let server = stage.server().await?;
+    let adapters = stage.adapters().await?;
+    let item = payload(&adapters, Sampler::Engine);
+    let own = stage.tokens(&stage.run(&stage.engine()?, item.clone()).await?).await?;
+    let served = stage.served(&[&server], |settings| settings.base_as_adapter = true)?;
+    let other = stage
+        .tokens(&stage.run(&served, on(&item, Sampler::Served)).await?)
+        .await?;
+    assert_eq!(ids(&own), ids(&other));
+    let apart = difference(&own, &other);
+    assert!(apart < 1e-4, "{apart}");
+    let seen = server.seen();
+    assert_eq!(seen.loads.len(), adapters.len() + 1);
+    assert!(seen.bare == 0, "{} requests of the bare base", seen.bare);
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_server_cannot_do_is_refused_before_it_is_asked() -> Result<()> {
     let stage = Stage::new()?;

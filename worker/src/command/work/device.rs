@@ -1,6 +1,9 @@
 //! The device as reported by a worker, for people and for leaving items that need more memory to others.
 
+#[cfg(feature = "engine")]
 use std::process::Command;
+
+use super::machine_memory;
 
 /// A device by name, with its memory if known.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,16 +15,17 @@ pub(super) struct Device {
 }
 
 impl Device {
-    /// A CPU: its memory is shared with everything else on the machine, so it sets no limit.
+    /// A CPU with what its machine has left.
     pub(super) fn cpu() -> Self {
         Self {
             name: "cpu".to_owned(),
-            memory_bytes: None,
+            memory_bytes: machine_memory::offered(),
         }
     }
 
     /// The GPU that CUDA counts as `index`, as the driver's `nvidia-smi` describes it; `cuda:N` if that is not
     /// available.
+    #[cfg(feature = "engine")]
     pub(super) fn cuda(index: usize) -> Self {
         let visible = std::env::var("CUDA_VISIBLE_DEVICES").unwrap_or_default();
         let said = Command::new("nvidia-smi")
@@ -38,6 +42,7 @@ impl Device {
     }
 
     /// A line such as `NVIDIA H200, 143771`: name and memory in MiB.
+    #[cfg(feature = "engine")]
     fn described(line: &str) -> Option<Self> {
         let (name, mebibytes) = line.lines().next()?.rsplit_once(',')?;
         let mebibytes: u64 = mebibytes.trim().parse().ok()?;
@@ -49,12 +54,13 @@ impl Device {
 }
 
 /// The driver's index of the GPU that CUDA counts as `index` among those in `CUDA_VISIBLE_DEVICES`.
+#[cfg(feature = "engine")]
 fn physical(index: usize, visible: &str) -> String {
     let shown = visible.split(',').map(str::trim).filter(|id| !id.is_empty()).nth(index);
     shown.map_or_else(|| index.to_string(), str::to_owned)
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "engine"))]
 mod tests {
     use super::{Device, physical};
 

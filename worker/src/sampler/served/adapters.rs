@@ -9,12 +9,15 @@ use std::time::{Duration, SystemTime};
 
 use lyceum_core::artifact::Digest;
 use lyceum_core::work::BaseModel;
-use lyceum_models::peft::{AdapterFiles, CONFIG};
+use lyceum_models::peft::{AdapterFiles, CONFIG, WEIGHTS};
+use lyceum_store::artifact::digest_of;
 use uuid::Uuid;
 
 use super::ServedError;
 use super::server::Server;
 use super::settings::ServedSettings;
+use super::zeros::Zeros;
+use crate::adapter::{blocking, fetch};
 use crate::handler::{Context, HandlerError};
 
 /// Where the locks are, which servers do not read.
@@ -37,6 +40,9 @@ pub(super) struct Adapters {
 pub(super) struct Held {
     _locks: Vec<File>,
 }
+
+/// A folder in which an adapter is written, deleted on drop.
+struct Part(PathBuf);
 
 impl Adapters {
     pub(super) fn open(settings: &ServedSettings) -> Result<Self, ServedError> {
@@ -62,29 +68,35 @@ impl Adapters {
         self.path.join(digest.to_string())
     }
 
-    /// Holds adapters, writing those that are missing. They stay until the result is dropped.
+    /// Holds adapters, writing those that are missing: artifacts, and one of zeros. They stay until the result is dropped.
     pub(super) async fn hold(
         &self,
         digests: &[Digest],
+        zeros: Option<&Zeros>,
         base: &BaseModel,
         context: &Context,
         servers: &[Arc<Server>],
     ) -> Result<Held, HandlerError> {
         let mut locks = Vec::new();
-        let names: HashSet<PathBuf> = digests.iter().map(|digest| self.lock_file(*digest)).collect();
+        let all = digests.iter().copied().chain(zeros.map(|zeros| zeros.digest));
+        let names: HashSet<PathBuf> = all.map(|digest| self.lock_file(digest)).collect();
         for name in names {
             locks.push(shared(&name).await.map_err(|error| unusable(&name, &error))?);
         }
         for digest in digests {
-            self.write(*digest, base, context, servers).await?;
+            self.write(*digest, None, base, context, servers).await?;
+        }
+        if let Some(Zeros { digest, files }) = zeros {
+            self.write(*digest, Some(files), base, context, servers).await?;
         }
         Ok(Held { _locks: locks })
     }
 
-    /// Writes an adapter that is missing, and compares one that is there with its artifact, once.
+    /// Writes an adapter that is missing, and compares one that is there with its artifact, once. Without `files` it is fetched.
     async fn write(
         &self,
         digest: Digest,
+        files: Option<&AdapterFiles>,
         base: &BaseModel,
         context: &Context,
         servers: &[Arc<Server>],
@@ -92,12 +104,19 @@ impl Adapters {
         let folder = self.folder(digest);
         let is_seen = self.seen().contains(&digest);
         if !(is_seen && folder.is_dir()) {
-            let name = format!("adapter {digest}");
-            let mut files = AdapterFiles::from_archive(&name, &context.get(digest).await?)?;
-            if self.resolver {
-                files.config = named_base(&files.config, &root(servers, base)).map_err(HandlerError::Permanent)?;
+            let part = Part::new(self.path.join(PARTS).join(Uuid::new_v4().to_string()))?;
+            match files {
+                Some(files) => files.write(&part.0)?,
+                None => fetch(context, &format!("adapter {digest}"), digest, &part.0).await?,
             }
-            self.place(&folder, &files)?;
+            if self.resolver {
+                let path = part.0.join(CONFIG);
+                let config = std::fs::read(&path).map_err(|error| unusable(&path, &error))?;
+                let config = named_base(&config, &root(servers, base)).map_err(HandlerError::Permanent)?;
+                std::fs::write(&path, config).map_err(|error| unusable(&path, &error))?;
+            }
+            let to = folder.clone();
+            blocking(move || part.place(&to)).await?;
             self.seen().insert(digest);
         }
         // The time of its last use, for `trim`.
@@ -106,30 +125,6 @@ impl Adapters {
         touched
             .and_then(|file| file.set_modified(SystemTime::now()))
             .map_err(|error| unusable(&config, &error))
-    }
-
-    /// Gives `files` their place in one step, so that nobody sees half of them.
-    fn place(&self, folder: &Path, files: &AdapterFiles) -> Result<(), HandlerError> {
-        if !folder.is_dir() {
-            let part = self.path.join(PARTS).join(Uuid::new_v4().to_string());
-            files.write(&part)?;
-            let placed = std::fs::rename(&part, folder);
-            if placed.is_err() {
-                // Another worker was first, unless the disk is at fault.
-                let _ = std::fs::remove_dir_all(&part);
-                if !folder.is_dir() {
-                    return placed.map_err(|error| unusable(folder, &error));
-                }
-            }
-        }
-        let found = AdapterFiles::read(folder)?;
-        if found != *files {
-            return Err(HandlerError::Permanent(format!(
-                "{} holds another adapter than its name says: delete it, and restart the servers that loaded it",
-                folder.display()
-            )));
-        }
-        Ok(())
     }
 
     /// Deletes the adapters that were not used for longest and that nobody holds, until no more than the setting says are
@@ -177,6 +172,47 @@ impl Adapters {
 
     fn seen(&self) -> std::sync::MutexGuard<'_, HashSet<Digest>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Part {
+    fn new(path: PathBuf) -> Result<Self, HandlerError> {
+        // Servers read it, who may be other users.
+        std::fs::create_dir_all(&path).map_err(|error| unusable(&path, &error))?;
+        Ok(Self(path))
+    }
+
+    /// Gives the adapter its place in one step, so that nobody sees half of it.
+    fn place(&self, folder: &Path) -> Result<(), HandlerError> {
+        if !folder.is_dir() {
+            match std::fs::rename(&self.0, folder) {
+                Ok(()) => return Ok(()),
+                // Another worker was first, unless the disk is at fault.
+                Err(_) if folder.is_dir() => {}
+                Err(error) => return Err(unusable(folder, &error)),
+            }
+        }
+        for name in [CONFIG, WEIGHTS] {
+            let (new, old) = (self.0.join(name), folder.join(name));
+            let digest = |path: &Path| {
+                let digest = File::open(path).and_then(|mut file| digest_of(&mut file));
+                digest.map_err(|error| unusable(path, &error))
+            };
+            if digest(&new)? != digest(&old)? {
+                return Err(HandlerError::Permanent(format!(
+                    "{} holds another adapter than its name says: delete it, and restart the servers that loaded it",
+                    folder.display()
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        // It has another place if all went well.
+        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 

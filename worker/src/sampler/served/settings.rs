@@ -15,6 +15,9 @@ pub struct ServedSettings {
     /// Whether servers find adapters in the folder by themselves (vLLM's `lora_filesystem_resolver`), so that they need not
     /// be told one by one. Required if one address stands for several servers.
     pub resolver: bool,
+    /// Whether the base model is asked in the name of an adapter of zeros. Required where a server applies some adapter to
+    /// requests without one, as vLLM does on a CPU.
+    pub base_as_adapter: bool,
     /// Adapters to keep in the folder and on the servers, beside those in use.
     pub kept: usize,
     /// Requests on their way at once.
@@ -32,6 +35,7 @@ impl Default for ServedSettings {
             key: None,
             adapters: PathBuf::new(),
             resolver: false,
+            base_as_adapter: false,
             kept: 64,
             in_flight: 256,
             patience: Duration::from_secs(600),

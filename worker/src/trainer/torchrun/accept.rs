@@ -1,15 +1,16 @@
 //! What a group gives back, compared with what it was asked for: nothing is taken that a later item could fail over.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::{self, BufWriter};
 use std::path::Path;
 
 use lyceum_core::work::{MemberDiagnostics, Projection};
-use lyceum_models::peft::{AdapterConfig, AdapterFiles, WEIGHTS, key};
-use safetensors::tensor::{Dtype, TensorView};
-use safetensors::{SafeTensorError, SafeTensors};
+use lyceum_models::peft::{AdapterConfig, CONFIG, WEIGHTS, key, pack};
 use serde::Deserialize;
 
 use super::group::Ended;
+use super::tensors::Tensors;
 use crate::adapter::OPTIMIZER;
 use crate::handler::HandlerError;
 use crate::trainer::{Lesson, Written};
@@ -53,7 +54,8 @@ pub(super) fn results(lesson: &Lesson, ended: &Ended) -> Result<(Vec<Written>, V
 
 fn diagnostics(lesson: &Lesson, out: &Path) -> Result<Vec<MemberDiagnostics>, String> {
     let name = "out/diagnostics.json";
-    let text = read(out, "diagnostics.json", name)?;
+    let text = std::fs::read(out.join("diagnostics.json"));
+    let text = text.map_err(|error| format!("{name} cannot be read: {error}"))?;
     let Diagnostics { adapters } = serde_json::from_slice(&text).map_err(|error| format!("{name}: {error}"))?;
     let members = &lesson.payload.members;
     if adapters.len() != members.len() {
@@ -96,27 +98,26 @@ fn diagnostics(lesson: &Lesson, out: &Path) -> Result<Vec<MemberDiagnostics>, St
 fn written(lesson: &Lesson, member: usize, out: &Path) -> Result<Written, String> {
     let start = &lesson.starts[member];
     let inside = |name: &str| format!("out/{member}/{name}");
-    let before = tensors(&start.files().weights, "the weights that it started from")?;
-    let bytes = read(out, WEIGHTS, &inside(WEIGHTS))?;
-    let weights = tensors(&bytes, &inside(WEIGHTS))?;
-    let expected = before.iter().map(|(name, view)| (name.clone(), view.shape().to_vec()));
+    let before = Tensors::open(&start.folder().join(WEIGHTS), "the weights that it started from")?;
+    let expected = before.shapes().map(|(name, shape)| (name.clone(), shape.clone()));
     let expected: BTreeMap<String, Vec<usize>> = expected.collect();
-    same_shapes(&weights, &expected, &inside(WEIGHTS))?;
+    let weights = Tensors::open(&out.join(WEIGHTS), &inside(WEIGHTS))?;
+    weights.check(&expected)?;
 
-    let bytes = read(out, OPTIMIZER, &inside(OPTIMIZER))?;
-    let mut state = tensors(&bytes, &inside(OPTIMIZER))?;
-    let step = state.remove(STEP).as_ref().and_then(one_number);
+    let mut state = Tensors::open(&out.join(OPTIMIZER), &inside(OPTIMIZER))?;
+    let step = state.take_number(STEP)?;
     let moments = expected.iter().flat_map(|(name, shape)| {
         let factor = trained_name(name);
         ["exp_avg", "exp_avg_sq"].map(|moment| (format!("{factor}.{moment}"), shape.clone()))
     });
-    same_shapes(&state, &moments.collect(), &inside(OPTIMIZER))?;
+    state.check(&moments.collect())?;
     let made = steps(lesson, member);
     let due = match start.optimizer() {
         None => made,
-        Some(bytes) => {
-            let before = tensors(bytes, "the optimizer state that it started from")?;
-            before.get(STEP).and_then(one_number).unwrap_or(0) + made
+        Some(folder) => {
+            let before = folder.join(OPTIMIZER);
+            let mut before = Tensors::open(&before, "the optimizer state that it started from")?;
+            before.take_number(STEP)?.unwrap_or(0) + made
         }
     };
     if step != Some(due) {
@@ -124,7 +125,10 @@ fn written(lesson: &Lesson, member: usize, out: &Path) -> Result<Written, String
         return Err(format!("`{STEP}` of {} is {step}; {due} is valid", inside(OPTIMIZER)));
     }
 
-    let config: AdapterConfig = serde_json::from_slice(&start.files().config)
+    let config = start.folder().join(CONFIG);
+    let config: AdapterConfig = std::fs::read(config)
+        .map_err(|error| error.to_string())
+        .and_then(|text| serde_json::from_slice(&text).map_err(|error| error.to_string()))
         .map_err(|error| format!("the adapter that it started from: {error}"))?;
     let adapted = Projection::ALL
         .into_iter()
@@ -132,17 +136,20 @@ fn written(lesson: &Lesson, member: usize, out: &Path) -> Result<Written, String
     let shape = config.shape(adapted.collect())?;
     let config = AdapterConfig::new(&shape, &lesson.payload.base_model.name);
     let config = serde_json::to_string_pretty(&config).map_err(|error| error.to_string())? + "\n";
-    let files = AdapterFiles {
-        config: config.into_bytes(),
-        weights: stored(weights, [("format".to_owned(), "pt".to_owned())].into())?,
-    };
-    let step = (due as i64).to_le_bytes();
-    let view = TensorView::new(Dtype::I64, vec![1], &step).map_err(|error| error.to_string())?;
-    state.insert(STEP.to_owned(), view);
-    Ok(Written {
-        weights: files.to_archive().map_err(|error| error.to_string())?,
-        optimizer: stored(state, HashMap::new())?,
-    })
+
+    let unwritten = |error: io::Error| format!("its files cannot be written: {error}");
+    let written = Written::new().map_err(unwritten)?;
+    let adapter = tempfile::tempdir_in(written.folder()).map_err(unwritten)?;
+    std::fs::write(adapter.path().join(CONFIG), config).map_err(unwritten)?;
+    weights.write(
+        &adapter.path().join(WEIGHTS),
+        None,
+        [("format".to_owned(), "pt".to_owned())].into(),
+    )?;
+    let archive = BufWriter::new(File::create(written.weights()).map_err(unwritten)?);
+    pack(adapter.path(), archive).map_err(|error| error.to_string())?;
+    state.write(&written.optimizer(), Some((STEP, due)), HashMap::new())?;
+    Ok(written)
 }
 
 /// Optimizer steps that a member makes: minibatches that have none of its sequences are none.
@@ -156,57 +163,4 @@ fn steps(lesson: &Lesson, member: usize) -> u64 {
 fn trained_name(key: &str) -> &str {
     let name = key.strip_prefix("base_model.model.").unwrap_or(key);
     name.strip_suffix(".weight").unwrap_or(name)
-}
-
-fn read(folder: &Path, name: &str, shown: &str) -> Result<Vec<u8>, String> {
-    std::fs::read(folder.join(name)).map_err(|error| format!("{shown} cannot be read: {error}"))
-}
-
-fn tensors<'a>(bytes: &'a [u8], shown: &str) -> Result<BTreeMap<String, TensorView<'a>>, String> {
-    let file = SafeTensors::deserialize(bytes).map_err(|error| format!("{shown}: {error}"))?;
-    Ok(file.tensors().into_iter().collect())
-}
-
-fn stored(tensors: BTreeMap<String, TensorView<'_>>, metadata: HashMap<String, String>) -> Result<Vec<u8>, String> {
-    safetensors::serialize(tensors, Some(metadata)).map_err(|error: SafeTensorError| error.to_string())
-}
-
-/// Refuses tensors that are missing, of other shapes or kinds, or not finite, and those that nobody asked for.
-fn same_shapes(
-    found: &BTreeMap<String, TensorView<'_>>,
-    expected: &BTreeMap<String, Vec<usize>>,
-    shown: &str,
-) -> Result<(), String> {
-    for (name, shape) in expected {
-        let Some(view) = found.get(name) else {
-            return Err(format!("{shown} has no `{name}`"));
-        };
-        if view.dtype() != Dtype::F32 || view.shape() != shape {
-            return Err(format!(
-                "`{name}` of {shown} is {:?} {:?}; F32 {shape:?} is valid",
-                view.dtype(),
-                view.shape()
-            ));
-        }
-        let (words, _) = view.data().as_chunks();
-        if let Some(at) = words.iter().position(|word| !f32::from_le_bytes(*word).is_finite()) {
-            let value = f32::from_le_bytes(words[at]);
-            return Err(format!(
-                "number {at} of `{name}` of {shown} is {value}; it must be finite"
-            ));
-        }
-    }
-    match found.keys().find(|name| !expected.contains_key(*name)) {
-        Some(stray) => Err(format!("{shown} has `{stray}`, which is no part of the adapter")),
-        None => Ok(()),
-    }
-}
-
-/// The number of a tensor `[1]` of integers.
-fn one_number(view: &TensorView<'_>) -> Option<u64> {
-    let (words, _) = view.data().as_chunks();
-    match (view.dtype(), words) {
-        (Dtype::I64, [word]) => u64::try_from(i64::from_le_bytes(*word)).ok(),
-        _ => None,
-    }
 }

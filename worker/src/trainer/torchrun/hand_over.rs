@@ -50,11 +50,11 @@ pub(super) fn write(folder: &Path, lesson: &Lesson, base: &Path, device: &str) -
     let payload = &lesson.payload;
     let references = references(lesson);
     for (place, start) in lesson.starts.iter().enumerate() {
-        start.write(&folder.join("members").join(place.to_string()))?;
+        start.link(&folder.join("members").join(place.to_string()))?;
     }
     let named = lesson.references.iter().flat_map(|named| &named.versions).enumerate();
     for (place, version) in named.filter(|(place, _)| references[*place] == Some(Reference::Version)) {
-        version.write(&folder.join("references").join(place.to_string()))?;
+        version.link(&folder.join("references").join(place.to_string()))?;
     }
     let mut lines = BufWriter::new(File::create(folder.join("samples.jsonl")).map_err(disk)?);
     for (adapter, member) in payload.members.iter().enumerate() {

@@ -1,8 +1,12 @@
 //! `bench rollout`: generation for a population, compared with one member, libtorch's matrix products alone, and
-//! transformers.
+//! transformers and vLLM.
+
+mod vllm;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
@@ -20,11 +24,11 @@ use super::spent::{self, Spent};
 /// Of the mask over the vocabulary; the speed does not depend on it.
 const KEEP_RATE: f64 = 0.9;
 
-const PEER: &str = include_str!("rollout_peer.py");
+const PEER: &str = include_str!("rollout/transformers_peer.py");
 
 /// Generates with random weights and reports tokens per second: of the population, with and without a vocabulary mask,
 /// of one member with the same number of sequences, of the matrix products alone in libtorch and, if requested, of
-/// transformers with peft's mixed adapters.
+/// transformers with peft's mixed adapters and of vLLM: in a process of its own, over HTTP, and through the worker.
 ///
 /// Only generated tokens are counted; prefilling the prompts is included in the time. The minimum over all repeats
 /// counts. Processor time, summed over all threads, is printed beside wall-clock time: compare it on a machine that is
@@ -32,8 +36,11 @@ const PEER: &str = include_str!("rollout_peer.py");
 #[derive(Debug, Args)]
 pub(super) struct BenchRollout {
     /// Shape of the base: small (6.6 M parameters), qwen2.5-0.5b, qwen2.5-1.5b or qwen2.5-7b.
-    #[arg(long, default_value = "small")]
+    #[arg(long, default_value = "small", conflicts_with = "model")]
     shape: String,
+    /// A base in a folder instead of one with random weights.
+    #[arg(long, value_name = "DIR")]
+    model: Option<PathBuf>,
     /// Members of the population.
     #[arg(long, default_value_t = 8)]
     members: usize,
@@ -55,18 +62,52 @@ pub(super) struct BenchRollout {
     /// Device: auto, cpu, cuda or cuda:N.
     #[arg(long, default_value = "auto")]
     device: String,
+    /// Samples of each prompt, which is computed once for all of them.
+    #[arg(long, default_value_t = 1)]
+    samples: usize,
+    /// Prompts and completions of all lengths from a quarter of --prompt and --new up to these.
+    #[arg(long)]
+    ragged: bool,
+    /// Sample from the most probable tokens with this total probability.
+    #[arg(long, default_value_t = 1.0)]
+    top_p: f64,
+    /// Sample from this many most probable tokens; 0 from all.
+    #[arg(long, default_value_t = 0)]
+    top_k: u32,
+    /// Sequences decoded at the same time; all of them if left out.
+    #[arg(long)]
+    max_slots: Option<usize>,
+    /// Measure the population alone, without a mask, one member and the matrix products.
+    #[arg(long)]
+    brief: bool,
+    /// A file for the figures, as one JSON object.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
     /// Measurements of each; the minimum counts.
     #[arg(long, default_value_t = 3)]
     repeats: usize,
     /// A Python with torch, transformers and peft, to measure these in the same run.
     #[arg(long, env = "LYCEUM_PEER_PYTHON")]
     peer_python: Option<OsString>,
+    /// A Python with vLLM, to measure it on the same base, adapters, prompts and lengths; docs/SCALING.md says how to install
+    /// one.
+    #[arg(long, value_name = "PYTHON", requires = "model", conflicts_with_all = ["ragged", "samples", "top_p", "top_k", "brief"])]
+    peer_vllm: Option<OsString>,
 }
 
 #[derive(Deserialize)]
 struct Peer {
     wall_seconds: f64,
     cpu_seconds: f64,
+}
+
+impl Peer {
+    fn spent(&self) -> Spent {
+        Spent {
+            wall: Duration::from_secs_f64(self.wall_seconds),
+            cpu: Duration::from_secs_f64(self.cpu_seconds),
+        }
+    }
 }
 
 impl BenchRollout {
@@ -77,12 +118,24 @@ impl BenchRollout {
             self.sequences,
             self.members
         );
+        anyhow::ensure!(
+            self.samples > 0 && (self.sequences / self.members).is_multiple_of(self.samples),
+            "the sequences of a member ({}) must be a multiple of --samples ({})",
+            self.sequences / self.members,
+            self.samples
+        );
         let placement = Placement::new(&self.device, self.dtype)?;
-        let config = shape::named(&self.shape)?;
+        let model = match &self.model {
+            None => random_model(shape::named(&self.shape)?, placement)?,
+            Some(folder) => Model::load(folder, placement)?,
+        };
+        let model = model.arranged()?;
         println!(
             "{}: {:.1} M parameters, {:?}, {}, {} members of rank {}, {} sequences, {} + {} tokens",
-            self.shape,
-            config.parameters() as f64 / 1e6,
+            self.model
+                .as_ref()
+                .map_or(self.shape.clone(), |folder| folder.display().to_string()),
+            model.config.parameters() as f64 / 1e6,
             placement.device,
             self.dtype,
             self.members,
@@ -91,7 +144,6 @@ impl BenchRollout {
             self.prompt,
             self.new
         );
-        let model = random_model(config, placement)?.arranged()?;
         let population = self.population(&model, self.members)?;
         let single = self.population(&model, 1)?;
         let size = RolloutSize {
@@ -110,6 +162,10 @@ impl BenchRollout {
         let (mut projections, mut attention) = (Spent::MAX, Spent::MAX);
         for _ in 0..self.repeats {
             all = all.min(self.generate(&model, &population, self.new, None)?);
+            if self.brief {
+                prefill = prefill.min(self.generate(&model, &population, 1, None)?);
+                continue;
+            }
             masked = masked.min(self.generate(&model, &population, self.new, Some(&mask))?);
             one = one.min(self.generate(&model, &single, self.new, None)?);
             prefill = prefill.min(self.generate(&model, &population, 1, None)?);
@@ -117,9 +173,12 @@ impl BenchRollout {
             projections = projections.min(products.projections);
             attention = attention.min(products.attention);
         }
-        let products = projections + attention;
         self.report("population", all);
         self.report("  of which prefill", prefill);
+        if self.brief {
+            return self.report_roofline(&model, &population, all, prefill);
+        }
+        let products = projections + attention;
         self.report("  with a mask", masked);
         self.report("one member", one);
         self.report("matrix products", products);
@@ -141,11 +200,66 @@ impl BenchRollout {
             None => println!("peer not run: name a Python with torch, transformers and peft by --peer-python"),
             Some(python) => self.run_peers(python, &model, all)?,
         }
+        if let (Some(python), Some(folder)) = (&self.peer_vllm, &self.model) {
+            let prompts = (0..self.sequences).map(|index| Self::prompt(index, self.prompt, model.config.vocab_size));
+            let load = vllm::Load {
+                prompts: prompts.collect(),
+                adapters: (0..self.sequences)
+                    .map(|index| self.member(index, self.members))
+                    .collect(),
+                new: self.new,
+                rank: self.rank,
+                dtype: self.dtype,
+                repeats: self.repeats,
+            };
+            let found = vllm::measure(python, folder, &population, &load)?;
+            self.report("vLLM, one process", found.offline);
+            self.report("vLLM over HTTP", found.direct);
+            self.report("vLLM from a worker", found.served);
+            let (wall, cpu) = ratio(all, found.offline);
+            println!("population / vLLM             {wall:>6.2} on the wall {cpu:>6.2} in processor time");
+            let (overhead, limit) = found.overhead();
+            println!("from a worker / over HTTP     {overhead:>6.2} on the wall, limit {limit}");
+        }
         Ok(())
     }
 
+    /// So many ids of the prompt with this number.
+    fn prompt(number: usize, length: usize, vocabulary: i64) -> Vec<i64> {
+        (0..length)
+            .map(|at| ((number * 31 + at * 17) as i64) % vocabulary)
+            .collect()
+    }
+
+    /// The member of a population of so many that answers a prompt.
+    fn member(&self, index: usize, members: usize) -> usize {
+        index * members / self.sequences
+    }
+
+    /// Tokens of the prompt and of the completion of a sequence. Samples of one prompt differ in their completions.
+    fn lengths(&self, index: usize) -> (usize, usize) {
+        if !self.ragged {
+            return (self.prompt, self.new);
+        }
+        // Three quarters of the length, spread evenly over the sequences in an order that has no pattern.
+        let part = |length: usize, at: usize, of: usize, step: usize| {
+            let place = at * step % of.max(1);
+            (length / 4 + (length - length / 4) * (place + 1) / of.max(1)).max(1)
+        };
+        let prompts = self.sequences / self.samples;
+        (
+            part(self.prompt, index / self.samples, prompts, 7919),
+            part(self.new, index, self.sequences, 104_729),
+        )
+    }
+
+    /// Tokens generated.
+    fn tokens(&self) -> usize {
+        (0..self.sequences).map(|index| self.lengths(index).1).sum()
+    }
+
     fn report(&self, what: &str, spent: Spent) {
-        let rate = (self.sequences * self.new) as f64 / spent.wall.as_secs_f64();
+        let rate = self.tokens() as f64 / spent.wall.as_secs_f64();
         println!(
             "{what:<22} {rate:>9.0} tokens/s {:>9.3} s {:>9.3} processor s",
             spent.wall.as_secs_f64(),
@@ -175,13 +289,18 @@ impl BenchRollout {
         // Only a few rows of an untied embedding are read.
         let read = (config.parameters() - embedding) as f64;
         let adapters = (population.parameters_per_member() * population.members() as i64) as f64;
-        let positions = self.sequences as f64 * (self.prompt as f64 + self.new as f64 / 2.0);
+        let steps = (self.new.max(2) - 1) as f64;
+        let lengths = || (0..self.sequences).map(|index| self.lengths(index));
+        // Sums over all steps, divided by their number.
+        let positions = lengths().map(|(prompt, new)| new as f64 * (prompt as f64 + new as f64 / 2.0));
+        let positions = positions.sum::<f64>() / self.new as f64;
+        let rows = self.tokens() as f64 / self.new as f64;
         let cached = 2.0 * config.num_hidden_layers as f64 * config.key_value_size() as f64 * positions;
         let memory = bytes * (read + adapters + cached) / bandwidth;
         let of_output = (config.vocab_size * config.hidden_size) as f64;
         let of_layers = read - of_output + population.parameters_per_member() as f64;
-        let products = self.sequences as f64 * 2.0 * (of_layers + of_output) / rate;
-        let step = (all.wall.saturating_sub(prefill.wall)).as_secs_f64() / (self.new.max(2) - 1) as f64;
+        let products = rows * 2.0 * (of_layers + of_output) / rate;
+        let step = (all.wall.saturating_sub(prefill.wall)).as_secs_f64() / steps;
         let limit = memory.max(products);
         println!(
             "memory {:.1} GB/s, products {:.0} GFLOP/s, measured here",
@@ -197,12 +316,40 @@ impl BenchRollout {
             limit / step
         );
         // The output projection is only needed for the last token.
-        let limit = self.sequences as f64 * 2.0 * (self.prompt as f64 * of_layers + of_output) / rate;
+        let prompts = (self.sequences / self.samples) as f64;
+        let prompt_tokens = lengths().map(|(prompt, _)| prompt as f64).sum::<f64>() / self.samples as f64;
+        let of_prompts = 2.0 * (prompt_tokens * of_layers + prompts * of_output) / rate;
         println!(
-            "prefill {:.3} s, limit of the products {limit:.3} s",
+            "prefill {:.3} s, limit of the products {of_prompts:.3} s",
             prefill.wall.as_secs_f64()
         );
-        Ok(())
+        let Some(out) = &self.out else { return Ok(()) };
+        let figures = json!({
+            "shape": self.shape,
+            "device": format!("{:?}", placement.device),
+            "dtype": self.dtype,
+            "members": self.members,
+            "sequences": self.sequences,
+            "samples": self.samples,
+            "prompt": self.prompt,
+            "new": self.new,
+            "ragged": self.ragged,
+            "top_p": self.top_p,
+            "top_k": self.top_k,
+            "max_slots": self.max_slots,
+            "tokens": self.tokens(),
+            "seconds": all.wall.as_secs_f64(),
+            "tokens_per_second": self.tokens() as f64 / all.wall.as_secs_f64(),
+            "prefill_seconds": prefill.wall.as_secs_f64(),
+            "prefill_floor_seconds": of_prompts,
+            "step_ms": step * 1e3,
+            "step_floor_ms": limit * 1e3,
+            "step_floor_of": if memory >= products { "memory" } else { "products" },
+            "of_floor": limit / step,
+            "bytes_per_second": bandwidth,
+            "operations_per_second": rate,
+        });
+        std::fs::write(out, figures.to_string()).with_context(|| out.display().to_string())
     }
 
     fn run_peers(&self, python: &OsString, model: &Model, all: Spent) -> anyhow::Result<()> {
@@ -232,17 +379,12 @@ impl BenchRollout {
             let said = String::from_utf8_lossy(&output.stderr);
             anyhow::ensure!(output.status.success(), "the peer failed: {said}");
             let peer: Peer = serde_json::from_slice(&output.stdout).context("the peer's answer")?;
-            let tokens = (self.sequences * self.new) as f64;
-            println!(
-                "transformers + peft, {dtype} {:>9.0} tokens/s {:>9.3} s {:>9.3} processor s",
-                tokens / peer.wall_seconds,
-                peer.wall_seconds,
-                peer.cpu_seconds
-            );
+            let spent = peer.spent();
+            self.report(&format!("transformers, {dtype}"), spent);
             println!(
                 "population / transformers     {:>6.2} on the wall {:>6.2} in processor time",
-                peer.wall_seconds / all.wall.as_secs_f64(),
-                peer.cpu_seconds / all.cpu.as_secs_f64()
+                spent.wall.as_secs_f64() / all.wall.as_secs_f64(),
+                spent.cpu.as_secs_f64() / all.cpu.as_secs_f64()
             );
         }
         Ok(())
@@ -262,25 +404,36 @@ impl BenchRollout {
         mask: Option<&VocabularyMask>,
     ) -> anyhow::Result<Spent> {
         let vocabulary = model.config.vocab_size;
-        let requests: Vec<_> = (0..self.sequences)
-            .map(|index| GenerationRequest {
-                id: index.to_string(),
-                prompt: (0..self.prompt)
-                    .map(|at| ((index * 31 + at * 17) as i64) % vocabulary)
-                    .collect(),
-                adapter: Some(index * population.members() / self.sequences),
-                n: 1,
-                sampling: Sampling {
-                    max_tokens: new as u32,
-                    ignore_eos: true,
-                    vocabulary_mask: mask.cloned(),
-                    ..Sampling::default()
-                },
-                seed: index as u64,
+        // Samples of a request have one limit, so those of several lengths are requests of their own, with equal prompts.
+        let (requests_of_prompt, n) = if self.ragged {
+            (self.samples, 1)
+        } else {
+            (1, self.samples)
+        };
+        let requests: Vec<_> = (0..self.sequences / self.samples * requests_of_prompt)
+            .map(|request| {
+                let first = request * n;
+                let (prompt, longest) = self.lengths(first);
+                let number = first / self.samples;
+                GenerationRequest {
+                    id: request.to_string(),
+                    prompt: Self::prompt(number, prompt, vocabulary),
+                    adapter: Some(self.member(first, population.members())),
+                    n,
+                    sampling: Sampling {
+                        max_tokens: longest.min(new) as u32,
+                        top_p: self.top_p,
+                        top_k: self.top_k,
+                        ignore_eos: true,
+                        vocabulary_mask: mask.cloned(),
+                        ..Sampling::default()
+                    },
+                    seed: request as u64,
+                }
             })
             .collect();
         let options = GenerationOptions {
-            max_slots: self.sequences,
+            max_slots: self.max_slots.unwrap_or(self.sequences),
             ..GenerationOptions::default()
         };
         let generator = Generator {

@@ -53,9 +53,17 @@ impl Add for Spent {
 /// Times a computation, synchronising the device before and after.
 pub(crate) fn timed(device: Device, compute: impl FnOnce() -> Result<()>) -> Result<Spent> {
     synchronize(device);
+    measured(|| {
+        compute()?;
+        synchronize(device);
+        Ok(())
+    })
+}
+
+/// Times what runs on no device, or waits for it itself.
+pub(crate) fn measured<E>(compute: impl FnOnce() -> std::result::Result<(), E>) -> std::result::Result<Spent, E> {
     let (start, start_cpu) = (Instant::now(), processor_time());
     compute()?;
-    synchronize(device);
     Ok(Spent {
         wall: start.elapsed(),
         cpu: processor_time().saturating_sub(start_cpu),

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::Context as _;
 use clap::Args;
 use lyceum_core::work::{Dtype, LoraShape, Projection};
-use lyceum_engine::learn::{OptimizerState, TrainedTensor, TrainingSequence, Update, UpdateOptions};
+use lyceum_engine::learn::{OptimizerState, Padding, TrainedTensor, TrainingSequence, Update, UpdateOptions};
 use lyceum_engine::{Model, Placement, Population};
 use lyceum_workshop::random_model;
 use serde::Deserialize;
@@ -57,6 +57,24 @@ pub(super) struct BenchUpdate {
     /// Recompute activations for the backward pass, also in the peer.
     #[arg(long)]
     recompute: bool,
+    /// Prompts and completions of all lengths from a quarter of --prompt and --new up to these.
+    #[arg(long)]
+    ragged: bool,
+    /// How attention pads sequences: `longest`, or `length` in buckets. Left out, as the device does it.
+    #[arg(long, value_parser = padding, value_name = "HOW")]
+    padding: Option<Padding>,
+    /// Logits held at a time. Left out, as the device does it.
+    #[arg(long)]
+    logits: Option<usize>,
+    /// Compute a prompt for each of its samples.
+    #[arg(long)]
+    without_sharing: bool,
+    /// Measure the population alone, without one member and the matrix products.
+    #[arg(long)]
+    brief: bool,
+    /// A file for the figures, as one JSON object.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
     /// Precision: fp32 or bf16.
     #[arg(long, default_value = "fp32")]
     dtype: Dtype,
@@ -69,6 +87,14 @@ pub(super) struct BenchUpdate {
     /// A Python with torch, transformers and peft, for running the peer in both precisions.
     #[arg(long, value_name = "PYTHON")]
     peer_python: Option<PathBuf>,
+}
+
+fn padding(how: &str) -> Result<Padding, String> {
+    match how {
+        "longest" => Ok(Padding::ToLongest),
+        "length" => Ok(Padding::BY_LENGTH),
+        _ => Err("use longest or length".to_owned()),
+    }
 }
 
 impl BenchUpdate {
@@ -89,12 +115,18 @@ impl BenchUpdate {
         let model = random_model(config, placement)?.arranged()?;
         let (population, single) = (self.population(&model, self.members)?, self.population(&model, 1)?);
         let mut ours = self.update(&model, &population)?;
-        let mut alone = self.update(&model, &single)?;
+        let mut alone = match self.brief {
+            true => Spent::MAX,
+            false => self.update(&model, &single)?,
+        };
         for _ in 1..self.repeats {
             ours = ours.min(self.update(&model, &population)?);
-            alone = alone.min(self.update(&model, &single)?);
+            if !self.brief {
+                alone = alone.min(self.update(&model, &single)?);
+            }
         }
-        let tokens = (self.sequences * (self.prompt + self.new)) as f64;
+        let lengths = (0..self.sequences).map(|index| self.lengths(index));
+        let tokens = lengths.map(|(prompt, new)| prompt + new).sum::<usize>() as f64;
         let report = |name: &str, wall: f64, cpu: f64| {
             println!(
                 "{name:<14} {:>9.0} tokens/s, {cpu:>8.2} s of processor; the population takes {:.2} of its time, {:.2} of its processor time",
@@ -104,6 +136,13 @@ impl BenchUpdate {
             );
         };
         report("population", ours.wall.as_secs_f64(), ours.cpu.as_secs_f64());
+        let rate = floor::product_rate(placement.device, placement.kind())?;
+        let operations = self.operations(&model, &population);
+        self.write(ours, tokens, operations / rate, rate)?;
+        if self.brief {
+            println!("{:.2} of its floor", operations / rate / ours.wall.as_secs_f64());
+            return Ok(());
+        }
         report("one member", alone.wall.as_secs_f64(), alone.cpu.as_secs_f64());
         let size = UpdateSize {
             sequences: self.sequences as i64,
@@ -120,8 +159,7 @@ impl BenchUpdate {
             products.wall.as_secs_f64(),
             products.cpu.as_secs_f64(),
         );
-        let rate = floor::product_rate(placement.device, placement.kind())?;
-        let products = self.operations(&model, &population) / rate;
+        let products = operations / rate;
         println!(
             "a large one    {:>9.0} tokens/s at its {:.0} GFLOP/s",
             tokens / products,
@@ -139,6 +177,52 @@ impl BenchUpdate {
         Ok(())
     }
 
+    /// Tokens of the prompt and of the completion of a sequence.
+    fn lengths(&self, index: usize) -> (usize, usize) {
+        if !self.ragged {
+            return (self.prompt, self.new);
+        }
+        // Three quarters of the length, spread evenly over the sequences in an order that has no pattern.
+        let part = |length: usize, at: usize, of: usize, step: usize| {
+            let place = at * step % of.max(1);
+            (length / 4 + (length - length / 4) * (place + 1) / of.max(1)).max(1)
+        };
+        let prompts = self.sequences / self.samples;
+        (
+            part(self.prompt, index / self.samples, prompts, 7919),
+            part(self.new, index, self.sequences, 104_729),
+        )
+    }
+
+    /// Writes the figures to the file that was asked for. The floor is the time of all products at the rate of a large one.
+    fn write(&self, ours: Spent, tokens: f64, floor: f64, rate: f64) -> anyhow::Result<()> {
+        let Some(out) = &self.out else { return Ok(()) };
+        let seconds = ours.wall.as_secs_f64();
+        let figures = serde_json::json!({
+            "shape": self.shape,
+            "device": self.device,
+            "dtype": self.dtype,
+            "members": self.members,
+            "sequences": self.sequences,
+            "samples": self.samples,
+            "prompt": self.prompt,
+            "new": self.new,
+            "ragged": self.ragged,
+            "micro_batch_tokens": self.micro_batch_tokens,
+            "recompute": self.recompute,
+            "padding": self.padding.map(|padding| format!("{padding:?}")),
+            "logits": self.logits,
+            "sharing": !self.without_sharing,
+            "tokens": tokens,
+            "seconds": seconds,
+            "tokens_per_second": tokens / seconds,
+            "floor_seconds": floor,
+            "of_floor": floor / seconds,
+            "operations_per_second": rate,
+        });
+        std::fs::write(out, figures.to_string()).with_context(|| out.display().to_string())
+    }
+
     fn population(&self, model: &Model, members: usize) -> anyhow::Result<Population> {
         let shape = LoraShape::new(self.rank, 2.0 * f64::from(self.rank), false, Projection::ALL.to_vec())?;
         Ok(Population::initialise(
@@ -154,14 +238,15 @@ impl BenchUpdate {
     fn update(&self, model: &Model, population: &Population) -> anyhow::Result<Spent> {
         let members = population.members();
         let id = |seed: usize| (seed * 7919 % model.config.vocab_size as usize) as i64;
-        let sequence = |index: usize| TrainingSequence {
-            id: index.to_string(),
-            prompt: (0..self.prompt)
-                .map(|at| id(index / self.samples * 31 + at * 17))
-                .collect(),
-            completion: (0..self.new).map(|at| id(index * 13 + at * 29)).collect(),
-            logprobs: vec![-7.0; self.new],
-            advantage: if index.is_multiple_of(2) { 1.0 } else { -1.0 },
+        let sequence = |index: usize| {
+            let (prompt, new) = self.lengths(index);
+            TrainingSequence {
+                id: index.to_string(),
+                prompt: (0..prompt).map(|at| id(index / self.samples * 31 + at * 17)).collect(),
+                completion: (0..new).map(|at| id(index * 13 + at * 29)).collect(),
+                logprobs: vec![-7.0; new],
+                advantage: if index.is_multiple_of(2) { 1.0 } else { -1.0 },
+            }
         };
         let per_member = self.sequences / members;
         let sequences: Vec<Vec<_>> = (0..members)
@@ -170,6 +255,9 @@ impl BenchUpdate {
         let options = UpdateOptions {
             micro_batch_tokens: self.micro_batch_tokens,
             recompute: self.recompute,
+            share_prompts: !self.without_sharing,
+            padding: self.padding,
+            logits: self.logits,
             ..UpdateOptions::default()
         };
         let update = Update {
@@ -190,8 +278,9 @@ impl BenchUpdate {
         let embeddings = config.vocab_size * config.hidden_size * if config.tie_word_embeddings { 1 } else { 2 };
         let layers = (config.parameters() - embeddings) as f64;
         let head = (config.vocab_size * config.hidden_size) as f64;
-        let inputs = (self.sequences * (self.prompt + self.new - 1)) as f64;
-        let learned = (self.sequences * self.new) as f64;
+        let lengths = || (0..self.sequences).map(|index| self.lengths(index));
+        let inputs = lengths().map(|(prompt, new)| prompt + new - 1).sum::<usize>() as f64;
+        let learned = lengths().map(|(_, new)| new).sum::<usize>() as f64;
         inputs * (4.0 * layers + 6.0 * population.parameters_per_member() as f64) + learned * 4.0 * head
     }
 

@@ -8,7 +8,7 @@ use crate::{
     verify::{Task, Verdict},
     work::{
         BenchmarkPayload, BenchmarkResult, BenchmarkSample, Compute, Payload, ProgramLimits, Requirements, Sampling,
-        Trainer, VerifyPayload, WorkKey,
+        VerifyPayload, WorkKey,
     },
 };
 
@@ -148,15 +148,11 @@ impl<'a> Sheet<'a> {
             n: self.n,
             seed,
         };
+        let payload = Payload::Benchmark(payload);
         WorkItem {
             key,
-            requirements: Requirements {
-                base_model: Some(subject.base_model.name.clone()),
-                memory_bytes: 0,
-                sampler: self.compute.sampler,
-                trainer: Trainer::Engine,
-            },
-            payload: Payload::Benchmark(payload),
+            requirements: Requirements::of(&payload),
+            payload,
         }
     }
 

@@ -4,7 +4,7 @@ mod config_faults;
 mod learning;
 
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Populora;
 use crate::{
@@ -502,11 +502,13 @@ fn an_update_asks_for_its_trainer_and_for_the_memory_of_its_peak_where_the_base_
             }
             for item in items {
                 assert_eq!(item.requirements.trainer, Trainer::Engine, "{} is no update", item.key);
-                assert_eq!(
-                    item.requirements.memory_bytes, 0,
-                    "{} needs no more than its base",
-                    item.key
-                );
+                let weights = BaseShape::of_name(base).map_or(0, |base| 4 * base.parameters());
+                let needed = match item.payload {
+                    Payload::Rollout(_) => weights,
+                    _ => 0,
+                };
+                assert_eq!(item.requirements.memory_bytes, needed, "{} needs its base", item.key);
+                assert_eq!(item.requirements.device, None);
                 let outcome = players.perform(item.key.chunk, &item.payload).unwrap();
                 view.work.insert(item.key, WorkState::Done(outcome));
             }
@@ -516,6 +518,7 @@ fn an_update_asks_for_its_trainer_and_for_the_memory_of_its_peak_where_the_base_
     let lora = &config.populations["main"].lora;
     let peak = |members| {
         UpdateShape::largest(members, 16384, Dtype::Fp32, true)
+            .with_any_lengths(true)
             .peak(&BaseShape::SEEDLING, lora)
             .total()
     };
@@ -524,6 +527,31 @@ fn an_update_asks_for_its_trainer_and_for_the_memory_of_its_peak_where_the_base_
     assert_eq!(on_engine("someone/unknown"), [0, 0]);
     // A group shares its memory in a way that only its worker knows.
     assert_eq!(required("seedling", Trainer::Torchrun), [0, 0]);
+}
+
+#[test]
+fn an_item_of_several_matchups_has_the_members_of_all() {
+    let mut document = document(4, 4);
+    document["parameters"]["items"] = json!({"propose": 12, "solve": 12, "update": 8});
+    let config = resolved(&document).unwrap();
+    let mut players = skills(4, 4);
+    let state = Populora.begin(ExecutionId(Uuid::from_u128(1)), &config).unwrap();
+    let mut view = StepView::default();
+    let mut members: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    // Births, proposals, checks and solutions, and what is planned between them.
+    for _ in 0..8 {
+        for item in Populora.plan(&state, &view).unwrap().work {
+            if let Payload::Rollout(payload) = &item.payload {
+                let named: BTreeSet<_> = payload.requests.iter().map(|request| request.adapter).collect();
+                assert_eq!(named.len(), payload.adapters.len(), "{}", item.key);
+                members.entry(item.key.phase.clone()).or_default().push(named.len());
+            }
+            let outcome = players.perform(item.key.chunk, &item.payload).unwrap();
+            view.work.insert(item.key, WorkState::Done(outcome));
+        }
+    }
+    assert_eq!(members["propose"], [2, 2]);
+    assert_eq!(members["solve"], [2, 2]);
 }
 
 #[test]

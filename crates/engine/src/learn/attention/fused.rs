@@ -2,9 +2,10 @@
 
 use tch::Tensor;
 
+use super::super::layout::Bucket;
 use super::Attention;
 use crate::error::Result;
-use crate::model::{Attend, CausalAttention, LayerWeights, rotated_heads};
+use crate::model::{Attend, CausalAttention, LayerWeights, RopeTables, rotated_heads};
 
 /// See [`Attention::attend`].
 pub(super) fn attend(attention: &Attention<'_>, weights: &LayerWeights, qkv: &Tensor) -> Result<Tensor> {
@@ -14,11 +15,26 @@ pub(super) fn attend(attention: &Attention<'_>, weights: &LayerWeights, qkv: &Te
         Some(indices) => Tensor::f_embedding(qkv, &indices.gather, -1, false, false)?,
         None => qkv.shallow_clone(),
     };
-    let padded = padded.f_view([packing.sequences, packing.length, -1])?;
-    let (query, key, value) = rotated_heads(config, weights, &padded, rope)?;
-    let attended = CausalAttention
-        .attend(0, &query, &key, &value)?
-        .f_view([-1, config.query_size()])?;
+    let attend = |padded: &Tensor, rope: &RopeTables, bucket: &Bucket| -> Result<Tensor> {
+        let padded = padded.f_view([bucket.sequences, bucket.length, -1])?;
+        let (query, key, value) = rotated_heads(config, weights, &padded, rope)?;
+        let attended = CausalAttention.attend(0, &query, &key, &value)?;
+        Ok(attended.f_view([-1, config.query_size()])?)
+    };
+    let attended = match packing.buckets.as_slice() {
+        [all] => attend(&padded, rope, all)?,
+        buckets => {
+            let sizes: Vec<i64> = buckets.iter().map(|bucket| bucket.sequences * bucket.length).collect();
+            // Split rather than sliced: the gradient is one concatenation.
+            let parts = padded.f_split_with_sizes(sizes, 0)?;
+            let attended = parts
+                .iter()
+                .zip(buckets)
+                .map(|(part, bucket)| attend(part, &rope.first(bucket.length)?, bucket))
+                .collect::<Result<Vec<_>>>()?;
+            Tensor::f_cat(&attended, 0)?
+        }
+    };
     Ok(match &packing.indices {
         Some(indices) => Tensor::f_embedding(&attended, &indices.scatter, -1, false, false)?,
         None => attended,

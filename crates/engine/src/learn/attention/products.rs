@@ -4,7 +4,7 @@
 use lyceum_kernels::attention::{self as kernel, Gradients, Heads, Rotation, Shape};
 use tch::{Device, Kind, Tensor};
 
-use super::super::layout::Packing;
+use super::super::layout::{Bucket, Packing};
 use crate::config::ModelConfig;
 use crate::error::{EngineError, Result};
 use crate::host;
@@ -41,8 +41,11 @@ pub(in crate::learn) struct ProductsTape<'a> {
 }
 
 impl<'a> Products<'a> {
-    /// `None` if the loops cannot read one of the tensors.
+    /// `None` if the loops cannot read one of the tensors, or the sequences are of several lengths.
     pub(super) fn new(config: &ModelConfig, rope: &'a RopeTables, packing: &'a Packing) -> Option<Self> {
+        let [Bucket { sequences, length }] = *packing.buckets else {
+            return None;
+        };
         let (gather, scatter) = match &packing.indices {
             Some(indices) => (
                 Some(host::indices(&indices.gather)?),
@@ -52,8 +55,8 @@ impl<'a> Products<'a> {
         };
         Some(Self {
             shape: Shape {
-                sequences: packing.sequences as usize,
-                length: packing.length as usize,
+                sequences: sequences as usize,
+                length: length as usize,
                 heads: config.num_attention_heads as usize,
                 kv_heads: config.num_key_value_heads as usize,
                 head_dim: config.head_dim as usize,

@@ -59,6 +59,52 @@ fn running_out_of_memory_halves_the_batch_and_changes_no_result() {
     );
 }
 
+/// Memory runs out when the cache grows past its first 64 positions, with tokens generated already.
+#[test]
+fn what_was_generated_when_memory_ran_out_is_kept_and_gone_on_with() {
+    let name = "qwen2-tied";
+    let (model, golden) = (model(name), Golden::of(name));
+    let stacked = population(&model, name, &STACKED);
+    let sequences = golden.sequences();
+    let requests: Vec<_> = (0..4)
+        .map(|row| GenerationRequest {
+            sampling: Sampling {
+                max_tokens: 100,
+                ..sampling()
+            },
+            ..sampled(2, &sequences[row], Some(row % 3), row as u64)
+        })
+        .collect();
+    let generator = Generator {
+        model: &model,
+        population: Some(&stacked),
+        tokenizer: None,
+    };
+    let threads = tch::get_num_threads();
+    tch::set_num_threads(1);
+    let plenty = generate(&model, Some(&stacked), &requests, &slots(8));
+    // Eight slots of 64 positions, so four of 128.
+    let tight = GenerationOptions {
+        cache_bytes: Some(8 * 2 * 2 * 2 * 8 * 64 * 4),
+        ..slots(8)
+    };
+    let (mut counts, mut halved_at) = (vec![0], Vec::new());
+    let halved = generator
+        .generate(&requests, &tight, &mut |event| match event {
+            GenerationEvent::Progress { tokens, .. } => counts.push(tokens),
+            GenerationEvent::Halved { .. } => halved_at.push(counts[counts.len() - 1]),
+            GenerationEvent::Finished(_) => {}
+        })
+        .unwrap();
+    tch::set_num_threads(threads);
+    assert!(halved_at.len() == 1 && halved_at[0] > 100, "{halved_at:?}");
+    assert!(counts.is_sorted(), "no token is generated twice: {counts:?}");
+    assert_eq!(counts.last(), Some(&800));
+    for (plenty, halved) in plenty.results.iter().zip(&halved.results) {
+        assert_same(&plenty.completions, &halved.completions);
+    }
+}
+
 #[test]
 fn progress_counts_to_the_end_and_results_stream_as_they_finish() {
     let model = model("qwen2-tied");

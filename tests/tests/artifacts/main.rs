@@ -1,4 +1,8 @@
-//! Artifacts that cannot be written or are damaged.
+//! Artifacts that cannot be written or are damaged, and artifacts in buckets.
+
+mod bucket;
+mod s3;
+mod streams;
 
 use anyhow::{Context as _, Result};
 use lyceum_core::{artifact::ArtifactKind, id::ExecutionId};
@@ -8,10 +12,7 @@ use lyceum_store::{
 };
 use lyceum_system_tests::house::{House, WorkerArguments, until};
 use serde_json::{Value, json};
-use std::{
-    net::SocketAddr,
-    path::{Path, PathBuf},
-};
+use std::path::PathBuf;
 
 const SERVER: &str = env!("CARGO_BIN_EXE_scripted-server");
 const WORKER: &str = env!("CARGO_BIN_EXE_scripted-worker");
@@ -115,73 +116,5 @@ async fn what_nothing_holds_is_collected_and_what_is_held_stays() -> Result<()> 
         b"tokens of 0/propose/0/0",
         "what was collected can be written again"
     );
-    Ok(())
-}
-
-/// Serves the buckets below `folder` to requests signed with the key `lab` and the secret `lab's`.
-async fn s3_server(folder: &Path) -> Result<SocketAddr> {
-    let files = s3s_fs::FileSystem::new(folder).map_err(|error| anyhow::anyhow!("{error:?}"))?;
-    let mut builder = s3s::service::S3ServiceBuilder::new(files);
-    builder.set_auth(s3s::auth::SimpleAuth::from_single("lab", "lab's"));
-    let service = builder.build();
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
-    let address = listener.local_addr()?;
-    tokio::spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            let service = service.clone();
-            tokio::spawn(async move {
-                let http = hyper_util::server::conn::auto::Builder::new(hyper_util::rt::TokioExecutor::new());
-                let _ = http
-                    .serve_connection(hyper_util::rt::TokioIo::new(stream), service)
-                    .await;
-            });
-        }
-    });
-    Ok(address)
-}
-
-#[tokio::test]
-async fn a_bucket_keeps_artifacts_as_a_folder_does() -> Result<()> {
-    let house = House::new().await?;
-    let folder = tempfile::tempdir()?;
-    std::fs::create_dir(folder.path().join("lab"))?;
-    let address = s3_server(folder.path()).await?;
-    let open = async |secret: &str| {
-        let options = [
-            ("AWS_ACCESS_KEY_ID", "lab"),
-            ("AWS_SECRET_ACCESS_KEY", secret),
-            ("AWS_REGION", "here"),
-            ("AWS_ENDPOINT_URL", &format!("http://{address}")),
-            ("AWS_ALLOW_HTTP", "true"),
-            ("AWS_UNHEARD_OF", "left alone"),
-            ("PATH", "/bin"),
-        ]
-        .map(|(name, value)| (name.to_owned(), value.to_owned()));
-        ArtifactStore::bucket("lab", "runs/a", options, house.pool().clone()).await
-    };
-    let artifacts = open("lab's").await?;
-    let bytes = b"weights".repeat(100_000);
-    let digest = artifacts.put(ArtifactKind::Adapter, bytes.clone()).await?;
-    assert_eq!(artifacts.get(digest).await?, bytes);
-    let name = digest.to_string();
-    let file = folder.path().join("lab/runs/a").join(&name[..2]).join(&name);
-    assert_eq!(std::fs::read(&file)?, bytes, "named as in a folder");
-
-    std::fs::write(&file, &bytes[1..])?;
-    assert!(matches!(artifacts.get(digest).await, Err(StoreError::Damaged { .. })));
-    sqlx::query("UPDATE artifacts SET created_at = now() - interval '2 hours'")
-        .execute(house.pool())
-        .await?;
-    assert_eq!(artifact::collect(&artifacts, 10).await?, 1);
-    assert!(!file.exists());
-    assert!(matches!(artifacts.get(digest).await, Err(StoreError::NotFound { .. })));
-
-    let refused = open("somebody else's")
-        .await
-        .map(|_| ())
-        .expect_err("a refusal")
-        .to_string();
-    let told = ["cannot keep artifacts at s3://lab/runs/a", "AWS_SECRET_ACCESS_KEY"];
-    assert!(told.iter().all(|part| refused.contains(part)), "{refused}");
     Ok(())
 }

@@ -1,0 +1,52 @@
+//! The product's own programs as processes, beside the tests' scripted ones.
+
+use anyhow::{Context as _, Result};
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::{house::House, process::Process};
+
+/// Where the programs are.
+pub struct Programs {
+    server: PathBuf,
+    worker: PathBuf,
+}
+
+impl Programs {
+    /// Those that were built into the folder of the program `beside`; `None` if that was not done.
+    pub fn beside(beside: &str) -> Result<Option<Self>> {
+        let folder = Path::new(beside).parent().context("a folder")?;
+        let (server, worker) = (folder.join("lyceum"), folder.join("lyceum-worker"));
+        let are_there = server.exists() && worker.exists();
+        Ok(are_there.then_some(Self { server, worker }))
+    }
+}
+
+impl House {
+    /// Starts `lyceum server` on a free port.
+    pub fn lyceum_server(&self, programs: &Programs) -> Result<Process> {
+        Process::start(
+            Command::new(&programs.server)
+                .arg("--data")
+                .arg(self.artifacts().with_file_name("data"))
+                .args(["server", "--port", "0", "--database-url", self.url(), "--artifacts"])
+                .arg(self.artifacts())
+                .env("LYCEUM_LOG", "error"),
+        )
+    }
+
+    /// Starts `lyceum-worker work` under a name, with further arguments.
+    pub fn lyceum_worker(&self, programs: &Programs, name: &str, arguments: &[&str]) -> Result<Process> {
+        Process::start(
+            Command::new(&programs.worker)
+                .args(["work", "--name", name, "--database", self.worker_url(), "--artifacts"])
+                .arg(self.artifacts())
+                .args(arguments)
+                // What a killed one leaves goes with the house.
+                .env("TMPDIR", self.artifacts().parent().context("a folder")?)
+                .env("LYCEUM_LOG", "error"),
+        )
+    }
+}
