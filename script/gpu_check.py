@@ -22,6 +22,8 @@ class Checks:
     def __init__(self, arguments):
         self.folder = Path(arguments.folder)
         self.device, self.shapes = arguments.device, arguments.shapes.split(",")
+        # A CPU tries the script, not the engine: an eighth of the tokens, in what a CPU computes quickly.
+        self.dtype, self.part = ("bf16", 1) if self.device == "cuda" else ("fp32", 8)
         self.start = time.monotonic()
         self.limit = arguments.seconds
         self.results = []
@@ -43,6 +45,10 @@ class Checks:
             return f"exit {done.returncode}: {said[-1] if said else 'no message'}"
         return None
 
+    def lengths(self, prompt, new):
+        """Options for the tokens of prompts and answers."""
+        return ["--prompt", prompt // self.part, "--new", new // self.part]
+
     def note(self, group, name, **figures):
         """Keeps a result. `failed` is a reason, or absent."""
         self.results.append({"group": group, "name": name, **figures})
@@ -53,7 +59,7 @@ class Checks:
         """Runs a benchmark of the workshop and keeps its figures, which it also returns."""
         out = self.folder / "figures.json"
         out.unlink(missing_ok=True)
-        device = ["--device", self.device, "--dtype", "bf16", "--brief", "--out", out]
+        device = ["--device", self.device, "--dtype", self.dtype, "--brief", "--out", out]
         begun = time.monotonic()
         fault = self.run("lyceum-workshop", "bench", part, *device, *options, environment=environment)
         if fault is not None:
@@ -195,7 +201,7 @@ def operations(checks):
 
 def decoding(checks):
     """Decoding beside the floor of the card: sizes, cuts, samples of a prompt, ragged and long sequences, members."""
-    usual = ["--repeats", 2, "--prompt", 128, "--new", 128]
+    usual = ["--repeats", 2, *checks.lengths(128, 128)]
     for shape in checks.shapes:
         for sequences in (64, 512):
             checks.bench("decoding", f"{shape}, {sequences} sequences", "rollout", "--shape", shape,
@@ -207,8 +213,8 @@ def decoding(checks):
     checks.bench("decoding", f"{shape}, top-p 0.95 and top-k 40", "rollout", *at, "--top-p", 0.95, "--top-k", 40)
     checks.bench("decoding", f"{shape}, eight samples a prompt", "rollout", *at, "--samples", 8)
     checks.bench("decoding", f"{shape}, ragged", "rollout", *at, "--ragged", "--samples", 8)
-    checks.bench("decoding", f"{shape}, 2,100 tokens, ragged", "rollout", "--shape", shape, "--sequences", 64,
-                 "--repeats", 2, "--prompt", 2000, "--new", 100, "--ragged", "--samples", 8)
+    checks.bench("decoding", f"{shape}, 2,100 tokens, ragged", "rollout", "--shape", shape, "--repeats", 2,
+                 "--sequences", 64, *checks.lengths(2000, 100), "--ragged", "--samples", 8)
     # Members against one at equal work: at most 1.25 times what the card itself needs more.
     pairs = [checks.bench("members", f"{shape}, {members} members, 24 sequences each", "rollout", "--shape", shape,
                           "--members", members, "--sequences", 24 * members, *usual) for members in (1, 8)]
@@ -222,8 +228,8 @@ def updates(checks):
     """Updates beside the floor: ragged and long sequences, eight samples a prompt, with and without each switch."""
     for shape in checks.shapes:
         at = ["--shape", shape, "--repeats", 2, "--micro-batch-tokens", 16384, "--recompute"]
-        ragged = [*at, "--sequences", 64, "--prompt", 600, "--new", 1500, "--samples", 8, "--ragged"]
-        checks.bench("updates", f"{shape}, 256 tokens each", "update", *at, "--sequences", 128, "--prompt", 128, "--new", 128)
+        ragged = [*at, "--sequences", 64, *checks.lengths(600, 1500), "--samples", 8, "--ragged"]
+        checks.bench("updates", f"{shape}, 256 tokens each", "update", *at, "--sequences", 128, *checks.lengths(128, 128))
         checks.bench("updates", f"{shape}, ragged to 2,100 tokens", "update", *ragged)
         if shape != checks.shapes[-1]:
             continue
