@@ -187,23 +187,33 @@ scenario("the overview opens with held-out accuracy, which comes without a reloa
   assert.equal(await page.$eval("#from", (input) => input.value), "1", "both kinds of charts follow the form");
 });
 
-scenario("nothing moves on the page of a run that goes on, from its first moment", async () => {
+scenario("nothing moves on the pages that follow a run, from its first moment", async () => {
   await lab.api("POST", `/runs/${run}/pause`);
-  for (const [width, path] of [[1280, ""], [360, ""], [1280, "/"]]) {
-    const overrides = { steps: 3, "benchmarks.every": 1 };
-    const made = await lab.api("POST", "/runs", { preset: "demo", name: `watched ${width}${path}`, overrides });
+  const windows = await Promise.all([["a run", 1280], ["a run", 360], ["/", 1280]].map(async ([shown, width]) => {
     const watched = await browser.open();
     await watchMoves(watched);
     await logIn(watched, lab);
     await watched.setViewport({ width, height: 900 });
-    await watched.goto(lab.base + (path || `/runs/${made.id}`), { waitUntil: "load" });
+    return { shown, width, watched };
+  }));
+  const overrides = { steps: 3, "benchmarks.every": 1 };
+  const made = await lab.api("POST", "/runs", { preset: "demo", name: "watched", overrides });
+  await Promise.all(windows.map(async ({ shown, watched }) => {
+    await watched.goto(lab.base + (shown === "/" ? "/" : `/runs/${made.id}`), { waitUntil: "load" });
+    assert.equal(await watched.evaluate(() => document.visibilityState), "visible");
     await watched.evaluate(() => (window.sameDocument = true));
-    while ((await lab.api("GET", `/runs/${made.id}`)).state === "running") await new Promise((resolve) => setTimeout(resolve, 500));
-    if (!path) await watched.waitForFunction(() => document.querySelector("#state").textContent === "completed", patience);
+  }));
+  while ((await lab.api("GET", `/runs/${made.id}`)).state === "running") await new Promise((resolve) => setTimeout(resolve, 500));
+  // Measurements move nothing either, and those still waiting would hold up the run that goes on below.
+  while ((await lab.api("GET", "/evaluations?state=running&limit=1")).items.length > 0) await new Promise((resolve) => setTimeout(resolve, 500));
+  for (const { shown, width, watched } of windows) {
+    if (shown !== "/") await watched.waitForFunction(() => document.querySelector("#state").textContent === "completed", patience);
+    // Two frames, so that what moved last has been counted.
+    await watched.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
     const moved = await watched.evaluate(() => ({ ...window.moved, same: window.sameDocument }));
     assert.equal(moved.same, true, "the page was reloaded");
     // Up to 0.1 counts as good (web.dev/cls).
-    assert.ok(moved.value <= 0.02, `${path || "a run"} at ${width} pixels moves by ${moved.value}:\n${moved.nodes.join("\n")}`);
+    assert.ok(moved.value <= 0.02, `${shown} at ${width} pixels moves by ${moved.value}:\n${moved.nodes.join("\n")}`);
     await watched.close();
   }
   await lab.api("POST", `/runs/${run}/resume`);
