@@ -86,6 +86,11 @@ def lines(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+def completions(path):
+    """The ids of each request's completions."""
+    return [[completion["ids"] for completion in line["completions"]] for line in lines(path)]
+
+
 def largest(pairs):
     """The largest difference; not a number if one of them is not, or there are none."""
     apart = [abs(a - b) for left, right in pairs for a, b in zip(left, right)]
@@ -93,14 +98,14 @@ def largest(pairs):
 
 
 def requests(long):
-    """Prompts of ragged lengths, one of them long, by three members and by the base; eight samples of one prompt."""
+    """Prompts of ragged lengths, one of them long, by three members and by the base; eight samples of some prompts."""
     numbers = iter(range(7, 1 << 30, 7919))
     lengths = [3 + 5 * index for index in range(11)] + [long]
     ids = [[next(numbers) % 256 for _ in range(length)] for length in lengths]
     adapter = lambda index: {"adapter": index % 3} if index % 4 else {}
     score = [{"id": str(i), "ids": x, **adapter(i)} for i, x in enumerate(ids)]
-    rollout = [{"id": str(i), "ids": x, "max_tokens": 24, "temperature": 0, "ignore_eos": True, **adapter(i)}
-               for i, x in enumerate(ids)]
+    rollout = [{"id": str(i), "ids": x, "n": 8 if i % 2 else 1, "max_tokens": 24, "temperature": 0, "ignore_eos": True,
+                **adapter(i)} for i, x in enumerate(ids)]
     update = [{"id": f"{i}/{sample}", "adapter": i % 3, "prompt_ids": x[:-2], "ids": [x[-2]] * (1 + 3 * sample) + [x[-1]],
                "logprobs": [-5.5] * (2 + 3 * sample), "advantage": 1 - sample % 2 * 2}
               for i, x in enumerate(ids) for sample in range(8 if i == 5 else 2)]
@@ -125,8 +130,9 @@ def correctness(checks):
             faults[to] = [
                 checks.run("lyceum-worker", "score", *on, "--in", scratch / "score.jsonl", "--last-logits",
                            "--out", scratch / f"{to}-score.jsonl"),
-                checks.run("lyceum-worker", "rollout", *on, "--in", scratch / "rollout.jsonl",
-                           "--out", scratch / f"{to}-rollout.jsonl"),
+                *(checks.run("lyceum-worker", "rollout", *on, "--in", scratch / "rollout.jsonl", "--share-prompts", shared,
+                             "--out", scratch / f"{to}-rollout-{shared}.jsonl")
+                  for shared in ("false", "true")),
                 checks.run("lyceum-worker", "update", *on, "--in", scratch / "update.jsonl",
                            "--out", scratch / f"{to}-update"),
             ]
@@ -143,9 +149,11 @@ def correctness(checks):
             if in_update is None:
                 continue
             # Two tokens can have equal probability up to rounding, so a few sequences may diverge.
-            pairs = list(zip(lines(scratch / f"{reference}-rollout.jsonl"), lines(scratch / f"{found}-rollout.jsonl")))
-            other = sum(a["completions"][0]["ids"] != b["completions"][0]["ids"] for a, b in pairs)
-            judge(checks, f"{name} {dtype}, share of greedy completions that differ", other / len(pairs), 0.1)
+            expected = completions(scratch / f"{reference}-rollout-false.jsonl")
+            for shared, how in (("true", "shared"), ("false", "copied")):
+                got = completions(scratch / f"{found}-rollout-{shared}.jsonl")
+                other = sum(a != b for a, b in zip(expected, got, strict=True)) / len(expected)
+                judge(checks, f"{name} {dtype}, prompts {how}, share whose greedy completions differ", other, 0.1)
             # AdamW's first step has the size of the learning rate, 1e-4 here, unless the gradient is nearly 0.
             files = [[scratch / f"{side}-update" / member / "adapter_model.safetensors" for side in (reference, found)]
                      for member in "012"]
@@ -211,10 +219,13 @@ def decoding(checks):
     without = dict(os.environ, TORCH_CUDNN_SDPA_DEPRIORITIZED="0")
     checks.bench("decoding", f"{shape}, cuDNN's attention first", "rollout", *at, environment=without)
     checks.bench("decoding", f"{shape}, top-p 0.95 and top-k 40", "rollout", *at, "--top-p", 0.95, "--top-k", 40)
-    checks.bench("decoding", f"{shape}, eight samples a prompt", "rollout", *at, "--samples", 8)
+    long = ["--shape", shape, "--sequences", 64, "--repeats", 2, *checks.lengths(2000, 100)]
+    for tokens, options in (("256", at), ("2,100", long)):
+        for shared, how in (("true", "shared"), ("false", "copied")):
+            checks.bench("decoding", f"{shape}, {tokens} tokens, eight samples of a prompt, {how}", "rollout", *options,
+                         "--samples", 8, "--share-prompts", shared)
     checks.bench("decoding", f"{shape}, ragged", "rollout", *at, "--ragged", "--samples", 8)
-    checks.bench("decoding", f"{shape}, 2,100 tokens, ragged", "rollout", "--shape", shape, "--repeats", 2,
-                 "--sequences", 64, *checks.lengths(2000, 100), "--ragged", "--samples", 8)
+    checks.bench("decoding", f"{shape}, 2,100 tokens, ragged", "rollout", *long, "--ragged", "--samples", 8)
     # Members against one at equal work: at most 1.25 times what the card itself needs more.
     pairs = [checks.bench("members", f"{shape}, {members} members, 24 sequences each", "rollout", "--shape", shape,
                           "--members", members, "--sequences", 24 * members, *usual) for members in (1, 8)]

@@ -3,13 +3,21 @@
 mod allotment;
 mod cache;
 mod cut;
+mod decode;
+mod key_values;
 mod lanes;
 mod mask;
 mod options;
 mod prefill;
+mod prompt_cache;
+mod prompts;
 mod request;
+mod rounding;
 mod run;
 mod sampler;
+mod samples;
+mod shared;
+mod step;
 mod stop;
 mod upload;
 

@@ -43,6 +43,9 @@ pub(crate) struct Rollout {
     /// its memory.
     #[arg(long)]
     cache_bytes: Option<u64>,
+    /// Whether a prompt's keys and values are held once for all its samples. Left out: on a GPU if a request has several.
+    #[arg(long, value_name = "BOOL")]
+    share_prompts: Option<bool>,
     /// Share of the vocabulary to exclude for this batch (vocabulary dropout).
     #[arg(long, requires = "mask_seed")]
     mask_rate: Option<f64>,
@@ -116,15 +119,17 @@ impl Rollout {
             .into_iter()
             .map(|request| request.resolve(tokenizer.as_ref(), mask.clone()))
             .collect::<anyhow::Result<Vec<_>>>()?;
-        let fitting = GenerationOptions::fitting(&loaded.model, loaded.population.as_ref(), &requests);
+        let population = loaded.population.as_ref();
+        let fitting = GenerationOptions::fitting(&loaded.model, population, &requests, self.share_prompts);
         let options = GenerationOptions {
             max_slots: self.max_slots.unwrap_or(fitting.max_slots),
             prefill_tokens: self.prefill_tokens,
             cache_bytes: self.cache_bytes.or(fitting.cache_bytes),
+            share_prompts: fitting.share_prompts,
         };
         let generator = Generator {
             model: &loaded.model,
-            population: loaded.population.as_ref(),
+            population,
             tokenizer: tokenizer.as_ref(),
         };
         let bar = progress_bar(requests.iter().map(|request| request.n as u64).sum(), "completions");

@@ -46,7 +46,7 @@ fn sampled(
         population: loaded.population(),
         tokenizer: loaded.texts.tokenizer(),
     };
-    let options = GenerationOptions::fitting(&loaded.model, loaded.population(), &requests);
+    let options = GenerationOptions::fitting(&loaded.model, loaded.population(), &requests, None);
     let generated = generator.generate(&requests, &options, &mut |event| {
         if let GenerationEvent::Progress {
             finished, completions, ..

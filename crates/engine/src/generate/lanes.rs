@@ -87,6 +87,7 @@ impl Generator<'_> {
                     max_slots: (options.max_slots / count).max(1),
                     prefill_tokens: (options.prefill_tokens / count).max(1),
                     cache_bytes: options.cache_bytes.map(|bytes| bytes / count as u64),
+                    share_prompts: options.share_prompts,
                 },
             })
         });

@@ -27,6 +27,8 @@ pub struct GenerationOptions {
     /// Memory limit in bytes for keys and values; `None` leaves the limit to the device. Exceeding it counts as running
     /// out of memory.
     pub cache_bytes: Option<u64>,
+    /// Whether the keys and values of a prompt are held once for all its samples, instead of once for each.
+    pub share_prompts: bool,
 }
 
 impl Default for GenerationOptions {
@@ -35,17 +37,29 @@ impl Default for GenerationOptions {
             max_slots: 256,
             prefill_tokens: 4_096,
             cache_bytes: None,
+            share_prompts: false,
         }
     }
 }
 
 impl GenerationOptions {
-    /// On a CPU the default. On a GPU as many sequences in flight as have room in its memory.
-    pub fn fitting(model: &Model, population: Option<&Population>, requests: &[GenerationRequest]) -> Self {
-        match model.placement.device {
-            Device::Cuda(index) => Self::within(memory(index), model, population, requests),
-            _ => Self::default(),
-        }
+    /// On a CPU the default. On a GPU as many sequences in flight as have room in its memory. `share_prompts`, if given, is
+    /// taken as it is; otherwise prompts are shared on a GPU if any request has several samples.
+    pub fn fitting(
+        model: &Model,
+        population: Option<&Population>,
+        requests: &[GenerationRequest],
+        share_prompts: Option<bool>,
+    ) -> Self {
+        let Device::Cuda(index) = model.placement.device else {
+            return Self {
+                share_prompts: share_prompts.unwrap_or(false),
+                ..Self::default()
+            };
+        };
+        let several = requests.iter().any(|request| request.n > 1);
+        let share_prompts = share_prompts.unwrap_or(several);
+        Self::within(memory(index), model, population, requests, share_prompts)
     }
 
     /// As many sequences as have room in this much memory; the default if it is not known. Completions are taken to fill a
@@ -55,12 +69,17 @@ impl GenerationOptions {
         model: &Model,
         population: Option<&Population>,
         requests: &[GenerationRequest],
+        share_prompts: bool,
     ) -> Self {
         let Some(memory) = memory else {
-            return Self::default();
+            return Self {
+                share_prompts,
+                ..Self::default()
+            };
         };
-        let length =
-            |request: &GenerationRequest| request.prompt.len() as u64 + u64::from(request.sampling.max_tokens) / 4;
+        let length = |request: &GenerationRequest| {
+            part_of_prompt(request, share_prompts) + u64::from(request.sampling.max_tokens) / 4
+        };
         let none = LoraShape {
             r: 0,
             lora_alpha: 0.0,
@@ -78,9 +97,20 @@ impl GenerationOptions {
         Self {
             max_slots: fit.slots as usize,
             cache_bytes: Some(fit.cache),
+            share_prompts,
             ..Self::default()
         }
     }
+}
+
+/// Positions of a request's prompt for each of its sequences in flight. A shared prompt is held until its last sample has
+/// ended, so on average only half of its samples are taken to be in flight.
+fn part_of_prompt(request: &GenerationRequest, shared: bool) -> u64 {
+    let prompt = request.prompt.len() as u64;
+    if !shared {
+        return prompt;
+    }
+    (2 * prompt).div_ceil(request.n.max(1) as u64).min(prompt)
 }
 
 #[cfg(test)]
@@ -147,6 +177,7 @@ mod tests {
                 &model,
                 None,
                 &[request(prompt, max_tokens), request(1, 1)],
+                false,
             )
         };
         let large = within(80, 1000, 8000);
@@ -161,11 +192,32 @@ mod tests {
     }
 
     #[test]
+    fn shared_prompts_make_room_for_more_slots() {
+        let model = model(Device::Cuda(0));
+        let slots = |n, shared| {
+            let requests = [GenerationRequest {
+                n,
+                ..request(4000, 2000)
+            }];
+            GenerationOptions::within(Some(80 << 30), &model, None, &requests, shared).max_slots
+        };
+        let copied = slots(8, false);
+        assert_eq!(slots(1, true), copied);
+        // 4,500 positions a sequence, or 500 and a quarter of 4,000.
+        assert!(
+            (copied * 14 / 5..copied * 3).contains(&slots(8, true)),
+            "{copied} {}",
+            slots(8, true)
+        );
+        assert!(slots(2, true) == copied && slots(64, true) > slots(8, true));
+    }
+
+    #[test]
     fn a_cpu_and_a_gpu_of_unknown_memory_have_the_default() {
         let requests = [request(1000, 8000)];
-        let cpu = GenerationOptions::fitting(&model(Device::Cpu), None, &requests);
+        let cpu = GenerationOptions::fitting(&model(Device::Cpu), None, &requests, None);
         assert_eq!(cpu, GenerationOptions::default());
-        let unknown = GenerationOptions::within(None, &model(Device::Cuda(0)), None, &requests);
+        let unknown = GenerationOptions::within(None, &model(Device::Cuda(0)), None, &requests, false);
         assert_eq!(unknown, GenerationOptions::default());
     }
 }

@@ -6,7 +6,10 @@ use std::rc::Rc;
 
 use tch::Tensor;
 
-use super::cache::PromptCache;
+use super::cache::KvCache;
+use super::key_values::{KeyValues, Layers};
+use super::prompt_cache::PromptCache;
+use super::prompts::{Block, Passed, PromptBlocks};
 use super::run::{Run, Running};
 use crate::device::upload;
 use crate::error::Result;
@@ -22,19 +25,30 @@ pub(super) enum Source {
     Sequence(usize, usize),
 }
 
-/// Prompts with samples still waiting for a slot: the pass that holds each and its row.
-pub(super) type Prompts = HashMap<Source, (Rc<Prefilled>, i64)>;
+/// Prompts with samples still waiting for a slot.
+pub(super) type Prompts = HashMap<Source, Prompt>;
+
+/// A prompt that was prefilled.
+#[derive(Clone)]
+pub(super) struct Prompt {
+    pub(super) pass: Rc<Prefilled>,
+    /// Its row of the pass.
+    pub(super) row: i64,
+    /// What holds its keys and values if they are shared.
+    pub(super) block: Option<Rc<Block>>,
+}
 
 /// Prompts prefilled together.
 pub(super) struct Prefilled {
-    pub(super) cache: PromptCache,
+    /// Their keys and values, unless those are shared.
+    pub(super) layers: Option<Layers>,
     /// Logits after each prompt, `[prompts, vocab_size]`.
     pub(super) logits: Tensor,
 }
 
 impl Run<'_> {
     /// Runs what is not prefilled yet through the model, in passes of bounded size.
-    pub(super) fn prefill(&self, admitted: &[Running], prompts: &mut Prompts) -> Result<()> {
+    pub(super) fn prefill(&self, admitted: &[Running], prompts: &mut Prompts, cache: &mut KvCache) -> Result<()> {
         let mut new: Vec<&Running> = Vec::new();
         let mut seen = HashSet::new();
         for running in admitted {
@@ -42,6 +56,7 @@ impl Run<'_> {
                 new.push(running);
             }
         }
+        self.reserve_shared(&new, cache)?;
         let mut rest = new.as_slice();
         while !rest.is_empty() {
             let mut longest = 0;
@@ -51,18 +66,63 @@ impl Run<'_> {
             };
             let count = rest.iter().enumerate().take_while(fits).count();
             let (pass, others) = rest.split_at(count);
-            let prefilled = Rc::new(self.prefill_pass(pass)?);
-            prompts.extend(
-                pass.iter()
-                    .zip(0..)
-                    .map(|(running, row)| (running.source(), (Rc::clone(&prefilled), row))),
-            );
+            let (layers, logits) = self.prefill_pass(pass)?;
+            let (layers, blocks) = match &mut cache.prompts {
+                Some(held) => (None, self.share(pass, &layers, held, &mut cache.slots)?),
+                None => (Some(layers), vec![None; pass.len()]),
+            };
+            let prefilled = Rc::new(Prefilled { layers, logits });
+            for ((running, row), block) in pass.iter().zip(0..).zip(blocks) {
+                let pass = Rc::clone(&prefilled);
+                prompts.insert(running.source(), Prompt { pass, row, block });
+            }
             rest = others;
         }
         Ok(())
     }
 
-    fn prefill_pass(&self, pass: &[&Running]) -> Result<Prefilled> {
+    /// Makes room for the prompts of `new` that are not held yet, and for the first tokens of all.
+    fn reserve_shared(&self, new: &[&Running], cache: &mut KvCache) -> Result<()> {
+        let Some(held) = &cache.prompts else { return Ok(()) };
+        let requests: HashSet<usize> = new.iter().map(|running| running.request).collect();
+        let missing = requests.into_iter().filter(|&request| held.of(request).is_none());
+        let lengths: Vec<usize> = missing.map(|request| self.requests[request].prompt.len()).collect();
+        let longest = lengths.iter().copied().max().unwrap_or(0);
+        cache.reserve_prompts(lengths.len(), longest as i64)?;
+        let own = new.iter().map(|running| running.ids.len() + 1).max().unwrap_or(0);
+        cache.reserve(own as i64)
+    }
+
+    /// Holds the prompts of a pass that are not held yet, and fills slots with the tokens that their sequences already have.
+    fn share(
+        &self,
+        pass: &[&Running],
+        layers: &Layers,
+        held: &mut PromptBlocks,
+        slots: &mut KeyValues,
+    ) -> Result<Vec<Option<Rc<Block>>>> {
+        let tokens = |running: &Running| self.requests[running.request].prompt.len() as i64;
+        let mut seen = HashSet::new();
+        let mut new = Vec::new();
+        for (running, row) in pass.iter().zip(0..) {
+            if held.of(running.request).is_none() && seen.insert(running.request) {
+                new.push(Passed {
+                    request: running.request,
+                    length: tokens(running),
+                    row,
+                });
+            }
+            let own = running.ids.len() as i64;
+            if own > 0 {
+                slots.fill_part(layers, (row, tokens(running), own), running.slot)?;
+            }
+        }
+        let _new = held.hold(layers, &new)?;
+        Ok(pass.iter().map(|running| held.of(running.request)).collect())
+    }
+
+    /// Keys and values, and the logits after each prompt, `[prompts, vocab_size]`.
+    fn prefill_pass(&self, pass: &[&Running]) -> Result<(Layers, Tensor)> {
         let model = self.generator.model;
         let device = model.placement.device;
         let request = |running: &Running| &self.requests[running.request];
@@ -96,9 +156,6 @@ impl Run<'_> {
         };
         let cache = PromptCache::default();
         let hidden = model.forward_rows(&ids, &self.rope.first(length)?, adapters, &cache, output)?;
-        Ok(Prefilled {
-            cache,
-            logits: model.logits(&model.final_norm(&hidden)?)?,
-        })
+        Ok((cache.into_layers(), model.logits(&model.final_norm(&hidden)?)?))
     }
 }

@@ -7,9 +7,10 @@ use lyceum_core::work::FinishReason;
 use tch::Tensor;
 
 use super::allotment::allot;
-use super::cache::{DecodeAttention, KvCache};
+use super::cache::KvCache;
 use super::cut::Candidates;
-use super::prefill::{Prefilled, Prompts, Source};
+use super::prefill::{Prefilled, Prompt, Prompts, Source};
+use super::prompts::Block;
 use super::request::{Completion, GenerationRequest, GenerationResult};
 use super::sampler::{Draw, DrawParts, Drawn, draw};
 use super::stop::Stop;
@@ -24,7 +25,7 @@ pub(super) struct Run<'a> {
     pub(super) requests: &'a [GenerationRequest],
     pub(super) options: &'a GenerationOptions,
     stops: Vec<Stop>,
-    mask: Option<Tensor>,
+    pub(super) mask: Option<Tensor>,
     pub(super) rope: RopeTables,
     /// All members' adapters, arranged for the layers' products; empty without a population.
     adapters: &'a [LayerAdapters],
@@ -32,7 +33,7 @@ pub(super) struct Run<'a> {
     completions: Vec<Vec<Option<Completion>>>,
     /// Sequences that were in flight when memory ran out, by request and sample: they go on where they stopped.
     stopped: HashMap<(usize, usize), Running>,
-    candidates: Candidates,
+    pub(super) candidates: Candidates,
     results: Vec<Option<GenerationResult>>,
     tokens: u64,
     /// Positions of the longest sequence there can be.
@@ -50,9 +51,11 @@ struct Group {
 
 pub(super) struct Running {
     /// The row of the batch, and of the cache.
-    slot: i64,
+    pub(super) slot: i64,
     pub(super) request: usize,
     sample: usize,
+    /// Holds the prompt while the sequence is in flight, if prompts are shared.
+    pub(super) block: Option<Rc<Block>>,
     /// Generated so far; empty until the first token is drawn.
     pub(super) ids: Vec<i64>,
     logprobs: Vec<f32>,
@@ -61,9 +64,9 @@ pub(super) struct Running {
 }
 
 /// Data about the rows of a decoding batch that the layers need; constant until the rows are redistributed.
-struct Rows {
-    cache: KvCache,
-    adapters: Option<(Vec<LayerAdapters>, RowGroups)>,
+pub(super) struct Rows {
+    pub(super) cache: KvCache,
+    pub(super) adapters: Option<(Vec<LayerAdapters>, RowGroups)>,
 }
 
 impl<'a> Run<'a> {
@@ -202,9 +205,9 @@ impl<'a> Run<'a> {
             None => KvCache::new(
                 &model.config,
                 model.placement,
-                (members.len() as i64, self.longest),
-                self.options.cache_bytes,
-            ),
+                (members.len() as i64, self.longest_in_slot()),
+                self.options,
+            )?,
         };
         Ok(Rows {
             cache,
@@ -260,20 +263,23 @@ impl<'a> Run<'a> {
         prompts: &mut Prompts,
         observe: &mut dyn FnMut(GenerationEvent<'_>),
     ) -> Result<()> {
-        self.prefill(admitted, prompts)?;
+        self.prefill(admitted, prompts, &mut rows.cache)?;
+        for running in admitted.iter_mut() {
+            running.block = prompts.get(&running.source()).and_then(|prompt| prompt.block.clone());
+        }
         while let Some(first) = admitted.first() {
             // One prefill pass at a time: copy its keys and values, draw from its logits.
-            let Some((prefilled, _)) = prompts.get(&first.source()).cloned() else {
+            let Some(Prompt { pass: prefilled, .. }) = prompts.get(&first.source()).cloned() else {
                 break;
             };
             let here = |running: &Running| {
                 prompts
                     .get(&running.source())
-                    .filter(|(other, _)| Rc::ptr_eq(other, &prefilled))
+                    .filter(|prompt| Rc::ptr_eq(&prompt.pass, &prefilled))
             };
             let (now, later): (Vec<_>, Vec<_>) = admitted.drain(..).partition(|running| here(running).is_some());
             *admitted = later;
-            let sources: Vec<i64> = now.iter().filter_map(|running| Some(here(running)?.1)).collect();
+            let sources: Vec<i64> = now.iter().filter_map(|running| Some(here(running)?.row)).collect();
             let drawn = match self.draw_prefilled(&prefilled, &sources, &now, rows) {
                 Ok(drawn) => drawn,
                 Err(error) => {
@@ -288,7 +294,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Copies the keys and values of rows `sources` of a prefill pass to the slots of `running`, and draws a token for each.
+    /// Copies the keys and values of rows `sources` of a prefill pass to the slots of `running`, unless they are shared, and
+    /// draws a token for each.
     fn draw_prefilled(
         &self,
         prefilled: &Prefilled,
@@ -304,8 +311,9 @@ impl<'a> Run<'a> {
         let parts = DrawParts::add(&draws, model.config.vocab_size, &mut upload);
         let uploaded = upload.send(model.placement.device)?;
         let sources = uploaded.indices(sources)?;
-        rows.cache.reserve(prefilled.cache.layers(), prefilled.cache.length())?;
-        rows.cache.fill(&prefilled.cache, &sources, &uploaded.indices(slots)?)?;
+        if let Some(layers) = &prefilled.layers {
+            rows.cache.fill(layers, &sources, &uploaded.indices(slots)?)?;
+        }
         let logits = prefilled.logits.f_index_select(0, &sources)?;
         draw(
             &logits,
@@ -349,46 +357,6 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Computes the next token of each of `running`, which are in some of the `slots`.
-    fn next_tokens(&self, running: &[Running], slots: usize, rows: &mut Rows) -> Result<Vec<Drawn>> {
-        let model = self.generator.model;
-        // Idle rows are computed too, at position 0 of their slot.
-        let (mut ids, mut positions) = (vec![0; slots], vec![0; slots]);
-        for running in running {
-            ids[running.slot as usize] = running.ids.last().copied().unwrap_or(0);
-            positions[running.slot as usize] = self.position(running);
-        }
-        let length = positions.iter().max().map_or(1, |position| position + 1);
-        let draws = self.draws(running);
-        let mut upload = Upload::default();
-        let (ids, positions) = (upload.indices(&ids), upload.indices(&positions));
-        let active = (running.len() < slots)
-            .then(|| upload.indices(&running.iter().map(|running| running.slot).collect::<Vec<_>>()));
-        let parts = DrawParts::add(&draws, model.config.vocab_size, &mut upload);
-        let uploaded = upload.send(model.placement.device)?;
-        let positions = uploaded.indices(positions)?;
-        rows.cache.reserve(model.layers.len(), length)?;
-        let attention = DecodeAttention::new(&rows.cache, &positions, length)?;
-        let adapters = rows
-            .adapters
-            .as_ref()
-            .map(|(layers, groups)| (layers.as_slice(), groups));
-        let ids = uploaded.indices(ids)?.f_unsqueeze(1)?;
-        let hidden = model.forward(&ids, &self.rope.at(&positions)?, adapters, &attention)?;
-        let mut hidden = hidden.f_squeeze_dim(1)?;
-        if let Some(active) = active {
-            hidden = hidden.f_index_select(0, &uploaded.indices(active)?)?;
-        }
-        let logits = model.logits(&model.final_norm(&hidden)?)?;
-        draw(
-            &logits,
-            self.mask.as_ref(),
-            &draws,
-            (&parts, &uploaded),
-            &self.candidates,
-        )
-    }
-
     /// The adapters of sequences of `length` tokens; `None` if no sequence has one.
     pub(super) fn adapters_of(
         &self,
@@ -404,13 +372,25 @@ impl<'a> Run<'a> {
         Ok(Some((layers.collect::<Result<_>>()?, groups)))
     }
 
+    /// The most positions that a slot will hold.
+    fn longest_in_slot(&self) -> i64 {
+        if !self.options.share_prompts {
+            return self.longest;
+        }
+        let limits = self
+            .requests
+            .iter()
+            .map(|request| i64::from(request.sampling.max_tokens));
+        limits.max().unwrap_or(1)
+    }
+
     /// Position of a sequence's newest token.
-    fn position(&self, running: &Running) -> i64 {
+    pub(super) fn position(&self, running: &Running) -> i64 {
         (self.requests[running.request].prompt.len() + running.ids.len()) as i64 - 1
     }
 
     /// How the next token of each sequence is drawn.
-    fn draws(&self, running: &[Running]) -> Vec<Draw<'a>> {
+    pub(super) fn draws(&self, running: &[Running]) -> Vec<Draw<'a>> {
         let requests = self.requests;
         let of = |running: &Running| Draw {
             request: &requests[running.request].id,
@@ -496,6 +476,7 @@ impl Running {
             slot,
             request,
             sample,
+            block: None,
             ids: Vec::new(),
             logprobs: Vec::new(),
             sampling_logprobs: Vec::new(),

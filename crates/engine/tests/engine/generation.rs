@@ -11,16 +11,18 @@ mod refusals;
 mod running;
 #[path = "generation/sampling.rs"]
 mod sampling;
+#[path = "generation/sharing.rs"]
+mod sharing;
 #[path = "generation/stopping.rs"]
 mod stopping;
 
-use lyceum_core::work::{FinishReason, Sampling, VocabularyMask};
+use lyceum_core::work::{Dtype, FinishReason, Sampling, VocabularyMask};
 use lyceum_engine::generate::{
     Completion, Generated, GenerationEvent, GenerationOptions, GenerationRequest, Generator, dropped,
 };
 use lyceum_engine::score::{ScoreOptions, ScoreRequest, score};
 use lyceum_engine::tokenizer::Tokenizer;
-use lyceum_engine::{Model, Population};
+use lyceum_engine::{Model, Placement, Population};
 
 use crate::fixtures::{FULL_SET, Golden, MODELS, OTHERS, STACKED, difference, model, model_folder, population};
 

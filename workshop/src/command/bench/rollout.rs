@@ -16,6 +16,7 @@ use lyceum_engine::{Model, Placement, Population};
 use lyceum_workshop::random_model;
 use serde::Deserialize;
 use serde_json::json;
+use tch::Device;
 
 use super::floor::{self, RolloutSize};
 use super::shape;
@@ -77,6 +78,9 @@ pub(super) struct BenchRollout {
     /// Sequences decoded at the same time; all of them if left out.
     #[arg(long)]
     max_slots: Option<usize>,
+    /// Whether a prompt's keys and values are held once for all its samples. Left out: on a GPU if there are several.
+    #[arg(long, value_name = "BOOL")]
+    share_prompts: Option<bool>,
     /// Measure the population alone, without a mask, one member and the matrix products.
     #[arg(long)]
     brief: bool,
@@ -253,6 +257,11 @@ impl BenchRollout {
         )
     }
 
+    fn shares_prompts(&self, device: Device) -> bool {
+        let several = self.samples > 1 && !self.ragged;
+        self.share_prompts.unwrap_or(device.is_cuda() && several)
+    }
+
     /// Tokens generated.
     fn tokens(&self) -> usize {
         (0..self.sequences).map(|index| self.lengths(index).1).sum()
@@ -291,8 +300,13 @@ impl BenchRollout {
         let adapters = (population.parameters_per_member() * population.members() as i64) as f64;
         let steps = (self.new.max(2) - 1) as f64;
         let lengths = || (0..self.sequences).map(|index| self.lengths(index));
+        // Samples of a shared prompt read it together; ragged ones are requests of their own.
+        let together = match self.shares_prompts(placement.device) && !self.ragged {
+            true => self.samples as f64,
+            false => 1.0,
+        };
         // Sums over all steps, divided by their number.
-        let positions = lengths().map(|(prompt, new)| new as f64 * (prompt as f64 + new as f64 / 2.0));
+        let positions = lengths().map(|(prompt, new)| new as f64 * (prompt as f64 / together + new as f64 / 2.0));
         let positions = positions.sum::<f64>() / self.new as f64;
         let rows = self.tokens() as f64 / self.new as f64;
         let cached = 2.0 * config.num_hidden_layers as f64 * config.key_value_size() as f64 * positions;
@@ -337,6 +351,7 @@ impl BenchRollout {
             "top_p": self.top_p,
             "top_k": self.top_k,
             "max_slots": self.max_slots,
+            "share_prompts": self.shares_prompts(placement.device),
             "tokens": self.tokens(),
             "seconds": all.wall.as_secs_f64(),
             "tokens_per_second": self.tokens() as f64 / all.wall.as_secs_f64(),
@@ -434,6 +449,7 @@ impl BenchRollout {
             .collect();
         let options = GenerationOptions {
             max_slots: self.max_slots.unwrap_or(self.sequences),
+            share_prompts: self.shares_prompts(model.placement.device),
             ..GenerationOptions::default()
         };
         let generator = Generator {
