@@ -4,6 +4,7 @@ mod decode;
 mod equal;
 mod hash;
 mod json;
+mod occurrences;
 mod repr;
 mod text;
 

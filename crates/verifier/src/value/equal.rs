@@ -3,7 +3,8 @@
 use num_bigint::BigInt;
 use num_traits::{FromPrimitive as _, Zero as _};
 
-use super::{UniqueKeys, Value};
+use super::Value;
+use super::occurrences::Occurrences;
 
 /// How values are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -12,7 +13,8 @@ pub enum Comparison {
     /// set equals a frozenset, a counter equals a dict with the same items, order matters only in sequences.
     #[default]
     Python,
-    /// The same type at every level, `0.0` differs from `-0.0`, NaN equals NaN, and deques have the same `maxlen`.
+    /// The same type at every level, `0.0` differs from `-0.0`, NaN equals NaN, and deques have the same `maxlen`. Keys that hold
+    /// NaN may occur several times in one dict; the first of them is compared with the first, and so on.
     Strict,
 }
 
@@ -45,40 +47,32 @@ impl Comparison {
 
     fn equal_sets(self, left: &[Value], right: &[Value]) -> bool {
         left.len() == right.len() && {
-            let keys = self.index(left.iter());
-            right.iter().all(|item| keys.find(item).is_some())
+            let mut keys = Occurrences::new(self, left.iter());
+            right.iter().all(|item| keys.take(item).is_some())
         }
     }
 
     fn equal_dicts(self, left: &[(Value, Value)], right: &[(Value, Value)]) -> bool {
         left.len() == right.len() && {
-            let keys = self.index(left.iter().map(|(key, _)| key));
+            let mut keys = Occurrences::new(self, left.iter().map(|(key, _)| key));
             right
                 .iter()
-                .all(|(key, value)| keys.find(key).is_some_and(|at| self.equal(&left[at].1, value)))
+                .all(|(key, value)| keys.take(key).is_some_and(|at| self.equal(&left[at].1, value)))
         }
     }
 
     /// As in Python 3.10 and later, a missing count is zero.
     fn equal_counters(self, left: &[(Value, Value)], right: &[(Value, Value)]) -> bool {
         let zero = Value::Int(BigInt::zero());
-        let in_right = self.index(right.iter().map(|(key, _)| key));
-        let in_left = self.index(left.iter().map(|(key, _)| key));
+        let mut in_right = Occurrences::new(self, right.iter().map(|(key, _)| key));
+        let mut in_left = Occurrences::new(self, left.iter().map(|(key, _)| key));
         // Counts that both have are compared once: they may be counters, too.
         left.iter().all(|(key, count)| {
-            let other = in_right.find(key).map_or(&zero, |at| &right[at].1);
+            let other = in_right.take(key).map_or(&zero, |at| &right[at].1);
             self.equal(count, other)
         }) && right
             .iter()
-            .all(|(key, count)| in_left.find(key).is_some() || self.equal(&zero, count))
-    }
-
-    fn index<'a>(self, keys: impl Iterator<Item = &'a Value>) -> UniqueKeys<'a> {
-        let mut unique = UniqueKeys::new(self);
-        for (at, key) in keys.enumerate() {
-            unique.insert(key, at);
-        }
-        unique
+            .all(|(key, count)| in_left.take(key).is_some() || self.equal(&zero, count))
     }
 
     fn equal_numbers(self, left: &Value, right: &Value) -> bool {
