@@ -122,7 +122,7 @@ fn boxed(text: &str, at: usize) -> Option<Boxed> {
         return None;
     }
     let token = inside
-        .split([' ', '\n', '$', ','])
+        .split(|letter: char| letter.is_whitespace() || matches!(letter, '$' | ','))
         .next()
         .filter(|token| !token.is_empty())?;
     Some(Boxed::Token(start, start + token.len()))
@@ -143,6 +143,7 @@ mod tests {
         assert_eq!(last_boxed(r"\boxed{a \boxed{b} c}"), Some(r"a \boxed{b} c"));
         assert_eq!(last_boxed(r"\boxed{\left\{1,2\right\}}"), Some(r"\left\{1,2\right\}"));
         assert_eq!(last_boxed(r"$\boxed 5$"), Some("5"));
+        assert_eq!(last_boxed("\\boxed 5\t6, \\boxed\u{b}7\u{b}8"), Some("7"));
         assert_eq!(last_boxed(r"\fbox{7}"), Some("7"));
         assert_eq!(last_boxed(r"\boxed{}"), Some(""));
         assert_eq!(last_boxed(r"\boxedtext nothing"), None);
@@ -205,7 +206,8 @@ mod tests {
     fn contents(text: &str) -> Option<&str> {
         let trimmed = text.trim_start();
         let Some(inside) = trimmed.strip_prefix('{') else {
-            let token = trimmed.split([' ', '\n', '$', ',']).next()?;
+            let ends = |letter: char| letter.is_whitespace() || ['$', ','].contains(&letter);
+            let token = trimmed.split(ends).next()?;
             return (trimmed.len() < text.len() && !token.is_empty()).then_some(token);
         };
         let (mut depth, mut is_escaped) = (1, false);
@@ -226,7 +228,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_text_is_read_by_the_rule(text in r"(\\boxed|\\fbox|\\|\{|\}| |\$|,|x|é|\n){0,24}") {
+        fn every_text_is_read_by_the_rule(text in r"(\\boxed|\\fbox|\\|\{|\}| |\$|,|x|é|\n|\t){0,24}") {
             prop_assert_eq!(last_boxed(&text), by_the_rule(&text));
         }
     }
