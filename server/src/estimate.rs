@@ -187,7 +187,7 @@ impl MemoryEstimate {
 }
 
 /// The updates of a run that any of `population` may take part in: of its members, with micro-batches of maximum size of the
-/// shortest answers to shared prompts; and of an observer that measures epiplexity.
+/// shortest answers to shared prompts, or of answers of different lengths; and of an observer that measures epiplexity.
 fn updates(population: &PopulationConfig, config: &RunConfig, base: &BaseShape) -> Vec<(UpdateShape, LoraShape)> {
     let samples = LEARNED_SAMPLES.iter().filter_map(|pointer| size(config, pointer)).max();
     let prompt = prompt_tokens(config, base)
@@ -209,7 +209,11 @@ fn updates(population: &PopulationConfig, config: &RunConfig, base: &BaseShape) 
             recompute,
             &population.lora,
         )?;
-        Some((shape.with_shared_prompts(samples.unwrap_or(1), prompt), lora))
+        // Answers differ in length, and attention pads them.
+        let shape = shape
+            .with_shared_prompts(samples.unwrap_or(1), prompt)
+            .with_any_lengths(false);
+        Some((shape, lora))
     });
     let observer = config.parameters.pointer("/diversity/epiplexity").and_then(|observer| {
         let lora = LoraShape::deserialize(&observer["lora"]).ok()?;
@@ -331,6 +335,19 @@ mod tests {
         assert_eq!(generation.length, 368 + 144);
         config.parameters["learning"]["micro_batch_tokens"] = 16384.into();
         assert!(estimate(&config).bytes > demo.bytes);
+    }
+
+    #[test]
+    fn attention_pads_answers_of_different_lengths() {
+        let base = base::ModelsFolder::find().sizes("seedling").unwrap();
+        let places = |name: &str| {
+            let config = preset(name);
+            let shapes = updates(&config.populations["main"], &config, &base);
+            shapes.iter().map(|(shape, _)| shape.places).max()
+        };
+        assert_eq!(places("azr-seedling"), Some(2 * 8192));
+        // Eight answers to a prompt that is longer than they are.
+        assert!(places("demo") > Some(4 * 8192));
     }
 
     #[test]

@@ -124,7 +124,7 @@ impl UpdateShape {
     }
 
     /// The same with as many positions in attention as sequences of any lengths have on a GPU; `shared` if they may share
-    /// prompts.
+    /// prompts. On a CPU, where all sequences of a micro-batch are padded to the longest, very different lengths have more.
     #[must_use]
     pub fn with_any_lengths(self, shared: bool) -> Self {
         let copies = if shared { SHARED } else { 1 };
