@@ -86,7 +86,7 @@ async fn a_verdict_is_made_of_the_run_s_rows_and_leads_to_them() {
         "the evidence is there: {page}"
     );
     assert!(
-        page.contains("<b>Collapsing:</b> <bdi>40 % of the answers have the required form, 95 % at first</bdi>."),
+        page.contains("<b>Collapsing:</b> <bdi>40 % of the answers have the required form, 95 % at first.</bdi>"),
         "{page}"
     );
     for told in [
@@ -139,7 +139,7 @@ async fn runs_that_stall_or_fail_say_so_first() {
     let html = writer.clone().with("accept", "text/html");
     let page = html.get("/").await.expect(200).text();
     assert!(
-        page.contains("<b>Failed:</b> <bdi>worker &#60;b&#62;w&#60;/b&#62; lost the item⟨U+202E⟩</bdi>."),
+        page.contains("<b>Failed:</b> <bdi>worker &#60;b&#62;w&#60;/b&#62; lost the item⟨U+202E⟩.</bdi>"),
         "the newest run's verdict is told while nothing runs: {page}"
     );
     server.stop().await;
