@@ -17,7 +17,6 @@ use super::{Learned, Lesson, References, Written};
 use crate::adapter::disk;
 use crate::engine::{Job, Loaded, Models, fault};
 use crate::handler::HandlerError;
-use crate::heap;
 
 /// Trains on the engine's thread.
 pub(super) fn learn(lesson: Lesson, models: &mut Models, job: &Job) -> Result<Learned, HandlerError> {
@@ -25,9 +24,8 @@ pub(super) fn learn(lesson: Lesson, models: &mut Models, job: &Job) -> Result<Le
     job.progress(0.0, "loading");
     let payload = &lesson.payload;
     let loaded = models.load(&payload.base_model, payload.compute)?;
-    // What was generated with takes memory that the update needs, even freed: it has other sizes than what an update asks for.
+    // What was generated with takes memory that the update needs.
     loaded.with_adapters(&[])?;
-    heap::release();
     let folders: Vec<PathBuf> = lesson.starts.iter().map(|start| start.folder().to_owned()).collect();
     let device = loaded.model.placement.device;
     let population = read_population(&folders, &loaded.model.config, device).map_err(fault)?;

@@ -41,7 +41,8 @@ impl GenerationShape {
     /// The peak, once every sequence has run to its end. Keys and values take `2·w·S·L·k` per layer, where k is the
     /// width of all key heads; logits are held in fp32 four times (raw, log-probabilities, probabilities and cumulative
     /// sums), which is `16·S·vocabulary`. Not counted are prompts while they pass through the layers, which is over
-    /// when the cache is full. The cache's capacity is rounded up to 64 positions.
+    /// when the cache is full. The cache's capacity is rounded up to 64 positions, on a GPU to 128. Prompts that samples share are
+    /// counted once for each sample, so that where they are held once the peak is lower.
     pub fn peak(&self, base: &BaseShape, adapter: &LoraShape) -> GenerationFootprint {
         let [members, slots, length, bytes] = [self.members, self.slots, self.length, self.bytes].map(u128::from);
         let [layers, vocabulary] = [base.num_hidden_layers, base.vocab_size].map(u128::from);

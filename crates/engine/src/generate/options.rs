@@ -57,9 +57,14 @@ impl GenerationOptions {
                 ..Self::default()
             };
         };
-        let several = requests.iter().any(|request| request.n > 1);
-        let share_prompts = share_prompts.unwrap_or(several);
+        let samples = requests.iter().map(|request| request.n).max().unwrap_or(0);
+        let share_prompts = share_prompts.unwrap_or(Self::shares_prompts(model.placement.device, samples));
         Self::within(memory(index), model, population, requests, share_prompts)
+    }
+
+    /// Whether prompts are shared unless told otherwise, if a request has at most so many samples.
+    pub fn shares_prompts(device: Device, samples: usize) -> bool {
+        device.is_cuda() && samples > 1
     }
 
     /// As many sequences as have room in this much memory; the default if it is not known. Completions are taken to fill a

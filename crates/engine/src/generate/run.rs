@@ -14,7 +14,7 @@ use super::prompts::Block;
 use super::request::{Completion, GenerationRequest, GenerationResult};
 use super::sampler::{Draw, DrawParts, Drawn, draw};
 use super::stop::Stop;
-use super::upload::Upload;
+use super::upload::{Upload, Uploaded};
 use super::{GenerationEvent, GenerationOptions, Generator, mask};
 use crate::error::Result;
 use crate::model::RopeTables;
@@ -315,13 +315,17 @@ impl<'a> Run<'a> {
             rows.cache.fill(layers, &sources, &uploaded.indices(slots)?)?;
         }
         let logits = prefilled.logits.f_index_select(0, &sources)?;
-        draw(
-            &logits,
-            self.mask.as_ref(),
-            &draws,
-            (&parts, &uploaded),
-            &self.candidates,
-        )
+        self.draw(&logits, &draws, (&parts, &uploaded))
+    }
+
+    /// Draws a token from each row of `logits` `[draws, vocab_size]`.
+    pub(super) fn draw(
+        &self,
+        logits: &Tensor,
+        draws: &[Draw<'_>],
+        uploaded: (&DrawParts, &Uploaded),
+    ) -> Result<Vec<Drawn>> {
+        draw(logits, self.mask.as_ref(), draws, uploaded, &self.candidates)
     }
 
     /// Generates one token for every sequence in flight.

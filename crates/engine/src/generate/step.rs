@@ -5,7 +5,7 @@ use tch::Tensor;
 use super::cache::KvCache;
 use super::decode::DecodeAttention;
 use super::run::{Rows, Run, Running};
-use super::sampler::{DrawParts, Drawn, draw};
+use super::sampler::{DrawParts, Drawn};
 use super::shared::{SharedAttention, SharedParts};
 use super::upload::{Upload, Uploaded};
 use crate::error::Result;
@@ -49,13 +49,7 @@ impl Run<'_> {
             hidden = hidden.f_index_select(0, &uploaded.indices(active)?)?;
         }
         let logits = model.logits(&model.final_norm(&hidden)?)?;
-        draw(
-            &logits,
-            self.mask.as_ref(),
-            &draws,
-            (&parts, &uploaded),
-            &self.candidates,
-        )
+        self.draw(&logits, &draws, (&parts, &uploaded))
     }
 }
 

@@ -258,8 +258,9 @@ impl BenchRollout {
     }
 
     fn shares_prompts(&self, device: Device) -> bool {
-        let several = self.samples > 1 && !self.ragged;
-        self.share_prompts.unwrap_or(device.is_cuda() && several)
+        let samples = if self.ragged { 1 } else { self.samples };
+        self.share_prompts
+            .unwrap_or(GenerationOptions::shares_prompts(device, samples))
     }
 
     /// Tokens generated.
