@@ -42,7 +42,9 @@ async fn an_answer_that_does_not_fit_fails_the_item() -> Result<()> {
     let stage = Stage::new()?;
     let server = stage.server().await?;
     let served = stage.served(&[&server], |_| {})?;
-    let item = payload(&stage.adapters().await?, Sampler::Served);
+    let mut item = payload(&[], Sampler::Served);
+    // A second request could still be on its way when the item has failed, and would take the next fault.
+    item.requests.truncate(1);
     for (fault, said) in [
         (Fault::WrongLengths, "log-probabilities of"),
         (Fault::TooLong, "13 tokens, and 1 to 12 were asked for"),
