@@ -17,7 +17,7 @@ use std::{
 };
 use uuid::Uuid;
 
-use super::step_log::log_step;
+use super::{refused::Refused, step_log::log_step};
 use crate::evaluation;
 use crate::log::PROGRESS;
 
@@ -34,6 +34,7 @@ pub(super) struct Planner {
     store: Store,
     registry: Registry,
     views: Mutex<HashMap<ExecutionId, ViewCache>>,
+    refused: Refused,
 }
 
 /// A plan that was carried out.
@@ -63,6 +64,18 @@ enum Fault {
     EndsTheServer(u32),
 }
 
+impl Fault {
+    /// Whether a server of another release may be able to plan it: this one does not know the recipe, or cannot read what is
+    /// stored.
+    fn is_of_this_release(&self) -> bool {
+        match self {
+            Self::Store(error) => error.is_unreadable(),
+            Self::Recipe(_) | Self::Plan(PlanError::State(_)) => true,
+            _ => false,
+        }
+    }
+}
+
 impl Planner {
     pub(super) fn new(store: Store, registry: Registry) -> Self {
         Self {
@@ -70,12 +83,16 @@ impl Planner {
             store,
             registry,
             views: Mutex::default(),
+            refused: Refused::default(),
         }
     }
 
     /// Plans `id` until nothing is left to plan. A failing plan fails the execution with the reason; after a database
-    /// error the next check tries again.
+    /// error the next check tries again. What this release cannot plan is left to servers of others.
     pub(super) async fn plan(&self, id: ExecutionId) {
+        if self.refused.lately(id) {
+            return;
+        }
         loop {
             let started = Instant::now();
             match self.plan_once(id).await {
@@ -90,6 +107,11 @@ impl Planner {
                 Ok(Some(_)) => tokio::time::sleep((started.elapsed() * 3).min(LONGEST_PAUSE)).await,
                 Err(Fault::Store(error)) if error.is_transient() => {
                     tracing::warn!(execution.id = %id, %error, "cannot plan execution {id} now");
+                    return;
+                }
+                Err(fault) if fault.is_of_this_release() => {
+                    self.forget(id);
+                    self.refused.refuse(self.store.pool(), id, &fault.to_string()).await;
                     return;
                 }
                 Err(fault) => {

@@ -63,9 +63,9 @@ async fn main() -> anyhow::Result<()> {
     };
     let runtime = Runtime::start(&store, artifacts, handlers, settings).await?;
     let mut terminate = signal(SignalKind::terminate())?;
-    let lost_device = tokio::select! { _ = terminate.recv() => None, why = runtime.device_lost() => Some(why) };
+    let unfit = tokio::select! { _ = terminate.recv() => None, why = runtime.unfit() => Some(why) };
     runtime.drain().await;
-    match lost_device {
+    match unfit {
         Some(why) => anyhow::bail!(why),
         None => Ok(()),
     }
