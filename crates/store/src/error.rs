@@ -102,7 +102,7 @@ pub enum StoreError {
         found: Digest,
     },
     /// The run cannot be forked there.
-    #[error("run {run} cannot be forked at step {step}: it has the states before steps {first} to {last}")]
+    #[error("run {run} cannot be forked at step {step}: {first} to {last} are valid")]
     NoSuchStep {
         /// The run.
         run: ExecutionId,

@@ -1,6 +1,7 @@
 //! How errors of the store and the database are reported.
 
 use actix_web::http::StatusCode;
+use lyceum_core::fault::Fault;
 use lyceum_store::StoreError;
 use std::{error::Error, io};
 
@@ -14,7 +15,7 @@ impl From<StoreError> for ApiError {
             StoreError::Taken { .. } => {
                 Self::new(StatusCode::CONFLICT, "taken", "The name is taken", error.to_string())
             }
-            StoreError::NoSuchStep { .. } => Self::unprocessable(error.to_string()),
+            StoreError::NoSuchStep { .. } => Self::invalid(vec![Fault::new("/step", error.to_string())]),
             StoreError::Database(database) => Self::database(database),
             StoreError::Artifacts(artifacts) if is_full(artifacts) => {
                 tracing::error!(%error, "no space is left for an artifact");

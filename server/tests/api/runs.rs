@@ -217,6 +217,9 @@ async fn a_run_is_changed_only_by_those_who_know_its_state() {
     );
     assert_eq!(knowing.patch(&address, &changes).await.expect(412).problem(), "changed");
     knowing.act(&format!("{address}/pause")).await.expect(412);
+    writer.act(&format!("{address}/cancel")).await.expect(202);
+    assert_eq!(knowing.delete(&address).await.expect(412).problem(), "changed");
+    writer.get(&address).await.expect(200);
     assert_eq!(
         writer
             .patch(&address, &json!({"max_concurrent": 0}))
