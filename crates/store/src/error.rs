@@ -70,6 +70,14 @@ pub enum StoreError {
         /// The runs and evaluations that name it.
         users: String,
     },
+    /// Forks of the run need its problems.
+    #[error("run {run} cannot be deleted: the problems that it made are also those of {forks}; delete these first")]
+    Forked {
+        /// The run.
+        run: ExecutionId,
+        /// Its forks.
+        forks: String,
+    },
     /// The action is not possible in the current state.
     #[error("{what} {id} is {state}, and only one that is {wanted} can be {action}")]
     Conflict {
