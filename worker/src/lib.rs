@@ -20,6 +20,7 @@ pub mod progress;
 pub mod recheck;
 pub mod runtime;
 pub mod sampler;
+pub mod scratch;
 pub mod trainer;
 
 pub use lyceum_models::ModelsFolder;

@@ -15,12 +15,14 @@ use std::{
     path::Path,
     sync::{Arc, Mutex, PoisonError},
 };
-use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::HandlerError;
-use crate::adapter::{Shelf, blocking, disk};
+use crate::{
+    adapter::{Shelf, blocking, disk},
+    scratch::ScratchFolder,
+};
 
 /// The artifacts of an item.
 #[derive(Clone, Debug)]
@@ -155,7 +157,7 @@ impl Context {
     ///
     /// # Errors
     /// As [`Context::fetch`].
-    pub(crate) async fn adapter(&self, name: &str, digest: Digest) -> Result<Arc<TempDir>, HandlerError> {
+    pub(crate) async fn adapter(&self, name: &str, digest: Digest) -> Result<Arc<ScratchFolder>, HandlerError> {
         self.artifacts.adapters.get(self, name, digest).await
     }
 
