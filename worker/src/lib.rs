@@ -15,6 +15,7 @@ pub mod heap;
 pub mod item_log;
 pub mod lines;
 mod panic;
+mod persist;
 pub mod pool;
 pub mod progress;
 pub mod recheck;

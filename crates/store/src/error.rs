@@ -1,8 +1,9 @@
 //! Errors of the store.
 
 use lyceum_core::{artifact::Digest, id::ExecutionId};
+use std::{error::Error, io, time::Duration};
 
-use crate::artifact::ArtifactPlace;
+use crate::{artifact::ArtifactPlace, remote::RemoteError};
 
 /// A result of the store.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
@@ -100,7 +101,7 @@ pub enum StoreError {
     Artifacts(#[from] object_store::Error),
     /// A request to the server with the artifacts and datasets failed.
     #[error("through the server: {0}")]
-    Remote(String),
+    Remote(#[from] RemoteError),
     /// The bytes do not match their digest.
     #[error("artifact {digest} is damaged: its bytes hash to {found}")]
     Damaged {
@@ -132,12 +133,6 @@ impl From<apalis_postgres::Error> for StoreError {
     }
 }
 
-impl From<crate::remote::RemoteError> for StoreError {
-    fn from(error: crate::remote::RemoteError) -> Self {
-        Self::Remote(error.to_string())
-    }
-}
-
 impl StoreError {
     /// Wraps an error of reading `what`.
     pub(crate) fn json(what: &'static str) -> impl FnOnce(serde_json::Error) -> Self {
@@ -160,6 +155,33 @@ impl StoreError {
         }
     }
 
+    /// Whether trying again within minutes may succeed: something is being restarted, or busy. A full disk is no such
+    /// thing, since it stays full until somebody reads of it.
+    pub fn passes(&self) -> bool {
+        let passes = match self {
+            Self::Remote(error) => error.passes(),
+            _ => self.is_transient(),
+        };
+        passes && !self.is_full()
+    }
+
+    /// Whether a disk with artifacts is full.
+    pub fn is_full(&self) -> bool {
+        match self {
+            Self::Remote(error) => error.is_full(),
+            Self::Artifacts(error) => has_full_disk(error),
+            _ => false,
+        }
+    }
+
+    /// When a server that is busy wants to be asked again.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Remote(error) => error.retry_after(),
+            _ => None,
+        }
+    }
+
     /// Whether a later retry may succeed.
     pub fn is_transient(&self) -> bool {
         match self {
@@ -173,4 +195,16 @@ impl StoreError {
             _ => false,
         }
     }
+}
+
+fn has_full_disk(error: &(dyn Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        let system = error.downcast_ref::<io::Error>();
+        if system.is_some_and(|error| error.kind() == io::ErrorKind::StorageFull) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
 }
