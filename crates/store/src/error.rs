@@ -110,6 +110,12 @@ pub enum StoreError {
         /// The digest of its bytes.
         found: Digest,
     },
+    /// Nothing held the artifact for an hour, so it was collected before something referred to it.
+    #[error("artifact {digest} was removed, since nothing had referred to it for an hour; it has to be written again")]
+    Removed {
+        /// Its name.
+        digest: Digest,
+    },
     /// The run cannot be forked there.
     #[error("run {run} cannot be forked at step {step}: it has the states before steps {first} to {last}")]
     NoSuchStep {

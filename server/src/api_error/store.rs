@@ -9,9 +9,10 @@ impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match &error {
             StoreError::NotFound { .. } => Self::not_found(error.to_string()),
-            StoreError::Conflict { .. } | StoreError::InUse { .. } | StoreError::Forked { .. } => {
-                Self::conflict(error.to_string())
-            }
+            StoreError::Conflict { .. }
+            | StoreError::InUse { .. }
+            | StoreError::Forked { .. }
+            | StoreError::Removed { .. } => Self::conflict(error.to_string()),
             StoreError::Taken { .. } => {
                 Self::new(StatusCode::CONFLICT, "taken", "The name is taken", error.to_string())
             }

@@ -67,9 +67,12 @@ async fn run_in_span(shared: &Arc<Shared>, claim: Claim) {
     let written = match ended {
         Ended::Outcome(outcome) => {
             let artifacts = context.written();
-            persist(PATIENCE, || end(shared.store.pool(), &claim, &outcome, &artifacts))
-                .await
-                .map(|()| "done")
+            let written = persist(PATIENCE, || end(shared.store.pool(), &claim, &outcome, &artifacts)).await;
+            match written {
+                // Another try writes its artifacts again. Otherwise the claim would have to run out first.
+                Err(error @ StoreError::Removed { .. }) => record(shared, &claim, &again(error.to_string())).await,
+                written => written.map(|()| "done"),
+            }
         }
         Ended::Failed(failure) => record(shared, &claim, &failure).await,
         Ended::Abandoned => persist(PATIENCE, || release(shared.store.pool(), &claim))
@@ -89,6 +92,15 @@ async fn record(shared: &Shared, claim: &Claim, failure: &Failure) -> Result<&'s
     tracing::warn!(error = %failure.message, "work {} failed", claim.key);
     let again = persist(PATIENCE, || fail(shared.store.pool(), claim, failure)).await?;
     Ok(if again { "later" } else { "failed" })
+}
+
+/// A failure that another try may not have.
+fn again(message: String) -> Failure {
+    Failure {
+        kind: FailureKind::Error,
+        message,
+        retry: true,
+    }
 }
 
 /// Runs the handler on its own task while renewing the claim, and drops it when the claim is lost.
