@@ -295,6 +295,30 @@ async fn the_map_has_first_solves_unions_over_seeds_and_the_control() {
 }
 
 #[actix_web::test]
+async fn a_run_that_is_deleted_while_it_is_measured_takes_only_its_own_counts_with_it() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let rows = functions(&writer, "candidates", "training").await;
+    let kept = run(&server, &writer, rows, 1).await;
+    let deleted = run(&server, &writer, rows, 2).await;
+    let runs = [kept, deleted].map(|run| json!({"run": run, "every": 2}));
+    let spec = json!({"type": "goalposts", "dataset": "candidates", "runs": runs});
+    let id = asked(&writer, &spec).await;
+    let address = format!("/api/v1/runs/{deleted}");
+    if writer.get(&address).await.expect(200).json()["finished_at"].is_null() {
+        writer.act(&format!("{address}/cancel")).await.expect(202);
+    }
+    writer.delete(&address).await.expect(204);
+    measured(&server, id, &|_, _| [1; ROWS]).await;
+    let counts = lyceum_store::goalposts::of_evaluation(server.store.pool(), id)
+        .await
+        .expect("counts");
+    assert!(!counts.is_empty());
+    assert!(counts.iter().all(|of| of.run_id == Some(kept.0)), "{counts:?}");
+    server.stop().await;
+}
+
+#[actix_web::test]
 async fn a_second_measurement_of_a_checkpoint_replaces_the_first() {
     let server = TestServer::start().await;
     let writer = server.actor(Scope::Write).await;
