@@ -3,9 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use lyceum_core::work::UpdateResult;
+
 use crate::adapter::OPTIMIZER;
 use crate::scratch::{ScratchFile, ScratchFolder};
-use lyceum_core::work::UpdateResult;
 
 /// The result of an update before its artifacts are stored. Until then the members' versions are those that they started
 /// from.

@@ -60,13 +60,14 @@ impl Sweeper {
     /// Sweeps once.
     pub async fn sweep(&mut self, db: &PgPool) -> Result<Swept> {
         let mut swept = Swept::default();
-        let (now, stood_still) = self.look(db).await?;
         let late: Vec<(Uuid, i64, DateTime<Utc>, Option<String>)> = sqlx::query_as(
             "SELECT w.id, w.fence, w.lease_until, k.name FROM work w LEFT JOIN workers k ON k.id = w.worker_id
              WHERE w.state = 'running' AND w.lease_until < now() LIMIT 1000",
         )
         .fetch_all(db)
         .await?;
+        // After what is late was read: a standstill between the two is noticed then.
+        let (now, stood_still) = self.look(db).await?;
         self.spare(
             late.iter()
                 .map(|(id, fence, lease_until, _)| (*id, *fence, *lease_until)),
