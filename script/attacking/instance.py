@@ -111,7 +111,7 @@ class Instance:
 
     def is_ready(self):
         try:
-            return self.ask("GET", "/readyz", timeout=10)[0] == 200
+            return self.ask("GET", "/readyz", timeout=60)[0] == 200
         except (OSError, http.client.HTTPException):
             return False
 

@@ -71,7 +71,7 @@ impl ApiError {
 
     /// 400: the body is not JSON.
     pub(crate) fn malformed(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "malformed", "The body is not JSON", detail)
+        Self::new(StatusCode::BAD_REQUEST, "malformed", "The body cannot be read", detail)
     }
 
     /// 404: nothing has this address or id.
@@ -99,12 +99,7 @@ impl ApiError {
 
     /// 403: the caller is known, and may not do this.
     pub(crate) fn forbidden(detail: impl Into<String>) -> Self {
-        Self::new(
-            StatusCode::FORBIDDEN,
-            "forbidden",
-            "The token does not allow this",
-            detail,
-        )
+        Self::new(StatusCode::FORBIDDEN, "forbidden", "This is not allowed", detail)
     }
 
     /// 403: a browser's session did not send its CSRF token.

@@ -56,7 +56,8 @@ impl Coordinator {
         let tasks = TaskTracker::new();
         let planner = Arc::new(Planner::new(store.clone(), registry));
         tasks.spawn(dispatch::run(store.clone(), planner, words, pace.look, stop.clone()));
-        tasks.spawn(housekeeping::run(store, artifacts, pace, stop.clone()));
+        tasks.spawn(housekeeping::run(store, pace, stop.clone()));
+        tasks.spawn(housekeeping::collect(artifacts, pace.tidy, stop.clone()));
         tasks.close();
         Self { stop, tasks }
     }

@@ -27,6 +27,10 @@ use crate::{api_error::ApiError, spool};
 static AT_ONCE: Semaphore = Semaphore::const_new(4);
 /// Files being sent; each takes its size on disk.
 static READERS: Semaphore = Semaphore::const_new(256);
+/// Artifacts being read for workers, and being sent to them. They have places of their own: without its adapter an item fails,
+/// however many people download something.
+static ARTIFACTS_AT_ONCE: Semaphore = Semaphore::const_new(16);
+static ARTIFACT_READERS: Semaphore = Semaphore::const_new(256);
 /// How long a request waits for its turn.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Bytes written and sent at a time.
@@ -44,9 +48,21 @@ impl Turn {
     /// # Errors
     /// 503 if that takes too long, or there are too many readers.
     pub(crate) async fn wait() -> Result<Self, ApiError> {
-        let reads = READERS.try_acquire();
+        Self::among(&AT_ONCE, &READERS).await
+    }
+
+    /// Waits until fewer artifacts are being read.
+    ///
+    /// # Errors
+    /// As [`Turn::wait`].
+    pub(crate) async fn of_artifact() -> Result<Self, ApiError> {
+        Self::among(&ARTIFACTS_AT_ONCE, &ARTIFACT_READERS).await
+    }
+
+    async fn among(at_once: &'static Semaphore, readers: &'static Semaphore) -> Result<Self, ApiError> {
+        let reads = readers.try_acquire();
         let reads = reads.map_err(|_| ApiError::unavailable("too many files are being downloaded; try again"))?;
-        let generates = timeout(PATIENCE, AT_ONCE.acquire()).await;
+        let generates = timeout(PATIENCE, at_once.acquire()).await;
         let generates = generates.map_err(|_| ApiError::unavailable("other files are being generated; try again"))?;
         let generates = generates.map_err(|error| ApiError::internal(&error))?;
         Ok(Self { generates, reads })
@@ -197,5 +213,18 @@ impl Reader {
                 return Err(io::Error::other("the file was not finished"));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_artifact_waits_for_no_other_file() {
+        let others = AT_ONCE.acquire_many(4).await.expect("all turns");
+        let artifact = Turn::of_artifact();
+        assert!(futures::FutureExt::now_or_never(artifact).is_some_and(|turn| turn.is_ok()));
+        drop(others);
     }
 }

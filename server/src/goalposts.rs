@@ -73,7 +73,7 @@ pub(crate) struct GoalpostRun {
     pub(crate) seed: String,
     /// What its checkpoints solved.
     pub(crate) checkpoints: GoalpostSide,
-    /// What the untrained base solved with as many fresh attempts; none without a control.
+    /// What the untrained base solved in place of every checkpoint, with attempts of its own; none without a control.
     pub(crate) control: Option<GoalpostSide>,
 }
 
@@ -84,7 +84,7 @@ pub(crate) struct GoalpostSide {
     pub(crate) solved: usize,
     /// All attempts.
     pub(crate) attempts: u64,
-    /// By step: how many were solved after it, and how many so far.
+    /// By step: how many were solved after it and how many so far, and attempts after it.
     #[schema(value_type = Vec<Object>)]
     pub(crate) steps: Vec<Ascended>,
 }
@@ -118,6 +118,18 @@ impl GoalpostSide {
             attempts: ascent.attempts,
             steps: ascent.steps.clone(),
         }
+    }
+}
+
+impl GoalpostArm {
+    /// Whether the base had as many attempts in place of every checkpoint; none without a control. Of checkpoints and of their
+    /// control the newest measurement counts, and these may be of different evaluations.
+    pub(crate) fn is_matched(&self) -> Option<bool> {
+        let attempts = |side: &GoalpostSide| -> Vec<(u32, u64)> {
+            let each = side.steps.iter().map(|at| (at.step, at.attempts));
+            each.collect()
+        };
+        Some(attempts(self.control.as_ref()?) == attempts(&self.checkpoints))
     }
 }
 

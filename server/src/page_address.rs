@@ -32,8 +32,10 @@ const DRAWING: [&str; 12] = [
     "pins",
     "only",
 ];
-/// Parameters that name runs.
-const OF_RUNS: [&str; 5] = ["runs", "with", "left", "right", "baseline"];
+/// Parameters that name runs. `from` does so where it is an id; elsewhere it is a step.
+const OF_RUNS: [&str; 9] = [
+    "runs", "run", "with", "beside", "left", "right", "baseline", "from", "fork",
+];
 
 /// Path and query of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,7 +79,8 @@ impl PageAddress {
     /// The runs that it names.
     pub(crate) fn runs(&self) -> Vec<Uuid> {
         let of_path = self.run_of_path();
-        of_path.into_iter().chain(runs_of_query(&self.query)).collect()
+        let named = ids_of(&self.query, |name| OF_RUNS.contains(&name));
+        of_path.into_iter().chain(named).collect()
     }
 
     fn run_of_path(&self) -> Option<Uuid> {
@@ -88,8 +91,27 @@ impl PageAddress {
         }
     }
 
+    /// Whether it is a form, which can be filled from any run.
+    pub(crate) fn is_form(&self) -> bool {
+        self.path.ends_with("/new")
+    }
+
+    /// The ids in `query` that are not in the page's address.
+    pub(crate) fn ids_beyond(&self, query: &str) -> Vec<Uuid> {
+        let own: Vec<Uuid> = self
+            .run_of_path()
+            .into_iter()
+            .chain(ids_of(&self.query, |_| true))
+            .collect();
+        ids_of(query, |_| true)
+            .into_iter()
+            .filter(|id| !own.contains(id))
+            .collect()
+    }
+
     /// Whether someone who may see this page may request `path` with `query`: the page however it is drawn, parts and
-    /// subpages of a run's own page, and what their charts load.
+    /// subpages of a run's own page, and what their charts load. That `query` names no other run is for the caller to check,
+    /// with [`Self::ids_beyond`].
     pub(crate) fn covers(&self, path: &str, query: &str) -> bool {
         let is_of_run = |run: &Uuid| {
             let own = format!("/api/v1/runs/{run}/");
@@ -101,11 +123,9 @@ impl PageAddress {
         }
         let whole_run = self.run_of_path().map(|run| format!("/runs/{run}"));
         if whole_run.as_deref() == Some(self.path.as_str()) {
-            let is_below = path == self.path || path.strip_prefix(&self.path).is_some_and(|rest| rest.starts_with('/'));
-            // Another run can be shown beside it.
-            return is_below && runs_of_query(query).iter().all(|run| self.runs().contains(run));
+            return path == self.path || path.strip_prefix(&self.path).is_some_and(|rest| rest.starts_with('/'));
         }
-        path.trim_end_matches('/') == self.path && selection(query) == selection(&self.query)
+        !self.is_form() && path.trim_end_matches('/') == self.path && selection(query) == selection(&self.query)
     }
 
     /// Checks that the runs which it names are there.
@@ -119,11 +139,10 @@ impl PageAddress {
     }
 }
 
-fn runs_of_query(query: &str) -> Vec<Uuid> {
-    let named = parameters(query)
-        .into_iter()
-        .filter(|(name, _)| OF_RUNS.contains(&name.as_str()));
-    let ids = named.flat_map(|(_, value)| value.split(',').filter_map(|id| id.parse().ok()).collect::<Vec<Uuid>>());
+/// The ids that are values of the parameters whose names `is_meant` accepts.
+fn ids_of(query: &str, is_meant: impl Fn(&str) -> bool) -> Vec<Uuid> {
+    let meant = parameters(query).into_iter().filter(|(name, _)| is_meant(name));
+    let ids = meant.flat_map(|(_, value)| value.split(',').filter_map(|id| id.parse().ok()).collect::<Vec<Uuid>>());
     ids.collect()
 }
 
@@ -195,6 +214,7 @@ mod tests {
         assert!(!shared.covers(&format!("/runs/{RUN}"), ""));
         assert!(!shared.covers("/settings", ""));
         assert!(!shared.covers("/api/v1/runs", ""));
+        assert!(!page("/runs/new?preset=demo").covers("/runs/new", "preset=demo"));
     }
 
     #[test]
@@ -213,12 +233,15 @@ mod tests {
         ] {
             assert!(!shared.covers(&path, ""), "{path}");
         }
+        let other: Uuid = OTHER.parse().unwrap();
         for beside in [
-            format!("with={OTHER}"),
-            format!("%77ith={OTHER}"),
+            format!("beside={OTHER}"),
+            format!("%62eside={OTHER}"),
             format!("with=%30{}", &OTHER[1..]),
+            format!("runs={RUN},{OTHER}"),
+            format!("any={}", other.simple()),
         ] {
-            assert!(!shared.covers(&format!("/runs/{RUN}/archive"), &beside), "{beside}");
+            assert_eq!(shared.ids_beyond(&beside), [other], "{beside}");
         }
         let tab = page(&format!("/runs/{RUN}/benchmarks"));
         assert!(tab.covers(&format!("/runs/{RUN}/benchmarks"), "step=3") && !tab.covers(&format!("/runs/{RUN}"), ""));
@@ -229,7 +252,9 @@ mod tests {
         let both = page(&format!("/compare?runs={RUN}%2C{OTHER}&baseline={RUN}"));
         assert_eq!(both.runs().len(), 3);
         assert!(both.covers(&format!("/api/v1/runs/{OTHER}/metrics"), ""));
-        assert_eq!(page(&format!("/runs/{RUN}/archive?with={OTHER}")).runs().len(), 2);
+        assert!(both.ids_beyond(&format!("baseline={OTHER}")).is_empty());
+        assert_eq!(page(&format!("/runs/{RUN}/archive?beside={OTHER}")).runs().len(), 2);
+        assert_eq!(page(&format!("/compare?runs={RUN}&from=3")).runs().len(), 1);
         assert!(page("/runs?experiment=1").runs().is_empty());
     }
 }

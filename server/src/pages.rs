@@ -44,6 +44,7 @@ mod leaderboard;
 mod learnability;
 mod lineage;
 mod member;
+mod other_runs;
 mod parallel;
 mod pass_at_k;
 mod picks;

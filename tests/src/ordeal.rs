@@ -74,6 +74,8 @@ impl Programs {
                 worker = house.worker(self.worker, &WorkerArguments::default())?;
             } else {
                 server.kill()?;
+                // Killed twice while it plans, it would set the run aside, which is tested elsewhere.
+                sqlx::query("DELETE FROM plannings").execute(house.pool()).await?;
                 server = house.server(self.server)?;
             }
         }

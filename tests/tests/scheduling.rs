@@ -1,6 +1,6 @@
 //! Which worker gets which item, and when.
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use lyceum_core::{
     config::RunConfig,
     id::{ExecutionId, WorkerId},
@@ -564,6 +564,36 @@ async fn a_failed_run_goes_on_when_it_is_resumed() -> Result<()> {
         .await?;
     executions::resume(house.pool(), run).await?;
     house.until_completed(run).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_run_that_has_failed_keeps_its_reason_when_more_of_its_items_fail() -> Result<()> {
+    let house = House::new().await?;
+    planned(&house, &[json!({})]).await?;
+    let slot = slot(&house).await?;
+    let mut claims = Vec::new();
+    for _ in 0..2 {
+        claims.push(claim(house.pool(), &slot).await?.context("an item")?);
+    }
+    let end = || async {
+        let end: (String, Option<String>, Option<String>, i64) =
+            sqlx::query_as("SELECT state, error, finished_at::text, last_event FROM executions")
+                .fetch_one(house.pool())
+                .await?;
+        anyhow::Ok(end)
+    };
+    let failure = |message: &str| Failure {
+        kind: FailureKind::Error,
+        message: message.to_owned(),
+        retry: false,
+    };
+    fail(house.pool(), &claims[0], &failure("the first")).await?;
+    let first = end().await?;
+    assert!(first.0 == "failed" && first.1.as_ref().is_some_and(|error| error.contains("the first")));
+    fail(house.pool(), &claims[1], &failure("the second")).await?;
+    assert_eq!(end().await?, first);
+    assert_eq!(house.count("work WHERE state = 'failed'").await?, 2);
     Ok(())
 }
 

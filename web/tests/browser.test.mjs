@@ -1,18 +1,22 @@
 // The pages in a browser, with a real run of the `demo` preset: typical use, with and without JavaScript, by keyboard,
 // and with hostile text. Run with `npm test` in `web/`; script/test runs it after building the programs.
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { addresses } from "./addresses.mjs";
 import { logIn, lyceum, missing, repository, sql, startBrowser, startLab, workerProgram } from "./lab.mjs";
 
 const axe = readFileSync(fileURLToPath(import.meta.resolve("axe-core/axe.min.js")), "utf8");
 const skip = missing();
-const patience = { timeout: 120_000 };
+const patience = { timeout: 240_000 };
+// Not a call that blocks: connections that the server closes meanwhile would be taken for open ones.
+const execute = promisify(execFile);
+const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 let lab, browser, page, run, second;
 
@@ -58,6 +62,29 @@ async function save(figure, kind) {
   const saved = readFileSync(path, "latin1");
   rmSync(path);
   return saved;
+}
+
+/** What `read` finds, as soon as `isEnough` accepts it or patience is over. */
+async function eventually(read, isEnough) {
+  for (const begun = Date.now(); ; await pause(200)) {
+    const found = await read();
+    if (isEnough(found) || Date.now() - begun > patience.timeout) return found;
+  }
+}
+
+/** Runs `body` while the main run stands still and nothing is measured, so that pages change only by what `body` does. */
+async function atRest(body) {
+  await lab.api("POST", `/runs/${run}/pause`);
+  try {
+    await nothingIsMeasured();
+    await body();
+  } finally {
+    await lab.api("POST", `/runs/${run}/resume`);
+  }
+}
+
+async function nothingIsMeasured() {
+  while ((await lab.api("GET", "/evaluations?state=running&limit=1")).items.length > 0) await pause(500);
 }
 
 const savedRows = async (figure) => (await save(figure, "csv")).trim().split("\n");
@@ -145,6 +172,13 @@ scenario("the form shows errors next to fields while typing, and then creates th
   await remembered(false);
   await page.select('[data-path="compute.dtype"]', "fp32");
   await remembered(true);
+  // Measurements of a run go before its next steps, for which the scenarios below wait.
+  await page.$eval('[data-path="benchmarks.rows"]', (field) => {
+    field.value = "8";
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+  });
+  await page.waitForFunction(() => document.querySelector("#command").textContent.includes('"benchmarks.rows":8'), patience);
+  await page.waitForFunction(() => document.querySelector("#verdict").textContent === "Valid.", patience);
   await press("#create");
   run = new URL(page.url()).pathname.split("/").at(-1);
   assert.match(run, /^[0-9a-f-]{36}$/);
@@ -187,14 +221,7 @@ scenario("the overview opens with held-out accuracy, which comes without a reloa
   assert.equal(await page.$eval("#from", (input) => input.value), "1", "both kinds of charts follow the form");
 });
 
-scenario("nothing moves on the pages that follow a run, from its first moment", async () => {
-  await lab.api("POST", `/runs/${run}/pause`);
-  try {
-    await watchRun();
-  } finally {
-    await lab.api("POST", `/runs/${run}/resume`);
-  }
-});
+scenario("nothing moves on the pages that follow a run, from its first moment", () => atRest(watchRun));
 
 /** Shows a run of three steps, with measurements, in three windows, and fails if anything moves in one of them. */
 async function watchRun() {
@@ -205,16 +232,17 @@ async function watchRun() {
     await watched.setViewport({ width, height: 900 });
     return { shown, width, watched };
   }));
-  const overrides = { steps: 3, "benchmarks.every": 1 };
+  // More rows would hold its next step up for so long that the pages warn of it.
+  const overrides = { steps: 3, "benchmarks.every": 1, "benchmarks.rows": 8 };
   const made = await lab.api("POST", "/runs", { preset: "demo", name: "watched", overrides });
   await Promise.all(windows.map(async ({ shown, watched }) => {
     await watched.goto(lab.base + (shown === "/" ? "/" : `/runs/${made.id}`), { waitUntil: "load" });
     assert.equal(await watched.evaluate(() => document.visibilityState), "visible");
     await watched.evaluate(() => (window.sameDocument = true));
   }));
-  while ((await lab.api("GET", `/runs/${made.id}`)).state === "running") await new Promise((resolve) => setTimeout(resolve, 500));
+  while ((await lab.api("GET", `/runs/${made.id}`)).state === "running") await pause(500);
   // Measurements move nothing either, and those still waiting would hold up the run that goes on below.
-  while ((await lab.api("GET", "/evaluations?state=running&limit=1")).items.length > 0) await new Promise((resolve) => setTimeout(resolve, 500));
+  await nothingIsMeasured();
   for (const { shown, width, watched } of windows) {
     if (shown !== "/") await watched.waitForFunction(() => document.querySelector("#state").textContent === "completed", patience);
     // Two frames, so that what moved last has been counted.
@@ -234,11 +262,11 @@ scenario("a chart drawn late has its members' curves from the first step", async
   await page.waitForFunction((before) => Number(document.querySelector("#step").textContent) >= before + 2, patience, seen);
   await page.$eval('[data-chart="entropy"]', (figure) => figure.scrollIntoView());
   await page.waitForSelector('[data-chart="entropy"] [data-drawn]', patience);
-  await page.waitForNetworkIdle({ idleTime: 250, concurrency: 2 });
-  const [, first] = await savedRows('[data-chart="entropy"]');
-  const [at, ...values] = first.split(",");
-  assert.equal(at, "0", first);
-  assert.ok(values.filter((value) => value !== "").length >= 4, `members lack the first step: ${first}`);
+  // The members' curves come with a request of their own.
+  const filled = (line) => line.split(",").slice(1).filter((value) => value !== "").length;
+  const [, first] = await eventually(() => savedRows('[data-chart="entropy"]'), ([, line]) => filled(line) >= 4);
+  assert.equal(first.split(",")[0], "0", first);
+  assert.ok(filled(first) >= 4, `members lack the first step: ${first}`);
 });
 
 scenario("a view follows the run, and stops while hidden", async () => {
@@ -277,7 +305,7 @@ scenario("a view follows the run, and stops while hidden", async () => {
   page.on("request", listen);
   const step = async () => (await lab.api("GET", `/runs/${run}`)).step;
   const left = await step();
-  while ((await step()) < left + 2) await new Promise((resolve) => setTimeout(resolve, 200));
+  while ((await step()) < left + 2) await pause(200);
   assert.deepEqual(asked, [], "a hidden page requests nothing");
   const before = (await rows()).length;
   await look(false);
@@ -303,10 +331,15 @@ scenario("members of one side have colours of their own", async () => {
   await go(`/runs/${run}`);
   await page.$eval('[data-chart="entropy"]', (figure) => figure.scrollIntoView());
   await page.waitForSelector('[data-chart="entropy"] [data-drawn]', patience);
-  await page.waitForNetworkIdle({ idleTime: 250, concurrency: 2 });
   const living = (await lab.api("GET", `/runs/${run}/members?alive=true`)).items.length;
-  const strokes = [...(await save('[data-chart="entropy"]', "svg")).matchAll(/stroke="(rgb[^"]*)"[^>]*stroke-opacity="0.55"/g)].map((found) => found[1]);
-  assert.ok(new Set(strokes).size >= Math.min(living, 4), `${living} members, colours ${[...new Set(strokes)]}`);
+  const wanted = Math.min(living, 4);
+  const colours = async () => {
+    const strokes = (await save('[data-chart="entropy"]', "svg")).matchAll(/stroke="(rgb[^"]*)"[^>]*stroke-opacity="0.55"/g);
+    return new Set([...strokes].map((found) => found[1]));
+  };
+  // The members' curves come with a request of their own.
+  const seen = await eventually(colours, (found) => found.size >= wanted);
+  assert.ok(seen.size >= wanted, `${living} members, colours ${[...seen]}`);
 });
 
 scenario("curves can be smoothed, drawn on a log scale and zoomed, and reset", async () => {
@@ -349,7 +382,7 @@ scenario("a run pauses and resumes", async () => {
 });
 
 scenario("a second run can be compared", async () => {
-  const made = await lab.api("POST", "/runs", { preset: "demo", name: "another seed", overrides: { seed: 1, steps: 2 } });
+  const made = await lab.api("POST", "/runs", { preset: "demo", name: "another seed", overrides: { seed: 1, steps: 2, "benchmarks.rows": 8 } });
   second = made.id;
   await lab.api("POST", "/experiments", { name: "seeds", description: "Two seeds of one arm." });
   await lab.api("PATCH", `/runs/${second}`, { experiment: "seeds", tags: ["tagged"] });
@@ -572,8 +605,7 @@ scenario("a run is measured from its page, down to the samples", async () => {
   }));
   const file = join(lab.data, "..", "held-out.jsonl");
   writeFileSync(file, rows.map((row) => JSON.stringify(row)).join("\n"));
-  const imported = spawnSync(lyceum, ["--data", lab.data, "benchmark", "import", "held-out-seedling", file], { encoding: "utf8" });
-  assert.equal(imported.status, 0, imported.stderr);
+  await execute(lyceum, ["--data", lab.data, "benchmark", "import", "held-out-seedling", file]);
   await go(`/runs/${second}/benchmarks`);
   await press('button[data-action="/api/v1/evaluations"]');
   assert.match(new URL(page.url()).pathname, /^\/evaluations\/[0-9a-f-]{36}$/);
@@ -629,7 +661,7 @@ scenario("children of operators are compared with their parents", async () => {
   config.populations.main.members[0].count = 2;
   const parents = await lab.api("POST", "/runs", { config: { ...config, steps: 3, parameters, scheduling: { priority: 50 } }, name: "parents" });
   const stateOf = async (path) => (await lab.api("GET", path)).state;
-  while ((await stateOf(`/runs/${parents.id}`)) === "running") await new Promise((resolve) => setTimeout(resolve, 500));
+  while ((await stateOf(`/runs/${parents.id}`)) === "running") await pause(500);
   const members = ["solver-0", "solver-1"].map((member) => ({ run: parents.id, member }));
   const spec = { type: "operator_retention", parents: members, snapshots: [3], operators: ["copy_parent", "M1", "X1"], steps: 2, every: 1, rows: 4, n: 2 };
   const { id } = await lab.api("POST", "/evaluations", { spec, priority: 50 });
@@ -680,16 +712,11 @@ scenario("the engine loads a downloaded adapter", async () => {
   const folder = join(lab.data, "..", "adapter");
   mkdirSync(folder);
   writeFileSync(`${folder}.zip`, Buffer.from(zip));
-  const unpacked = spawnSync("python3", ["-m", "zipfile", "-e", `${folder}.zip`, folder], { encoding: "utf8" });
-  assert.equal(unpacked.status, 0, unpacked.stderr);
-  const inside = spawnSync("find", [folder, "-name", "adapter_config.json", "-printf", "%h"], { encoding: "utf8" }).stdout;
+  await execute("python3", ["-m", "zipfile", "-e", `${folder}.zip`, folder]);
+  const { stdout: inside } = await execute("find", [folder, "-name", "adapter_config.json", "-printf", "%h"]);
   writeFileSync(`${folder}.jsonl`, '{"id": "a", "prompt": "<pi>", "adapter": 0, "n": 1, "max_tokens": 4, "seed": 1}\n');
   const model = join(process.env.LYCEUM_MODELS ?? join(repository, "models"), "seedling");
-  const ran = spawnSync(
-    workerProgram, ["rollout", "--model", model, "--adapter", inside, "--in", `${folder}.jsonl`, "--out", `${folder}.out`],
-    { encoding: "utf8" },
-  );
-  assert.equal(ran.status, 0, ran.stderr);
+  await execute(workerProgram, ["rollout", "--model", model, "--adapter", inside, "--in", `${folder}.jsonl`, "--out", `${folder}.out`]);
   assert.equal(JSON.parse(readFileSync(`${folder}.out`, "utf8")).completions.length, 1);
 });
 
@@ -698,7 +725,7 @@ scenario("a run whose critic decides what joins shows its growing set", async ()
   const dataset = await lab.api("POST", "/datasets", { name: "sums", purpose: "training", rows });
   const overrides = {
     steps: 2, "populations.main.base_model.name": "seedling", "parameters.dataset": { id: dataset.id }, "parameters.challenges": 4,
-    "parameters.tasks": 4, "parameters.difficulty_samples": 2, "parameters.learning.optimizer.minibatches": 1,
+    "scheduling.priority": 50, "parameters.tasks": 4, "parameters.difficulty_samples": 2, "parameters.learning.optimizer.minibatches": 1,
     benchmarks: { suites: ["held-out-outputs"], every: 1, rows: 5 },
   };
   const made = await lab.api("POST", "/runs", { preset: "sage-seedling-math", name: "sage", overrides });
@@ -730,7 +757,7 @@ scenario("a run that works towards goalposts shows its candidates, and who solve
   // This base was not trained for this, so it poses nothing that can be read.
   const overrides = {
     "populations.main.base_model.name": "seedling", "parameters.iterations": 1, "parameters.goalposts.name": "hard", "parameters.rounds": { target: 2, candidates: 8, max: 1 },
-    "parameters.trials": 4, "parameters.solve.samples": 2, benchmarks: null,
+    "parameters.trials": 4, "parameters.solve.samples": 2, "scheduling.priority": 50, benchmarks: null,
   };
   const made = await lab.api("POST", "/runs", { preset: "gasp-seedling", name: "gasp", overrides });
   await go(`/runs/${made.id}/candidates`);
@@ -743,7 +770,7 @@ scenario("a run that works towards goalposts shows its candidates, and who solve
   await go(`/runs/${made.id}/goalposts`);
   assert.match(await text("#view"), /lyceum evaluation goalposts/);
   const spec = { type: "goalposts", runs: [{ run: made.id, every: 3 }], n: 4 };
-  const evaluation = await lab.api("POST", "/evaluations", { spec });
+  const evaluation = await lab.api("POST", "/evaluations", { spec, priority: 50 });
   await go(`/evaluations/${evaluation.id}`);
   await page.waitForSelector('#head .state[data-state="completed"]', patience);
   await go(`/runs/${made.id}/goalposts`);
@@ -782,8 +809,7 @@ scenario("no page is wider than a narrow screen or logs an error", async () => {
   assert.deepEqual(page.faults, []);
 });
 
-scenario("the keyboard reaches all controls in order", async () => {
-  await lab.api("POST", `/runs/${run}/pause`);
+scenario("the keyboard reaches all controls in order", () => atRest(async () => {
   for (const path of await everyPage()) {
     await go(path);
     const wanted = await page.evaluate(() => {
@@ -817,12 +843,11 @@ scenario("the keyboard reaches all controls in order", async () => {
   await page.focus('[data-chart="entropy"] summary');
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => document.querySelectorAll('[data-chart="entropy"] tbody tr').length > 0, patience);
-  await lab.api("POST", `/runs/${run}/resume`);
   await go("/runs");
   await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
   assert.equal(await page.evaluate(() => location.hash), "#main", "the first stop is the skip link");
-});
+}));
 
 /** Has `watched` add up in `window.moved` how far its pages move by themselves. */
 const watchMoves = (watched) => watched.evaluateOnNewDocument(() => {
@@ -833,7 +858,7 @@ const watchMoves = (watched) => watched.evaluateOnNewDocument(() => {
   })).observe({ type: "layout-shift", buffered: true });
 });
 
-scenario("no layout shift while a page loads", async () => {
+scenario("no layout shift while a page loads", () => atRest(async () => {
   const watched = await browser.open();
   await watchMoves(watched);
   await watched.evaluateOnNewDocument(() => {
@@ -853,7 +878,7 @@ scenario("no layout shift while a page loads", async () => {
     }
   }
   await watched.close();
-});
+}));
 
 scenario("without JavaScript everything is readable, curves as tables", async () => {
   const plain = await browser.open();

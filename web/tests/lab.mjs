@@ -12,7 +12,7 @@ export const lyceum = process.env.LYCEUM ?? join(target, "debug/lyceum");
 export const workerProgram = process.env.LYCEUM_WORKER ?? join(target, "debug/lyceum-worker");
 
 /** Timeout in milliseconds for a page to load or an expected change, even on a slow machine. */
-const patience = 120_000;
+const patience = 240_000;
 
 /** The path of the browser, if installed. */
 export function chromium() {

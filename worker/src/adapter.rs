@@ -12,9 +12,9 @@ use std::sync::Arc;
 use lyceum_core::artifact::Digest;
 use lyceum_core::work::AdapterRef;
 use lyceum_models::peft::{CONFIG, WEIGHTS, unpack};
-use tempfile::TempDir;
 
 use crate::handler::{Context, HandlerError};
+use crate::scratch::ScratchFolder;
 
 /// The file of AdamW's moments, a separate artifact from the adapter's.
 pub(crate) const OPTIMIZER: &str = "optimizer.safetensors";
@@ -24,9 +24,9 @@ pub(crate) const OPTIMIZER: &str = "optimizer.safetensors";
 pub struct Version {
     /// The version.
     pub adapter: AdapterRef,
-    folder: Arc<TempDir>,
+    folder: Arc<ScratchFolder>,
     /// The folder with its optimizer state.
-    optimizer: Option<Arc<TempDir>>,
+    optimizer: Option<Arc<ScratchFolder>>,
 }
 
 impl Version {
@@ -39,7 +39,7 @@ impl Version {
         let folder = context.adapter(&name, adapter.artifact).await?;
         let optimizer = match adapter.optimizer.filter(|_| with_optimizer) {
             Some(digest) => {
-                let folder = tempfile::tempdir().map_err(disk)?;
+                let folder = ScratchFolder::new().map_err(disk)?;
                 let file = File::create(folder.path().join(OPTIMIZER)).map_err(disk)?;
                 context.fetch(digest, file).await?;
                 Some(Arc::new(folder))
@@ -62,7 +62,7 @@ impl Version {
     /// The folder of its optimizer state, if that was read.
     #[must_use]
     pub fn optimizer(&self) -> Option<&Path> {
-        self.optimizer.as_deref().map(TempDir::path)
+        self.optimizer.as_deref().map(ScratchFolder::path)
     }
 
     /// Gives the files a second place, in a folder that is created. They must not be changed there.

@@ -15,11 +15,13 @@ pub mod heap;
 pub mod item_log;
 pub mod lines;
 mod panic;
+mod persist;
 pub mod pool;
 pub mod progress;
 pub mod recheck;
 pub mod runtime;
 pub mod sampler;
+pub mod scratch;
 pub mod trainer;
 
 pub use lyceum_models::ModelsFolder;

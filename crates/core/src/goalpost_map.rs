@@ -39,6 +39,8 @@ pub struct Ascended {
     pub solved: u32,
     /// Problems solved by these or earlier ones.
     pub solved_so_far: u32,
+    /// Attempts of these.
+    pub attempts: u64,
 }
 
 /// The history of a problem that was solved.
@@ -63,9 +65,7 @@ impl Ascent {
     /// Sums attempts, in any order. Those of several members after the same step count together.
     pub fn of(attempted: impl IntoIterator<Item = Attempted>) -> Self {
         let mut by_step: BTreeMap<u32, Vec<Attempted>> = BTreeMap::new();
-        let mut attempts = 0;
         for one in attempted {
-            attempts += u64::from(one.n) * one.correct.len() as u64;
             by_step.entry(one.step).or_default().push(one);
         }
         let (mut steps, mut solved) = (Vec::new(), BTreeMap::<u32, Line>::new());
@@ -73,7 +73,9 @@ impl Ascent {
         let mut cells: Vec<(u32, u32)> = Vec::new();
         for (step, of_step) in by_step {
             cells.clear();
+            let mut all = 0;
             for one in of_step {
+                all += u64::from(one.n) * one.correct.len() as u64;
                 let first = one.first_row as usize;
                 cells.resize(cells.len().max(first + one.correct.len()), (0, 0));
                 for (cell, correct) in cells[first..].iter_mut().zip(&one.correct) {
@@ -94,12 +96,13 @@ impl Ascent {
                 step,
                 solved: now,
                 solved_so_far: solved.len() as u32,
+                attempts: all,
             });
         }
         Self {
+            attempts: steps.iter().map(|at| at.attempts).sum(),
             steps,
             solved,
-            attempts,
         }
     }
 
@@ -183,9 +186,9 @@ mod tests {
         let solved: Vec<_> = ascent
             .steps
             .iter()
-            .map(|at| (at.step, at.solved, at.solved_so_far))
+            .map(|at| (at.step, at.solved, at.solved_so_far, at.attempts))
             .collect();
-        assert_eq!(solved, [(2, 1, 1), (4, 1, 2), (6, 1, 2)]);
+        assert_eq!(solved, [(2, 1, 1, 400), (4, 1, 2, 400), (6, 1, 2, 400)]);
         assert_eq!(ascent.rows(), BTreeSet::from([1, 3]));
         assert_eq!(ascent.attempts, 1200);
         let line = &ascent.solved[&1];

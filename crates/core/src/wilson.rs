@@ -52,6 +52,20 @@ impl Interval {
         Some(Self::score(share, effective, z))
     }
 
+    /// The interval of 95 % of the mean of shares with this standard error over `rows`: normal, cut off at 0 and 1. Where all
+    /// rows came out alike, the error is 0, which is no certainty: the interval is then Wilson's, as if a row were a trial.
+    pub fn of_mean(mean: f64, standard_error: f64, rows: u64) -> Self {
+        // Equal shares that have no exact sum leave an error that is not quite 0; the least real one is far larger.
+        if standard_error < 1e-9 && rows > 0 {
+            return Self::score(mean, rows as f64, Self::Z_95);
+        }
+        let reach = Self::Z_95 * standard_error;
+        Self {
+            low: (mean - reach).max(0.0),
+            high: (mean + reach).min(1.0),
+        }
+    }
+
     fn score(share: f64, n: f64, z: f64) -> Self {
         let shrink = 1.0 + z * z / n;
         let middle = (share + z * z / (2.0 * n)) / shrink;
@@ -83,6 +97,20 @@ mod tests {
             );
         }
         assert_eq!(Interval::wilson(0, 0, 2.0), None);
+    }
+
+    #[test]
+    fn rows_that_came_out_alike_are_no_certainty() {
+        let wilson = |solved| Interval::wilson(solved, 60, Interval::Z_95).unwrap();
+        assert_eq!(Interval::of_mean(0.0, 0.0, 60), wilson(0));
+        assert_eq!(Interval::of_mean(1.0, 0.0, 60), wilson(60));
+        let thirds = crate::benchmark::Spread::of(&[1.0 / 3.0; 60]).unwrap();
+        let alike = Interval::of_mean(thirds.mean, thirds.standard_error, 60);
+        assert!(alike.high - alike.low > 0.2, "{alike:?}");
+        let apart = Interval::of_mean(0.5, 0.1, 60);
+        assert!((apart.high - 0.695_996_398).abs() < 1e-9, "{apart:?}");
+        assert_eq!(Interval::of_mean(0.99, 0.1, 60).high, 1.0);
+        assert_eq!(Interval::of_mean(0.0, 0.0, 0), Interval { low: 0.0, high: 0.0 });
     }
 
     #[test]

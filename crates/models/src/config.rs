@@ -157,8 +157,10 @@ struct GenerationConfigFile {
 
 #[derive(Deserialize)]
 struct RopeParameters {
-    #[serde(alias = "type")]
     rope_type: Option<String>,
+    /// Its older name. transformers writes both.
+    #[serde(rename = "type")]
+    older_type: Option<String>,
     rope_theta: Option<f64>,
 }
 
@@ -292,7 +294,8 @@ impl ConfigFile {
 
     fn rope_theta(&self) -> std::result::Result<f64, String> {
         for rope in [&self.rope_parameters, &self.rope_scaling].into_iter().flatten() {
-            if let Some(kind) = rope.rope_type.as_deref().filter(|kind| *kind != "default") {
+            let mut kinds = [&rope.rope_type, &rope.older_type].into_iter().flatten();
+            if let Some(kind) = kinds.find(|kind| *kind != "default") {
                 return Err(format!(
                     "the rotary embedding is scaled (`{kind}`); only `default` is supported"
                 ));
@@ -308,6 +311,48 @@ impl ConfigFile {
             Ok(theta)
         } else {
             Err(format!("`rope_theta` is {theta}; it must be positive"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn with_rope(rope: &Value) -> std::result::Result<ModelConfig, String> {
+        let file = json!({
+            "model_type": "qwen2",
+            "vocab_size": 320,
+            "hidden_size": 32,
+            "intermediate_size": 64,
+            "num_hidden_layers": 1,
+            "num_attention_heads": 4,
+            "rope_scaling": rope,
+        });
+        serde_json::from_value::<ConfigFile>(file)
+            .expect("the fields of a configuration")
+            .resolve()
+    }
+
+    #[test]
+    fn the_type_of_a_rotary_embedding_has_two_names() {
+        for rope in [
+            json!(null),
+            json!({"type": "default"}),
+            json!({"rope_type": "default"}),
+            json!({"type": "default", "rope_type": "default"}),
+        ] {
+            assert!(with_rope(&rope).is_ok(), "{rope}");
+        }
+        for rope in [
+            json!({"type": "yarn", "rope_type": "yarn"}),
+            json!({"type": "yarn", "rope_type": "default"}),
+            json!({"type": "default", "rope_type": "yarn"}),
+        ] {
+            let refusal = with_rope(&rope).expect_err("it is scaled");
+            assert!(refusal.contains("scaled (`yarn`)"), "{rope}: {refusal}");
         }
     }
 }

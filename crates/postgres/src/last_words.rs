@@ -12,7 +12,7 @@ use anstream::adapter::strip_str;
 const LINES: usize = 12;
 const WIDTH: usize = 2_000;
 /// How long the rest of what a dead process wrote may take. Its own children may hold the other end for longer.
-const REST: Duration = Duration::from_millis(500);
+const REST: Duration = Duration::from_secs(2);
 
 /// What a process wrote last. Clones share it.
 #[derive(Clone, Debug, Default)]

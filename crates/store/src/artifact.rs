@@ -8,7 +8,7 @@ mod stream;
 mod usage;
 mod vectors;
 
-pub use hold::{Reason, collect, hold, release_state, release_step};
+pub use hold::{Reason, collect, hold, hold_if_there, release_state, release_step};
 pub use place::{ArtifactPlace, ArtifactPlaceError};
 pub use store::ArtifactStore;
 pub(crate) use stream::copy;

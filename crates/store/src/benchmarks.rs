@@ -6,7 +6,7 @@ mod samples;
 mod scores;
 mod write;
 
-pub use progress::{Answered, Measurement, answered, measurements};
+pub use progress::{Answered, AnsweredSuite, Measurement, answered, answered_by_step, measurements};
 pub use results::{
     BenchmarkFilter, BenchmarkResult, latest_results, leaderboard, measured_suites, population_results, results,
     results_by_step,

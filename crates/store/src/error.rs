@@ -1,8 +1,9 @@
 //! Errors of the store.
 
 use lyceum_core::{artifact::Digest, id::ExecutionId};
+use std::{error::Error, io, time::Duration};
 
-use crate::artifact::ArtifactPlace;
+use crate::{artifact::ArtifactPlace, remote::RemoteError};
 
 /// A result of the store.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
@@ -70,6 +71,14 @@ pub enum StoreError {
         /// The runs and evaluations that name it.
         users: String,
     },
+    /// Forks of the run need its problems.
+    #[error("run {run} cannot be deleted: the problems that it made are also those of {forks}; delete these first")]
+    Forked {
+        /// The run.
+        run: ExecutionId,
+        /// Its forks.
+        forks: String,
+    },
     /// The action is not possible in the current state.
     #[error("{what} {id} is {state}, and only one that is {wanted} can be {action}")]
     Conflict {
@@ -92,7 +101,7 @@ pub enum StoreError {
     Artifacts(#[from] object_store::Error),
     /// A request to the server with the artifacts and datasets failed.
     #[error("through the server: {0}")]
-    Remote(String),
+    Remote(#[from] RemoteError),
     /// The bytes do not match their digest.
     #[error("artifact {digest} is damaged: its bytes hash to {found}")]
     Damaged {
@@ -101,8 +110,14 @@ pub enum StoreError {
         /// The digest of its bytes.
         found: Digest,
     },
+    /// Nothing held the artifact for an hour, so it was collected before something referred to it.
+    #[error("artifact {digest} was removed, since nothing had referred to it for an hour; it has to be written again")]
+    Removed {
+        /// Its name.
+        digest: Digest,
+    },
     /// The run cannot be forked there.
-    #[error("run {run} cannot be forked at step {step}: it has the states before steps {first} to {last}")]
+    #[error("run {run} cannot be forked at step {step}: {first} to {last} are valid")]
     NoSuchStep {
         /// The run.
         run: ExecutionId,
@@ -121,12 +136,6 @@ impl From<apalis_postgres::Error> for StoreError {
             apalis_postgres::Error::Database(error) => Self::Database(error),
             other => Self::Queue(other.to_string()),
         }
-    }
-}
-
-impl From<crate::remote::RemoteError> for StoreError {
-    fn from(error: crate::remote::RemoteError) -> Self {
-        Self::Remote(error.to_string())
     }
 }
 
@@ -152,6 +161,33 @@ impl StoreError {
         }
     }
 
+    /// Whether trying again within minutes may succeed: something is being restarted, or busy. A full disk is no such
+    /// thing, since it stays full until somebody reads of it.
+    pub fn passes(&self) -> bool {
+        let passes = match self {
+            Self::Remote(error) => error.passes(),
+            _ => self.is_transient(),
+        };
+        passes && !self.is_full()
+    }
+
+    /// Whether a disk with artifacts is full.
+    pub fn is_full(&self) -> bool {
+        match self {
+            Self::Remote(error) => error.is_full(),
+            Self::Artifacts(error) => has_full_disk(error),
+            _ => false,
+        }
+    }
+
+    /// When a server that is busy wants to be asked again.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Remote(error) => error.retry_after(),
+            _ => None,
+        }
+    }
+
     /// Whether what is stored was read and not understood: another release may have written it.
     pub fn is_unreadable(&self) -> bool {
         matches!(
@@ -173,4 +209,16 @@ impl StoreError {
             _ => false,
         }
     }
+}
+
+fn has_full_disk(error: &(dyn Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        let system = error.downcast_ref::<io::Error>();
+        if system.is_some_and(|error| error.kind() == io::ErrorKind::StorageFull) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
 }

@@ -9,7 +9,7 @@ use lyceum_core::{
 use sqlx::{FromRow, PgConnection, PgExecutor, PgPool, QueryBuilder};
 use uuid::Uuid;
 
-use crate::Result;
+use crate::{Result, runs};
 
 /// How often a subject of an evaluation solved each of some problems.
 #[derive(Clone, Debug, FromRow)]
@@ -66,14 +66,18 @@ pub struct AttemptedDataset {
 const COLUMNS: &str =
     "evaluation_id, subject, first_row, name, control, run_id, member_id, step, base_model, n, correct";
 
-/// Writes counts; returns how many are new.
+/// Writes counts, but for those of runs that were deleted; returns how many are new.
 pub(crate) async fn write(
     tx: &mut PgConnection,
     evaluation: ExecutionId,
     records: &[GoalpostCountRecord],
 ) -> Result<u64> {
+    let there = runs::present(tx, records.iter().filter_map(|record| record.run)).await?;
     let mut new = 0;
     for record in records {
+        if record.run.is_some_and(|run| !there.contains(&run)) {
+            continue;
+        }
         let correct: Vec<i32> = record.correct.iter().map(|count| count.cast_signed()).collect();
         let inserted = sqlx::query(
             "INSERT INTO goalpost_counts (evaluation_id, subject, first_row, name, control, run_id, member_id, version_id, step,

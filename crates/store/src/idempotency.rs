@@ -1,26 +1,50 @@
 //! Responses to creation requests, kept for a day, so a repeated request gets the same response.
 
-use sqlx::{PgConnection, PgPool, Postgres, Transaction};
+use sqlx::{PgConnection, PgExecutor, PgPool, Postgres, Transaction};
 use uuid::Uuid;
 
 use crate::Result;
 
-/// The state of a key.
+/// What a key was used for.
 #[derive(Debug)]
-pub enum Known {
-    /// Unused: create in this transaction, then [`keep`] the response.
-    New(Transaction<'static, Postgres>),
-    /// The same request got this response.
+pub enum Used {
+    /// For the same request, which got this response.
     Answered {
         /// The HTTP status.
         status: u16,
         /// The body.
         response: serde_json::Value,
     },
-    /// The key was used for another request.
+    /// For another request.
     Other,
+}
+
+/// The state of a key.
+#[derive(Debug)]
+pub enum Known {
+    /// Unused: create in this transaction, then [`keep`] the response.
+    New(Transaction<'static, Postgres>),
+    /// Used before.
+    Used(Used),
     /// A request with this key is in progress.
     Running,
+}
+
+/// What `key` of `token` was used for, if anything; `fingerprint` is a hash of the request.
+pub async fn find(db: impl PgExecutor<'_>, token: Uuid, key: &str, fingerprint: &[u8]) -> Result<Option<Used>> {
+    let row: Option<(Vec<u8>, Option<i16>, Option<serde_json::Value>)> =
+        sqlx::query_as("SELECT fingerprint, status, response FROM idempotency_keys WHERE token_id = $1 AND key = $2")
+            .bind(token)
+            .bind(key)
+            .fetch_optional(db)
+            .await?;
+    Ok(row.map(|(kept, status, response)| match kept == fingerprint {
+        false => Used::Other,
+        true => Used::Answered {
+            status: status.and_then(|status| u16::try_from(status).ok()).unwrap_or(200),
+            response: response.unwrap_or_default(),
+        },
+    }))
 }
 
 /// Begins a creation under `key`; keys belong to a `token`. `fingerprint` is a hash of the request.
@@ -36,19 +60,9 @@ pub async fn begin(db: &PgPool, token: Uuid, key: &str, fingerprint: &[u8]) -> R
     sqlx::query("DELETE FROM idempotency_keys WHERE created_at < now() - interval '1 day'")
         .execute(&mut *tx)
         .await?;
-    let row: Option<(Vec<u8>, Option<i16>, Option<serde_json::Value>)> =
-        sqlx::query_as("SELECT fingerprint, status, response FROM idempotency_keys WHERE token_id = $1 AND key = $2")
-            .bind(token)
-            .bind(key)
-            .fetch_optional(&mut *tx)
-            .await?;
-    Ok(match row {
+    Ok(match find(&mut *tx, token, key, fingerprint).await? {
         None => Known::New(tx),
-        Some((kept, ..)) if kept != fingerprint => Known::Other,
-        Some((_, status, response)) => Known::Answered {
-            status: status.and_then(|status| u16::try_from(status).ok()).unwrap_or(200),
-            response: response.unwrap_or_default(),
-        },
+        Some(used) => Known::Used(used),
     })
 }
 

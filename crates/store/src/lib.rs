@@ -50,7 +50,7 @@ pub mod worker_role;
 pub mod workers;
 
 pub use error::{Result, StoreError};
-pub use remote::Remote;
+pub use remote::{Remote, RemoteError};
 pub use seed::Seed;
 
 use sqlx::{

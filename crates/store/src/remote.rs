@@ -1,13 +1,32 @@
 //! A server's REST API, for machines without access to its database and artifacts.
 
+use bytes::Bytes;
 use lyceum_core::artifact::Digest;
-use std::{fmt, fs::File, io::Read as _, sync::Arc};
-use ureq::{Agent, Body, http::Response};
+use std::{fmt, fs::File, io, io::Read as _, sync::Arc, time::Duration};
+use ureq::{Agent, Body, http::Response, http::header::RETRY_AFTER};
 
 use crate::{Result, StoreError, artifact::copy};
 
 /// The longest response accepted, in bytes: well over an adapter of a 70B model with its optimizer state.
 const LIMIT: u64 = 16 << 30;
+
+/// How long a server may take.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// Until its name is known, and then until it is connected.
+    connect: Duration,
+    /// Until it has taken the next bytes that are sent.
+    write: Duration,
+    /// Until its next bytes come. It says nothing while it reads an artifact to its end or passes one on to a bucket.
+    read: Duration,
+}
+
+/// The largest artifact that a server takes, 4 GiB, passes to or from a bucket within the last of these at 5 MB/s.
+const LIMITS: Limits = Limits {
+    connect: Duration::from_secs(10),
+    write: Duration::from_secs(120),
+    read: Duration::from_secs(900),
+};
 
 /// A server and a token for it.
 #[derive(Clone)]
@@ -37,6 +56,8 @@ pub enum RemoteError {
         status: u16,
         /// Its explanation.
         detail: String,
+        /// When to try again, if it says so.
+        retry_after: Option<Duration>,
     },
     /// The connection broke off.
     #[error("the answer of {server} broke off: {source}")]
@@ -44,8 +65,39 @@ pub enum RemoteError {
         /// The server.
         server: String,
         /// The cause.
-        source: std::io::Error,
+        source: io::Error,
     },
+    /// The request's thread ended without an answer.
+    #[error("{0}")]
+    Lost(String),
+}
+
+impl RemoteError {
+    /// Whether the same request may succeed in a while: the server was restarted, or is busy.
+    pub(crate) fn passes(&self) -> bool {
+        match self {
+            Self::Unreachable { source, .. } => !matches!(**source, ureq::Error::BadUri(_) | ureq::Error::Http(_)),
+            Self::Refused { status, .. } => matches!(status, 408 | 425 | 429 | 502..=504),
+            Self::BrokeOff { .. } | Self::Lost(_) => true,
+        }
+    }
+
+    /// Whether a disk is full, the server's or this machine's.
+    pub(crate) fn is_full(&self) -> bool {
+        match self {
+            Self::Refused { status, .. } => *status == 507,
+            Self::BrokeOff { source, .. } => source.kind() == io::ErrorKind::StorageFull,
+            Self::Unreachable { .. } | Self::Lost(_) => false,
+        }
+    }
+
+    /// When the server wants to be asked again.
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Refused { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
 }
 
 impl fmt::Debug for Remote {
@@ -61,8 +113,19 @@ impl Remote {
     /// The server at `server`, such as `http://10.0.0.1:8080`. Reading needs a token of scope `read`, writing one of scope
     /// `write`.
     pub fn new(server: &str, token: &str) -> Self {
+        Self::within(LIMITS, server, token)
+    }
+
+    fn within(limits: Limits, server: &str, token: &str) -> Self {
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_resolve(Some(limits.connect))
+            .timeout_connect(Some(limits.connect))
+            .timeout_per_write(Some(limits.write))
+            .timeout_per_read(Some(limits.read))
+            .timeout_recv_response(Some(limits.read));
         Self {
-            agent: Agent::config_builder().http_status_as_error(false).build().into(),
+            agent: config.build().into(),
             server: server.trim_end_matches('/').into(),
             token: token.into(),
         }
@@ -87,7 +150,7 @@ impl Remote {
     ///
     /// # Errors
     /// The server cannot be reached or refuses.
-    pub(crate) async fn put(&self, path: String, bytes: Vec<u8>) -> Result<()> {
+    pub(crate) async fn put(&self, path: String, bytes: Bytes) -> Result<()> {
         let answer = self.blocking(move |remote| {
             let request = remote.agent.put(remote.url(&path));
             let request = request.header("Authorization", remote.bearer());
@@ -132,7 +195,7 @@ impl Remote {
     async fn blocking<T: Send + 'static>(&self, ask: impl FnOnce(Self) -> T + Send + 'static) -> Result<T> {
         let remote = self.clone();
         let asked = tokio::task::spawn_blocking(move || ask(remote)).await;
-        asked.map_err(|lost| StoreError::Remote(lost.to_string()))
+        asked.map_err(|lost| StoreError::from(RemoteError::Lost(lost.to_string())))
     }
 
     fn url(&self, path: &str) -> String {
@@ -158,10 +221,14 @@ impl Remote {
         }
         let bytes = self.bytes(&mut answer)?;
         let detail = String::from_utf8_lossy(&bytes).chars().take(500).collect();
+        let retry_after = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
         Err(RemoteError::Refused {
             server: self.server.to_string(),
             status: answer.status().as_u16(),
             detail,
+            retry_after: retry_after
+                .and_then(|seconds| seconds.parse().ok())
+                .map(Duration::from_secs),
         })
     }
 
@@ -172,10 +239,54 @@ impl Remote {
         Ok(bytes)
     }
 
-    fn broke_off(&self, source: std::io::Error) -> RemoteError {
+    fn broke_off(&self, source: io::Error) -> RemoteError {
         RemoteError::BrokeOff {
             server: self.server.to_string(),
             source,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{Ipv4Addr, TcpListener};
+
+    #[tokio::test]
+    async fn a_server_that_never_answers_is_given_up() {
+        // The system connects, and nobody reads.
+        let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = format!("http://{}", silent.local_addr().unwrap());
+        let limits = Limits {
+            read: Duration::from_millis(20),
+            write: Duration::from_millis(20),
+            ..LIMITS
+        };
+        let remote = Remote::within(limits, &address, "token");
+        let unanswered = remote.get("/api/v1/artifacts/0a".to_owned()).await.unwrap_err();
+        assert!(unanswered.passes(), "{unanswered}");
+        // More than the system keeps for it.
+        let large = Bytes::from(vec![0; 64 << 20]);
+        let untaken = remote.put("/api/v1/artifacts/0a".to_owned(), large).await.unwrap_err();
+        assert!(untaken.passes(), "{untaken}");
+    }
+
+    #[test]
+    fn what_a_restart_or_a_queue_explains_passes_and_a_refusal_does_not() {
+        let refused = |status| RemoteError::Refused {
+            server: "lab".to_owned(),
+            status,
+            detail: String::new(),
+            retry_after: None,
+        };
+        let passes = [400, 401, 403, 413, 422, 429, 500, 502, 503, 504, 507].map(|status| refused(status).passes());
+        let [denied, busy] = [false, true];
+        assert_eq!(
+            passes,
+            [
+                denied, denied, denied, denied, denied, busy, denied, busy, busy, busy, denied
+            ]
+        );
+        assert!(refused(507).is_full() && !refused(503).is_full());
     }
 }

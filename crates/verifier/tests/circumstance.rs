@@ -31,11 +31,16 @@ fn proposed_and_graded(program: &str, input: &str, times: usize) -> Option<(Stri
 
 #[test]
 fn nothing_in_the_frames_tells_a_proposal_from_a_graded_answer() {
-    // All that can be read in the frames above, as text without addresses.
-    let program = "import re, sys\ndef f(x):\n    frame, seen = sys._getframe(1), []\n    while frame:\n        \
-                   seen.append(sorted((k, type(v).__name__, len(v) if isinstance(v, (dict, str, bytes, list)) else v if \
-                   isinstance(v, (int, bool)) else 0) for k, v in frame.f_locals.items() if frame.f_locals is not \
-                   frame.f_globals))\n        frame = frame.f_back\n    return str(seen)";
+    // All that can be read in the frames above, as text without addresses; and the limits of the process. The two zygotes
+    // differ by their seed and the address of their filter alone.
+    let program = "import resource, sys\ndef told(v, depth):\n    if v is None or isinstance(v, (int, float, str, bytes)):\n        \
+                   return repr(v)\n    items = v if isinstance(v, (list, tuple)) else sorted(v.items(), key=str) if \
+                   isinstance(v, dict) and depth < 3 else []\n    return [type(v).__name__, [told(item, depth + 1) for item in \
+                   items]]\ndef f(x):\n    frame, seen = sys._getframe(1), [[resource.getrlimit(n) for n in range(16)]]\n    \
+                   while frame:\n        \
+                   for names in (frame.f_locals, frame.f_globals):\n            seen.append(sorted((k, told(v, 0)) for k, v in \
+                   list(names.items()) if k not in ('SEED', 'FILTER') and k[:2] != '__'))\n        frame = frame.f_back\n    \
+                   return str(seen)";
     for input in ["1", "'a', ", "x=[1]", "[i for i in range(3)]", "0x10"] {
         let (output, graded) = proposed_and_graded(program, input, 3).expect("a valid proposal");
         assert!(output.contains("'message', 'dict', 0"), "{output}");

@@ -13,6 +13,8 @@ pub struct Caller {
     pub token: Token,
     /// The session's CSRF token, required for changes; `None` for a program with a token.
     pub csrf: Option<String>,
+    /// Whether the caller has no token but a share link, which shows one page and no run beside those that it names.
+    pub has_only_a_link: bool,
 }
 
 impl FromRequest for Caller {

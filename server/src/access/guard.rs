@@ -99,7 +99,11 @@ async fn identify(request: &ServiceRequest, api: &Api) -> Result<Caller, ApiErro
             _ => None,
         };
         return match token {
-            Some(token) => Ok(Caller { token, csrf: None }),
+            Some(token) => Ok(Caller {
+                token,
+                csrf: None,
+                has_only_a_link: false,
+            }),
             None => Err(refuse(
                 api,
                 address(request),
@@ -112,6 +116,7 @@ async fn identify(request: &ServiceRequest, api: &Api) -> Result<Caller, ApiErro
             Some(session) => Ok(Caller {
                 token: session.token,
                 csrf: Some(session.csrf),
+                has_only_a_link: false,
             }),
             None => match share::reader(request, api).await? {
                 Some(reader) => Ok(reader),

@@ -10,6 +10,7 @@ use actix_web::{
 };
 use chrono::Utc;
 use lyceum_store::{
+    runs,
     shares::{self, Share},
     tokens::{Scope, Token},
 };
@@ -59,6 +60,12 @@ async fn valid(api: &Api, secret: &str) -> Result<Share, ApiError> {
     }
 }
 
+/// Whether `query` has the id of a run that `page` does not show, whatever the parameter is called.
+async fn names_another_run(page: &PageAddress, query: &str, api: &Api) -> Result<bool, ApiError> {
+    let ids = page.ids_beyond(query);
+    Ok(!ids.is_empty() && !runs::names(api.store.pool(), &ids).await?.is_empty())
+}
+
 /// The reader of a shared page; `None` if the request has no link, and an error if its link does not show what is asked for.
 pub(super) async fn reader(request: &ServiceRequest, api: &Api) -> Result<Option<Caller>, ApiError> {
     let Some(cookie) = request.cookie(SHARE_COOKIE) else {
@@ -72,7 +79,8 @@ pub(super) async fn reader(request: &ServiceRequest, api: &Api) -> Result<Option
     };
     let page = PageAddress::parse(&share.address).map_err(ApiError::not_found)?;
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
-    if !is_read || !page.covers(request.path(), request.query_string()) {
+    let is_shown = is_read && page.covers(request.path(), request.query_string());
+    if !is_shown || names_another_run(&page, request.query_string(), api).await? {
         return Err(ApiError::forbidden(format!(
             "the link that was opened shows {} and nothing else; log in at /login to see more",
             share.address
@@ -89,5 +97,6 @@ pub(super) async fn reader(request: &ServiceRequest, api: &Api) -> Result<Option
             revoked_at: None,
         },
         csrf: None,
+        has_only_a_link: true,
     }))
 }

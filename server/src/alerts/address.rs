@@ -133,12 +133,11 @@ fn is_private_v6(address: Ipv6Addr) -> bool {
     };
     // An IPv4 address may be in one of IPv6: mapped, behind a translator, or in a 6to4 tunnel.
     let embedded = match parts {
-        [0, 0, 0, 0, 0, 0xffff | 0, high, low] if high != 0 => Some(inner(high, low)),
+        [0, 0, 0, 0, 0, 0xffff | 0, high, low] => Some(inner(high, low)),
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => Some(inner(high, low)),
         _ => None,
     };
     address.is_loopback()
-        || address.is_unspecified()
         || address.is_multicast()
         || parts[0] & 0xfe00 == 0xfc00
         || parts[0] & 0xffc0 == 0xfe80
@@ -171,6 +170,9 @@ mod tests {
             "fe80::1",
             "::ffff:10.0.0.1",
             "::ffff:127.0.0.1",
+            "::ffff:0.0.0.0",
+            "::ffff:0.0.0.1",
+            "::2",
             "64:ff9b::a00:1",
             "2002:a00:1::1",
             "2001:db8::1",

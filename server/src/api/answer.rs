@@ -77,7 +77,7 @@ impl<T: Serialize> Responder for Answer<T> {
         if request.method() == Method::GET {
             let etag = etag_of(&body);
             response.insert_header((ETAG, etag.clone()));
-            if names(request, IF_NONE_MATCH, &etag) {
+            if is_known(request, &etag) {
                 return response.status(StatusCode::NOT_MODIFIED).finish();
             }
         }
@@ -93,6 +93,11 @@ fn etag_of(body: &[u8]) -> String {
         .map(|byte| format!("{byte:02x}"))
         .collect();
     format!("W/\"{hash}\"")
+}
+
+/// Whether the client has the version with this `ETag`.
+pub(super) fn is_known(request: &HttpRequest, etag: &str) -> bool {
+    names(request, IF_NONE_MATCH, etag)
 }
 
 fn names(request: &HttpRequest, header: HeaderName, etag: &str) -> bool {

@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 
 use super::{
     Api,
-    answer::Answer,
+    answer::{Answer, is_known},
     query::Query,
     receive::{Pieces, Place, unwritten},
 };
@@ -54,16 +54,23 @@ pub(crate) struct WrittenArtifact {
     security(("token" = ["read"]), ("token" = ["worker"]))
 )]
 #[get("/artifacts/{digest}")]
-pub(crate) async fn read_artifact(api: web::Data<Api>, digest: web::Path<String>) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn read_artifact(
+    request: HttpRequest,
+    api: web::Data<Api>,
+    digest: web::Path<String>,
+) -> Result<HttpResponse, ApiError> {
     let digest = named(&digest)?;
-    let turn = Turn::wait().await?;
+    let turn = Turn::of_artifact().await?;
     // Read to its end first, since a damaged one must not look like one that is there.
     let file = spool::file().map_err(unwritten)?;
-    let copy = file.try_clone().map_err(unwritten)?;
-    let bytes = api.artifacts.get_file(digest, copy).await?;
+    let bytes = api.artifacts.get_file(digest, &file).await?;
+    let etag = format!("\"{digest}\"");
+    if is_known(&request, &etag) {
+        return Ok(HttpResponse::NotModified().insert_header((ETAG, etag)).finish());
+    }
     Ok(HttpResponse::Ok()
         .content_type("application/octet-stream")
-        .insert_header((ETAG, format!("\"{digest}\"")))
+        .insert_header((ETAG, etag))
         .insert_header((CACHE_CONTROL, "private, max-age=31536000, immutable"))
         .body(whole_file(turn, file, bytes)))
 }
@@ -100,7 +107,7 @@ pub(crate) async fn write_artifact(
             "the content's hash is {found}, not {wanted}; send it again"
         )));
     }
-    api.artifacts.put_file(query.0.kind, found, file, bytes as u64).await?;
+    api.artifacts.put_file(query.0.kind, found, &file, bytes as u64).await?;
     Ok(Answer::with(
         StatusCode::CREATED,
         WrittenArtifact { digest: found, bytes },

@@ -19,7 +19,7 @@ use utoipa::ToSchema;
 
 use super::{
     Api, ApiSettings,
-    answer::Answer,
+    answer::{Answer, check_if_match},
     bounds,
     document::{Document, RequestBody},
     idempotent::{Begun, IdempotencyKey},
@@ -267,12 +267,18 @@ pub(crate) async fn list_dataset_rows(
 /// Delete a dataset.
 #[utoipa::path(
     tag = "datasets",
-    params(("id" = Uuid, Path, description = "The dataset")),
+    params(("id" = Uuid, Path, description = "The dataset"), ("If-Match" = Option<String>, Header, description = "Its expected ETag")),
     responses((status = 204, description = "It is gone")),
     security(("token" = ["write"]))
 )]
 #[delete("/datasets/{id}")]
-pub(crate) async fn delete_dataset(api: web::Data<Api>, id: web::Path<DatasetId>) -> Result<HttpResponse, ApiError> {
-    datasets::remove(api.store.pool(), *id).await?;
+pub(crate) async fn delete_dataset(
+    request: HttpRequest,
+    api: web::Data<Api>,
+    id: web::Path<DatasetId>,
+) -> Result<HttpResponse, ApiError> {
+    let db = api.store.pool();
+    check_if_match(&request, &DatasetDetail::of(db, datasets::find(db, *id).await?).await?)?;
+    datasets::remove(db, *id).await?;
     Ok(HttpResponse::NoContent().finish())
 }

@@ -55,6 +55,35 @@ pub(crate) struct ExportQuery {
 
 crate::openapi::query!(ExportQuery);
 
+impl ExportQuery {
+    /// Checks that evaluations of type `kind` have what is asked for.
+    fn check(&self, kind: &str) -> Result<(), ApiError> {
+        let is_csv = matches!(self.format, Some(ExportFormat::Csv));
+        let fault =
+            |parameter: &str, detail: String| Err(ApiError::invalid_query(vec![(parameter.to_owned(), detail)]));
+        if kind == "benchmark" {
+            return match is_csv {
+                true => fault(
+                    "format",
+                    "a benchmark has no CSV: evalplus, lm_eval_results and lm_eval_samples are valid".to_owned(),
+                ),
+                false => Ok(()),
+            };
+        }
+        let only = |what: &str| format!("only benchmarks have {what}; this evaluation is of type {kind}");
+        if self.format.is_some() && !is_csv {
+            return fault("format", format!("{}, which is exported as csv", only("this format")));
+        }
+        if self.suite.is_some() {
+            return fault("suite", only("suites"));
+        }
+        match self.subject {
+            Some(_) => fault("subject", only("subjects")),
+            None => Ok(()),
+        }
+    }
+}
+
 /// Export an evaluation: a benchmark in another tool's format, others as CSV.
 #[utoipa::path(
     tag = "benchmarks",
@@ -72,7 +101,9 @@ pub(crate) async fn export_evaluation(
     let db = api.store.pool();
     let evaluation = evaluations::find(db, *id).await?;
     let query = query.0;
-    if matches!(query.format, Some(ExportFormat::Csv)) || evaluation.spec["type"] != "benchmark" {
+    let kind = evaluation.spec["type"].as_str().unwrap_or_default();
+    query.check(kind)?;
+    if kind != "benchmark" {
         return Ok(HttpResponse::Ok()
             .content_type("text/csv; charset=utf-8")
             .body(csv(&evaluation)?));
@@ -83,6 +114,7 @@ pub(crate) async fn export_evaluation(
     let samples = benchmarks::samples_of_subject(db, *id, &result.suite, subject).await?;
     let format = query.format.unwrap_or(ExportFormat::Evalplus);
     let text = match format {
+        // `check` has refused CSV of a benchmark.
         ExportFormat::Evalplus | ExportFormat::Csv => lines(
             samples
                 .iter()

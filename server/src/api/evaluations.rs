@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::{
     Api,
-    answer::Answer,
+    answer::{Answer, check_if_match},
     bounds,
     document::{Document, RequestBody},
     idempotent::{Begun, IdempotencyKey},
@@ -80,6 +80,9 @@ pub(crate) async fn create_evaluation(
     trace: TraceId,
     sent: Document<CreateEvaluation>,
 ) -> Result<Answer<Value>, ApiError> {
+    if let Some(answer) = key.answer(api.store.pool(), &sent.fingerprint).await? {
+        return Ok(answer);
+    }
     let request = &sent.value;
     let name = request.spec.name();
     let Ok(recipe) = api.registry.planner(&format!("evaluation/{name}")) else {
@@ -165,17 +168,18 @@ pub(crate) async fn show_evaluation(
 /// Cancel an evaluation.
 #[utoipa::path(
     tag = "evaluations",
-    params(("id" = Uuid, Path, description = "The evaluation")),
+    params(("id" = Uuid, Path, description = "The evaluation"), ("If-Match" = Option<String>, Header, description = "Its expected ETag")),
     responses((status = 202, description = "The evaluation", body = Evaluation)),
     security(("token" = ["write"]))
 )]
 #[post("/evaluations/{id}/cancel")]
 pub(crate) async fn cancel_evaluation(
+    request: HttpRequest,
     api: web::Data<Api>,
     id: web::Path<ExecutionId>,
 ) -> Result<Answer<Evaluation>, ApiError> {
     let db = api.store.pool();
-    evaluations::find(db, *id).await?;
+    check_if_match(&request, &evaluations::find(db, *id).await?)?;
     executions::cancel(db, *id).await?;
     tracing::info!(evaluation.id = %id, "cancelled evaluation {id}");
     Ok(Answer::accepted(evaluations::find(db, *id).await?))

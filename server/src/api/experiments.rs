@@ -170,15 +170,18 @@ pub(crate) async fn update_experiment(
 /// Delete an experiment that has no runs.
 #[utoipa::path(
     tag = "experiments",
-    params(("id" = Uuid, Path, description = "The experiment")),
+    params(("id" = Uuid, Path, description = "The experiment"), ("If-Match" = Option<String>, Header, description = "Its expected ETag")),
     responses((status = 204, description = "It is gone")),
     security(("token" = ["write"]))
 )]
 #[delete("/experiments/{id}")]
 pub(crate) async fn delete_experiment(
+    request: HttpRequest,
     api: web::Data<Api>,
     id: web::Path<ExperimentId>,
 ) -> Result<HttpResponse, ApiError> {
-    experiments::remove(api.store.pool(), *id).await?;
+    let db = api.store.pool();
+    check_if_match(&request, &experiments::find(db, *id).await?)?;
+    experiments::remove(db, *id).await?;
     Ok(HttpResponse::NoContent().finish())
 }

@@ -6,14 +6,14 @@ use super::Api;
 use crate::api_error::ApiError;
 
 /// Report that the process is alive.
-#[utoipa::path(tag = "service", responses((status = 200, description = "It does", body = String)), security())]
+#[utoipa::path(tag = "service", responses((status = 200, description = "The process is alive", body = String)), security())]
 #[get("/healthz")]
 pub(crate) async fn healthz() -> &'static str {
     "ok\n"
 }
 
 /// Report whether the server is ready: the database responds.
-#[utoipa::path(tag = "service", responses((status = 200, description = "It can", body = String)), security())]
+#[utoipa::path(tag = "service", responses((status = 200, description = "The database responds", body = String)), security())]
 #[get("/readyz")]
 pub(crate) async fn readyz(api: web::Data<Api>) -> Result<&'static str, ApiError> {
     match sqlx::query("SELECT 1").execute(api.store.pool()).await {

@@ -1,7 +1,7 @@
 //! `Idempotency-Key`: a repeated creation happens once and gets the same response.
 
 use actix_web::{FromRequest, HttpRequest, dev::Payload, http::StatusCode, http::header::HeaderName};
-use lyceum_store::idempotency::{self, Known};
+use lyceum_store::idempotency::{self, Known, Used};
 use serde::Serialize;
 use serde_json::Value;
 use sqlx::{PgPool, Postgres, Transaction};
@@ -67,6 +67,16 @@ pub(crate) enum Begun {
 }
 
 impl IdempotencyKey {
+    /// The response of an earlier request with the same key. It is looked for before the request is validated, since what was
+    /// valid then may no longer be.
+    pub(crate) async fn answer(&self, db: &PgPool, fingerprint: &[u8; 32]) -> Result<Option<Answer<Value>>, ApiError> {
+        let Some(name) = &self.key else {
+            return Ok(None);
+        };
+        let used = idempotency::find(db, self.token, name, fingerprint).await?;
+        used.map(replay).transpose()
+    }
+
     /// Begins the creation requested by the request with this fingerprint.
     pub(crate) async fn begin(self, db: &PgPool, fingerprint: [u8; 32]) -> Result<Begun, ApiError> {
         let Some(name) = &self.key else {
@@ -83,17 +93,23 @@ impl IdempotencyKey {
                 key: self,
                 fingerprint,
             })),
-            Known::Answered { status, response } => {
-                let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
-                Ok(Begun::Answered(Answer::with(status, response).header(REPLAYED, "true")))
-            }
-            Known::Other => Err(ApiError::unprocessable(
-                "this Idempotency-Key was used for another request; use a new one",
-            )),
+            Known::Used(used) => Ok(Begun::Answered(replay(used)?)),
             Known::Running => Err(ApiError::conflict(
                 "a request with this Idempotency-Key is in progress; wait for it",
             )),
         }
+    }
+}
+
+fn replay(used: Used) -> Result<Answer<Value>, ApiError> {
+    match used {
+        Used::Answered { status, response } => {
+            let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
+            Ok(Answer::with(status, response).header(REPLAYED, "true"))
+        }
+        Used::Other => Err(ApiError::unprocessable(
+            "this Idempotency-Key was used for another request; use a new one",
+        )),
     }
 }
 

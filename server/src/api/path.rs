@@ -18,15 +18,20 @@ pub(crate) fn malformed_path() -> PathConfig {
 
 /// The response if there is no such endpoint or method.
 pub(crate) async fn nothing_here(request: HttpRequest, api: web::Data<Api>) -> Result<HttpResponse, ApiError> {
-    let methods = request
-        .match_pattern()
-        .map(|pattern| api.requirements.methods(&pattern))
-        .unwrap_or_default();
-    if methods.is_empty() {
+    let Some(pattern) = request.match_pattern() else {
         return Err(ApiError::not_found(format!(
             "there is nothing at {}; see /docs",
             request.path()
         )));
+    };
+    let mut methods = api.requirements.methods(&pattern);
+    if methods.is_empty() {
+        // A page, of which two are also posted to.
+        methods = match pattern.as_str() {
+            "/login" => vec!["GET", "HEAD", "POST"],
+            "/logout" => vec!["POST"],
+            _ => vec!["GET", "HEAD"],
+        };
     }
     Err(ApiError::method_not_allowed(
         request.method().as_str(),

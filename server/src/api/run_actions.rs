@@ -107,13 +107,19 @@ pub(crate) async fn update_run(
 /// Delete a run that has ended, with everything in it.
 #[utoipa::path(
     tag = "runs",
-    params(("id" = Uuid, Path, description = "The run")),
+    params(("id" = Uuid, Path, description = "The run"), ("If-Match" = Option<String>, Header, description = "The run's expected ETag")),
     responses((status = 204, description = "It is gone")),
     security(("token" = ["write"]))
 )]
 #[delete("/runs/{id}")]
-pub(crate) async fn delete_run(api: web::Data<Api>, id: web::Path<ExecutionId>) -> Result<HttpResponse, ApiError> {
-    runs::remove(api.store.pool(), *id).await?;
+pub(crate) async fn delete_run(
+    request: HttpRequest,
+    api: web::Data<Api>,
+    id: web::Path<ExecutionId>,
+) -> Result<HttpResponse, ApiError> {
+    let db = api.store.pool();
+    check_if_match(&request, &runs::find(db, *id).await?)?;
+    runs::remove(db, *id).await?;
     tracing::info!(run.id = %id, "deleted run {id}");
     Ok(HttpResponse::NoContent().finish())
 }

@@ -116,6 +116,10 @@ pub(crate) async fn create_run(
     trace: TraceId,
     sent: Document<CreateRun>,
 ) -> Result<Answer<Value>, ApiError> {
+    let is_trial = query.0.dry_run == Some(true);
+    if !is_trial && let Some(answer) = key.answer(api.store.pool(), &sent.fingerprint).await? {
+        return Ok(answer);
+    }
     let request = &Arc::new(sent.value);
     let checked = {
         let (api, request) = (api.clone(), Arc::clone(request));
@@ -127,7 +131,7 @@ pub(crate) async fn create_run(
         .get(&config.recipe)
         .map_err(|unknown| ApiError::unprocessable(unknown.to_string()))?;
     let experiment = find_experiment(api.store.pool(), request.experiment.as_deref()).await?;
-    if query.0.dry_run == Some(true) {
+    if is_trial {
         let mut tx = api.store.pool().begin().await.map_err(StoreError::from)?;
         let config = settle_datasets(&mut tx, &api, recipe.as_ref(), config, request).await?;
         tx.rollback().await.map_err(StoreError::from)?;

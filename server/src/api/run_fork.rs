@@ -116,6 +116,10 @@ pub(crate) async fn fork_run(
     sent: Document<ForkRun>,
 ) -> Result<Answer<Value>, ApiError> {
     let db = api.store.pool();
+    let is_trial = query.0.dry_run == Some(true);
+    if !is_trial && let Some(answer) = key.answer(db, &sent.fingerprint).await? {
+        return Ok(answer);
+    }
     let fork = sent.value;
     let origin = runs::find(db, *id).await?;
     let step = fork.step.unwrap_or(origin.run.step.cast_unsigned());
@@ -140,7 +144,6 @@ pub(crate) async fn fork_run(
         return Err(ApiError::invalid(vec![Fault::new("/step", detail)]));
     }
     let state = runs::state_at(db, *id, step).await?;
-    let is_trial = query.0.dry_run == Some(true);
     if is_trial {
         let mut tx = db.begin().await.map_err(StoreError::from)?;
         let config = settled(&mut tx, &api, recipe.as_ref(), (&begun, config), overrides).await?;

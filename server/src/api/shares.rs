@@ -2,6 +2,7 @@
 
 use actix_web::{HttpRequest, HttpResponse, delete, get, post, web};
 use chrono::{TimeDelta, Utc};
+use lyceum_core::fault::Fault;
 use lyceum_store::shares::{self, Share};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -77,6 +78,10 @@ pub(crate) async fn create_share(
     sent: Document<CreateShare>,
 ) -> Result<Answer<CreatedShare>, ApiError> {
     let page = page_at(&api, &sent.value.address).await?;
+    if page.is_form() {
+        let detail = "a form cannot be shared, since it can be filled from any run: share the page of what it made";
+        return Err(ApiError::invalid(vec![Fault::new("/address", detail.to_owned())]));
+    }
     let secret = new_secret("");
     let until = Utc::now() + TimeDelta::days(i64::from(sent.value.days.unwrap_or(7)));
     let kept = shares::create(api.store.pool(), &secret, &page.address(), caller.token.id, until).await?;

@@ -93,13 +93,16 @@ pub(crate) async fn create_sweep(
     key: IdempotencyKey,
     sent: Document<CreateSweep>,
 ) -> Result<Answer<Value>, ApiError> {
+    let is_trial = query.0.dry_run == Some(true);
+    if !is_trial && let Some(answer) = key.answer(api.store.pool(), &sent.fingerprint).await? {
+        return Ok(answer);
+    }
     let (source, read) = sent.value.read()?;
     let mut plan = read.plan;
     plan.concurrency = sent.value.concurrency.or(plan.concurrency);
     if let Some(name) = &sent.value.name {
         plan.title.clone_from(name);
     }
-    let is_trial = query.0.dry_run == Some(true);
     let runs = allowed(&plan, source.pointer(), sent.value.confirm_runs, is_trial)?;
     let outlook = check(&api, &plan, source, read.unused).await?;
     if is_trial {

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::{
     Api,
-    answer::Answer,
+    answer::{Answer, check_if_match},
     bounds,
     document::{Document, RequestBody},
     idempotent::{Begun, IdempotencyKey},
@@ -75,6 +75,9 @@ pub(crate) async fn create_view(
     key: IdempotencyKey,
     sent: Document<CreateView>,
 ) -> Result<Answer<Value>, ApiError> {
+    if let Some(answer) = key.answer(api.store.pool(), &sent.fingerprint).await? {
+        return Ok(answer);
+    }
     let page = page_at(&api, &sent.value.address).await?;
     let mut creation = match key.begin(api.store.pool(), sent.fingerprint).await? {
         Begun::New(creation) => creation,
@@ -117,12 +120,18 @@ pub(crate) async fn show_view(api: web::Data<Api>, id: web::Path<Uuid>) -> Resul
 /// Delete a saved view; the page stays.
 #[utoipa::path(
     tag = "views",
-    params(("id" = Uuid, Path, description = "The view")),
+    params(("id" = Uuid, Path, description = "The view"), ("If-Match" = Option<String>, Header, description = "Its expected ETag")),
     responses((status = 204, description = "It is gone")),
     security(("token" = ["write"]))
 )]
 #[delete("/views/{id}")]
-pub(crate) async fn delete_view(api: web::Data<Api>, id: web::Path<Uuid>) -> Result<HttpResponse, ApiError> {
-    views::remove(api.store.pool(), *id).await?;
+pub(crate) async fn delete_view(
+    request: HttpRequest,
+    api: web::Data<Api>,
+    id: web::Path<Uuid>,
+) -> Result<HttpResponse, ApiError> {
+    let db = api.store.pool();
+    check_if_match(&request, &views::find(db, *id).await?)?;
+    views::remove(db, *id).await?;
     Ok(HttpResponse::NoContent().finish())
 }

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::{
     Api,
-    answer::Answer,
+    answer::{Answer, check_if_match},
     bounds,
     document::{Document, RequestBody},
     page::{Listing, Order, Page},
@@ -184,13 +184,19 @@ pub(crate) async fn test_webhook(api: web::Data<Api>, id: web::Path<Uuid>) -> Re
 /// Delete a webhook.
 #[utoipa::path(
     tag = "alerts",
-    params(("id" = Uuid, Path, description = "The webhook")),
+    params(("id" = Uuid, Path, description = "The webhook"), ("If-Match" = Option<String>, Header, description = "Its expected ETag")),
     responses((status = 204, description = "It is gone")),
     security(("token" = ["admin"]))
 )]
 #[delete("/webhooks/{id}")]
-pub(crate) async fn delete_webhook(api: web::Data<Api>, id: web::Path<Uuid>) -> Result<HttpResponse, ApiError> {
-    webhooks::remove(api.store.pool(), *id).await?;
+pub(crate) async fn delete_webhook(
+    request: HttpRequest,
+    api: web::Data<Api>,
+    id: web::Path<Uuid>,
+) -> Result<HttpResponse, ApiError> {
+    let db = api.store.pool();
+    check_if_match(&request, &webhooks::find(db, *id).await?)?;
+    webhooks::remove(db, *id).await?;
     tracing::info!(webhook.id = %id, "deleted a webhook");
     Ok(HttpResponse::NoContent().finish())
 }

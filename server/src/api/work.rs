@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::{
     Api,
-    answer::Answer,
+    answer::{Answer, check_if_match},
     bounds,
     page::{Listing, Order, Page},
     query::Query,
@@ -120,12 +120,17 @@ pub(crate) async fn show_work(api: web::Data<Api>, id: web::Path<WorkId>) -> Res
 /// Give a failed item new tries and resume its run.
 #[utoipa::path(
     tag = "work",
-    params(("id" = Uuid, Path, description = "The item")),
+    params(("id" = Uuid, Path, description = "The item"), ("If-Match" = Option<String>, Header, description = "Its expected ETag")),
     responses((status = 202, description = "The item", body = ShownWork)),
     security(("token" = ["write"]))
 )]
 #[post("/work/{id}/retry")]
-pub(crate) async fn retry_work(api: web::Data<Api>, id: web::Path<WorkId>) -> Result<Answer<ShownWork>, ApiError> {
+pub(crate) async fn retry_work(
+    request: HttpRequest,
+    api: web::Data<Api>,
+    id: web::Path<WorkId>,
+) -> Result<Answer<ShownWork>, ApiError> {
+    check_if_match(&request, &ShownWork::find(&api, *id).await?)?;
     work::retry(api.store.pool(), *id).await?;
     tracing::info!(work.id = %id, "gave work item {id} new tries");
     Ok(Answer::accepted(ShownWork::find(&api, *id).await?))

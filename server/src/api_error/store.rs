@@ -1,8 +1,8 @@
 //! How errors of the store and the database are reported.
 
 use actix_web::http::StatusCode;
+use lyceum_core::fault::Fault;
 use lyceum_store::StoreError;
-use std::{error::Error, io};
 
 use super::ApiError;
 
@@ -10,15 +10,23 @@ impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match &error {
             StoreError::NotFound { .. } => Self::not_found(error.to_string()),
-            StoreError::Conflict { .. } | StoreError::InUse { .. } => Self::conflict(error.to_string()),
+            StoreError::Conflict { .. }
+            | StoreError::InUse { .. }
+            | StoreError::Forked { .. }
+            | StoreError::Removed { .. } => Self::conflict(error.to_string()),
             StoreError::Taken { .. } => {
                 Self::new(StatusCode::CONFLICT, "taken", "The name is taken", error.to_string())
             }
-            StoreError::NoSuchStep { .. } => Self::unprocessable(error.to_string()),
+            StoreError::NoSuchStep { .. } => Self::invalid(vec![Fault::new("/step", error.to_string())]),
             StoreError::Database(database) => Self::database(database),
-            StoreError::Artifacts(artifacts) if is_full(artifacts) => {
+            StoreError::Artifacts(_) if error.is_full() => {
                 tracing::error!(%error, "no space is left for an artifact");
                 Self::no_space()
+            }
+            // Whoever sends an artifact sends it again, so that it is not lost with a bucket that comes back.
+            StoreError::Artifacts(_) => {
+                tracing::error!(%error, "the artifact store does not respond");
+                Self::unavailable("the artifact store does not respond; try again")
             }
             _ => Self::internal(&error),
         }
@@ -55,18 +63,4 @@ impl ApiError {
             _ => Self::internal(error),
         }
     }
-}
-
-fn is_full(error: &(dyn Error + 'static)) -> bool {
-    let mut source = Some(error);
-    while let Some(error) = source {
-        if error
-            .downcast_ref::<io::Error>()
-            .is_some_and(|error| error.kind() == io::ErrorKind::StorageFull)
-        {
-            return true;
-        }
-        source = error.source();
-    }
-    false
 }

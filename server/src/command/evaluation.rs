@@ -51,12 +51,15 @@ enum Action {
         /// Only those of this run
         #[arg(long)]
         run: Option<Uuid>,
+        /// Maximum number of evaluations
+        #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+        limit: u32,
     },
     /// Show an evaluation and its result
     Show {
         /// The evaluation
         id: Uuid,
-        /// The output format; benchmarks have no CSV
+        /// The output format; benchmarks and cross-play have no CSV
         #[arg(long, value_enum, default_value_t = Format::Json)]
         format: Format,
     },
@@ -87,7 +90,7 @@ impl Evaluation {
             Action::OperatorRetention(retention) => return retention.run(&client),
             Action::Regenerate(regenerate) => return regenerate.run(&client),
             Action::Watch { id } => return follow::follow(&client, &id.to_string()),
-            Action::List { run } => list(&client, run)?,
+            Action::List { run, limit } => list(&client, run, limit)?,
             Action::Show { id, format } => show(&client, id, format)?,
             Action::Cancel { id } => {
                 client.post(&format!("/api/v1/evaluations/{id}/cancel"), None)?;
@@ -122,11 +125,10 @@ fn show(client: &Client, id: Uuid, format: Format) -> anyhow::Result<()> {
     }
 }
 
-fn list(client: &Client, run: Option<Uuid>) -> anyhow::Result<()> {
+fn list(client: &Client, run: Option<Uuid>, limit: u32) -> anyhow::Result<()> {
     line(format!("{:36}  {:18}  {:9}  RUN", "EVALUATION", "TYPE", "STATE"))?;
-    let run = run.map(|run| format!("&run={run}")).unwrap_or_default();
-    let page = client.get(&format!("/api/v1/evaluations?limit=100{run}"))?;
-    for evaluation in page["items"].as_array().into_iter().flatten() {
+    let run = run.map(|run| format!("run={run}")).unwrap_or_default();
+    for evaluation in client.items(&format!("/api/v1/evaluations?{run}"), limit)? {
         let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
         let [id, kind, state, run] = [
             &evaluation["id"],

@@ -32,7 +32,10 @@ pub(super) async fn run(
                 Word::Said(id) => vec![id],
                 Word::Missed => due(&store).await,
             },
-            _ = look.tick() => due(&store).await,
+            _ = look.tick() => {
+                planner.forget_ended().await;
+                due(&store).await
+            }
             Some(planned) = planning.join_next(), if !planning.is_empty() => match planned {
                 Ok(id) if busy.remove(&id) == Some(true) => vec![id],
                 _ => Vec::new(),

@@ -1,10 +1,12 @@
-//! Periodic tasks.
+//! Periodic tasks: sweeps and tidying in one, and collections of artifacts in another, since a slow bucket must not hold up
+//! the items of lost workers.
 
 use lyceum_store::{
     Store, alerts,
     artifact::{self, ArtifactStore},
     crashes, queue, work, workers,
 };
+use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
@@ -14,7 +16,7 @@ use super::Pace;
 const COLLECTED_AT_ONCE: i64 = 200;
 
 /// Sweeps and cleans up until `stop`.
-pub(super) async fn run(store: Store, artifacts: ArtifactStore, pace: Pace, stop: CancellationToken) {
+pub(super) async fn run(store: Store, pace: Pace, stop: CancellationToken) {
     let mut sweeper = work::Sweeper::every(pace.sweep);
     let mut sweep = interval(pace.sweep);
     let mut tidy = interval(pace.tidy);
@@ -45,12 +47,24 @@ pub(super) async fn run(store: Store, artifacts: ArtifactStore, pace: Pace, stop
                 if let Err(error) = workers::tidy_usage(store.pool()).await {
                     tracing::warn!(%error, "cannot remove old usage of workers");
                 }
-                match artifact::collect(&artifacts, COLLECTED_AT_ONCE).await {
-                    Ok(0) => {}
-                    Ok(removed) => tracing::info!(artifacts.removed = removed, "removed {removed} unreferenced artifacts"),
-                    Err(error) => tracing::warn!(%error, "cannot collect artifacts"),
-                }
             }
         }
     }
+}
+
+/// Removes artifacts that nothing refers to until `stop`, which also ends a removal in progress.
+pub(super) async fn collect(artifacts: ArtifactStore, every: Duration, stop: CancellationToken) {
+    let mut tick = interval(every);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let collecting = async {
+        loop {
+            tick.tick().await;
+            match artifact::collect(&artifacts, COLLECTED_AT_ONCE).await {
+                Ok(0) => {}
+                Ok(removed) => tracing::info!(artifacts.removed = removed, "removed {removed} unreferenced artifacts"),
+                Err(error) => tracing::warn!(%error, "cannot collect artifacts"),
+            }
+        }
+    };
+    stop.run_until_cancelled(collecting).await;
 }

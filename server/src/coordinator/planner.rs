@@ -15,6 +15,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
+use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use super::{refused::Refused, step_log::log_step};
@@ -33,6 +34,8 @@ pub(super) struct Planner {
     id: Uuid,
     store: Store,
     registry: Registry,
+    /// Plans in progress at once: each takes a connection, of which requests need the most.
+    turns: Semaphore,
     views: Mutex<HashMap<ExecutionId, ViewCache>>,
     refused: Refused,
 }
@@ -78,10 +81,12 @@ impl Fault {
 
 impl Planner {
     pub(super) fn new(store: Store, registry: Registry) -> Self {
+        let connections = store.pool().options().get_max_connections();
         Self {
             id: Uuid::now_v7(),
             store,
             registry,
+            turns: Semaphore::new(at_once(connections)),
             views: Mutex::default(),
             refused: Refused::default(),
         }
@@ -128,6 +133,8 @@ impl Planner {
 
     /// Plans `id` once. `None` if it is not due, or another process has it.
     async fn plan_once(&self, id: ExecutionId) -> Result<Option<Carried>, Fault> {
+        // Never closed.
+        let _turn = self.turns.acquire().await;
         loop {
             let Some(mut reserved) = plan::reserve(self.store.pool(), id).await? else {
                 return Ok(None);
@@ -241,6 +248,29 @@ impl Planner {
     fn forget(&self, id: ExecutionId) {
         self.views.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
     }
+
+    /// Drops the views of executions that run no longer: most end elsewhere, by a request, a worker or another server.
+    pub(super) async fn forget_ended(&self) {
+        let held: Vec<ExecutionId> = {
+            let views = self.views.lock().unwrap_or_else(PoisonError::into_inner);
+            views.keys().copied().collect()
+        };
+        if held.is_empty() {
+            return;
+        }
+        match plan::running(self.store.pool(), &held).await {
+            Ok(running) => held
+                .iter()
+                .filter(|id| !running.contains(id))
+                .for_each(|id| self.forget(*id)),
+            Err(error) => tracing::debug!(%error, "cannot check which executions have ended"),
+        }
+    }
+}
+
+/// How many plans may be in progress with so many connections: a quarter of them.
+fn at_once(connections: u32) -> usize {
+    (connections as usize / 4).max(1)
 }
 
 /// Asks the recipe for a plan on a blocking thread, and returns the view.
@@ -278,4 +308,73 @@ fn said(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "without a word".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lyceum_core::config;
+    use lyceum_store::runs::{self, NewRun};
+
+    async fn begun(store: &Store, registry: &Registry, id: u128) -> ExecutionId {
+        let document = serde_json::json!({
+            "recipe": "azr", "seed": 7, "steps": 3, "populations": { "main": {
+                "base_model": { "name": "tiny" },
+                "lora": { "r": 4, "lora_alpha": 8.0, "target_modules": ["q_proj"] },
+                "members": [{ "roles": ["proposer", "solver"], "count": 1 }],
+            }},
+        });
+        let config = config::resolve(&document, registry).expect("a config");
+        let recipe = registry.get(&config.recipe).expect("a recipe");
+        let state = recipe
+            .begin(ExecutionId(Uuid::from_u128(id)), &config)
+            .expect("a state");
+        let new = NewRun {
+            name: "planned",
+            experiment: None,
+            preset: None,
+            tags: &[],
+            note: "",
+            config: &config,
+            state: &state,
+            metrics: &recipe.recorded_metrics(&config).expect("metrics"),
+            trace_id: None,
+            forked_from: None,
+        };
+        let mut tx = store.pool().begin().await.expect("a transaction");
+        runs::begin(&mut tx, &new).await.expect("a run");
+        tx.commit().await.expect("a commit");
+        state.run
+    }
+
+    #[tokio::test]
+    async fn the_views_of_runs_that_ended_elsewhere_are_dropped() {
+        let cluster = lyceum_postgres::TestCluster::shared().await.expect("a cluster");
+        let database = cluster.database().await.expect("a database");
+        let store = Store::connect(database.url(), 4).await.expect("a store");
+        store.migrate().await.expect("the tables");
+        let registry = Registry::shipped();
+        let [one, other] = [1, 2].map(|id| begun(&store, &registry, id));
+        let (one, other) = (one.await, other.await);
+        let planner = Planner::new(store.clone(), registry);
+        for id in [one, other] {
+            planner.plan(id).await;
+        }
+        let held = || {
+            let views = planner.views.lock().expect("no panic");
+            let mut held: Vec<ExecutionId> = views.keys().copied().collect();
+            held.sort();
+            held
+        };
+        planner.forget_ended().await;
+        assert_eq!(held(), [one, other]);
+        executions::cancel(store.pool(), other).await.expect("cancelled");
+        planner.forget_ended().await;
+        assert_eq!(held(), [one]);
+    }
+
+    #[test]
+    fn plans_take_a_quarter_of_the_connections() {
+        assert_eq!([1, 4, 7, 8, 32].map(at_once), [1, 1, 1, 2, 8]);
+    }
 }

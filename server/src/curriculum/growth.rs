@@ -1,8 +1,11 @@
 //! The growing set over steps, beside the scores of the run's members on benchmarks (SAGE, Figure 3).
 
-use lyceum_core::{benchmark::SubjectRole, id::ExecutionId};
+use lyceum_core::{
+    benchmark::{Score, Spread},
+    id::ExecutionId,
+};
 use lyceum_store::{
-    benchmarks::{ScoreAtStep, scores_by_step},
+    benchmarks::{AnsweredSuite, answered_by_step},
     metrics::{self, MetricRow, MetricsQuery},
     runs::RunDetail,
     steps::Stretch,
@@ -65,8 +68,10 @@ pub(crate) struct Validation {
     pub(crate) members: usize,
     /// Their mean pass@1, from 0 to 1.
     pub(crate) pass_at_1: f64,
-    /// Its standard error over the rows.
+    /// Its standard error over the rows, which all members answer.
     pub(crate) standard_error: f64,
+    /// Rows measured.
+    pub(crate) rows: u64,
 }
 
 impl Growth {
@@ -81,7 +86,7 @@ impl Growth {
             limit: ROWS,
             ..MetricsQuery::default()
         };
-        let (found, scores) = futures::try_join!(metrics::rows(db, id, &query), scores_by_step(db, id))?;
+        let (found, answers) = futures::try_join!(metrics::rows(db, id, &query), answered_by_step(db, id))?;
         let place = |name: &&'static str| Some((*name, run.metrics.iter().position(|metric| metric == name)?));
         let places: Vec<(&'static str, usize)> = METRICS.iter().filter_map(place).collect();
         let step = |row: &MetricRow| {
@@ -95,61 +100,76 @@ impl Growth {
         Ok(Self {
             threshold: super::gates(api, run).map(|gates| gates.question),
             items: found.rows.iter().map(step).collect(),
-            validation: validation(&scores),
+            validation: validation(&answers),
             rows: found.rows,
         })
     }
 }
 
-/// The means over the members of each suite and step. The base belongs to no step.
-fn validation(scores: &[ScoreAtStep]) -> Vec<Validation> {
-    let mut all: BTreeMap<(&str, i32), Vec<&ScoreAtStep>> = BTreeMap::new();
-    for score in scores.iter().filter(|score| score.role != SubjectRole::Base) {
-        if let Some(step) = score.step {
-            all.entry((&score.suite, step)).or_default().push(score);
+/// The means over the members of each suite and step.
+fn validation(answers: &[AnsweredSuite]) -> Vec<Validation> {
+    let mut all: BTreeMap<(&str, i32), Vec<Score>> = BTreeMap::new();
+    for AnsweredSuite { suite, answered } in answers {
+        if let Some(step) = answered.step {
+            all.entry((suite, step)).or_default().push(answered.score());
         }
     }
-    let mean = |((suite, steps_done), of): ((&str, i32), Vec<&ScoreAtStep>)| {
-        let members = of.len() as f64;
-        let variance: f64 = of.iter().map(|score| score.standard_error.powi(2)).sum();
-        Validation {
+    let mean = |((suite, steps_done), members): ((&str, i32), Vec<Score>)| {
+        let spread = Spread::of(&Score::mean_by_row(&members, 1)?)?;
+        Some(Validation {
             suite: suite.to_owned(),
             steps_done,
-            members: of.len(),
-            pass_at_1: of.iter().map(|score| score.pass_at_1).sum::<f64>() / members,
-            standard_error: variance.sqrt() / members,
-        }
+            members: members.len(),
+            pass_at_1: spread.mean,
+            standard_error: spread.standard_error,
+            rows: spread.count,
+        })
     };
-    all.into_iter().map(mean).collect()
+    all.into_iter().filter_map(mean).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lyceum_core::benchmark::SubjectRole;
+    use lyceum_store::benchmarks::Answered;
     use uuid::Uuid;
 
-    #[test]
-    fn members_of_a_step_are_averaged_and_the_base_is_left_out() {
-        let score = |role, step, pass_at_1, standard_error| ScoreAtStep {
+    fn answers(step: i32, correct: [i32; 4]) -> AnsweredSuite {
+        AnsweredSuite {
             suite: "gsm8k".to_owned(),
-            step,
-            member_id: Some(Uuid::nil()),
-            name: String::new(),
-            role,
-            pass_at_1,
-            standard_error,
-        };
+            answered: Answered {
+                step: Some(step),
+                member_id: Some(Uuid::nil()),
+                name: String::new(),
+                role: SubjectRole::Member,
+                samples: vec![1; 4],
+                correct: correct.to_vec(),
+                completion_tokens: 0,
+            },
+        }
+    }
+
+    #[test]
+    fn members_of_a_step_are_averaged_row_by_row() {
+        let alike = [1, 1, 0, 0];
         let found = validation(&[
-            score(SubjectRole::Base, Some(0), 0.1, 0.1),
-            score(SubjectRole::Member, Some(10), 0.25, 0.03),
-            score(SubjectRole::Member, Some(10), 0.75, 0.04),
-            score(SubjectRole::Member, Some(20), 1.0, 0.0),
+            answers(10, [1, 1, 1, 1]),
+            answers(10, alike),
+            answers(20, alike),
+            answers(20, alike),
         ]);
-        let steps: Vec<(i32, usize, f64)> = found
+        let steps: Vec<(i32, usize, f64, u64)> = found
             .iter()
-            .map(|one| (one.steps_done, one.members, one.pass_at_1))
+            .map(|one| (one.steps_done, one.members, one.pass_at_1, one.rows))
             .collect();
-        assert_eq!(steps, [(10, 2, 0.5), (20, 1, 1.0)]);
-        assert!((found[0].standard_error - 0.025).abs() < 1e-12, "{found:?}");
+        assert_eq!(steps, [(10, 2, 0.75, 4), (20, 2, 0.5, 4)]);
+        // Rows 1, 1, 0.5, 0.5: statistics.stdev is 0.288675, half of it 0.144338.
+        assert!((found[0].standard_error - 0.144_338).abs() < 1e-6, "{found:?}");
+        let alone = validation(&[answers(20, alike)]);
+        assert_eq!(
+            found[1].standard_error, alone[0].standard_error,
+            "who answers alike says nothing new about the rows"
+        );
     }
 }

@@ -98,7 +98,7 @@ impl Diversity {
             let detail = match valid.is_empty() {
                 true => format!("the questions of iteration {asked} were not measured: none has been so far"),
                 false => format!(
-                    "the questions of iteration {asked} were not measured; valid is {}",
+                    "the questions of iteration {asked} were not measured; valid: {}",
                     valid.join(", ")
                 ),
             };

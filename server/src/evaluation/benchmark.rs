@@ -1,8 +1,10 @@
 //! Benchmark evaluations: resolves requests to exact weights and rows, and puts results into tables.
 
+mod alike;
 mod slices;
 mod table;
 
+pub(crate) use alike::are_alike;
 pub(crate) use slices::named_dataset_faults;
 pub(crate) use table::{Measured, measured};
 

@@ -53,8 +53,7 @@ pub(crate) async fn download_adapter(
     }
     let turn = Turn::wait().await?;
     let mut archive = spool::file().map_err(|error| ApiError::internal(&error))?;
-    let copy = archive.try_clone().map_err(|error| ApiError::internal(&error))?;
-    match api.artifacts.get_file(digest, copy).await {
+    match api.artifacts.get_file(digest, &archive).await {
         Ok(_) => {}
         Err(StoreError::NotFound { .. }) => return Err(gone()),
         Err(error) => return Err(error.into()),

@@ -59,6 +59,8 @@ struct AlertsPage {
     items: Vec<Alert>,
     /// Webhooks, for admins only.
     webhooks: Option<Vec<Told>>,
+    /// Whether there are more webhooks than are shown.
+    more_webhooks: bool,
     next: Option<String>,
 }
 
@@ -99,9 +101,12 @@ pub(crate) async fn show_alerts(
         run: asked.run,
     };
     let page = listing.page(alerts::page(db, &filter, listing.window()).await?);
-    let webhooks = match view.caller.token.scope {
-        Scope::Admin => Some(told(&api).await?),
-        Scope::Worker | Scope::Read | Scope::Write => None,
+    let (webhooks, more_webhooks) = match view.caller.token.scope {
+        Scope::Admin => {
+            let (told, are_more) = told(&api).await?;
+            (Some(told), are_more)
+        }
+        Scope::Worker | Scope::Read | Scope::Write => (None, false),
     };
     view.show(&AlertsPage {
         layout: view.layout("Alerts", Section::Settings),
@@ -110,11 +115,13 @@ pub(crate) async fn show_alerts(
         asked,
         items: page.items,
         webhooks,
+        more_webhooks,
         next: page.next,
     })
 }
 
-async fn told(api: &Api) -> Result<Vec<Told>, ApiError> {
+/// The newest webhooks, and whether there are more.
+async fn told(api: &Api) -> Result<(Vec<Told>, bool), ApiError> {
     let db = api.store.pool();
     let newest = |limit| Window {
         limit,
@@ -122,9 +129,10 @@ async fn told(api: &Api) -> Result<Vec<Told>, ApiError> {
         order: Direction::Newest,
     };
     let mut told = Vec::new();
-    for webhook in webhooks::page(db, &newest(WEBHOOKS)).await?.items {
+    let page = webhooks::page(db, &newest(WEBHOOKS)).await?;
+    for webhook in page.items {
         let deliveries = webhooks::deliveries(db, webhook.id, &newest(DELIVERIES)).await?.items;
         told.push(Told { webhook, deliveries });
     }
-    Ok(told)
+    Ok((told, page.next.is_some()))
 }

@@ -7,8 +7,7 @@ use askama::Template;
 use lyceum_core::{archive::ArchiveConfig, id::ExecutionId};
 use lyceum_store::{
     archive::{self, Growth, MapCell},
-    page,
-    runs::{self, RunSort},
+    runs,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,6 +19,7 @@ use super::{
     figure::{Figure, Series, Style},
     filters::Filters,
     layout::{Layout, Section, Tab},
+    other_runs,
     run_frame::RunFrame,
     scale::{POINTS, stride},
     view::View,
@@ -182,14 +182,7 @@ pub(crate) async fn show_archive(
     let open = tile.map(|tile| opened(&maps, tile, axes)).unwrap_or_default();
     let stride = stride(run.run().step, POINTS);
     let growth = archive::growth(db, *id, stride).await?;
-    let recent = page::Window {
-        limit: 50,
-        after: None,
-        order: page::Order::Newest,
-    };
-    let others = runs::page(db, &runs::RunFilter::default(), &RunSort::Age, &recent)
-        .await?
-        .items;
+    let others = other_runs::newest(&view, db, 50).await?;
     view.show(&ArchivePage {
         layout: view.layout(format!("Archive · {}", run.run().name), Section::Runs),
         x,

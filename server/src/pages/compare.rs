@@ -17,8 +17,7 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use lyceum_core::id::ExecutionId;
 use lyceum_store::{
     executions::State,
-    page::{Order, Window},
-    runs::{self, Run, RunDetail, RunFilter, RunSort},
+    runs::{self, Run, RunDetail},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -40,6 +39,7 @@ use super::{
     filters::Filters,
     format::words,
     layout::{Layout, Section},
+    other_runs,
     steps::Steps,
     view::View,
 };
@@ -239,14 +239,7 @@ pub(crate) async fn show_compare(
     };
     let accounts = stream::iter(&compared).map(|run| Account::of(db, &run.detail));
     let accounts: Vec<Account> = accounts.buffered(AT_ONCE).try_collect().await?;
-    let recent = Window {
-        limit: 50,
-        after: None,
-        order: Order::Newest,
-    };
-    let others = runs::page(db, &RunFilter::default(), &RunSort::Age, &recent)
-        .await?
-        .items;
+    let others = other_runs::newest(&view, db, 50).await?;
     let configs: Vec<&serde_json::Value> = compared.iter().map(|run| &run.detail.config).collect();
     let finals = known.iter().map(|metric| {
         let values = compared.iter().map(|run| run.last(metric)).collect();

@@ -159,7 +159,7 @@ fn suite(growth: &Growth, asked: Option<String>) -> Result<Option<String>, ApiEr
     let detail = match measured.is_empty() {
         true => format!("this run's members were not measured on `{asked}`, nor on any other suite"),
         false => format!(
-            "this run's members were not measured on `{asked}`; valid is {}",
+            "this run's members were not measured on `{asked}`; valid: {}",
             measured.join(", ")
         ),
     };

@@ -7,10 +7,7 @@ mod profile;
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::id::{ExecutionId, ProblemId};
-use lyceum_store::{
-    page::{Order, Window},
-    runs::{self, Run, RunDetail, RunFilter, RunSort},
-};
+use lyceum_store::runs::{self, Run, RunDetail};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -22,6 +19,7 @@ use super::{
     filters::Filters,
     inert::{Excerpt, SHOWN_IN_LIST, excerpt},
     layout::{Layout, Section, Tab},
+    other_runs,
     run_frame::RunFrame,
     view::View,
 };
@@ -180,7 +178,7 @@ pub(crate) async fn show_diversity(
         layout: view.layout(format!("Diversity · {}", run.run().name), Section::Runs),
         figures: panels::panels(&sides, &run.detail.metrics, &diversity.metrics),
         profile: Profile::of(&sides, &diversity.metrics),
-        others: others(&api, run.run().id).await?,
+        others: others(&view, &api, run.run().id).await?,
         neighbours,
         sides,
         asked,
@@ -189,18 +187,13 @@ pub(crate) async fn show_diversity(
 }
 
 /// The newest other runs whose diversity is measured, with labels.
-async fn others(api: &Api, own: Uuid) -> Result<Vec<(Uuid, String)>, ApiError> {
-    let newest = Window {
-        limit: OTHERS,
-        after: None,
-        order: Order::Newest,
-    };
-    let page = runs::page(api.store.pool(), &RunFilter::default(), &RunSort::Age, &newest).await?;
+async fn others(view: &View, api: &Api, own: Uuid) -> Result<Vec<(Uuid, String)>, ApiError> {
+    let newest = other_runs::newest(view, api.store.pool(), OTHERS).await?;
     let is_measured = |run: &&Run| {
         let recipe = api.registry.get(&run.recipe);
         run.id != own && recipe.is_ok_and(|recipe| recipe.capabilities().measures_diversity)
     };
-    let runs: Vec<&Run> = page.items.iter().filter(is_measured).collect();
+    let runs: Vec<&Run> = newest.iter().filter(is_measured).collect();
     let names = labels(runs.iter().copied());
     Ok(runs.iter().map(|run| run.id).zip(names).collect())
 }

@@ -48,6 +48,8 @@ pub(crate) enum EvaluationType {
     CrossPlay,
     /// One side frozen, the other at many steps.
     FrozenSide,
+    /// Attempts at goalposts by checkpoints and by the base.
+    Goalposts,
     /// Children of operators compared with their parents.
     OperatorRetention,
     /// A sample generated again.

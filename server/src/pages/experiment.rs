@@ -19,6 +19,7 @@ use self::sweep::SweepView;
 use super::{
     compare,
     filters::Filters,
+    format::counted,
     layout::{Layout, Section},
     parallel::Parallel,
     runs::Column,
@@ -79,11 +80,35 @@ impl ExperimentPage {
         Parallel::island(&self.parallels())
     }
 
-    /// The runs to compare, from all arms, as many as a chart can show.
+    /// The runs to compare, of every arm in turn, as many as a chart can show.
     fn ids(&self) -> String {
-        let runs = self.arms.iter().flat_map(|arm| &arm.runs).take(compare::RUNS);
+        let arms: Vec<&[Run]> = self.arms.iter().map(|arm| &arm.runs[..]).collect();
+        let runs = in_turn(&arms).take(compare::RUNS);
         runs.map(|run| run.id.to_string()).collect::<Vec<_>>().join(",")
     }
+
+    /// Why the comparison is not of all runs, if it is not.
+    fn left_out(&self) -> Option<String> {
+        let runs: usize = self.arms.iter().map(|arm| arm.runs.len()).sum();
+        let left_out = runs.checked_sub(compare::RUNS).filter(|left_out| *left_out > 0)?;
+        let mut told = format!("Compare takes {} runs, of every arm in turn; {left_out}", compare::RUNS);
+        told.push_str(if self.more {
+            " and all after these are left out"
+        } else {
+            " are left out"
+        });
+        if let Some(arms) = self.arms.len().checked_sub(compare::RUNS).filter(|arms| *arms > 0) {
+            told.push_str(&format!(", among them all of {}", counted(&(arms as i64), "arm")));
+        }
+        told.push('.');
+        Some(told)
+    }
+}
+
+/// The first of every group, then the second of every group, and so on.
+fn in_turn<'g, T>(groups: &[&'g [T]]) -> impl Iterator<Item = &'g T> {
+    let longest = groups.iter().map(|group| group.len()).max().unwrap_or_default();
+    (0..longest).flat_map(move |place| groups.iter().filter_map(move |group| group.get(place)))
 }
 
 /// An experiment.
@@ -130,4 +155,17 @@ pub(crate) async fn show_one_experiment(
         more: page.next.is_some(),
         measured: measured.iter().map(Uuid::to_string).collect::<Vec<_>>().join(","),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_arm_has_its_turn() {
+        let arms: [&[u32]; 3] = [&[1, 2, 3, 4], &[5], &[6, 7]];
+        let chosen: Vec<u32> = in_turn(&arms).take(6).copied().collect();
+        assert_eq!(chosen, [1, 5, 6, 2, 7, 3]);
+        assert_eq!(in_turn::<u32>(&[]).count(), 0);
+    }
 }

@@ -132,14 +132,11 @@ pub(crate) fn pieces(text: &str) -> Vec<(bool, &str)> {
 /// A score with its standard error over rows, in per cent. Where all rows came out alike that error is 0, which is no certainty:
 /// the score then has its interval of 95 % (Wilson).
 pub(crate) fn score(pass_at_1: &f64, standard_error: &f64, rows: &i32) -> String {
-    let rows = rows.max(&0).unsigned_abs();
-    let solved = (pass_at_1 * f64::from(rows)).round() as u64;
-    match Interval::wilson(solved, u64::from(rows), Interval::Z_95) {
-        Some(Interval { low, high }) if *standard_error == 0.0 => {
-            format!("{:.1} ({:.1} to {:.1}) %", pass_at_1 * 100.0, low * 100.0, high * 100.0)
-        }
-        _ => format!("{:.1} ± {:.1} %", pass_at_1 * 100.0, standard_error * 100.0),
+    if *standard_error > 0.0 || *rows <= 0 {
+        return format!("{:.1} ± {:.1} %", pass_at_1 * 100.0, standard_error * 100.0);
     }
+    let Interval { low, high } = Interval::of_mean(*pass_at_1, *standard_error, rows.unsigned_abs().into());
+    format!("{:.1} ({:.1} to {:.1}) %", pass_at_1 * 100.0, low * 100.0, high * 100.0)
 }
 
 /// A share in per cent.

@@ -66,6 +66,11 @@ impl MapView {
         }
     }
 
+    /// Whether the base of an arm had other attempts than its checkpoints.
+    fn is_unmatched(&self) -> bool {
+        is_unmatched(&self.map)
+    }
+
     /// The map as CSV.
     fn csv(&self) -> String {
         let sign = if self.address.contains('?') { '&' } else { '?' };
@@ -152,6 +157,10 @@ pub(crate) async fn show_goalposts(
     })
 }
 
+fn is_unmatched(map: &GoalpostMap) -> bool {
+    map.arms.iter().any(|arm| arm.is_matched() == Some(false))
+}
+
 /// How many goalposts were solved so far, a line for each arm and one for its control.
 fn figures(map: &GoalpostMap) -> Vec<Figure> {
     let line = |name: String, side: &GoalpostSide, style: Style, place: usize| Series {
@@ -177,16 +186,24 @@ fn figures(map: &GoalpostMap) -> Vec<Figure> {
         }
         series.push(line(arm.name.clone(), &arm.checkpoints, Style::Bold, place));
         if let Some(control) = &arm.control {
-            let name = format!("base, as many attempts as {}", arm.name);
+            let name = match arm.is_matched() {
+                Some(true) => format!("base, as many attempts as {}", arm.name),
+                _ => format!("base, attempts unequal to those of {}", arm.name),
+            };
             series.push(line(name, control, Style::Dashed, place));
         }
     }
     let figure = Figure {
         id: "solved-so-far".to_owned(),
         title: "Goalposts solved so far".to_owned(),
-        note: "Counted once any attempt of any seed has solved it. The dashed lines are the untrained base with as many fresh \
-               attempts: what is no higher than these may be luck."
-            .to_owned(),
+        note: format!(
+            "Counted once any attempt of any seed has solved it. The dashed lines are the untrained base, {}.",
+            match is_unmatched(map) {
+                false => "with as many fresh attempts: what is no higher than these, or by a few only, may be chance",
+                true =>
+                    "with fresh attempts: where these are unequal to the checkpoints', the two lines cannot be compared",
+            }
+        ),
         x: "step".to_owned(),
         y: "goalposts".to_owned(),
         exact: true,

@@ -185,6 +185,8 @@ pub(crate) struct Layout {
     pub(crate) curl: String,
     /// Whether the page can be saved as a view and shared, by those who may.
     pub(crate) can_be_kept: bool,
+    /// Whether the viewer may see other runs; with only a link to the page, nobody does.
+    pub(crate) shows_other_runs: bool,
     /// The server's address as seen by the browser.
     pub(crate) origin: String,
     pub(crate) assets: Assets,
@@ -207,6 +209,7 @@ impl Layout {
             scope: view.caller.token.scope,
             curl: view.curl(),
             can_be_kept: view.may_write() && PageAddress::parse(view.request().path()).is_ok(),
+            shows_other_runs: !view.caller.has_only_a_link,
             origin: view.origin(),
             assets: Assets,
         }

@@ -145,7 +145,7 @@ pub(crate) async fn show_picks(
 ) -> Result<HttpResponse, ApiError> {
     let db = api.store.pool();
     let asked = filters.0;
-    let runs = TwoRuns::read(db, asked.left, asked.right).await?;
+    let runs = TwoRuns::read(&view, db, asked.left, asked.right).await?;
     let steps = match asked.steps.as_deref().map(str::trim).filter(|text| !text.is_empty()) {
         Some(text) => named(text)?,
         None => usual(runs.last_step()),

@@ -99,7 +99,7 @@ pub(crate) async fn show_problems_beside(
 ) -> Result<HttpResponse, ApiError> {
     let db = api.store.pool();
     let asked = filters.0;
-    let runs = TwoRuns::read(db, asked.left, asked.right).await?;
+    let runs = TwoRuns::read(&view, db, asked.left, asked.right).await?;
     let step = asked.step.unwrap_or(runs.last_step());
     let filter = ProblemFilter {
         step: Some(step),

@@ -170,6 +170,11 @@ impl RunsPage {
         self.heads.iter().find(|head| head.name == name)
     }
 
+    /// Whether runs are left out of the means of their groups.
+    fn has_repeats(&self) -> bool {
+        self.groups.iter().flatten().any(|group| group.repeats > 0)
+    }
+
     fn is_filtered(&self) -> bool {
         let asked = &self.asked;
         asked.state.is_some()

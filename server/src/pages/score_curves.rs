@@ -1,6 +1,9 @@
 //! Scores of a run over its steps, one chart per suite.
 
-use lyceum_core::benchmark::{Spread, SubjectRole};
+use lyceum_core::{
+    benchmark::{Spread, SubjectRole},
+    wilson::Interval,
+};
 use lyceum_store::benchmarks::ScoreAtStep;
 use std::collections::BTreeSet;
 use uuid::Uuid;
@@ -12,9 +15,6 @@ use super::{
 
 /// Maximum members with a line of their own; with more, a chart shows only the mean and the band.
 const LINES: usize = 24;
-
-/// An interval of 95 % reaches this many standard errors to both sides.
-const NORMAL: f64 = 1.96;
 
 /// A chart for each suite measured at more than one step; a single step is in the table.
 pub(super) fn figures(scores: &[ScoreAtStep]) -> Vec<Figure> {
@@ -40,9 +40,9 @@ fn figure(name: &str, scores: &[ScoreAtStep]) -> Option<Figure> {
         band: steps
             .iter()
             .map(|step| {
-                let reach = 100.0 * NORMAL * base.standard_error;
-                let score = 100.0 * base.pass_at_1;
-                (f64::from(*step), (score - reach).max(0.0), (score + reach).min(100.0))
+                let rows = u64::from(base.rows.max(0).cast_unsigned());
+                let Interval { low, high } = Interval::of_mean(base.pass_at_1, base.standard_error, rows);
+                (f64::from(*step), 100.0 * low, 100.0 * high)
             })
             .collect(),
         ..Series::default()
@@ -138,6 +138,7 @@ mod tests {
             },
             pass_at_1,
             standard_error: 0.1,
+            rows: 60,
         }
     }
 
@@ -154,13 +155,24 @@ mod tests {
         assert_eq!(series[0].points, [(10.0, Some(25.0)), (20.0, Some(75.0))]);
         assert_eq!(series[0].band, [(10.0, 25.0, 25.0), (20.0, 50.0, 100.0)]);
         assert_eq!(series[1].points, [(10.0, Some(25.0)), (20.0, Some(25.0))]);
-        assert_eq!(
-            series[1].band,
-            [(10.0, 25.0 - 19.6, 25.0 + 19.6), (20.0, 25.0 - 19.6, 25.0 + 19.6)]
-        );
+        let (step, low, high) = series[1].band[1];
+        let reach = 10.0 * Interval::Z_95;
+        assert!(step == 20.0 && (25.0 - reach - low).abs() < 1e-9 && (25.0 + reach - high).abs() < 1e-9);
         assert_eq!(figures[0].range, Some([0.0, 100.0]), "scores start at 0");
         assert_eq!(series[3].points, [(20.0, Some(100.0))]);
         assert!(super::figures(&scores[..2]).is_empty(), "one step is not a curve");
+    }
+
+    #[test]
+    fn a_base_that_solves_nothing_has_a_band() {
+        let base = ScoreAtStep {
+            standard_error: 0.0,
+            ..score(0, 0, 0.0)
+        };
+        let figures = figures(&[base, score(1, 10, 0.25), score(1, 20, 0.5)]);
+        let (_, low, high) = figures[0].series[1].band[0];
+        // scipy.stats: binomtest(0, 60).proportion_ci(method="wilson") is (0, 0.060172).
+        assert!(low == 0.0 && (high - 6.0172).abs() < 1e-3, "{low} to {high}");
     }
 
     #[test]

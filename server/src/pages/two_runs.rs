@@ -1,13 +1,11 @@
 //! Two runs to show beside each other, and the runs to choose them from.
 
 use lyceum_core::id::ExecutionId;
-use lyceum_store::{
-    page::{Order, Window},
-    runs::{self, Run, RunFilter, RunSort},
-};
+use lyceum_store::runs::{self, Run};
 use sqlx::PgPool;
 use uuid::Uuid;
 
+use super::{other_runs, view::View};
 use crate::api_error::ApiError;
 
 /// Recent runs to choose from.
@@ -21,15 +19,13 @@ pub(super) struct TwoRuns {
 }
 
 impl TwoRuns {
-    pub(super) async fn read(db: &PgPool, left: Option<Uuid>, right: Option<Uuid>) -> Result<Self, ApiError> {
-        let recent = Window {
-            limit: CHOICES,
-            after: None,
-            order: Order::Newest,
-        };
-        let mut choices = runs::page(db, &RunFilter::default(), &RunSort::Age, &recent)
-            .await?
-            .items;
+    pub(super) async fn read(
+        view: &View,
+        db: &PgPool,
+        left: Option<Uuid>,
+        right: Option<Uuid>,
+    ) -> Result<Self, ApiError> {
+        let mut choices = other_runs::newest(view, db, CHOICES).await?;
         let mut shown = Vec::new();
         for id in [left, right].into_iter().flatten() {
             shown.push(runs::find(db, ExecutionId(id)).await?.run);

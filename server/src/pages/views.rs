@@ -26,6 +26,10 @@ struct ViewsPage {
     items: Vec<SavedView>,
     /// Share links, for those who may create some.
     shares: Option<Vec<Share>>,
+    /// Whether there are more views than are shown.
+    more_views: bool,
+    /// Whether there are more links.
+    more_shares: bool,
 }
 
 /// The list of views.
@@ -37,13 +41,16 @@ pub(crate) async fn show_views(view: View, api: web::Data<Api>) -> Result<HttpRe
         after: None,
         order: Order::Newest,
     };
+    let saved = views::page(db, &newest).await?;
     let shares = match view.may_write() {
-        true => Some(shares::page(db, &newest).await?.items),
+        true => Some(shares::page(db, &newest).await?),
         false => None,
     };
     view.show(&ViewsPage {
         layout: view.layout("Saved views", Section::Runs),
-        items: views::page(db, &newest).await?.items,
-        shares,
+        more_views: saved.next.is_some(),
+        more_shares: shares.as_ref().is_some_and(|page| page.next.is_some()),
+        items: saved.items,
+        shares: shares.map(|page| page.items),
     })
 }

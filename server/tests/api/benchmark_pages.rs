@@ -263,3 +263,37 @@ async fn compared_runs_have_paired_differences_from_the_baseline() {
     );
     server.stop().await;
 }
+
+#[actix_web::test]
+async fn a_second_measurement_of_a_member_replaces_the_first_in_the_table_of_runs() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    imported(&writer).await;
+    let made = filled(&server, 1).await;
+    for pass_at_1 in [0.25, 0.75] {
+        let spec = json!({"type": "benchmark", "suites": ["gsm8k"], "run": made.run, "n": 2, "temperature": 0.8});
+        let evaluation = writer.post("/api/v1/evaluations", &json!({ "spec": spec })).await;
+        let evaluation = evaluation.expect(201).json();
+        let id: ExecutionId = evaluation["id"].as_str().and_then(|id| id.parse().ok()).expect("an id");
+        measured(&server, id).await;
+        sqlx::query("UPDATE benchmark_results SET pass_at_1 = $2 WHERE evaluation_id = $1")
+            .bind(id.0)
+            .bind(pass_at_1)
+            .execute(server.store.pool())
+            .await
+            .expect("a score");
+    }
+    let page = writer
+        .get("/runs.json?columns=benchmarks.gsm8k")
+        .await
+        .expect(200)
+        .json();
+    assert_eq!(page["items"][0]["values"]["benchmarks.gsm8k"], json!(0.75), "{page}");
+    let sorted = writer
+        .get("/runs.json?sort=benchmarks.gsm8k&where=benchmarks.gsm8k%3E0.7")
+        .await
+        .expect(200)
+        .json();
+    assert_eq!(sorted["items"].as_array().map(Vec::len), Some(1));
+    server.stop().await;
+}

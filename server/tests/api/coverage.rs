@@ -365,6 +365,16 @@ async fn unknown_parameters_are_refused_by_name() {
 async fn another_method_hears_which_there_are() {
     let server = TestServer::start().await;
     let admin = server.actor(Scope::Admin).await;
+    for (page, allowed) in [("/runs", "GET, HEAD"), ("/login", "GET, HEAD, POST")] {
+        let reply = admin.send(Method::PUT, page, None).await;
+        assert_eq!(
+            (reply.status.as_u16(), reply.header("allow")),
+            (405, allowed),
+            "{reply:?}"
+        );
+    }
+    let nowhere = admin.send(Method::PUT, "/nowhere", None).await;
+    assert_eq!(nowhere.status, 404, "{nowhere:?}");
     for operation in operations().iter().filter(|operation| operation.scope.is_some()) {
         let reply = admin.send(Method::OPTIONS, &operation.address("unknown"), None).await;
         assert_eq!(reply.status, 405, "{operation}: {reply:?}");

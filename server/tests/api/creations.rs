@@ -55,6 +55,37 @@ async fn the_same_request_under_the_same_key_happens_once_and_is_answered_alike(
     server.stop().await;
 }
 
+/// What was valid when it was asked for first may no longer be; the answer stays the same.
+#[actix_web::test]
+async fn an_answer_comes_again_when_the_request_is_valid_no_longer() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    writer
+        .post("/api/v1/experiments", &json!({"name": "gone"}))
+        .await
+        .expect(201);
+    let keyed = writer.clone().with("idempotency-key", "once");
+    let asked = json!({"config": config(), "experiment": "gone"});
+    let first = keyed.post("/api/v1/runs", &asked).await.expect(201);
+    let run = first.json()["id"].as_str().expect("an id").to_owned();
+    writer.act(&format!("/api/v1/runs/{run}/cancel")).await.expect(202);
+    writer.delete(&format!("/api/v1/runs/{run}")).await.expect(204);
+    let experiments = writer.get("/api/v1/experiments").await.expect(200).json();
+    let experiment = experiments["items"][0]["id"].as_str().expect("an id").to_owned();
+    writer
+        .delete(&format!("/api/v1/experiments/{experiment}"))
+        .await
+        .expect(204);
+    writer.post("/api/v1/runs", &asked).await.expect(422);
+    let again = keyed.post("/api/v1/runs", &asked).await.expect(201);
+    assert_eq!(
+        (again.json(), again.header("idempotency-replayed")),
+        (first.json(), "true")
+    );
+    keyed.post("/api/v1/runs?dry_run=true", &asked).await.expect(422);
+    server.stop().await;
+}
+
 #[actix_web::test]
 async fn a_key_belongs_to_its_token() {
     let server = TestServer::start().await;

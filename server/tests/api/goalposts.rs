@@ -279,15 +279,42 @@ async fn the_map_has_first_solves_unions_over_seeds_and_the_control() {
         "hard/4",
         "step 3",
         "7 of 200",
+        "with as many fresh attempts",
+        "a few more than the control may still be chance",
     ] {
         assert!(page.contains(text), "{text} is not on {page}");
     }
+    assert!(!page.contains("unequal"), "{page}");
     let refused = writer.get("/api/v1/goalposts?runs=x").await.expect(400).text();
     assert!(refused.contains("`x` is not the id of a run"), "{refused}");
     writer
         .get(&format!("{address}&dataset={}", Uuid::nil()))
         .await
         .expect(404);
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn a_run_that_is_deleted_while_it_is_measured_takes_only_its_own_counts_with_it() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let rows = functions(&writer, "candidates", "training").await;
+    let kept = run(&server, &writer, rows, 1).await;
+    let deleted = run(&server, &writer, rows, 2).await;
+    let runs = [kept, deleted].map(|run| json!({"run": run, "every": 2}));
+    let spec = json!({"type": "goalposts", "dataset": "candidates", "runs": runs});
+    let id = asked(&writer, &spec).await;
+    let address = format!("/api/v1/runs/{deleted}");
+    if writer.get(&address).await.expect(200).json()["finished_at"].is_null() {
+        writer.act(&format!("{address}/cancel")).await.expect(202);
+    }
+    writer.delete(&address).await.expect(204);
+    measured(&server, id, &|_, _| [1; ROWS]).await;
+    let counts = lyceum_store::goalposts::of_evaluation(server.store.pool(), id)
+        .await
+        .expect("counts");
+    assert!(!counts.is_empty());
+    assert!(counts.iter().all(|of| of.run_id == Some(kept.0)), "{counts:?}");
     server.stop().await;
 }
 
@@ -318,6 +345,43 @@ async fn a_second_measurement_of_a_checkpoint_replaces_the_first() {
         [json!(0), json!(2)],
         "row 4 was solved in the older measurement of step 3 alone"
     );
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn a_control_with_other_attempts_is_not_said_to_have_as_many() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let runs = two_seeds(&server, &writer).await;
+    let spec = json!({
+        "type": "goalposts", "dataset": "candidates", "runs": [{"run": runs[0], "steps": [3]}],
+        "base": false, "control": false, "n": 1000,
+    });
+    measured(&server, asked(&writer, &spec).await, &|_, _| [0, 0, 1, 0, 0, 0]).await;
+    let map = writer
+        .get(&format!("/api/v1/runs/{}/goalposts", runs[0]))
+        .await
+        .expect(200)
+        .json();
+    let attempts = |side: &str| map["arms"][0][side]["attempts"].as_u64().expect("attempts");
+    let fewer = 900 * ROWS as u64;
+    assert_eq!(attempts("checkpoints"), attempts("control") + fewer);
+    let of_step = |side: &str| map["arms"][0][side]["steps"][2]["attempts"].as_u64().expect("attempts");
+    assert_eq!(of_step("checkpoints"), of_step("control") + fewer);
+    for address in [
+        format!("/runs/{}/goalposts", runs[0]),
+        format!("/compare/goalposts?runs={},{}", runs[0], runs[1]),
+    ] {
+        let page = browser(&writer).get(&address).await.expect(200).text();
+        for text in [
+            "the base had more or fewer than the checkpoints",
+            "unequal</small>",
+            "base, attempts unequal to those of",
+        ] {
+            assert!(page.contains(text), "{text} is not on {page}");
+        }
+        assert!(!page.contains("as many"), "{page}");
+    }
     server.stop().await;
 }
 

@@ -79,11 +79,11 @@ impl Hub {
             for stream in listener.incoming().flatten() {
                 let Some(asked) = read(&stream) else { continue };
                 let answer = answer(&asked);
+                log.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
                 write(&stream, &answer);
                 if answer.is_held {
                     holding.lock().unwrap_or_else(PoisonError::into_inner).push(stream);
                 }
-                log.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
             }
         });
         Self { address, asked, held }

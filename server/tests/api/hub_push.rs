@@ -68,12 +68,12 @@ impl Hub {
                 };
                 let (status, answer) = answer(&asked, address, refuses);
                 let answer = answer.to_string();
+                log.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
                 let _ = write!(
                     stream,
                     "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{answer}",
                     answer.len()
                 );
-                log.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
             }
         });
         Self { address, asked }

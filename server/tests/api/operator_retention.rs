@@ -199,6 +199,15 @@ async fn parents_become_exact_weights_and_rows() {
         .expect("an update");
     let other = writer.get(&format!("{shown}/export?format=csv")).await.expect(404);
     assert!(other.text().contains("operator_retention"), "{other:?}");
+    for (parameter, asked) in [
+        ("format", "format=evalplus"),
+        ("suite", "suite=gsm8k"),
+        ("subject", "subject=3"),
+    ] {
+        let refused = writer.get(&format!("{shown}/export?{asked}")).await.expect(400);
+        assert_eq!(refused.places(), [parameter], "{refused:?}");
+        assert!(refused.text().contains("of type cross_play"), "{refused:?}");
+    }
     server.stop().await;
 }
 

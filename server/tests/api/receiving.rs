@@ -54,7 +54,7 @@ pub(crate) async fn receives(reader: &Actor, count: usize) {
 /// Transactions of the server's database connections.
 pub(crate) async fn open_transactions(server: &TestServer) -> i64 {
     let open = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND xact_start IS NOT NULL
-                AND pid <> pg_backend_pid()";
+                AND backend_type = 'client backend' AND pid <> pg_backend_pid()";
     let open = sqlx::query_scalar(open).fetch_one(server.store.pool());
     open.await.expect("a count")
 }

@@ -136,6 +136,48 @@ async fn a_table_is_filtered_by_text_and_conditions_and_grouped() {
 }
 
 #[actix_web::test]
+async fn the_mean_of_an_arm_is_over_its_seeds_and_says_how_many_have_a_value() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let trunk = run(&server, &writer, "trunk", 1, &[[0.2, 1.0]]).await;
+    run(&server, &writer, "other", 2, &[[0.4, f64::NAN]]).await;
+    let body = json!({"step": 0, "name": "branch"});
+    let fork = writer.post(&format!("/api/v1/runs/{trunk}/fork"), &body).await;
+    let fork = fork.expect(201).json();
+    sqlx::query("INSERT INTO metrics (run_id, step, \"values\") VALUES ($1::uuid, 0, '{0.9,9}')")
+        .bind(fork["id"].as_str().expect("an id"))
+        .execute(server.store.pool())
+        .await
+        .expect("values");
+    sqlx::query("UPDATE executions SET metrics = '{solve_rate,entropy}' WHERE kind = 'run'")
+        .execute(server.store.pool())
+        .await
+        .expect("names");
+    let address = "group=arm&columns=metrics.solve_rate,metrics.entropy";
+    let grouped = page(&writer, address).await;
+    let group = &grouped["groups"][0];
+    assert_eq!((&group["runs"], &group["repeats"]), (&json!(3), &json!(1)), "{grouped}");
+    let mean = group["values"]["metrics.solve_rate"]["mean"].as_f64().expect("a mean");
+    assert!((mean - 0.3).abs() < 1e-12, "the fork has the seed of its run: {mean}");
+    let html = writer.clone().with("accept", "text/html");
+    let shown = html.get(&format!("/runs?{address}")).await.expect(200).text();
+    for part in [
+        "1 not counted",
+        "Of runs of an arm with the same seed",
+        ">1 (n = 1)<",
+        ">0.3 ± 0.141<",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let others = page(&writer, "group=config.seed&columns=metrics.solve_rate").await;
+    assert_eq!(
+        (&others["groups"][0]["runs"], &others["groups"][0]["repeats"]),
+        (&json!(2), &json!(0))
+    );
+    server.stop().await;
+}
+
+#[actix_web::test]
 async fn what_a_table_cannot_show_is_told_by_parameter() {
     let server = TestServer::start().await;
     let writer = server.actor(Scope::Write).await;

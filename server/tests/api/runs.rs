@@ -3,7 +3,10 @@
 use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
 
-use crate::harness::{Actor, TestServer, config};
+use crate::{
+    fixtures::filled,
+    harness::{Actor, TestServer, config},
+};
 
 async fn created(writer: &Actor, body: &Value) -> Value {
     writer.post("/api/v1/runs", body).await.expect(201).json()
@@ -217,6 +220,9 @@ async fn a_run_is_changed_only_by_those_who_know_its_state() {
     );
     assert_eq!(knowing.patch(&address, &changes).await.expect(412).problem(), "changed");
     knowing.act(&format!("{address}/pause")).await.expect(412);
+    writer.act(&format!("{address}/cancel")).await.expect(202);
+    assert_eq!(knowing.delete(&address).await.expect(412).problem(), "changed");
+    writer.get(&address).await.expect(200);
     assert_eq!(
         writer
             .patch(&address, &json!({"max_concurrent": 0}))
@@ -347,5 +353,74 @@ async fn experiments_are_found_by_their_tags() {
         page.contains("href=\"/experiments?tag=d\"") && !page.contains("bare"),
         "{page}"
     );
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn a_run_is_deleted_after_the_forks_that_need_its_problems() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let db = server.store.pool();
+    let forked = async |run: &Value, name: &str| {
+        let address = format!("/api/v1/runs/{}/fork", run["id"].as_str().expect("an id"));
+        let fork = writer.post(&address, &json!({"step": 0, "name": name})).await;
+        fork.expect(201).json()
+    };
+    let trunk = created(&writer, &json!({"preset": "small", "name": "trunk"})).await;
+    let branch = forked(&trunk, "branch").await;
+    let twig = forked(&branch, "twig").await;
+    let apart = forked(&trunk, "from the start").await;
+    for run in [&trunk, &branch, &twig, &apart] {
+        let address = format!("/api/v1/runs/{}/cancel", run["id"].as_str().expect("an id"));
+        writer.act(&address).await.expect(202);
+    }
+    // As if their runs had come so far before they were forked.
+    sqlx::query("UPDATE runs SET forked_at_step = 1 WHERE name IN ('branch', 'twig')")
+        .execute(db)
+        .await
+        .expect("later forks");
+    let delete = async |run: &Value| {
+        let address = format!("/api/v1/runs/{}", run["id"].as_str().expect("an id"));
+        writer.delete(&address).await
+    };
+    let refused = async |run: &Value| {
+        let said = delete(run).await.expect(409).json();
+        said["detail"].as_str().expect("a reason").to_owned()
+    };
+    let said = refused(&trunk).await;
+    assert!(said.contains("`branch`") && said.contains("`twig`"), "{said}");
+    assert!(!said.contains("from the start"), "it took over nothing: {said}");
+    let said = refused(&branch).await;
+    assert!(said.contains("`twig`") && !said.contains("`branch`"), "{said}");
+    for run in [&twig, &branch, &trunk] {
+        delete(run).await.expect(204);
+    }
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn a_run_is_not_deleted_while_a_fork_of_a_deleted_fork_has_its_problems() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let db = server.store.pool();
+    let made = filled(&server, 4).await;
+    let orphan = created(&writer, &json!({"preset": "small", "name": "orphan"})).await;
+    let orphan = orphan["id"].as_str().expect("an id");
+    for query in [
+        "UPDATE executions SET state = 'cancelled', finished_at = now()",
+        "UPDATE runs SET forked_at_step = 1 WHERE name = 'orphan'",
+        "INSERT INTO archive_insertions (run_id, step, cell, problem_id, status, objective)
+         SELECT r.id, 0, 0, p.id, 'new', 0 FROM runs r, (SELECT id FROM problems LIMIT 1) p WHERE r.name = 'orphan'",
+    ] {
+        sqlx::query(query).execute(db).await.expect("a fork of a fork");
+    }
+    let address = format!("/api/v1/runs/{}", made.run);
+    let said = writer.delete(&address).await.expect(409).json();
+    assert!(
+        said["detail"].as_str().is_some_and(|said| said.contains("`orphan`")),
+        "{said}"
+    );
+    writer.delete(&format!("/api/v1/runs/{orphan}")).await.expect(204);
+    writer.delete(&address).await.expect(204);
     server.stop().await;
 }

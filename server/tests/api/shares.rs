@@ -59,13 +59,24 @@ async fn a_link_shows_its_page_and_nothing_else() {
         "read only"
     );
     guest.get(&format!("{page}/population")).await.expect(200);
+    for with_a_choice in ["archive", "benchmarks"] {
+        let shown = guest.get(&format!("{page}/{with_a_choice}")).await.expect(200).text();
+        assert!(!shown.contains(&other), "{with_a_choice}");
+        let shown = writer.get(&format!("{page}/{with_a_choice}")).await.expect(200).text();
+        assert!(
+            with_a_choice != "archive" || shown.contains(&other),
+            "whoever logs in can choose"
+        );
+    }
     guest
         .get(&format!("/api/v1/runs/{mine}/metrics?level=0"))
         .await
         .expect(200);
     for foreign in [
         format!("/runs/{other}"),
-        format!("{page}/archive?with={other}"),
+        format!("{page}/archive?beside={other}"),
+        format!("{page}/archive.json?beside={other}"),
+        format!("{page}/diversity?with={other}"),
         "/runs".to_owned(),
         "/settings".to_owned(),
         "/api/v1/runs".to_owned(),
@@ -84,6 +95,27 @@ async fn a_link_shows_its_page_and_nothing_else() {
     let id = share["id"].as_str().expect("an id");
     writer.delete(&format!("/api/v1/shares/{id}")).await.expect(204);
     assert_eq!(guest.get(&page).await.status.as_u16(), 303, "to the login");
+    server.stop().await;
+}
+
+/// A comparison lists no run but its own; a form, which can be filled from any run, is not shared at all.
+#[actix_web::test]
+async fn a_link_names_no_other_run() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let (mine, other) = (run(&writer, "mine").await, run(&writer, "other").await);
+    let page = format!("/compare?runs={mine}");
+    let (guest, _) = guest(&server, &shared(&writer, &page).await).await;
+    let shown = guest.get(&page).await.expect(200).text();
+    assert!(shown.contains("mine") && !shown.contains(&other), "{shown}");
+    guest.get(&format!("{page}&baseline={other}")).await.expect(403);
+    guest.get(&format!("{page}&from={other}")).await.expect(403);
+    guest.get(&format!("{page}&from=0&to=3")).await.expect(200);
+    let refused = writer
+        .post("/api/v1/shares", &json!({"address": "/runs/new?preset=demo"}))
+        .await
+        .expect(422);
+    assert!(refused.text().contains("a form cannot be shared"), "{refused:?}");
     server.stop().await;
 }
 

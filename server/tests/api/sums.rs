@@ -127,7 +127,10 @@ async fn views_read_what_was_written() {
     assert_eq!(problems::candidates(db, run, 10).await.expect("candidates").len(), 3);
     assert_eq!(archive::map_at(db, run, None).await.expect("a map").len(), 4);
     assert_eq!(archive::growth(db, run, 1).await.expect("growth")[0].new, 4);
-    assert_eq!(metrics::sums(db, run, &[1, 0]).await.expect("sums"), [None, Some(0.5)]);
+    assert_eq!(
+        metrics::sums(db, run, &[1, 0], 0).await.expect("sums"),
+        [None, Some(0.5)]
+    );
     assert_eq!(members::lives(db, run).await.expect("members").0, 2);
     assert_eq!(steps::seconds(db, run).await.expect("seconds"), Vec::<f64>::new());
     server.stop().await;

@@ -102,6 +102,18 @@ async fn runs_begin_as_others_end_until_all_have() {
         page.contains("<b>8</b> of 8 runs have ended") && page.contains("width"),
         "{page}"
     );
+    // A run that is deleted has not failed.
+    writer.delete(&format!("/api/v1/runs/{first}")).await.expect(204);
+    let without = once(&writer, &id, |_| true).await;
+    assert_eq!((&without["completed"], &without["failed"]), (&json!(7), &json!(0)));
+    let page = writer
+        .clone()
+        .with("accept", "text/html")
+        .get(&format!("/experiments/{experiment}"))
+        .await
+        .expect(200)
+        .text();
+    assert!(page.contains("<b>8</b> of 8 runs have ended;"), "{page}");
     server.stop().await;
 }
 

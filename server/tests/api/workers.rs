@@ -239,6 +239,16 @@ async fn an_items_page_has_what_was_said_in_each_try() {
     for forbidden in ["<script>alert", "\u{1b}", "again"] {
         assert!(!html.contains(forbidden), "{forbidden:?} is in {html}");
     }
+    // Whatever the number of the next try: those that are handed back do not count.
+    work::release(db, &claim).await.expect("an item handed back");
+    let claim = work::claim(db, &slot).await.expect("a claim").expect("the item");
+    assert_eq!(claim.attempt, 1);
+    work::keep_log(db, &claim, worker, &[line("loaded once more")])
+        .await
+        .expect("a second log");
+    let html = browser.get(&address).await.expect(200).text();
+    let said = ["loaded base model seedling", "loaded once more"];
+    assert!(said.iter().all(|text| html.contains(text)), "{html}");
     let progress = work::Progress {
         share: Some(1.0),
         note: Some("loading".to_owned()),

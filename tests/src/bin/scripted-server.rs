@@ -16,6 +16,8 @@ struct Arguments {
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
+    // Before anything that a test can see, since it may end this as soon as it does.
+    let mut terminate = signal(SignalKind::terminate())?;
     let arguments = Arguments::parse();
     tracing_subscriber::fmt()
         .with_env_filter("warn")
@@ -31,7 +33,7 @@ async fn main() -> anyhow::Result<()> {
     let registry = lyceum_system_tests::house::registry();
     let coordinator = Coordinator::start(store, artifacts, registry, pace, &mut listener);
     let _listening = listener.start();
-    signal(SignalKind::terminate())?.recv().await;
+    terminate.recv().await;
     coordinator.stop().await;
     Ok(())
 }

@@ -35,6 +35,8 @@ struct Arguments {
 
 #[tokio::main(worker_threads = 2)]
 async fn main() -> anyhow::Result<()> {
+    // Before anything that a test can see, since it may end this as soon as it does.
+    let mut terminate = signal(SignalKind::terminate())?;
     let arguments = Arguments::parse();
     tracing_subscriber::fmt()
         .with_env_filter("error")
@@ -62,7 +64,6 @@ async fn main() -> anyhow::Result<()> {
         ..RuntimeSettings::default()
     };
     let runtime = Runtime::start(&store, artifacts, handlers, settings).await?;
-    let mut terminate = signal(SignalKind::terminate())?;
     let unfit = tokio::select! { _ = terminate.recv() => None, why = runtime.unfit() => Some(why) };
     runtime.drain().await;
     match unfit {

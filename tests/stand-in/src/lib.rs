@@ -18,7 +18,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use tokio::net::TcpListener;
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::{JoinHandle, JoinSet};
 
 use state::State;
 
@@ -29,7 +29,7 @@ pub struct StandIn {
     /// The folder in which it finds adapters by itself.
     resolver: Option<PathBuf>,
     state: Arc<State>,
-    serving: Option<AbortHandle>,
+    serving: Option<JoinHandle<()>>,
 }
 
 impl StandIn {
@@ -82,7 +82,7 @@ impl StandIn {
     /// # Errors
     /// The model cannot be loaded again.
     pub fn kill(&mut self) -> Result<()> {
-        if let Some(serving) = self.serving.take() {
+        if let Some(serving) = &self.serving {
             serving.abort();
         }
         let seen = self.state.seen();
@@ -100,6 +100,10 @@ impl StandIn {
     }
 
     async fn serve(&mut self) -> Result<()> {
+        if let Some(before) = self.serving.take() {
+            // Aborted, and gone once it is awaited: it has the port until then.
+            let _ = before.await;
+        }
         let listener = TcpListener::bind(self.address).await?;
         self.address = listener.local_addr()?;
         let state = Arc::clone(&self.state);
@@ -116,7 +120,7 @@ impl StandIn {
                 });
             }
         });
-        self.serving = Some(serving.abort_handle());
+        self.serving = Some(serving);
         Ok(())
     }
 }

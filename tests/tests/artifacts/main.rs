@@ -8,10 +8,11 @@ use anyhow::{Context as _, Result};
 use lyceum_core::{artifact::ArtifactKind, id::ExecutionId};
 use lyceum_store::{
     StoreError,
-    artifact::{self, ArtifactStore},
+    artifact::{self, ArtifactStore, Reason},
 };
 use lyceum_system_tests::house::{House, WorkerArguments, until};
 use serde_json::{Value, json};
+use sqlx::PgConnection;
 use std::path::PathBuf;
 
 const SERVER: &str = env!("CARGO_BIN_EXE_scripted-server");
@@ -116,5 +117,41 @@ async fn what_nothing_holds_is_collected_and_what_is_held_stays() -> Result<()> 
         b"tokens of 0/propose/0/0",
         "what was collected can be written again"
     );
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_was_collected_cannot_be_held_until_it_is_written_again() -> Result<()> {
+    let house = House::new().await?;
+    let artifacts = ArtifactStore::folder(&house.artifacts(), house.pool().clone())?;
+    let run = house.begin(1, "relay", 1, json!({})).await?;
+    let digest = artifacts.put(ArtifactKind::Tokens, b"tokens".to_vec()).await?;
+    sqlx::query("UPDATE artifacts SET created_at = now() - interval '2 hours'")
+        .execute(house.pool())
+        .await?;
+    let hold = async |tx: &mut PgConnection| artifact::hold(tx, digest, run, Reason::Step, run.0, Some(0)).await;
+
+    // The end of an item that nobody sees yet: neither waits for the other.
+    let mut ending = house.pool().begin().await?;
+    hold(&mut ending).await?;
+    assert_eq!(artifact::collect(&artifacts, 10).await?, 0, "it is about to be held");
+    ending.rollback().await?;
+
+    assert_eq!(artifact::collect(&artifacts, 10).await?, 1);
+    let mut late = house.pool().begin().await?;
+    let refused = hold(&mut late).await;
+    assert!(matches!(refused, Err(StoreError::Removed { .. })), "{refused:?}");
+    assert!(!artifact::hold_if_there(&mut late, digest, run, Reason::Fork, run.0, None).await?);
+    late.rollback().await?;
+
+    artifacts.put(ArtifactKind::Tokens, b"tokens".to_vec()).await?;
+    let mut again = house.pool().begin().await?;
+    hold(&mut again).await?;
+    again.commit().await?;
+    sqlx::query("UPDATE artifacts SET created_at = now() - interval '2 hours'")
+        .execute(house.pool())
+        .await?;
+    assert_eq!(artifact::collect(&artifacts, 10).await?, 0);
+    assert_eq!(artifacts.get(digest).await?, b"tokens");
     Ok(())
 }

@@ -60,7 +60,23 @@ impl<'a> Worker<'a> {
     }
 
     /// Kills it over an item, and starts it again. The item's lease need not be waited for.
-    async fn kill(self) -> Result<Self> {
+    async fn kill(mut self) -> Result<Self> {
+        let expire =
+            "UPDATE work SET lease_until = now() - interval '1 second' WHERE state = 'running' AND worker_id = $1";
+        loop {
+            let id = self.freeze_over_an_item().await?;
+            self.process.kill()?;
+            let expired = sqlx::query(expire).bind(id).execute(self.house.pool()).await?;
+            self = Self::start(self.house, self.programs, self.name, self.arguments)?;
+            // None if it had sent the item's end, which was committed while it was frozen.
+            if expired.rows_affected() > 0 {
+                return Ok(self);
+            }
+        }
+    }
+
+    /// Stops it while it has an item, and returns its id.
+    async fn freeze_over_an_item(&self) -> Result<Uuid> {
         let held = "SELECT k.id FROM workers k JOIN work w ON w.worker_id = k.id
              WHERE k.name = $1 AND w.state = 'running' LIMIT 1";
         let held = || async {
@@ -70,7 +86,7 @@ impl<'a> Worker<'a> {
                 .await?;
             Ok::<_, anyhow::Error>(held)
         };
-        let id = until(&format!("worker {} has an item", self.name), || async {
+        until(&format!("worker {} has an item", self.name), || async {
             if held().await?.is_none() {
                 return Ok(None);
             }
@@ -82,17 +98,7 @@ impl<'a> Worker<'a> {
             }
             Ok(id)
         })
-        .await?;
-        self.process.kill()?;
-        let expire =
-            "UPDATE work SET lease_until = now() - interval '1 second' WHERE state = 'running' AND worker_id = $1";
-        let expired = sqlx::query(expire).bind(id).execute(self.house.pool()).await?;
-        ensure!(
-            expired.rows_affected() > 0,
-            "worker {} was killed over nothing",
-            self.name
-        );
-        Self::start(self.house, self.programs, self.name, self.arguments)
+        .await
     }
 }
 

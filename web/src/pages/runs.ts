@@ -45,10 +45,13 @@ function showChosen(): void {
   every.indeterminate = !every.checked && all.some((box) => box.checked);
 }
 
-/** Does `act` with each selected run, one after the other; says how many failed and why the first did. */
+/**
+ * Does `act` with each selected run, one after the other; says how many failed and why the first did. The newest comes first,
+ * as ids grow with time: a run cannot be deleted before its forks.
+ */
 async function withEach(done: string, act: (id: string) => Promise<unknown>): Promise<void> {
   const faults: string[] = [];
-  for (const id of [...chosen]) {
+  for (const id of [...chosen].sort().reverse()) {
     try {
       await act(id);
       chosen.delete(id);

@@ -1,5 +1,6 @@
 //! The context of a running item.
 
+use bytes::Bytes;
 use lyceum_core::{
     artifact::{ArtifactKind, Digest},
     work::WorkKey,
@@ -11,16 +12,19 @@ use lyceum_store::{
 };
 use std::{
     fs::File,
-    io::Seek as _,
     path::Path,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
-use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::HandlerError;
-use crate::adapter::{Shelf, blocking, disk};
+use crate::{
+    adapter::{Shelf, blocking, disk},
+    persist::persist,
+    scratch::ScratchFolder,
+};
 
 /// The artifacts of an item.
 #[derive(Clone, Debug)]
@@ -60,6 +64,8 @@ pub struct Context {
     /// The number of this try, from 1.
     pub attempt: u32,
     artifacts: Artifacts,
+    /// How long to try to read and write artifacts.
+    patience: Duration,
     written: Arc<Mutex<Vec<Digest>>>,
     progress: watch::Sender<Progress>,
     cancelled: CancellationToken,
@@ -72,10 +78,18 @@ impl Context {
             key,
             attempt,
             artifacts,
+            patience: Duration::ZERO,
             written: Arc::default(),
             progress: watch::Sender::default(),
             cancelled,
         }
+    }
+
+    /// Keeps trying to read and write artifacts for so long while their server is being restarted or busy. Dropping the
+    /// future that does so ends it.
+    #[must_use]
+    pub(crate) fn patient(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 
     /// Reports the item's progress, from 0 to 1, and current activity. An item without reports for long is shown as
@@ -97,7 +111,8 @@ impl Context {
     /// # Errors
     /// If it cannot be written, for example because the disk is full.
     pub async fn put(&self, kind: ArtifactKind, bytes: Vec<u8>) -> Result<Digest, StoreError> {
-        let digest = self.artifacts.write.put(kind, bytes).await?;
+        let bytes = Bytes::from(bytes);
+        let digest = persist(self.patience, || self.artifacts.write.put(kind, bytes.clone())).await?;
         self.written.lock().unwrap_or_else(PoisonError::into_inner).push(digest);
         Ok(digest)
     }
@@ -109,7 +124,7 @@ impl Context {
     pub async fn get(&self, digest: Digest) -> Result<Vec<u8>, StoreError> {
         let mut missing = StoreError::not_found("artifact", digest);
         for store in &self.artifacts.read {
-            match store.get(digest).await {
+            match persist(self.patience, || store.get(digest)).await {
                 Err(error @ StoreError::NotFound { .. }) => missing = error,
                 read => return read,
             }
@@ -126,11 +141,13 @@ impl Context {
         let (file, digest, bytes) = blocking(move || {
             let mut file = File::open(path).map_err(disk)?;
             let (digest, bytes) = digest_of(&mut file).map_err(disk)?;
-            file.rewind().map_err(disk)?;
             Ok((file, digest, bytes))
         })
         .await?;
-        self.artifacts.write.put_file(kind, digest, file, bytes).await?;
+        persist(self.patience, || {
+            self.artifacts.write.put_file(kind, digest, &file, bytes)
+        })
+        .await?;
         self.written.lock().unwrap_or_else(PoisonError::into_inner).push(digest);
         Ok(digest)
     }
@@ -142,7 +159,7 @@ impl Context {
     pub async fn fetch(&self, digest: Digest, file: File) -> Result<(), HandlerError> {
         let mut missing = StoreError::not_found("artifact", digest);
         for store in &self.artifacts.read {
-            match store.get_file(digest, file.try_clone().map_err(disk)?).await {
+            match persist(self.patience, || store.get_file(digest, &file)).await {
                 Err(error @ StoreError::NotFound { .. }) => missing = error,
                 read => return Ok(read.map(drop)?),
             }
@@ -155,7 +172,7 @@ impl Context {
     ///
     /// # Errors
     /// As [`Context::fetch`].
-    pub(crate) async fn adapter(&self, name: &str, digest: Digest) -> Result<Arc<TempDir>, HandlerError> {
+    pub(crate) async fn adapter(&self, name: &str, digest: Digest) -> Result<Arc<ScratchFolder>, HandlerError> {
         self.artifacts.adapters.get(self, name, digest).await
     }
 
@@ -165,5 +182,114 @@ impl Context {
 
     pub(crate) fn watch_progress(&self) -> watch::Receiver<Progress> {
         self.progress.subscribe()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lyceum_store::Remote;
+    use std::{
+        io::{BufRead as _, BufReader, Read as _, Seek as _, Write as _},
+        net::{Ipv4Addr, TcpListener, TcpStream},
+    };
+
+    const BUSY: &str =
+        "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 0\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+    const KEPT: &str = "HTTP/1.1 201 Created\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+    const REFUSED: &str = "HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+
+    /// Gives each connection the next of these answers to its one request; then it is closed. Returns what was sent.
+    fn answering(answers: Vec<String>) -> (Remote, std::thread::JoinHandle<Vec<Vec<u8>>>) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let serving = std::thread::spawn(move || {
+            let answered = answers.iter().map(|answer| {
+                let (mut stream, _) = listener.accept().unwrap();
+                let body = body(&stream);
+                stream.write_all(answer.as_bytes()).unwrap();
+                body
+            });
+            answered.collect()
+        });
+        (Remote::new(&address, "token"), serving)
+    }
+
+    fn body(stream: &TcpStream) -> Vec<u8> {
+        let mut reader = BufReader::new(stream);
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            reader.read_line(&mut line).unwrap();
+            if let Some(bytes) = line.to_lowercase().strip_prefix("content-length:") {
+                length = bytes.trim().parse().unwrap();
+            }
+            if line.trim().is_empty() {
+                break;
+            }
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).unwrap();
+        body
+    }
+
+    fn context(server: Remote) -> Context {
+        let artifacts = ArtifactStore::remote(server).into();
+        let context = Context::new(WorkKey::new(0, "update"), 1, artifacts, CancellationToken::new());
+        context.patient(Duration::from_secs(600))
+    }
+
+    #[tokio::test]
+    async fn what_was_computed_is_sent_again_to_a_server_that_was_busy() {
+        let answers = [BUSY, KEPT, BUSY, KEPT].map(str::to_owned).to_vec();
+        let (server, serving) = answering(answers);
+        let context = context(server);
+        let digest = context.put(ArtifactKind::Tokens, b"tokens".to_vec()).await.unwrap();
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(b"weights").unwrap();
+        let weights = context.put_file(ArtifactKind::Adapter, file.path()).await.unwrap();
+        assert_eq!(context.written(), [digest, weights]);
+        let sent = serving.join().unwrap();
+        assert_eq!(
+            sent,
+            [&b"tokens"[..], b"tokens", b"weights", b"weights"],
+            "whole each time"
+        );
+    }
+
+    #[tokio::test]
+    async fn what_broke_off_is_read_again_from_its_start() {
+        let answer = |length: usize, body: &str| {
+            format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}")
+        };
+        let (server, serving) = answering(vec![
+            answer(7, "wei"),
+            answer(7, "weights"),
+            BUSY.to_owned(),
+            answer(6, "tokens"),
+        ]);
+        let context = context(server);
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"before ").unwrap();
+        let digest = Digest::of(b"weights");
+        context.fetch(digest, file.try_clone().unwrap()).await.unwrap();
+        let mut text = String::new();
+        file.rewind().unwrap();
+        file.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "before weights");
+        assert_eq!(context.get(Digest::of(b"tokens")).await.unwrap(), b"tokens");
+        serving.join().unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_refusal_is_said_at_once_and_so_is_any_error_by_hand() {
+        let (server, serving) = answering(vec![REFUSED.to_owned(), BUSY.to_owned()]);
+        let context = context(server);
+        let refused = context.put(ArtifactKind::Tokens, b"tokens".to_vec()).await.unwrap_err();
+        assert!(refused.to_string().contains("413"), "{refused}");
+        let by_hand = context.patient(Duration::ZERO);
+        let busy = by_hand.put(ArtifactKind::Tokens, b"tokens".to_vec()).await.unwrap_err();
+        assert!(busy.to_string().contains("503"), "{busy}");
+        serving.join().unwrap();
     }
 }

@@ -9,7 +9,7 @@ use lyceum_store::{
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 use tokio::{
     sync::watch,
-    time::{Instant, sleep},
+    time::{Instant, sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
@@ -18,14 +18,15 @@ use super::{Shared, Unfit};
 use crate::{
     handler::{Context, HandlerError},
     item_log, panic,
+    persist::{PATIENCE, persist},
 };
-
-/// How long to retry writing a result while the database does not respond.
-const PATIENCE: Duration = Duration::from_secs(600);
 
 /// The longest time between two renewals of a claim, whatever the lease: after a standstill the sweeper waits for the
 /// next one (`lyceum_store::work::Sweeper`).
 const RENEWAL: Duration = Duration::from_secs(10);
+
+/// The shortest time after which a renewal without an answer is given up.
+const SILENCE: Duration = Duration::from_secs(5);
 
 /// How an item ended.
 enum Ended {
@@ -55,7 +56,7 @@ async fn run_in_span(shared: &Arc<Shared>, claim: Claim) {
     let started = Instant::now();
     let cancelled = CancellationToken::new();
     let artifacts = shared.artifacts.clone();
-    let context = Context::new(claim.key.clone(), claim.attempt, artifacts, cancelled.clone());
+    let context = Context::new(claim.key.clone(), claim.attempt, artifacts, cancelled.clone()).patient(PATIENCE);
     let ended = handle(shared, &claim, &context).await;
     cancelled.cancel();
     let seconds = started.elapsed().as_secs_f64();
@@ -66,17 +67,15 @@ async fn run_in_span(shared: &Arc<Shared>, claim: Claim) {
     let written = match ended {
         Ended::Outcome(outcome) => {
             let artifacts = context.written();
-            persist(|| end(shared.store.pool(), &claim, &outcome, &artifacts))
-                .await
-                .map(|()| "done")
+            let written = persist(PATIENCE, || end(shared.store.pool(), &claim, &outcome, &artifacts)).await;
+            match written {
+                // Another try writes its artifacts again. Otherwise the claim would have to run out first.
+                Err(error @ StoreError::Removed { .. }) => record(shared, &claim, &again(error.to_string())).await,
+                written => written.map(|()| "done"),
+            }
         }
-        Ended::Failed(failure) => {
-            tracing::warn!(error = %failure.message, "work {} failed", claim.key);
-            persist(|| fail(shared.store.pool(), &claim, &failure))
-                .await
-                .map(|again| if again { "later" } else { "failed" })
-        }
-        Ended::Abandoned => persist(|| release(shared.store.pool(), &claim))
+        Ended::Failed(failure) => record(shared, &claim, &failure).await,
+        Ended::Abandoned => persist(PATIENCE, || release(shared.store.pool(), &claim))
             .await
             .map(|()| "handed back"),
         Ended::Lost => Err(StoreError::FenceLost),
@@ -85,6 +84,22 @@ async fn run_in_span(shared: &Arc<Shared>, claim: Claim) {
         Ok(state) => tracing::info!(state, seconds, "work {} ended", claim.key),
         Err(StoreError::FenceLost) => tracing::info!(seconds, "the claim on work {} was lost", claim.key),
         Err(error) => tracing::error!(%error, seconds, "cannot write the result of work {}", claim.key),
+    }
+}
+
+/// Writes that the item failed, and says what becomes of it.
+async fn record(shared: &Shared, claim: &Claim, failure: &Failure) -> Result<&'static str, StoreError> {
+    tracing::warn!(error = %failure.message, "work {} failed", claim.key);
+    let again = persist(PATIENCE, || fail(shared.store.pool(), claim, failure)).await?;
+    Ok(if again { "later" } else { "failed" })
+}
+
+/// A failure that another try may not have.
+fn again(message: String) -> Failure {
+    Failure {
+        kind: FailureKind::Error,
+        message,
+        retry: true,
     }
 }
 
@@ -188,30 +203,20 @@ async fn keep(shared: &Shared, claim: &Claim, mut progress: watch::Receiver<Prog
             text.clone_into(&mut noted);
         }
         due = (lease / 3).min(RENEWAL);
-        match renew(shared.store.pool(), claim, lease, progress.as_ref()).await {
-            Ok(Held::No) => return,
-            Ok(Held::Yes) => {}
-            Err(error) => {
+        let renewed = renew(shared.store.pool(), claim, lease, progress.as_ref());
+        // A connection that went silent, as when a router forgot it, must not hold up the renewals after this one.
+        match timeout((lease / 3).max(SILENCE), renewed).await {
+            Ok(Ok(Held::No)) => return,
+            Ok(Ok(Held::Yes)) => {}
+            Ok(Err(error)) => {
                 tracing::debug!(%error, "cannot renew the claim on work {} now", claim.key);
+                due = Duration::ZERO;
+            }
+            Err(late) => {
+                tracing::debug!(%late, "cannot renew the claim on work {} now", claim.key);
                 due = Duration::ZERO;
             }
         }
         sleep(Duration::from_millis(500).min(lease / 6)).await;
-    }
-}
-
-/// Writes with retries, so a restart of the database does not lose results.
-async fn persist<T, F: Future<Output = Result<T, StoreError>>>(mut write: impl FnMut() -> F) -> Result<T, StoreError> {
-    let give_up = Instant::now() + PATIENCE;
-    let mut wait = Duration::from_millis(100);
-    loop {
-        match write().await {
-            Err(error) if error.is_transient() && Instant::now() < give_up => {
-                tracing::warn!(%error, "cannot write; retrying in {wait:?}");
-                sleep(wait).await;
-                wait = (wait * 2).min(Duration::from_secs(5));
-            }
-            written => return written,
-        }
     }
 }

@@ -11,12 +11,12 @@ use lyceum_engine::learn::{
     GradientPiece, OptimizerState, TrainedTensor, TrainingSequence, Update, UpdateOptions, Updated,
 };
 use lyceum_engine::peft::{member_files, read_population};
-use tempfile::NamedTempFile;
 
 use super::{Learned, Lesson, References, Written};
 use crate::adapter::disk;
 use crate::engine::{Job, Loaded, Models, fault};
 use crate::handler::HandlerError;
+use crate::scratch::ScratchFile;
 
 /// Trains on the engine's thread.
 pub(super) fn learn(lesson: Lesson, models: &mut Models, job: &Job) -> Result<Learned, HandlerError> {
@@ -64,7 +64,7 @@ pub(super) fn learn(lesson: Lesson, models: &mut Models, job: &Job) -> Result<Le
                 seconds: start.elapsed().as_secs_f64(),
                 ..UpdateResult::default()
             };
-            let file = NamedTempFile::new().map_err(disk)?;
+            let file = ScratchFile::new().map_err(disk)?;
             piece.write(file.path()).map_err(fault)?;
             return Ok(Learned::Gradient(file, result));
         }

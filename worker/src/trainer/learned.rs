@@ -4,9 +4,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use lyceum_core::work::UpdateResult;
-use tempfile::{NamedTempFile, TempDir};
 
 use crate::adapter::OPTIMIZER;
+use crate::scratch::{ScratchFile, ScratchFolder};
 
 /// The result of an update before its artifacts are stored. Until then the members' versions are those that they started
 /// from.
@@ -14,19 +14,19 @@ pub enum Learned {
     /// New versions, in the order of the members.
     Members(Vec<Written>, UpdateResult),
     /// A piece of a gradient.
-    Gradient(NamedTempFile, UpdateResult),
+    Gradient(ScratchFile, UpdateResult),
 }
 
 /// A member's new files, in a folder that is deleted on drop.
 pub struct Written {
-    folder: TempDir,
+    folder: ScratchFolder,
 }
 
 impl Written {
     /// A folder without the files.
     pub(super) fn new() -> io::Result<Self> {
         Ok(Self {
-            folder: tempfile::tempdir()?,
+            folder: ScratchFolder::new()?,
         })
     }
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use lyceum_core::artifact::Digest;
 use lyceum_core::work::{Piece, SequenceRef, UpdatePayload};
 use lyceum_models::token_batch::{RequestTokens, SampleTokens, TokenBatch};
-use tempfile::NamedTempFile;
 
 use crate::adapter::{Version, disk};
 use crate::handler::{Context, HandlerError};
+use crate::scratch::ScratchFile;
 
 /// An update, with all that its payload refers to.
 pub struct Lesson {
@@ -20,7 +20,7 @@ pub struct Lesson {
     /// The versions that members are kept close to, if any member names its own.
     pub references: Option<References>,
     /// The pieces to sum, for an update that was split.
-    pub gradients: Vec<NamedTempFile>,
+    pub gradients: Vec<ScratchFile>,
     batches: HashMap<Digest, TokenBatch>,
 }
 
@@ -52,10 +52,8 @@ impl Lesson {
         let mut gradients = Vec::new();
         if let Some(Piece::Apply { gradients: digests }) = &payload.piece {
             for digest in digests {
-                let file = NamedTempFile::new().map_err(disk)?;
-                context
-                    .fetch(*digest, file.as_file().try_clone().map_err(disk)?)
-                    .await?;
+                let file = ScratchFile::new().map_err(disk)?;
+                context.fetch(*digest, file.file().try_clone().map_err(disk)?).await?;
                 gradients.push(file);
             }
         }

@@ -20,12 +20,12 @@ use std::time::Instant;
 
 use lyceum_core::work::{MemberUpdated, Trainer, UpdateResult};
 use serde::Deserialize;
-use tempfile::TempDir;
 
 use super::{Learned, Lesson};
 use crate::ModelsFolder;
 use crate::adapter::{blocking, disk};
 use crate::handler::{Context, HandlerError};
+use crate::scratch::ScratchFolder;
 
 /// What every process of a group runs.
 const SCRIPT: &str = include_str!("torchrun/update.py");
@@ -104,12 +104,12 @@ impl Torchrun {
 
 impl Shared {
     /// A folder with everything that a group needs; deleted on drop.
-    fn hand_over(&self, lesson: &Lesson) -> Result<TempDir, HandlerError> {
+    fn hand_over(&self, lesson: &Lesson) -> Result<ScratchFolder, HandlerError> {
         let name = &lesson.payload.base_model;
         let base = self.models.locate(name)?;
         lyceum_models::check_revision(name, &base)?;
         let base = base.canonicalize().map_err(disk)?;
-        let folder = tempfile::tempdir().map_err(disk)?;
+        let folder = ScratchFolder::new().map_err(disk)?;
         hand_over::write(folder.path(), lesson, &base, &self.settings.device)?;
         std::fs::write(folder.path().join("update.py"), SCRIPT).map_err(disk)?;
         Ok(folder)

@@ -102,7 +102,10 @@ class Client:
         return self._connection.pages(path, **parameters)
 
     def create(self, path: str, body: dict[str, Any]) -> Any:
-        """Posts a document to the address of a list; if the network fails, it is posted again, and counts once."""
+        """Posts a document to the address of a list; if the network fails, it is posted again, and counts once.
+
+        Tokens, webhooks and share links are posted only once, since the server does not keep their secrets to repeat them.
+        """
         return self._connection.create(path, body)
 
     def close(self) -> None:

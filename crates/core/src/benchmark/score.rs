@@ -59,6 +59,18 @@ impl Score {
         each.collect()
     }
 
+    /// The mean over subjects of pass@k, row by row, as far as all were asked; `None` without subjects, or if one has no
+    /// pass@k. Subjects answer the same rows, so the error of their mean is that over these.
+    pub fn mean_by_row(scores: &[Self], k: u32) -> Option<Vec<f64>> {
+        let each = scores
+            .iter()
+            .map(|score| score.each(k))
+            .collect::<Option<Vec<Vec<f64>>>>()?;
+        let rows = each.iter().map(Vec::len).min()?;
+        let over_subjects = |row: usize| each.iter().map(|own| own[row]).sum::<f64>() / each.len() as f64;
+        Some((0..rows).map(over_subjects).collect())
+    }
+
     /// The largest k with an estimate: the lowest sample count among rows that have samples.
     pub fn largest_k(&self) -> u32 {
         self.samples
@@ -148,6 +160,18 @@ mod tests {
         assert_eq!(score.curve().iter().map(|point| point.k).collect::<Vec<_>>(), [1, 2, 3]);
         assert_eq!(Score::of_rows(2).pass_at_k(1), None);
         assert!(Score::of_rows(2).curve().is_empty());
+    }
+
+    #[test]
+    fn subjects_are_averaged_row_by_row() {
+        let of = |correct: &[u32]| Score {
+            samples: vec![2; correct.len()],
+            correct: correct.to_vec(),
+        };
+        let both = Score::mean_by_row(&[of(&[2, 1, 0]), of(&[2, 0])], 1);
+        assert_eq!(both, Some(vec![1.0, 0.25]), "the third row was not asked of both");
+        assert_eq!(Score::mean_by_row(&[of(&[2]), of(&[1])], 3), None);
+        assert_eq!(Score::mean_by_row(&[], 1), None);
     }
 
     #[test]

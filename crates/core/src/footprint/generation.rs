@@ -39,8 +39,9 @@ impl GenerationFootprint {
 
 impl GenerationShape {
     /// The peak, once every sequence has run to its end. Keys and values take `2·w·S·L·k` per layer, where k is the
-    /// width of all key heads; logits are held in fp32 four times (raw, log-probabilities, probabilities and cumulative
-    /// sums), which is `16·S·vocabulary`. Not counted are prompts while they pass through the layers, which is over
+    /// width of all key heads; logits are held in fp32 at most six times, which is `24·S·vocabulary`: as they are, as
+    /// log-probabilities and after mask and temperature, and while all of them are sorted for top-p, the sorted ones and their
+    /// places. It is four times where the model's own distribution is drawn from. Not counted are prompts while they pass through the layers, which is over
     /// when the cache is full. The cache's capacity is rounded up to 64 positions, on a GPU to 128. Prompts that samples share are
     /// counted once for each sample, so that where they are held once the peak is lower.
     pub fn peak(&self, base: &BaseShape, adapter: &LoraShape) -> GenerationFootprint {
@@ -51,7 +52,7 @@ impl GenerationShape {
             base: saturating(bytes * base.weights()),
             adapters: saturating((4 + bytes) * members * base.adapter_weights(adapter)),
             cache: saturating(2 * bytes * layers * slots * length * key),
-            logits: saturating(16 * slots * vocabulary),
+            logits: saturating(24 * slots * vocabulary),
         }
     }
 }

@@ -22,6 +22,9 @@ const PADDED: u64 = 2;
 /// Two fp32 copies of each logit.
 const LOGIT_BYTES: u128 = 8;
 
+/// Bytes of a number in fp32.
+const FP32: u128 = 4;
+
 /// Hidden states and gradients of the learned tokens at the output.
 const OUTPUT_COPIES: u128 = 3;
 
@@ -139,6 +142,7 @@ impl UpdateShape {
     /// adapted projections of a layer, and c = min(C, max(1, logits / vocabulary)) rows of logits at a time:
     ///
     /// - one layer's tape: `w·T·(4d + J + q + 3I + R) + w·P·(2q + k)`, and `w·P·J` more where sequences are gathered (P ≠ T);
+    ///   and `w·P·2q` more in fp32 for grouped heads, whose keys and values a GPU repeats for all heads;
     ///   with the engine's own loops `w·T·(4d + q + 3I + R) + w·P·(J + heads·L)`;
     ///   the last layer's lacks `w·(T − C)·(2d + 3I)`, as it computes no more than the rows that predict a learned token;
     /// - kept: the tapes of all layers, or the layers' inputs `w·T·d` each and one tape; with the engine's own loops and all
@@ -187,7 +191,9 @@ impl UpdateShape {
             places * (joint + u128::from(base.num_attention_heads) * u128::from(self.longest))
         } else {
             let gathered = if places == rows { 0 } else { places * joint };
-            rows * joint + places * (2 * query + key) + gathered
+            let repeats = bytes == FP32 && base.num_attention_heads != base.num_key_value_heads;
+            let repeated = if repeats { 2 * places * query } else { 0 };
+            rows * joint + places * (2 * query + key) + gathered + repeated
         };
         let merges = self.own_loops && rows / u128::from(self.together.max(1)) >= u128::from(ROWS_TO_MERGE);
         let inner = if merges { 0 } else { rank_sum };
@@ -299,6 +305,22 @@ mod tests {
         assert_eq!(shared.places, 8192 * 8 * 369 / 376);
         let peak = |shape: UpdateShape| shape.peak(&BaseShape::SEEDLING, &attention_only()).total();
         assert!(peak(shared) > 2 * peak(alone));
+    }
+
+    #[test]
+    fn grouped_heads_take_more_in_fp32_alone() {
+        let per_number = |base: &BaseShape, dtype: Dtype| {
+            let peak = UpdateShape::largest(8, 16_384, dtype, true).peak(base, &attention_only());
+            (peak.activations + peak.transient) / dtype.bytes()
+        };
+        let extra = |base: &BaseShape| per_number(base, Dtype::Fp32) - per_number(base, Dtype::Bf16);
+        // Keys and values of one layer, as wide as the queries.
+        assert_eq!(extra(&qwen_7b()), 16_384 * 2 * 3584);
+        let ungrouped = BaseShape {
+            num_key_value_heads: 28,
+            ..qwen_7b()
+        };
+        assert_eq!(extra(&ungrouped), 0);
     }
 
     #[test]

@@ -40,14 +40,32 @@ impl Candidates {
 }
 
 /// The smallest of `logits` `[rows, vocab_size]` that is kept in each row, `[rows, 1]`, with all of them sorted. `last`
-/// `[rows, 1]` is the index of the last one that top-k keeps, `top_p` `[rows, 1]` infinite for rows without.
+/// `[rows, 1]` is the index of the last one that top-k keeps, `top_p` `[rows, 1]` infinite for rows without. Works in place and
+/// lets go early, since each step has the size of all logits.
 pub(super) fn among_all(logits: &Tensor, last: &Tensor, top_p: &Tensor) -> Result<Tensor> {
     let (sorted, _) = logits.f_sort(-1, true)?;
     let smallest = sorted.f_gather(1, last, false)?;
-    let sorted = sorted.f_masked_fill(&sorted.f_lt_tensor(&smallest)?, f64::NEG_INFINITY)?;
-    let probabilities = sorted.f_softmax(-1, Kind::Float)?;
-    let before = probabilities.f_cumsum(-1, Kind::Float)?.f_sub(&probabilities)?;
-    smallest_kept(&sorted, &before.f_ge_tensor(top_p)?)
+    let sorted = excluded(sorted, |sorted| sorted.f_lt_tensor(&smallest), f64::NEG_INFINITY)?;
+    let before = before(sorted.f_softmax(-1, Kind::Float)?)?;
+    let cut = before.f_ge_tensor(top_p)?;
+    drop(before);
+    smallest_kept(&sorted, &cut)
+}
+
+/// The sum of the probabilities before each.
+fn before(probabilities: Tensor) -> Result<Tensor> {
+    let mut sums = probabilities.f_cumsum(-1, Kind::Float)?;
+    Ok(sums.f_sub_(&probabilities)?)
+}
+
+/// `numbers` with `value` where `which` says so.
+fn excluded(
+    mut numbers: Tensor,
+    which: impl FnOnce(&Tensor) -> std::result::Result<Tensor, tch::TchError>,
+    value: f64,
+) -> Result<Tensor> {
+    let which = which(&numbers)?;
+    Ok(numbers.f_masked_fill_(&which, value)?)
 }
 
 /// The same with only the `few` largest sorted, which is more than `last` of any row with top-k; and for each row 1 if more
@@ -61,10 +79,9 @@ pub(super) fn among(logits: &Tensor, last: &Tensor, top_p: &Tensor, few: i64) ->
     let total = logits
         .f_masked_fill(&logits.f_lt_tensor(&bound)?, f64::NEG_INFINITY)?
         .f_logsumexp([-1], true)?;
-    let sorted = sorted.f_masked_fill(&sorted.f_lt_tensor(&bound)?, f64::NEG_INFINITY)?;
+    let sorted = excluded(sorted, |sorted| sorted.f_lt_tensor(&bound), f64::NEG_INFINITY)?;
     let probabilities = sorted.f_sub(&total)?.f_exp()?;
-    let before = probabilities.f_cumsum(-1, Kind::Float)?.f_sub(&probabilities)?;
-    let cut = before.f_ge_tensor(top_p)?;
+    let cut = before(probabilities)?.f_ge_tensor(top_p)?;
     let is_cut = cut.f_any_dim(-1, true)?;
     let smallest = smallest_kept(&sorted, &cut)?.f_where_self(&is_cut, &bound)?;
     // Top-p would cut further on, among what was not sorted and top-k keeps.
@@ -78,7 +95,7 @@ pub(super) fn among(logits: &Tensor, last: &Tensor, top_p: &Tensor, few: i64) ->
 /// The smallest of `sorted` that is neither `cut` nor excluded already.
 fn smallest_kept(sorted: &Tensor, cut: &Tensor) -> Result<Tensor> {
     let kept = sorted.f_masked_fill(cut, f64::INFINITY)?;
-    let kept = kept.f_masked_fill(&kept.f_eq(f64::NEG_INFINITY)?, f64::INFINITY)?;
+    let kept = excluded(kept, |kept| kept.f_eq(f64::NEG_INFINITY), f64::INFINITY)?;
     Ok(kept.f_amin([-1], true)?)
 }
 

@@ -46,44 +46,41 @@ pub(super) struct Prefilled {
     pub(super) logits: Tensor,
 }
 
+/// Those of `admitted` that are not prefilled yet, one of each source.
+fn missing<'r>(admitted: &'r [Running], prompts: &Prompts) -> Vec<&'r Running> {
+    let mut seen = HashSet::new();
+    let new = |running: &&Running| !prompts.contains_key(&running.source()) && seen.insert(running.source());
+    admitted.iter().filter(new).collect()
+}
+
 impl Run<'_> {
-    /// Runs what is not prefilled yet through the model, in passes of bounded size.
+    /// Runs as much of what is not prefilled yet through the model as one pass takes.
     pub(super) fn prefill(&self, admitted: &[Running], prompts: &mut Prompts, cache: &mut KvCache) -> Result<()> {
-        let mut new: Vec<&Running> = Vec::new();
-        let mut seen = HashSet::new();
-        for running in admitted {
-            if !prompts.contains_key(&running.source()) && seen.insert(running.source()) {
-                new.push(running);
-            }
-        }
-        self.reserve_shared(&new, cache)?;
-        let mut rest = new.as_slice();
-        while !rest.is_empty() {
-            let mut longest = 0;
-            let fits = |&(count, running): &(usize, &&Running)| {
-                longest = longest.max(self.requests[running.request].prompt.len() + running.ids.len());
-                count == 0 || (count + 1) * longest <= self.options.prefill_tokens
-            };
-            let count = rest.iter().enumerate().take_while(fits).count();
-            let (pass, others) = rest.split_at(count);
-            let (layers, logits) = self.prefill_pass(pass)?;
-            let (layers, blocks) = match &mut cache.prompts {
-                Some(held) => (None, self.share(pass, &layers, held, &mut cache.slots)?),
-                None => (Some(layers), vec![None; pass.len()]),
-            };
-            let prefilled = Rc::new(Prefilled { layers, logits });
-            for ((running, row), block) in pass.iter().zip(0..).zip(blocks) {
-                let pass = Rc::clone(&prefilled);
-                prompts.insert(running.source(), Prompt { pass, row, block });
-            }
-            rest = others;
+        let new = missing(admitted, prompts);
+        let mut longest = 0;
+        let fits = |&(count, running): &(usize, &&Running)| {
+            longest = longest.max(self.requests[running.request].prompt.len() + running.ids.len());
+            count == 0 || (count + 1) * longest <= self.options.prefill_tokens
+        };
+        let count = new.iter().enumerate().take_while(fits).count();
+        let pass = &new[..count];
+        let (layers, logits) = self.prefill_pass(pass)?;
+        let (layers, blocks) = match &mut cache.prompts {
+            Some(held) => (None, self.share(pass, &layers, held, &mut cache.slots)?),
+            None => (Some(layers), vec![None; pass.len()]),
+        };
+        let prefilled = Rc::new(Prefilled { layers, logits });
+        for ((running, row), block) in pass.iter().zip(0..).zip(blocks) {
+            let pass = Rc::clone(&prefilled);
+            prompts.insert(running.source(), Prompt { pass, row, block });
         }
         Ok(())
     }
 
-    /// Makes room for the prompts of `new` that are not held yet, and for the first tokens of all.
-    fn reserve_shared(&self, new: &[&Running], cache: &mut KvCache) -> Result<()> {
+    /// If prompts are shared, makes room for those of `admitted` that are not held yet, and for the first tokens of all.
+    pub(super) fn reserve_shared(&self, admitted: &[Running], prompts: &Prompts, cache: &mut KvCache) -> Result<()> {
         let Some(held) = &cache.prompts else { return Ok(()) };
+        let new = missing(admitted, prompts);
         let requests: HashSet<usize> = new.iter().map(|running| running.request).collect();
         let missing = requests.into_iter().filter(|&request| held.of(request).is_none());
         let lengths: Vec<usize> = missing.map(|request| self.requests[request].prompt.len()).collect();

@@ -239,36 +239,33 @@ impl<'a> Run<'a> {
             }
         }
         let any = !admitted.is_empty();
+        // A group's samples are admitted in order, so of its waiting requests only the first can have been prefilled.
+        let waiting: Vec<usize> = groups.iter().filter_map(|group| Some(group.queue.front()?.0)).collect();
         let mut continued = Vec::with_capacity(admitted.len());
-        let started = self.start(&mut admitted, &mut continued, rows, prompts, observe);
+        let started = self.start(&mut admitted, &mut continued, &waiting, (rows, prompts), observe);
         put_back(groups, continued);
         self.stop(admitted);
         started?;
-        let waits = |request: usize| {
-            groups
-                .iter()
-                .any(|group| group.queue.front().is_some_and(|(next, _)| *next == request))
-        };
-        prompts.retain(|source, _| matches!(source, Source::Prompt(request) if waits(*request)));
         Ok(any)
     }
 
     /// Prefills `admitted` and draws their next token; those that it did not end are `continued`. What is still `admitted`
-    /// after an error has not got one.
+    /// after an error has not got one. Of the prompts, only those of requests with `waiting` samples are kept.
     fn start(
         &mut self,
         admitted: &mut Vec<Running>,
         continued: &mut Vec<Running>,
-        rows: &mut Rows,
-        prompts: &mut Prompts,
+        waiting: &[usize],
+        (rows, prompts): (&mut Rows, &mut Prompts),
         observe: &mut dyn FnMut(GenerationEvent<'_>),
     ) -> Result<()> {
-        self.prefill(admitted, prompts, &mut rows.cache)?;
-        for running in admitted.iter_mut() {
-            running.block = prompts.get(&running.source()).and_then(|prompt| prompt.block.clone());
-        }
+        self.reserve_shared(admitted, prompts, &mut rows.cache)?;
         while let Some(first) = admitted.first() {
-            // One prefill pass at a time: copy its keys and values, draw from its logits.
+            // One prefill pass at a time, so that only the slots hold the keys and values of the others: copy its keys and
+            // values, draw from its logits.
+            if !prompts.contains_key(&first.source()) {
+                self.prefill(admitted, prompts, &mut rows.cache)?;
+            }
             let Some(Prompt { pass: prefilled, .. }) = prompts.get(&first.source()).cloned() else {
                 break;
             };
@@ -277,9 +274,12 @@ impl<'a> Run<'a> {
                     .get(&running.source())
                     .filter(|prompt| Rc::ptr_eq(&prompt.pass, &prefilled))
             };
-            let (now, later): (Vec<_>, Vec<_>) = admitted.drain(..).partition(|running| here(running).is_some());
+            let (mut now, later): (Vec<_>, Vec<_>) = admitted.drain(..).partition(|running| here(running).is_some());
             *admitted = later;
             let sources: Vec<i64> = now.iter().filter_map(|running| Some(here(running)?.row)).collect();
+            for running in &mut now {
+                running.block = prompts.get(&running.source()).and_then(|prompt| prompt.block.clone());
+            }
             let drawn = match self.draw_prefilled(&prefilled, &sources, &now, rows) {
                 Ok(drawn) => drawn,
                 Err(error) => {
@@ -287,6 +287,10 @@ impl<'a> Run<'a> {
                     return Err(error);
                 }
             };
+            prompts.retain(|source, prompt| {
+                let waits = matches!(source, Source::Prompt(request) if waiting.contains(request));
+                waits || !Rc::ptr_eq(&prompt.pass, &prefilled)
+            });
             for (running, drawn) in now.into_iter().zip(drawn) {
                 continued.extend(self.accept(running, drawn, observe)?);
             }

@@ -134,14 +134,19 @@ pub(super) fn draw(
         .f_unsqueeze(1)?
         .f_bmm(&logprobs.f_unsqueeze(2)?)?
         .f_neg()?;
+    // Each takes as much memory as the logits: where others are drawn from, these go before those are made.
+    let probabilities = (mask.is_none() && parts.plain).then_some(probabilities);
     let rows = loop {
-        let (distribution, chosen, lacking) = if mask.is_none() && parts.plain {
-            let chosen = choose(&logprobs, &probabilities, parts, uploaded)?;
-            (logprobs.shallow_clone(), chosen, None)
-        } else {
-            let (distribution, lacking) = process(logits, mask, (parts, uploaded), candidates)?;
-            let chosen = choose(&distribution, &distribution.f_exp()?, parts, uploaded)?;
-            (distribution, chosen, lacking)
+        let (distribution, chosen, lacking) = match &probabilities {
+            Some(probabilities) => {
+                let chosen = choose(&logprobs, probabilities, parts, uploaded)?;
+                (logprobs.shallow_clone(), chosen, None)
+            }
+            None => {
+                let (distribution, lacking) = process(logits, mask, (parts, uploaded), candidates)?;
+                let chosen = choose(&distribution, &distribution.f_exp()?, parts, uploaded)?;
+                (distribution, chosen, lacking)
+            }
         };
         let mut columns = vec![
             chosen.f_to_kind(Kind::Double)?,
@@ -167,7 +172,7 @@ pub(super) fn draw(
     rows.into_iter()
         .zip(draws)
         .map(|([id, logprob, sampling_logprob, entropy], draw)| {
-            if !logprob.is_finite() {
+            if !logprob.is_finite() || sampling_logprob.is_nan() {
                 return Err(EngineError::NonFinite {
                     what: format!("a log-probability of the model's output for request `{}`", draw.request),
                 });
@@ -188,16 +193,30 @@ fn choose(distribution: &Tensor, probabilities: &Tensor, parts: &DrawParts, uplo
     let Some(uniform) = parts.uniform else {
         return Ok(distribution.f_argmax(-1, true)?);
     };
-    let cumulative = probabilities.f_cumsum(-1, Kind::Float)?;
+    let (rows, vocabulary) = probabilities.size2()?;
+    let cumulative = probabilities.f_cumsum(-1, kind_of_sums(probabilities.device(), rows))?;
     // Rounding keeps the sum from being exactly 1. Scaling by it keeps the search within the possible tokens.
-    let total = cumulative.f_narrow(1, distribution.size()[1] - 1, 1)?;
+    let total = cumulative.f_narrow(1, vocabulary - 1, 1)?;
     let uniform = uploaded.column(uniform)?.f_mul(&total)?;
     let sampled = uniform.f_searchsorted(&cumulative, false, true, "right", None::<&Tensor>)?;
+    // Behind the last token are only rows that hold NaN. They must name a token, or reading its probability would end the
+    // process on a GPU; that probability is NaN, too, and names the request.
+    let sampled = sampled.f_clamp_max(vocabulary - 1)?;
     if let Some(greedy) = parts.greedy {
         let greedy = uploaded.column(greedy)?.f_to_kind(Kind::Bool)?;
         return Ok(distribution.f_argmax(-1, true)?.f_where_self(&greedy, &sampled)?);
     }
     Ok(sampled)
+}
+
+/// The numbers in which probabilities are summed up. On a GPU libtorch adds those of a single row in blocks, so that in fp32
+/// the sum can grow a little at a token of probability 0, which could then be drawn.
+fn kind_of_sums(device: Device, rows: i64) -> Kind {
+    if device.is_cuda() && rows == 1 {
+        Kind::Double
+    } else {
+        Kind::Float
+    }
 }
 
 /// Log-probabilities after mask, temperature, top-k and top-p; excluded tokens are at minus infinity. If only candidates
@@ -231,4 +250,47 @@ fn process(
         logits = logits.f_masked_fill(&logits.f_lt_tensor(&smallest)?, f64::NEG_INFINITY)?;
     }
     Ok((logits.f_log_softmax(-1, Kind::Float)?, lacking))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_sums_of_a_single_row_on_a_gpu_are_made_in_fp64() {
+        for (device, rows, kind) in [
+            (Device::Cpu, 1, Kind::Float),
+            (Device::Cpu, 8, Kind::Float),
+            (Device::Cuda(0), 8, Kind::Float),
+            (Device::Cuda(0), 1, Kind::Double),
+        ] {
+            assert_eq!(kind_of_sums(device, rows), kind, "{rows} on {device:?}");
+        }
+    }
+
+    #[test]
+    fn a_row_that_cannot_be_drawn_from_names_its_request() {
+        let sampling = Sampling::default();
+        let draws = ["good", "bad"].map(|request| Draw {
+            request,
+            sampling: &sampling,
+            seed: 1,
+            sample: 0,
+            position: 0,
+        });
+        let drawn = |logits: &Tensor, mask: Option<&Tensor>, draws: &[Draw<'_>]| {
+            let mut upload = Upload::default();
+            let parts = DrawParts::add(draws, logits.size()[1], &mut upload);
+            let uploaded = upload.send(Device::Cpu).unwrap();
+            draw(logits, mask, draws, (&parts, &uploaded), &Candidates::default())
+        };
+        let logits = Tensor::from_slice(&[0.0f32, 1.0, 2.0, f32::NAN, 1.0, 2.0]).view([2, 3]);
+        let error = drawn(&logits, None, &draws).unwrap_err().to_string();
+        assert!(error.contains("`bad`"), "{error}");
+        let all = Tensor::from_slice(&[true; 3]);
+        let error = drawn(&logits.narrow(0, 0, 1), Some(&all), &draws[..1])
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("`good`"), "{error}");
+    }
 }

@@ -1,6 +1,6 @@
 //! Grouped-query attention: cutting the joint projection into heads, and attention within a batch of whole sequences.
 
-use tch::Tensor;
+use tch::{Kind, Tensor};
 
 use super::layer::LayerWeights;
 use super::rope::RopeTables;
@@ -23,20 +23,37 @@ impl Attend for CausalAttention {
     fn attend(&self, _layer: usize, query: &Tensor, key: &Tensor, value: &Tensor) -> Result<Tensor> {
         let (sequences, length, heads, head_dim) = query.size4()?;
         let grouped = heads != key.size()[2];
-        let attended = Tensor::f_scaled_dot_product_attention(
-            &query.f_transpose(1, 2)?,
-            &key.f_transpose(1, 2)?,
-            &value.f_transpose(1, 2)?,
-            None::<&Tensor>,
-            0.0,
-            true,
-            None,
-            grouped,
-        )?;
+        // libtorch's fused attention for fp32 on a GPU takes no grouped heads; what it would fall back to holds all scores.
+        let repeats = grouped && query.device().is_cuda() && query.kind() == Kind::Float;
+        let attend = |key: &Tensor, value: &Tensor| {
+            Tensor::f_scaled_dot_product_attention(
+                &query.f_transpose(1, 2)?,
+                &key.f_transpose(1, 2)?,
+                &value.f_transpose(1, 2)?,
+                None::<&Tensor>,
+                0.0,
+                true,
+                None,
+                grouped && !repeats,
+            )
+        };
+        let attended = if repeats {
+            attend(&repeated(key, heads)?, &repeated(value, heads)?)?
+        } else {
+            attend(key, value)?
+        };
         Ok(attended
             .f_transpose(1, 2)?
             .f_reshape([sequences, length, heads * head_dim])?)
     }
+}
+
+/// Keys or values `[sequences, length, kv_heads, head_dim]`, once for each of the `heads` that share them.
+fn repeated(shared: &Tensor, heads: i64) -> Result<Tensor> {
+    let (sequences, length, kv_heads, head_dim) = shared.size4()?;
+    let all = [sequences, length, kv_heads, heads / kv_heads, head_dim];
+    let repeated = shared.f_unsqueeze(3)?.f_expand(all, false)?;
+    Ok(repeated.f_reshape([sequences, length, heads, head_dim])?)
 }
 
 /// Cuts the joint projection `[sequences, length, query_size + 2 · key_value_size]` into normed and rotated queries
@@ -64,4 +81,23 @@ pub(crate) fn rotated_heads(
     let mut parts = query_key.f_split_with_sizes([heads, kv_heads], 2)?;
     let key = parts.swap_remove(1);
     Ok((parts.swap_remove(0), key, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use tch::Device;
+
+    use super::*;
+
+    #[test]
+    fn repeated_keys_and_values_are_attended_to_as_grouped_ones() {
+        tch::manual_seed(1);
+        let heads = |count: i64| Tensor::randn([2, 5, count, 8], (Kind::Float, Device::Cpu));
+        let (query, key, value) = (heads(6), heads(2), heads(2));
+        let attend = |key: &Tensor, value: &Tensor| CausalAttention.attend(0, &query, key, value).unwrap();
+        let [all_keys, all_values] = [&key, &value].map(|shared| repeated(shared, 6).unwrap());
+        assert_eq!(all_keys.size(), [2, 5, 6, 8]);
+        let difference = attend(&key, &value) - attend(&all_keys, &all_values);
+        assert!(difference.abs().max().double_value(&[]) < 1e-6);
+    }
 }

@@ -1,11 +1,12 @@
-//! Peak memory compared with the formula, and running out of memory. Both are observed in separate child processes.
+//! Peak memory, mostly compared with the formula, and running out of memory. Both are observed in separate child processes.
 
 use std::fs;
 use std::process::Command;
 
 use lyceum_core::footprint::{BaseShape, UpdateShape};
-use lyceum_core::work::{LoraShape, Projection};
+use lyceum_core::work::{LoraShape, Projection, Sampling};
 use lyceum_engine::config::Architecture;
+use lyceum_engine::generate::{GenerationOptions, GenerationRequest, Generator};
 use lyceum_engine::learn::{TrainingSequence, Update, UpdateOptions};
 use lyceum_engine::model::LayerWeights;
 use lyceum_engine::score::{ScoreOptions, ScoreRequest, score_observed};
@@ -295,4 +296,50 @@ fn running_out_of_memory_halves_the_passes_of_scoring_and_changes_no_score() {
     limit_address_space(libc::RLIM_INFINITY);
     let error = error.unwrap_err();
     assert!(error.is_out_of_memory(), "{error}");
+}
+
+#[test]
+fn prompts_are_held_by_the_slots_and_by_one_prefill_pass() {
+    if child().is_none() {
+        in_child("memory::prompts_are_held_by_the_slots_and_by_one_prefill_pass", 0);
+        return;
+    }
+    const PROMPTS: u64 = 32;
+    const TOKENS: u64 = 512;
+    tch::set_num_threads(1);
+    let model = model();
+    let requests: Vec<_> = (0..PROMPTS)
+        .map(|request| GenerationRequest {
+            id: request.to_string(),
+            prompt: (0..TOKENS).map(|at| ((request * 7 + at * 3) % 4096) as i64).collect(),
+            adapter: None,
+            n: 1,
+            sampling: Sampling {
+                max_tokens: 1,
+                ..Sampling::default()
+            },
+            seed: request,
+        })
+        .collect();
+    let generator = Generator {
+        model: &model,
+        population: None,
+        tokenizer: None,
+    };
+    let options = GenerationOptions {
+        prefill_tokens: TOKENS as usize,
+        ..GenerationOptions::default()
+    };
+    let run = |requests: &[GenerationRequest]| drop(generator.generate(requests, &options, &mut |_| ()).unwrap());
+    // A small run first, to load code and fill libtorch's caches.
+    run(&requests[..1]);
+    fs::write("/proc/self/clear_refs", "5").unwrap();
+    let before = status("VmRSS");
+    run(&requests);
+    let measured = status("VmHWM") - before;
+    // Four layers' keys and values, with two heads of 64, of all prompts; a slot's capacity has room for the next token.
+    let cache = PROMPTS * (TOKENS + 64) * 4 * 2 * 2 * 64 * 4;
+    println!("measured {} KiB, the cache takes {} KiB", measured >> 10, cache >> 10);
+    // One pass takes 10 MiB at its peak, and the passes of all prompts held 64 MiB.
+    assert!(measured < cache + (24 << 20), "{measured} of {cache}");
 }

@@ -14,6 +14,8 @@ pub struct MapCell {
     pub cell: i32,
     /// Its elite.
     pub problem_id: Uuid,
+    /// The run that has the elite: that from which this one was forked, for what it took over.
+    pub problem_run_id: Uuid,
     /// The elite's type.
     #[serde(rename = "type")]
     #[sqlx(rename = "type")]
@@ -48,7 +50,7 @@ pub struct Growth {
 /// The map of `run` after `step`, or now, by cell.
 pub async fn map_at(db: &PgPool, run: ExecutionId, step: Option<u32>) -> Result<Vec<MapCell>> {
     Ok(sqlx::query_as(
-        "SELECT c.cell, c.problem_id, p.type, c.step, c.objective, p.solve_rate, p.ast_depth, p.cyclomatic, p.loc, p.variables
+        "SELECT c.cell, c.problem_id, p.run_id AS problem_run_id, p.type, c.step, c.objective, p.solve_rate, p.ast_depth, p.cyclomatic, p.loc, p.variables
          FROM (SELECT DISTINCT ON (cell) cell, problem_id, step, objective FROM archive_insertions
                WHERE run_id = $1 AND ($2::int IS NULL OR step <= $2) ORDER BY cell, seq DESC) c
          JOIN problems p ON p.id = c.problem_id ORDER BY c.cell",

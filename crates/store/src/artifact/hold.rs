@@ -1,11 +1,13 @@
 //! Holds on artifacts, and the collection of artifacts without one.
 
 use lyceum_core::{artifact::Digest, id::ExecutionId};
-use sqlx::PgConnection;
+use object_store::ObjectStore;
+use sqlx::{PgConnection, PgPool};
+use std::sync::Arc;
 use uuid::Uuid;
 
 use super::{ArtifactStore, store::remove};
-use crate::Result;
+use crate::{Result, StoreError};
 
 /// Why an artifact is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
@@ -29,7 +31,21 @@ pub enum Reason {
 
 lyceum_core::named!(Reason, "a reason to keep an artifact");
 
+/// A row that a collection has locked is waited for, and read as it left it.
+const HOLD: &str = "
+WITH there AS MATERIALIZED (
+    SELECT digest FROM artifacts WHERE digest = $1 AND removed_at IS NULL FOR KEY SHARE
+),
+held AS (
+    INSERT INTO artifact_holds (digest, execution_id, reason, holder, step)
+    SELECT digest, $2, $3, $4, $5 FROM there ON CONFLICT DO NOTHING
+)
+SELECT EXISTS (SELECT FROM there)";
+
 /// Keeps `digest` for `holder` (an item, version or evaluation of `execution`).
+///
+/// # Errors
+/// [`StoreError::Removed`] if it was collected before: it has to be written again.
 pub async fn hold(
     tx: &mut PgConnection,
     digest: Digest,
@@ -38,18 +54,29 @@ pub async fn hold(
     holder: Uuid,
     step: Option<u32>,
 ) -> Result<()> {
-    sqlx::query(
-        "INSERT INTO artifact_holds (digest, execution_id, reason, holder, step) VALUES ($1, $2, $3, $4, $5)
-         ON CONFLICT DO NOTHING",
-    )
-    .bind(digest.to_string())
-    .bind(execution.0)
-    .bind(reason)
-    .bind(holder)
-    .bind(step.map(u32::cast_signed))
-    .execute(tx)
-    .await?;
-    Ok(())
+    match hold_if_there(tx, digest, execution, reason, holder, step).await? {
+        true => Ok(()),
+        false => Err(StoreError::Removed { digest }),
+    }
+}
+
+/// As [`hold`], for an artifact that may have been collected long ago; says whether it is there.
+pub async fn hold_if_there(
+    tx: &mut PgConnection,
+    digest: Digest,
+    execution: ExecutionId,
+    reason: Reason,
+    holder: Uuid,
+    step: Option<u32>,
+) -> Result<bool> {
+    Ok(sqlx::query_scalar(HOLD)
+        .bind(digest.to_string())
+        .bind(execution.0)
+        .bind(reason)
+        .bind(holder)
+        .bind(step.map(u32::cast_signed))
+        .fetch_one(tx)
+        .await?)
 }
 
 /// Releases artifacts held only for results of `step`.
@@ -75,26 +102,54 @@ pub async fn release_state(tx: &mut PgConnection, execution: ExecutionId, kept: 
 
 /// Removes at most `limit` artifacts that are older than an hour and not held; returns how many. The hour covers the
 /// time between writing an artifact and writing the result that refers to it.
+///
+/// # Errors
+/// One cannot be removed; those before it are.
 pub async fn collect(store: &ArtifactStore, limit: i64) -> Result<u32> {
     let Some((objects, pool)) = store.objects() else {
         return Ok(0);
     };
-    let mut tx = pool.begin().await?;
     let unheld: Vec<String> = sqlx::query_scalar(
-        "UPDATE artifacts SET removed_at = now() WHERE digest IN (
-             SELECT digest FROM artifacts a WHERE removed_at IS NULL AND created_at < now() - interval '1 hour'
-             AND NOT EXISTS (SELECT FROM artifact_holds h WHERE h.digest = a.digest)
-             LIMIT $1 FOR UPDATE SKIP LOCKED)
-         RETURNING digest",
+        "SELECT digest FROM artifacts a WHERE removed_at IS NULL AND created_at < now() - interval '1 hour'
+         AND NOT EXISTS (SELECT FROM artifact_holds h WHERE h.digest = a.digest) LIMIT $1",
     )
     .bind(limit)
-    .fetch_all(&mut *tx)
+    .fetch_all(pool)
     .await?;
     let mut removed = 0;
     for digest in unheld.iter().filter_map(|digest| digest.parse().ok()) {
-        remove(objects, digest).await?;
-        removed += 1;
+        removed += u32::from(collect_one(objects, pool, digest).await?);
     }
-    tx.commit().await?;
     Ok(removed)
+}
+
+/// Removes an artifact if it is still old and not held; says whether it did.
+///
+/// Its row is locked while the object is removed, and no other: who wants to hold it or write it again waits for that, and no
+/// other row waits for a slow bucket. If this process ends in between, the row says that the artifact is there until the next
+/// collection.
+async fn collect_one(objects: &Arc<dyn ObjectStore>, pool: &PgPool, digest: Digest) -> Result<bool> {
+    let mut tx = pool.begin().await?;
+    let free = sqlx::query(
+        "SELECT FROM artifacts WHERE digest = $1 AND removed_at IS NULL AND created_at < now() - interval '1 hour'
+         FOR UPDATE SKIP LOCKED",
+    );
+    let locked = free.bind(digest.to_string()).fetch_optional(&mut *tx).await?;
+    if locked.is_none() {
+        return Ok(false);
+    }
+    // Only a statement that begins after the lock sees every hold.
+    let marked = sqlx::query(
+        "UPDATE artifacts a SET removed_at = now()
+         WHERE digest = $1 AND NOT EXISTS (SELECT FROM artifact_holds h WHERE h.digest = a.digest)",
+    )
+    .bind(digest.to_string())
+    .execute(&mut *tx)
+    .await?;
+    if marked.rows_affected() == 0 {
+        return Ok(false);
+    }
+    remove(objects, digest).await?;
+    tx.commit().await?;
+    Ok(true)
 }

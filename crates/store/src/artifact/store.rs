@@ -1,5 +1,6 @@
 //! Reading and writing artifacts.
 
+use bytes::Bytes;
 use lyceum_core::artifact::{ArtifactKind, Digest};
 use object_store::{
     ObjectStore, ObjectStoreExt as _, PutPayload, local::LocalFileSystem, memory::InMemory, path::Path,
@@ -92,7 +93,8 @@ impl ArtifactStore {
     ///
     /// # Errors
     /// The bytes cannot be written, for example because the disk is full; nothing refers to them then.
-    pub async fn put(&self, kind: ArtifactKind, bytes: Vec<u8>) -> Result<Digest> {
+    pub async fn put(&self, kind: ArtifactKind, bytes: impl Into<Bytes>) -> Result<Digest> {
+        let bytes = bytes.into();
         let digest = Digest::of(&bytes);
         match &self.0 {
             Backend::Objects { objects, pool } => {
@@ -114,7 +116,8 @@ impl ArtifactStore {
     ///
     /// # Errors
     /// As [`ArtifactStore::put`].
-    pub async fn put_file(&self, kind: ArtifactKind, digest: Digest, file: File, bytes: u64) -> Result<()> {
+    pub async fn put_file(&self, kind: ArtifactKind, digest: Digest, file: &File, bytes: u64) -> Result<()> {
+        let file = stream::at(file, 0)?;
         match &self.0 {
             Backend::Objects { objects, pool } => {
                 if let Some(pool) = pool {
@@ -129,11 +132,21 @@ impl ArtifactStore {
         }
     }
 
-    /// Writes the bytes of `digest` to the end of `file`, a piece at a time, and returns their number.
+    /// Writes the bytes of `digest` to where `file` is, which is its end, a piece at a time, and returns their number.
     ///
     /// # Errors
-    /// As [`ArtifactStore::get`]; or the file cannot be written. What was written by then is of no use.
-    pub async fn get_file(&self, digest: Digest, file: File) -> Result<u64> {
+    /// As [`ArtifactStore::get`]; or the file cannot be written. What was written by then is removed, so that it can be tried
+    /// again.
+    pub async fn get_file(&self, digest: Digest, file: &File) -> Result<u64> {
+        let start = stream::place(file)?;
+        let received = self.receive(digest, stream::at(file, start)?).await;
+        if received.is_err() {
+            stream::cut(file, start)?;
+        }
+        received
+    }
+
+    async fn receive(&self, digest: Digest, file: File) -> Result<u64> {
         let received = match &self.0 {
             Backend::Objects { objects, .. } => match objects.get(&place(digest)).await {
                 Ok(object) => Some(stream::receive(object, file).await?),

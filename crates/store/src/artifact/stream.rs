@@ -8,7 +8,7 @@ use object_store::{
 use sha2::{Digest as _, Sha256};
 use std::{
     fs::File,
-    io::{self, Read, Write},
+    io::{self, Read, Seek as _, SeekFrom, Write},
 };
 use tokio::{
     sync::mpsc,
@@ -166,6 +166,25 @@ async fn part(file: &mut File, bytes: u64) -> Result<Vec<u8>> {
     .await
 }
 
+/// Another handle of `file`, which is then at `place`, as all its handles are.
+pub(super) fn at(file: &File, place: u64) -> Result<File> {
+    let mut same = file.try_clone().map_err(|error| failed("file", error))?;
+    same.seek(SeekFrom::Start(place))
+        .map_err(|error| failed("file", error))?;
+    Ok(same)
+}
+
+/// Where `file` is read or written next.
+pub(super) fn place(mut file: &File) -> Result<u64> {
+    file.stream_position().map_err(|error| failed("file", error))
+}
+
+/// Ends `file` at `place`, and goes there.
+pub(super) fn cut(file: &File, place: u64) -> Result<()> {
+    file.set_len(place).map_err(|error| failed("file", error))?;
+    at(file, place).map(drop)
+}
+
 /// Runs work on a file on a thread that may block.
 async fn blocking<T: Send + 'static>(
     what: &'static str,
@@ -187,7 +206,6 @@ mod tests {
     use super::*;
     use crate::artifact::ArtifactStore;
     use lyceum_core::artifact::ArtifactKind;
-    use std::io::Seek as _;
 
     fn file(bytes: &[u8]) -> File {
         let path = std::env::temp_dir().join(uuid::Uuid::new_v4().to_string());
@@ -212,18 +230,18 @@ mod tests {
             let (digest, count) = digest_of(&mut file(&bytes)).unwrap();
             assert_eq!((digest, count), (Digest::of(&bytes), length as u64));
             store
-                .put_file(ArtifactKind::Optimizer, digest, file(&bytes), count)
+                .put_file(ArtifactKind::Optimizer, digest, &file(&bytes), count)
                 .await
                 .unwrap();
             assert!(store.get(digest).await.unwrap() == bytes, "{length}");
             let mut into = file(&[]);
-            assert_eq!(store.get_file(digest, into.try_clone().unwrap()).await.unwrap(), count);
+            assert_eq!(store.get_file(digest, &into).await.unwrap(), count);
             into.rewind().unwrap();
             let mut read = Vec::new();
             into.read_to_end(&mut read).unwrap();
             assert!(read == bytes, "{length}");
         }
-        let none = store.get_file(Digest::of(b"none"), file(&[])).await;
+        let none = store.get_file(Digest::of(b"none"), &file(&[])).await;
         assert!(matches!(none, Err(StoreError::NotFound { .. })), "{none:?}");
     }
 
@@ -232,7 +250,7 @@ mod tests {
         let store = ArtifactStore::in_memory();
         let digest = Digest::of(b"long");
         let cut = store
-            .put_file(ArtifactKind::Optimizer, digest, file(&vec![1; 9 << 20]), 20 << 20)
+            .put_file(ArtifactKind::Optimizer, digest, &file(&vec![1; 9 << 20]), 20 << 20)
             .await;
         assert!(matches!(cut, Err(StoreError::Artifacts(_))), "{cut:?}");
         assert!(matches!(store.get(digest).await, Err(StoreError::NotFound { .. })));

@@ -58,6 +58,29 @@ impl Answered {
     }
 }
 
+/// A member's answers on a suite.
+#[derive(Clone, Debug, PartialEq, FromRow)]
+pub struct AnsweredSuite {
+    /// The suite, or the name of the results.
+    pub suite: String,
+    /// The answers.
+    #[sqlx(flatten)]
+    pub answered: Answered,
+}
+
+/// The answers of a run's members on every suite, the newest for each member, suite and step; by suite and step.
+pub async fn answered_by_step(db: &PgPool, run: ExecutionId) -> Result<Vec<AnsweredSuite>> {
+    Ok(sqlx::query_as(
+        "SELECT DISTINCT ON (suite, step, member_id)
+             suite, step, member_id, name, role, samples, correct, completion_tokens
+         FROM benchmark_results WHERE run_id = $1 AND role <> 'base' AND step IS NOT NULL
+         ORDER BY suite, step, member_id, seq DESC",
+    )
+    .bind(run.0)
+    .fetch_all(db)
+    .await?)
+}
+
 /// The ways in which a run was measured, the first used first.
 pub async fn measurements(db: &PgPool, run: ExecutionId) -> Result<Vec<Measurement>> {
     Ok(sqlx::query_as(

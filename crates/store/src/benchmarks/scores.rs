@@ -24,6 +24,8 @@ pub struct ScoreAtStep {
     pub pass_at_1: f64,
     /// Its standard error over the rows.
     pub standard_error: f64,
+    /// Rows measured.
+    pub rows: i32,
 }
 
 /// Scores of a run's members and of their base, the newest for each subject, suite and step; by suite, subject and
@@ -31,7 +33,7 @@ pub struct ScoreAtStep {
 pub async fn scores_by_step(db: &PgPool, run: ExecutionId) -> Result<Vec<ScoreAtStep>> {
     Ok(sqlx::query_as(
         "SELECT DISTINCT ON (suite, coalesce(member_id::text, base_model), step)
-             suite, step, member_id, name, role, pass_at_1, standard_error
+             suite, step, member_id, name, role, pass_at_1, standard_error, rows
          FROM benchmark_results WHERE run_id = $1
          ORDER BY suite, coalesce(member_id::text, base_model), step, seq DESC",
     )

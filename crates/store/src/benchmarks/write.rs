@@ -8,19 +8,23 @@ use lyceum_core::{
 use sqlx::{PgConnection, QueryBuilder, types::Json};
 use uuid::Uuid;
 
-use crate::{Result, text::storable};
+use crate::{Result, runs, text::storable};
 
 /// Rows per statement; Postgres takes at most 65,535 parameters.
 const BATCH: usize = 2000;
 
-/// Writes results; returns how many are new.
+/// Writes results, but for those of runs that were deleted; returns how many are new.
 pub(crate) async fn write_results(
     tx: &mut PgConnection,
     evaluation: ExecutionId,
     records: &[BenchmarkResultRecord],
 ) -> Result<u64> {
+    let there = runs::present(tx, records.iter().filter_map(|record| record.run)).await?;
     let mut new = 0;
     for record in records {
+        if record.run.is_some_and(|run| !there.contains(&run)) {
+            continue;
+        }
         let first = record.score.pass_at_k(1);
         let integers = |counts: &[u32]| counts.iter().map(|count| count.cast_signed()).collect::<Vec<i32>>();
         let inserted = sqlx::query(

@@ -49,7 +49,8 @@ pub(crate) async fn write(tx: &mut PgConnection, at: StepRef, records: &[BirthRe
                 .flatten()
                 .filter_map(|digest| digest.parse().ok())
             {
-                artifact::hold(tx, digest, at.run, Reason::Birth, record.child.0, None).await?;
+                // The optimizer state of an early version may be gone.
+                artifact::hold_if_there(tx, digest, at.run, Reason::Birth, record.child.0, None).await?;
             }
         }
     }

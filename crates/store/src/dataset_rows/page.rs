@@ -43,6 +43,10 @@ pub struct RowProgress {
     pub answers: i64,
     /// How many of them are correct.
     pub correct: i64,
+    /// The run that has the problem: that from which this one was forked, for what it took over.
+    #[serde(skip)]
+    #[doc(hidden)]
+    pub problem_run_id: Uuid,
     #[serde(skip)]
     #[doc(hidden)]
     pub position: f32,
@@ -111,7 +115,8 @@ pub async fn page(
 ) -> Result<Page<RowProgress>> {
     let (position, order) = sort.position();
     let mut query = QueryBuilder::new(
-        "SELECT row, problem_id, first_asked, last[1] AS last_asked, first_solved, last[2] AS latest_answers,
+        "SELECT row, problem_id, (SELECT p.run_id FROM problems p WHERE p.id = rows.problem_id) AS problem_run_id, first_asked,
+             last[1] AS last_asked, first_solved, last[2] AS latest_answers,
              last[3] AS latest_correct, answers, correct, position FROM (
              SELECT row, problem_id, min(step) AS first_asked, max(ARRAY[step, answers, correct]) AS last,
                  min(step) FILTER (WHERE correct > 0) AS first_solved,

@@ -61,7 +61,8 @@ pub(crate) async fn open_step(tx: &mut PgConnection, state: &RunState) -> Result
         .execute(&mut *tx)
         .await?;
     for digest in &state.artifacts {
-        artifact::hold(tx, *digest, state.run, Reason::State, state.run.0, None).await?;
+        // An item that needs one that is gone says so.
+        artifact::hold_if_there(tx, *digest, state.run, Reason::State, state.run.0, None).await?;
     }
     if !state.completed {
         sqlx::query("INSERT INTO steps (execution_id, step, stage) VALUES ($1, $2, $3)")

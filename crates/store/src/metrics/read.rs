@@ -103,16 +103,18 @@ pub async fn rows(db: &PgPool, run: ExecutionId, query: &MetricsQuery) -> Result
     })
 }
 
-/// Sums over all steps of the run's own values of the metrics with the indices `places`, in that order. Missing values
-/// (NaN) do not count; a metric without any value is `None`.
-pub async fn sums(db: &PgPool, run: ExecutionId, places: &[usize]) -> Result<Vec<Option<f64>>> {
+/// Sums over the steps of `run` from `from` on of its own values of the metrics with the indices `places`, in that order.
+/// Missing values (NaN) do not count; a metric without any value is `None`.
+pub async fn sums(db: &PgPool, run: ExecutionId, places: &[usize], from: u32) -> Result<Vec<Option<f64>>> {
     if places.is_empty() {
         return Ok(Vec::new());
     }
     let mut query = QueryBuilder::new("SELECT ");
     push_each(&mut query, "sum", places);
     query.push(" FROM metrics WHERE run_id = ").push_bind(run.0);
-    query.push(" AND member_id IS NULL");
+    query
+        .push(" AND member_id IS NULL AND step >= ")
+        .push_bind(i64::from(from));
     Ok(query.build_query_scalar().fetch_one(db).await?)
 }
 

@@ -2,7 +2,7 @@
 
 use lyceum_core::{config::RunConfig, id::ExecutionId, recipe::RunState};
 use sqlx::{PgConnection, PgPool, types::Json};
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 use uuid::Uuid;
 
 use crate::Result;
@@ -16,6 +16,16 @@ pub async fn due(db: &PgPool) -> Result<Vec<ExecutionId>> {
     .fetch_all(db)
     .await?;
     Ok(ids.into_iter().map(ExecutionId).collect())
+}
+
+/// Those of these executions that are running.
+pub async fn running(db: &PgPool, ids: &[ExecutionId]) -> Result<HashSet<ExecutionId>> {
+    let ids: Vec<Uuid> = ids.iter().map(|id| id.0).collect();
+    let running: Vec<Uuid> = sqlx::query_scalar("SELECT id FROM executions WHERE id = ANY($1) AND state = 'running'")
+        .bind(ids)
+        .fetch_all(db)
+        .await?;
+    Ok(running.into_iter().map(ExecutionId).collect())
 }
 
 /// An execution locked for planning.

@@ -62,13 +62,15 @@ impl RunColumn {
                     .push(")::double precision END)");
             }
             Self::Benchmark(suite) => {
+                // A member that was measured twice after the same step counts once, as the newest measurement has it.
                 query
                     .push(
-                        "(SELECT avg(pass_at_1) FROM (SELECT pass_at_1, step, max(step) OVER () AS newest
-                         FROM benchmark_results WHERE run_id = e.id AND role IN ('student', 'member') AND suite = ",
+                        "(SELECT avg(pass_at_1) FROM (SELECT DISTINCT ON (member_id) pass_at_1 FROM (
+                             SELECT member_id, seq, pass_at_1, step, max(step) OVER () AS newest
+                             FROM benchmark_results WHERE run_id = e.id AND role IN ('student', 'member') AND suite = ",
                     )
                     .push_bind(suite.clone())
-                    .push(") own WHERE step = newest)");
+                    .push(") own WHERE step = newest ORDER BY member_id, seq DESC) each)");
             }
         }
     }

@@ -72,23 +72,26 @@ pub struct RunGroup {
     pub label: Option<String>,
     /// How many there are.
     pub runs: i64,
-    /// Means over the runs that have a number, by column.
+    /// How many of them do not count in the columns: runs of an arm with the seed of an earlier one, such as its forks.
+    pub repeats: i64,
+    /// Means over the runs that count and have a number, by column.
     pub means: Vec<Option<f64>>,
     /// Their sample standard deviations; none for a single number.
     pub deviations: Vec<Option<f64>>,
-    /// How many runs have a number, by column.
+    /// How many runs count and have a number, by column.
     pub counts: Vec<i64>,
 }
 
 /// The runs that fit `filter` in groups, the largest first.
 pub async fn groups(db: &PgPool, filter: &RunFilter, by: &GroupBy, columns: &[RunColumn]) -> Result<Vec<RunGroup>> {
-    let mut query = QueryBuilder::new("SELECT key, label, count(*) AS runs");
+    let mut query =
+        QueryBuilder::new("SELECT key, label, count(*) AS runs, count(*) FILTER (WHERE is_repeat) AS repeats");
     for (aggregate, kind, name) in [
         ("avg", "double precision", "means"),
         ("stddev_samp", "double precision", "deviations"),
         ("count", "bigint", "counts"),
     ] {
-        let each = (1..=columns.len()).map(|place| format!("{aggregate}(c{place})"));
+        let each = (1..=columns.len()).map(|place| format!("{aggregate}(c{place}) FILTER (WHERE NOT is_repeat)"));
         let each = each.collect::<Vec<_>>().join(", ");
         query.push(format_args!(", ARRAY[{each}]::{kind}[] AS {name}"));
     }
@@ -105,6 +108,11 @@ pub async fn groups(db: &PgPool, filter: &RunFilter, by: &GroupBy, columns: &[Ru
             .push_bind(path.clone())
             .push(" AS label"),
     };
+    // The mean over an arm is one over seeds, and a run and its fork have one seed.
+    query.push(match by {
+        GroupBy::Arm => ", row_number() OVER (PARTITION BY r.arm, r.seed ORDER BY e.seq) > 1 AS is_repeat",
+        _ => ", false AS is_repeat",
+    });
     for (place, column) in (1..).zip(columns) {
         query.push(", ");
         column.push_number(&mut query);

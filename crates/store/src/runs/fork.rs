@@ -76,7 +76,7 @@ pub async fn state_at(db: &PgPool, run: ExecutionId, step: u32) -> Result<RunSta
 /// before is copied; earlier problems and attempts stay with the original run.
 ///
 /// # Errors
-/// [`StoreError::NoSuchStep`] if the fork's config leaves no steps to run.
+/// [`StoreError::NoSuchStep`] if the fork's config leaves no steps to run; [`StoreError::Removed`] if weights are gone.
 pub async fn fork(tx: &mut PgConnection, fork: &Fork<'_>) -> Result<()> {
     if fork.step >= fork.config.steps {
         return Err(StoreError::NoSuchStep {
@@ -195,10 +195,12 @@ pub async fn fork(tx: &mut PgConnection, fork: &Fork<'_>) -> Result<()> {
         .fetch_one(&mut *tx)
         .await?;
         let (weights, optimizer) = artifacts;
-        for digest in [Some(weights), optimizer].into_iter().flatten() {
-            if let Ok(digest) = digest.parse() {
-                artifact::hold(tx, digest, fork.id, Reason::Fork, version.0, None).await?;
-            }
+        if let Ok(weights) = weights.parse() {
+            artifact::hold(tx, weights, fork.id, Reason::Fork, version.0, None).await?;
+        }
+        // Of early versions it is kept no longer.
+        if let Some(Ok(optimizer)) = optimizer.map(|digest| digest.parse()) {
+            artifact::hold_if_there(tx, optimizer, fork.id, Reason::Fork, version.0, None).await?;
         }
     }
     super::inherit::inherit(tx, fork).await

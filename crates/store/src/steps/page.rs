@@ -68,15 +68,3 @@ pub async fn ends(db: &PgPool, run: ExecutionId) -> Result<Vec<(i32, DateTime<Ut
     .fetch_all(db)
     .await?)
 }
-
-/// The duration of each finished step of `run`, in seconds, in order.
-pub async fn seconds(db: &PgPool, run: ExecutionId) -> Result<Vec<f64>> {
-    // One array is read in a fraction of the time of as many rows.
-    Ok(sqlx::query_scalar(
-        "SELECT ARRAY(SELECT extract(epoch FROM finished_at - started_at)::float8 FROM steps
-             WHERE execution_id = $1 AND finished_at IS NOT NULL ORDER BY step)",
-    )
-    .bind(run.0)
-    .fetch_one(db)
-    .await?)
-}

@@ -112,11 +112,12 @@ pub struct SweepFilter {
 const SELECT: &str =
     "SELECT s.id, s.seq, s.experiment_id, x.name AS experiment, s.plan, s.concurrency, s.budget_seconds, s.state,
         s.reason, count.runs, count.planned, count.open, count.completed,
-        count.runs - count.planned - count.open - count.completed AS failed, s.created_at, s.updated_at, s.finished_at
+        count.failed, s.created_at, s.updated_at, s.finished_at
      FROM sweeps s JOIN experiments x ON x.id = s.experiment_id,
          LATERAL (SELECT count(*) AS runs, count(*) FILTER (WHERE begun_at IS NULL) AS planned,
              count(*) FILTER (WHERE e.state IN ('running', 'paused')) AS open,
-             count(*) FILTER (WHERE e.state = 'completed') AS completed
+             count(*) FILTER (WHERE e.state = 'completed') AS completed,
+             count(*) FILTER (WHERE r.error IS NOT NULL OR e.state IN ('failed', 'cancelled')) AS failed
              FROM sweep_runs r LEFT JOIN executions e ON e.id = r.run_id WHERE r.sweep_id = s.id) count
      WHERE true";
 

@@ -65,10 +65,12 @@ pub async fn fail(db: &PgPool, claim: &Claim, failure: &Failure) -> Result<bool>
 
 pub(super) async fn fail_in(tx: &mut PgConnection, id: WorkId, fence: i64, failure: &Failure) -> Result<bool> {
     // Stopping an execution locks it before its items; the same order here prevents deadlocks.
-    sqlx::query("SELECT FROM executions WHERE id = (SELECT execution_id FROM work WHERE id = $1) FOR NO KEY UPDATE")
-        .bind(id.0)
-        .execute(&mut *tx)
-        .await?;
+    let state: Option<State> = sqlx::query_scalar(
+        "SELECT state FROM executions WHERE id = (SELECT execution_id FROM work WHERE id = $1) FOR NO KEY UPDATE",
+    )
+    .bind(id.0)
+    .fetch_optional(&mut *tx)
+    .await?;
     let row: Option<(uuid::Uuid, WorkKind, i32, i32, String)> = sqlx::query_as(
         "SELECT execution_id, kind, attempts, max_attempts, format('%s/%s/%s/%s', step, phase, round, chunk) FROM work
          WHERE id = $1 AND fence = $2 AND state = 'running' FOR UPDATE",
@@ -103,8 +105,9 @@ pub(super) async fn fail_in(tx: &mut PgConnection, id: WorkId, fence: i64, failu
     .bind(wait.as_secs_f64())
     .execute(&mut *tx)
     .await?;
-    // The sweep issues its ticket when it is due.
-    if !again {
+    // The sweep issues its ticket when it is due. An execution that has failed before keeps its end and the reason: what was
+    // still running then says nothing about it.
+    if !again && state.is_some_and(State::is_open) {
         let error = format!(
             "{kind} {place} failed after {attempts} of {max_attempts} tries: {}",
             failure.message

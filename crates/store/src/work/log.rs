@@ -23,7 +23,7 @@ pub struct LogLine {
 /// The log of one try.
 #[derive(Clone, Debug, Serialize, FromRow)]
 pub struct TryLog {
-    /// The number of the try, from 1.
+    /// The number of the try, from 1, counting on through new sets of tries and tries that were handed back.
     pub attempt: i32,
     /// The worker.
     pub worker: Option<String>,
@@ -37,6 +37,9 @@ fn bare<S: serde::Serializer>(lines: &Json<Vec<LogLine>>, serializer: S) -> Resu
 }
 
 /// Keeps the log of a try. It needs no claim: it says what happened, whoever holds the item by now.
+///
+/// Tries are told apart by their fences, which are never given twice: their numbers begin anew when an item gets another set
+/// of tries, and are given again after a try that was handed back.
 pub async fn keep_log(db: &PgPool, claim: &Claim, worker: lyceum_core::id::WorkerId, lines: &[LogLine]) -> Result<()> {
     if lines.is_empty() {
         return Ok(());
@@ -46,7 +49,7 @@ pub async fn keep_log(db: &PgPool, claim: &Claim, worker: lyceum_core::id::Worke
          ON CONFLICT (work_id, attempt) DO NOTHING",
     )
     .bind(claim.id.0)
-    .bind(claim.attempt.cast_signed())
+    .bind(i32::try_from(claim.fence).unwrap_or(i32::MAX))
     .bind(worker.0)
     .bind(json_text("lines", &lines)?)
     .execute(db)

@@ -34,7 +34,8 @@ type LateClaim = (Uuid, i64, DateTime<Utc>);
 /// servers may sweep at the same time.
 ///
 /// A standstill of the whole system (a laptop asleep, Postgres down, a machine overloaded) loses no claims: those that
-/// expired while this sweeper could not check either get another 15 s, once.
+/// expired while this sweeper could not check either get another 15 s, once. What was before its first sweep it cannot
+/// know: a server that starts may be the first to be back.
 #[derive(Debug)]
 pub struct Sweeper {
     /// A longer time than this between two sweeps is a standstill.
@@ -59,13 +60,14 @@ impl Sweeper {
     /// Sweeps once.
     pub async fn sweep(&mut self, db: &PgPool) -> Result<Swept> {
         let mut swept = Swept::default();
-        let (now, stood_still) = self.look(db).await?;
         let late: Vec<(Uuid, i64, DateTime<Utc>, Option<String>)> = sqlx::query_as(
             "SELECT w.id, w.fence, w.lease_until, k.name FROM work w LEFT JOIN workers k ON k.id = w.worker_id
              WHERE w.state = 'running' AND w.lease_until < now() LIMIT 1000",
         )
         .fetch_all(db)
         .await?;
+        // After what is late was read: a standstill between the two is noticed then.
+        let (now, stood_still) = self.look(db).await?;
         self.spare(
             late.iter()
                 .map(|(id, fence, lease_until, _)| (*id, *fence, *lease_until)),
@@ -115,8 +117,12 @@ impl Sweeper {
     /// The database's time, and whether the last sweep was too long ago.
     async fn look(&mut self, db: &PgPool) -> Result<(DateTime<Utc>, bool)> {
         let now: DateTime<Utc> = sqlx::query_scalar("SELECT clock_timestamp()").fetch_one(db).await?;
+        Ok((now, self.stood_still(now)))
+    }
+
+    fn stood_still(&mut self, now: DateTime<Utc>) -> bool {
         let looked = self.looked.replace(now);
-        Ok((now, looked.is_some_and(|looked| now - looked > self.patience)))
+        looked.is_none_or(|looked| now - looked > self.patience)
     }
 
     /// Gives claims a grace period after a standstill, and forgets those that are no longer late.
@@ -149,6 +155,13 @@ mod tests {
 
     fn is_spared(sweeper: &Sweeper, claim: LateClaim, now: i64) -> bool {
         sweeper.spared.get(&claim).is_some_and(|until| at(now) < *until)
+    }
+
+    #[test]
+    fn the_first_sweep_follows_a_standstill_and_so_does_one_that_comes_late() {
+        let mut sweeper = sweeper();
+        let stood_still = [0, 2, 7, 13, 15].map(|now| sweeper.stood_still(at(now)));
+        assert_eq!(stood_still, [true, false, false, true, false]);
     }
 
     #[test]

@@ -64,8 +64,18 @@ impl Kept {
 pub(crate) struct Failed {
     pub(crate) status: Status,
     pub(crate) reason: String,
-    /// The exception's class, if one was raised.
-    pub(crate) exception: Option<String>,
+    /// The exception, if one was raised.
+    pub(crate) exception: Option<Raised>,
+}
+
+/// An exception, as the process that raised it described it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Raised {
+    /// Its class.
+    pub(crate) class: String,
+    /// The nearest of its class's bases that is a builtin.
+    pub(crate) builtin: String,
+    pub(crate) message: String,
 }
 
 impl Failed {
@@ -125,7 +135,8 @@ pub(crate) fn outcome(answer: &Answer) -> Outcome {
         b'U' => Failed::new(Status::Unserialisable, String::from_utf8_lossy(&answer.data)),
         kind => {
             let text = String::from_utf8_lossy(&answer.data);
-            let (class, message) = text.split_once('\0').unwrap_or((&text, ""));
+            let mut parts = text.splitn(3, '\0');
+            let [class, builtin, message] = std::array::from_fn(|_| parts.next().unwrap_or_default());
             let said = if message.is_empty() {
                 class.to_owned()
             } else {
@@ -146,7 +157,11 @@ pub(crate) fn outcome(answer: &Answer) -> Outcome {
             Failed {
                 status,
                 reason,
-                exception: Some(class.to_owned()),
+                exception: Some(Raised {
+                    class: class.to_owned(),
+                    builtin: builtin.to_owned(),
+                    message: message.to_owned(),
+                }),
             }
         }
     };

@@ -8,6 +8,7 @@
 import builtins
 import io
 import json
+from ast import literal_eval
 
 SOCKET = 3
 # Where requests are read and answers written.
@@ -40,12 +41,14 @@ def answer(kind, data):
 
 
 def describe(error):
+    # Its class, the nearest class that every process knows, and its message.
     name = type(error).__name__[:100]
+    known = next(base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins")
     try:
         text = str(error)
     except BaseException:
         text = ""
-    return (name + "\0" + text[:500]).encode("utf-8", "replace")
+    return "\0".join((name, known, text[:500])).encode("utf-8", "replace")
 
 
 def capture(*positional, **keyword):
@@ -170,6 +173,29 @@ class Unjudgeable(BaseException):
     pass
 
 
+def exception(name, text):
+    # An exception of the program, as the test gets it.
+    kind = getattr(builtins, name, None)
+    # A StopIteration would only end a loop of the test, such as `all(map(candidate, inputs))`.
+    stops = StopIteration, StopAsyncIteration
+    known = isinstance(kind, type) and issubclass(kind, Exception) and not issubclass(kind, stops)
+    if not known:
+        return RuntimeError(text)
+    arguments = [text] if text else []
+    if kind is KeyError and text:
+        # Its message is the repr of its argument.
+        try:
+            arguments = [literal_eval(text)]
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            pass
+    for base in kind.__mro__:
+        try:
+            return base(*arguments)
+        except TypeError:
+            # For example a UnicodeDecodeError, which is not made of a message.
+            pass
+
+
 def remote(name):
     # Stands for a function of the program under test, which runs in another process: arguments go out, a value comes
     # back.
@@ -183,11 +209,7 @@ def remote(name):
         if reply is None:
             raise Unjudgeable("the program ended")
         if "error" in reply:
-            kind = getattr(builtins, reply["error"], None)
-            # A StopIteration would only end a loop of the test, such as `all(map(candidate, inputs))`.
-            stops = StopIteration, StopAsyncIteration
-            known = isinstance(kind, type) and issubclass(kind, Exception) and not issubclass(kind, stops)
-            raise (kind if known else RuntimeError)(reply["text"])
+            raise exception(reply["error"], reply["text"])
         return eval(compiled(reply["value"], "<value>", "eval"), literal_names())
 
     return call

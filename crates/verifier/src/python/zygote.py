@@ -18,7 +18,8 @@ CONTROL = 3
 PR_SET_PDEATHSIG = 1
 PR_SET_SECCOMP = 22
 SECCOMP_MODE_FILTER = 2
-ORDER = struct.Struct("<QQQQQQQ")
+ORDER = struct.Struct("<QQ")
+LIMITS = struct.Struct("<QQQQQ")
 REPORT = struct.Struct("<iIQQ")
 SEED = int(os.environ["PYTHONHASHSEED"])
 KILLED_CPU, KILLED_WALL, KILLED_HOST, KILLED_BUDGET = 1, 2, 3, 4
@@ -107,13 +108,14 @@ def main():
 
 
 def run_one(control):
-    # A function of its own, so that the frames above a program hold nothing of earlier ones.
+    # A function of its own, so that the frames above a program hold nothing of earlier ones. What is left of the task's
+    # budget follows in a second message, which is read only after the fork: a program could tell from it what ran before.
     message, fds, _, _ = socket.recv_fds(control, ORDER.size, 1)
     if not message:
         os._exit(0)
     if len(message) < ORDER.size:
         return
-    *limits, address_space, cpu_seconds = ORDER.unpack(message)
+    address_space, cpu_seconds = ORDER.unpack(message)
     pid = os.fork()
     if pid == 0:
         try:
@@ -121,8 +123,12 @@ def run_one(control):
         finally:
             os._exit(98)
     os.close(fds[0])
+    message = control.recv(LIMITS.size)
+    if len(message) < LIMITS.size:
+        # The host is gone, and the child ends with this process.
+        os._exit(0)
     pidfd = os.pidfd_open(pid)
-    killed = watch(control, pid, pidfd, *limits)
+    killed = watch(control, pid, pidfd, *LIMITS.unpack(message))
     os.close(pidfd)
     _, status, usage = os.wait4(pid, 0)
     control.send(REPORT.pack(status, killed, int((usage.ru_utime + usage.ru_stime) * 1e9), usage.ru_maxrss * 1024))

@@ -68,6 +68,14 @@ impl Limits {
         }
     }
 
+    /// The kernel's own limit on the CPU time of a process that answers so many calls, in case the zygote is not scheduled.
+    /// The program can read it, so it follows from the limits and not from what is left of the task's budget, which never
+    /// pays for more calls than that of tests.
+    pub(super) fn backup(self, calls: usize) -> Duration {
+        let calls = u32::try_from(calls).unwrap_or(u32::MAX).clamp(1, CALLS_OF_TESTS);
+        self.cpu.saturating_mul(calls).saturating_add(Duration::from_secs(2))
+    }
+
     /// Maximum wall-clock time of a call.
     pub(crate) fn longest(self) -> Duration {
         self.wall.saturating_add(self.cpu.saturating_mul(SLOWEST))

@@ -237,22 +237,23 @@ impl Zygote {
         &self.budget
     }
 
-    /// Requests a child that serves the other end of `socket`.
+    /// Requests a child that serves the other end of `socket`. The child sees the first message; the second is read by the
+    /// zygote alone, after the fork, because what is left of a budget tells what the task has run before.
     pub(super) fn order(&self, socket: &OwnedFd, limits: Limits, allowance: Allowance, calls: usize) -> io::Result<()> {
-        // The kernel's own CPU-time limit is a backup in case the zygote is not scheduled.
-        let calls = u32::try_from(calls).unwrap_or(u32::MAX).max(1);
-        let backup = limits.cpu.saturating_mul(calls).min(allowance.cpu).as_secs() + 2;
-        let numbers = [
+        let seen = [limits.memory + self.own_memory, limits.backup(calls).as_secs()];
+        let watched = [
             limits.cpu.as_nanos() as u64,
             limits.wall.as_nanos() as u64,
             u64::from(SLOWEST),
             allowance.cpu.as_nanos() as u64,
             allowance.waiting.as_nanos() as u64,
-            limits.memory + self.own_memory,
-            backup,
         ];
-        let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
-        send_with_descriptor(self.control(), &bytes, socket.as_raw_fd())
+        send_with_descriptor(
+            self.control(),
+            seen.map(u64::to_ne_bytes).as_flattened(),
+            socket.as_raw_fd(),
+        )?;
+        self.send(watched.map(u64::to_ne_bytes).as_flattened())
     }
 
     pub(super) fn report(&self) -> io::Result<Report> {

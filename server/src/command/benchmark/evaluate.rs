@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use super::names;
 use crate::client::Client;
+use crate::command::output;
 use crate::command::output::line;
 
 /// Measure members of a run, given weights or a model on suites, and print the evaluation's id
@@ -114,7 +115,7 @@ fn follow(client: &Client, id: &str) -> anyhow::Result<ExitCode> {
             "running" | "paused" => std::thread::sleep(Duration::from_secs(1)),
             "completed" => {
                 bar.finish_and_clear();
-                print!("{}", markdown(&evaluation["result"])?);
+                output::document(&markdown(&evaluation["result"])?)?;
                 return Ok(ExitCode::SUCCESS);
             }
             state => {

@@ -8,32 +8,37 @@ use uuid::Uuid;
 
 use crate::client::Client;
 
-/// The account as JSON: the finished steps, extrapolated to the whole run.
+/// The account as JSON: the finished steps, extrapolated to all that the run does itself; a fork begins after those that it
+/// took over.
 pub(super) fn cost(client: &Client, id: Uuid) -> anyhow::Result<Value> {
     let run = client.get(&format!("/api/v1/runs/{id}"))?;
-    let mut seconds = Vec::new();
+    let mut ended: Vec<(u64, f64)> = Vec::new();
     let mut cursor = None;
     loop {
         let after = cursor.map(|cursor| format!("&cursor={cursor}")).unwrap_or_default();
         let page = client.get(&format!("/api/v1/runs/{id}/steps?order=oldest&limit=100{after}"))?;
-        seconds.extend(page["items"].as_array().into_iter().flatten().filter_map(step_seconds));
+        ended.extend(page["items"].as_array().into_iter().flatten().filter_map(ended_step));
         cursor = page["next"].as_str().map(str::to_owned);
         if cursor.is_none() {
             break;
         }
     }
-    if seconds.len() <= WARM_UP_STEPS {
-        let ended = seconds.len();
-        bail!("the first {WARM_UP_STEPS} steps warm up and do not count, and {ended} of the run have ended");
-    }
-    let last = seconds.len() - 1;
+    let seconds: Vec<f64> = ended.iter().map(|(_, seconds)| *seconds).collect();
+    let last = match ended.last() {
+        Some((last, _)) if ended.len() > WARM_UP_STEPS => *last,
+        _ => bail!(
+            "the first {WARM_UP_STEPS} steps warm up and do not count, and {} of the run have ended",
+            ended.len()
+        ),
+    };
     let updates = client.get(&format!(
         "/api/v1/runs/{id}/metrics?metrics=updates&run_alone=true&from={last}&to={last}&level=0"
     ))?;
     let adapters = updates["rows"][0]["mean"][0]
         .as_f64()
         .context("the run does not say how many adapters a step updates")? as u32;
-    let steps = u32::try_from(run["steps"].as_u64().unwrap_or(0)).unwrap_or(u32::MAX);
+    let count = |field: &str| run[field].as_u64().unwrap_or(0);
+    let steps = u32::try_from(count("steps").saturating_sub(count("forked_at_step"))).unwrap_or(u32::MAX);
     let account = compute_account(&seconds, adapters, steps).context("no step counts")?;
     Ok(told(&account, seconds.len(), adapters))
 }
@@ -48,10 +53,11 @@ fn told(account: &ComputeAccount, steps: usize, adapters: u32) -> Value {
     })
 }
 
-/// The duration of a step; `None` if it has not ended.
-fn step_seconds(step: &Value) -> Option<f64> {
+/// The number of a step and its duration in seconds; `None` if it has not ended.
+fn ended_step(step: &Value) -> Option<(u64, f64)> {
     let at = |field: &str| step[field].as_str()?.parse::<DateTime<Utc>>().ok();
-    Some((at("finished_at")? - at("started_at")?).as_seconds_f64())
+    let seconds = (at("finished_at")? - at("started_at")?).as_seconds_f64();
+    Some((step["step"].as_u64()?, seconds))
 }
 
 #[cfg(test)]
@@ -60,9 +66,9 @@ mod tests {
 
     #[test]
     fn a_step_counts_once_it_has_ended() {
-        let open = json!({"started_at": "2026-01-01T00:00:00Z", "finished_at": null});
-        let ended = json!({"started_at": "2026-01-01T00:00:00Z", "finished_at": "2026-01-01T00:00:05.250Z"});
-        assert_eq!((step_seconds(&open), step_seconds(&ended)), (None, Some(5.25)));
+        let open = json!({"step": 7, "started_at": "2026-01-01T00:00:00Z", "finished_at": null});
+        let ended = json!({"step": 6, "started_at": "2026-01-01T00:00:00Z", "finished_at": "2026-01-01T00:00:05.250Z"});
+        assert_eq!((ended_step(&open), ended_step(&ended)), (None, Some((6, 5.25))));
     }
 
     #[test]

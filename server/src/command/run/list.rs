@@ -34,7 +34,7 @@ pub(super) struct List {
     /// Only those with this tag
     #[arg(long)]
     tag: Option<String>,
-    /// Only those with this name
+    /// Only those whose name begins with this, whatever its case
     #[arg(long)]
     name: Option<String>,
     /// Maximum number of runs

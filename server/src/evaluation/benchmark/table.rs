@@ -8,9 +8,9 @@ use lyceum_store::{
     benchmarks::{self, BenchmarkResult},
     runs,
 };
-use serde_json::Value;
 use sqlx::PgPool;
 
+use super::alike::differences;
 use crate::api_error::ApiError;
 
 /// A table, and the run's results in it.
@@ -73,34 +73,11 @@ fn score(result: &BenchmarkResult, name: String, role: SubjectRole) -> (Subject,
     (subject, result.suite.clone(), cell)
 }
 
-/// Fields of a protocol that influence scores.
-const ASKED: [&str; 6] = [
-    "prompts",
-    "prompts_sha256",
-    "chat_template_sha256",
-    "temperature",
-    "top_p",
-    "max_tokens",
-];
-
 /// A note for a column whose scores were not all measured in the same way.
 fn difference<'a>(suite_name: &str, results: impl Iterator<Item = &'a BenchmarkResult>) -> Option<String> {
     let mut results = results.filter(|result| result.suite == suite_name);
     let first = results.next()?;
-    let mut fields: Vec<&str> = Vec::new();
-    for other in results {
-        let asked = ASKED.iter().copied();
-        fields.extend(asked.filter(|field| field_of(first, field) != field_of(other, field)));
-        if first.dataset_id != other.dataset_id {
-            fields.push("imported rows");
-        }
-        if first.rows != other.rows {
-            fields.push("number of rows");
-        }
-        if first.n != other.n {
-            fields.push("n");
-        }
-    }
+    let mut fields: Vec<&str> = results.flat_map(|other| differences(first, other)).collect();
     fields.sort_unstable();
     fields.dedup();
     let title = suite(suite_name).map_or(suite_name, |suite| suite.title.as_str());
@@ -110,8 +87,4 @@ fn difference<'a>(suite_name: &str, results: impl Iterator<Item = &'a BenchmarkR
             fields.join(", ")
         )
     })
-}
-
-fn field_of<'a>(result: &'a BenchmarkResult, field: &str) -> &'a Value {
-    result.protocol.get(field).unwrap_or(&Value::Null)
 }

@@ -250,6 +250,7 @@ mod tests {
         MapCell {
             cell: 0,
             problem_id: Uuid::nil(),
+            problem_run_id: Uuid::nil(),
             problem_type: lyceum_core::verify::ProblemKind::CodeO,
             step: 3,
             objective: 0.5,

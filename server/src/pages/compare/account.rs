@@ -7,7 +7,7 @@ use sqlx::PgPool;
 
 use crate::api_error::ApiError;
 
-/// Sums over a run's steps.
+/// Metrics that are summed over steps.
 const SUMMED: [&str; 5] = [
     "attempts",
     "proposals",
@@ -16,7 +16,8 @@ const SUMMED: [&str; 5] = [
     "updates",
 ];
 
-/// The account of a run. Values per adapter are divided by the number of living adapters.
+/// The account of the steps that a run did itself: a fork leaves out those that it took over. Values per adapter are divided
+/// by the number of living adapters.
 #[derive(Debug, Serialize)]
 pub(crate) struct Account {
     /// Living adapters.
@@ -44,7 +45,8 @@ impl Account {
         let (adapters, _) = members::lives(db, id).await?;
         let places = SUMMED.map(|name| run.metrics.iter().position(|metric| metric == name));
         let known: Vec<usize> = places.iter().flatten().copied().collect();
-        let mut sums = metrics::sums(db, id, &known).await?.into_iter();
+        let first = run.run.forked_at_step.unwrap_or_default().max(0).cast_unsigned();
+        let mut sums = metrics::sums(db, id, &known, first).await?.into_iter();
         let by_adapter = places.map(|place| {
             let sum = place.and_then(|_| sums.next().flatten())?;
             (adapters > 0).then(|| sum / adapters as f64)

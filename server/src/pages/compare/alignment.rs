@@ -57,9 +57,9 @@ impl Over {
     }
 }
 
-/// How far a run had come after each of some rows of its metrics, in the unit of the axis.
+/// How far a run had come after each of some rows of its metrics, in the unit of the axis; none where that is unknown.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Progress(Vec<f64>);
+pub(crate) struct Progress(Vec<Option<f64>>);
 
 impl Progress {
     /// By tokens: the sum over the rows of the metric at `place`. A row that lacks it adds nothing.
@@ -70,32 +70,32 @@ impl Progress {
         };
         let sums = rows.iter().scan(0.0, |sum, row| {
             *sum += tokens(row);
-            Some(*sum / 1e6)
+            Some(Some(*sum / 1e6))
         });
         Self(sums.collect())
     }
 
-    /// By time: `seconds` has the duration of each step, from the first.
-    pub(super) fn by_hours(rows: &[MetricRow], seconds: &[f64]) -> Self {
-        let after: Vec<f64> = seconds
-            .iter()
-            .scan(0.0, |sum, seconds| {
-                *sum += seconds;
-                Some(*sum / 3600.0)
-            })
-            .collect();
-        let last = |row: &MetricRow| (row.step + row.width - 1).max(0).cast_unsigned() as usize;
-        let hours = rows
-            .iter()
-            .map(|row| after.get(last(row)).or(after.last()).copied().unwrap_or_default());
-        Self(hours.collect())
+    /// By time: `durations` has the seconds of each step of which they are known, in order. Rows that begin before the first
+    /// of these have no place: they are what a fork took over from a run that was deleted.
+    pub(super) fn by_hours(rows: &[MetricRow], durations: &[(i32, f64)]) -> Self {
+        let after = durations.iter().scan(0.0, |sum, (step, seconds)| {
+            *sum += seconds;
+            Some((*step, *sum / 3600.0))
+        });
+        let after: Vec<(i32, f64)> = after.collect();
+        let hours = |row: &MetricRow| {
+            let ended = after.partition_point(|(step, _)| *step < row.step + row.width);
+            let (_, hours) = after.get(ended.checked_sub(1)?)?;
+            (after.first()?.0 <= row.step).then_some(*hours)
+        };
+        Self(rows.iter().map(hours).collect())
     }
 
     /// `curve`, whose points are of the rows, over this progress.
     pub(super) fn align(&self, curve: Series) -> Series {
         let places: Vec<f64> = curve.points.iter().map(|(x, _)| *x).collect();
         let at = |x: f64| places.binary_search_by(|place| place.total_cmp(&x)).ok();
-        let moved = |x: f64| at(x).and_then(|row| self.0.get(row)).copied();
+        let moved = |x: f64| at(x).and_then(|row| *self.0.get(row)?);
         Series {
             points: curve
                 .points
@@ -133,16 +133,36 @@ mod tests {
 
     #[test]
     fn tokens_add_up_over_the_steps_of_a_row() {
-        assert_eq!(Progress::by_tokens(&rows(), Some(0)), Progress(vec![4.0, 4.0, 6.0]));
-        assert_eq!(Progress::by_tokens(&rows(), None), Progress(vec![0.0; 3]));
+        assert_eq!(
+            Progress::by_tokens(&rows(), Some(0)),
+            Progress([4.0, 4.0, 6.0].map(Some).into())
+        );
+        assert_eq!(Progress::by_tokens(&rows(), None), Progress(vec![Some(0.0); 3]));
     }
 
     #[test]
     fn time_is_that_of_the_last_step_of_a_row() {
-        let seconds = [900.0; 5];
+        let durations: Vec<(i32, f64)> = (0..5).map(|step| (step, 900.0)).collect();
         // The run's sixth step has not ended.
-        assert_eq!(Progress::by_hours(&rows(), &seconds), Progress(vec![1.0, 1.25, 1.25]));
-        assert_eq!(Progress::by_hours(&rows(), &[]), Progress(vec![0.0; 3]));
+        assert_eq!(
+            Progress::by_hours(&rows(), &durations),
+            Progress([1.0, 1.25, 1.25].map(Some).into())
+        );
+        assert_eq!(Progress::by_hours(&rows(), &[]), Progress(vec![None; 3]));
+    }
+
+    #[test]
+    fn what_came_before_the_first_known_duration_has_no_place() {
+        let of_fork = [(4, 1800.0), (5, 3600.0)];
+        assert_eq!(
+            Progress::by_hours(&rows(), &of_fork),
+            Progress(vec![None, Some(0.5), Some(1.5)])
+        );
+        let within_the_first_row = [(2, 1800.0), (3, 1800.0), (4, 1800.0)];
+        assert_eq!(
+            Progress::by_hours(&rows(), &within_the_first_row),
+            Progress(vec![None, Some(1.5), Some(1.5)])
+        );
     }
 
     #[test]
@@ -152,8 +172,11 @@ mod tests {
             band: vec![(1.5, 0.0, 0.2)],
             ..Series::default()
         };
-        let moved = Progress(vec![4.0, 4.5, 6.0]).align(curve);
+        let moved = Progress([4.0, 4.5, 6.0].map(Some).into()).align(curve.clone());
         assert_eq!(moved.points, [(4.0, Some(0.1)), (4.5, None), (6.0, Some(0.3))]);
         assert_eq!(moved.band, [(4.0, 0.0, 0.2)]);
+        let later = Progress(vec![None, Some(0.5), Some(1.5)]).align(curve);
+        assert_eq!(later.points, [(0.5, None), (1.5, Some(0.3))]);
+        assert_eq!(later.band, []);
     }
 }

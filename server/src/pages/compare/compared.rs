@@ -63,7 +63,7 @@ impl Compared {
         let progress = match over {
             Over::Steps => None,
             Over::Tokens => Some(Progress::by_tokens(&rows, place)),
-            Over::Hours => Some(Progress::by_hours(&rows, &steps::seconds(db, id).await?)),
+            Over::Hours => Some(Progress::by_hours(&rows, &steps::seconds_with_past(db, id).await?)),
         };
         Ok(Self {
             detail,

@@ -2,6 +2,7 @@
 //! baseline, problem by problem.
 
 use lyceum_core::{
+    benchmark::Score as Counts,
     id::ExecutionId,
     verdict::{Against, Comparison},
     wilson::Interval,
@@ -12,17 +13,7 @@ use sqlx::PgPool;
 use std::collections::BTreeMap;
 
 use super::super::evaluations::title;
-use crate::api_error::ApiError;
-
-/// What makes two results comparable problem by problem, besides the suite.
-const SAME: [&str; 6] = [
-    "suite",
-    "prompts",
-    "prompts_sha256",
-    "temperature",
-    "top_p",
-    "max_tokens",
-];
+use crate::{api_error::ApiError, evaluation::are_alike};
 
 /// A suite, with a column for each run.
 #[derive(Debug, Serialize)]
@@ -52,7 +43,7 @@ pub(super) struct Score {
     /// The difference from the baseline.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) difference: Option<Comparison>,
-    /// Whether there is a baseline that was measured in another way.
+    /// Whether there is a baseline that is not known to have been measured in the same way.
     pub(super) is_incomparable: bool,
 }
 
@@ -109,7 +100,10 @@ fn by_suite(results: &[BenchmarkResult], runs: &[ExecutionId], baseline: Option<
         let column = |place: usize| {
             let (own, rows) = (columns[place].first()?, rows[place].as_deref()?);
             let other = base.filter(|(at, ..)| *at != place);
-            let comparable = other.filter(|(_, first, _)| is_same(first, own));
+            let comparable = other.filter(|(at, first, _)| {
+                let mut members = columns[*at].iter().chain(&columns[place]);
+                members.all(|one| are_alike(first, one))
+            });
             let difference =
                 comparable.and_then(|(_, first, base)| Comparison::paired(against(first), own.step?, base, rows));
             Some(Score {
@@ -142,17 +136,9 @@ fn score(first: &BenchmarkResult, members: usize, rows: &[f64]) -> Score {
 
 /// The mean over members of pass@1, row by row; none if they were not asked equally many.
 fn by_row(members: &[&BenchmarkResult]) -> Option<Vec<f64>> {
-    let each: Option<Vec<Vec<f64>>> = members.iter().map(|one| one.score().each(1)).collect();
-    let each = each.filter(|each| each.windows(2).all(|pair| pair[0].len() == pair[1].len()))?;
-    let rows = each.first()?.len();
-    let over_members = |row: usize| each.iter().map(|own| own[row]).sum::<f64>() / each.len() as f64;
-    Some((0..rows).map(over_members).collect())
-}
-
-/// Whether both were asked the same problems in the same way.
-fn is_same(one: &BenchmarkResult, other: &BenchmarkResult) -> bool {
-    let asked = |result: &BenchmarkResult| SAME.map(|name| result.protocol[name].clone());
-    one.dataset_id == other.dataset_id && one.rows == other.rows && one.n == other.n && asked(one) == asked(other)
+    let is_one_size = members.windows(2).all(|pair| pair[0].rows == pair[1].rows);
+    let scores: Vec<Counts> = members.iter().map(|one| one.score()).collect();
+    Counts::mean_by_row(&scores, 1).filter(|_| is_one_size)
 }
 
 fn against(baseline: &BenchmarkResult) -> Against {
@@ -180,7 +166,7 @@ mod tests {
             version_id: None,
             step: Some(20),
             base_model: "seedling".to_owned(),
-            dataset_id: None,
+            dataset_id: Some(Uuid::nil()),
             protocol: json!({"temperature": temperature}),
             n: 1,
             rows: correct.len() as i32,
@@ -236,13 +222,43 @@ mod tests {
         assert!(difference.low < 0.0 && difference.high > 0.0);
     }
 
+    /// Whether the second run, with these results, is compared with the first.
+    fn is_compared(base: BenchmarkResult, others: &[BenchmarkResult]) -> bool {
+        let all = [&[base], others].concat();
+        let found = by_suite(&all, &runs(2), Some(0));
+        let score = found[0].values[1].as_ref().unwrap();
+        assert_eq!(score.is_incomparable, score.difference.is_none(), "{score:?}");
+        score.difference.is_some()
+    }
+
     #[test]
     fn what_was_measured_in_another_way_is_not_subtracted() {
-        for other in [result(2, 2, &[1, 1], 0.8), result(2, 2, &[1, 1, 1], 0.0)] {
-            let all = [result(1, 1, &[1, 0], 0.0), other];
-            let found = by_suite(&all, &runs(2), Some(0));
-            let score = found[0].values[1].as_ref().unwrap();
-            assert!(score.is_incomparable && score.difference.is_none(), "{score:?}");
+        let base = || result(1, 1, &[1, 0], 0.0);
+        let other = || result(2, 2, &[1, 1], 0.0);
+        assert!(is_compared(base(), &[other()]));
+        let template = BenchmarkResult {
+            protocol: json!({"temperature": 0.0, "chat_template_sha256": "0a"}),
+            ..other()
+        };
+        for changed in [result(2, 2, &[1, 1], 0.8), result(2, 2, &[1, 1, 1], 0.0), template] {
+            assert!(!is_compared(base(), &[changed.clone()]), "{changed:?}");
+            if changed.rows == 2 {
+                let second = BenchmarkResult {
+                    member_id: Some(Uuid::from_u128(3)),
+                    ..changed
+                };
+                assert!(!is_compared(base(), &[other(), second]), "the second member counts too");
+            }
         }
+    }
+
+    #[test]
+    fn rows_that_were_deleted_are_not_known_to_be_the_same() {
+        let deleted = |result: BenchmarkResult| BenchmarkResult {
+            dataset_id: None,
+            ..result
+        };
+        let (base, other) = (result(1, 1, &[1, 0], 0.0), result(2, 2, &[1, 1], 0.0));
+        assert!(!is_compared(deleted(base), &[deleted(other)]));
     }
 }

@@ -34,13 +34,8 @@ pub(super) fn growth(growth: &Growth, suite: Option<&str>) -> Figure {
         band: measured
             .iter()
             .map(|one| {
-                let half = 100.0 * Interval::Z_95 * one.standard_error;
-                let middle = 100.0 * one.pass_at_1;
-                (
-                    f64::from(one.steps_done),
-                    (middle - half).max(0.0),
-                    (middle + half).min(100.0),
-                )
+                let Interval { low, high } = Interval::of_mean(one.pass_at_1, one.standard_error, one.rows);
+                (f64::from(one.steps_done), 100.0 * low, 100.0 * high)
             })
             .collect(),
         ..Series::default()
@@ -213,6 +208,7 @@ mod tests {
             members: 1,
             pass_at_1: *pass_at_1,
             standard_error: 0.05,
+            rows: 60,
         };
         Growth {
             threshold: Some(0.7),

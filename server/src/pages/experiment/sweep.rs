@@ -121,7 +121,7 @@ impl SweepView {
     }
 
     pub(super) fn ended(&self) -> i64 {
-        self.sweep.completed + self.sweep.failed
+        self.sweep.runs - self.sweep.planned - self.sweep.open
     }
 
     /// A field of the grid without the parts that say where it is.
@@ -236,7 +236,7 @@ fn plain(value: &serde_json::Value) -> String {
     }
 }
 
-/// Seconds until the last run ends: the steps that are left at the median pace of runs in progress or ended.
+/// Seconds until the last run ends, at the median pace of runs in progress or ended.
 async fn seconds_left(db: &PgPool, sweep: &Sweep, runs: &[SweepRun]) -> Result<Option<f64>, ApiError> {
     if sweep.state != SweepState::Running && sweep.open == 0 {
         return Ok(None);
@@ -254,17 +254,103 @@ async fn seconds_left(db: &PgPool, sweep: &Sweep, runs: &[SweepRun]) -> Result<O
         );
     }
     paces.sort_by(f64::total_cmp);
-    let Some(pace) = paces.get(paces.len() / 2) else {
-        return Ok(None);
-    };
-    let lengths: Vec<i32> = runs.iter().filter_map(|run| run.steps).collect();
-    let typical = lengths.iter().map(|steps| f64::from(*steps)).sum::<f64>() / lengths.len().max(1) as f64;
+    let pace = paces.get(paces.len() / 2);
+    Ok(pace.map(|pace| pace * rounds_left(sweep, runs)))
+}
+
+/// Steps that pass one after another until the last run ends: those that are left, shared by the runs at once, but no fewer
+/// than the longest run has left. Planned runs begin only while the sweep is running, and are taken to be of usual length.
+fn rounds_left(sweep: &Sweep, runs: &[SweepRun]) -> f64 {
+    let lengths: Vec<f64> = runs.iter().filter_map(|run| run.steps).map(f64::from).collect();
+    let usual = lengths.iter().sum::<f64>() / lengths.len().max(1) as f64;
     let is_open = |run: &&SweepRun| run.state.is_some_and(executions::State::is_open);
-    let in_progress: f64 = runs
-        .iter()
-        .filter(is_open)
+    let in_progress = runs.iter().filter(is_open);
+    let mut left: Vec<f64> = in_progress
         .filter_map(|run| Some(f64::from(run.steps? - run.step?)))
-        .sum();
-    let left = in_progress + sweep.planned as f64 * typical;
-    Ok(Some(left * pace / f64::from(sweep.concurrency)))
+        .collect();
+    if sweep.state == SweepState::Running {
+        left.extend((0..sweep.planned).map(|_| usual));
+    }
+    let at_once = left.len().min(sweep.concurrency.max(1).cast_unsigned() as usize).max(1);
+    let longest = left.iter().copied().fold(0.0, f64::max);
+    (left.iter().sum::<f64>() / at_once as f64).max(longest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chrono::DateTime;
+    use lyceum_store::{Seed, executions::State};
+    use serde_json::json;
+
+    fn sweep(state: SweepState, planned: i64) -> Sweep {
+        Sweep {
+            id: Uuid::nil(),
+            seq: 0,
+            experiment_id: Uuid::nil(),
+            experiment: String::new(),
+            plan: json!({}),
+            concurrency: 4,
+            budget_seconds: None,
+            state,
+            reason: None,
+            runs: 0,
+            planned,
+            open: 0,
+            completed: 0,
+            failed: 0,
+            created_at: DateTime::UNIX_EPOCH,
+            updated_at: DateTime::UNIX_EPOCH,
+            finished_at: None,
+        }
+    }
+
+    fn run(state: State, step: i32) -> SweepRun {
+        SweepRun {
+            ordinal: 0,
+            arm: String::new(),
+            point: json!({}),
+            seed: Seed(0),
+            name: String::new(),
+            begun_at: Some(DateTime::UNIX_EPOCH),
+            run_id: Some(Uuid::nil()),
+            error: None,
+            state: Some(state),
+            step: Some(step),
+            steps: Some(100),
+        }
+    }
+
+    #[test]
+    fn what_is_left_is_shared_by_as_many_runs_as_there_are() {
+        let (done, last) = (run(State::Completed, 100), run(State::Running, 20));
+        let running = |planned| sweep(SweepState::Running, planned);
+        let runs = [done.clone(), last.clone()];
+        assert_eq!(rounds_left(&running(0), &runs), 80.0, "the last run is alone");
+        assert_eq!(
+            rounds_left(&running(1), &runs),
+            100.0,
+            "a planned run takes its whole length"
+        );
+        assert_eq!(rounds_left(&running(10), &runs), (80.0 + 1000.0) / 4.0);
+        let uneven = [
+            run(State::Running, 10),
+            run(State::Running, 90),
+            run(State::Running, 95),
+        ];
+        assert_eq!(
+            rounds_left(&running(0), &uneven),
+            90.0,
+            "the longest does not share its steps"
+        );
+        assert_eq!(rounds_left(&running(0), &[done]), 0.0);
+    }
+
+    #[test]
+    fn runs_that_will_not_begin_take_no_time() {
+        for state in [SweepState::Paused, SweepState::Cancelled] {
+            let left = rounds_left(&sweep(state, 40), &[run(State::Running, 20)]);
+            assert_eq!(left, 80.0, "{state:?}");
+        }
+    }
 }

@@ -1,6 +1,9 @@
 //! How the members that solve do on problems that they never learn from.
 
-use lyceum_core::benchmark::{Spread, SubjectRole};
+use lyceum_core::{
+    benchmark::{Score, Spread, SubjectRole},
+    wilson,
+};
 use lyceum_store::benchmarks::{Answered, Measurement};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,8 +11,6 @@ use uuid::Uuid;
 
 /// The k of pass@k, if there are as many samples.
 const K: u32 = 8;
-/// An interval of 95 % reaches this many standard errors to both sides.
-const NORMAL: f64 = 1.96;
 
 /// Accuracy over a run's steps: means over the members alive at each.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -132,22 +133,20 @@ fn members(single: &[Answered]) -> Vec<Member> {
 
 /// The mean over subjects of pass@k, row by row; `None` without subjects, or if one was sampled too little.
 pub(super) fn by_row(all: &[&Answered], k: u32) -> Option<Vec<f64>> {
-    let each = all.iter().map(|answered| answered.score().each(k));
-    let each = each.collect::<Option<Vec<Vec<f64>>>>()?;
-    let rows = each.iter().map(Vec::len).min()?;
-    let over_subjects = |row: usize| each.iter().map(|own| own[row]).sum::<f64>() / each.len() as f64;
-    Some((0..rows).map(over_subjects).collect())
+    let scores: Vec<Score> = all.iter().map(|answered| answered.score()).collect();
+    Score::mean_by_row(&scores, k)
 }
 
 /// The mean over subjects of pass@k, with its interval over rows.
 fn interval(all: &[&Answered], k: u32) -> Option<Interval> {
-    let spread = Spread::of(&by_row(all, k)?)?;
-    let reach = NORMAL * spread.standard_error;
-    Some(Interval {
-        mean: spread.mean,
-        low: (spread.mean - reach).max(0.0),
-        high: (spread.mean + reach).min(1.0),
-    })
+    let Spread {
+        mean,
+        standard_error,
+        count,
+        ..
+    } = Spread::of(&by_row(all, k)?)?;
+    let wilson::Interval { low, high } = wilson::Interval::of_mean(mean, standard_error, count);
+    Some(Interval { mean, low, high })
 }
 
 /// Mean tokens of an answer.
@@ -216,10 +215,10 @@ mod tests {
         );
         assert_eq!(of.points[0], of.base.clone().unwrap(), "new members are their base");
         let at = of.points[1].pass_at_1.unwrap();
-        // Rows 1, 0.5, 0, 0: statistics.stdev is 0.478714, divided by 2 and times 1.96 it is 0.469140.
+        // Rows 1, 0.5, 0, 0: statistics.stdev is 0.478714, divided by 2 and times 1.959964 it is 0.469131.
         assert_eq!(at.mean, 0.375);
         assert_eq!(at.low, 0.0);
-        assert!((at.high - 0.844_140).abs() < 1e-6, "{at:?}");
+        assert!((at.high - 0.844_131).abs() < 1e-6, "{at:?}");
         assert_eq!(of.points[1].pass_at_k.unwrap().mean, 0.75);
         assert_eq!(of.points[2].pass_at_k, None, "nobody was sampled there");
         assert_eq!(of.points[2].tokens, Some(3.0));
@@ -227,6 +226,20 @@ mod tests {
             of.members.iter().map(|member| member.points.len()).collect::<Vec<_>>(),
             [1, 2]
         );
+
+        let none = [answered(0, SubjectRole::Base, None, 1, [0; 4])];
+        let none = HeldOut::of(
+            Answers {
+                way: &one,
+                answered: &none,
+            },
+            None,
+            true,
+        );
+        let at = none.base.unwrap().pass_at_1.unwrap();
+        // scipy.stats: binomtest(0, 4).proportion_ci(method="wilson") is (0, 0.489890).
+        assert_eq!((at.mean, at.low), (0.0, 0.0));
+        assert!((at.high - 0.489_890).abs() < 1e-6, "{at:?}");
 
         let forked = HeldOut::of(single, None, false);
         assert_eq!(forked.points.len(), 2, "a fork does not begin at its base");

@@ -41,7 +41,7 @@ fn parse(text: &str) -> Result<Condition, String> {
     });
     let Some((name, comparison, value)) = found else {
         return Err(format!(
-            "`{text}` compares nothing; write it as `metrics.solve_rate>=0.5`, with =, !=, <, <=, > or >="
+            "`{text}` is not a comparison; write it as `metrics.solve_rate>=0.5`, with =, !=, <, <=, > or >="
         ));
     };
     let column = Column::parse(name)?.column;
@@ -77,8 +77,8 @@ mod tests {
             ]
         );
         for (wrong, said) in [
-            ("metrics.solve_rate", "compares nothing"),
-            ("metrics.solve_rate!0.5", "compares nothing"),
+            ("metrics.solve_rate", "is not a comparison"),
+            ("metrics.solve_rate!0.5", "is not a comparison"),
             ("metrics.solve_rate=high", "is not a number"),
             ("metrics.solve_rate>NaN", "is not a number"),
             ("config.recipe>azr", "is not a number"),

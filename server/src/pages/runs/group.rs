@@ -25,7 +25,9 @@ pub(super) struct Group {
     pub(super) label: Option<String>,
     /// How many runs it has.
     pub(super) runs: i64,
-    /// The columns' means over the runs.
+    /// How many of them do not count in the columns: runs of an arm with the seed of an earlier one, such as its forks.
+    pub(super) repeats: i64,
+    /// The columns' means over the runs that count.
     values: BTreeMap<String, Mean>,
     #[serde(skip)]
     pub(super) shown: Vec<String>,
@@ -40,7 +42,7 @@ struct Mean {
     mean: Option<f64>,
     /// The sample standard deviation.
     deviation: Option<f64>,
-    /// How many runs have a value.
+    /// How many runs count and have a value.
     n: i64,
 }
 
@@ -101,12 +103,13 @@ impl By {
             shown: columns
                 .iter()
                 .zip(&means)
-                .map(|(column, mean)| mean.shown(column))
+                .map(|(column, mean)| mean.shown(column, group.runs - group.repeats))
                 .collect(),
             values: columns.iter().map(|column| column.name.clone()).zip(means).collect(),
             key: group.key,
             label: group.label,
             runs: group.runs,
+            repeats: group.repeats,
             address,
         }
     }
@@ -132,18 +135,47 @@ impl By {
 }
 
 impl Mean {
-    fn shown(&self, column: &Column) -> String {
-        match (self.mean, self.deviation) {
-            (None, _) => "–".to_owned(),
-            (Some(mean), None) => column.number(&mean),
-            (Some(mean), Some(deviation)) => format!("{} ± {}", column.number(&mean), column.number(&deviation)),
+    /// The mean, with the number of runs that it is over unless it is all that `count`.
+    fn shown(&self, column: &Column, count: i64) -> String {
+        let Some(mean) = self.mean else { return "–".to_owned() };
+        let mut shown = column.number(&mean);
+        if let Some(deviation) = self.deviation {
+            shown.push_str(&format!(" ± {}", column.number(&deviation)));
         }
+        if self.n != count {
+            shown.push_str(&format!(" (n = {})", self.n));
+        }
+        shown
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mean_says_how_many_runs_it_is_over_unless_it_is_all() {
+        let column = Column::parse("metrics.entropy").unwrap();
+        let mean = Mean {
+            mean: Some(0.5),
+            deviation: Some(0.25),
+            n: 2,
+        };
+        assert_eq!(mean.shown(&column, 10), "0.5 ± 0.25 (n = 2)");
+        assert_eq!(mean.shown(&column, 2), "0.5 ± 0.25");
+        let alone = Mean {
+            deviation: None,
+            n: 1,
+            ..mean
+        };
+        assert_eq!(alone.shown(&column, 3), "0.5 (n = 1)");
+        let none = Mean {
+            mean: None,
+            deviation: None,
+            n: 0,
+        };
+        assert_eq!(none.shown(&column, 3), "–");
+    }
 
     #[test]
     fn runs_are_grouped_by_what_they_have_in_common() {

@@ -39,7 +39,7 @@ impl Sort {
         let known = known.join(", ");
         Column::parse(name)
             .map(Self::Column)
-            .map_err(|_| format!("nothing is sorted by `{name}`; valid are {known} and the name of a column, such as `metrics.solve_rate`"))
+            .map_err(|_| format!("`{name}` is not a column to sort by; valid are {known} and the name of a column, such as `metrics.solve_rate`"))
     }
 
     /// The name of the list in its cursors. `last`: which of the means a metric is sorted by.

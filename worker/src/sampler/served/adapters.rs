@@ -26,6 +26,8 @@ const LOCKS: &str = ".locks";
 const PARTS: &str = ".parts";
 /// Wait for a lock that somebody holds to delete an adapter.
 const WAIT: Duration = Duration::from_millis(50);
+/// A part that is older was left by a worker that was killed: reading an adapter takes minutes.
+const LEFT: Duration = Duration::from_secs(24 * 3600);
 
 /// The folder.
 pub(super) struct Adapters {
@@ -55,6 +57,7 @@ impl Adapters {
         for folder in [LOCKS, PARTS] {
             std::fs::create_dir_all(path.join(folder)).map_err(unusable)?;
         }
+        sweep(&path.join(PARTS));
         Ok(Self {
             path,
             kept: settings.kept,
@@ -216,6 +219,16 @@ impl Drop for Part {
     }
 }
 
+/// Removes what killed workers left half written.
+fn sweep(parts: &Path) {
+    for entry in std::fs::read_dir(parts).into_iter().flatten().flatten() {
+        let changed = entry.metadata().and_then(|of| of.modified());
+        if changed.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > LEFT)) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
 fn lock_file(path: &Path) -> std::io::Result<File> {
     File::options().create(true).truncate(false).write(true).open(path)
 }
@@ -248,4 +261,22 @@ fn named_base(config: &[u8], root: &str) -> Result<Vec<u8>, String> {
 /// Transient: somebody may make room on the disk.
 fn unusable(path: &Path, error: &std::io::Error) -> HandlerError {
     HandlerError::Transient(format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_that_was_left_a_day_ago_is_removed_and_a_young_one_is_not() {
+        let parts = tempfile::tempdir().unwrap();
+        let [left, young] = ["left", "young"].map(|name| parts.path().join(name));
+        for part in [&left, &young] {
+            std::fs::create_dir(part).unwrap();
+        }
+        let long_ago = SystemTime::now() - 2 * LEFT;
+        File::open(&left).unwrap().set_modified(long_ago).unwrap();
+        sweep(parts.path());
+        assert!(!left.exists() && young.exists());
+    }
 }

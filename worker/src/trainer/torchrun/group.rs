@@ -19,10 +19,10 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::{Pid, getppid};
 use procfs::process::all_processes;
-use tempfile::TempDir;
 use tokio::sync::oneshot;
 
 use super::tail::Tail;
+use crate::scratch::ScratchFolder;
 
 /// Names the group that a process belongs to, by its folder.
 const FOLDER: &str = "LYCEUM_TORCHRUN_FOLDER";
@@ -37,7 +37,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// A group that has ended.
 pub(super) struct Ended {
     /// Its folder.
-    pub(super) folder: TempDir,
+    pub(super) folder: ScratchFolder,
     /// How its agent ended.
     pub(super) status: ExitStatus,
     /// The end of what it wrote to standard error.
@@ -51,7 +51,7 @@ pub(super) struct Ended {
 /// It cannot be started.
 pub(super) async fn run(
     command: Command,
-    folder: TempDir,
+    folder: ScratchFolder,
     said: impl FnMut(&str) + Send + 'static,
 ) -> io::Result<Ended> {
     let (reply, answer) = oneshot::channel();
@@ -97,7 +97,7 @@ impl Group {
     fn attend(
         &self,
         mut command: Command,
-        folder: TempDir,
+        folder: ScratchFolder,
         said: impl FnMut(&str) + Send + 'static,
     ) -> io::Result<Ended> {
         command

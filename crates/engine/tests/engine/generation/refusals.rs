@@ -11,12 +11,15 @@ fn logits_that_are_nan_are_an_error() {
         population: None,
         tokenizer: None,
     };
-    let error = generator.generate(&[request(&[1, 2], None, greedy())], &slots(1), &mut |_| ());
-    let message = error.unwrap_err().to_string();
-    assert!(
-        message.contains("the model's output for request `r`") && message.contains("not finite"),
-        "{message}"
-    );
+    let cut = Sampling { top_k: 5, ..sampling() };
+    for how in [greedy(), sampling(), cut] {
+        let error = generator.generate(&[request(&[1, 2], None, how)], &slots(1), &mut |_| ());
+        let message = error.unwrap_err().to_string();
+        assert!(
+            message.contains("the model's output for request `r`") && message.contains("not finite"),
+            "{message}"
+        );
+    }
 }
 
 #[test]

@@ -102,7 +102,7 @@ impl Bench<'_> {
             if answer.kind != b'C' {
                 let result = match outcome(&answer) {
                     Outcome::Value(_) | Outcome::Large(_) => Ok(()),
-                    Outcome::Failed(failed) if failed.exception.as_deref() == Some("AssertionError") => Err(Failed {
+                    Outcome::Failed(failed) if raised(&failed, &["AssertionError"]) => Err(Failed {
                         status: Status::Ok,
                         reason: "an assertion does not hold".to_owned(),
                         ..failed
@@ -145,8 +145,15 @@ fn of_the_test(failed: Failed) -> Failed {
 
 /// Whether the test ended by what no call of the program raises in it.
 fn ends_the_test(failed: &Failed) -> bool {
-    let own = ["SystemExit", "KeyboardInterrupt", "GeneratorExit", "Unjudgeable"];
-    failed.exception.as_deref().is_some_and(|raised| own.contains(&raised))
+    raised(
+        failed,
+        &["SystemExit", "KeyboardInterrupt", "GeneratorExit", "Unjudgeable"],
+    )
+}
+
+fn raised(failed: &Failed, classes: &[&str]) -> bool {
+    let exception = failed.exception.as_ref();
+    exception.is_some_and(|exception| classes.contains(&exception.class.as_str()))
 }
 
 /// The program under test.
@@ -191,9 +198,15 @@ impl<'z, 'p> Player<'z, 'p> {
                 Reply::opaque()
             }
             Outcome::Failed(failed) => {
-                let reply = Reply::Error {
-                    error: failed.exception.clone().unwrap_or_else(|| "RuntimeError".to_owned()),
-                    text: failed.reason.clone(),
+                let reply = match &failed.exception {
+                    Some(raised) => Reply::Error {
+                        error: raised.builtin.clone(),
+                        text: raised.message.clone(),
+                    },
+                    None => Reply::Error {
+                        error: "RuntimeError".to_owned(),
+                        text: failed.reason.clone(),
+                    },
                 };
                 self.failure = Some(failed);
                 reply
