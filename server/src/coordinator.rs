@@ -4,6 +4,7 @@
 mod dispatch;
 mod housekeeping;
 mod planner;
+mod refused;
 mod step_log;
 
 use lyceum_core::recipe::Registry;

@@ -272,6 +272,9 @@ async fn obey(word: &str, context: &Context, diary: &PgPool) -> Result<(), Handl
         }
         "panic" => panic!("as the script says"),
         "abort" => std::process::abort(),
+        "lack" if context.attempt <= argument.parse().unwrap_or(1) => {
+            return Err(HandlerError::LacksBase("the script has no base".to_owned()));
+        }
         "refuse" => return Err(HandlerError::Permanent("the script refuses".to_owned())),
         "lose-device" if context.attempt == 1 => {
             return Err(HandlerError::DeviceLost(

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub const END_THE_PLANNER: &str = "end the planner";
 
 /// Commands for [`crate::handlers`]: `ok`, `wait MILLIS`, `block` (its thread, until a claim is renewed),
-/// `panic`, `abort`, `refuse`, `stumble` (fails once and is retried), `lose-device` (the same, for a lost GPU), `need MODEL`. [`END_THE_PLANNER`] is for the planner.
+/// `panic`, `abort`, `refuse`, `stumble` (fails once and is retried), `lose-device` (the same, for a lost GPU), `lack TRIES` (a worker has no base, in its first tries), `need MODEL`. [`END_THE_PLANNER`] is for the planner.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {

@@ -3,14 +3,15 @@
 use anyhow::{Context as _, Result};
 use lyceum_core::{
     config::RunConfig,
-    id::ExecutionId,
-    work::{Device, Sampler, Trainer},
+    id::{ExecutionId, WorkerId},
+    work::{Device, Sampler, Trainer, WorkKind},
 };
 use lyceum_store::{
     StoreError, executions,
     queue::{self, Lane},
     runs,
-    work::{Failure, FailureKind, Slot, claim, claim_next, fail},
+    work::{Claim, Failure, FailureKind, Slot, claim, claim_next, fail},
+    workers::{Doing, NewWorker, register, seen},
 };
 use lyceum_system_tests::house::{House, WorkerArguments, registry, until};
 use serde_json::json;
@@ -29,12 +30,13 @@ async fn slot(house: &House) -> Result<Slot> {
         .map(Uuid::into)?;
     Ok(Slot {
         worker,
-        kinds: lyceum_core::work::WorkKind::ALL.to_vec(),
+        kinds: WorkKind::ALL.to_vec(),
         sampler: Sampler::Engine,
         trainers: vec![Trainer::Engine],
         device: Device::Cpu,
         base_models: None,
         loaded_models: Vec::new(),
+        lacking: Vec::new(),
         memory_bytes: u64::MAX,
         lease: Duration::from_secs(600),
     })
@@ -49,6 +51,80 @@ async fn claims(house: &House, count: usize) -> Result<Vec<u128>> {
         runs.push(claim.map_or(0, |claim| claim.execution.0.as_u128()));
     }
     Ok(runs)
+}
+
+/// Another worker that is present, with a slot that can take anything.
+async fn another(house: &House, id: u128) -> Result<Slot> {
+    let id = WorkerId(Uuid::from_u128(id));
+    let new = NewWorker {
+        id,
+        name: "another",
+        host: "",
+        device: "cpu",
+        kinds: &WorkKind::ALL,
+        samplers: &[],
+        trainers: &[],
+        base_models: &[],
+        memory_bytes: u64::MAX,
+        versions: json!({}),
+    };
+    register(house.pool(), &new).await?;
+    Ok(Slot {
+        worker: id,
+        ..slot(house).await?
+    })
+}
+
+/// What a slot can claim, by chunks.
+async fn chunks(house: &House, slot: &Slot) -> Result<Vec<u32>> {
+    let mut chunks = Vec::new();
+    while let Some(claim) = claim(house.pool(), slot).await? {
+        chunks.push(claim.key.chunk);
+    }
+    Ok(chunks)
+}
+
+/// Fails a claim and makes the item due.
+async fn failed(house: &House, claim: &Claim) -> Result<()> {
+    let failure = Failure {
+        kind: FailureKind::Error,
+        message: "no space left".to_owned(),
+        retry: true,
+    };
+    fail(house.pool(), claim, &failure).await?;
+    sqlx::query("UPDATE work SET run_at = now() WHERE id = $1")
+        .bind(claim.id.0)
+        .execute(house.pool())
+        .await?;
+    Ok(())
+}
+
+/// The runs that consecutive claims of one slot go to, each of which ends before the next.
+async fn turns(house: &House, slot: &Slot, count: usize) -> Result<Vec<u128>> {
+    let mut runs = Vec::new();
+    for _ in 0..count {
+        let claim = claim(house.pool(), slot).await?;
+        runs.push(claim.map_or(0, |claim| claim.execution.0.as_u128()));
+        let end =
+            "UPDATE work SET state = 'cancelled', lease_until = NULL, finished_at = now() WHERE state = 'running'";
+        sqlx::query(end).execute(house.pool()).await?;
+    }
+    Ok(runs)
+}
+
+/// A run that was created, and whose items were begun, so many seconds ago.
+async fn ago(house: &House, run: u128, seconds: f64) -> Result<()> {
+    for past in [
+        "UPDATE executions SET created_at = now() - $2 * interval '1 second' WHERE id = $1",
+        "UPDATE work SET started_at = now() - $2 * interval '1 second' WHERE execution_id = $1 AND started_at IS NOT NULL",
+    ] {
+        sqlx::query(past)
+            .bind(Uuid::from_u128(run))
+            .bind(seconds)
+            .execute(house.pool())
+            .await?;
+    }
+    Ok(())
 }
 
 /// Runs with six planned, unstarted items each, by their scheduling.
@@ -90,6 +166,225 @@ async fn runs_of_one_priority_share_evenly_and_a_higher_one_goes_first() -> Resu
     runs[6..8].sort_unstable();
     runs[8..].sort_unstable();
     assert_eq!(runs[6..], [1, 2, 1, 2]);
+    Ok(())
+}
+
+/// With fewer slots than runs nearly all hold nothing, and the one with the oldest items must not go first till its end.
+#[tokio::test]
+async fn runs_take_turns_at_a_single_slot() -> Result<()> {
+    let house = House::new().await?;
+    planned(&house, &[json!({}), json!({}), json!({})]).await?;
+    sqlx::query("UPDATE executions SET state = 'paused' WHERE id = $1")
+        .bind(Uuid::from_u128(2))
+        .execute(house.pool())
+        .await?;
+    let slot = slot(&house).await?;
+    assert_eq!(turns(&house, &slot, 4).await?, [1, 3, 1, 3]);
+    executions::resume(house.pool(), ExecutionId(Uuid::from_u128(2))).await?;
+    assert_eq!(
+        turns(&house, &slot, 4).await?,
+        [2, 1, 3, 2],
+        "what waited longest goes first"
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_run_on_another_base_waits_no_more_than_two_minutes_for_its_turn() -> Result<()> {
+    let house = House::new().await?;
+    planned(&house, &[json!({}), json!({}), json!({})]).await?;
+    sqlx::query("UPDATE work SET base_model = 'other' WHERE execution_id = $1")
+        .bind(Uuid::from_u128(3))
+        .execute(house.pool())
+        .await?;
+    let slot = Slot {
+        loaded_models: vec!["tiny".to_owned()],
+        ..slot(&house).await?
+    };
+    assert_eq!(
+        turns(&house, &slot, 4).await?,
+        [1, 2, 1, 2],
+        "no base is loaded for one item"
+    );
+    ago(&house, 3, 60.0).await?;
+    assert_eq!(turns(&house, &slot, 1).await?, [1]);
+    ago(&house, 3, 121.0).await?;
+    assert_eq!(
+        turns(&house, &slot, 2).await?,
+        [3, 2],
+        "one turn, then the loaded base again"
+    );
+    // Where items take longer than that, each run has waited for as long.
+    for (run, seconds) in [(1, 500.0), (2, 400.0), (3, 600.0)] {
+        ago(&house, run, seconds).await?;
+    }
+    assert_eq!(turns(&house, &slot, 3).await?, [3, 1, 2], "the longest wait first");
+    Ok(())
+}
+
+/// A claim that goes on locks its own item and no other run's.
+#[tokio::test]
+async fn claims_at_one_moment_each_find_an_item() -> Result<()> {
+    let house = House::new().await?;
+    planned(&house, &[json!({}), json!({})]).await?;
+    sqlx::query("DELETE FROM work WHERE chunk > 2 OR chunk > 0 AND execution_id = $1")
+        .bind(Uuid::from_u128(2))
+        .execute(house.pool())
+        .await?;
+    let slow = "CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN PERFORM pg_advisory_xact_lock_shared(7); RETURN NEW; END $$;
+        CREATE TRIGGER wait BEFORE UPDATE ON work FOR EACH ROW EXECUTE FUNCTION wait()";
+    sqlx::raw_sql(slow).execute(house.pool()).await?;
+    let mut gate = house.pool().acquire().await?;
+    sqlx::query("SELECT pg_advisory_lock(7)").execute(&mut *gate).await?;
+    let mut claims = Vec::new();
+    for at_once in 1..=4 {
+        let (db, slot) = (house.pool().clone(), slot(&house).await?);
+        claims.push(tokio::spawn(async move { claim(&db, &slot).await }));
+        until("the claim waits or has found nothing", || async {
+            let waiting: i64 = sqlx::query_scalar(
+                "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+                 WHERE d.datname = current_database() AND l.locktype = 'advisory' AND l.objid = 7 AND NOT l.granted",
+            )
+            .fetch_one(house.pool())
+            .await?;
+            Ok((waiting == at_once || claims.iter().any(|claim| claim.is_finished())).then_some(()))
+        })
+        .await?;
+    }
+    sqlx::query("SELECT pg_advisory_unlock(7)").execute(&mut *gate).await?;
+    let mut found = Vec::new();
+    for claim in claims {
+        found.push(
+            claim
+                .await??
+                .map(|claim| (claim.execution.0.as_u128(), claim.key.chunk)),
+        );
+    }
+    found.sort_unstable();
+    found.dedup();
+    assert!(found.len() == 4 && !found.contains(&None), "{found:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_item_that_a_worker_failed_goes_to_another_first() -> Result<()> {
+    let house = House::new().await?;
+    planned(&house, &[json!({ "max_attempts": 20 })]).await?;
+    let (first, second) = (slot(&house).await?, another(&house, 1).await?);
+    let take = async |slot: &Slot| anyhow::Ok(claim(house.pool(), slot).await?.expect("an item"));
+    failed(&house, &take(&first).await?).await?;
+    assert_eq!(
+        chunks(&house, &first).await?,
+        [1, 2, 3, 4, 5],
+        "the failed one is left to the other"
+    );
+    let again = take(&second).await?;
+    assert_eq!(again.key.chunk, 0);
+    failed(&house, &again).await?;
+    failed(&house, &take(&first).await?).await?;
+
+    let third = another(&house, 2).await?;
+    assert!(chunks(&house, &first).await?.is_empty() && chunks(&house, &second).await?.is_empty());
+    sqlx::query("UPDATE work SET run_at = now() - interval '5 minutes' WHERE state = 'ready'")
+        .execute(house.pool())
+        .await?;
+    failed(&house, &take(&first).await?).await?;
+    sqlx::query("UPDATE workers SET kinds = '{verify}' WHERE id = $1")
+        .bind(third.worker.0)
+        .execute(house.pool())
+        .await?;
+    failed(&house, &take(&first).await?).await?;
+    sqlx::query("UPDATE workers SET kinds = '{rollout}' WHERE id = $1")
+        .bind(third.worker.0)
+        .execute(house.pool())
+        .await?;
+    assert!(chunks(&house, &first).await?.is_empty());
+    seen(house.pool(), third.worker, Doing::Stopped, &[]).await?;
+    assert_eq!(chunks(&house, &first).await?, [0], "nobody is left who might do better");
+    Ok(())
+}
+
+#[tokio::test]
+async fn items_whose_base_a_worker_lacks_are_left_to_others_if_there_are_any() -> Result<()> {
+    let house = House::new().await?;
+    planned(&house, &[json!({}), json!({})]).await?;
+    let run = |id| ExecutionId(Uuid::from_u128(id));
+    let slot = Slot {
+        lacking: vec![(run(1), "tiny".to_owned()), (run(2), "large".to_owned())],
+        ..slot(&house).await?
+    };
+    let other = another(&house, 1).await?;
+    assert_eq!(
+        turns(&house, &slot, 3).await?,
+        [2, 2, 2],
+        "the same base as another run asks for it"
+    );
+    seen(house.pool(), other.worker, Doing::Draining, &[]).await?;
+    assert_eq!(turns(&house, &slot, 1).await?, [1]);
+    Ok(())
+}
+
+/// Otherwise a worker on which items end at once would take them all.
+#[tokio::test]
+async fn a_worker_leaves_the_rest_to_others_when_it_has_no_base_for_one_item() -> Result<()> {
+    let house = House::new().await?;
+    let _server = house.server(SERVER)?;
+    let one = WorkerArguments {
+        slots: 1,
+        ..WorkerArguments::default()
+    };
+    let busy = house.worker(WORKER, &one)?;
+    until("the first worker is there", || async {
+        Ok((house.count("apalis.workers").await? == 2).then_some(()))
+    })
+    .await?;
+    busy.freeze()?;
+    let _lacking = house.worker(
+        WORKER,
+        &WorkerArguments {
+            name: Some("anna"),
+            ..one
+        },
+    )?;
+    let run = house
+        .begin(1, "script", 1, json!({ "items": ["lack", "ok", "ok", "ok"] }))
+        .await?;
+    let tried = "work WHERE errors -> 0 ->> 'message' = 'worker anna: the script has no base'";
+    until("an item has failed", || async {
+        Ok((house.count(tried).await? == 1).then_some(()))
+    })
+    .await?;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(house.entries().await?, 1, "it went on");
+    busy.thaw()?;
+    house.until_completed(run).await?;
+    let by_anna = "work w JOIN workers k ON k.id = w.worker_id WHERE k.name = 'anna'";
+    assert_eq!(house.count(by_anna).await?, 0);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_base_that_the_only_worker_lacks_fails_the_run_with_its_name() -> Result<()> {
+    let house = House::new().await?;
+    let _server = house.server(SERVER)?;
+    let anna = WorkerArguments {
+        name: Some("anna"),
+        ..WorkerArguments::default()
+    };
+    let _worker = house.worker(WORKER, &anna)?;
+    let items = json!({ "items": ["lack 9"] });
+    let run = house
+        .begin_with(1, "script", 1, items, json!({ "max_attempts": 2 }))
+        .await?;
+    house.until_failed(run).await?;
+    let error: String = sqlx::query_scalar("SELECT error FROM executions")
+        .fetch_one(house.pool())
+        .await?;
+    assert!(
+        error.ends_with("failed after 2 of 2 tries: worker anna: the script has no base"),
+        "{error}"
+    );
     Ok(())
 }
 

@@ -60,6 +60,9 @@ pub enum HandlerError {
     /// Retrying may help.
     #[error("{0}")]
     Transient(String),
+    /// This worker does not have the base model as asked. Another may, so the item is tried again.
+    #[error("{0}")]
+    LacksBase(String),
     /// The device refuses all further work of this process: another worker may succeed, and this one stops.
     #[error("{0}")]
     DeviceLost(String),
@@ -82,9 +85,10 @@ impl From<StoreError> for HandlerError {
 impl From<ModelError> for HandlerError {
     /// Files that cannot be read now, and a hub that does not answer, are transient.
     fn from(error: ModelError) -> Self {
-        match error.is_transient() {
-            true => Self::Transient(error.to_string()),
-            false => Self::Permanent(error.to_string()),
+        match error {
+            ModelError::Lacking(reason) => Self::LacksBase(reason),
+            error if error.is_transient() => Self::Transient(error.to_string()),
+            error => Self::Permanent(error.to_string()),
         }
     }
 }

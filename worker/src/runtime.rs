@@ -2,11 +2,14 @@
 
 mod introduction;
 mod item;
+mod lacking;
 mod lane;
 mod settings;
+mod unfit;
 mod usage;
 
 pub use settings::RuntimeSettings;
+pub use unfit::Unfit;
 
 use lyceum_core::work::{Device, Sampler, WorkKind};
 use lyceum_store::{
@@ -24,7 +27,7 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use self::usage::Meter;
+use self::{lacking::Lacking, usage::Meter};
 use crate::handler::{Artifacts, Handlers};
 
 /// The kinds in which tokens are generated.
@@ -45,8 +48,10 @@ struct Shared {
     /// Hand back claimed items.
     abandoning: CancellationToken,
     items: TaskTracker,
-    /// Why the device cannot be used any more, if so.
-    lost_device: watch::Sender<Option<String>>,
+    /// Bases that it does not have.
+    lacking: Lacking,
+    /// Why it can do no further work, if so.
+    unfit: watch::Sender<Option<Unfit>>,
 }
 
 /// Why a worker could not start.
@@ -127,7 +132,8 @@ impl Runtime {
             draining: CancellationToken::new(),
             abandoning: CancellationToken::new(),
             items: TaskTracker::new(),
-            lost_device: watch::Sender::new(None),
+            lacking: Lacking::default(),
+            unfit: watch::Sender::new(None),
         });
         tokio::spawn(show_presence(Arc::clone(&shared)));
         let mut listener = Listener::new(shared.store.pool());
@@ -175,12 +181,12 @@ impl Runtime {
         }
     }
 
-    /// Waits until the device refuses all further work of this process, and says why. The worker takes no more items then: drain
-    /// it, and end the process with an error, so that whatever supervises it starts another one.
-    pub fn device_lost(&self) -> impl Future<Output = String> + use<> {
-        let mut lost = self.shared.lost_device.subscribe();
+    /// Waits until the worker can do no further work, and says why. It takes no more items then: drain it, and end the process
+    /// with an error, so that whatever supervises it starts another one.
+    pub fn unfit(&self) -> impl Future<Output = Unfit> + use<> {
+        let mut unfit = self.shared.unfit.subscribe();
         async move {
-            let why = lost.wait_for(Option::is_some).await.ok().and_then(|why| why.clone());
+            let why = unfit.wait_for(Option::is_some).await.ok().and_then(|why| why.clone());
             match why {
                 Some(why) => why,
                 None => std::future::pending().await,
@@ -195,10 +201,11 @@ impl Runtime {
 }
 
 impl Shared {
-    /// Takes no more items, since the device would fail each of them.
-    fn lose_device(&self, why: &str) {
+    /// Takes no more items, since it would fail each of them.
+    fn be_unfit(&self, why: Unfit) {
+        tracing::error!("{why}");
         self.draining.cancel();
-        self.lost_device.send_replace(Some(why.to_owned()));
+        self.unfit.send_replace(Some(why));
     }
 
     /// The items that a slot of `lane` can take.
@@ -217,6 +224,7 @@ impl Shared {
             trainers: self.handlers.trainers(),
             base_models,
             loaded_models,
+            lacking: self.lacking.now(),
             device: match self.settings.has_gpu() {
                 true => Device::Cuda,
                 false => Device::Cpu,

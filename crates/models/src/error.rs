@@ -44,6 +44,9 @@ pub enum ModelError {
     /// A base model cannot be used as asked.
     #[error("{0}")]
     Base(String),
+    /// This machine does not have a base model as asked; another may.
+    #[error("{0}")]
+    Lacking(String),
     /// A text cannot be tokenized, or ids cannot be decoded.
     #[error("request `{id}`: {reason}")]
     Text {

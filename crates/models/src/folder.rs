@@ -33,25 +33,26 @@ impl ModelsFolder {
     /// machine.
     ///
     /// # Errors
-    /// The name is neither that of a folder nor on the hub; [`ModelError::Unreachable`] if the hub does not respond.
+    /// [`ModelError::Base`] for a name that no machine may have. [`ModelError::Lacking`] if the name is neither that of a folder
+    /// nor on the hub; [`ModelError::Unreachable`] if the hub does not respond.
     pub fn locate(&self, base: &BaseModel) -> Result<PathBuf> {
         let name = &base.name;
-        let refused = |why: String| ModelError::Base(format!("base model `{name}`: {why}"));
         if let Some(fault) = base.name_fault() {
-            return Err(refused(fault));
+            return Err(ModelError::Base(format!("base model `{name}`: {fault}")));
         }
+        let lacking = |why: String| ModelError::Lacking(format!("base model `{name}`: {why}"));
         let inside = self.0.join(name);
         if inside.join("config.json").is_file() {
             return Ok(inside);
         }
         if inside.is_dir() {
-            return Err(refused(
+            return Err(lacking(
                 "its folder has no config.json, so it is not a model folder".to_owned(),
             ));
         }
         if !name.contains('/') {
             let shown = "the worker's models folder (`--models`) has no such folder";
-            return Err(refused(format!(
+            return Err(lacking(format!(
                 "{shown}; a model of the hub is named like `Qwen/Qwen2.5-0.5B`"
             )));
         }
@@ -60,7 +61,7 @@ impl ModelsFolder {
         }
         hub::hub_model(name).map_err(|error| match error {
             ModelError::Unreachable { .. } => error,
-            _ => refused(format!(
+            _ => lacking(format!(
                 "the worker's models folder (`--models`) has no such folder; {error}"
             )),
         })
@@ -71,7 +72,7 @@ impl ModelsFolder {
 /// name order; one of the hub is not checked.
 ///
 /// # Errors
-/// The weights are others, or cannot be read.
+/// [`ModelError::Lacking`] if the weights are others; they cannot be read.
 pub fn check_revision(base: &BaseModel, folder: &Path) -> Result<()> {
     let Some(revision) = base.revision.as_ref().filter(|revision| revision.len() == 64) else {
         return Ok(());
@@ -92,7 +93,7 @@ pub fn check_revision(base: &BaseModel, folder: &Path) -> Result<()> {
     if found == *revision {
         return Ok(());
     }
-    Err(ModelError::Base(format!(
+    Err(ModelError::Lacking(format!(
         "base model `{}` has revision {found}; {revision} was requested",
         base.name
     )))
@@ -109,6 +110,26 @@ mod tests {
         };
         let models = ModelsFolder::resolve(Some(models));
         models.locate(&base).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_this_machine_lacks_is_told_from_a_name_that_no_machine_may_have() {
+        let folder = tempfile::tempdir().unwrap();
+        let models = ModelsFolder::resolve(Some(folder.path()));
+        for name in ["empty", "other"] {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        std::fs::write(folder.path().join("other/model.safetensors"), "other weights").unwrap();
+        let base = |name: &str| BaseModel {
+            name: name.to_owned(),
+            revision: Some("0".repeat(64)),
+        };
+        let lacks = |error: &ModelError| matches!(error, ModelError::Lacking(_));
+        for name in ["missing", "empty"] {
+            assert!(models.locate(&base(name)).is_err_and(|error| lacks(&error)), "{name}");
+        }
+        assert!(models.locate(&base("../other")).is_err_and(|error| !lacks(&error)));
+        assert!(check_revision(&base("other"), &folder.path().join("other")).is_err_and(|error| lacks(&error)));
     }
 
     #[test]

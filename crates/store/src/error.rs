@@ -188,6 +188,14 @@ impl StoreError {
         }
     }
 
+    /// Whether what is stored was read and not understood: another release may have written it.
+    pub fn is_unreadable(&self) -> bool {
+        matches!(
+            self,
+            Self::Json { .. } | Self::Database(sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_))
+        )
+    }
+
     /// Whether a later retry may succeed.
     pub fn is_transient(&self) -> bool {
         match self {

@@ -4,6 +4,7 @@ mod backlog;
 mod claim;
 mod end;
 mod fail;
+mod fits;
 mod lease;
 mod log;
 mod page;

@@ -18,7 +18,7 @@ use std::{
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
-use super::step_log::log_step;
+use super::{refused::Refused, step_log::log_step};
 use crate::evaluation;
 use crate::log::PROGRESS;
 
@@ -37,6 +37,7 @@ pub(super) struct Planner {
     /// Plans in progress at once: each takes a connection, of which requests need the most.
     turns: Semaphore,
     views: Mutex<HashMap<ExecutionId, ViewCache>>,
+    refused: Refused,
 }
 
 /// A plan that was carried out.
@@ -66,6 +67,18 @@ enum Fault {
     EndsTheServer(u32),
 }
 
+impl Fault {
+    /// Whether a server of another release may be able to plan it: this one does not know the recipe, or cannot read what is
+    /// stored.
+    fn is_of_this_release(&self) -> bool {
+        match self {
+            Self::Store(error) => error.is_unreadable(),
+            Self::Recipe(_) | Self::Plan(PlanError::State(_)) => true,
+            _ => false,
+        }
+    }
+}
+
 impl Planner {
     pub(super) fn new(store: Store, registry: Registry) -> Self {
         let connections = store.pool().options().get_max_connections();
@@ -75,12 +88,16 @@ impl Planner {
             registry,
             turns: Semaphore::new(at_once(connections)),
             views: Mutex::default(),
+            refused: Refused::default(),
         }
     }
 
     /// Plans `id` until nothing is left to plan. A failing plan fails the execution with the reason; after a database
-    /// error the next check tries again.
+    /// error the next check tries again. What this release cannot plan is left to servers of others.
     pub(super) async fn plan(&self, id: ExecutionId) {
+        if self.refused.lately(id) {
+            return;
+        }
         loop {
             let started = Instant::now();
             match self.plan_once(id).await {
@@ -95,6 +112,11 @@ impl Planner {
                 Ok(Some(_)) => tokio::time::sleep((started.elapsed() * 3).min(LONGEST_PAUSE)).await,
                 Err(Fault::Store(error)) if error.is_transient() => {
                     tracing::warn!(execution.id = %id, %error, "cannot plan execution {id} now");
+                    return;
+                }
+                Err(fault) if fault.is_of_this_release() => {
+                    self.forget(id);
+                    self.refused.refuse(self.store.pool(), id, &fault.to_string()).await;
                     return;
                 }
                 Err(fault) => {

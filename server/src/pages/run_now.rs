@@ -7,6 +7,7 @@ use lyceum_core::id::ExecutionId;
 use lyceum_store::{
     executions::{self, Pace, State},
     page::{Order, Window},
+    plan::{self, Refusal},
     runs::Run,
     steps::{self, PhaseProgress, Step},
 };
@@ -35,6 +36,9 @@ pub(crate) struct RunNow {
     pub(crate) eta_seconds: Option<f64>,
     /// The time of the last activity, if the run is stalled.
     pub(crate) stalled_since: Option<DateTime<Utc>>,
+    /// Why a server cannot plan it, if it waits to be planned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) refusal: Option<Refusal>,
     /// The last steps.
     pub(crate) last_steps: Vec<Step>,
 }
@@ -48,10 +52,11 @@ impl RunNow {
             after: None,
             order: Order::Newest,
         };
-        let (phases, pace, stalled_since, last_steps) = futures::try_join!(
+        let (phases, pace, stalled_since, refusal, last_steps) = futures::try_join!(
             steps::phases(db, id, run.step),
             executions::pace(db, id),
             executions::stalled_since(db, id),
+            plan::refusal(db, id),
             steps::page(db, id, &newest),
         )?;
         Ok(Self {
@@ -59,6 +64,7 @@ impl RunNow {
             eta_seconds: eta(run, &pace).filter(|_| stalled_since.is_none()),
             pace,
             stalled_since,
+            refusal,
             last_steps: last_steps.items,
         })
     }

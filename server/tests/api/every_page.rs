@@ -279,6 +279,7 @@ async fn failed(server: &TestServer) -> Filled {
         device: Device::Cpu,
         base_models: None,
         loaded_models: vec![],
+        lacking: vec![],
         memory_bytes: 1 << 30,
         lease: Duration::from_secs(60),
     };

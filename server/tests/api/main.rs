@@ -41,6 +41,7 @@ mod populations;
 mod python_client;
 mod receiving;
 mod recipe;
+mod references;
 mod remote;
 mod rows_asked;
 mod run_table;

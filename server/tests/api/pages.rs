@@ -1,6 +1,6 @@
 //! Pages: each one there is, as HTML and as JSON, with little, much or nothing to show.
 
-use lyceum_store::tokens::Scope;
+use lyceum_store::{plan, tokens::Scope};
 use serde_json::json;
 
 use crate::{
@@ -202,4 +202,52 @@ async fn runs_sorted_by_a_count_are_all_shown_once() {
         );
     }
     server.stop().await;
+}
+
+#[actix_web::test]
+async fn a_run_that_no_server_can_plan_says_so_until_one_plans_it() {
+    let server = TestServer::start().await;
+    let reader = server.actor(Scope::Read).await;
+    let db = server.store.pool();
+    let run = filled(&server, 1).await.run;
+    let path = format!("/runs/{run}/now");
+    let shown = async || both_parts(&reader, &path).await;
+    plan::refuse(db, run, "0.0.9", "unknown field `<novel>`")
+        .await
+        .expect("a refusal");
+    assert_eq!(shown().await, None, "it was planned");
+    let due = "UPDATE steps SET planned = ended - 1 WHERE execution_id = $1";
+    sqlx::query(due)
+        .bind(run.0)
+        .execute(db)
+        .await
+        .expect("a run that is due");
+    let refusal = json!({ "release": "0.0.9", "reason": "unknown field `<novel>`" });
+    assert_eq!(shown().await, Some(refusal));
+    let old = "UPDATE refusals SET at = at - interval '5 minutes'";
+    sqlx::query(old).execute(db).await.expect("an old refusal");
+    assert_eq!(shown().await, None);
+    server.stop().await;
+}
+
+/// The refusal on a run's live part, whose HTML shows it if its JSON has it.
+async fn both_parts(actor: &Actor, path: &str) -> Option<serde_json::Value> {
+    let html = actor
+        .clone()
+        .with("accept", "text/html")
+        .get(path)
+        .await
+        .expect(200)
+        .text();
+    let json = actor
+        .clone()
+        .with("accept", "application/json")
+        .get(path)
+        .await
+        .expect(200)
+        .json();
+    let refusal = json.get("refusal").cloned();
+    assert_eq!(html.contains("No server plans this"), refusal.is_some(), "{html}");
+    assert!(!html.contains("<novel>"), "{html}");
+    refusal
 }

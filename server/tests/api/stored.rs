@@ -310,6 +310,7 @@ async fn work_shows_its_errors_and_is_retried() {
         device: Device::Cpu,
         base_models: None,
         loaded_models: vec![],
+        lacking: vec![],
         memory_bytes: 1 << 30,
         lease: Duration::from_secs(60),
     };

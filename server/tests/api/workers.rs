@@ -207,6 +207,7 @@ async fn an_items_page_has_what_was_said_in_each_try() {
         kinds: vec![WorkKind::Verify],
         base_models: None,
         loaded_models: vec![],
+        lacking: vec![],
         memory_bytes: 1 << 30,
         lease: Duration::from_secs(60),
         sampler: Sampler::Engine,

@@ -64,9 +64,9 @@ async fn main() -> anyhow::Result<()> {
         ..RuntimeSettings::default()
     };
     let runtime = Runtime::start(&store, artifacts, handlers, settings).await?;
-    let lost_device = tokio::select! { _ = terminate.recv() => None, why = runtime.device_lost() => Some(why) };
+    let unfit = tokio::select! { _ = terminate.recv() => None, why = runtime.unfit() => Some(why) };
     runtime.drain().await;
-    match lost_device {
+    match unfit {
         Some(why) => anyhow::bail!(why),
         None => Ok(()),
     }

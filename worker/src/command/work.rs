@@ -126,10 +126,10 @@ impl Work {
         let mut terminate = signal(SignalKind::terminate())?;
         let runtime = Runtime::start(&store, artifacts, handlers, settings).await?;
         tracing::info!(worker.name = %name, kinds = kinds.join(","), "worker {name} takes {}", kinds.join(", "));
-        let lost_device = tokio::select! {
+        let unfit = tokio::select! {
             _ = interrupt.recv() => None,
             _ = terminate.recv() => None,
-            why = runtime.device_lost() => Some(why),
+            why = runtime.unfit() => Some(why),
         };
         tracing::info!("stopping; claimed items have {} s to finish", self.drain_seconds);
         let hurry = runtime.abandon_token();
@@ -138,8 +138,8 @@ impl Work {
             hurry.cancel();
         });
         runtime.drain().await;
-        match lost_device {
-            Some(why) => bail!("the GPU refuses all further work of this process: {why}"),
+        match unfit {
+            Some(why) => bail!(why),
             None => Ok(()),
         }
     }

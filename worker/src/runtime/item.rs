@@ -1,7 +1,7 @@
 //! One item, from claim to end.
 
 use futures::FutureExt as _;
-use lyceum_core::work::Outcome;
+use lyceum_core::work::{Outcome, Payload};
 use lyceum_store::{
     StoreError,
     work::{Claim, Failure, FailureKind, Held, Progress, end, fail, keep_log, release, renew},
@@ -14,7 +14,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use super::Shared;
+use super::{Shared, Unfit};
 use crate::{
     handler::{Context, HandlerError},
     item_log, panic,
@@ -114,7 +114,11 @@ async fn handle(shared: &Arc<Shared>, claim: &Claim, context: &Context) -> Ended
     };
     let payload = match &claim.payload {
         Ok(payload) => payload.clone(),
-        Err(error) => return refused(format!("the payload cannot be read: {error}")),
+        Err(error) => {
+            let (execution, key, error) = (claim.execution, claim.key.clone(), error.clone());
+            shared.be_unfit(Unfit::OtherRelease { execution, key, error });
+            return Ended::Abandoned;
+        }
     };
     let running = match shared.handlers.run(claim.kind, payload, context.clone()) {
         Some(Ok(running)) => running,
@@ -138,14 +142,14 @@ async fn handle(shared: &Arc<Shared>, claim: &Claim, context: &Context) -> Ended
         }
         Some(Ok(Ok(Ok(outcome)))) => Ended::Outcome(Box::new(outcome)),
         Some(Ok(Ok(Err(error)))) => {
-            if let HandlerError::DeviceLost(why) = &error {
-                shared.lose_device(why);
-            }
-            let retry = !matches!(error, HandlerError::Permanent(_));
+            let message = match &error {
+                HandlerError::LacksBase(why) => format!("worker {}: {why}", shared.settings.name),
+                error => error.to_string(),
+            };
             Ended::Failed(Failure {
                 kind: FailureKind::Error,
-                message: error.to_string(),
-                retry,
+                message,
+                retry: learn_from(shared, claim, error),
             })
         }
         Some(Ok(Err(panic))) => Ended::Failed(Failure {
@@ -162,6 +166,21 @@ async fn handle(shared: &Arc<Shared>, claim: &Claim, context: &Context) -> Ended
             retry: true,
         }),
     }
+}
+
+/// What an error tells of this worker, and whether another try may succeed.
+fn learn_from(shared: &Shared, claim: &Claim, error: HandlerError) -> bool {
+    match error {
+        HandlerError::Permanent(_) => return false,
+        HandlerError::Transient(_) => {}
+        HandlerError::LacksBase(_) => {
+            if let Some(base) = claim.payload.as_ref().ok().and_then(Payload::base_model) {
+                shared.lacking.note(claim.execution, base.name.clone());
+            }
+        }
+        HandlerError::DeviceLost(why) => shared.be_unfit(Unfit::DeviceLost(why)),
+    }
+    true
 }
 
 /// Renews the claim three times per lease, and to report progress at most twice a second. Returns when the claim is

@@ -8,6 +8,7 @@ use sqlx::{AssertSqlSafe, FromRow, PgPool, types::Json};
 use std::{sync::LazyLock, time::Duration};
 use uuid::Uuid;
 
+use super::fits::{COMPUTES, HOLDS, LOADS, PRESENT, SAMPLES, TAKES, TRAINS};
 use crate::{
     Result,
     queue::{Lane, use_up},
@@ -28,6 +29,8 @@ pub struct Slot {
     pub base_models: Option<Vec<String>>,
     /// The base models it has loaded; their items come first.
     pub loaded_models: Vec<String>,
+    /// The base models it does not have as these executions ask for them; their items it leaves to others.
+    pub lacking: Vec<(ExecutionId, String)>,
     /// What it computes on.
     pub device: Device,
     /// Memory of its device, in bytes.
@@ -89,53 +92,95 @@ struct Claimed {
     payload: Json<Box<serde_json::value::RawValue>>,
 }
 
+/// Whether the slot can take item `w` of `execution`, of a kind and with a trainer.
+///
+/// A worker leaves to others what it is no good for: for a while an item that it has failed, and items whose base it does not
+/// have. But only if another worker that is present could take the item and has not failed it, so a worker that is alone waits
+/// for nobody. An item that it has failed it takes again a minute after it is due, and after twice that time at each further
+/// try, at most 16 minutes: a worker on which everything fails at once would else use up all tries while the others are busy.
+fn fits(execution: &str, kind: &str, trainer: &str) -> String {
+    format!(
+        "w.execution_id = {execution} AND w.state = 'ready' AND w.kind = {kind} AND w.sampler = $8 AND w.trainer = {trainer}
+         AND w.run_at <= now() AND w.memory_bytes <= $5 AND (w.device IS NULL OR w.device = $10)
+         AND (w.base_model IS NULL OR $3::text[] IS NULL OR w.base_model = ANY($3))
+         AND (
+             NOT (
+                 (w.attempts > 0 AND w.errors @> jsonb_build_array(jsonb_build_object('worker', $1::uuid))
+                     AND w.run_at > now() - interval '30 seconds' * (2 ^ least(w.attempts, 5)))
+                 OR (cardinality($11::uuid[]) > 0 AND w.base_model IS NOT NULL
+                     AND (w.execution_id, w.base_model) IN (SELECT * FROM unnest($11::uuid[], $12::text[])))
+             )
+             OR NOT EXISTS (
+                 SELECT FROM workers k
+                 WHERE k.id <> $1 AND {PRESENT} AND {TAKES} AND {SAMPLES} AND {TRAINS} AND {LOADS} AND {COMPUTES} AND {HOLDS}
+                   AND NOT w.errors @> jsonb_build_array(jsonb_build_object('worker', k.id))
+             )
+         )"
+    )
+}
+
 /// Each running execution competes with its oldest fitting items: per kind and trainer, one whose base is loaded and one with
-/// any base. The highest priority wins, then the execution with the fewest claims, then the loaded base, then age. Each
-/// candidate is the first entry of an index, so the cost of a claim grows with the number of executions, not of items.
+/// any base. The highest priority wins, then the execution with the fewest claims, then one that has been served none of these
+/// kinds for two minutes, then the loaded base, then the execution that was served least recently, then age. So executions take
+/// turns however few slots there are, and a base that no worker has loaded waits no more than two minutes for its turn.
+///
+/// Each candidate is the first entry of an index, so the cost of a claim grows with the number of executions, not of items. Only
+/// the winner is locked: if another claim has just taken it, its execution's next item is, and if there is none, the
+/// next candidate.
+///
+/// Claims at the same moment do not see one another, so each of them may be the last that `max_concurrent` allows.
 ///
 /// `durable` makes this commit wait for the disk whatever the connection's setting: a fence rolled back by a crash of
 /// Postgres would be given twice.
 static CLAIM: LazyLock<String> = LazyLock::new(|| {
     let used = use_up("$7", "$7::text IS NOT NULL AND EXISTS (SELECT FROM candidate)");
+    let competing = fits("e.id", "fits.kind", "fits.trainer");
+    let won = fits("best.execution_id", "best.kind", "best.trainer");
     format!(
         "
 WITH durable AS MATERIALIZED (
     SELECT set_config('synchronous_commit', 'on', true)
 ),
+share AS MATERIALIZED (
+    SELECT e.id, e.priority, e.max_concurrent,
+        (SELECT count(*) FROM work r WHERE r.execution_id = e.id AND r.state = 'running') AS held,
+        coalesce((
+            SELECT max(last.started_at)
+            FROM unnest($2::text[]) fits (kind)
+            CROSS JOIN LATERAL (
+                SELECT r.started_at FROM work r
+                WHERE r.execution_id = e.id AND r.kind = fits.kind AND r.started_at IS NOT NULL
+                ORDER BY r.started_at DESC LIMIT 1
+            ) last
+        ), e.created_at) AS served
+    FROM executions e WHERE e.state = 'running'
+),
 candidate AS (
     SELECT w.id
     FROM (
-        SELECT e.id, e.priority, (SELECT count(*) FROM work r WHERE r.execution_id = e.id AND r.state = 'running') AS held,
-               e.max_concurrent
-        FROM executions e WHERE e.state = 'running'
-    ) e
-    CROSS JOIN unnest($2::text[], $9::text[]) fits (kind, trainer)
+        SELECT e.id AS execution_id, fits.kind, fits.trainer, w.loaded
+        FROM (SELECT *, served < now() - interval '2 minutes' AS overdue FROM share) e
+        CROSS JOIN unnest($2::text[], $9::text[]) fits (kind, trainer)
+        CROSS JOIN LATERAL (
+            SELECT loaded.seq, true AS loaded
+            FROM unnest($4::text[]) base (name)
+            CROSS JOIN LATERAL (
+                SELECT w.seq FROM work w WHERE w.base_model = base.name AND {competing} ORDER BY w.seq LIMIT 1
+            ) loaded
+            UNION ALL
+            SELECT * FROM (
+                SELECT w.seq, false AS loaded FROM work w WHERE {competing} ORDER BY w.seq LIMIT 1
+            ) oldest
+        ) w
+        WHERE e.max_concurrent IS NULL OR e.held < e.max_concurrent
+        ORDER BY e.priority DESC, e.held, e.overdue DESC, (w.loaded AND NOT e.overdue) DESC, e.served, w.loaded DESC, w.seq
+    ) best
     CROSS JOIN LATERAL (
-        SELECT * FROM (
-            SELECT w.id, w.seq, true AS loaded
-            FROM work w
-            WHERE cardinality($4::text[]) > 0 AND w.execution_id = e.id AND w.state = 'ready' AND w.kind = fits.kind
-              AND w.sampler = $8 AND w.trainer = fits.trainer AND w.run_at <= now() AND w.memory_bytes <= $5
-              AND (w.device IS NULL OR w.device = $10) AND w.base_model = ANY($4)
-            ORDER BY w.seq
-            LIMIT 1
-            FOR UPDATE OF w SKIP LOCKED
-        ) loaded
-        UNION ALL
-        SELECT * FROM (
-            SELECT w.id, w.seq, false AS loaded
-            FROM work w
-            WHERE w.execution_id = e.id AND w.state = 'ready' AND w.kind = fits.kind AND w.sampler = $8
-              AND w.trainer = fits.trainer AND w.run_at <= now() AND w.memory_bytes <= $5
-              AND (w.device IS NULL OR w.device = $10)
-              AND (w.base_model IS NULL OR $3::text[] IS NULL OR w.base_model = ANY($3))
-            ORDER BY w.seq
-            LIMIT 1
-            FOR UPDATE OF w SKIP LOCKED
-        ) oldest
+        SELECT w.id FROM work w
+        WHERE (NOT best.loaded OR w.base_model = ANY($4)) AND {won}
+        ORDER BY w.seq LIMIT 1
+        FOR UPDATE OF w SKIP LOCKED
     ) w
-    WHERE e.max_concurrent IS NULL OR e.held < e.max_concurrent
-    ORDER BY e.priority DESC, e.held, w.loaded DESC, w.seq
     LIMIT 1
 ),
 used AS ({used})
@@ -162,6 +207,7 @@ pub async fn claim_next(db: &PgPool, slot: &Slot, lane: Lane) -> Result<Option<C
 
 async fn take(db: &PgPool, slot: &Slot, ticket_of: Option<Lane>) -> Result<Option<Claim>> {
     let (kinds, trainers) = slot.by_trainer();
+    let (of, bases): (Vec<Uuid>, Vec<&str>) = slot.lacking.iter().map(|(of, base)| (of.0, base.as_str())).unzip();
     let row: Option<Claimed> = sqlx::query_as(AssertSqlSafe(CLAIM.as_str()))
         .bind(slot.worker.0)
         .bind(kinds)
@@ -173,6 +219,8 @@ async fn take(db: &PgPool, slot: &Slot, ticket_of: Option<Lane>) -> Result<Optio
         .bind(slot.sampler)
         .bind(trainers)
         .bind(slot.device)
+        .bind(of)
+        .bind(bases)
         .fetch_optional(db)
         .await?;
     Ok(row.map(Claim::from))

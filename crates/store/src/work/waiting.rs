@@ -4,9 +4,10 @@ use lyceum_core::{
     id::WorkId,
     work::{Device, Sampler, Trainer, WorkKind},
 };
-use sqlx::{FromRow, PgPool};
-use std::fmt;
+use sqlx::{AssertSqlSafe, FromRow, PgPool};
+use std::{fmt, sync::LazyLock};
 
+use super::fits::{COMPUTES, LOADS, PRESENT, SAMPLES, TAKES, TRAINS};
 use crate::Result;
 
 /// What all workers that are present lack for an item.
@@ -73,8 +74,9 @@ struct Found {
     offered: Option<i64>,
 }
 
-/// An earlier release's workers do not say what samplers and trainers they have, and may have any.
-const FIND: &str = "
+static FIND: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "
 SELECT w.kind, w.sampler, w.trainer, w.base_model, w.device, w.memory_bytes, count(k.id) AS present,
     count(*) FILTER (WHERE takes) AS take,
     count(*) FILTER (WHERE takes AND samples) AS sample,
@@ -82,21 +84,20 @@ SELECT w.kind, w.sampler, w.trainer, w.base_model, w.device, w.memory_bytes, cou
     count(*) FILTER (WHERE takes AND samples AND trains AND loads) AS load,
     count(*) FILTER (WHERE takes AND samples AND trains AND loads AND computes) AS compute,
     max(k.memory_bytes) FILTER (WHERE takes AND samples AND trains AND loads AND computes) AS offered
-FROM work w LEFT JOIN workers k ON k.stopped_at IS NULL AND k.state <> 'draining'
-CROSS JOIN LATERAL (SELECT
-    w.kind = ANY(k.kinds) AS takes,
-    w.kind NOT IN ('rollout', 'benchmark') OR k.samplers = '{}' OR w.sampler = ANY(k.samplers) AS samples,
-    w.kind <> 'update' OR k.trainers = '{}' OR w.trainer = ANY(k.trainers) AS trains,
-    w.base_model IS NULL OR CASE w.sampler
-        WHEN 'served' THEN w.base_model = ANY(k.loaded_models)
-        ELSE k.base_models = '{}' OR w.base_model = ANY(k.base_models) END AS loads,
-    w.device IS NULL OR (w.device = 'cpu') = (k.device = 'cpu') AS computes
+FROM work w LEFT JOIN workers k ON {PRESENT}
+CROSS JOIN LATERAL (
+    SELECT {TAKES} AS takes, {SAMPLES} AS samples, {TRAINS} AS trains, {LOADS} AS loads, {COMPUTES} AS computes
 ) fits
-WHERE w.id = $1 AND w.state = 'ready' GROUP BY w.id";
+WHERE w.id = $1 AND w.state = 'ready' GROUP BY w.id"
+    )
+});
 
 /// What every worker that is present lacks for `item`; `None` if one could take it, or it is not ready.
 pub async fn lacks(db: &PgPool, item: WorkId) -> Result<Option<Lack>> {
-    let found: Option<Found> = sqlx::query_as(FIND).bind(item.0).fetch_optional(db).await?;
+    let found: Option<Found> = sqlx::query_as(AssertSqlSafe(FIND.as_str()))
+        .bind(item.0)
+        .fetch_optional(db)
+        .await?;
     let Some(found) = found else {
         return Ok(None);
     };

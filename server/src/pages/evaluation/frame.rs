@@ -1,7 +1,10 @@
 //! What the pages of all evaluations share: state, progress and request.
 
 use lyceum_core::id::ExecutionId;
-use lyceum_store::evaluations;
+use lyceum_store::{
+    evaluations,
+    plan::{self, Refusal},
+};
 use serde::Serialize;
 use serde_json::Value;
 use sqlx::PgPool;
@@ -22,6 +25,9 @@ use crate::{
 pub(super) struct EvaluationFrame {
     #[serde(flatten)]
     pub(super) line: EvaluationLine,
+    /// Why a server cannot plan it, if it waits to be planned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) refusal: Option<Refusal>,
 }
 
 impl EvaluationFrame {
@@ -33,7 +39,8 @@ impl EvaluationFrame {
         let evaluation = evaluations::find(db, id).await?;
         let line = EvaluationLine::of(db, vec![evaluation]).await?.into_iter().next();
         let line = line.ok_or_else(|| ApiError::not_found(format!("there is no evaluation {id}")))?;
-        Ok(Self { line })
+        let refusal = plan::refusal(db, id).await?;
+        Ok(Self { line, refusal })
     }
 
     /// The frame around its page.
