@@ -28,9 +28,9 @@ fn document() -> Value {
         "parameters": {
             "iterations": 2,
             "prompts": {"set": "seedling-math"},
-            "proposer": {"steps": 1, "prompts": 6, "learning": {"loss": {"kl": 0.01}}},
+            "proposer": {"steps": 1, "prompts": 6, "learning": {"optimizer": {"minibatches": 1}}},
             "curriculum": {"questions": 24},
-            "solver": {"steps": 1, "questions": 4, "n": 3, "learning": {"loss": {"kl": 0.01}}},
+            "solver": {"steps": 1, "questions": 4, "n": 3, "learning": {"optimizer": {"minibatches": 1}}},
             "diversity": {"epiplexity": {}},
             "vocabulary_dropout": {"keep_rate": 0.9, "protected_texts": ["<question>"]},
             "items": {"propose": 4, "solve": 6, "update": 1},

@@ -1,5 +1,6 @@
 //! Run configs: validates what a user writes and resolves it to what is executed, with every default filled in.
 
+mod defaults;
 mod diagnose;
 mod overrides;
 mod query;
@@ -8,6 +9,8 @@ mod schema;
 pub use overrides::apply_overrides;
 pub use query::parse_query;
 pub use schema::{Schema, schema_of};
+
+pub(crate) use defaults::{fill_in, leave_out_nulls};
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

@@ -27,6 +27,7 @@ pub mod regenerate;
 mod registry;
 pub mod rlvr;
 mod role;
+mod room;
 pub mod rows;
 pub mod rzero;
 pub mod sage;
@@ -161,6 +162,15 @@ pub trait Recipe: Planner {
         _config: &RunConfig,
     ) -> Result<Option<(&'static str, VocabularyDropout, String)>, PlanError> {
         Ok(None)
+    }
+
+    /// Whether members of a run of a resolved config learn from an answer by comparing it with the others to its problem, so
+    /// that a problem teaches nothing if all answers to it earn the same; they do by default.
+    ///
+    /// # Errors
+    /// A config that was not resolved.
+    fn compares_answers(&self, _config: &RunConfig) -> Result<bool, PlanError> {
+        Ok(true)
     }
 
     /// The scores of a critic that decide what enters the curriculum of a run of a resolved config; `None`, the default, if

@@ -3,6 +3,7 @@
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::{
+    config::RunConfig,
     id::ExecutionId,
     recipe::Capabilities,
     verdict::{Evidence, Finding, LostSide, Progress, Readings, SPAN, Sign, Signal, Trend, Verdict},
@@ -12,7 +13,7 @@ use lyceum_store::{
     metrics,
     runs::RunDetail,
 };
-use serde::Serialize;
+use serde::{Deserialize as _, Serialize};
 use uuid::Uuid;
 
 use super::{charts::chart_of, held_out, inert::inert, layout::Tab, run_frame::RunFrame, view::View};
@@ -67,10 +68,11 @@ impl VerdictView {
         let id = ExecutionId(run.run.id);
         let recipe = api.registry.get(&run.run.recipe).ok();
         let capabilities = recipe.map_or(Capabilities::ALL, |recipe| recipe.capabilities());
-        let signals: Vec<(Signal, usize)> = Signal::ALL
-            .into_iter()
-            .filter_map(|signal| Some((signal, signal.place_in(&run.metrics)?)))
-            .collect();
+        let config = RunConfig::deserialize(&run.config).ok();
+        let compares = recipe
+            .zip(config)
+            .is_none_or(|(recipe, config)| recipe.compares_answers(&config).unwrap_or(true));
+        let signals = Signal::all_in(&run.metrics, compares);
         let places: Vec<usize> = signals.iter().map(|(_, place)| *place).collect();
         let (ends, stalled, latest) = futures::try_join!(
             async { Ok::<_, ApiError>(metrics::ends(db, id, &places, SPAN).await?) },

@@ -46,6 +46,7 @@ async fn created(writer: &Actor, name: &str) -> ExecutionId {
         })
         .collect();
     let dataset = json!({"name": name, "purpose": "training", "rows": rows});
+    let sampling = json!({"max_tokens": 96});
     let dataset = writer.post("/api/v1/datasets", &dataset).await.expect(201).json();
     let body = json!({"name": name, "config": {
         "recipe": "sage", "steps": 4,
@@ -57,6 +58,7 @@ async fn created(writer: &Actor, name: &str) -> ExecutionId {
         "parameters": {
             "dataset": {"id": dataset["id"], "rows": 4}, "prompts": {"set": "seedling-math"}, "score_scale": "ten",
             "challenges": 4, "tasks": 2, "learning": {"optimizer": {"minibatches": 1}},
+            "sampling": {"challenge": sampling, "plan": sampling, "solve": sampling, "critique": sampling},
         },
     }});
     let made = writer.post("/api/v1/runs", &body).await.expect(201).json();

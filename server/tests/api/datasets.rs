@@ -239,7 +239,11 @@ async fn sage_starts_from_tasks_of_mathematics_alone() {
     imported(&writer, &dataset("exam", "benchmark", &json!([problem("b", "2?")]))).await;
     let body = |seeds: &Value| {
         let roles = json!(["challenger", "planner", "solver", "critic"]);
-        let parameters = json!({"dataset": seeds, "prompts": {"set": "seedling-math"}});
+        let sampling = json!({"max_tokens": 96});
+        let parameters = json!({
+            "dataset": seeds, "prompts": {"set": "seedling-math"},
+            "sampling": {"challenge": sampling, "plan": sampling, "solve": sampling, "critique": sampling},
+        });
         json!({"config": config("sage", &roles, &parameters)})
     };
     for (seeds, said) in [

@@ -39,6 +39,7 @@ const WIDTH: u32 = 4;
 /// A run of R-Zero of two iterations.
 pub(crate) fn document(name: &str) -> Value {
     let members = json!([{"roles": ["proposer"], "count": 1}, {"roles": ["solver"], "count": 1}]);
+    let (sampling, learning) = (json!({"max_tokens": 96}), json!({"optimizer": {"minibatches": 1}}));
     json!({"name": name, "config": {
         "recipe": "rzero",
         "populations": {"main": {
@@ -48,9 +49,10 @@ pub(crate) fn document(name: &str) -> Value {
         }},
         "parameters": {
             "iterations": 2, "prompts": {"set": "seedling-math"},
-            "proposer": {"steps": 1, "prompts": 4, "learning": {"optimizer": {"minibatches": 1}}},
-            "curriculum": {"questions": 5},
-            "solver": {"steps": 1, "questions": 4, "learning": {"optimizer": {"minibatches": 1}}},
+            "proposer": {"steps": 1, "prompts": 4, "sampling": sampling, "learning": learning},
+            "curriculum": {"questions": 5, "sampling": sampling},
+            "vote": {"sampling": sampling},
+            "solver": {"steps": 1, "questions": 4, "sampling": sampling, "learning": learning},
         },
     }})
 }

@@ -28,6 +28,11 @@ impl Estimator {
     pub fn needs_groups(self) -> bool {
         self == Self::GroupRelative
     }
+
+    /// Whether a sample is compared with the others of its prompt, so that equal ones teach nothing.
+    pub fn compares_samples(self) -> bool {
+        matches!(self, Self::GroupRelative | Self::ReinforcePlusPlusBaseline)
+    }
 }
 
 /// How advantages are computed from rewards.

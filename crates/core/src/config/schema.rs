@@ -9,7 +9,7 @@ use std::{
     sync::{LazyLock, PoisonError, RwLock},
 };
 
-use super::{RunConfig, diagnose::faults};
+use super::{RunConfig, defaults::settle, diagnose::faults};
 use crate::{fault::Fault, recipe::Recipe};
 
 /// A JSON Schema (2020-12) and its validator.
@@ -85,12 +85,15 @@ impl Schema {
     }
 }
 
-/// The JSON Schema of `T`, without references.
+/// The JSON Schema of `T`, without references. The `default` of a field in a group is what the field is if it alone is left
+/// out, whatever the group's default elsewhere.
 pub fn schema_of<T: JsonSchema>() -> Value {
     let generator = SchemaSettings::draft2020_12()
         .with(|settings| settings.inline_subschemas = true)
         .into_generator();
-    generator.into_root_schema_for::<T>().to_value()
+    let mut schema = generator.into_root_schema_for::<T>().to_value();
+    settle(&mut schema);
+    schema
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ const fn mutation(
         description,
         parameters,
         ordered: None,
+        below_rank: None,
     }
 }
 
@@ -116,26 +117,29 @@ pub static CATALOGUE: [Operator; 17] = [
             "The noise is uniform within alpha over the square root of the tensor's number of values.",
         )],
     ),
-    mutation(
-        "M6",
-        "rank perturbation",
-        "Zeroes the smallest singular values of the update and jitters the others.",
-        &[
-            Parameter::real(
-                "k",
-                2.0,
-                (0.0, 4096.0),
-                "Number of smallest singular values to zero; less than the rank.",
-            )
-            .integer(),
-            Parameter::real(
-                "sigma",
-                0.05,
-                (0.0, 1.0),
-                "Standard deviation of the factors, around 1, that multiply the others.",
-            ),
-        ],
-    ),
+    Operator {
+        below_rank: Some("k"),
+        ..mutation(
+            "M6",
+            "rank perturbation",
+            "Zeroes the smallest singular values of the update and jitters the others.",
+            &[
+                Parameter::real(
+                    "k",
+                    2.0,
+                    (0.0, 4096.0),
+                    "Number of smallest singular values to zero; less than the rank.",
+                )
+                .integer(),
+                Parameter::real(
+                    "sigma",
+                    0.05,
+                    (0.0, 1.0),
+                    "Standard deviation of the factors, around 1, that multiply the others.",
+                ),
+            ],
+        )
+    },
     control(mutation(
         "copy_parent",
         "identity control",

@@ -1,7 +1,7 @@
 //! When and how a run evolves.
 
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{CATALOGUE, Operator, operator};
 use crate::fault::Fault;
@@ -72,8 +72,9 @@ impl EvolutionConfig {
     }
 
     /// Faults the schema cannot express, with places below `pointer`. `smallest` is the size of the smallest role with
-    /// more than one member, if any: a set of crossovers alone can never be used with a single survivor.
-    pub fn faults(&self, pointer: &str, smallest: Option<usize>) -> Vec<Fault> {
+    /// more than one member, if any: a set of crossovers alone can never be used with a single survivor. `rank` is that of
+    /// the members' adapters.
+    pub fn faults(&self, pointer: &str, smallest: Option<usize>, rank: u32) -> Vec<Fault> {
         let mut faults = Vec::new();
         let shares = [
             ("fraction", Some(self.fraction)),
@@ -96,6 +97,9 @@ impl EvolutionConfig {
                 faults.push(Fault::new(format!("{pointer}/parameters/{name}"), error.to_string()));
             }
         }
+        if self.every > 0 && faults.is_empty() {
+            faults.extend(self.rank_faults(pointer, rank));
+        }
         if self.every > 0
             && let Some(size) = smallest
         {
@@ -109,6 +113,23 @@ impl EvolutionConfig {
             }
         }
         faults
+    }
+
+    /// Faults of the operators in use that would refuse every parent of this rank.
+    fn rank_faults(&self, pointer: &str, rank: u32) -> Vec<Fault> {
+        let names: BTreeSet<&str> = self.operators.iter().map(String::as_str).collect();
+        let known = names.into_iter().filter_map(|name| operator(name).ok());
+        let fault = |operator: &Operator| {
+            let none = BTreeMap::new();
+            let given = self.parameters.get(operator.name).unwrap_or(&none);
+            let error = operator.check_rank(given, rank).err()?;
+            let parameter = operator.below_rank.unwrap_or_default();
+            Some(Fault::new(
+                format!("{pointer}/parameters/{}/{parameter}", operator.name),
+                error.to_string(),
+            ))
+        };
+        known.filter_map(fault).collect()
     }
 }
 
@@ -150,7 +171,7 @@ mod tests {
             ..EvolutionConfig::default()
         };
         let places: Vec<_> = config
-            .faults("/evolution", Some(4))
+            .faults("/evolution", Some(4), 8)
             .into_iter()
             .map(|fault| fault.pointer)
             .collect();
@@ -162,17 +183,53 @@ mod tests {
                 "/evolution/parameters/X1"
             ]
         );
-        assert_eq!(EvolutionConfig::default().faults("", Some(2)), []);
+        assert_eq!(EvolutionConfig::default().faults("", Some(2), 8), []);
         let crossovers = EvolutionConfig {
             operators: vec!["X1".to_owned()],
             ..EvolutionConfig::default()
         };
-        assert_eq!(crossovers.faults("", Some(4)), []);
-        assert_eq!(crossovers.faults("", None), []);
+        assert_eq!(crossovers.faults("", Some(4), 8), []);
+        assert_eq!(crossovers.faults("", None, 8), []);
         assert!(
-            crossovers.faults("", Some(2))[0]
+            crossovers.faults("", Some(2), 8)[0]
                 .detail
                 .contains("of 2 members 1 survive")
         );
+    }
+
+    #[test]
+    fn an_operator_that_no_parent_has_the_rank_for_is_refused() {
+        let config = |k: Option<f64>| EvolutionConfig {
+            operators: vec!["M6".to_owned(), "M1".to_owned(), "M6".to_owned()],
+            parameters: k
+                .map(|k| ("M6".to_owned(), BTreeMap::from([("k".to_owned(), k)])))
+                .into_iter()
+                .collect(),
+            ..EvolutionConfig::default()
+        };
+        assert_eq!(config(Some(7.0)).faults("/evolution", Some(4), 8), []);
+        let [fault] = &config(Some(8.0)).faults("/evolution", Some(4), 8)[..] else {
+            panic!("one fault")
+        };
+        assert_eq!(fault.pointer, "/evolution/parameters/M6/k");
+        assert!(
+            fault
+                .detail
+                .contains("`k` is 8; valid are whole numbers from 0 to 7, as the rank of the adapters is 8"),
+            "{fault}"
+        );
+        // The default k is 2.
+        assert_eq!(config(None).faults("", Some(4), 2)[0].pointer, "/parameters/M6/k");
+        assert_eq!(config(None).faults("", Some(4), 3), []);
+        let unused = EvolutionConfig {
+            operators: vec!["M1".to_owned()],
+            ..config(Some(9.0))
+        };
+        assert_eq!(unused.faults("", Some(4), 2), []);
+        let never = EvolutionConfig {
+            every: 0,
+            ..config(Some(9.0))
+        };
+        assert_eq!(never.faults("", Some(4), 2), []);
     }
 }

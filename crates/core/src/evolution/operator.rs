@@ -43,6 +43,9 @@ pub struct Operator {
     /// Two parameters; the first must not exceed the second.
     #[serde(skip)]
     pub(super) ordered: Option<(&'static str, &'static str)>,
+    /// A parameter that must be less than the rank of the parents.
+    #[serde(skip)]
+    pub(super) below_rank: Option<&'static str>,
 }
 
 /// Why an operator cannot be applied as requested.
@@ -126,6 +129,22 @@ impl Operator {
                 Err(self.out_of_range(low, values[low], valid))
             }
             _ => Ok(values),
+        }
+    }
+
+    /// Checks that its parameters, those in `given` and otherwise the defaults, fit parents of `rank`.
+    ///
+    /// # Errors
+    /// The first parameter that is not valid, or too large for the rank.
+    pub fn check_rank(&self, given: &BTreeMap<String, f64>, rank: u32) -> Result<(), OperatorError> {
+        let values = self.resolve(given)?;
+        match self.below_rank {
+            Some(name) if values[name] >= f64::from(rank) => {
+                let most = rank.saturating_sub(1);
+                let valid = format!("whole numbers from 0 to {most}, as the rank of the adapters is {rank}");
+                Err(self.out_of_range(name, values[name], valid))
+            }
+            _ => Ok(()),
         }
     }
 

@@ -96,15 +96,33 @@ impl Default for ItemConfig {
 }
 
 impl ItemConfig {
-    /// The fault of a division into items that the trainer of `compute` cannot follow.
-    pub(crate) fn trainer_fault(&self, compute: Compute) -> Option<Fault> {
+    /// Faults the schema cannot express: of pieces of a gradient that the trainer of `compute` cannot sum, or of several
+    /// optimizer steps. `pointer` is that of the group in the config; members learn by `lessons`.
+    pub(crate) fn faults(&self, pointer: &str, compute: Compute, lessons: &[&LearningConfig]) -> Vec<Fault> {
         let pieces = self.gradient_pieces;
-        let detail = format!(
-            "{pieces} pieces of a gradient are summed by the trainer `engine` only; `torchrun` (`compute.trainer`) splits an \
-             update over its own processes: 1 is valid here"
-        );
-        let unfit = pieces > 1 && compute.trainer == Trainer::Torchrun;
-        unfit.then(|| Fault::new("/parameters/items/gradient_pieces", detail))
+        if pieces <= 1 {
+            return Vec::new();
+        }
+        let mut details = Vec::new();
+        for Optimizer {
+            epochs, minibatches, ..
+        } in lessons.iter().map(|learning| &learning.optimizer)
+        {
+            if (*epochs, *minibatches) != (1, 1) {
+                details.push(format!(
+                    "{pieces} pieces of a gradient make one optimizer step, and {epochs} epochs of {minibatches} minibatches \
+                     are more: 1 is valid here"
+                ));
+            }
+        }
+        if compute.trainer == Trainer::Torchrun {
+            details.push(format!(
+                "{pieces} pieces of a gradient are summed by the trainer `engine` only; `torchrun` (`compute.trainer`) splits \
+                 an update over its own processes: 1 is valid here"
+            ));
+        }
+        let fault = |detail| Fault::new(format!("{pointer}/gradient_pieces"), detail);
+        details.into_iter().map(fault).collect()
     }
 }
 
@@ -122,7 +140,7 @@ impl LearningConfig {
 
     /// Faults the schema cannot express; `pointer` is that of the group in the config. A member learns from at least
     /// `batch` sequences per step.
-    pub(crate) fn faults(&self, pointer: &str, items: &ItemConfig, batch: u32) -> Vec<Fault> {
+    pub(crate) fn faults(&self, pointer: &str, batch: u32) -> Vec<Fault> {
         let mut faults = Vec::new();
         let mut fault = |field: &str, detail: String| faults.push(Fault::new(format!("{pointer}/{field}"), detail));
         if !self.reward_scale.is_finite() {
@@ -135,7 +153,6 @@ impl LearningConfig {
             beta1,
             beta2,
             eps,
-            epochs,
             minibatches,
             ..
         } = self.optimizer;
@@ -155,14 +172,6 @@ impl LearningConfig {
             let detail =
                 format!("{batch} sequences cannot be split into {minibatches} minibatches: 1 to {batch} is valid");
             fault("optimizer/minibatches", detail);
-        }
-        let pieces = items.gradient_pieces;
-        if pieces > 1 && (epochs, minibatches) != (1, 1) {
-            let detail = format!(
-                "{pieces} pieces of a gradient make one optimizer step, and {epochs} epochs of {minibatches} minibatches are \
-                 more: 1 is valid here"
-            );
-            faults.push(Fault::new("/parameters/items/gradient_pieces", detail));
         }
         faults
     }

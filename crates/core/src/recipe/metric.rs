@@ -7,7 +7,8 @@ mod cost;
 mod learning;
 
 pub(crate) use answers::{
-    Answered, HasAnswers, format_rate, mean_entropy, mean_reward, no_signal_share, pass_rate, response_length,
+    Answered, HasAnswers, format_rate, mean_entropy, mean_reward, no_signal_share, of_prompts, pass_rate,
+    response_length,
 };
 pub(crate) use cost::{
     Costs, GRADE_MEASURE, HasCosts, MEASURE, TOKENS, check_seconds, critique_seconds, diversity_seconds,

@@ -71,6 +71,10 @@ impl Recipe for Rlvr {
         Parameters::of(config)?.asked("/parameters").map(Some)
     }
 
+    fn compares_answers(&self, config: &RunConfig) -> Result<bool, PlanError> {
+        Ok(Parameters::of(config)?.advantages.estimator.compares_samples())
+    }
+
     fn roles(&self) -> Vec<Role> {
         vec![Role::Solver]
     }

@@ -92,6 +92,10 @@ impl Recipe for RZero {
             .map(|(dropout, base)| ("/parameters/vocabulary_dropout", dropout, base)))
     }
 
+    fn compares_answers(&self, config: &RunConfig) -> Result<bool, PlanError> {
+        Ok(Parameters::of(config)?.advantages.estimator.compares_samples())
+    }
+
     fn roles(&self) -> Vec<Role> {
         vec![Role::Proposer, Role::Solver]
     }

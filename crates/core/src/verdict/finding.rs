@@ -15,7 +15,7 @@ pub enum Sign {
     Format,
     /// The policy's entropy vanishes.
     Entropy,
-    /// Proposals repeat each other.
+    /// Proposals repeat others, or what was shown.
     Duplicates,
 }
 
@@ -148,7 +148,7 @@ fn collapse(sign: Sign, early: Option<f64>, late: f64) -> String {
         }
         Sign::Duplicates => {
             let first = against(&percent);
-            format!("{} of the proposals repeat others{first}", percent(late))
+            format!("the measure of repeated proposals is {}{first}", percent(late))
         }
     }
 }

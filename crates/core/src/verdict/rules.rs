@@ -12,9 +12,9 @@ pub const FORMAT: f64 = 0.8;
 pub const ENTROPY: f64 = 0.05;
 /// Entropy has fallen if this share of it is left.
 pub const ENTROPY_LEFT: f64 = 0.25;
-/// From this share of repeated proposals on, a proposer has found a template.
+/// From this value of a recipe's measure of repeated proposals on, a proposer has found a template.
 pub const DUPLICATES: f64 = 0.5;
-/// By how much that share has risen since the first steps.
+/// By how much that measure has risen since the first steps.
 pub const DUPLICATES_RISE: f64 = 0.2;
 /// A share that is nearly none, and its complement nearly all.
 pub const NEARLY_NONE: f64 = 0.05;

@@ -19,7 +19,7 @@ pub enum Signal {
     Entropy,
     /// The share of answers in the required form.
     Format,
-    /// The share of new problems that repeat others.
+    /// How much proposals repeat others or what was shown, as the recipe measures it.
     Duplicates,
     /// The share of proposals that are valid.
     Valid,
@@ -45,12 +45,21 @@ impl Signal {
         }
     }
 
+    /// The signals of a run that records these metrics, each with the place of its metric. `compares`: whether answers to a
+    /// problem are compared with one another ([`Recipe::compares_answers`]); without, a problem whose answers earn the same
+    /// may teach, and [`Signal::NoSignal`] says nothing.
+    ///
+    /// [`Recipe::compares_answers`]: crate::recipe::Recipe::compares_answers
+    pub fn all_in(recorded: &[String], compares: bool) -> Vec<(Self, usize)> {
+        let told = Self::ALL
+            .into_iter()
+            .filter(|signal| compares || *signal != Self::NoSignal);
+        told.filter_map(|signal| Some((signal, signal.place_in(recorded)?)))
+            .collect()
+    }
+
     /// The first of its metrics among `recorded`, by place.
     pub fn place_in(self, recorded: &[String]) -> Option<usize> {
-        // A run with a critic counts roles without signal under this name, not problems.
-        if self == Self::NoSignal && recorded.iter().any(|name| name == "critic_auc") {
-            return None;
-        }
         self.metrics()
             .iter()
             .find_map(|name| recorded.iter().position(|one| one == name))

@@ -257,14 +257,59 @@ fn every_recipe_records_what_its_verdicts_need() {
     for recipe in Registry::shipped().recipes() {
         let metrics: Vec<String> = recipe.metric_names().into_iter().map(str::to_owned).collect();
         for signal in [Signal::NoSignal, Signal::Entropy, Signal::Format] {
-            let counts_roles = signal == Signal::NoSignal && recipe.name() == "sage";
-            assert_eq!(
-                signal.place_in(&metrics).is_some(),
-                !counts_roles,
-                "{signal} of {}",
-                recipe.name()
-            );
+            assert!(signal.place_in(&metrics).is_some(), "{signal} of {}", recipe.name());
         }
     }
     assert_eq!(Signal::Valid.place_in(&["entropy".to_owned()]), None);
+}
+
+#[test]
+fn problems_teach_nothing_only_where_answers_to_one_are_compared() {
+    let registry = Registry::shipped();
+    let compares = |preset: &str, overrides: &[(&str, &str)]| {
+        let path = format!("{}/../../configs/runs/{preset}.toml", env!("CARGO_MANIFEST_DIR"));
+        let mut document: serde_json::Value = toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let overrides = overrides
+            .iter()
+            .map(|(path, value)| ((*path).to_owned(), (*value).into()));
+        crate::config::apply_overrides(&mut document, &overrides.collect()).unwrap();
+        let config = crate::config::resolve(&document, &registry).unwrap();
+        registry.get(&config.recipe).unwrap().compares_answers(&config).unwrap()
+    };
+    for (preset, expected) in [
+        ("populora-seedling", true),
+        ("baseline-seedling", true),
+        ("azr-seedling", false),
+        ("rlvr-seedling", true),
+        ("rzero-seedling-math", true),
+        ("sage-seedling-math", false),
+        ("gasp-seedling", false),
+        ("gasp-qwen2.5-coder-7b-real-data", false),
+    ] {
+        assert_eq!(compares(preset, &[]), expected, "{preset}");
+    }
+    for preset in ["rlvr-seedling", "rzero-seedling-math"] {
+        for (estimator, expected) in [
+            ("group_relative", true),
+            ("reinforce_plus_plus_baseline", true),
+            ("reinforce_plus_plus", false),
+            ("task_relative_reinforce_plus_plus", false),
+        ] {
+            let given = [("parameters.advantages.estimator", estimator)];
+            assert_eq!(compares(preset, &given), expected, "{preset} with {estimator}");
+        }
+    }
+    let recorded = ["no_signal_share", "entropy"].map(str::to_owned);
+    let found = [true, false].map(|compares| Signal::all_in(&recorded, compares));
+    assert_eq!(found[0], [(Signal::NoSignal, 0), (Signal::Entropy, 1)]);
+    assert_eq!(found[1], [(Signal::Entropy, 1)]);
+}
+
+/// R-Zero's measure is the mean share of a proposer's proposals in a proposal's cluster, which is no share of proposals.
+#[test]
+fn repeated_proposals_are_told_by_what_is_measured() {
+    assert_eq!(
+        Verdict::of(&reading(Signal::Duplicates, 0.1, 0.6)).sentences()[0],
+        "Collapsing: the measure of repeated proposals is 60 %, 10 % at first."
+    );
 }

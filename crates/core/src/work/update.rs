@@ -81,8 +81,7 @@ pub struct PolicyLoss {
     /// The ratio is clipped above at 1 + this value.
     #[schemars(range(min = 0.0))]
     pub clip_high: f64,
-    /// For negative advantages, bounds the loss at this value times the advantage's magnitude; left out, it is
-    /// unbounded.
+    /// For negative advantages, bounds the loss at this value times the advantage's magnitude; null for no bound.
     pub clip_dual: Option<f64>,
     /// The policy in the denominator of the ratio.
     pub old_policy: OldPolicy,

@@ -160,8 +160,8 @@ impl Groups<'_> {
                 fault(&format!("archive/{name}"), detail);
             }
         }
-        faults.extend(self.learning.faults("/parameters/learning", self.items, batch));
-        faults.extend(self.items.trainer_fault(config.compute));
+        faults.extend(self.learning.faults("/parameters/learning", batch));
+        faults.extend(self.items.faults("/parameters/items", config.compute, &[self.learning]));
         faults.extend(self.sampling.faults(self.learns));
         faults.extend(self.length_faults(config));
         faults

@@ -1,35 +1,32 @@
 //! Reads a config, checks its populations, and fills in its defaults.
 
+use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::{
-    config::{RunConfig, pointer_token},
+    config::{RunConfig, Schema, fill_in, leave_out_nulls, pointer_token},
     fault::{Fault, Faults},
 };
 
-/// The parameters of a config that has passed the schema; a missing value means the defaults.
-pub fn read_parameters<T: DeserializeOwned>(config: &RunConfig) -> Result<T, Faults> {
-    let given = match &config.parameters {
+/// The parameters of a config that has passed the schema. A missing value means the default, and so does each missing
+/// field of a group that is given in part.
+pub fn read_parameters<T: DeserializeOwned + JsonSchema + 'static>(config: &RunConfig) -> Result<T, Faults> {
+    let mut given = match &config.parameters {
         Value::Null => serde_json::json!({}),
         given => given.clone(),
     };
+    fill_in(&mut given, Schema::of::<T>().document());
     serde_json::from_value(given).map_err(|error| Faults(vec![Fault::new("/parameters", error.to_string())]))
 }
 
-/// Parameters with every default filled in. Optional fields stay left out: TOML has no null.
-pub fn written_out<T: Serialize>(parameters: &T) -> Result<Value, Faults> {
+/// Parameters with every default filled in. Optional fields stay left out, since TOML has no null, unless their default is
+/// another value.
+pub fn written_out<T: Serialize + JsonSchema + 'static>(parameters: &T) -> Result<Value, Faults> {
     let mut value =
         serde_json::to_value(parameters).map_err(|error| Faults(vec![Fault::new("/parameters", error.to_string())]))?;
-    leave_out_nulls(&mut value);
+    leave_out_nulls(&mut value, Schema::of::<T>().document());
     Ok(value)
-}
-
-fn leave_out_nulls(value: &mut Value) {
-    if let Value::Object(fields) = value {
-        fields.retain(|_, field| !field.is_null());
-        fields.values_mut().for_each(leave_out_nulls);
-    }
 }
 
 /// Refuses more than one population.

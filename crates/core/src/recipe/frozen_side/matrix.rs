@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     parameters::{FrozenSideParameters, FrozenVersion},
-    posed::Posed,
+    posed::{Clusters, Posed},
     result::{FrozenSideResult, Rates},
 };
 use crate::recipe::{
@@ -88,7 +88,7 @@ impl<'a> Matrix<'a> {
     fn pose(&mut self) -> Progress<Vec<Posed>> {
         let mut posed = vec![Posed::default(); self.parameters.teachers.len()];
         let wanted = self.parameters.problems;
-        let mut chunk = 0;
+        let (mut clusters, mut chunk) = (Clusters::default(), 0);
         for round in 0..ROUNDS {
             let asks = self.asks(round, &mut posed);
             if asks.is_empty() {
@@ -103,7 +103,8 @@ impl<'a> Matrix<'a> {
             })?;
             chunk += u32::try_from(judged.len()).unwrap_or(u32::MAX);
             for judged in judged.iter().flat_map(|judged| judged.iter()) {
-                posed[judged.proposer - self.parameters.students.len()].add(judged, wanted)?;
+                let teacher = judged.proposer - self.parameters.students.len();
+                posed[teacher].add(judged, wanted, &mut clusters)?;
             }
         }
         Ok(posed)

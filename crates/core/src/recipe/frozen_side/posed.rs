@@ -1,6 +1,6 @@
 //! The fresh problems of a teacher version.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::recipe::{
     PlanError,
@@ -16,20 +16,30 @@ pub(super) struct Posed {
     pub(super) valid: u32,
     /// The first valid problems, in the order of their prompts.
     pub(super) problems: Vec<Problem>,
-    /// For each of `problems`, the index of the first that is the same.
+    /// The cluster of each of `problems`.
     pub(super) clusters: Vec<usize>,
-    known: HashMap<String, usize>,
+}
+
+/// Clusters of identical problems, whichever teachers posed them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Clusters(HashMap<String, usize>);
+
+impl Clusters {
+    /// The cluster of a problem.
+    pub(super) fn of(&mut self, problem: &Problem) -> Result<usize, PlanError> {
+        let content = serde_json::to_string(&(problem.kind, &problem.program, &problem.values))?;
+        let next = self.0.len();
+        Ok(*self.0.entry(content).or_insert(next))
+    }
 }
 
 impl Posed {
     /// Counts a proposal, and keeps its problem if it is one of the first `wanted` valid ones.
-    pub(super) fn add(&mut self, judged: &Judged, wanted: u32) -> Result<(), PlanError> {
+    pub(super) fn add(&mut self, judged: &Judged, wanted: u32, clusters: &mut Clusters) -> Result<(), PlanError> {
         let Some(problem) = &judged.problem else { return Ok(()) };
         self.valid += 1;
-        let place = self.problems.len();
-        if place < wanted as usize {
-            let content = serde_json::to_string(&(problem.kind, &problem.program, &problem.values))?;
-            self.clusters.push(*self.known.entry(content).or_insert(place));
+        if self.problems.len() < wanted as usize {
+            self.clusters.push(clusters.of(problem)?);
             self.problems.push(problem.clone());
         }
         Ok(())
@@ -37,6 +47,7 @@ impl Posed {
 
     /// Different problems among those kept.
     pub(super) fn distinct(&self) -> u32 {
-        u32::try_from(self.known.len()).unwrap_or(u32::MAX)
+        let distinct: HashSet<&usize> = self.clusters.iter().collect();
+        u32::try_from(distinct.len()).unwrap_or(u32::MAX)
     }
 }

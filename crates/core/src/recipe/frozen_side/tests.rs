@@ -1,12 +1,18 @@
 //! The matrix of players of known skill.
 
-use super::*;
+use super::{
+    posed::{Clusters, Posed},
+    trend::along_students,
+    *,
+};
 use crate::{
     artifact::Digest,
-    id::{MemberId, VersionId},
-    recipe::{Pool, Populora, ProblemRecord, Want, WorkState, small_run::small_run},
+    id::{MemberId, ProblemId, VersionId},
+    problem::Values,
+    recipe::{Pool, Populora, ProblemRecord, Want, WorkState, code::Problem, small_run::small_run},
     seed::stream,
     simulation::{Order, Players, Simulation, Skill},
+    verify::ProblemKind,
     work::{AdapterRef, Outcome, Payload, WorkKey},
 };
 use rand::seq::SliceRandom as _;
@@ -234,4 +240,56 @@ fn what_cannot_be_played_is_refused_with_its_place() {
     );
     assert!(refused(&|parameters| parameters.samples = 0).contains("/parameters/samples"));
     assert!(refused(&|parameters| parameters.play = json!({"batch": 3})).contains("/parameters/play: "));
+}
+
+#[test]
+fn a_problem_that_several_teachers_pose_counts_once_in_an_interval() {
+    let parameters = |teachers: &[f64]| {
+        let mut players = Players::new(Vec::new());
+        FrozenSideParameters {
+            run: ExecutionId(Uuid::from_u128(1)),
+            problems: 4,
+            samples: 4,
+            students: side("student", &[0.0, 0.0], &mut players),
+            teachers: side("teacher", teachers, &mut players),
+            pool: Pool::empty(),
+            samples_per_item: 40,
+            play: json!({}),
+        }
+    };
+    let posed = Posed {
+        clusters: vec![0, 1, 2, 3],
+        ..Posed::default()
+    };
+    let rates = [[0, 0, 0, 1], [0, 1, 2, 4]].map(|solved| solved.map(|solved| Some((solved, 4))).to_vec());
+    let once = along_students(&parameters(&[0.0]), &[posed.clone()], &[rates.to_vec()]).unwrap();
+    let twice = along_students(
+        &parameters(&[0.0, 0.0]),
+        &[posed.clone(), posed],
+        &[rates.to_vec(), rates.to_vec()],
+    );
+    let twice = twice.unwrap();
+    for (found, wanted) in [
+        (twice.difference, once.difference),
+        (twice.low, once.low),
+        (twice.high, once.high),
+    ] {
+        assert!((found - wanted).abs() < 1e-12, "{twice:?} is not {once:?}");
+    }
+}
+
+#[test]
+fn identical_problems_are_one_cluster_whoever_poses_them() {
+    let problem = |id: u128, program: &str| Problem {
+        id: ProblemId(Uuid::from_u128(id)),
+        kind: ProblemKind::CodeO,
+        program: program.to_owned(),
+        values: Values::Io {
+            input: Some("1".to_owned()),
+            output: Some("2".to_owned()),
+        },
+    };
+    let mut clusters = Clusters::default();
+    let mut of = |id: u128, program: &str| clusters.of(&problem(id, program)).unwrap();
+    assert_eq!([of(1, "a"), of(2, "b"), of(3, "a"), of(4, "c")], [0, 1, 0, 2]);
 }

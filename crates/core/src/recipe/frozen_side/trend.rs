@@ -51,7 +51,7 @@ pub(super) fn along_students(
     for (teacher, posed) in posed.iter().enumerate() {
         for (problem, cluster) in posed.clusters.iter().enumerate() {
             let mean = |students: &[usize]| mean(students.iter().map(|student| &rates[teacher][*student]), problem);
-            gains.push(((teacher, *cluster), mean(&last)? - mean(&first)?));
+            gains.push((*cluster, mean(&last)? - mean(&first)?));
         }
     }
     let (difference, variance) = clustered(&gains)?;
@@ -70,7 +70,7 @@ pub(super) fn along_teachers(
         let mut of_problems = Vec::new();
         for teacher in at(&versions, step) {
             for (problem, cluster) in posed[teacher].clusters.iter().enumerate() {
-                of_problems.push(((teacher, *cluster), mean(rates[teacher].iter(), problem)?));
+                of_problems.push((*cluster, mean(rates[teacher].iter(), problem)?));
             }
         }
         clustered(&of_problems)
@@ -106,10 +106,10 @@ fn mean<'r>(students: impl Iterator<Item = &'r Rates>, problem: usize) -> Option
 }
 
 /// The mean of values, and its variance from clusters of values that are alike. `None` with fewer than two clusters.
-fn clustered(values: &[((usize, usize), f64)]) -> Option<(f64, f64)> {
+fn clustered(values: &[(usize, f64)]) -> Option<(f64, f64)> {
     let count = values.len() as f64;
     let mean = values.iter().map(|(_, value)| value).sum::<f64>() / count;
-    let mut sums: BTreeMap<(usize, usize), f64> = BTreeMap::new();
+    let mut sums: BTreeMap<usize, f64> = BTreeMap::new();
     for (cluster, value) in values {
         *sums.entry(*cluster).or_default() += value - mean;
     }
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn the_variance_of_single_values_is_that_of_a_mean_and_copies_add_nothing() {
         let values = [0.1, 0.4, 0.4, 0.9];
-        let single: Vec<_> = (0..).zip(values).map(|(at, value)| ((0, at), value)).collect();
+        let single: Vec<_> = (0..).zip(values).collect();
         let (mean, variance) = clustered(&single).unwrap();
         // statistics.variance([0.1, 0.4, 0.4, 0.9]) / 4 in Python is 0.0275.
         assert!(

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use super::{
     ask::Ask,
-    memory::{Lemma, Stone},
+    memory::{Axis, Lemma, Stone},
     metrics::Tally,
     step::Step,
 };
 use crate::{
     problem::Statement,
+    prompt::Rendered,
     recipe::{ParentRelation, PlanError, Progress, rows::PlacedRow},
     verify::CodePair,
 };
@@ -17,6 +18,7 @@ use minijinja::context;
 
 impl<'a> Step<'a> {
     pub(super) fn make_lemmas(&mut self) -> Progress<Tally<'a>> {
+        self.check_goalposts()?;
         let posed = self.rounds(Stone::Lemma, Self::ask_for_lemmas)?;
         let updated = self.update_teacher(&posed)?;
         let lemmas = posed.accepted().map(|candidate| Lemma {
@@ -26,6 +28,26 @@ impl<'a> Step<'a> {
         self.memory.lemmas = lemmas.collect();
         self.memory.lifts.clear();
         Ok(self.buffered(Stone::Lemma, posed, updated))
+    }
+
+    /// Renders the prompts of all goalposts in the first step, so that one that cannot be shown ends a run before anything is
+    /// learned.
+    fn check_goalposts(&mut self) -> Progress<()> {
+        if self.draft.run.step > 0 {
+            return Ok(());
+        }
+        let (dataset, rows) = self.parameters.goalposts.settled()?;
+        let goalposts = self.draft.placed_rows_as("goalposts", dataset, 0..rows)?;
+        let view = self.draft.view;
+        view.once("goalposts", || {
+            for goalpost in goalposts.values() {
+                for axis in &self.parameters.axes {
+                    self.lemma_prompt(*axis, goalpost)?;
+                }
+            }
+            Ok::<_, PlanError>(())
+        })?;
+        Ok(())
     }
 
     /// The prompts of a round: goalposts drawn from the dataset, each with an axis of its own. Enters the goalposts as
@@ -56,8 +78,17 @@ impl<'a> Step<'a> {
     }
 
     fn ask_for_lemma(&self, number: u32, goalpost: &PlacedRow) -> Result<Ask, PlanError> {
-        let (question, pairs) = shown(goalpost)?;
         let axis = self.axis(number);
+        Ok(Ask {
+            number,
+            axis,
+            parent: (goalpost.problem, ParentRelation::Goalpost),
+            prompt: self.lemma_prompt(axis, goalpost)?,
+        })
+    }
+
+    fn lemma_prompt(&self, axis: Axis, goalpost: &PlacedRow) -> Result<Rendered, PlanError> {
+        let (question, pairs) = shown(goalpost)?;
         let variables = context! {
             question,
             pairs => self.shown_pairs(&pairs),
@@ -73,12 +104,7 @@ impl<'a> Step<'a> {
             );
             return Err(PlanError::Other(detail));
         }
-        Ok(Ask {
-            number,
-            axis,
-            parent: (goalpost.problem, ParentRelation::Goalpost),
-            prompt,
-        })
+        Ok(prompt)
     }
 }
 

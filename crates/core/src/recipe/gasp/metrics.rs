@@ -14,8 +14,8 @@ use crate::{
         code::Attempt,
         metric::{
             Answered, Costs, HasAnswers, HasCosts, HasUpdates, Measure, TOKENS, check_seconds, diversity_seconds,
-            grade_seconds, halvings, learned_tokens, measure, policy, prompt_tokens, propose_seconds, solve_seconds,
-            update_seconds, updates, values,
+            grade_seconds, halvings, learned_tokens, measure, of_prompts, policy, prompt_tokens, propose_seconds,
+            solve_seconds, update_seconds, updates, values,
         },
         rows::Answer,
     },
@@ -177,7 +177,7 @@ impl HasAnswers for Scope<'_> {
         candidates
             .into_iter()
             .chain(formats.into_values())
-            .chain(rows.into_values())
+            .chain(of_prompts(rows))
             .collect()
     }
 }

@@ -15,6 +15,7 @@ use crate::{
         code::context_faults, players::player_faults, population_faults, read_parameters, rlvr,
         single_population_fault, written_out,
     },
+    work::Compute,
 };
 
 pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
@@ -57,7 +58,7 @@ impl Parameters {
             faults.push(Fault::new("/parameters/shown", detail));
         }
         if let Some(real_data) = &self.real_data {
-            faults.extend(real_data_faults(real_data));
+            faults.extend(real_data_faults(real_data, config.compute));
         }
         faults.extend(self.sampling.faults([true, true]));
         let limit = ("max_prompt_bytes", self.max_prompt_bytes);
@@ -66,8 +67,11 @@ impl Parameters {
             faults.extend(size::faults(&prompts, self));
         }
         // Stages may accept nothing, so there is no least number of sequences.
-        faults.extend(self.learning.faults("/parameters/learning", &self.items, u32::MAX));
-        faults.extend(self.items.trainer_fault(config.compute));
+        faults.extend(self.learning.faults("/parameters/learning", u32::MAX));
+        faults.extend(
+            self.items
+                .faults("/parameters/items", config.compute, &[&self.learning]),
+        );
         faults
     }
 }
@@ -76,8 +80,8 @@ fn count(axes: &[Axis], axis: Axis) -> usize {
     axes.iter().filter(|known| **known == axis).count()
 }
 
-fn real_data_faults(real_data: &rlvr::Parameters) -> Vec<Fault> {
-    let mut faults = real_data.faults("/parameters/real_data", 1);
+fn real_data_faults(real_data: &rlvr::Parameters, compute: Compute) -> Vec<Fault> {
+    let mut faults = real_data.faults("/parameters/real_data", 1, compute);
     if real_data.held_out.is_some() {
         let detail = "this recipe measures no rows of its real data: remove it, and measure on `benchmarks`";
         faults.push(Fault::new("/parameters/real_data/held_out", detail));

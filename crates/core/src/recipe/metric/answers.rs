@@ -5,6 +5,7 @@ use crate::{
     advantage::{Sampled, has_signal},
     recipe::SOLVING,
 };
+use std::collections::BTreeMap;
 
 /// An answer that is learned from.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +27,11 @@ pub(crate) trait HasAnswers {
 
     /// The rewards of each group that is learned from.
     fn groups(&self) -> Vec<Vec<f32>>;
+}
+
+/// The groups of samples of one prompt. A sample without another to compare it with is not a group.
+pub(crate) fn of_prompts<K>(groups: BTreeMap<K, Vec<f32>>) -> impl Iterator<Item = Vec<f32>> {
+    groups.into_values().filter(|rewards| rewards.len() > 1)
 }
 
 const PASS_RATE: Chart = chart(&SOLVING, "Pass rate", "Share of the answers that are correct.");

@@ -1,11 +1,12 @@
 //! Parameters of a resolved evaluation: exact weights and exact rows.
 
 use serde::{Deserialize, Serialize};
-use std::ops::Range;
+use std::{collections::BTreeMap, ops::Range};
 
 use crate::{
     config::RunConfig,
     evaluation::arity,
+    evolution::operator,
     fault::{Fault, Faults},
     id::{DatasetId, ExecutionId, MemberId},
     recipe::{PlanError, rlvr},
@@ -114,7 +115,13 @@ impl RetentionParameters {
                 fault(name, "0: at least 1 is valid".to_owned());
             }
         }
+        let ranks = config.populations.values().map(|population| population.lora.r);
+        let rank = ranks.min().unwrap_or(u32::MAX);
         for (place, name) in parameters.operators.iter().enumerate() {
+            let fits = operator(name).map(|operator| operator.check_rank(&BTreeMap::new(), rank));
+            if let Ok(Err(error)) = fits {
+                fault(&format!("operators/{place}"), format!("{error}: leave it out"));
+            }
             if !arity(name).is_ok_and(|arity| arity.max(1) <= parameters.tasks.len()) {
                 fault(
                     &format!("operators/{place}"),

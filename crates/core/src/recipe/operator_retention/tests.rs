@@ -330,4 +330,19 @@ fn what_cannot_be_played_is_refused_with_its_place() {
     );
     assert!(refused(&|bad| drop(bad.tasks.pop())).contains("/parameters/operators/1"));
     assert!(refused(&|bad| bad.training = json!({"batch": 3})).contains("/parameters/training: "));
+    let of_rank = |rank: u32| {
+        let mut config = config(&parameters(&["M1", "M6"]));
+        for population in config.populations.values_mut() {
+            population.lora.r = rank;
+        }
+        OperatorRetentionEvaluation
+            .resolve(config)
+            .map_err(|faults| faults.to_string())
+    };
+    let said = of_rank(2).unwrap_err();
+    assert!(
+        said.starts_with("/parameters/operators/1: ") && said.contains("from 0 to 1, as the rank of the adapters is 2"),
+        "{said}"
+    );
+    of_rank(3).unwrap();
 }

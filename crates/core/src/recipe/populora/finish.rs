@@ -39,10 +39,14 @@ impl Step<'_> {
             let roles = member.roles.iter();
             roles.map(move |&role| (place, role, self.rating(place, role)))
         });
-        let members = draft
-            .members
-            .iter()
-            .map(|member| (member.id(draft.run.run), member.roles[0]));
+        let members = draft.members.iter().map(|member| {
+            // A member in both roles counts as a teacher.
+            let role = match member.plays(Role::Teacher) {
+                true => Role::Teacher,
+                false => Role::Student,
+            };
+            (member.id(draft.run.run), role)
+        });
         Players {
             ratings: ratings.collect(),
             members: members.collect(),

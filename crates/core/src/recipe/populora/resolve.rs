@@ -24,7 +24,9 @@ pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
     faults.extend(parameters.rating.faults("/parameters/rating"));
     let smallest = [Role::Teacher, Role::Student].map(|role| count(&config, role));
     let smallest = smallest.into_iter().filter(|size| *size > 1).min();
-    faults.extend(parameters.evolution.faults("/parameters/evolution", smallest));
+    let ranks = config.populations.values().map(|population| population.lora.r);
+    let rank = ranks.min().unwrap_or(u32::MAX);
+    faults.extend(parameters.evolution.faults("/parameters/evolution", smallest, rank));
     let types = u32::try_from(parameters.problems.types.len())
         .unwrap_or(u32::MAX)
         .max(1);

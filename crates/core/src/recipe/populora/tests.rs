@@ -595,3 +595,25 @@ fn every_item_is_named_for_its_place() {
         "memory stays small"
     );
 }
+
+#[test]
+fn a_member_in_both_roles_counts_as_a_teacher_whichever_is_named_first() {
+    let rows = |roles: [&str; 2]| {
+        let mut document = document(0, 0);
+        document["populations"]["main"]["members"] = json!([{"roles": roles, "count": 1}]);
+        let steps = steps(&document, skills(1, 0), Order::Together, 2);
+        steps
+            .iter()
+            .map(|step| sorted(&step.records).metrics)
+            .collect::<Vec<_>>()
+    };
+    let named = rows(["teacher", "student"]);
+    assert_eq!(rows(["student", "teacher"]), named);
+    let place = Populora
+        .metric_names()
+        .iter()
+        .position(|name| *name == "validity")
+        .unwrap();
+    let of_member = named[1].iter().find(|row| row.member.is_some()).unwrap();
+    assert!(of_member.values[place] >= 0.0, "a teacher's row is about its proposals");
+}

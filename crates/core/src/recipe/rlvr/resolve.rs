@@ -6,6 +6,7 @@ use crate::{
     config::{RunConfig, pointer_token},
     fault::{Fault, Faults},
     recipe::{Role, population_faults, read_parameters, sampling_faults, single_population_fault, written_out},
+    work::Compute,
 };
 
 pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
@@ -15,8 +16,7 @@ pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
     faults.extend(role_faults(&config));
     let members = config.populations.values().flat_map(|of| &of.members);
     let members: u32 = members.map(|group| group.count).sum();
-    faults.extend(parameters.faults("/parameters", members));
-    faults.extend(parameters.items.trainer_fault(config.compute));
+    faults.extend(parameters.faults("/parameters", members, config.compute));
     Faults(faults).or(())?;
     config.parameters = written_out(&parameters)?;
     Ok(config)
@@ -24,7 +24,7 @@ pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
 
 impl Parameters {
     /// Faults of these parameters, whose pointer in the config is `at`, for this many members that learn.
-    pub(in crate::recipe) fn faults(&self, at: &str, members: u32) -> Vec<Fault> {
+    pub(in crate::recipe) fn faults(&self, at: &str, members: u32, compute: Compute) -> Vec<Fault> {
         let mut faults = self.dataset.faults(&format!("{at}/dataset"));
         let mut fault = |pointer: &str, detail: String| faults.push(Fault::new(format!("{at}/{pointer}"), detail));
         if let Err(unknown) = PromptStyle::shipped(&self.prompts) {
@@ -59,8 +59,8 @@ impl Parameters {
         }
         faults.extend(sampling_faults(&format!("{at}/sampling"), &self.sampling, true));
         let sequences = self.batch.saturating_mul(self.n);
-        let learning = format!("{at}/learning");
-        faults.extend(self.learning.faults(&learning, &self.items, sequences));
+        faults.extend(self.learning.faults(&format!("{at}/learning"), sequences));
+        faults.extend(self.items.faults(&format!("{at}/items"), compute, &[&self.learning]));
         faults
     }
 }

@@ -12,8 +12,8 @@ use crate::{
         metric::{
             Answered, Costs, HasAnswers, HasCosts, HasUpdates, Measure, TOKENS, chart, format_rate, grade_seconds,
             halvings, highlighted, learned_tokens, mean_entropy, mean_reward, measure, measure_seconds,
-            no_signal_share, pass_rate, policy, prompt_tokens, response_length, solve_seconds, update_seconds, updates,
-            values,
+            no_signal_share, of_prompts, pass_rate, policy, prompt_tokens, response_length, solve_seconds,
+            update_seconds, updates, values,
         },
     },
     work::MemberUpdated,
@@ -172,7 +172,7 @@ impl HasAnswers for Tally<'_> {
             let sampled = answer.sequence.sampled;
             groups.entry(sampled.group).or_default().push(sampled.reward);
         }
-        groups.into_values().collect()
+        of_prompts(groups).collect()
     }
 }
 

@@ -15,8 +15,8 @@ use crate::{
         Metric, MetricRecord,
         metric::{
             Answered, Costs, HasAnswers, HasCosts, HasUpdates, Measure, TOKENS, diversity_seconds, grade_seconds,
-            halvings, learned_tokens, measure, policy, prompt_tokens, propose_seconds, solve_seconds, update_seconds,
-            updates, values,
+            halvings, learned_tokens, measure, of_prompts, policy, prompt_tokens, propose_seconds, solve_seconds,
+            update_seconds, updates, values,
         },
     },
     work::{Diversity, MemberUpdated},
@@ -83,7 +83,7 @@ pub(super) fn records(step: &Step<'_>, tally: &Tally<'_>) -> Vec<MetricRecord> {
     let run = Scope {
         tally: tally.clone(),
         band,
-        keep_rate: step.keep_rate().filter(|_| !tally.polled.is_empty()),
+        keep_rate: step.keep_rate(),
         costs: Costs::of(draft.view),
     };
     let measures = measures(step.parameters.diversity.epiplexity.is_some());
@@ -127,7 +127,7 @@ impl HasAnswers for Scope<'_> {
             let group = groups.entry((answer.solver, sampled.group));
             group.or_default().push(sampled.reward);
         }
-        groups.into_values().collect()
+        of_prompts(groups).collect()
     }
 }
 

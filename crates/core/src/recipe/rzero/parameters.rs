@@ -115,7 +115,7 @@ pub struct SolverStage {
     /// code.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub format_weight: f32,
-    /// How solvers learn.
+    /// How solvers learn. The minibatches are those of a step with all `questions`; a step with fewer has as many fewer.
     pub learning: LearningConfig,
 }
 
@@ -269,6 +269,18 @@ fn learning(minibatches: u32) -> LearningConfig {
     }
 }
 
+impl SolverStage {
+    /// How solvers learn in a step of `questions` questions: in as many fewer minibatches, so that each keeps its size. The
+    /// global batch of section 5.1 is a number of questions, however many the curriculum has.
+    pub(super) fn learning_from(&self, questions: u32) -> LearningConfig {
+        let mut learning = self.learning.clone();
+        let minibatches = u64::from(learning.optimizer.minibatches) * u64::from(questions);
+        let minibatches = minibatches.div_ceil(u64::from(self.questions.max(1)));
+        learning.optimizer.minibatches = u32::try_from(minibatches).unwrap_or(u32::MAX).max(1);
+        learning
+    }
+}
+
 impl Parameters {
     /// The parameters of a resolved config.
     pub(super) fn of(config: &RunConfig) -> Result<Self, PlanError> {
@@ -284,5 +296,23 @@ impl Parameters {
             (DIVERSITY, 1),
         ];
         Stages::new(self.iterations, stages)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn minibatches_keep_their_size_whatever_the_curriculum_has() {
+        let stage = SolverStage::default();
+        let minibatches = |questions: u32| stage.learning_from(questions).optimizer.minibatches;
+        // 512 questions in 64 minibatches of 8.
+        for (questions, expected) in [(512, 64), (511, 64), (100, 13), (10, 2), (8, 1), (1, 1), (0, 1)] {
+            assert_eq!(minibatches(questions), expected, "{questions} questions");
+        }
+        let mut once = SolverStage::default();
+        once.learning.optimizer.minibatches = 1;
+        assert_eq!(once.learning_from(100), once.learning);
     }
 }

@@ -2,16 +2,20 @@
 
 use std::sync::Arc;
 
-use super::{parameters::DIVERSITY, step::Step};
+use super::{
+    parameters::{CURRICULUM, PROPOSER},
+    step::Step,
+};
 use crate::{
     prompt::{Field, Template},
     recipe::{
-        Generation, Progress, Sample, completions,
-        mathematics::{ANSWER, SOLVE, is_right},
+        Generation, PlanError, Progress, Sample, completions,
+        mathematics::{ANSWER, SOLVE, is_right, prompt_error},
+        room::{Room, Written},
     },
     seed::derive,
     vocabulary_dropout::Purpose,
-    work::{FinishReason, Sampling, WorkKey},
+    work::{FinishReason, Sampling, VocabularyMask, WorkKey},
 };
 
 /// The prompts of the recipe.
@@ -68,6 +72,16 @@ impl Question {
     pub(super) fn is_right(&self) -> Option<bool> {
         is_right(&self.text, &self.stated)
     }
+
+    /// The question, or why there is no room for it. It was written with `tokens`.
+    fn within(self, room: Option<&Room>, tokens: u32) -> Result<Self, String> {
+        let texts = [("question", self.text.as_str())];
+        let written = Written { texts: &texts, tokens };
+        match room.and_then(|room| room.misfit(written)) {
+            Some(reason) => Err(reason),
+            None => Ok(self),
+        }
+    }
 }
 
 impl Call<'_> {
@@ -107,35 +121,62 @@ impl Step<'_> {
             })
         })?;
         self.draft.view.once(&format!("proposals/{chunk}"), || {
+            let room = self.room()?;
             let read = completions(&asked, result).map(|((number, (proposer, solver)), index, completion)| Proposal {
                 proposer: *proposer,
                 solver: *solver,
                 sample: Sample::of(&key, *number, index, completion),
                 text: completion.text.clone(),
                 mask_mismatch: completion.mask_mismatch,
-                question: self.question(&completion.text, completion.finish_reason),
+                question: self
+                    .question(&completion.text, completion.finish_reason)
+                    .and_then(|question| question.within((*room).as_ref(), completion.tokens)),
             });
             Ok(read.collect())
         })
     }
 
+    /// The room for a question in the prompts that put it to solvers, to vote on it and, if it may be in the curriculum, to
+    /// learn from it; `None` if their context is not known.
+    fn room(&self) -> Result<Arc<Option<Room>>, PlanError> {
+        self.draft.view.once("room", || {
+            let Some(room) = Room::of(&self.draft.population(self.solvers[0])?.1.base_model.name) else {
+                return Ok(None);
+            };
+            let longest = match self.stage.name {
+                CURRICULUM => self.parameters.solver.sampling.max_tokens,
+                _ => 0,
+            };
+            let longest = longest.max(self.parameters.vote.sampling.max_tokens);
+            let room = room.showing(&self.prompts, &SOLVE, &[], longest);
+            Ok(Some(room.map_err(prompt_error)?))
+        })
+    }
+
     /// The sampling of a batch, with a mask of its own.
     fn masked(&self, call: Call<'_>, key: &WorkKey) -> Sampling {
-        let mask = self.parameters.vocabulary_dropout.as_ref().and_then(|dropout| {
-            let seed = derive(self.draft.run.config.seed, &format!("{key}/vocabulary-mask"), 0);
-            dropout.mask(call.purpose, self.keep_rate()?, seed)
-        });
+        let seed = derive(self.draft.run.config.seed, &format!("{key}/vocabulary-mask"), 0);
         Sampling {
-            vocabulary_mask: mask,
+            vocabulary_mask: self.mask(call.purpose, seed),
             ..call.sampling.clone()
         }
     }
 
-    /// The keep rate of the iteration; `None` without dropout, and where nothing is proposed.
+    /// The mask of a batch with this seed; `None` where nothing is hidden.
+    fn mask(&self, purpose: Purpose, seed: u64) -> Option<VocabularyMask> {
+        let dropout = self.parameters.vocabulary_dropout.as_ref()?;
+        let keep_rate = dropout.keep_rate(self.stage.iteration, self.parameters.iterations);
+        dropout.mask(purpose, keep_rate, seed)
+    }
+
+    /// The keep rate of the step's masks; `None` if it has none.
     pub(super) fn keep_rate(&self) -> Option<f64> {
-        let dropout = self.parameters.vocabulary_dropout.as_ref();
-        let dropout = dropout.filter(|_| self.stage.name != DIVERSITY)?;
-        Some(dropout.keep_rate(self.stage.iteration, self.parameters.iterations))
+        let purpose = match self.stage.name {
+            PROPOSER => Purpose::Train,
+            CURRICULUM => Purpose::Generation,
+            _ => return None,
+        };
+        Some(self.mask(purpose, 0)?.keep_rate)
     }
 
     fn question(&self, text: &str, finish: FinishReason) -> Result<Question, String> {

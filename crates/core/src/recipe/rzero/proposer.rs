@@ -6,6 +6,7 @@ use super::{
     metrics::Tally,
     poll::Polled,
     propose::{Call, Proposal},
+    resolve::MOST_COMPARED,
     step::Step,
 };
 use crate::{
@@ -36,7 +37,11 @@ impl<'a> Step<'a> {
         Ok(Tally {
             polled: polled.to_vec(),
             proposer_rewards: lessons.iter().map(|(_, of)| of.sampled.reward).collect(),
-            repetition: repeated.to_vec(),
+            repetition: if self.are_compared() {
+                repeated.to_vec()
+            } else {
+                Vec::new()
+            },
             updated,
             ..Tally::default()
         })
@@ -61,15 +66,21 @@ impl<'a> Step<'a> {
         join(chunks, |chunk| self.propose(call, chunk))
     }
 
-    /// For each proposal the share of its proposer's proposals that repeat it, itself included; 0 without a penalty. A
-    /// proposal that could not be read repeats nothing.
+    /// Whether wordings are compared: they are recorded without a penalty, too, unless there are too many.
+    fn are_compared(&self) -> bool {
+        let stage = &self.parameters.proposer;
+        self.parameters.uncertainty.repetition.weight > 0.0 || stage.prompts.saturating_mul(stage.n) <= MOST_COMPARED
+    }
+
+    /// For each proposal the share of its proposer's proposals that repeat it, itself included; 0 if wordings are not
+    /// compared. A proposal that could not be read repeats nothing.
     fn repeated(&mut self, proposals: &[Arc<Vec<Proposal>>]) -> Progress<Arc<Vec<f32>>> {
         let view = self.draft.view;
         let repetition = self.parameters.uncertainty.repetition;
         view.once("repeated", || {
             let proposals: Vec<&Proposal> = proposals.iter().flat_map(|chunk| chunk.iter()).collect();
             let mut shares = vec![0.0; proposals.len()];
-            if repetition.weight == 0.0 {
+            if !self.are_compared() {
                 return Ok(shares);
             }
             let own = |proposer: usize| -> Vec<usize> {

@@ -2,14 +2,14 @@
 
 use super::{Parameters, propose::TEMPLATES};
 use crate::{
-    config::{RunConfig, pointer_token},
+    config::{PopulationConfig, RunConfig, pointer_token},
     fault::{Fault, Faults},
-    recipe::{Role, population_faults, read_parameters, sampling_faults, written_out},
+    recipe::{Role, population_faults, read_parameters, room::room_fault, sampling_faults, written_out},
     work::Sampler,
 };
 
 /// The most proposals of a step whose wordings are compared.
-const MOST_COMPARED: u32 = 8192;
+pub(super) const MOST_COMPARED: u32 = 8192;
 
 pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
     let mut parameters: Parameters = read_parameters(&config)?;
@@ -92,14 +92,34 @@ impl Parameters {
                 learns,
             ));
         }
-        let of_proposer = proposer
-            .learning
-            .faults("/parameters/proposer/learning", items, proposals);
-        // Solvers may have fewer questions than a batch, so they have no least number of sequences.
-        let of_solver = solver.learning.faults("/parameters/solver/learning", items, u32::MAX);
-        faults.extend(of_proposer.into_iter().chain(of_solver));
-        faults.extend(items.trainer_fault(config.compute));
+        faults.extend(self.room_faults(config));
+        faults.extend(proposer.learning.faults("/parameters/proposer/learning", proposals));
+        // A step with fewer questions has as many fewer minibatches.
+        let answers = solver.questions.saturating_mul(solver.n);
+        faults.extend(solver.learning.faults("/parameters/solver/learning", answers));
+        let lessons = [&proposer.learning, &solver.learning];
+        faults.extend(items.faults("/parameters/items", config.compute, &lessons));
         faults
+    }
+}
+
+impl Parameters {
+    /// Faults of questions that leave no room for an answer.
+    fn room_faults(&self, config: &RunConfig) -> Vec<Fault> {
+        let proposed = ("proposer.sampling", &self.proposer.sampling);
+        let posed = ("curriculum.sampling", &self.curriculum.sampling);
+        let voted = ("vote.sampling", &self.vote.sampling);
+        let solved = ("solver.sampling", &self.solver.sampling);
+        let plays = |population: &&PopulationConfig| {
+            let mut groups = population.members.iter();
+            groups.any(|group| group.roles.contains(&Role::Solver))
+        };
+        let Some(solvers) = config.populations.values().find(plays) else {
+            return Vec::new();
+        };
+        let chains = [(voted, proposed), (voted, posed), (solved, posed)];
+        let faults = chains.map(|(answers, shown)| room_fault(&solvers.base_model.name, answers, &[shown]));
+        faults.into_iter().flatten().collect()
     }
 }
 

@@ -46,7 +46,7 @@ impl<'a> Step<'a> {
             .iter()
             .map(|answer| (answer.solver, answer.sequence.clone()))
             .collect();
-        let updated = self.update(&stage.learning, &lessons)?;
+        let updated = self.update(&stage.learning_from(self.questions()), &lessons)?;
         Ok(Tally {
             graded,
             updated,
@@ -54,11 +54,16 @@ impl<'a> Step<'a> {
         })
     }
 
+    /// Questions that each solver answers in the step.
+    fn questions(&self) -> u32 {
+        self.parameters.solver.questions.min(self.memory.pool.len() as u32)
+    }
+
     /// The step's share of the curriculum, for each solver in an order of its own; nothing if it is empty.
     fn draw(&mut self) -> Progress<Arc<Vec<Drawn>>> {
         let run = self.draft.run;
         let of = self.memory.pool.len() as u32;
-        let batch = self.parameters.solver.questions.min(of);
+        let batch = self.questions();
         let mut places = Vec::new();
         for solver in &self.solvers {
             let path = format!(

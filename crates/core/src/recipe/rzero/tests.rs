@@ -32,9 +32,12 @@ fn document() -> Value {
         "parameters": {
             "iterations": 2,
             "prompts": {"set": "seedling-math"},
-            "proposer": {"steps": 2, "prompts": 6, "learning": {"loss": {"kl": 0.01}}},
-            "curriculum": {"questions": 24},
-            "solver": {"steps": 2, "questions": 4, "n": 3, "learning": {"loss": {"kl": 0.01}}},
+            "proposer": {"steps": 2, "prompts": 6, "sampling": {"max_tokens": 96}, "learning": {"optimizer": {"minibatches": 1}}},
+            "curriculum": {"questions": 24, "sampling": {"max_tokens": 96}},
+            "vote": {"sampling": {"max_tokens": 96}},
+            "solver": {
+                "steps": 2, "questions": 4, "n": 3, "sampling": {"max_tokens": 96}, "learning": {"optimizer": {"minibatches": 1}},
+            },
             "items": {"propose": 4, "solve": 5},
         },
     })
@@ -192,10 +195,16 @@ fn rewards_follow_from_answers_and_wordings() {
         paid += u32::from(uncertainty > 0.0);
     }
     assert!(paid > 3 && problems.iter().any(|problem| !problem.valid));
+    let penalized = metric(step, "repetition");
+    assert!(penalized > 1.0 / 24.0, "some wordings repeat others");
     let plain = with(&[("parameters.uncertainty.repetition.weight", json!(0.0))]);
-    let Played { steps, work, .. } = play(&plain, players(), Order::Together);
-    assert!(work.keys().all(|key| key.phase != "repetition"));
+    let Played { steps, .. } = play(&plain, players(), Order::Together);
     assert!(steps[0].records.outcomes.iter().all(|outcome| outcome.reward >= 0.0));
+    assert_eq!(
+        metric(&steps[0], "repetition"),
+        penalized,
+        "it is measured without a penalty, too"
+    );
 }
 
 #[test]
@@ -322,4 +331,79 @@ fn two_populations_of_different_bases_play() {
             .count()
     };
     assert_eq!([versions(&steps[0]), versions(&steps[3])], [2, 3]);
+}
+
+/// Too many proposals to compare their wordings.
+#[test]
+fn repetition_that_is_not_measured_has_no_value() {
+    let many = [
+        ("parameters.proposer.prompts", json!(82)),
+        ("parameters.proposer.n", json!(101)),
+        ("parameters.vote.samples", json!(2)),
+        ("parameters.uncertainty.repetition.weight", json!(0.0)),
+        ("parameters.iterations", json!(1)),
+        ("parameters.proposer.steps", json!(1)),
+    ];
+    let Played { steps, work, .. } = play(&with(&many), players(), Order::Together);
+    assert!(work.keys().all(|key| key.phase != "repetition"));
+    assert!(metric(&steps[0], "repetition").is_nan());
+}
+
+#[test]
+fn a_step_of_few_questions_has_minibatches_of_the_same_size() {
+    let minibatches = |questions: u32, minibatches: u32| -> Vec<(usize, u32)> {
+        let document = with(&[
+            ("parameters.solver.questions", json!(questions)),
+            ("parameters.solver.learning.optimizer.minibatches", json!(minibatches)),
+        ]);
+        let work = play(&document, players(), Order::Together).work;
+        let updates = work.values().filter_map(|payload| match payload {
+            Payload::Update(update) => Some(update),
+            _ => None,
+        });
+        let of_solver = updates.filter(|update| update.members[0].sequences.len().is_multiple_of(3));
+        of_solver
+            .map(|update| (update.members[0].sequences.len() / 3, update.optimizer.minibatches))
+            .filter(|(questions, _)| *questions < 8)
+            .collect()
+    };
+    assert!(minibatches(4, 2).iter().all(|step| *step == (4, 2)));
+    // The curriculum has 24 proposals at most, of which fewer are in the band.
+    for (questions, minibatches) in minibatches(4096, 1024) {
+        assert_eq!(minibatches, (questions as u32).div_ceil(4), "four questions each");
+    }
+}
+
+#[test]
+fn a_question_that_leaves_no_room_for_an_answer_is_not_valid() {
+    // 512 positions: 381 of the template and 96 of an answer leave 35 for the question.
+    let template = format!("<solve>{}{{{{ question }}}}<go>", "x".repeat(381 - "<solve><go>".len()));
+    let document = with(&[("parameters.prompts.templates.solve", json!(template))]);
+    let Played { steps, work, .. } = play(&document, players(), Order::Shuffled(1));
+    let problems = || steps.iter().flat_map(|step| &step.records.problems);
+    let (valid, invalid): (Vec<_>, Vec<_>) = problems().partition(|problem| problem.valid);
+    let long: Vec<_> = invalid
+        .iter()
+        .filter(|problem| problem.reason.starts_with("too long: "))
+        .collect();
+    assert!(
+        !valid.is_empty() && !long.is_empty(),
+        "{} and {}",
+        valid.len(),
+        long.len()
+    );
+    assert!(
+        long[0]
+            .reason
+            .contains("needs 96 more, beyond the 512 positions of seedling-math"),
+        "{}",
+        long[0].reason
+    );
+    for payload in work.values() {
+        if let Payload::Rollout(rollout) = payload {
+            let prompts = rollout.requests.iter().map(|request| request.prompt.text());
+            // Scripted players write two bytes a token.
+            assert!(prompts.map(|prompt| prompt.len()).all(|bytes| bytes <= 381 + 2 * 35));
+        }
+    }
 }

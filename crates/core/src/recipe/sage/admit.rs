@@ -137,7 +137,8 @@ impl Step<'_> {
             answer: String::new(),
         };
         let values = task.map_or_else(nothing, Task::values);
-        let prompt = challenge::prompt(&self.prompts, &challenge.reference).map_err(prompt_error)?;
+        let code = self.parameters.code;
+        let prompt = challenge::prompt(&self.prompts, &challenge.reference, code).map_err(prompt_error)?;
         // The dataset's rows, which may be entered in any step, have the indices before it.
         let (_, first) = self.parameters.dataset.settled()?;
         self.draft.plan.records.problems.push(ProblemRecord {

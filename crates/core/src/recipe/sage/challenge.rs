@@ -14,7 +14,12 @@ use super::{
 use crate::{
     id::ProblemId,
     prompt::{PromptError, PromptSet, Reading, Rendered},
-    recipe::{Progress, Role, Sample},
+    recipe::{
+        PlanError, Progress, Role, Sample,
+        mathematics::prompt_error,
+        room::{Room, Written},
+    },
+    verify::ProblemKind,
 };
 
 /// A task as the challenger posed it.
@@ -36,11 +41,10 @@ pub(super) struct Challenge {
 }
 
 /// The prompt that shows a task of the growing set.
-pub(super) fn prompt(prompts: &PromptSet, reference: &Task) -> Result<Rendered, PromptError> {
-    prompts.render(
-        Templates::of(reference.kind()).challenge.name,
-        reference.variables(None),
-    )
+pub(super) fn prompt(prompts: &PromptSet, reference: &Task, code: Option<CodeTasks>) -> Result<Rendered, PromptError> {
+    let CodeTasks { min_tests } = code.unwrap_or_default();
+    let variables = minijinja::context! { min_tests, ..reference.variables(None) };
+    prompts.render(Templates::of(reference.kind()).challenge.name, variables)
 }
 
 impl Step<'_> {
@@ -54,22 +58,74 @@ impl Step<'_> {
             sampling: &parameters.sampling.challenge,
             is_learned: true,
         };
-        let said = self.ask(call, chunk, references, |prompts, reference| prompt(prompts, reference))?;
+        let said = self.ask(call, chunk, references, |prompts, reference| {
+            prompt(prompts, reference, parameters.code)
+        })?;
         let posed = references.iter().zip(said.into_iter().flatten());
         let challenges = posed.map(|((number, reference), said)| {
             let reading = self.read(&CHALLENGE_FIELDS, said.completion);
             let (verifier, unverifiable) = verifier(&reading, parameters.code);
-            Challenge {
+            let task = match task(&reading, verifier, said.sample.problem(self.draft.run.run)) {
+                Ok(task) => self.within(task, said.sample.tokens)?,
+                unreadable => unreadable,
+            };
+            Ok(Challenge {
                 number: *number,
                 text: said.completion.text.clone(),
                 reference: Arc::clone(reference),
-                task: task(&reading, verifier, said.sample.problem(self.draft.run.run)),
+                task,
                 unverifiable,
                 format: reading.score(),
                 sample: said.sample,
-            }
+            })
         });
-        Ok(challenges.collect())
+        Ok(challenges.collect::<Result<_, PlanError>>()?)
+    }
+
+    /// The task, which was written with `tokens`, or why there is no room for it in the prompts that may show it.
+    fn within(&self, task: Arc<Task>, tokens: u32) -> Result<Answer<Arc<Task>>, PlanError> {
+        let (room, stated) = (self.room(task.kind())?, task.verifier.text());
+        let texts = [
+            ("question", task.question.as_str()),
+            ("answer", stated),
+            ("tests", stated),
+            ("entry_point", task.verifier.entry_point().unwrap_or_default()),
+        ];
+        let written = Written { texts: &texts, tokens };
+        let misfit = (*room).as_ref().and_then(|room| room.misfit(written));
+        Ok(misfit.map_or(Ok(task), Err))
+    }
+
+    /// The room for a task of `kind`, with the longest plan where one is shown; `None` if the base's context is not known.
+    fn room(&self, kind: ProblemKind) -> Result<Arc<Option<Room>>, PlanError> {
+        self.draft.view.once(&format!("room/{}", kind.name()), || {
+            let Some(mut room) = Room::of(&self.draft.population(0)?.1.base_model.name) else {
+                return Ok(None);
+            };
+            let (templates, parameters) = (Templates::of(kind), self.parameters);
+            let sampling = &parameters.sampling;
+            let [plan, solve, critique] =
+                [&sampling.plan, &sampling.solve, &sampling.critique].map(|sampling| sampling.max_tokens);
+            let mut prompts = vec![
+                (&templates.challenge, sampling.challenge.max_tokens),
+                (&templates.solve, solve),
+                (&templates.critique_question, critique),
+            ];
+            if parameters.planning {
+                prompts.extend([
+                    (&templates.plan, plan),
+                    (&templates.solve_with_plan, plan.saturating_add(solve)),
+                    (&templates.critique_plan, plan.saturating_add(critique)),
+                ]);
+            }
+            let numbers = [("min_tests", parameters.code.unwrap_or_default().min_tests.into())];
+            for (template, besides) in prompts {
+                room = room
+                    .showing(&self.prompts, template, &numbers, besides)
+                    .map_err(prompt_error)?;
+            }
+            Ok(Some(room))
+        })
     }
 }
 
@@ -115,10 +171,7 @@ impl Challenge {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        verify::ProblemKind,
-        work::{Completion, FinishReason, WorkKey},
-    };
+    use crate::work::{Completion, FinishReason, WorkKey};
     use uuid::Uuid;
 
     fn task(question: &str) -> Arc<Task> {

@@ -13,6 +13,7 @@ const STATED: Variable = Variable::text("answer", "2");
 const PLAN: Variable = Variable::text("plan", "1. Add the numbers.");
 const TESTS: Variable = Variable::text("tests", "assert add(1, 1) == 2");
 const ENTRY_POINT: Variable = Variable::text("entry_point", "add");
+const MIN_TESTS: Variable = Variable::number("min_tests", 3);
 
 /// The prompts of a domain.
 pub(super) struct Templates {
@@ -63,7 +64,7 @@ const CODE: Templates = Templates {
     challenge: Template {
         name: "challenge_code",
         doc: "Asks the challenger for a task like a task of code.",
-        variables: &[QUESTION, TESTS],
+        variables: &[QUESTION, TESTS, MIN_TESTS],
     },
     plan: Template {
         name: "plan_code",

@@ -10,7 +10,9 @@ use crate::{
     recipe::{
         Role, frozen_faults,
         players::{groups, player_faults},
-        population_faults, read_parameters, sampling_faults, single_population_fault, written_out,
+        population_faults, read_parameters,
+        room::room_fault,
+        sampling_faults, single_population_fault, written_out,
     },
     work::Sampling,
 };
@@ -49,12 +51,47 @@ impl Parameters {
             faults.extend(sampling_faults(&pointer, sampling, self.learns(role)));
         }
         faults.extend(self.critique_faults());
+        faults.extend(self.room_faults(config));
         let sequences = config.populations.values().flat_map(|population| &population.members);
         let sequences = sequences.map(|group| self.sequences(&group.roles));
         let least = sequences.filter(|count| *count > 0).min().unwrap_or(u32::MAX);
-        faults.extend(self.learning.faults("/parameters/learning", &self.items, least));
-        faults.extend(self.items.trainer_fault(config.compute));
+        faults.extend(self.learning.faults("/parameters/learning", least));
+        faults.extend(
+            self.items
+                .faults("/parameters/items", config.compute, &[&self.learning]),
+        );
         faults
+    }
+
+    /// Faults of tasks and plans that leave no room for what answers them.
+    fn room_faults(&self, config: &RunConfig) -> Vec<Fault> {
+        let sampling = &self.sampling;
+        let challenge = ("sampling.challenge", &sampling.challenge);
+        let plan = ("sampling.plan", &sampling.plan);
+        let (solve, critique) = (
+            ("sampling.solve", &sampling.solve),
+            ("sampling.critique", &sampling.critique),
+        );
+        let (alone, planned) = (vec![challenge], vec![challenge, plan]);
+        let chains = match self.planning {
+            true => vec![
+                (challenge, &alone),
+                (plan, &alone),
+                (solve, &planned),
+                (critique, &planned),
+            ],
+            false => vec![(challenge, &alone), (solve, &alone), (critique, &alone)],
+        };
+        let bases = config
+            .populations
+            .values()
+            .map(|population| population.base_model.name.as_str());
+        let of_base = |base| {
+            chains
+                .iter()
+                .filter_map(move |(answers, shown)| room_fault(base, *answers, shown))
+        };
+        bases.flat_map(of_base).collect()
     }
 
     /// A critic that does not learn may be deterministic (Eq. 12), since each of its prompts has one answer only.

@@ -38,6 +38,10 @@ fn document() -> Value {
             "dataset": {"id": DATASET, "rows": ROWS},
             "prompts": {"set": "seedling-math"},
             "challenges": 12, "difficulty_samples": 4, "tasks": 10,
+            "sampling": {
+                "challenge": {"max_tokens": 96}, "plan": {"max_tokens": 96}, "solve": {"max_tokens": 96},
+                "critique": {"max_tokens": 16},
+            },
             "items": {"propose": 5, "solve": 4},
         },
     })

@@ -91,7 +91,8 @@ impl Verifier {
         }
     }
 
-    /// The format reward of a solver's completion: of its box, or of its blocks of Python, counted in the same way.
+    /// The format reward of a solver's completion: of its box, however many there are, since solutions box intermediate
+    /// results too; or of its blocks of Python, of which one is exact and several are redundant.
     pub(super) fn format(&self, prompts: &PromptSet, completion: &Completion) -> f32 {
         let text = &completion.text;
         if self.kind() == ProblemKind::Math {

@@ -96,7 +96,8 @@ pub(super) const UNCERTAINTY: Chart = parts(
 pub(super) const TEACHER_WINS: Chart = chart(
     &RATINGS,
     "Teacher wins",
-    "Share of matchups that the teacher won. An arms race oscillates around one half.",
+    "Share of matchups that the teacher won. It is a thermostat, not a score: ratings adapt until each side wins as often as \
+     predicted.",
 );
 
 pub(super) const SAMPLED_ENTROPY: Chart = chart(&LEARNING, "Sampled entropy", "Mean entropy of all samples, in nats.");

@@ -123,7 +123,7 @@ fn goalposts_that_are_too_long_or_of_another_kind_end_the_run_with_their_row() {
     };
     let long =
         json!({"type": "code_f", "program": "def f(a):\n return a", "message": "x".repeat(600), "pairs": [["1", "1"]]});
-    let said = failed(&document(), vec![long; ROWS as usize]);
+    let said = failed(&document(), vec![long.clone(); ROWS as usize]);
     assert!(
         said.contains("goalpost") && said.contains("above max_prompt_bytes of 400"),
         "{said}"
@@ -131,6 +131,15 @@ fn goalposts_that_are_too_long_or_of_another_kind_end_the_run_with_their_row() {
     let output = json!({"type": "code_o", "program": "def f(a):\n return a", "input": "1", "output": "1"});
     let said = failed(&document(), vec![output; ROWS as usize]);
     assert!(said.contains("code or code_f is valid"), "{said}");
+    // Whether it is drawn or not.
+    let mut many = vec![goalposts().next().unwrap(); 100];
+    many[99] = long;
+    let few = with(&[
+        ("parameters.goalposts.rows", json!(100)),
+        ("parameters.rounds", json!({"target": 1, "candidates": 2, "max": 1})),
+    ]);
+    let said = failed(&few, many);
+    assert!(said.contains("goalpost 99 takes"), "{said}");
 }
 
 #[test]

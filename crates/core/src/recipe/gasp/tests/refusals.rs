@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::{dataset::Purpose, verify::ProblemKind};
+use serde::Deserialize as _;
 
 fn fault(document: &Value, pointer: &str) -> String {
     let faults = resolved(document).unwrap_err();
@@ -174,4 +175,38 @@ fn each_role_is_played_once() {
     let mut populations = document();
     populations["populations"]["other"] = populations["populations"]["main"].clone();
     assert!(fault(&populations, "/populations").contains("1 population"));
+}
+
+#[test]
+fn pieces_of_a_gradient_are_checked_for_real_data_too() {
+    let real_data = json!({
+        "dataset": {"id": REAL_DATA, "rows": 8}, "prompts": "seedling", "batch": 4, "n": 2, "items": {"gradient_pieces": 2},
+    });
+    let document = with(&[("parameters.real_data", real_data)]);
+    resolved(&document).unwrap();
+    let mut torchrun = document.clone();
+    torchrun["compute"] = json!({"trainer": "torchrun"});
+    let said = fault(&torchrun, "/parameters/real_data/items/gradient_pieces");
+    assert!(said.contains("`torchrun` (`compute.trainer`)"), "{said}");
+    assert_eq!(resolved(&torchrun).unwrap_err().0.len(), 1);
+    let mut several = document;
+    several["parameters"]["real_data"]["learning"] = json!({"optimizer": {"epochs": 2}});
+    let said = fault(&several, "/parameters/real_data/items/gradient_pieces");
+    assert!(said.contains("2 epochs of 1 minibatches"), "{said}");
+}
+
+#[test]
+fn a_group_that_is_given_in_part_keeps_the_papers_values() {
+    let resolved = |field: &str, value: Value| resolved(&with(&[(field, value)])).unwrap().parameters;
+    let learning = &resolved("parameters.learning", json!({"micro_batch_tokens": 8192}))["learning"];
+    assert_eq!(learning["micro_batch_tokens"], 8192);
+    assert_eq!(learning["optimizer"]["learning_rate"], json!(1e-6));
+    let unbounded = resolved("parameters.learning", json!({"loss": {"clip_dual": null}}));
+    assert_eq!(
+        unbounded["learning"]["loss"].get("clip_dual"),
+        Some(&Value::Null),
+        "not the default"
+    );
+    let parameters = crate::recipe::gasp::Parameters::deserialize(&unbounded).unwrap();
+    assert_eq!(parameters.learning.loss.clip_dual, None);
 }

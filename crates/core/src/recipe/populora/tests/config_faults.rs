@@ -300,3 +300,29 @@ fn a_gradient_in_pieces_makes_one_optimizer_step() {
         );
     }
 }
+
+#[test]
+fn an_operator_that_refuses_every_adapter_is_refused() {
+    let refused = |rank: u32, k: Option<u32>| {
+        let mut document = document(4, 4);
+        document["populations"]["main"]["lora"]["r"] = json!(rank);
+        document["parameters"]["evolution"]["operators"] = json!(["M6"]);
+        if let Some(k) = k {
+            document["parameters"]["evolution"]["parameters"] = json!({"M6": {"k": k}});
+        }
+        resolved(&document).err().map(|faults| faults.to_string())
+    };
+    assert_eq!(refused(8, Some(7)), None);
+    assert_eq!(refused(3, None), None);
+    for (rank, k) in [(8, Some(8)), (2, None), (1, None)] {
+        let said = refused(rank, k).unwrap();
+        assert!(
+            said.starts_with("/parameters/evolution/parameters/M6/k: ")
+                && said.contains(&format!(
+                    "from 0 to {}, as the rank of the adapters is {rank}",
+                    rank - 1
+                )),
+            "{said}"
+        );
+    }
+}

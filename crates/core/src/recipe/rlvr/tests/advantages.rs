@@ -9,6 +9,7 @@ use crate::{
         rlvr::{Parameters, Rlvr, step::Step},
         rows::Answer,
     },
+    simulation::Order,
     work::WorkKey,
 };
 use serde_json::{Value, json};
@@ -106,4 +107,24 @@ fn shuffled_rewards_change_places_within_the_batch() {
     for (earned, random) in sorted(earned).into_iter().zip(sorted(random)) {
         assert!((earned - random).abs() < 1e-5, "{earned} {random}");
     }
+}
+
+#[test]
+fn a_single_answer_to_a_row_is_no_group_without_signal() {
+    let shares = |overrides: &[(&str, Value)]| -> Vec<f64> {
+        let recorded = crate::recipe::rows::metrics(None);
+        let place = recorded
+            .iter()
+            .position(|metric| metric.name == "no_signal_share")
+            .unwrap();
+        let steps = super::steps(overrides, Order::Together);
+        let rows = steps.iter().flat_map(|step| &step.records.metrics);
+        rows.map(|row| row.values[place]).collect()
+    };
+    assert!(shares(&[]).iter().all(|share| (0.0..=1.0).contains(share)));
+    let alone = [
+        ("parameters.n", json!(1)),
+        ("parameters.advantages.estimator", json!("reinforce_plus_plus")),
+    ];
+    assert!(shares(&alone).iter().all(|share| share.is_nan()));
 }

@@ -167,7 +167,7 @@ pub(super) fn measures<'t>() -> Vec<Measure<Scope<'t>>> {
             measure(
                 "keep_rate",
                 "share",
-                "Keep rate of the iteration's masks.",
+                "Keep rate of the step's masks.",
                 &[&KEEP_RATE],
                 |of| of.keep_rate.unwrap_or(f64::NAN),
             ),

@@ -100,3 +100,17 @@ fn every_stage_starts_anew() {
         assert_eq!((has_optimizer, is_reference), (!is_fresh, false), "step {step}");
     }
 }
+
+#[test]
+fn a_keep_rate_is_that_of_masks_that_there_are() {
+    let rates = |overrides: &[(&str, Value)]| -> Vec<Option<f64>> {
+        let steps = play(&with(overrides), players(), Order::Together).steps;
+        let rates = steps.iter().map(|step| metric(step, "keep_rate"));
+        rates.map(|rate| (!rate.is_nan()).then_some(rate)).take(4).collect()
+    };
+    let (some, none) = (Some(0.8), None);
+    assert_eq!(rates(&dropout("both", None)), [some, some, some, none]);
+    assert_eq!(rates(&dropout("train", None)), [some, some, none, none]);
+    assert_eq!(rates(&dropout("generation", None)), [none, none, some, none]);
+    assert_eq!(rates(&[]), [none; 4]);
+}

@@ -100,7 +100,7 @@ fn values_that_cannot_be_are_refused() {
     let frozen_may = with(&[
         (
             "parameters.vote.sampling",
-            json!({"temperature": 0.7, "top_p": 0.9, "top_k": 20}),
+            json!({"temperature": 0.7, "top_p": 0.9, "top_k": 20, "max_tokens": 96}),
         ),
         ("parameters.proposer.n", json!(1)),
         ("parameters.advantages.estimator", json!("reinforce_plus_plus")),
@@ -171,4 +171,64 @@ fn a_served_sampler_has_no_vocabulary_dropout() {
     for alone in [dropout, served] {
         resolved(&with(&[alone])).unwrap();
     }
+}
+
+#[test]
+fn questions_that_leave_no_room_for_an_answer_are_refused() {
+    for (group, shown) in [("vote", "proposer"), ("vote", "curriculum"), ("solver", "curriculum")] {
+        let lengths = |answer: u32| {
+            with(&[
+                (&format!("parameters.{group}.sampling.max_tokens"), json!(answer)),
+                (&format!("parameters.{shown}.sampling.max_tokens"), json!(300)),
+            ])
+        };
+        resolved(&lengths(212)).unwrap();
+        let said = fault(&lengths(213), &format!("/parameters/{group}/sampling/max_tokens"));
+        assert!(
+            said.contains(&format!("300 of `{shown}.sampling`")) && said.contains("at most 212 is valid here"),
+            "{said}"
+        );
+    }
+    let proposer = with(&[
+        ("parameters.proposer.sampling.max_tokens", json!(300)),
+        ("parameters.solver.sampling.max_tokens", json!(400)),
+    ]);
+    resolved(&proposer).unwrap();
+}
+
+#[test]
+fn a_group_that_is_given_in_part_keeps_the_papers_values() {
+    let mut document = document();
+    document["populations"]["main"]["base_model"]["name"] = json!("Qwen/Qwen3-4B-Base");
+    document["parameters"] = json!({
+        "proposer": {"learning": {"micro_batch_tokens": 8192}},
+        "solver": {"learning": {"loss": {"entropy": 0.1}}, "sampling": {"stop": ["\n\n"]}},
+        "vote": {"sampling": {"max_tokens": 2048}},
+        "curriculum": {"sampling": {"max_tokens": 2048}},
+    });
+    let given = resolved(&document).unwrap().parameters;
+    document["parameters"] = json!({});
+    let mut whole = resolved(&document).unwrap().parameters;
+    for (pointer, value) in [
+        ("/proposer/learning/micro_batch_tokens", json!(8192)),
+        ("/solver/learning/loss/entropy", json!(0.1)),
+        ("/solver/sampling/stop", json!(["\n\n"])),
+        ("/vote/sampling/max_tokens", json!(2048)),
+        ("/curriculum/sampling/max_tokens", json!(2048)),
+    ] {
+        *whole.pointer_mut(pointer).unwrap() = value;
+    }
+    assert_eq!(given, whole);
+    for (pointer, value) in [
+        ("/proposer/learning/optimizer/learning_rate", json!(1e-6)),
+        ("/proposer/learning/optimizer/minibatches", json!(32)),
+        ("/solver/learning/loss/clip_high", json!(0.3)),
+        ("/vote/sampling/top_k", json!(40)),
+        ("/curriculum/sampling/top_p", json!(0.95)),
+    ] {
+        assert_eq!(given.pointer(pointer), Some(&value), "{pointer}");
+    }
+    document["parameters"] = json!({"proposer": {"learning": {"optimizer": {"learnin_rate": 1.0}}}});
+    let said = fault(&document, "/parameters/proposer/learning/optimizer/learnin_rate");
+    assert!(said.contains("did you mean `learning_rate`"), "{said}");
 }

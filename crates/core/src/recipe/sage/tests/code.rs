@@ -178,3 +178,30 @@ fn code_needs_its_prompts_and_says_which_datasets_it_takes() {
             .contains("/parameters/code/min_tests")
     );
 }
+
+#[test]
+fn challengers_are_told_how_many_tests_are_needed() {
+    for (given, wanted) in [(json!({}), 3), (json!({"min_tests": 5}), 5)] {
+        let mut document = with(&[("parameters.code", given), ("steps", json!(1))]);
+        document["populations"]["main"]["base_model"]["name"] = json!("large");
+        document["parameters"]["prompts"] = json!({"set": "sage", "style": "base"});
+        let played = play_on(&document, players(), Order::Together, seeds());
+        let mut shown = 0;
+        for (_, rollout) in played.rollouts(0, "challenge") {
+            let prompts = rollout.requests.iter().map(|request| request.prompt.text());
+            for prompt in prompts.filter(|prompt| prompt.contains("Python assertions")) {
+                assert!(prompt.contains(&format!("at least {wanted} of them")), "{prompt}");
+                assert_eq!(prompt.matches("assert name(arguments) == value\n").count(), wanted);
+                shown += 1;
+            }
+        }
+        assert!(shown > 0);
+        let posed = played.steps[0]
+            .records
+            .problems
+            .iter()
+            .filter(|problem| problem.proposer.is_some());
+        let told = posed.filter(|problem| problem.prompt.contains(&format!("at least {wanted} of them")));
+        assert_eq!(told.count(), shown, "the rows have the prompts that were shown");
+    }
+}

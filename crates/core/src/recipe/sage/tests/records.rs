@@ -211,3 +211,30 @@ fn rows_of_four_members_are_about_their_own_roles() {
         assert_eq!(names[&attempt.solver.0], format!("{}-0", attempt.role.name()));
     }
 }
+
+#[test]
+fn a_task_that_leaves_no_room_for_plan_and_answer_is_not_valid() {
+    // 512 positions: 285 of the template, 96 of a plan and 96 of an answer leave 35 for the question.
+    let frame = "<solve><use><go>".len();
+    let template = format!(
+        "<solve>{}{{{{ question }}}}<use>{{{{ plan }}}}<go>",
+        "x".repeat(285 - frame)
+    );
+    let document = with(&[("parameters.prompts.templates.solve_with_plan", json!(template))]);
+    let long = |document: &Value| -> Vec<bool> {
+        let played = play(document);
+        let problems = played.steps.iter().flat_map(|step| &step.records.problems);
+        let posed = problems.filter(|problem| problem.proposer.is_some());
+        posed
+            .filter(|problem| problem.valid || problem.reason.starts_with("too long: the prompt `solve_with_plan`"))
+            .map(|problem| problem.valid)
+            .collect()
+    };
+    let found = long(&document);
+    assert!(found.contains(&false), "some are too long");
+    assert!(
+        long(&altered(document, &[("parameters.planning", json!(false))]))
+            .iter()
+            .all(|valid| *valid)
+    );
+}

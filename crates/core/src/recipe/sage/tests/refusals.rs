@@ -92,7 +92,8 @@ fn values_that_cannot_be_are_refused() {
     let frozen_may = with(&[
         ("parameters.frozen", json!(["critic", "solver"])),
         ("parameters.sampling.critique.temperature", json!(0.0)),
-        ("parameters.sampling.solve", json!({"temperature": 0.7, "top_p": 0.9})),
+        ("parameters.sampling.solve.temperature", json!(0.7)),
+        ("parameters.sampling.solve.top_p", json!(0.9)),
     ]);
     resolved(&frozen_may).unwrap();
 }
@@ -144,4 +145,65 @@ fn each_role_is_played_once() {
     let mut two = document();
     two["populations"]["other"] = two["populations"]["main"].clone();
     assert!(fault(&two, "/populations").contains("1 population"));
+}
+
+#[test]
+fn tasks_and_plans_that_leave_no_room_for_an_answer_are_refused() {
+    let lengths = |[challenge, plan, solve, critique]: [u32; 4], planning: bool| {
+        with(&[
+            ("parameters.sampling.challenge.max_tokens", json!(challenge)),
+            ("parameters.sampling.plan.max_tokens", json!(plan)),
+            ("parameters.sampling.solve.max_tokens", json!(solve)),
+            ("parameters.sampling.critique.max_tokens", json!(critique)),
+            ("parameters.planning", json!(planning)),
+        ])
+    };
+    resolved(&lengths([200, 200, 112, 112], true)).unwrap();
+    for (lengths, field, says) in [
+        (
+            lengths([257, 10, 10, 10], true),
+            "challenge",
+            "at most 255 is valid here",
+        ),
+        (lengths([200, 313, 10, 10], false), "plan", ""),
+        (lengths([200, 313, 1, 1], true), "plan", "at most 312 is valid here"),
+        (
+            lengths([200, 200, 113, 10], true),
+            "solve",
+            "200 of `sampling.challenge` and 200 of `sampling.plan`",
+        ),
+        (
+            lengths([200, 200, 10, 113], true),
+            "critique",
+            "at most 112 is valid here",
+        ),
+        (
+            lengths([200, 200, 313, 10], false),
+            "solve",
+            "at most 312 is valid here",
+        ),
+    ] {
+        if says.is_empty() {
+            resolved(&lengths).expect("nobody plans");
+            continue;
+        }
+        let said = fault(&lengths, &format!("/parameters/sampling/{field}/max_tokens"));
+        assert!(said.contains(says), "{said}");
+    }
+}
+
+#[test]
+fn a_group_that_is_given_in_part_keeps_the_papers_values() {
+    let given = |field: &str, value: Value| resolved(&with(&[(field, value)])).unwrap().parameters;
+    let learning = given("parameters.learning", json!({"micro_batch_tokens": 8192}));
+    assert_eq!(learning["learning"]["optimizer"]["learning_rate"], json!(3e-6));
+    let mut roomy = document();
+    roomy["populations"]["main"]["base_model"]["name"] = json!("Qwen/Qwen3-4B-Base");
+    roomy["parameters"]["sampling"] = json!({"solve": {"stop": ["x"]}});
+    let sampling = &resolved(&roomy).unwrap().parameters["sampling"];
+    for field in ["challenge", "plan", "solve", "critique"] {
+        assert_eq!(sampling[field]["max_tokens"], json!(8192), "{field}");
+    }
+    roomy["parameters"]["prompts"] = json!({"style": "base"});
+    assert_eq!(resolved(&roomy).unwrap().parameters["prompts"]["set"], "sage");
 }
