@@ -351,27 +351,51 @@ fn repetition_that_is_not_measured_has_no_value() {
 
 #[test]
 fn a_step_of_few_questions_has_minibatches_of_the_same_size() {
-    let minibatches = |questions: u32, minibatches: u32| -> Vec<(usize, u32)> {
+    // Questions and minibatches of each solver step.
+    let played = |questions: u32, minibatches: u32| -> Vec<(u32, u32)> {
         let document = with(&[
             ("parameters.solver.questions", json!(questions)),
             ("parameters.solver.learning.optimizer.minibatches", json!(minibatches)),
         ]);
         let work = play(&document, players(), Order::Together).work;
-        let updates = work.values().filter_map(|payload| match payload {
+        let of_solver = work.iter().filter(|(key, _)| [3, 4, 9, 10].contains(&key.step));
+        let updates = of_solver.filter_map(|(_, payload)| match payload {
             Payload::Update(update) => Some(update),
             _ => None,
         });
-        let of_solver = updates.filter(|update| update.members[0].sequences.len().is_multiple_of(3));
-        of_solver
-            .map(|update| (update.members[0].sequences.len() / 3, update.optimizer.minibatches))
-            .filter(|(questions, _)| *questions < 8)
+        updates
+            .map(|update| {
+                (
+                    update.members[0].sequences.len() as u32 / 3,
+                    update.optimizer.minibatches,
+                )
+            })
             .collect()
     };
-    assert!(minibatches(4, 2).iter().all(|step| *step == (4, 2)));
-    // The curriculum has 24 proposals at most, of which fewer are in the band.
-    for (questions, minibatches) in minibatches(4096, 1024) {
-        assert_eq!(minibatches, (questions as u32).div_ceil(4), "four questions each");
+    assert_eq!(played(4, 2), [(4, 2); 4]);
+    // Of the 24 proposals of a curriculum fewer are in the band.
+    let few = played(4096, 1024);
+    assert_eq!(few.len(), 4);
+    for (questions, minibatches) in few {
+        assert!((5..24).contains(&questions));
+        assert_eq!(minibatches, questions.div_ceil(4), "four questions each");
     }
+}
+
+#[test]
+fn a_single_sample_of_a_prompt_is_no_group_without_signal() {
+    let alone = with(&[
+        ("parameters.proposer.n", json!(1)),
+        ("parameters.solver.n", json!(1)),
+        ("parameters.advantages.estimator", json!("reinforce_plus_plus")),
+    ]);
+    let shares = |document: &Value| -> Vec<bool> {
+        let steps = play(document, players(), Order::Together).steps;
+        let learning = [0, 1, 3, 4].map(|step| metric(&steps[step], "no_signal_share").is_nan());
+        learning.to_vec()
+    };
+    assert_eq!(shares(&alone), [true; 4]);
+    assert_eq!(shares(&document()), [false; 4]);
 }
 
 #[test]
