@@ -358,7 +358,7 @@ async fn the_page_shows_what_there_is_and_says_what_is_missing() {
         .await
         .expect(400)
         .text();
-    assert!(fault.contains("valid is gsm8k"), "{fault}");
+    assert!(fault.contains("valid: gsm8k"), "{fault}");
     server.stop().await;
 }
 

@@ -234,7 +234,7 @@ async fn wordings_and_neighbours_are_those_of_the_iteration() {
     assert_eq!(first["items"][0]["questions"], json!(3));
     assert_eq!(wordings(2).await.expect(200).json()["different"], json!(4));
     let fault = wordings(3).await.expect(400).text();
-    assert!(fault.contains("valid is 1, 2"), "{fault}");
+    assert!(fault.contains("valid: 1, 2"), "{fault}");
     let neighbours = |step: u32, index: u32, query: &str| {
         let problem = problem_of(run, step, index);
         let (writer, address) = (

@@ -185,7 +185,7 @@ async fn what_a_table_cannot_show_is_told_by_parameter() {
         ("columns=solve_rate", "columns", "`metrics.NAME`"),
         ("sort=solve_rate", "sort", "`valid_problems`"),
         ("group=seed", "group", "`experiment`"),
-        ("where=metrics.solve_rate", "where", "compares nothing"),
+        ("where=metrics.solve_rate", "where", "is not a comparison"),
         ("last=5", "last", "64"),
     ] {
         let refused = writer.get(&format!("/runs.json?{query}")).await.expect(400).json();

@@ -862,7 +862,7 @@ class GoalpostSide(TypedDict):
     """Goalposts solved at least once."""
 
     steps: list[dict[str, Any]]
-    """By step: how many were solved after it, and how many so far."""
+    """By step: how many were solved after it and how many so far, and attempts after it."""
 
 
 class Growth(TypedDict):
@@ -1884,8 +1884,11 @@ class Validation(TypedDict):
     pass_at_1: float
     """Their mean pass@1, from 0 to 1."""
 
+    rows: int
+    """Rows measured."""
+
     standard_error: float
-    """Its standard error over the rows."""
+    """Its standard error over the rows, which all members answer."""
 
     steps_done: int
     """Steps that were done."""
