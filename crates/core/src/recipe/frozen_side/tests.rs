@@ -262,7 +262,7 @@ fn a_problem_that_several_teachers_pose_counts_once_in_an_interval() {
         ..Posed::default()
     };
     let rates = [[0, 0, 0, 1], [0, 1, 2, 4]].map(|solved| solved.map(|solved| Some((solved, 4))).to_vec());
-    let once = along_students(&parameters(&[0.0]), &[posed.clone()], &[rates.to_vec()]).unwrap();
+    let once = along_students(&parameters(&[0.0]), std::slice::from_ref(&posed), &[rates.to_vec()]).unwrap();
     let twice = along_students(
         &parameters(&[0.0, 0.0]),
         &[posed.clone(), posed],
