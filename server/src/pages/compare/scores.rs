@@ -241,7 +241,7 @@ mod tests {
             ..other()
         };
         for changed in [result(2, 2, &[1, 1], 0.8), result(2, 2, &[1, 1, 1], 0.0), template] {
-            assert!(!is_compared(base(), &[changed.clone()]), "{changed:?}");
+            assert!(!is_compared(base(), std::slice::from_ref(&changed)), "{changed:?}");
             if changed.rows == 2 {
                 let second = BenchmarkResult {
                     member_id: Some(Uuid::from_u128(3)),
