@@ -10,6 +10,7 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
+use nix::sys::statvfs::statvfs;
 use nix::unistd::geteuid;
 use tokio::sync::OnceCell;
 use uuid::Uuid;
@@ -21,6 +22,8 @@ use crate::process::own_session;
 use crate::{Error, Result, socket};
 
 const POLL: Duration = Duration::from_millis(5);
+/// What a cluster may take: databases of some ten megabytes, and a gigabyte of write-ahead log.
+const ROOM: u64 = 4 << 30;
 
 /// Runs Postgres and stops it when nobody holds the lock any more. Arguments: lock, marker, then Postgres and its
 /// arguments.
@@ -154,9 +157,16 @@ fn template_of_this_program() -> Result<String> {
     Ok(format!("template_{:016x}", hasher.finish()))
 }
 
+/// In memory if there is room: a disk's file system takes most of the time of creating and dropping databases.
 fn home() -> PathBuf {
     let name = format!("lyceum-test-postgres-{}", geteuid());
-    let home = std::env::temp_dir().join(&name);
+    let in_memory = Path::new("/dev/shm");
+    let has_room = statvfs(in_memory).is_ok_and(|found| found.blocks_available() * found.fragment_size() >= ROOM);
+    let home = if has_room {
+        in_memory.join(&name)
+    } else {
+        std::env::temp_dir().join(&name)
+    };
     if socket::fits(&home.join("socket")) {
         home
     } else {
