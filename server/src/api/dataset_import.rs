@@ -74,7 +74,7 @@ pub(crate) struct ImportDatasetQuery {
     keep_duplicates: Option<bool>,
     /// Leaves out rows that cannot be read, if they are at most so many percent; by default the import is refused.
     #[schemars(range(min = 0, max = 100))]
-    skip_bad: Option<u8>,
+    skip_bad: Option<u32>,
     /// Whether to only read and check, and answer with the report and the first rows.
     dry_run: Option<bool>,
 }

@@ -70,7 +70,7 @@ pub struct Filters {
     /// Whether rows that ask what an earlier row asks are kept.
     pub keep_duplicates: bool,
     /// Percent of the rows that may be left out because they cannot be read; by default, none may be.
-    pub skip_bad: Option<u8>,
+    pub skip_bad: Option<u32>,
 }
 
 /// What an import read, and what it left out.
