@@ -13,7 +13,7 @@ use super::{methods, operators};
 pub(super) const NAME: &str = "chat";
 
 /// Instructions that a conversation may take, so that a template with endless loops does not run for ever.
-const INSTRUCTIONS: u64 = 50_000_000;
+const INSTRUCTIONS: u64 = 5_000_000;
 
 /// An environment with the template of this source.
 pub(super) fn of(source: &str) -> Result<Environment<'static>, Error> {
