@@ -120,7 +120,9 @@ fn thousands(text: &str) -> Option<String> {
     let mut groups = text.split(if text.contains(',') { ',' } else { ' ' });
     let first = groups.next()?;
     let rest: Vec<_> = groups.collect();
-    let is_grouped = rest.is_empty() || ((1..=3).contains(&first.len()) && rest.iter().all(|group| group.len() == 3));
+    // `0,111` is a decimal fraction.
+    let begins = (1..=3).contains(&first.len()) && !first.starts_with('0');
+    let is_grouped = rest.is_empty() || (begins && rest.iter().all(|group| group.len() == 3));
     is_grouped.then(|| format!("{first}{}", rest.concat()))
 }
 
@@ -202,7 +204,9 @@ mod tests {
     #[test]
     fn a_comma_may_be_a_decimal_one() {
         let equal = Rational::are_equal_with_decimal_comma;
-        assert!(equal("1000,99", "1000.99") && equal("1.5", "1,5") && equal("-2,50", "-2.5"));
+        assert!(
+            equal("1000,99", "1000.99") && equal("0,111", "0.111") && equal("1.5", "1,5") && equal("-2,50", "-2.5")
+        );
         // Three digits after a comma are a group of thousands.
         assert!(!equal("1,234", "1.234") && !equal("1,5", "15") && !equal("1,2,3", "1.2") && !equal("1, 5", "1.5"));
     }
