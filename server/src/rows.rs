@@ -1,9 +1,12 @@
 //! Files of rows, on this machine, in a request or on the Hugging Face hub, as JSON objects on lines: plain, gzip, a JSON
-//! array, or Parquet.
+//! array, objects over several lines, or Parquet.
 
 mod array;
+mod foreign;
+mod gzip;
 mod hub;
 mod joined;
+mod object;
 mod parquet;
 mod text;
 

@@ -12,7 +12,7 @@ mod usage;
 pub use field_map::{FieldMap, MapField, OracleKind};
 pub use fingerprint::{Fingerprints, fingerprints};
 pub use format::{RowFormat, UnknownFormat, row_format, row_formats};
-pub use intake::{Filters, ImportReport, Intake, ReadAs};
+pub use intake::{BadRows, Filters, ImportReport, Intake, ReadAs};
 pub use purpose::Purpose;
 pub use row::{RowCheck, RowFault, problem};
 pub use seed::SeedProblem;

@@ -15,6 +15,6 @@ mod tests;
 
 pub use kind::ProblemKind;
 pub use line::{LineError, read_line};
-pub(crate) use python_json::finite_spelling;
+pub(crate) use python_json::{json_spelling, null_spelling};
 pub use task::{Check, CodePair, JsonText, MathPair, Oracle, Proposal, Solution, Task, Tests, Tolerance, Wordings};
 pub use verdict::{Complexity, Failure, Status, Verdict};

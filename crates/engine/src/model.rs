@@ -45,6 +45,22 @@ pub struct Model {
     pub lm_head: Tensor,
 }
 
+/// Refuses a head that differs from the embedding, though the configuration ties the two: the model was trained with one of
+/// them, and nothing says with which.
+fn refuse_other_head(checkpoint: &Checkpoint) -> Result<()> {
+    const HEAD: &str = "lm_head.weight";
+    if !checkpoint.contains(HEAD) {
+        return Ok(());
+    }
+    let (head, embedding) = (checkpoint.read(HEAD)?, checkpoint.read("model.embed_tokens.weight")?);
+    if head.values.size() == embedding.values.size() && head.values.f_equal(&embedding.values)? {
+        return Ok(());
+    }
+    let problem = "differs from `model.embed_tokens.weight`, though `tie_word_embeddings` of config.json is true: set it to \
+                   false if the head was trained, or remove the tensor";
+    Err(EngineError::tensor(head.path, HEAD, problem))
+}
+
 impl Model {
     /// Loads a Hugging Face model folder.
     pub fn load(folder: &Path, placement: Placement) -> Result<Self> {
@@ -57,6 +73,7 @@ impl Model {
             .collect::<Result<Vec<_>>>()?;
         let norm = checkpoint.tensor("model.norm.weight", &[config.hidden_size], placement)?;
         let lm_head = if config.tie_word_embeddings {
+            refuse_other_head(&checkpoint)?;
             embed_tokens.shallow_clone()
         } else {
             checkpoint.tensor("lm_head.weight", &embedding, placement)?

@@ -1,8 +1,15 @@
-//! The chat template of a model folder, rendered as transformers renders it.
+//! The chat template of a model folder, rendered as transformers renders it: by the rules of Jinja, with the methods and the
+//! printing of Python.
+
+mod environment;
+mod methods;
+mod operators;
+mod text;
 
 use std::path::Path;
 
-use hf_chat_template::{RenderInput, TokenizerConfig};
+use hf_chat_template::{ChatTemplateField, TokenField, TokenizerConfig};
+use minijinja::Environment;
 use serde_json::{Map, Value};
 
 use crate::config::read_json;
@@ -11,7 +18,9 @@ use crate::error::{ModelError, Result};
 /// A conversation as text that a model was trained to continue.
 #[derive(Debug)]
 pub struct ChatTemplate {
-    inner: hf_chat_template::ChatTemplate,
+    environment: Environment<'static>,
+    /// `bos_token` and the like.
+    special_tokens: Map<String, Value>,
 }
 
 /// The variables a template is rendered with.
@@ -44,32 +53,81 @@ impl ChatTemplate {
                 .map(Some)
                 .map_err(|error| ModelError::file(path, error.to_string()));
         }
-        if config.chat_template.is_none() {
+        let Some(field) = &config.chat_template else {
             return Ok(None);
-        }
-        let inner = hf_chat_template::ChatTemplate::from_tokenizer_config(&config)
-            .map_err(|error| ModelError::file(config_path, error.to_string()))?;
-        Ok(Some(Self { inner }))
+        };
+        let source = match field {
+            ChatTemplateField::Single(source) => source,
+            ChatTemplateField::Named(named) => {
+                let default = named.iter().find(|one| one.name == "default");
+                let Some(one) = default.or_else(|| named.first().filter(|_| named.len() == 1)) else {
+                    let names: Vec<&str> = named.iter().map(|one| one.name.as_str()).collect();
+                    let reason = format!("`chat_template` has no template `default`; it has {}", names.join(", "));
+                    return Err(ModelError::file(config_path, reason));
+                };
+                &one.template
+            }
+        };
+        Self::new(source, &config)
+            .map(Some)
+            .map_err(|error| ModelError::file(config_path, error.to_string()))
     }
 
     /// A template from its source, with the special tokens that a `tokenizer_config.json` names.
     pub fn new(source: &str, config: &TokenizerConfig) -> Result<Self> {
-        hf_chat_template::ChatTemplate::from_template_and_config(source, config)
-            .map(|inner| Self { inner })
-            .map_err(|error| ModelError::ChatTemplate(error.to_string()))
+        Ok(Self {
+            environment: environment::of(source).map_err(|error| refusal(&error))?,
+            special_tokens: special_tokens(config),
+        })
     }
 
     /// Renders a conversation.
     pub fn render(&self, conversation: &Conversation) -> Result<String> {
-        let refuse = |error: &dyn std::fmt::Display| ModelError::ChatTemplate(error.to_string());
-        let messages = serde_json::from_value(Value::Array(conversation.messages.clone())).map_err(|e| refuse(&e))?;
-        let input = RenderInput {
-            messages,
-            tools: conversation.tools.clone(),
-            add_generation_prompt: conversation.add_generation_prompt,
-            extra: conversation.extra.clone(),
-            ..RenderInput::default()
+        // As in transformers, what is not given is none.
+        let list = |items: &[Value]| match items {
+            [] => Value::Null,
+            items => Value::from(items.to_vec()),
         };
-        self.inner.render(&input).map_err(|error| refuse(&error))
+        let mut variables = self.special_tokens.clone();
+        variables.insert("messages".to_owned(), Value::from(conversation.messages.clone()));
+        variables.insert("tools".to_owned(), list(&conversation.tools));
+        variables.insert("documents".to_owned(), Value::Null);
+        variables.insert(
+            "add_generation_prompt".to_owned(),
+            conversation.add_generation_prompt.into(),
+        );
+        variables.extend(conversation.extra.clone());
+        let template = self
+            .environment
+            .get_template(environment::NAME)
+            .map_err(|error| refusal(&error))?;
+        template
+            .render(environment::value(&Value::Object(variables)))
+            .map_err(|error| refusal(&error))
     }
 }
+
+fn special_tokens(config: &TokenizerConfig) -> Map<String, Value> {
+    let known = [
+        ("bos_token", &config.bos_token),
+        ("eos_token", &config.eos_token),
+        ("pad_token", &config.pad_token),
+        ("unk_token", &config.unk_token),
+    ];
+    let known = known
+        .into_iter()
+        .filter_map(|(name, field)| Some((name.to_owned(), field.as_ref().and_then(TokenField::as_str)?.into())));
+    let others = ["sep_token", "cls_token", "mask_token"].into_iter().filter_map(|name| {
+        let field = config.extra.get(name)?;
+        let token = field.as_str().or_else(|| field["content"].as_str())?;
+        Some((name.to_owned(), token.into()))
+    });
+    known.chain(others).collect()
+}
+
+fn refusal(error: &minijinja::Error) -> ModelError {
+    ModelError::ChatTemplate(error.to_string())
+}
+
+#[cfg(test)]
+mod tests;

@@ -5,8 +5,10 @@ use std::path::Path;
 use lyceum_core::footprint::BaseShape;
 use lyceum_core::work::Projection;
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use crate::error::{ModelError, Result};
+use crate::pointer::{is_pointer, refusal};
 
 /// The supported model families.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,6 +133,9 @@ impl ModelConfig {
 /// The file is missing or of another form.
 pub fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T> {
     let text = std::fs::read_to_string(path).map_err(|source| ModelError::io(path, source))?;
+    if is_pointer(text.as_bytes()) {
+        return Err(refusal(path));
+    }
     serde_json::from_str(&text).map_err(|error| ModelError::file(path, format!("not the expected JSON: {error}")))
 }
 
@@ -155,6 +160,17 @@ struct GenerationConfigFile {
     eos_token_id: Option<OneOrMany>,
 }
 
+/// How weights are quantised. Of the many fields only the method's name is read.
+#[derive(Deserialize)]
+struct Quantization {
+    #[serde(default)]
+    quant_method: Option<String>,
+    #[serde(default)]
+    load_in_4bit: bool,
+    #[serde(default)]
+    load_in_8bit: bool,
+}
+
 #[derive(Deserialize)]
 struct RopeParameters {
     rope_type: Option<String>,
@@ -162,6 +178,8 @@ struct RopeParameters {
     #[serde(rename = "type")]
     older_type: Option<String>,
     rope_theta: Option<f64>,
+    #[serde(flatten)]
+    other: Map<String, Value>,
 }
 
 /// The file as parsed. Optional fields are resolved by [`ConfigFile::resolve`].
@@ -190,6 +208,9 @@ struct ConfigFile {
     attention_bias: Option<bool>,
     #[serde(default)]
     use_sliding_window: bool,
+    layer_types: Option<Vec<String>>,
+    partial_rotary_factor: Option<f64>,
+    quantization_config: Option<Quantization>,
     eos_token_id: Option<OneOrMany>,
     pad_token_id: Option<i64>,
 }
@@ -202,9 +223,27 @@ fn default_rms_norm_eps() -> f64 {
     1e-6
 }
 
+impl Quantization {
+    fn method(&self) -> &str {
+        match (&self.quant_method, self.load_in_4bit, self.load_in_8bit) {
+            (Some(method), ..) => method,
+            (None, true, _) => "bitsandbytes, 4 bit",
+            (None, _, true) => "bitsandbytes, 8 bit",
+            _ => "by a method without a name",
+        }
+    }
+}
+
 impl ConfigFile {
     fn resolve(self) -> std::result::Result<ModelConfig, String> {
         let architecture = self.architecture()?;
+        if let Some(quantization) = &self.quantization_config {
+            return Err(format!(
+                "`quantization_config` says that the weights are quantised ({}), which is not supported: use the folder of the \
+                 model with weights in bf16, fp16 or fp32",
+                quantization.method()
+            ));
+        }
         let positive = |name: &str, value: i64| {
             if value > 0 {
                 Ok(value)
@@ -230,6 +269,15 @@ impl ConfigFile {
         }
         if self.use_sliding_window {
             return Err("`use_sliding_window` is true; sliding-window attention is not supported".to_owned());
+        }
+        let mut kinds = self.layer_types.iter().flatten();
+        if let Some(kind) = kinds.find(|kind| *kind != "full_attention") {
+            return Err(format!(
+                "`layer_types` has `{kind}`; only `full_attention` in all layers is supported"
+            ));
+        }
+        if let Some(share) = self.partial_rotary_factor.filter(|share| *share != 1.0) {
+            return Err(format!("`partial_rotary_factor` is {share}; only 1 is supported"));
         }
         let heads = self.num_attention_heads;
         let num_key_value_heads = positive("num_key_value_heads", self.num_key_value_heads.unwrap_or(heads))?;
@@ -293,7 +341,27 @@ impl ConfigFile {
     }
 
     fn rope_theta(&self) -> std::result::Result<f64, String> {
-        for rope in [&self.rope_parameters, &self.rope_scaling].into_iter().flatten() {
+        let given = [
+            ("rope_parameters", &self.rope_parameters),
+            ("rope_scaling", &self.rope_scaling),
+        ];
+        for (field, rope) in given {
+            let Some(rope) = rope else { continue };
+            if let Some((layers, _)) = rope.other.iter().find(|(_, value)| value.is_object()) {
+                return Err(format!(
+                    "`{field}` has a rotary embedding of its own for `{layers}`; only one for all layers is supported"
+                ));
+            }
+            let is_untyped = rope.rope_type.is_none() && rope.older_type.is_none();
+            let scales = |(name, value): &(&String, &Value)| {
+                !value.is_null() && !(*name == "partial_rotary_factor" && value.as_f64() == Some(1.0))
+            };
+            if is_untyped && let Some((name, value)) = rope.other.iter().find(scales) {
+                return Err(format!(
+                    "`{field}` has `{name}` ({value}) but no `rope_type`, so it does not say how positions are scaled; \
+                     only `default` without scaling is supported"
+                ));
+            }
             let mut kinds = [&rope.rope_type, &rope.older_type].into_iter().flatten();
             if let Some(kind) = kinds.find(|kind| *kind != "default") {
                 return Err(format!(
@@ -317,20 +385,24 @@ impl ConfigFile {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 
     fn with_rope(rope: &Value) -> std::result::Result<ModelConfig, String> {
-        let file = json!({
+        with("rope_scaling", rope)
+    }
+
+    fn with(field: &str, value: &Value) -> std::result::Result<ModelConfig, String> {
+        let mut file = json!({
             "model_type": "qwen2",
             "vocab_size": 320,
             "hidden_size": 32,
             "intermediate_size": 64,
             "num_hidden_layers": 1,
             "num_attention_heads": 4,
-            "rope_scaling": rope,
         });
+        file[field] = value.clone();
         serde_json::from_value::<ConfigFile>(file)
             .expect("the fields of a configuration")
             .resolve()
@@ -353,6 +425,58 @@ mod tests {
         ] {
             let refusal = with_rope(&rope).expect_err("it is scaled");
             assert!(refusal.contains("scaled (`yarn`)"), "{rope}: {refusal}");
+        }
+    }
+
+    #[test]
+    fn what_would_change_the_computation_unsaid_is_refused_by_name() {
+        for (field, value, part) in [
+            (
+                "rope_scaling",
+                json!({"factor": 4.0, "original_max_position_embeddings": 64}),
+                "`factor` (4.0)",
+            ),
+            (
+                "rope_parameters",
+                json!({"mrope_section": [8, 12, 12]}),
+                "`mrope_section`",
+            ),
+            (
+                "rope_parameters",
+                json!({"full_attention": {"rope_type": "default"}, "sliding_attention": {"rope_type": "default"}}),
+                "for `full_attention`",
+            ),
+            (
+                "layer_types",
+                json!(["full_attention", "sliding_attention"]),
+                "`sliding_attention`",
+            ),
+            ("layer_types", json!(["chunked_attention"]), "`chunked_attention`"),
+            ("partial_rotary_factor", json!(0.5), "0.5"),
+            (
+                "quantization_config",
+                json!({"quant_method": "gptq", "bits": 4}),
+                "(gptq)",
+            ),
+            (
+                "quantization_config",
+                json!({"load_in_4bit": true}),
+                "(bitsandbytes, 4 bit)",
+            ),
+        ] {
+            let refusal = with(field, &value).expect_err("it changes the computation");
+            assert!(
+                refusal.contains(&format!("`{field}`")) && refusal.contains(part),
+                "{refusal}"
+            );
+        }
+        for (field, value) in [
+            ("rope_parameters", json!({"rope_theta": 1e6})),
+            ("rope_scaling", json!({})),
+            ("layer_types", json!(["full_attention"])),
+            ("quantization_config", json!(null)),
+        ] {
+            assert!(with(field, &value).is_ok(), "{field} {value}");
         }
     }
 }

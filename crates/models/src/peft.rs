@@ -2,6 +2,7 @@
 
 mod archive;
 mod config;
+mod pattern;
 
 pub use archive::{AdapterFiles, pack, require_new, unpack};
 pub use config::AdapterConfig;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::config::ModelConfig;
 use crate::error::{ModelError, Result};
+use crate::pointer::{is_pointer, refusal};
 
 /// Converts text to ids and back according to the folder's `tokenizer.json`.
 pub struct Tokenizer {
@@ -15,6 +16,9 @@ impl Tokenizer {
     pub fn load(folder: &Path, config: &ModelConfig) -> Result<Self> {
         let path = folder.join("tokenizer.json");
         let bytes = std::fs::read(&path).map_err(|source| ModelError::io(&path, source))?;
+        if is_pointer(&bytes) {
+            return Err(refusal(&path));
+        }
         let inner = tokenizers::Tokenizer::from_bytes(bytes)
             .map_err(|error| ModelError::file(&path, format!("not a tokenizer: {error}")))?;
         let largest = inner.get_vocab(true).into_iter().max_by_key(|(_, id)| *id);

@@ -2,7 +2,7 @@
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
-use num_traits::Zero as _;
+use num_traits::{Signed as _, Zero as _};
 
 /// Longer numbers are left to Math-Verify.
 const MAX_DIGITS: usize = 1000;
@@ -16,6 +16,13 @@ pub(crate) struct Rational {
 }
 
 impl Rational {
+    /// Whether two numbers are the same; if one is a decimal fraction, up to 1e-6 of the larger. 0 equals 0 alone.
+    pub(crate) fn equals(&self, other: &Self) -> bool {
+        let (a, b) = (&self.value, &other.value);
+        a == b
+            || (self.is_decimal || other.is_decimal) && (a - b).abs() * BigInt::from(1_000_000) <= a.abs().max(b.abs())
+    }
+
     /// Whether two texts are the same number if a comma that separates no group of three digits is a decimal one:
     /// `1000,99` is 1000.99. `1,5` may also be a list, as Math-Verify reads it.
     pub(crate) fn are_equal_with_decimal_comma(left: &str, right: &str) -> bool {
@@ -113,7 +120,9 @@ fn thousands(text: &str) -> Option<String> {
     let mut groups = text.split(if text.contains(',') { ',' } else { ' ' });
     let first = groups.next()?;
     let rest: Vec<_> = groups.collect();
-    let is_grouped = rest.is_empty() || ((1..=3).contains(&first.len()) && rest.iter().all(|group| group.len() == 3));
+    // `0,111` is a decimal fraction.
+    let begins = (1..=3).contains(&first.len()) && !first.starts_with('0');
+    let is_grouped = rest.is_empty() || (begins && rest.iter().all(|group| group.len() == 3));
     is_grouped.then(|| format!("{first}{}", rest.concat()))
 }
 
@@ -167,10 +176,37 @@ mod tests {
             assert_eq!(Rational::read(text), None, "{text}");
         }
     }
+
+    #[test]
+    fn decimal_fractions_are_equal_up_to_a_millionth() {
+        let equals = |left, right| Rational::read(left).unwrap().equals(&Rational::read(right).unwrap());
+        for (left, right) in [
+            ("1/3", "0.333333"),
+            ("-0.333333", "-1/3"),
+            ("123456789.123", "123456789.124"),
+            ("0.00000012345678", "0.00000012345679"),
+            ("0", "0.000"),
+        ] {
+            assert!(equals(left, right) && equals(right, left), "{left} {right}");
+        }
+        for (left, right) in [
+            ("1/3", "0.33333"),
+            ("0.0000001", "0.0000002"),
+            ("0", "0.0000001"),
+            ("1/1000000001", "1/1000000002"),
+            ("1000000000", "1000000001"),
+            ("0.5", "-0.5"),
+        ] {
+            assert!(!equals(left, right) && !equals(right, left), "{left} {right}");
+        }
+    }
+
     #[test]
     fn a_comma_may_be_a_decimal_one() {
         let equal = Rational::are_equal_with_decimal_comma;
-        assert!(equal("1000,99", "1000.99") && equal("1.5", "1,5") && equal("-2,50", "-2.5"));
+        assert!(
+            equal("1000,99", "1000.99") && equal("0,111", "0.111") && equal("1.5", "1,5") && equal("-2,50", "-2.5")
+        );
         // Three digits after a comma are a group of thousands.
         assert!(!equal("1,234", "1.234") && !equal("1,5", "15") && !equal("1,2,3", "1.2") && !equal("1, 5", "1.5"));
     }

@@ -194,6 +194,7 @@ fn lm_eval_results(result: &BenchmarkResult) -> Result<String, ApiError> {
             .as_u64()
             .and_then(|tokens| tokens.try_into().ok())
             .unwrap_or_default(),
+        plain_notation: result.protocol["plain_notation"] == true,
     };
     let measured = lm_eval::Measured {
         suite,

@@ -105,8 +105,18 @@ fn create(client: &Client, spec: &Value, seed: u64, watch: bool) -> anyhow::Resu
     let id = begin(client, spec, seed)?;
     match watch {
         true => follow::follow(client, &id),
-        false => Ok(ExitCode::SUCCESS),
+        false => {
+            tell_how_to_watch(&id);
+            Ok(ExitCode::SUCCESS)
+        }
     }
+}
+
+/// Says how the progress of an evaluation is shown.
+pub(crate) fn tell_how_to_watch(id: &str) {
+    output::remark(format_args!(
+        "it runs on the workers; `lyceum evaluation watch {id}` shows its progress"
+    ));
 }
 
 /// Creates an evaluation, and prints and returns its id.

@@ -233,6 +233,7 @@ async fn problems(
             temperature: spec.temperature,
             top_p: spec.top_p,
             max_tokens: spec.max_tokens.unwrap_or(suite.protocol.max_tokens),
+            plain_notation: suite.protocol.plain_notation,
         },
     }))
 }

@@ -63,6 +63,7 @@ impl DatasetPage {
             (report.duplicates, "duplicates"),
             (report.too_short, "too short"),
             (report.too_long, "too long"),
+            (report.bad, "unreadable"),
         ];
         let some = counts.iter().filter(|(count, _)| *count > 0);
         let some: Vec<String> = some

@@ -3,8 +3,9 @@
 use std::fs::File;
 use std::io::{self, Read};
 
-use parquet::basic::{ConvertedType, LogicalType, Type as Physical};
+use parquet::basic::{Compression, ConvertedType, LogicalType, Type as Physical};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use parquet::record::reader::RowIter;
 use parquet::record::{Field, Row};
@@ -39,6 +40,9 @@ impl ParquetLines {
                     binary.join(", ")
                 ),
             ));
+        }
+        if let Some(unreadable) = unreadable_compression(reader.metadata()) {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, unreadable));
         }
         Ok(Self {
             rows: RowIter::from_file_into(Box::new(reader)),
@@ -91,6 +95,22 @@ fn is_readable(column: &ColumnDescriptor) -> bool {
             kind == C::DECIMAL || column.logical_type_ref() == Some(&LogicalType::Float16)
         }
     }
+}
+
+/// The first column whose compression cannot be undone here.
+fn unreadable_compression(metadata: &ParquetMetaData) -> Option<String> {
+    let mut columns = metadata.row_groups().iter().flat_map(|group| group.columns());
+    columns.find_map(|column| match column.compression() {
+        Compression::UNCOMPRESSED | Compression::SNAPPY | Compression::GZIP(_) | Compression::ZSTD(_) => None,
+        other => {
+            let name = other.to_string();
+            Some(format!(
+                "its column `{}` is compressed with {}: write the file again with snappy, zstd or gzip, or uncompressed",
+                column.column_path().string(),
+                name.split('(').next().unwrap_or(&name)
+            ))
+        }
+    })
 }
 
 fn kind(column: &ColumnDescriptor) -> String {

@@ -3,9 +3,19 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek as _};
 
-use flate2::bufread::MultiGzDecoder;
+use super::{
+    array::ArrayLines,
+    foreign,
+    gzip::Gunzip,
+    object::{ObjectLines, has_open_line},
+    parquet::ParquetLines,
+};
 
-use super::{array::ArrayLines, parquet::ParquetLines};
+/// Bytes at the start of a file that tell what it is.
+const START: u64 = 64 << 10;
+/// Bytes of white space before the rows.
+const MAX_WHITE_SPACE: u64 = 1 << 20;
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The rows of a file as JSON objects on lines.
 pub(crate) type Text<'f> = Box<dyn BufRead + Send + 'f>;
@@ -14,27 +24,55 @@ pub(crate) type Text<'f> = Box<dyn BufRead + Send + 'f>;
 /// end, goes through a temporary file.
 ///
 /// # Errors
-/// The file cannot be read or is damaged.
+/// The file cannot be read, is damaged, or is of another kind.
 pub(crate) fn json_lines<'f>(file: impl Read + Send + 'f) -> io::Result<Text<'f>> {
     let (start, file) = peeked(file)?;
     match start.starts_with(&[0x1f, 0x8b]) {
-        true => unpacked(MultiGzDecoder::new(BufReader::new(file))),
+        true => unpacked(Gunzip::new(BufReader::new(file))),
         false => unpacked(file),
     }
 }
 
 fn unpacked<'f>(file: impl Read + Send + 'f) -> io::Result<Text<'f>> {
     let (start, mut file) = peeked(file)?;
-    if start == b"PAR1" {
+    if start.starts_with(b"PAR1") {
         let mut spooled = tempfile::tempfile()?;
         io::copy(&mut file, &mut spooled)?;
         return parquet(spooled);
     }
-    let text = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&start);
-    Ok(match text.trim_ascii_start().starts_with(b"[") {
-        true => Box::new(BufReader::new(ArrayLines::new(BufReader::new(file)))),
-        false => Box::new(BufReader::new(file)),
+    let mut file = BufReader::new(file);
+    if start.starts_with(BYTE_ORDER_MARK) {
+        file.read_exact(&mut [0; BYTE_ORDER_MARK.len()])?;
+    }
+    let breaks = after_white_space(&mut file)?;
+    let (start, file) = peeked(file)?;
+    if let Some(told) = foreign::told(&start) {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, told));
+    }
+    let file = BufReader::new(file);
+    Ok(match start.first() {
+        Some(b'[') => Box::new(BufReader::new(ArrayLines::new(file))),
+        _ if has_open_line(&start) => Box::new(BufReader::new(ObjectLines::new(file))),
+        // Lines keep their numbers.
+        _ => Box::new(BufReader::new(io::repeat(b'\n').take(breaks).chain(file))),
     })
+}
+
+/// Skips white space, up to a limit, and counts the line breaks in it. More of it is left to those who count what a file
+/// unpacks to.
+fn after_white_space(file: &mut impl BufRead) -> io::Result<u64> {
+    let mut breaks = 0;
+    let mut file = file.take(MAX_WHITE_SPACE);
+    loop {
+        let piece = file.fill_buf()?;
+        let blank = piece.len() - piece.trim_ascii_start().len();
+        breaks += piece[..blank].iter().filter(|byte| **byte == b'\n').count() as u64;
+        let is_over = blank < piece.len() || piece.is_empty();
+        file.consume(blank);
+        if is_over {
+            return Ok(breaks);
+        }
+    }
 }
 
 fn parquet<'f>(mut file: File) -> io::Result<Text<'f>> {
@@ -45,10 +83,10 @@ fn parquet<'f>(mut file: File) -> io::Result<Text<'f>> {
 /// A file of which the start was read already.
 type Peeked<R> = io::Chain<Cursor<Vec<u8>>, R>;
 
-/// The first four bytes of a file, and all of it.
+/// The start of a file, and all of it.
 fn peeked<R: Read>(mut file: R) -> io::Result<(Vec<u8>, Peeked<R>)> {
     let mut start = Vec::new();
-    file.by_ref().take(4).read_to_end(&mut start)?;
+    file.by_ref().take(START).read_to_end(&mut start)?;
     Ok((start.clone(), Cursor::new(start).chain(file)))
 }
 
@@ -68,6 +106,42 @@ mod tests {
     }
 
     #[test]
+    fn marks_and_white_space_before_the_rows_count_for_nothing() {
+        for start in ["", "\u{feff}", "\n \r\n\t", "\u{feff}\n\n"] {
+            for text in ["[{\"a\":1},{\"a\":2}]", "{\n\"a\":1\n}\n{\n\"a\":2\n}"] {
+                let read = lines(format!("{start}{text}").as_bytes());
+                let read: Vec<serde_json::Value> = read
+                    .iter()
+                    .filter(|line| !line.trim().is_empty())
+                    .map(|line| serde_json::from_str(line).unwrap())
+                    .collect();
+                assert_eq!(
+                    read,
+                    [serde_json::json!({"a": 1}), serde_json::json!({"a": 2})],
+                    "{start:?} {text}"
+                );
+            }
+        }
+        let long = format!("{}[{{\"a\":1}}]", " \n".repeat(100_000));
+        assert!(lines(long.as_bytes()).iter().any(|line| line.trim() == "{\"a\":1}"));
+        let numbered = lines(b"\n\n{\"a\":1}\n");
+        assert_eq!(numbered.iter().position(|line| line == "{\"a\":1}"), Some(2));
+    }
+
+    #[test]
+    fn other_files_are_refused_by_name() {
+        for (bytes, name) in [(&b"problem,answer\n1,2\n"[..], "CSV"), (b"\xff\xfe{\0}\0", "UTF-16")] {
+            for bytes in [bytes.to_vec(), packed(bytes)] {
+                let said = json_lines(&bytes[..])
+                    .err()
+                    .map(|error| error.to_string())
+                    .unwrap_or_default();
+                assert!(said.contains(name), "{said}");
+            }
+        }
+    }
+
+    #[test]
     fn the_format_is_told_by_the_first_bytes() {
         for text in ["{\"a\":1}\n{\"a\":2}", "[{\"a\":1},{\"a\":2}]"] {
             for bytes in [text.as_bytes().to_vec(), packed(text.as_bytes())] {
@@ -81,6 +155,7 @@ mod tests {
             }
         }
         assert!(lines(b"").is_empty());
+        assert!(lines(b"\xef\xbb\xbf").is_empty());
         assert_eq!(lines(b"{}"), ["{}"]);
         let cut = &packed(b"{\"a\":1}")[..12];
         let read: io::Result<Vec<String>> = json_lines(cut).and_then(|text| text.lines().collect());

@@ -253,6 +253,74 @@ async fn filters_report_what_they_leave_out() {
     server.stop().await;
 }
 
+#[actix_web::test]
+async fn rows_that_cannot_be_read_are_left_out_where_that_is_allowed() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let row = |number: u32| json!({"question": format!("What is {number}?"), "answer": "#### 1"}).to_string();
+    let mut lines: Vec<String> = (0..9).map(row).collect();
+    lines.insert(3, "{\"question\": \"Cut".to_owned());
+    let lines = lines.join("\n");
+    let made = import(&writer, "name=some&format=gsm8k&skip_bad=10", lines.clone())
+        .await
+        .expect(201)
+        .json();
+    let report = &made["report"];
+    assert_eq!(
+        (&report["read"], &report["kept"], &report["bad"]),
+        (&json!(10), &json!(9), &json!(1))
+    );
+    assert_eq!(
+        (&report["reasons"][0]["line"], &report["reasons"][0]["rows"]),
+        (&json!(4), &json!(1))
+    );
+    let page = format!("/datasets/{}", made["id"].as_str().expect("an id"));
+    let page = writer
+        .clone()
+        .with("accept", "text/html")
+        .get(&page)
+        .await
+        .expect(200)
+        .text();
+    assert!(page.contains("1 unreadable, of 10 rows"), "{page}");
+    let over = import(&writer, "name=over&format=gsm8k&skip_bad=9", lines.clone())
+        .await
+        .expect(422);
+    assert!(
+        over.text().contains("1 of 10 rows") && over.text().contains("line 4"),
+        "{over:?}"
+    );
+    for (query, status) in [("format=gsm8k", 422), ("format=gsm8k&skip_bad=101", 400)] {
+        import(&writer, &format!("name=none&{query}"), lines.clone())
+            .await
+            .expect(status);
+    }
+    assert_eq!(datasets(&writer).await, 1);
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn files_of_other_kinds_are_refused_by_name() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let utf16: Vec<u8> = "\u{feff}{}".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let row = "{\"problem\": \"1+1?\", \"answer\": \"2\"}\n";
+    for (file, name) in [
+        (b"problem,answer\n1+1?,2\n".to_vec(), "CSV"),
+        (utf16, "UTF-16"),
+        (
+            [packed(row.as_bytes()), b"garbage".to_vec()].concat(),
+            "after its gzip data",
+        ),
+    ] {
+        let reply = import(&writer, "name=other&format=deepscaler", file).await.expect(422);
+        assert!(reply.text().contains(name), "{reply:?}");
+    }
+    let marked = import(&writer, "name=marked&format=deepscaler", format!("\u{feff}{row}")).await;
+    marked.expect(201);
+    server.stop().await;
+}
+
 /// Sends the first row of an import to the server at `base`, and returns once the server receives it.
 async fn half_sent(base: &str, writer: &Actor, row: &str) -> TcpStream {
     let mut stream = TcpStream::connect(base.trim_start_matches("http://")).expect("a connection");

@@ -64,6 +64,7 @@ impl Leg<'_> {
             check: Check::Math(MathPair {
                 gold: "1".to_owned(),
                 answer: text.clone(),
+                plain: false,
             }),
         };
         let texts: Vec<&String> = written

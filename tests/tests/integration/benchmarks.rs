@@ -146,6 +146,7 @@ async fn canonical_solutions_are_all_right_and_empty_ones_all_wrong() -> Result<
                 temperature: 0.0,
                 top_p: 1.0,
                 max_tokens: 1,
+                plain_notation: false,
             },
         });
     }

@@ -37,7 +37,7 @@ pub enum Format {
         question: Vec<String>,
         /// The tests: Python code, or a list of statements such as MBPP's assertions.
         tests: String,
-        /// The name of the function; without it, the first function that the tests call.
+        /// The name of the function; without it, or in a row without it, the first function that the tests call.
         #[serde(default)]
         entry_point: Option<String>,
         /// Columns with code to run before the tests: Python code, or a list of lines.
@@ -111,6 +111,13 @@ pub enum Format {
         #[serde(default)]
         tags: Vec<String>,
     },
+    /// Rows for verl: `prompt`, a conversation whose last user message is the question, and `reward_model.ground_truth`:
+    /// an answer, or the first of a list, or lists of `inputs` and `outputs` of programs.
+    Verl {
+        /// Columns kept as tags.
+        #[serde(default)]
+        tags: Vec<String>,
+    },
     /// Problems of self-play: `task_id`, `type`, and `program`, `input`, `output` or `message`, `pairs`.
     SelfPlay {},
 }
@@ -130,6 +137,12 @@ pub struct Gold {
     /// Takes the first element of a list.
     #[serde(default)]
     pub first: bool,
+    /// The column whose last `\boxed{}` is the answer of a row without `field`.
+    #[serde(default)]
+    pub or_boxed: Option<String>,
+    /// Words that say that there is no answer.
+    #[serde(default)]
+    pub none: Vec<String>,
 }
 
 /// What distinguishes the rows of one set from those of others.
@@ -158,6 +171,7 @@ impl Format {
             Self::EvalPlus {} => matches!(oracle, Question::Reference { .. }),
             Self::LiveCodeBench {} => matches!(oracle, Question::LiveCodeBench { .. }),
             Self::Math { .. } => matches!(oracle, Question::Math { .. }),
+            Self::Verl { .. } => matches!(oracle, Question::Math { .. } | Question::LiveCodeBench { .. }),
             Self::CodeO { .. } => matches!(oracle, Question::CodeO { .. }),
             Self::CodeI { .. } => matches!(oracle, Question::CodeI { .. }),
             Self::CodeF { .. } => matches!(oracle, Question::CodeF { .. }),

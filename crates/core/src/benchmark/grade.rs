@@ -118,6 +118,7 @@ pub fn task(row: &BenchmarkRow, id: String, solution: String) -> Result<Task, St
         Question::Math { gold } => MathPair {
             gold: gold.clone(),
             answer: solution,
+            plain: false,
         }
         .into(),
         Question::CodeO { program, input } => Solution::Output {

@@ -292,7 +292,7 @@ mod tests {
                 public_test_cases: None,
                 private_test_cases: None,
             },
-            Format::Math { .. } => Question::Math { gold: "1".to_owned() },
+            Format::Math { .. } | Format::Verl { .. } => Question::Math { gold: "1".to_owned() },
             Format::SelfPlay {} | Format::CodeO { .. } | Format::CodeI { .. } | Format::CodeF { .. } => {
                 Question::CodeO {
                     program: "def f(a):\n return a".to_owned(),

@@ -7,11 +7,13 @@ mod line;
 mod lines;
 mod livecodebench;
 mod mathematics;
+mod messages;
 mod python;
 mod row;
 mod selfplay;
 mod tested;
 mod triple;
+mod verl;
 
 use std::{
     borrow::Cow,

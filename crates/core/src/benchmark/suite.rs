@@ -72,6 +72,10 @@ pub struct Protocol {
     /// Maximum tokens per answer.
     #[schemars(range(min = 1))]
     pub max_tokens: u32,
+    /// Whether mathematical answers may also be in plain notation, such as `pi/2` or `exp(16)-1`. As in other evaluations,
+    /// only LaTeX is read by default.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub plain_notation: bool,
 }
 
 impl Protocol {

@@ -56,6 +56,9 @@ pub struct SuiteRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_tokens: Option<u32>,
+    /// Whether mathematical answers may also be in plain notation, such as `pi/2` or `exp(16)-1`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plain_notation: Option<bool>,
     /// Whether its questions are from the distribution of the training data: `in` or `out`. An evaluation shows the
     /// averages of both; left out, the suite counts to neither.
     #[serde(default, skip_serializing_if = "Option::is_none")]

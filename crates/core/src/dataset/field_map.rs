@@ -172,6 +172,7 @@ impl FieldMap {
                     after: optional("gold_after"),
                     boxed: is_set("gold_boxed"),
                     first: is_set("gold_first"),
+                    ..Gold::default()
                 },
                 id,
                 tags,

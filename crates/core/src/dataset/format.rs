@@ -60,6 +60,11 @@ const SHIPPED: &[&str] = shipped![
     "azr_code_o",
     "azr_code_i",
     "azr_code_f",
+    "verl",
+    "skywork",
+    "openr1",
+    "numina",
+    "kodcode",
 ];
 
 static FORMATS: LazyLock<Vec<RowFormat>> = LazyLock::new(|| {

@@ -6,10 +6,13 @@ use sha2::{Digest as _, Sha256};
 use std::{collections::HashSet, sync::LazyLock};
 
 use super::{FieldMap, Purpose, RowCheck, RowFault, RowFormat, SeedProblem, fingerprints};
-use crate::benchmark::{
-    Suite,
-    format::{Expect, Format},
-    reader::RowReader,
+use crate::{
+    benchmark::{
+        Suite,
+        format::{Expect, Format},
+        reader::RowReader,
+    },
+    verify::null_spelling,
 };
 
 /// How the rows of a file are read.
@@ -66,6 +69,8 @@ pub struct Filters {
     pub max_question_bytes: Option<u64>,
     /// Whether rows that ask what an earlier row asks are kept.
     pub keep_duplicates: bool,
+    /// Percent of the rows that may be left out because they cannot be read; by default, none may be.
+    pub skip_bad: Option<u32>,
 }
 
 /// What an import read, and what it left out.
@@ -86,6 +91,28 @@ pub struct ImportReport {
     pub too_short: u64,
     /// Rows left out because their question is too long.
     pub too_long: u64,
+    /// Rows left out because they cannot be read.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub bad: u64,
+    /// Why they cannot be read: the different reasons that were found first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<BadRows>,
+}
+
+/// Rows that cannot be read for one reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BadRows {
+    /// The line of the first.
+    pub line: u64,
+    /// Why.
+    pub detail: String,
+    /// How many they are.
+    pub rows: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// The rows of a file on their way into a dataset.
@@ -156,6 +183,42 @@ impl Intake {
         Ok(Some(row))
     }
 
+    /// Notes that the row on a line is left out, since it cannot be read; whether rows may be left out at all.
+    pub fn leave_out(&mut self, line: usize, fault: &RowFault) -> bool {
+        const REASONS: usize = 20;
+        if self.filters.skip_bad.is_none() {
+            return false;
+        }
+        let detail = match fault {
+            RowFault::Row(detail) => {
+                self.report.read += 1;
+                detail.clone()
+            }
+            // It was read.
+            RowFault::Repeated { .. } => "its `task_id` is that of an earlier row".to_owned(),
+        };
+        self.report.bad += 1;
+        let reasons = &mut self.report.reasons;
+        match reasons.iter().position(|reason| reason.detail == detail) {
+            Some(known) => reasons[known].rows += 1,
+            None if reasons.len() < REASONS => reasons.push(BadRows {
+                line: line as u64,
+                detail,
+                rows: 1,
+            }),
+            None => {}
+        }
+        true
+    }
+
+    /// Why the file is refused although its bad rows are left out, if they are too many.
+    pub fn too_bad(&self) -> Option<String> {
+        let ImportReport { read, bad, .. } = self.report;
+        let allowed = u64::from(self.filters.skip_bad?);
+        (bad.saturating_mul(100) > read.saturating_mul(allowed))
+            .then(|| format!("{bad} of {read} rows cannot be read, which is more than the {allowed} % of `skip_bad`"))
+    }
+
     /// What was read so far.
     pub fn report(&self) -> &ImportReport {
         &self.report
@@ -167,10 +230,7 @@ impl Intake {
                 let row = reader.read(text, index)?;
                 serde_json::to_value(row).map_err(|error| error.to_string())
             }
-            None => {
-                let row: Map<String, Value> = serde_json::from_slice(text).map_err(|error| error.to_string())?;
-                Ok(Value::Object(row))
-            }
+            None => own_form(text).map(Value::Object),
         }
     }
 
@@ -185,6 +245,15 @@ impl Intake {
         }
         fingerprints(row).question
     }
+}
+
+/// A row in Lyceum's own form. NaN and infinities, which Python writes to JSON, can only be in columns that nobody reads.
+fn own_form(text: &[u8]) -> Result<Map<String, Value>, String> {
+    let text = std::str::from_utf8(text).map_err(|error| format!("it is not UTF-8: {error}"))?;
+    serde_json::from_str(text).or_else(|error| {
+        let read = null_spelling(text).and_then(|text| serde_json::from_str(&text).ok());
+        read.ok_or_else(|| error.to_string())
+    })
 }
 
 fn holds_nul(value: &Value) -> bool {

@@ -63,6 +63,7 @@ pub(super) fn given(id: String, gold: &str, answer: Answer) -> Given {
             let pair = MathPair {
                 gold: gold.to_owned(),
                 answer: answer.clone(),
+                plain: false,
             };
             Given::checked(id, answer, Check::Math(pair))
         }

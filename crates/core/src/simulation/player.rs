@@ -432,7 +432,7 @@ fn judge(task: &Task) -> Verdict {
                 ..verdict
             }
         }
-        Check::Math(MathPair { gold, answer }) => Verdict {
+        Check::Math(MathPair { gold, answer, .. }) => Verdict {
             correct: Some(gold == answer),
             ..verdict
         },

@@ -73,6 +73,7 @@ impl Fields {
             Kind::Math => Check::Math(MathPair {
                 gold: self.required("gold")?,
                 answer: self.required("answer")?,
+                plain: self.optional("plain")?.unwrap_or_default(),
             }),
             Kind::Cluster => Check::Cluster(self.required("answers")?),
             Kind::Repetition => Check::Repetition(Wordings {
@@ -271,6 +272,9 @@ impl Serialize for Task {
                 map.serialize_entry("kind", "math")?;
                 map.serialize_entry("gold", &pair.gold)?;
                 map.serialize_entry("answer", &pair.answer)?;
+                if pair.plain {
+                    map.serialize_entry("plain", &true)?;
+                }
             }
             Check::Cluster(answers) => {
                 map.serialize_entry("kind", "cluster")?;

@@ -167,6 +167,8 @@ pub struct MathPair {
     pub gold: String,
     /// The answer to judge, or a whole response whose last `\boxed{}` is the answer.
     pub answer: String,
+    /// Whether both may also be in plain notation, such as `pi/2`, `-2*pi` or `exp(16)-1`.
+    pub plain: bool,
 }
 
 /// Texts to group by how much they repeat one another.

@@ -62,6 +62,9 @@ impl Parent {
     pub fn open(folder: &Path) -> Result<Self> {
         let path = folder.join(CONFIG);
         let config_text = std::fs::read(&path).map_err(|source| EngineError::io(&path, source))?;
+        if read_config(&path, &config_text)?.has_patterns() {
+            return Self::from_files(&folder.display().to_string(), AdapterFiles::read(folder)?);
+        }
         let path = folder.join(WEIGHTS);
         let file = File::open(&path).map_err(|source| EngineError::io(&path, source))?;
         // SAFETY: the map is read-only. It would fault if another process truncated the file while it is mapped, but
@@ -72,13 +75,15 @@ impl Parent {
 
     /// Opens an adapter from its files in memory; `name` stands for the folder in messages.
     pub fn from_files(name: &str, files: AdapterFiles) -> Result<Self> {
-        Self::new(Path::new(name), files.config, Bytes::Owned(files.weights))
+        let folder = Path::new(name);
+        let plain = files.without_patterns();
+        let files = plain.map_err(|(file, reason)| EngineError::file(folder.join(file), reason))?;
+        Self::new(folder, files.config, Bytes::Owned(files.weights))
     }
 
     fn new(folder: &Path, config_text: Vec<u8>, bytes: Bytes) -> Result<Self> {
         let file = folder.join(CONFIG);
-        let config: AdapterConfig =
-            serde_json::from_slice(&config_text).map_err(|error| EngineError::file(&file, error.to_string()))?;
+        let config = read_config(&file, &config_text)?;
         let path = folder.join(WEIGHTS);
         let malformed = |error: safetensors::SafeTensorError| {
             EngineError::file(&path, format!("not a complete safetensors file ({error})"))
@@ -264,6 +269,10 @@ impl Parent {
             header: [&(text.len() as u64).to_le_bytes()[..], &text].concat(),
         }
     }
+}
+
+fn read_config(path: &Path, text: &[u8]) -> Result<AdapterConfig> {
+    serde_json::from_slice(text).map_err(|error| EngineError::file(path, error.to_string()))
 }
 
 impl Bytes {

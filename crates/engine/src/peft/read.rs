@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use lyceum_core::work::{LoraShape, Projection};
 use tch::{Device, Kind};
 
-use super::{AdapterConfig, CONFIG, WEIGHTS, key};
+use super::{AdapterConfig, AdapterFiles, CONFIG, WEIGHTS, key};
 use crate::config::{ModelConfig, read_json};
 use crate::device::Placement;
 use crate::error::{EngineError, Result};
@@ -29,7 +29,16 @@ impl Adapter {
     /// Reads an adapter and checks every tensor against the base.
     pub fn read(folder: &Path, base: &ModelConfig) -> Result<Self> {
         let config: AdapterConfig = read_json(&folder.join(CONFIG))?;
-        let weights = Checkpoint::from_file(&folder.join(WEIGHTS))?;
+        if config.has_patterns() {
+            return Self::read_patterned(folder, base);
+        }
+        let path = folder.join(WEIGHTS);
+        if !path.exists() && folder.join("adapter_model.bin").exists() {
+            let reason = "has its weights in adapter_model.bin, a pickle, which could run code and is not read: save it again \
+                          with peft's `save_pretrained`, which writes adapter_model.safetensors";
+            return Err(EngineError::file(folder, reason));
+        }
+        let weights = Checkpoint::from_file(&path)?;
         let adapted: Vec<Projection> = Projection::ALL
             .into_iter()
             .filter(|&projection| weights.contains(&key(0, projection, 'A')))
@@ -70,6 +79,21 @@ impl Adapter {
             config,
             shape,
             layers,
+        })
+    }
+}
+
+impl Adapter {
+    /// Reads an adapter of which modules differ in rank or scaling, by way of one of which they do not.
+    fn read_patterned(folder: &Path, base: &ModelConfig) -> Result<Self> {
+        let plain = AdapterFiles::read(folder)?.without_patterns();
+        let plain = plain.map_err(|(file, reason)| EngineError::file(folder.join(file), reason))?;
+        let place = tempfile::tempdir().map_err(|source| EngineError::io(std::env::temp_dir(), source))?;
+        plain.write(place.path())?;
+        let read = Self::read(place.path(), base)?;
+        Ok(Self {
+            folder: folder.to_owned(),
+            ..read
         })
     }
 }

@@ -46,6 +46,7 @@ impl Checkpoint {
     /// The weights of a Hugging Face model folder: `model.safetensors`, or the shards of
     /// `model.safetensors.index.json`.
     pub fn from_model_folder(folder: &Path) -> Result<Self> {
+        lyceum_models::weights::files(folder)?;
         let index = folder.join("model.safetensors.index.json");
         let single = folder.join("model.safetensors");
         if single.exists() || !index.exists() {
@@ -165,6 +166,7 @@ pub(crate) fn is_finite(values: &Tensor) -> Result<bool> {
 
 impl Shard {
     fn open(path: &Path) -> Result<Self> {
+        lyceum_models::refuse_pointer(path)?;
         let file = File::open(path).map_err(|source| EngineError::io(path, source))?;
         // SAFETY: the map is read-only. It would fault if another process truncated the file while it is mapped, but
         // model files are never modified after they are written.

@@ -1,11 +1,8 @@
 //! `adapter_config.json`. Field names are those of the file.
 
-use std::collections::BTreeMap;
-
-use lyceum_core::named::UnknownName;
 use lyceum_core::work::{LoraShape, Projection};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// The fields that determine the computation, and fields that peft and vLLM expect.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -48,15 +45,19 @@ pub struct AdapterConfig {
     /// Further modules stored whole: must be absent or empty.
     #[serde(default)]
     pub modules_to_save: Option<Vec<String>>,
-    /// Different ranks for some modules: must be empty.
+    /// Other ranks for some modules. [`AdapterFiles::without_patterns`](super::AdapterFiles::without_patterns) resolves
+    /// them.
     #[serde(default)]
-    pub rank_pattern: BTreeMap<String, Value>,
-    /// Different scalings for some modules: must be empty.
+    pub rank_pattern: Option<Map<String, Value>>,
+    /// Other numerators for some modules, resolved likewise.
     #[serde(default)]
-    pub alpha_pattern: BTreeMap<String, Value>,
+    pub alpha_pattern: Option<Map<String, Value>>,
     /// Restricts adaptation to some layers: must be absent.
     #[serde(default)]
     pub layers_to_transform: Option<Value>,
+    /// Fields that are only read, to refuse what changes the computation.
+    #[serde(flatten, skip_serializing)]
+    pub other: Map<String, Value>,
 }
 
 fn none() -> String {
@@ -85,9 +86,10 @@ impl AdapterConfig {
             fan_in_fan_out: false,
             use_dora: false,
             modules_to_save: None,
-            rank_pattern: BTreeMap::new(),
-            alpha_pattern: BTreeMap::new(),
+            rank_pattern: Some(Map::new()),
+            alpha_pattern: Some(Map::new()),
             layers_to_transform: None,
+            other: Map::new(),
         }
     }
 
@@ -114,11 +116,13 @@ impl AdapterConfig {
         if self.modules_to_save.as_ref().is_some_and(|modules| !modules.is_empty()) {
             return unsupported("modules_to_save", &self.modules_to_save, "null");
         }
-        if !self.rank_pattern.is_empty() || !self.alpha_pattern.is_empty() {
+        if self.has_patterns() {
             return Err(
-                "`rank_pattern` and `alpha_pattern` must be empty: all modules share one rank and scaling".into(),
+                "`rank_pattern` or `alpha_pattern` is not empty, and here all modules share one rank and scaling"
+                    .to_owned(),
             );
         }
+        self.refuse_other()?;
         if self
             .layers_to_transform
             .as_ref()
@@ -129,15 +133,19 @@ impl AdapterConfig {
         if let Value::Array(names) = &self.target_modules {
             let mut listed = names
                 .iter()
-                .map(|name| {
-                    let text = name
-                        .as_str()
-                        .ok_or_else(|| format!("`target_modules` contains {name}, which is not a name"))?;
-                    text.parse().map_err(|error: UnknownName| error.to_string())
-                })
+                .map(projection)
                 .collect::<Result<Vec<Projection>, String>>()?;
             listed.sort_unstable();
-            if listed != adapted {
+            listed.dedup();
+            let excludes = self
+                .other
+                .get("exclude_modules")
+                .is_some_and(|modules| !modules.is_null());
+            let is_fitting = match excludes {
+                true => adapted.iter().all(|projection| listed.contains(projection)),
+                false => listed == adapted,
+            };
+            if !is_fitting {
                 let names = |list: &[Projection]| list.iter().map(|p| p.name()).collect::<Vec<_>>().join(", ");
                 return Err(format!(
                     "`target_modules` lists {}, but the weights have factors for {}",
@@ -148,5 +156,100 @@ impl AdapterConfig {
         }
         let r = u32::try_from(self.r).map_err(|_| format!("`r` is {}; it must be positive", self.r))?;
         LoraShape::new(r, self.lora_alpha, self.use_rslora, adapted).map_err(|error| error.to_string())
+    }
+
+    /// Whether modules may differ in rank or scaling.
+    pub fn has_patterns(&self) -> bool {
+        let is_filled =
+            |pattern: &Option<Map<String, Value>>| pattern.as_ref().is_some_and(|pattern| !pattern.is_empty());
+        is_filled(&self.rank_pattern) || is_filled(&self.alpha_pattern)
+    }
+
+    /// The configuration without patterns of an adapter padded to `rank`.
+    pub(super) fn plain(&self, rank: usize) -> Self {
+        let mut plain = self.clone();
+        plain.r = rank as i64;
+        // B takes up any scaling but none at all.
+        if plain.lora_alpha == 0.0 {
+            plain.lora_alpha = rank as f64;
+        }
+        (plain.rank_pattern, plain.alpha_pattern) = (Some(Map::new()), Some(Map::new()));
+        plain.other.remove("exclude_modules");
+        plain
+    }
+
+    /// The factor before B·A.
+    pub(super) fn scaling(&self) -> f64 {
+        let r = self.r as f64;
+        self.lora_alpha / if self.use_rslora { r.sqrt() } else { r }
+    }
+
+    /// Refuses fields of peft that change what is computed, or the base that it belongs to.
+    fn refuse_other(&self) -> Result<(), String> {
+        const BASE: &str = "only true, false, \"gaussian\", \"eva\" and \"orthogonal\" are supported, since the others change \
+                            the base: save the adapter with peft's `path_initial_model_for_weight_conversion`";
+        if let Some(value) = self.other.get("init_lora_weights") {
+            let is_plain = value.is_boolean()
+                || value.is_null()
+                || ["gaussian", "eva", "orthogonal"].iter().any(|name| value == name);
+            if !is_plain {
+                return Err(format!("`init_lora_weights` is {value}; {BASE}"));
+            }
+        }
+        // The method that a field belongs to.
+        const METHODS: [(&str, &str); 9] = [
+            (
+                "alora_invocation_tokens",
+                "activated LoRA, which begins at these tokens",
+            ),
+            ("layer_replication", "a base with repeated layers"),
+            ("trainable_token_indices", "trained embeddings"),
+            ("target_parameters", "adapted parameters that are no modules"),
+            ("lora_bias", "biases beside B"),
+            ("use_qalora", "QALoRA"),
+            ("arrow_config", "a router over adapters"),
+            ("use_bdlora", "block-diagonal factors"),
+            ("monteclora_config", "sampled factors"),
+        ];
+        for (field, method) in METHODS {
+            let is_off = |value: &Value| match value {
+                Value::Null | Value::Bool(false) => true,
+                Value::Array(items) => items.is_empty(),
+                Value::Object(fields) => fields.is_empty(),
+                _ => false,
+            };
+            if let Some(value) = self.other.get(field).filter(|value| !is_off(value)) {
+                return Err(format!(
+                    "`{field}` is {value}: {method} is not supported; only null is valid"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The projection that an entry of `target_modules` names, by its name or by the end of its path.
+fn projection(entry: &Value) -> Result<Projection, String> {
+    let text = entry
+        .as_str()
+        .ok_or_else(|| format!("`target_modules` contains {entry}, which is not a name"))?;
+    let (path, name) = text.rsplit_once('.').unwrap_or(("", text));
+    let projection: Projection = name
+        .parse()
+        .map_err(|error: lyceum_core::named::UnknownName| error.to_string())?;
+    let mut parts = path.rsplit('.').filter(|_| !path.is_empty());
+    let fits = parts.next().is_none_or(|block| block == projection.block())
+        && parts
+            .next()
+            .is_none_or(|layer| layer.bytes().all(|byte| byte.is_ascii_digit()) && !layer.is_empty())
+        && parts.next().is_none_or(|list| list == "layers")
+        && parts.all(|part| matches!(part, "model" | "base_model"));
+    match fits {
+        true => Ok(projection),
+        false => Err(format!(
+            "`target_modules` contains `{text}`, which is no module of a decoder layer; `{projection}` or \
+             `{}.{projection}` would be",
+            projection.block()
+        )),
     }
 }

@@ -90,6 +90,8 @@ pub(crate) enum Request<'a> {
         gold: &'a str,
         answer: &'a str,
         are_responses: [bool; 2],
+        /// Whether plain notation (`pi/2`, `exp(16)-1`) is read, too.
+        plain: bool,
     },
 }
 

@@ -2,7 +2,7 @@
 
 use lyceum_core::verify::{MathPair, Status, Verdict};
 
-use super::reading::Reading;
+use super::reading::{Reading, are_same_text};
 use super::{Bench, incorrect};
 use crate::execution::{Failed, Outcome, Request, single};
 use crate::rational::Rational;
@@ -15,43 +15,37 @@ impl Bench<'_> {
             let failed = Failed::new(Status::Malformed, format!("the {name} {reason}"));
             Ok(incorrect(failed))
         };
+        if are_same_text(&pair.gold, &pair.answer) {
+            return Ok(right());
+        }
         let (gold, answer) = match (Reading::of(&pair.gold), Reading::of(&pair.answer)) {
             (Ok(gold), Ok(answer)) => (gold, answer),
             (Err(reason), _) => return malformed("gold", reason),
             (_, Err(reason)) => return malformed("answer", reason),
         };
-        Ok(match self.equal(gold, answer)? {
-            Ok(correct) => {
-                let reason = if correct {
-                    String::new()
-                } else {
-                    format!("{} is not {}", shown(answer), shown(gold))
-                };
-                Verdict {
-                    correct: Some(correct),
-                    ..Verdict::bare(None, Status::Ok, reason)
-                }
-            }
+        Ok(match self.equal(gold, answer, pair.plain)? {
+            Ok(true) => right(),
+            Ok(false) => Verdict {
+                correct: Some(false),
+                ..Verdict::bare(None, Status::Ok, format!("{} is not {}", shown(answer), shown(gold)))
+            },
             Err(failed) => incorrect(failed),
         })
     }
 
     /// Whether an answer equals the correct one; or why Math-Verify could not tell. Math-Verify treats the two sides
-    /// differently: a gold of `1` accepts `x=1`.
+    /// differently: a gold of `1` accepts `x=1`. With `plain`, plain notation is read, too.
     pub(super) fn equal(
         &mut self,
         gold: Reading<'_>,
         answer: Reading<'_>,
+        plain: bool,
     ) -> Result<Result<bool, Failed>, SandboxError> {
-        if gold == answer {
+        if gold == answer || are_same_text(gold.text, answer.text) {
             return Ok(Ok(true));
         }
-        if let (Some(a), Some(b)) = (Rational::read(gold.text), Rational::read(answer.text)) {
-            let is_equal = a.value == b.value;
-            // Math-Verify rounds decimal fractions, so it decides if one is involved.
-            if is_equal || !(a.is_decimal || b.is_decimal) {
-                return Ok(Ok(is_equal));
-            }
+        if let (Some(gold), Some(answer)) = (Rational::read(gold.text), Rational::read(answer.text)) {
+            return Ok(Ok(gold.equals(&answer)));
         }
         if Rational::are_equal_with_decimal_comma(gold.text, answer.text) {
             return Ok(Ok(true));
@@ -61,12 +55,20 @@ impl Bench<'_> {
             gold: gold.text,
             answer: answer.text,
             are_responses: [gold.is_response, answer.is_response],
+            plain,
         };
         Ok(match single(self.slot.mathematics()?, limits, &request)? {
             Outcome::Value(Value::Bool(correct)) => Ok(correct),
             Outcome::Failed(failed) => Err(failed),
             Outcome::Value(_) | Outcome::Large(_) => Err(Failed::protocol("it gave no truth value")),
         })
+    }
+}
+
+fn right() -> Verdict {
+    Verdict {
+        correct: Some(true),
+        ..Verdict::bare(None, Status::Ok, "")
     }
 }
 

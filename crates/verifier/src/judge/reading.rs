@@ -98,9 +98,86 @@ fn dollars(text: &str) -> impl Iterator<Item = usize> + '_ {
     text.match_indices('$').map(|(at, _)| at).filter(is_plain)
 }
 
+/// Whether two texts are the same up to the delimiters of formulas, white space and a final stop.
+pub(super) fn are_same_text(left: &str, right: &str) -> bool {
+    let left = essence(left);
+    !left.is_empty() && left == essence(right)
+}
+
+/// A text without delimiters of formulas, without a final stop, and with a space only between two words or two numbers.
+fn essence(text: &str) -> String {
+    const DROPPED: [&str; 4] = ["\\left", "\\right", "\\quad", "\\qquad"];
+    let mut kept = String::with_capacity(text.len());
+    let mut is_apart = false;
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let mut length = first.len_utf8();
+        let is_dropped = match first {
+            '\\' => {
+                let name = rest[1..]
+                    .find(|c: char| !c.is_ascii_alphabetic())
+                    .unwrap_or(rest.len() - 1);
+                length += match name {
+                    0 => rest[1..].chars().next().map_or(0, char::len_utf8),
+                    _ => name,
+                };
+                DROPPED.contains(&&rest[..length])
+                    || (name == 0 && rest[1..].starts_with(['(', ')', '[', ']', ',', ';', ':', '!', ' ']))
+            }
+            '$' | '~' => true,
+            _ => first.is_whitespace(),
+        };
+        let (token, after) = rest.split_at(length);
+        rest = after;
+        if is_dropped {
+            is_apart = true;
+            continue;
+        }
+        let are_alike =
+            |a: char, b: char| (a.is_alphabetic() && b.is_alphabetic()) || (a.is_numeric() && b.is_numeric());
+        if is_apart && kept.ends_with(|last| are_alike(last, first)) {
+            kept.push(' ');
+        }
+        is_apart = false;
+        kept.push_str(token);
+    }
+    if kept.ends_with('.') && !kept.ends_with("..") {
+        kept.pop();
+    }
+    kept
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Reading;
+    use super::{Reading, are_same_text};
+
+    #[test]
+    fn texts_are_the_same_up_to_delimiters_spaces_and_a_final_stop() {
+        for (left, right) in [
+            (r"No solution : $\oslash$", r"No solution: \oslash"),
+            ("(x, y)=(1,0)$.", "$(x,y) = (1, 0)$"),
+            ("Solution is: $[x=-1, y=-5]$", r"Solution is: \([x=-1,y=-5]\)."),
+            (r"\left( 1,\, 2 \right)", "(1,2)"),
+            ("two  words", "two\nwords."),
+            (r"\[ x \]", "x"),
+        ] {
+            assert!(are_same_text(left, right), "{left} {right}");
+        }
+        for (left, right) in [
+            ("1 2", "12"),
+            ("1 1/2", "11/2"),
+            ("a b", "ab"),
+            (r"\$5", "5"),
+            ("1, 2, ...", "1, 2"),
+            ("x", "X"),
+            (r"1 \\ [2]", "1 [2]"),
+            ("5!", "5"),
+            ("", "$ $"),
+            (".", "$"),
+        ] {
+            assert!(!are_same_text(left, right), "{left} {right}");
+        }
+    }
 
     #[test]
     fn answers_are_told_from_responses() {

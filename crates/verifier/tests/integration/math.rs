@@ -17,6 +17,7 @@ fn task(gold: &str, answer: &str) -> Task {
         check: MathPair {
             gold: gold.to_owned(),
             answer: answer.to_owned(),
+            plain: false,
         }
         .into(),
     }
@@ -384,6 +385,122 @@ fn joined_boxes_of_a_response_are_one_answer() {
     ];
     let pairs = wrong.map(|(gold, text)| (gold.to_owned(), response(text)));
     assert_eq!(disagreements(pairs.into_iter(), false), [] as [String; 0]);
+}
+
+/// Verdicts on pairs of which Math-Verify, with its own settings, misjudges most.
+#[test]
+fn numbers_are_compared_exactly_or_relatively() {
+    let owned = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+        let owned = |(gold, answer): &(&str, &str)| ((*gold).to_owned(), (*answer).to_owned());
+        pairs.iter().map(owned).collect()
+    };
+    let right = owned(&[
+        ("1/3", "0.333333"),
+        ("0.0000001", r"10^{-7}"),
+        (r"2.5\times 10^{-8}", "0.000000025"),
+        ("3.1415926", r"\pi"),
+        ("0.333333x", "x/3"),
+        ("123456789.123", r"123456789.124"),
+        (r"50\%", "0.5"),
+        (r"\sqrt{2}\sqrt{3}", r"\sqrt6"),
+        (r"\sqrt{3+2\sqrt2}", r"1+\sqrt2"),
+        (r"\{1,0.33333333\}", r"\{1,1/3\}"),
+        (r"\frac{2005\cdot 2006}{2006!}", r"\frac{1}{2004!}"),
+        (r"2^{-98}", r"\frac{4}{2^{100}}"),
+    ]);
+    let wrong = owned(&[
+        (r"\frac{1}{2004!}", r"\frac{1}{2006!}"),
+        ("2^{-98}", "2^{-99}"),
+        ("0", "0.0000001"),
+        ("0", r"10^{-30}"),
+        ("0.0000001", "0.0000002"),
+        (r"2.5\times 10^{-8}", r"2.5\times 10^{-9}"),
+        ("10^{20}", "10^{20}+1"),
+        (r"\sqrt{2}+10^{-30}", r"\sqrt2"),
+        (r"e^{-1000}", r"e^{-1001}"),
+        (r"\frac{x}{2004!}", r"\frac{x}{2006!}"),
+        ("x=10^{-20}", "x=10^{-21}"),
+        ("(1, 10^{-20})", "(1, 10^{-21})"),
+        ("[0, 10^{-20}]", "[0, 10^{-21}]"),
+        (
+            r"\begin{pmatrix}10^{-20}\\1\end{pmatrix}",
+            r"\begin{pmatrix}10^{-21}\\1\end{pmatrix}",
+        ),
+        (r"\sin(10^{-20})", r"\sin(10^{-21})"),
+        ("x<10^{-20}", "x<10^{-21}"),
+        ("3.1416", r"\pi"),
+    ]);
+    let votes: Vec<String> = wrong[..8]
+        .iter()
+        .flat_map(|(gold, answer)| [gold.clone(), answer.clone()])
+        .collect();
+    assert_eq!(disagreements(right.into_iter(), true), [] as [String; 0]);
+    assert_eq!(disagreements(wrong.into_iter(), false), [] as [String; 0]);
+    for pair in votes.chunks(2) {
+        assert_eq!(clusters("votes", pair), [Some(0), Some(1)], "{pair:?}");
+    }
+}
+
+#[test]
+fn an_ellipsis_is_part_of_an_answer() {
+    let owned = |(gold, answer): (&str, &str)| (gold.to_owned(), answer.to_owned());
+    let right = [
+        (r"1, 2, \ldots, n", r"1,2,\dots,n"),
+        (r"1+2+\cdots+n", r"n+1+\ldots+2"),
+        (r"\{1, 2, ..., 10\}", r"\{1,2,\ldots,10\}"),
+        (r"\frac13", r"0.333333\ldots"),
+    ];
+    let wrong = [
+        (r"1, 2, \ldots, n", r"1, 3, 5, \ldots, 2n-1"),
+        (r"1, 2, 3, \ldots", r"1, 2, 4, \ldots"),
+        (r"2, 4, ..., 2n", r"2, 4, ..., n"),
+        ("13", r"1+2+\ldots+10"),
+        (r"1, 2, \ldots, 10", "1, 2, 10"),
+    ];
+    assert_eq!(disagreements(right.into_iter().map(owned), true), [] as [String; 0]);
+    assert_eq!(disagreements(wrong.into_iter().map(owned), false), [] as [String; 0]);
+}
+
+#[test]
+fn the_same_text_is_right_whatever_it_is() {
+    let long = "x".repeat(20_000);
+    let right = [
+        (r"No solution : $\oslash$", r"\boxed{No solution: $\oslash$}"),
+        ("(x, y)=(1,0)$.", "$(x, y) = (1, 0)$"),
+        ("Solution is: $[x=-1, y=-5]$", "Solution is: [x=-1,y=-5]."),
+        (&long, &long),
+    ];
+    let owned = |(gold, answer): (&str, &str)| (gold.to_owned(), answer.to_owned());
+    assert_eq!(disagreements(right.into_iter().map(owned), true), [] as [String; 0]);
+    let votes = [r"No solution : $\oslash$", r"No solution: \oslash.", "some"].map(str::to_owned);
+    assert_eq!(clusters("texts", &votes), [Some(0), Some(0), Some(1)]);
+    assert_eq!(pool().judge(task("", "")).correct, Some(false));
+}
+
+#[test]
+fn plain_notation_is_read_where_it_is_asked_for() {
+    let judged = |gold: &str, answer: &str, plain| {
+        let (gold, answer) = (gold.to_owned(), answer.to_owned());
+        pool().grade("plain", MathPair { gold, answer, plain }).correct
+    };
+    for (gold, answer) in [
+        (r"\frac{\pi}{2}", "pi/2"),
+        (r"-2\pi", "-2*pi"),
+        ("e^{16}-1", "exp(16)-1"),
+        (r"2\sqrt{3}", "2sqrt(3)"),
+        ("x^2+2x", "x**2 + 2*x"),
+        (r"\ln 2", r"\boxed{log(2)}"),
+    ] {
+        assert_eq!(judged(gold, answer, true), Some(true), "{gold} {answer}");
+    }
+    for (gold, answer) in [(r"\frac{\pi}{2}", "pi/3"), ("1", "__import__('os')"), ("12", "3+4")] {
+        assert_eq!(judged(gold, answer, true), Some(false), "{gold} {answer}");
+    }
+    assert_eq!(
+        judged(r"\frac{\pi}{2}", "pi/2", false),
+        Some(false),
+        "letters are variables by default"
+    );
 }
 
 #[test]

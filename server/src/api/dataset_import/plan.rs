@@ -54,7 +54,20 @@ impl Plan {
             max_question_bytes: asked.max_question_bytes.map(u64::from),
             // A score on part of a suite is not a score on the suite.
             keep_duplicates: asked.keep_duplicates.unwrap_or(purpose == Purpose::Benchmark),
+            skip_bad: asked.skip_bad,
         };
+        if let Some(percent) = asked.skip_bad.filter(|percent| *percent > 100) {
+            fault(
+                "skip_bad",
+                format!("{percent} is no share of the rows: 0 to 100 percent are valid"),
+            );
+        }
+        if asked.skip_bad.is_some() && purpose == Purpose::Benchmark {
+            fault(
+                "skip_bad",
+                "a score on part of a suite is not a score on the suite: leave it out for benchmarks".to_owned(),
+            );
+        }
         if let (Some(least), Some(most)) = (filters.min_question_bytes, filters.max_question_bytes)
             && least > most
         {

@@ -132,6 +132,7 @@ fn read(
             }
             // After a fault the rest is only checked for others.
             Ok(Some(_)) => {}
+            Err(fault) if intake.leave_out(line, &fault) => {}
             Err(RowFault::Row(detail)) => faults.add(index, line, detail),
             Err(RowFault::Repeated { task_id, first }) => {
                 faults.add(index, line, format!("`{task_id}` is already the task of line {first}"));
@@ -149,6 +150,18 @@ fn read(
     let report = intake.report().clone();
     if !faults.0.is_empty() {
         return Err(Unread::Faults(faults.0.into_iter().map(Fault::from).collect()));
+    }
+    if let Some(detail) = intake.too_bad() {
+        let reasons = report.reasons.iter().map(|reason| LineFault {
+            index: reason.line.saturating_sub(1),
+            line: usize::try_from(reason.line).unwrap_or_default(),
+            detail: reason.detail.clone(),
+            more: reason.rows - 1,
+        });
+        let all = [Fault::new("/rows", detail)]
+            .into_iter()
+            .chain(reasons.map(Fault::from));
+        return Err(Unread::Faults(all.collect()));
     }
     if report.kept == 0 {
         let detail = match report.read {

@@ -1,17 +1,16 @@
 //! `lyceum benchmark evaluate`.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use lyceum_core::benchmark::SuiteChoice;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::names;
 use crate::client::Client;
+use crate::command::evaluation::{tell_how_to_watch, wait};
 use crate::command::output;
 use crate::command::output::line;
 
@@ -20,7 +19,8 @@ use crate::command::output::line;
 #[command(after_help = format!("Suites: {}", names()))]
 pub(super) struct Evaluate {
     /// A suite; may be repeated. Its name can be followed by settings for this suite, such as
-    /// `livecodebench,dataset=DATASET,name=goalposts,n=100,temperature=0.6`; also rows, prompts, top_p and max_tokens.
+    /// `livecodebench,dataset=DATASET,name=goalposts,n=100,temperature=0.6`; also rows, prompts, top_p, max_tokens and
+    /// plain_notation.
     /// `distribution=in` or `distribution=out` puts it into the table of suites in and out of distribution
     #[arg(long = "suite", required = true, value_name = "NAME[,FIELD=VALUE]..")]
     suites: Vec<SuiteChoice>,
@@ -93,38 +93,11 @@ impl Evaluate {
         let id = made["id"].as_str().context("the server's response has no id")?;
         line(id)?;
         if self.watch {
-            follow(client, id)
-        } else {
+            output::document(&markdown(&wait(client, id)?)?)?;
             Ok(ExitCode::SUCCESS)
-        }
-    }
-}
-
-/// Waits for the end, with a progress bar over the suites, and prints the results.
-fn follow(client: &Client, id: &str) -> anyhow::Result<ExitCode> {
-    let bar = ProgressBar::new(1);
-    if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} suites {elapsed}") {
-        bar.set_style(style);
-    }
-    bar.enable_steady_tick(Duration::from_millis(250));
-    loop {
-        let evaluation = client.get(&format!("/api/v1/evaluations/{id}"))?;
-        bar.set_length(evaluation["steps"].as_u64().unwrap_or(1));
-        bar.set_position(evaluation["step"].as_u64().unwrap_or(0));
-        match evaluation["state"].as_str().unwrap_or_default() {
-            "running" | "paused" => std::thread::sleep(Duration::from_secs(1)),
-            "completed" => {
-                bar.finish_and_clear();
-                output::document(&markdown(&evaluation["result"])?)?;
-                return Ok(ExitCode::SUCCESS);
-            }
-            state => {
-                bar.finish_and_clear();
-                bail!(
-                    "the evaluation is {state}: {}",
-                    evaluation["error"].as_str().unwrap_or("no reason is given")
-                );
-            }
+        } else {
+            tell_how_to_watch(id);
+            Ok(ExitCode::SUCCESS)
         }
     }
 }

@@ -24,13 +24,14 @@ Examples:
 
 /// Import a file of rows, all or none, and print the dataset's id
 ///
-/// The file is one JSON object per line, a JSON array of objects or Parquet; the first two also as gzip. Without
+/// The file is one JSON object per line or over several, a JSON array of objects or Parquet; all but the last also as gzip. Without
 /// --format or --map its rows are in Lyceum's own form: a row of training, goalposts or a benchmark has `task_id`,
 /// `question` and an `oracle` that judges answers, or is a self-play problem: `type` (code_o, code_i, code_f) with
 /// `program`, `input` and `output`, or with `program`, `message` and `pairs`. A seed has `snippet` with `input`, or with
 /// `inputs` and `message`.
 ///
-/// Every row is checked, and nothing is imported if one is wrong; faults are reported by line. Afterwards the command
+/// Every row is checked, and nothing is imported if one is wrong, or more than --skip-bad allows; faults are reported by
+/// line. Afterwards the command
 /// reports how many rows it read and left out, and other datasets with the same questions.
 #[derive(Args, Debug)]
 #[command(after_long_help = tables())]
@@ -64,6 +65,9 @@ pub(super) struct Import {
     /// Keep rows that ask what an earlier row asks [default: only in benchmarks]
     #[arg(long)]
     keep_duplicates: bool,
+    /// Leave out rows that cannot be read, if they are at most so many percent, and say why
+    #[arg(long, value_name = "N%", value_parser = percent)]
+    skip_bad: Option<u8>,
     /// Only read and check; print the first rows as they would be stored
     #[arg(long)]
     dry_run: bool,
@@ -94,6 +98,7 @@ impl Import {
             self.max_question_bytes.map(|bytes| bytes.to_string()),
         );
         option("keep_duplicates", self.keep_duplicates.then(|| true.to_string()));
+        option("skip_bad", self.skip_bad.map(|percent| percent.to_string()));
         option("dry_run", self.dry_run.then(|| true.to_string()));
         let upload = Upload {
             name: self.name.unwrap_or_else(|| file.name(&stem)),
@@ -122,6 +127,13 @@ impl Import {
         }
         Ok(Some(serde_json::to_string(&columns)?))
     }
+}
+
+/// A percentage, such as `5%` or `5`.
+fn percent(text: &str) -> Result<u8, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim().parse();
+    let percent = number.ok().filter(|percent| *percent <= 100);
+    percent.ok_or_else(|| "0% to 100% are valid, without a fraction".to_owned())
 }
 
 fn oracles() -> PossibleValuesParser {

@@ -28,7 +28,7 @@ impl Upload<'_> {
         let made = client.post_lines(&self.path(), &mut bar.wrap_read(rows));
         bar.finish_and_clear();
         let made = made?;
-        remark(told(&made["report"]));
+        told(&made["report"]).iter().for_each(remark);
         // The answer of a dry run.
         if let Some(rows) = made["rows"].as_array() {
             return rows.iter().try_for_each(json_line);
@@ -58,13 +58,14 @@ impl Upload<'_> {
     }
 }
 
-/// The report of an import in words.
-fn told(report: &Value) -> String {
+/// The report of an import in words: one line, and one for each reason of rows that cannot be read.
+fn told(report: &Value) -> Vec<String> {
     let count = |field: &str| report[field].as_u64().unwrap_or_default();
     let dropped: Vec<String> = [
         ("duplicates", "that ask what an earlier row asks"),
         ("too_short", "with too short a question"),
         ("too_long", "with too long a question"),
+        ("bad", "that cannot be read"),
     ]
     .iter()
     .map(|(field, why)| (count(field), why))
@@ -72,10 +73,16 @@ fn told(report: &Value) -> String {
     .map(|(count, why)| format!("{count} {why}"))
     .collect();
     let kept = format!("{} rows read, {} kept", count("read"), count("kept"));
-    match dropped.is_empty() {
+    let mut lines = vec![match dropped.is_empty() {
         true => kept,
         false => format!("{kept}; left out: {}", dropped.join(", ")),
-    }
+    }];
+    let reasons = report["reasons"].as_array().into_iter().flatten();
+    lines.extend(reasons.map(|reason| {
+        let detail = reason["detail"].as_str().unwrap_or_default();
+        format!("  line {}: {detail} (rows: {})", reason["line"], reason["rows"])
+    }));
+    lines
 }
 
 /// The warning about an overlap of rows for `purpose` with another dataset. Overlaps among benchmarks, or among

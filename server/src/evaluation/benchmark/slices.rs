@@ -130,6 +130,7 @@ fn slice(suite: &Suite, dataset: &Dataset, request: SuiteRequest, defaults: Defa
                 .unwrap_or(shipped.temperature),
             top_p: request.top_p.or(defaults.top_p).unwrap_or(shipped.top_p),
             max_tokens: request.max_tokens.or(defaults.max_tokens).unwrap_or(shipped.max_tokens),
+            plain_notation: request.plain_notation.unwrap_or(shipped.plain_notation),
         },
     }
 }

@@ -110,6 +110,25 @@ fn values_keep_their_types_in_every_codec() {
     }
 }
 
+/// The file was written by Arrow with LZ4; the other codecs are named in it alone.
+#[test]
+fn other_codecs_are_refused_by_name() {
+    const LZ4: &[u8] = include_bytes!("lz4.parquet");
+    // The codec follows the column's path: 7 is LZ4_RAW, 4 is BROTLI, 3 is LZO.
+    let place = LZ4.windows(9).position(|bytes| bytes == b"problem\x15\x0e").unwrap() + 8;
+    for (codec, name) in [(0x0e, "LZ4"), (0x08, "BROTLI"), (0x06, "LZO")] {
+        let mut bytes = LZ4.to_vec();
+        bytes[place] = codec;
+        let mut file = tempfile::tempfile().unwrap();
+        io::Write::write_all(&mut file, &bytes).unwrap();
+        let said = lines(file).unwrap_err().to_string();
+        assert!(
+            said.contains("`problem`") && said.contains(name) && !said.contains("damaged"),
+            "{said}"
+        );
+    }
+}
+
 #[test]
 fn bytes_are_refused_by_the_name_of_their_column() {
     let schema = "message row {

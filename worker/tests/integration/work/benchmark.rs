@@ -144,6 +144,7 @@ async fn begin(house: &House, id: u128, dataset: DatasetId, member: (MemberId, A
                 temperature: 1.0,
                 top_p: 1.0,
                 max_tokens: 24,
+                plain_notation: false,
             },
         }],
         subjects: vec![

@@ -204,6 +204,7 @@ async fn an_item_of_each_kind_has_the_same_outcome_by_hand() -> Result<()> {
             check: Check::Math(MathPair {
                 gold: "0.5".to_owned(),
                 answer: "\\frac{1}{2}".to_owned(),
+                plain: false,
             }),
         }],
         ..VerifyPayload::default()

@@ -20,6 +20,7 @@ async fn the_shipped_worker_judges_what_the_queue_holds_and_signs_off() -> Resul
         check: Check::Math(MathPair {
             gold: "0.5".to_owned(),
             answer: "\\frac{1}{2}".to_owned(),
+            plain: false,
         }),
     };
     let tasks = vec![

@@ -4,7 +4,8 @@ use std::{borrow::Cow, collections::BTreeMap};
 
 use serde_json::{Value, value::RawValue};
 
-use crate::{fault::nearest, verify::finite_spelling};
+use super::lines::unmarked;
+use crate::{fault::nearest, verify::json_spelling};
 
 /// Maximum number of columns named in a message.
 const NAMED: usize = 30;
@@ -14,14 +15,12 @@ pub(super) struct Line(BTreeMap<String, Box<RawValue>>);
 
 impl Line {
     pub(super) fn read(bytes: &[u8]) -> Result<Self, String> {
-        // Some editors start files with a byte order mark.
-        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-        let text = std::str::from_utf8(bytes).map_err(|error| format!("it is not UTF-8: {error}"))?;
+        let text = std::str::from_utf8(unmarked(bytes)).map_err(|error| format!("it is not UTF-8: {error}"))?;
         let error = match serde_json::from_str(text) {
             Ok(fields) => return Ok(Self(fields)),
             Err(error) => error,
         };
-        if let Some(fields) = finite_spelling(text).and_then(|text| serde_json::from_str(&text).ok()) {
+        if let Some(fields) = json_spelling(text).and_then(|text| serde_json::from_str(&text).ok()) {
             return Ok(Self(fields));
         }
         Err(match error.classify() {
@@ -36,15 +35,15 @@ impl Line {
     }
 
     /// The field's JSON, if it exists and is not null. A dotted name that is not itself a field leads into objects and,
-    /// by number, into lists.
-    pub(super) fn raw(&self, name: &str) -> Option<&str> {
+    /// by number, into lists; also into JSON that is written as a text.
+    pub(super) fn raw(&self, name: &str) -> Option<Cow<'_, str>> {
         let found = match self.0.get(name) {
-            Some(raw) => Some(raw.get()),
+            Some(raw) => Some(Cow::Borrowed(raw.get())),
             None => name
                 .split_once('.')
                 .and_then(|(outer, path)| within(self.0.get(outer)?.get(), path)),
         };
-        found.filter(|raw| *raw != "null")
+        found.filter(|raw| raw != "null")
     }
 
     /// The error that there is no such field, with those that there are.
@@ -73,7 +72,7 @@ impl Line {
 
     pub(super) fn get<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<T, String> {
         let raw = self.raw(name).ok_or_else(|| self.missing(name))?;
-        serde_json::from_str(raw).map_err(|error| format!("field `{name}`: {error}"))
+        serde_json::from_str(&raw).map_err(|error| format!("field `{name}`: {error}"))
     }
 
     pub(super) fn text(&self, name: &str) -> Result<String, String> {
@@ -98,7 +97,7 @@ impl Line {
         match raw.as_bytes().first() {
             Some(b'"') => self.text(name),
             Some(b'[' | b'{') => Err(format!("field `{name}` is neither a text nor a number")),
-            _ => Ok(raw.to_owned()),
+            _ => Ok(raw.into_owned()),
         }
     }
 
@@ -113,7 +112,7 @@ impl Line {
             return Ok(Vec::new());
         }
         let elements: Vec<Box<RawValue>> =
-            serde_json::from_str(raw).map_err(|error| format!("field `{name}` is not a list: {error}"))?;
+            serde_json::from_str(&raw).map_err(|error| format!("field `{name}` is not a list: {error}"))?;
         Ok(elements
             .into_iter()
             .map(|raw| Cow::from(raw.get()).into_owned())
@@ -146,7 +145,7 @@ impl Line {
 }
 
 /// The value at `path` inside a value.
-fn within<'r>(raw: &'r str, path: &str) -> Option<&'r str> {
+fn within<'r>(raw: &'r str, path: &str) -> Option<Cow<'r, str>> {
     let (outer, rest) = match path.split_once('.') {
         Some((outer, rest)) => (outer, Some(rest)),
         None => (path, None),
@@ -155,7 +154,7 @@ fn within<'r>(raw: &'r str, path: &str) -> Option<&'r str> {
         b'{' => {
             let fields: BTreeMap<String, &RawValue> = serde_json::from_str(raw).ok()?;
             if let Some(whole) = fields.get(path) {
-                return Some(whole.get());
+                return Some(Cow::Borrowed(whole.get()));
             }
             fields.get(outer)?.get()
         }
@@ -163,10 +162,17 @@ fn within<'r>(raw: &'r str, path: &str) -> Option<&'r str> {
             let items: Vec<&RawValue> = serde_json::from_str(raw).ok()?;
             items.get(outer.parse::<usize>().ok()?)?.get()
         }
+        b'"' => {
+            let text: String = serde_json::from_str(raw).ok()?;
+            let json = text.trim();
+            // A text in the text is none of these, so this goes one level deep.
+            let found = json.starts_with(['{', '[']).then(|| within(json, path))?;
+            return found.map(|found| Cow::Owned(found.into_owned()));
+        }
         _ => return None,
     };
     match rest {
         Some(rest) => within(inner, rest),
-        None => Some(inner),
+        None => Some(Cow::Borrowed(inner)),
     }
 }

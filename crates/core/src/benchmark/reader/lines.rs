@@ -7,6 +7,15 @@ use super::{LineFault, ReadError, Refused};
 /// Maximum bytes in a line: Postgres' limit for a text within JSON.
 pub const LONGEST_LINE: u64 = 256 << 20;
 
+/// A line without a byte order mark, which some editors write at the start of a file. Files that were joined have one in
+/// their middle.
+pub(super) fn unmarked(mut line: &[u8]) -> &[u8] {
+    while let Some(rest) = line.strip_prefix(b"\xef\xbb\xbf") {
+        line = rest;
+    }
+    line
+}
+
 /// The lines of a file that are not blank. Only one is in memory.
 #[derive(Debug)]
 pub struct Lines<R> {
@@ -46,11 +55,11 @@ impl<R: BufRead> Lines<R> {
                 let faults = vec![LineFault { line, detail }];
                 return Err(Refused { faults }.into());
             }
-            if !self.text.trim_ascii().is_empty() {
+            if !unmarked(&self.text).trim_ascii().is_empty() {
                 break;
             }
         }
-        let line = self.text.strip_suffix(b"\n").unwrap_or(&self.text);
-        Ok(Some((self.number, line)))
+        let line = unmarked(&self.text);
+        Ok(Some((self.number, line.strip_suffix(b"\n").unwrap_or(line))))
     }
 }

@@ -1,6 +1,6 @@
 //! Mathematics questions; the format names the columns.
 
-use super::line::Line;
+use super::{line::Line, messages};
 use crate::{
     answer::last_boxed,
     benchmark::{BenchmarkRow, Question, format::Gold},
@@ -13,7 +13,7 @@ pub(super) fn row(
     gold: &Gold,
     tags: &[String],
 ) -> Result<BenchmarkRow, String> {
-    let question = line.filled(line.first(question)?)?;
+    let question = messages::question(line, line.first(question)?)?;
     let gold = answer(line, gold)?;
     Ok(BenchmarkRow {
         task_id,
@@ -24,16 +24,32 @@ pub(super) fn row(
     })
 }
 
-fn answer(line: &Line, gold: &Gold) -> Result<String, String> {
-    let name = &gold.field;
-    let text = if gold.first {
-        let answers: Vec<String> = line.get(name)?;
-        answers
-            .into_iter()
-            .next()
-            .ok_or_else(|| format!("field `{name}` has no answer"))?
+/// The correct answer.
+pub(super) fn answer(line: &Line, gold: &Gold) -> Result<String, String> {
+    let boxed = Gold {
+        field: gold.or_boxed.clone().unwrap_or_default(),
+        boxed: true,
+        ..Gold::default()
+    };
+    let gold = if gold.or_boxed.is_some() && !line.has(&gold.field) {
+        &boxed
     } else {
-        line.plain(name)?
+        gold
+    };
+    let name = &gold.field;
+    let text = match answers(line, name)? {
+        None => line.plain(name)?,
+        Some(answers) => match answers.as_slice() {
+            [] => return Err(format!("field `{name}` has no answer")),
+            [only] => only.clone(),
+            [first, ..] if gold.first => first.clone(),
+            [_, _, ..] => {
+                return Err(format!(
+                    "field `{name}` has {} answers: set `gold_first` to take the first of them",
+                    answers.len()
+                ));
+            }
+        },
     };
     let found = match (&gold.after, gold.boxed) {
         (Some(mark), _) => {
@@ -51,7 +67,21 @@ fn answer(line: &Line, gold: &Gold) -> Result<String, String> {
     let bare = found.strip_prefix('$').and_then(|inside| inside.strip_suffix('$'));
     let found = bare.filter(|inside| !inside.contains('$')).unwrap_or(found).trim();
     match found {
+        none if gold.none.iter().any(|word| word == none) => Err(format!(
+            "field `{name}` is `{none}`, so the row has no answer to compare with"
+        )),
         "" => Err(format!("field `{name}` has no answer")),
         found => Ok(found.to_owned()),
     }
+}
+
+/// The answers in a list of texts, which may be written as JSON in a text; nothing if the column is none.
+fn answers(line: &Line, name: &str) -> Result<Option<Vec<String>>, String> {
+    let raw = line.raw(name).ok_or_else(|| line.missing(name))?;
+    Ok(match raw.as_bytes().first() {
+        Some(b'[') => Some(line.get(name)?),
+        // A list of numbers may be an interval.
+        Some(b'"') => serde_json::from_str(&line.text(name)?).ok(),
+        _ => None,
+    })
 }

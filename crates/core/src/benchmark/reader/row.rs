@@ -1,6 +1,6 @@
 //! One row of a file, read as its format says.
 
-use super::{evalplus, humaneval, line::Line, livecodebench, mathematics, selfplay, tested, triple};
+use super::{evalplus, humaneval, line::Line, livecodebench, mathematics, selfplay, tested, triple, verl};
 use crate::benchmark::{
     BenchmarkRow, Suite,
     format::{Expect, Format},
@@ -60,6 +60,7 @@ impl<'a> RowReader<'a> {
             Format::CodeO { id, .. } | Format::CodeI { id, .. } | Format::CodeF { id, .. } => {
                 triple::row(line, task_id(id)?, self.format)
             }
+            Format::Verl { tags } => verl::row(line, task_id(&[])?, tags),
             Format::SelfPlay {} => selfplay::row(line),
         }?;
         expected(self.expect, line)?;

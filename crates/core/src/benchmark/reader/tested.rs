@@ -1,6 +1,6 @@
 //! Tasks for a function with code that tests it, such as MBPP's assertions.
 
-use super::{line::Line, python};
+use super::{line::Line, messages, python};
 use crate::benchmark::{BenchmarkRow, Question, extract::defines_function, format::Format};
 
 pub(super) fn row(line: &Line, task_id: String, format: &Format) -> Result<BenchmarkRow, String> {
@@ -17,7 +17,7 @@ pub(super) fn row(line: &Line, task_id: String, format: &Format) -> Result<Bench
     else {
         return Err("this is not a format of tested functions".to_owned());
     };
-    let question = line.filled(line.first(question)?)?;
+    let question = messages::question(line, line.first(question)?)?;
     let asserted = statements(line, tests)?;
     let Some(first) = asserted.first() else {
         return Err(format!("field `{tests}` has no test"));
@@ -27,8 +27,8 @@ pub(super) fn row(line: &Line, task_id: String, format: &Format) -> Result<Bench
         _ => None,
     };
     let entry_point = match entry_point {
-        Some(column) => line.filled(column)?,
-        None => python::function_under_test(&asserted.join("\n"), solution.as_deref()).ok_or_else(|| {
+        Some(column) if line.has(column) => line.filled(column)?,
+        _ => python::function_under_test(&asserted.join("\n"), solution.as_deref()).ok_or_else(|| {
             format!("field `{tests}` calls no function that could be the entry point: name a column for `entry_point`")
         })?,
     };

@@ -1,3 +1,5 @@
+mod published;
+
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -224,6 +226,7 @@ fn filters_leave_rows_out_and_say_so() {
         min_question_bytes: Some(4),
         max_question_bytes: Some(8),
         keep_duplicates: false,
+        ..Filters::default()
     };
     let mut intake = Intake::new(Purpose::Training, None, format("deepscaler"), filters);
     for (problem, kept) in [

@@ -5,7 +5,7 @@ use crate::{
     dataset::problem,
     id::DatasetId,
     recipe::{BenchmarkSubject, DatasetRow, Plan, PlanError, StepView, Want, WorkItem},
-    verify::{Task, Verdict},
+    verify::{Check, Task, Verdict},
     work::{
         BenchmarkPayload, BenchmarkResult, BenchmarkSample, Compute, Payload, ProgramLimits, Requirements, Sampling,
         VerifyPayload, WorkKey,
@@ -32,6 +32,8 @@ pub(in crate::recipe) struct Sheet<'a> {
     pub(in crate::recipe) compute: Compute,
     /// Limits of programs under test.
     pub(in crate::recipe) limits: ProgramLimits,
+    /// Whether mathematical answers may be in plain notation.
+    pub(in crate::recipe) plain_notation: bool,
     /// Who answers, each with the seed of the draws.
     pub(in crate::recipe) subjects: Vec<(&'a BenchmarkSubject, u64)>,
 }
@@ -197,7 +199,11 @@ impl<'a> Sheet<'a> {
                 other => &mut other.insert((sample.row, self.row(sample.row)?)).1,
             };
             let id = format!("{}/{}", sample.row, sample.sample);
-            tasks.push(task(row, id, solution.clone()).map_err(PlanError::Other)?);
+            let mut task = task(row, id, solution.clone()).map_err(PlanError::Other)?;
+            if let Check::Math(pair) = &mut task.check {
+                pair.plain = self.plain_notation;
+            }
+            tasks.push(task);
         }
         Ok(WorkItem {
             key,

@@ -82,6 +82,7 @@ impl<'a> SuiteStep<'a> {
             sampling: protocol.sampling(self.style.stops(self.suite)),
             compute: self.parameters.compute,
             limits: self.run.config.programs,
+            plain_notation: protocol.plain_notation,
             subjects: self.parameters.subjects.iter().map(|subject| (subject, seed)).collect(),
         }
     }

@@ -30,6 +30,7 @@ fn config(n: u32) -> RunConfig {
         temperature: if n > 1 { 0.8 } else { 0.0 },
         top_p: 1.0,
         max_tokens: 10,
+        plain_notation: false,
     };
     let subject = |name: &str, role| BenchmarkSubject {
         name: name.to_owned(),

@@ -77,6 +77,7 @@ impl<'a> GoalpostStep<'a> {
             sampling: protocol.sampling(self.style.stops(self.suite)),
             compute: parameters.compute,
             limits: self.run.config.programs,
+            plain_notation: protocol.plain_notation,
             // Fresh draws for everybody: the union over checkpoints must not be one set of draws counted often.
             subjects: vec![(&self.of.subject, derive(self.run.config.seed, &self.of.path(), 0))],
         }

@@ -72,6 +72,7 @@ fn parameters() -> GoalpostParameters {
                 temperature: 0.6,
                 top_p: 1.0,
                 max_tokens: 20,
+                plain_notation: false,
             },
         },
         n: 4,

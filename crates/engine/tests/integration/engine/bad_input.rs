@@ -145,6 +145,25 @@ fn a_model_with_a_weight_that_its_precision_cannot_hold() {
 }
 
 #[test]
+fn a_tied_model_with_another_head() {
+    let with_head = |edit: &dyn Fn(&mut Vec<u8>)| {
+        let folder = copy(&model_folder("qwen2-tied"));
+        edit_tensors(&folder.path().join("model.safetensors"), |tensors| {
+            let mut head = tensors["model.embed_tokens.weight"].clone();
+            edit(&mut head.1);
+            tensors.insert("lm_head.weight".to_owned(), head);
+        });
+        Model::load(folder.path(), Placement::REFERENCE).map(drop)
+    };
+    assert!(with_head(&|_| ()).is_ok(), "the same head, stored twice");
+    let message = refusal(with_head(&|head| head[..4].copy_from_slice(&1.5_f32.to_le_bytes())));
+    assert_names(
+        &message,
+        &["model.safetensors", "`lm_head.weight`", "`tie_word_embeddings`"],
+    );
+}
+
+#[test]
 fn a_model_of_an_unknown_architecture() {
     let message = model_refusal("qwen2-tied", |folder| {
         edit_json(&folder.join("config.json"), |config| {
@@ -211,7 +230,7 @@ fn truncated_and_absent_files() {
     let message = model_refusal("qwen2-untied-sharded", |folder| {
         std::fs::remove_file(folder.join("model-00002-of-00003.safetensors")).unwrap();
     });
-    assert_names(&message, &["model-00002-of-00003.safetensors", "No such file"]);
+    assert_names(&message, &["model-00002-of-00003.safetensors", "1 of 3", "missing"]);
     let message = model_refusal("qwen2-tied", |folder| {
         std::fs::write(folder.join("config.json"), "{\"vocab").unwrap()
     });
@@ -286,6 +305,91 @@ fn an_adapter_whose_configuration_does_not_fit_its_weights() {
         &message,
         &["adapter_config.json", "`use_dora` is true", "only false is supported"],
     );
+}
+
+#[test]
+fn an_adapter_of_another_method_or_another_base() {
+    for (field, value, part) in [
+        ("init_lora_weights", serde_json::json!("pissa"), "\"pissa\""),
+        (
+            "init_lora_weights",
+            serde_json::json!("pissa_niter_16"),
+            "pissa_niter_16",
+        ),
+        ("init_lora_weights", serde_json::json!("olora"), "olora"),
+        ("init_lora_weights", serde_json::json!("corda"), "corda"),
+        ("init_lora_weights", serde_json::json!("loftq"), "loftq"),
+        ("alora_invocation_tokens", serde_json::json!([300, 17]), "[300,17]"),
+        (
+            "layer_replication",
+            serde_json::json!([[0, 2], [0, 2]]),
+            "[[0,2],[0,2]]",
+        ),
+        ("trainable_token_indices", serde_json::json!([1]), "[1]"),
+        ("lora_bias", serde_json::json!(true), "true"),
+        ("target_modules", serde_json::json!(["mlp.q_proj"]), "`mlp.q_proj`"),
+        (
+            "target_modules",
+            serde_json::json!(["visual.blocks.0.self_attn.q_proj"]),
+            "visual",
+        ),
+    ] {
+        let message = adapter_refusal("qwen2-tied", |folder| {
+            edit_json(&folder.join("adapter_config.json"), |config| config[field] = value);
+        });
+        assert_names(&message, &["adapter_config.json", &format!("`{field}`"), part]);
+    }
+    let message = adapter_refusal("qwen2-tied", |folder| {
+        let weights = folder.join("adapter_model.safetensors");
+        std::fs::rename(weights, folder.join("adapter_model.bin")).unwrap();
+    });
+    assert_names(&message, &["adapter_model.bin", "save_pretrained"]);
+}
+
+#[test]
+fn what_peft_reads_of_an_adapters_configuration_is_read() {
+    let base = ModelConfig::from_folder(&model_folder("qwen2-tied")).unwrap();
+    let plain = Adapter::read(&adapter_folder("qwen2-tied", "only-q_proj"), &base).unwrap();
+    for (field, value) in [
+        ("target_modules", serde_json::json!(["self_attn.q_proj"])),
+        (
+            "target_modules",
+            serde_json::json!(["layers.0.self_attn.q_proj", "model.layers.1.self_attn.q_proj"]),
+        ),
+        ("target_modules", serde_json::json!(["q_proj", "k_proj"])),
+        ("rank_pattern", serde_json::json!(null)),
+        ("alpha_pattern", serde_json::json!(null)),
+        ("init_lora_weights", serde_json::json!("gaussian")),
+        ("init_lora_weights", serde_json::json!(true)),
+        ("alora_invocation_tokens", serde_json::json!(null)),
+    ] {
+        let folder = copy(&adapter_folder("qwen2-tied", "only-q_proj"));
+        edit_json(&folder.path().join("adapter_config.json"), |config| {
+            if value == serde_json::json!(["q_proj", "k_proj"]) {
+                config["exclude_modules"] = serde_json::json!(["k_proj"]);
+            }
+            config[field] = value.clone();
+        });
+        let read = Adapter::read(folder.path(), &base);
+        assert_eq!(
+            read.map(|read| read.shape).map_err(|error| error.to_string()),
+            Ok(plain.shape.clone()),
+            "{field}"
+        );
+    }
+    // The same adapter at half its scaling, said by a pattern.
+    let folder = copy(&adapter_folder("qwen2-tied", "only-q_proj"));
+    edit_json(&folder.path().join("adapter_config.json"), |config| {
+        let half = config["lora_alpha"].as_f64().unwrap() / 2.0;
+        config["alpha_pattern"] = serde_json::json!({ "q_proj": half });
+    });
+    let halved = Adapter::read(folder.path(), &base).unwrap();
+    assert_eq!(halved.shape, plain.shape);
+    for (halved, plain) in halved.layers.iter().zip(&plain.layers) {
+        for ((_, halved), (_, plain)) in halved.iter().zip(plain.iter()) {
+            assert!(halved.a.equal(&plain.a) && (&halved.b * 2.0).equal(&plain.b));
+        }
+    }
 }
 
 #[test]
