@@ -14,16 +14,17 @@ def urandom(count):
 
 os.urandom = urandom
 
-# The module would reseed from the kernel after every fork.
+# After every fork one module would reseed from the kernel, and the other look for threads.
 register_at_fork, os.register_at_fork = os.register_at_fork, lambda **_: None
 import random
+import threading
 
 os.register_at_fork = register_at_fork
 
 # Commonly imported modules. Modules with machine code must be here: a child may not map executable memory.
 
 import abc, array, bisect, cmath, collections.abc, contextlib, copy, dataclasses, datetime, decimal, enum, fractions
-import functools, heapq, itertools, math, numbers, operator, re, statistics, string, textwrap, typing
+import functools, heapq, itertools, math, mmap, numbers, operator, re, statistics, string, textwrap, typing
 import zlib, binascii, hashlib, unicodedata
 
 seed_by_kernel = random.Random.seed
@@ -35,3 +36,7 @@ def seed(self, a=None, version=2):
 
 random.Random.seed = seed
 random.seed = functools.partial(seed, random._inst)
+
+# Work on long integers is bounded by CPU time.
+if hasattr(sys, "set_int_max_str_digits"):
+    sys.set_int_max_str_digits(0)
