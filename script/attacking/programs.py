@@ -10,7 +10,7 @@ import time
 from .instance import ROOT
 
 NAME = "programs"
-SOURCE = ROOT / "crates/verifier/tests/attacks.rs"
+SOURCE = ROOT / "crates/verifier/tests/integration/attacks.rs"
 ATTACK = re.compile(r'^    (\w+): (no_effect|ends_in)\(([\w, ]*)\) r#"(.*?)"#;$', re.M | re.S)
 PRELUDE = re.compile(r'^const PRELUDE: &str = r#"(.*?)"#;$', re.M | re.S)
 # Tasks in one process of the verifier.

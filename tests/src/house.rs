@@ -77,31 +77,44 @@ impl Default for WorkerArguments {
     }
 }
 
+/// Makes the tables and the workers' role.
+async fn furnish(store: &Store) -> Result<()> {
+    store.migrate().await?;
+    worker_role::create(store.pool(), WORKER_ROLE).await?;
+    worker_role::admit(store.pool(), WORKER_ROLE).await?;
+    sqlx::raw_sql(
+        "CREATE TABLE diary (at timestamptz DEFAULT clock_timestamp(), item text, attempt int, what text);
+         CREATE TABLE pace (entries bigint);
+         INSERT INTO pace VALUES (NULL);
+         GRANT SELECT, INSERT, UPDATE ON diary, pace TO lyceum_worker",
+    )
+    .execute(store.pool())
+    .await?;
+    Ok(())
+}
+
 impl House {
     /// An empty house.
     pub async fn new() -> Result<Self> {
-        let database = TestCluster::shared().await?.database().await?;
-        Self::on(database.url().to_owned(), Some(database)).await
+        let prepare = async |url: &str| {
+            let store = Store::connect(url, 2).await?;
+            furnish(&store).await?;
+            store.pool().close().await;
+            anyhow::Ok(())
+        };
+        let database = TestCluster::shared().await?.database_prepared(prepare).await?;
+        let store = Store::connect(database.url(), 8).await?;
+        Self::on(store, database.url().to_owned(), Some(database))
     }
 
     /// A house on a database managed by the test.
     pub async fn at(url: &str) -> Result<Self> {
-        Self::on(url.to_owned(), None).await
+        let store = Store::connect(url, 8).await?;
+        furnish(&store).await?;
+        Self::on(store, url.to_owned(), None)
     }
 
-    async fn on(url: String, database: Option<TestDatabase>) -> Result<Self> {
-        let store = Store::connect(&url, 8).await?;
-        store.migrate().await?;
-        worker_role::create(store.pool(), WORKER_ROLE).await?;
-        worker_role::admit(store.pool(), WORKER_ROLE).await?;
-        sqlx::raw_sql(
-            "CREATE TABLE diary (at timestamptz DEFAULT clock_timestamp(), item text, attempt int, what text);
-             CREATE TABLE pace (entries bigint);
-             INSERT INTO pace VALUES (NULL);
-             GRANT SELECT, INSERT, UPDATE ON diary, pace TO lyceum_worker",
-        )
-        .execute(store.pool())
-        .await?;
+    fn on(store: Store, url: String, database: Option<TestDatabase>) -> Result<Self> {
         Ok(Self {
             store,
             worker_url: url.replacen("//lyceum@", &format!("//{WORKER_ROLE}@"), 1),

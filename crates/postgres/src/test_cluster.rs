@@ -4,6 +4,7 @@
 //! folder is deleted. So nextest's process per test does not pay for a cluster each time.
 
 use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::sleep;
@@ -46,12 +47,7 @@ impl TestCluster {
     /// Those of [`crate::PrivatePostgres::start`].
     pub async fn shared() -> Result<&'static Self> {
         static SHARED: OnceCell<TestCluster> = OnceCell::const_new();
-        let join = || async {
-            tokio::task::spawn_blocking(Self::join)
-                .await
-                .map_err(|_| Error::Abandoned)?
-        };
-        SHARED.get_or_try_init(join).await
+        SHARED.get_or_try_init(|| blocking(Self::join)).await
     }
 
     /// A new empty database for a test; dropping the value deletes it.
@@ -59,11 +55,48 @@ impl TestCluster {
     /// # Errors
     /// [`Error::Failed`] with the output of `psql`.
     pub async fn database(&'static self) -> Result<TestDatabase> {
+        self.create("").await
+    }
+
+    /// A new database for a test that begins as `prepare` left another one; dropping the value deletes it.
+    ///
+    /// The other one is prepared once for each build of a test program, whose tests then pay for a copy alone.
+    ///
+    /// # Errors
+    /// That of `prepare`, or [`Error::Failed`] with the output of `psql`.
+    pub async fn database_prepared<E: From<Error>>(
+        &'static self,
+        prepare: impl AsyncFnOnce(&str) -> std::result::Result<(), E>,
+    ) -> std::result::Result<TestDatabase, E> {
+        let template = template_of_this_program()?;
+        if let Ok(copy) = self.copy_of(&template).await {
+            return Ok(copy);
+        }
+        let lock = home().join(format!("{template}.lock"));
+        let preparing = blocking(move || {
+            let file = open_lock(&lock)?;
+            file.lock().map_err(Error::io("lock", &lock))?;
+            Ok(file)
+        });
+        let _preparing = preparing.await?;
+        if let Ok(copy) = self.copy_of(&template).await {
+            return Ok(copy);
+        }
+        let partial = self.database().await?;
+        prepare(&partial.url).await?;
+        let (name, to) = (partial.name.clone(), template.clone());
+        blocking(move || self.sql(&format!("ALTER DATABASE {name} RENAME TO {to}"))).await?;
+        Ok(self.copy_of(&template).await?)
+    }
+
+    async fn copy_of(&'static self, template: &str) -> Result<TestDatabase> {
+        self.create(&format!("TEMPLATE {template}")).await
+    }
+
+    async fn create(&'static self, options: &str) -> Result<TestDatabase> {
         let name = format!("test_{}", Uuid::new_v4().simple());
-        let create = format!("CREATE DATABASE {name}");
-        tokio::task::spawn_blocking(move || self.sql(&create))
-            .await
-            .map_err(|_| Error::Abandoned)??;
+        let create = format!("CREATE DATABASE {name} {options}");
+        blocking(move || self.sql(&create)).await?;
         Ok(TestDatabase {
             url: socket::url(&self.socket, &name),
             name,
@@ -106,6 +139,19 @@ impl TestCluster {
             Err(failed("psql", output.status, &output.stderr))
         }
     }
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| Error::Abandoned)?
+}
+
+/// The name of the prepared database: another one for each build, since what is prepared may have changed with it.
+fn template_of_this_program() -> Result<String> {
+    let program = std::env::current_exe().map_err(Error::io("find", "this program"))?;
+    let built = fs::metadata(&program).and_then(|found| found.modified());
+    let mut hasher = DefaultHasher::new();
+    (&program, built.map_err(Error::io("read", &program))?).hash(&mut hasher);
+    Ok(format!("template_{:016x}", hasher.finish()))
 }
 
 fn home() -> PathBuf {

@@ -311,7 +311,7 @@ fn said(panic: &(dyn std::any::Any + Send)) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+mod tests_with_database {
     use super::*;
     use lyceum_core::config;
     use lyceum_store::runs::{self, NewRun};

@@ -103,7 +103,7 @@ fn seconds_now() -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
+mod tests_with_database {
     use super::*;
     use crate::doctor::Verdict;
 

@@ -38,6 +38,17 @@ pub(crate) struct TestServer {
     database: TestDatabase,
 }
 
+async fn migrated_database() -> TestDatabase {
+    let cluster = TestCluster::shared().await.expect("a Postgres");
+    let migrate = async |url: &str| {
+        let store = Store::connect(url, 2).await?;
+        store.migrate().await?;
+        store.pool().close().await;
+        anyhow::Ok(())
+    };
+    cluster.database_prepared(migrate).await.expect("a database")
+}
+
 /// How long an answer may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(300);
 
@@ -52,14 +63,8 @@ impl TestServer {
     }
 
     pub(crate) async fn with(change: impl FnOnce(ApiSettings) -> ApiSettings) -> Self {
-        let database = TestCluster::shared()
-            .await
-            .expect("a Postgres")
-            .database()
-            .await
-            .expect("a database");
+        let database = migrated_database().await;
         let store = Store::connect(database.url(), 8).await.expect("a connection");
-        store.migrate().await.expect("the schema");
         let folder = tempfile::tempdir().expect("a folder");
         let artifacts =
             ArtifactStore::folder(&folder.path().join("artifacts"), store.pool().clone()).expect("artifacts");

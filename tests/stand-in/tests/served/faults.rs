@@ -21,22 +21,24 @@ async fn what_may_pass_is_tried_again_with_the_same_result() -> Result<()> {
     let served = stage.served(&[&server], |_| {})?;
     let item = of_adapters(payload(&stage.adapters().await?, Sampler::Served));
     let calm = stage.tokens(&stage.run(&served, item.clone()).await?).await?;
-    for fault in [
-        Fault::Status(500),
-        Fault::Status(503),
-        Fault::Status(429),
-        Fault::Cut,
-        Fault::Forgotten,
+    for faults in [
+        [Fault::Status(500); 2].as_slice(),
+        &[Fault::Status(503); 2],
+        &[Fault::Status(429); 2],
+        &[Fault::Cut; 2],
+        // One at a time: a request that met both would rightly give up.
+        &[Fault::Forgotten],
+        &[Fault::Forgotten],
     ] {
         let before = server.seen();
-        server.fail(&[fault, fault]);
+        server.fail(faults);
         let tokens = stage.tokens(&stage.run(&served, item.clone()).await?).await?;
-        assert_eq!(ids(&tokens), ids(&calm), "{fault:?}");
-        assert!(difference(&tokens, &calm) < 1e-4, "{fault:?}");
+        assert_eq!(ids(&tokens), ids(&calm), "{faults:?}");
+        assert!(difference(&tokens, &calm) < 1e-4, "{faults:?}");
         let after = server.seen();
         assert!(
             after.completions > before.completions + item.requests.len(),
-            "{fault:?}: {after:?}"
+            "{faults:?}: {after:?}"
         );
     }
     Ok(())

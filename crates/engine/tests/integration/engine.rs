@@ -1,0 +1,12 @@
+//! The engine compared with transformers and peft (`fixtures/make.py`).
+
+mod adapters;
+mod bad_input;
+mod chat;
+mod embedding;
+mod fixtures;
+mod forward;
+mod generation;
+mod merging;
+mod peft_roundtrip;
+mod tokens;

@@ -1,0 +1,9 @@
+//! Evolution operators compared with NumPy (`fixtures/make_evolution.py`).
+
+mod bad_input;
+mod births;
+mod degenerate;
+mod distributions;
+mod golden;
+mod modules;
+mod svd;

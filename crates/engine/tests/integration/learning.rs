@@ -1,0 +1,11 @@
+//! Learning compared with PyTorch's autograd (`fixtures/make_learning.py`).
+
+mod bad_input;
+mod batch;
+mod fixtures;
+mod golden;
+mod layout;
+mod members;
+mod memory;
+mod observer;
+mod task;

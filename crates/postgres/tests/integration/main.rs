@@ -1,0 +1,4 @@
+//! Clusters on disk.
+
+mod private;
+mod test_cluster;

@@ -1,0 +1,7 @@
+//! The worker's commands and its work on a real queue.
+
+mod by_hand;
+mod grade;
+mod torchrun;
+mod verify;
+mod work;

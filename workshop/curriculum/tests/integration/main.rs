@@ -1,0 +1,7 @@
+//! The corpora of the bases.
+
+mod arithmetic;
+mod format;
+mod programs;
+mod steps;
+mod tokens;

@@ -1,0 +1,5 @@
+//! Pretraining of the bases.
+
+mod pretrain;
+mod pretrain_arithmetic;
+mod pretraining;
