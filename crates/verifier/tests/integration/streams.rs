@@ -1,12 +1,10 @@
 //! Programs that read standard input and print. What is right is what CPython prints, with the same input from a file.
 
-mod support;
-
 use std::io::{Seek as _, Write as _};
 use std::process::Command;
 
+use crate::support::{assert_alive, modes, pool};
 use lyceum_verifier::{Interpreter, Oracle, Status, Tests, Verdict};
-use support::{assert_alive, modes, pool};
 
 const INPUT: &str = "3\n1 2 3\nh\u{e9}llo\n";
 

@@ -1,9 +1,7 @@
 //! Tests as public sets write them: pytest's functions and classes, unittest's cases, files that import the program.
 
-mod support;
-
+use crate::support::{assert_alive, modes, pool};
 use lyceum_verifier::{Oracle, Status, Tests, Verdict};
-use support::{assert_alive, modes, pool};
 
 const RIGHT: &str = "def negated(a):\n    return -a\ndef add(a, b):\n    if not isinstance(a, (int, float)):\n        raise \
                      ValueError('a is no number')\n    return a + b";
