@@ -14,17 +14,16 @@ def urandom(count):
 
 os.urandom = urandom
 
-# After every fork one module would reseed from the kernel, and the other look for threads.
+# The module would reseed from the kernel after every fork.
 register_at_fork, os.register_at_fork = os.register_at_fork, lambda **_: None
 import random
-import threading
 
 os.register_at_fork = register_at_fork
 
 # Commonly imported modules. Modules with machine code must be here: a child may not map executable memory.
 
 import abc, array, bisect, cmath, collections.abc, contextlib, copy, dataclasses, datetime, decimal, enum, fractions
-import functools, heapq, itertools, math, mmap, numbers, operator, re, statistics, string, textwrap, typing
+import functools, heapq, itertools, math, numbers, operator, re, statistics, string, textwrap, typing
 import zlib, binascii, hashlib, unicodedata
 
 seed_by_kernel = random.Random.seed

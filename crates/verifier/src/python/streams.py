@@ -8,16 +8,16 @@ PATHS = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 PATHS.update((folder % number, number) for folder in ("/dev/fd/%d", "/proc/self/fd/%d") for number in range(3))
 
 
-def open_standard_streams():
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
-        mode = "r" if number == 0 else "w"
-        buffer = open(number, mode + "b", closefd=False)
-        buffer.raw.name = "<%s>" % name
-        errors = "backslashreplace" if number == 2 else "surrogateescape"
-        stream = io.TextIOWrapper(buffer, "utf-8", errors, None if number == 0 else "\n", number == 2)
-        stream.mode = mode
-        setattr(sys, name, stream)
-        setattr(sys, "__%s__" % name, stream)
+def open_standard_stream(number, name):
+    # Made of its parts: `open` would ask the system about each.
+    raw = io.FileIO(number, "r" if number == 0 else "w", closefd=False)
+    raw.name = "<%s>" % name
+    buffer = io.BufferedReader(raw) if number == 0 else io.BufferedWriter(raw)
+    errors = "backslashreplace" if number == 2 else "surrogateescape"
+    stream = io.TextIOWrapper(buffer, "utf-8", errors, None if number == 0 else "\n", number == 2)
+    stream.mode = "r" if number == 0 else "w"
+    setattr(sys, name, stream)
+    setattr(sys, "__%s__" % name, stream)
 
 
 def standard_stream(file):
@@ -45,6 +45,8 @@ def open_paths():
 def run_threads_at_once():
     # Such programs start one thread for its stack, and wait for it. Here the thread runs when it is started, to its end,
     # on a stack that is large already. So no thread is needed, and one that waits for a later one gets an error.
+    import threading
+
     def start(thread):
         if thread._started.is_set():
             raise RuntimeError("threads can only be started once")
@@ -88,28 +90,38 @@ def flush_before_leaving():
     os._exit = exit_at_once
 
 
-def end(names):
+def end(names, may_leave_open):
     try:
         atexit._run_exitfuncs()
     except BaseException:
         pass
     flush(sys.stdout)
     # Files that it has left open are written as they are let go.
-    for name in list(names):
+    for name in list(names) if may_leave_open else ():
         if name != "__builtins__":
             names[name] = None
     flush(sys.__stdout__)
 
 
 def stdio(message):
-    code = compiled(message["program"], "<program>")
+    program = message["program"]
+    code = compiled(program, "<program>")
     message.clear()
     atexit._clear()
-    open_standard_streams()
-    open_paths()
-    run_threads_at_once()
-    flush_before_leaving()
-    builtins.quit, builtins.exit = (Quitter(name, "Ctrl-D (i.e. EOF)") for name in ("quit", "exit"))
+    open_standard_stream(0, "stdin")
+    open_standard_stream(1, "stdout")
+    # Whatever is changed here costs each program a copy of memory that it shares with the zygote, so it is done where the
+    # program names it.
+    if "stderr" in program:
+        open_standard_stream(2, "stderr")
+    if "/dev/" in program or "/proc/" in program:
+        open_paths()
+    if "thread" in program or "resource" in program:
+        run_threads_at_once()
+    if "_exit" in program:
+        flush_before_leaving()
+    if "quit" in program or "exit" in program:
+        builtins.quit, builtins.exit = (Quitter(name, "Ctrl-D (i.e. EOF)") for name in ("quit", "exit"))
     sys.argv[:] = ["program.py"]
     names = STAGE.__dict__
     names["__name__"] = "__main__"
@@ -118,7 +130,7 @@ def stdio(message):
     except SystemExit as error:
         if error.code not in (None, 0):
             raise
-    end(names)
+    end(names, "open" in program or "__del__" in program)
     # What it printed is all that it has to say.
     os._exit(0)
 
