@@ -8,7 +8,7 @@ pub(crate) use request::{Arguments, MAX_TESTED_VALUE, MAX_TEXT, MAX_VALUE, Progr
 
 use lyceum_core::verify::Status;
 
-use crate::sandbox::{Ending, Limits, Run, SandboxError, Zygote};
+use crate::sandbox::{Ending, Limits, PRINTED_TOO_MUCH, Run, SandboxError, Zygote};
 
 /// Sends one request to a fresh child.
 pub(crate) fn single(zygote: &Zygote, limits: Limits, request: &Request<'_>) -> Result<Outcome, SandboxError> {
@@ -21,6 +21,39 @@ pub(crate) fn single(zygote: &Zygote, limits: Limits, request: &Request<'_>) -> 
         (Some(violation), _) => Outcome::Failed(Failed::protocol(violation)),
         (None, Some(answer)) if report.ending == Ending::Exited(0) => outcome(&answer),
         (None, _) => Outcome::Failed(Failed::of_ending(report, limits)),
+    })
+}
+
+/// Runs a program that reads standard input. Returns what it printed.
+pub(crate) fn printed(
+    zygote: &Zygote,
+    limits: Limits,
+    program: &str,
+    stdin: &str,
+) -> Result<Result<Vec<u8>, Failed>, SandboxError> {
+    let mut run = Run::begin_with_streams(zygote, limits, stdin, MAX_TESTED_VALUE)?;
+    run.send(&Request::Stdio { program })?;
+    run.complete();
+    let answer = run.answer()?;
+    let (report, violation, printed) = run.finish_printed()?;
+    Ok(match (violation, answer) {
+        (Some(PRINTED_TOO_MUCH), _) => {
+            let most = MAX_TESTED_VALUE >> 20;
+            Err(Failed::new(
+                Status::Unserialisable,
+                format!("it prints more than {most} MiB"),
+            ))
+        }
+        (Some(violation), _) if matches!(report.ending, Ending::Exited(0) | Ending::Stopped) => {
+            Err(Failed::protocol(violation))
+        }
+        // It may end its process itself, but sends nothing else than an exception.
+        (_, Some(answer)) => Err(match outcome(&answer) {
+            Outcome::Failed(failed) => failed,
+            Outcome::Value(_) | Outcome::Large(_) => Failed::protocol("it sent a value"),
+        }),
+        (_, None) if report.ending == Ending::Exited(0) => Ok(printed),
+        (_, None) => Err(Failed::of_ending(report, limits)),
     })
 }
 

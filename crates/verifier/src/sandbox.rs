@@ -19,6 +19,7 @@ mod report;
 mod run;
 mod seccomp;
 mod selftest;
+mod streams;
 mod watch;
 mod zygote;
 
@@ -31,7 +32,7 @@ pub(crate) use libraries::Libraries;
 pub use limits::Limits;
 pub use packages::Package;
 pub use report::{Ending, Report};
-pub(crate) use run::{Answer, Run};
+pub(crate) use run::{Answer, PRINTED_TOO_MUCH, Run};
 pub use selftest::Escape;
 pub(crate) use selftest::self_test;
 pub(crate) use watch::Watch;

@@ -83,8 +83,6 @@ pub(crate) enum Request<'a> {
     },
     Stdio {
         program: &'a str,
-        stdin: &'a str,
-        max_bytes: usize,
     },
     Math {
         gold: &'a str,
@@ -99,10 +97,8 @@ impl<'a> Request<'a> {
     /// Maximum size of a value in the answer, in bytes of its encoding.
     pub(super) fn max_value(&self) -> usize {
         match self {
-            Self::Load { max_bytes, .. } | Self::Evaluate { max_bytes, .. } | Self::Stdio { max_bytes, .. } => {
-                *max_bytes
-            }
-            Self::Call { .. } | Self::Math { .. } => 0,
+            Self::Load { max_bytes, .. } | Self::Evaluate { max_bytes, .. } => *max_bytes,
+            Self::Call { .. } | Self::Stdio { .. } | Self::Math { .. } => 0,
         }
     }
 

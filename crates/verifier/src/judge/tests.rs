@@ -1,5 +1,6 @@
 //! Programs under test.
 
+mod assertions;
 mod livecodebench;
 mod pairs;
 mod reference;

@@ -8,7 +8,6 @@
 import builtins
 import io
 import json
-from ast import literal_eval
 
 SOCKET = 3
 # Where requests are read and answers written.
@@ -131,93 +130,18 @@ class Session:
         except Exception as error:
             return b"I", describe(error)
 
-    def stdio(self, message):
-        code = compiled(message["program"], "<program>")
-        out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="surrogateescape", newline="\n", write_through=True)
-        sys.stdin = io.TextIOWrapper(io.BytesIO(message["stdin"].encode()), encoding="utf-8")
-        sys.stdout = out
-        open_file = builtins.open
-        # Contest programs read `open(0)`; here descriptor 0 itself is empty.
-        builtins.open = lambda file, *rest, **named: sys.stdin if file == 0 else open_file(file, *rest, **named)
-        names = STAGE.__dict__
-        names["__name__"] = "__main__"
-        try:
-            exec(code, names)
-        except SystemExit as error:
-            if error.code not in (None, 0):
-                raise
-        out.flush()
-        return b"V", encode(out.buffer.getvalue().decode("utf-8", "replace"), False, message["max_bytes"])
-
-    def script(self, message):
-        names = STAGE.__dict__
-        exec(compiled(message["support"], "<prompt>"), names)
-        known = {*names, *dir(builtins)} - {message["entry_point"]}
-        for name in message["remote"]:
-            if name not in known:
-                names[name] = remote(name)
-        names["candidate"] = names[message["entry_point"]]
-        exec(compiled(message["test"], "<test>"), names)
-        if "check" in names and message["calls_check"]:
-            names["check"](names["candidate"])
-        return b"V", encode(None, False, MAX_ARGUMENTS)
-
 
 def target(names, entry_point):
     if entry_point not in names and "Solution" in names:
         return getattr(names["Solution"](), entry_point)
+    if entry_point not in names:
+        raise NameError("name '%s' is not defined" % entry_point)
     return names[entry_point]
-
-
-class Unjudgeable(BaseException):
-    pass
-
-
-def exception(name, text):
-    # An exception of the program, as the test gets it.
-    kind = getattr(builtins, name, None)
-    # A StopIteration would only end a loop of the test, such as `all(map(candidate, inputs))`.
-    stops = StopIteration, StopAsyncIteration
-    known = isinstance(kind, type) and issubclass(kind, Exception) and not issubclass(kind, stops)
-    if not known:
-        return RuntimeError(text)
-    arguments = [text] if text else []
-    if kind is KeyError and text:
-        # Its message is the repr of its argument.
-        try:
-            arguments = [literal_eval(text)]
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            pass
-    for base in kind.__mro__:
-        try:
-            return base(*arguments)
-        except TypeError:
-            # For example a UnicodeDecodeError, which is not made of a message.
-            pass
-
-
-def remote(name):
-    # Stands for a function of the program under test, which runs in another process: arguments go out, a value comes
-    # back.
-    def call(*positional, **keyword):
-        try:
-            data = encode((name, positional, keyword), True, MAX_ARGUMENTS)
-        except Unserialisable as error:
-            raise Unjudgeable("the test passes " + str(error)) from None
-        answer(b"C", data)
-        reply = request()
-        if reply is None:
-            raise Unjudgeable("the program ended")
-        if "error" in reply:
-            raise exception(reply["error"], reply["text"])
-        return eval(compiled(reply["value"], "<value>", "eval"), literal_names())
-
-    return call
 
 
 def serve():
     session = Session()
-    names = "load", "call", "evaluate", "stdio", "script"
+    names = "load", "call", "evaluate"
     handlers = {**{name: getattr(session, name) for name in names}, **HANDLERS}
     while True:
         message = request()
@@ -248,14 +172,19 @@ def forget_clocks():
         names.pop(name, None)
 
 
-def child(fd, cpu_seconds, address_space):
+def child(fds, cpu_seconds, address_space):
     die_with_zygote()
     forget_clocks()
-    os.dup2(fd, SOCKET)
+    os.dup2(fds[0], SOCKET)
+    for number, fd in enumerate(fds[1:]):
+        os.dup2(fd, number)
     os.closerange(SOCKET + 1, 64)
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
     resource.setrlimit(resource.RLIMIT_AS, (address_space, address_space))
     resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
+    if len(fds) > 1:
+        # Programs with standard streams of their own may recurse deeply, as on the judges that they are written for.
+        resource.setrlimit(resource.RLIMIT_STACK, (MAX_STACK, MAX_STACK))
     hide_streams()
     if prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, FILTER) != 0:
         os._exit(99)

@@ -35,3 +35,7 @@ def seed(self, a=None, version=2):
 
 random.Random.seed = seed
 random.seed = functools.partial(seed, random._inst)
+
+# Work on long integers is bounded by CPU time.
+if hasattr(sys, "set_int_max_str_digits"):
+    sys.set_int_max_str_digits(0)

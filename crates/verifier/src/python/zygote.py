@@ -21,6 +21,9 @@ SECCOMP_MODE_FILTER = 2
 ORDER = struct.Struct("<QQ")
 LIMITS = struct.Struct("<QQQQQ")
 REPORT = struct.Struct("<iIQQ")
+# The address space was laid out for a stack of this size; programs get the usual one.
+MAX_STACK = resource.getrlimit(resource.RLIMIT_STACK)[1]
+STACK = min(8 << 20, MAX_STACK)
 SEED = int(os.environ["PYTHONHASHSEED"])
 KILLED_CPU, KILLED_WALL, KILLED_HOST, KILLED_BUDGET = 1, 2, 3, 4
 
@@ -95,6 +98,7 @@ def watch(control, pid, pidfd, cpu_limit, wall_limit, slowest, cpu_budget, waiti
 def main():
     global FILTER, STAGE
     STAGE = stage()
+    resource.setrlimit(resource.RLIMIT_STACK, (STACK, MAX_STACK))
     sys.path[:] = [entry for entry in sys.path if entry]
     os.environ.clear()
     control = socket.socket(fileno=CONTROL)
@@ -110,7 +114,7 @@ def main():
 def run_one(control):
     # A function of its own, so that the frames above a program hold nothing of earlier ones. What is left of the task's
     # budget follows in a second message, which is read only after the fork: a program could tell from it what ran before.
-    message, fds, _, _ = socket.recv_fds(control, ORDER.size, 1)
+    message, fds, _, _ = socket.recv_fds(control, ORDER.size, 3)
     if not message:
         os._exit(0)
     if len(message) < ORDER.size:
@@ -119,10 +123,11 @@ def run_one(control):
     pid = os.fork()
     if pid == 0:
         try:
-            child(fds[0], cpu_seconds, address_space)
+            child(fds, cpu_seconds, address_space)
         finally:
             os._exit(98)
-    os.close(fds[0])
+    for fd in fds:
+        os.close(fd)
     message = control.recv(LIMITS.size)
     if len(message) < LIMITS.size:
         # The host is gone, and the child ends with this process.

@@ -21,6 +21,10 @@ pub(super) const NOBODY: u32 = 65534;
 /// The host's name as programs see it.
 const HOST_NAME: &CStr = c"sandbox";
 
+/// Largest stack of a program, in bytes. The kernel leaves room for it when it starts the interpreter; memory is used only
+/// as the stack grows, within the limit of all memory.
+const STACK: libc::rlim_t = 1 << 30;
+
 /// The descriptor of the control socket inside the zygote.
 const CONTROL: RawFd = 3;
 /// The descriptor for reporting a failed start; it closes when the interpreter starts.
@@ -212,6 +216,17 @@ impl Launch<'_> {
                 };
                 done(libc::setrlimit(resource, &raw const limits), "setting resource limits")?;
             }
+            let mut stack = std::mem::zeroed::<libc::rlimit>();
+            done(
+                libc::getrlimit(libc::RLIMIT_STACK, &raw mut stack),
+                "setting resource limits",
+            )?;
+            stack.rlim_max = stack.rlim_max.min(STACK);
+            stack.rlim_cur = stack.rlim_max;
+            done(
+                libc::setrlimit(libc::RLIMIT_STACK, &raw const stack),
+                "setting resource limits",
+            )?;
             if self.is_root {
                 for capability in 0..64 {
                     libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0);

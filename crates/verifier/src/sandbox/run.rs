@@ -2,13 +2,14 @@
 
 use std::io::{self, Read as _, Write as _};
 use std::net::Shutdown;
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
 use super::report::{Ending, Report};
+use super::streams::{Printed, standard_input};
 use super::zygote::{Zygote, socket_pair, wait};
 use super::{Allowance, Limits, SandboxError};
 
@@ -17,6 +18,9 @@ const MAX_MESSAGE: usize = 1 << 14;
 
 /// Maximum length of all frames of a child together.
 const MAX_RECEIVED: usize = 64 << 20;
+
+/// The violation of a program that does not stop printing.
+pub(crate) const PRINTED_TOO_MUCH: &str = "it printed too much";
 
 /// How long the host waits for the zygote's report after the limit has passed, before it gives up on the zygote.
 const GRACE: Duration = Duration::from_secs(30);
@@ -48,6 +52,8 @@ pub(crate) struct Run<'z> {
     max_frame: usize,
     received: usize,
     at_end: bool,
+    /// What the program prints, if it has standard streams.
+    printed: Option<Printed>,
     /// The reason the host stopped the child.
     violation: Option<&'static str>,
     report: Option<Report>,
@@ -64,7 +70,7 @@ impl<'z> Run<'z> {
         calls: usize,
         max_value: usize,
     ) -> Result<Self, SandboxError> {
-        Self::begin_with(zygote, limits, calls, max_value, true)
+        Self::begin_with(zygote, limits, calls, max_value, true, &[])
     }
 
     /// The same for a child whose time is not the task's: it is trusted to end, and waits for one that is not.
@@ -74,7 +80,21 @@ impl<'z> Run<'z> {
         calls: usize,
         max_value: usize,
     ) -> Result<Self, SandboxError> {
-        Self::begin_with(zygote, limits, calls, max_value, false)
+        Self::begin_with(zygote, limits, calls, max_value, false, &[])
+    }
+
+    /// The same for a program that reads this standard input and prints at most `max_printed` bytes.
+    pub(crate) fn begin_with_streams(
+        zygote: &'z Zygote,
+        limits: Limits,
+        stdin: &str,
+        max_printed: usize,
+    ) -> Result<Self, SandboxError> {
+        let stdin = standard_input(stdin)?;
+        let (printed, stdout) = Printed::new(max_printed)?;
+        let mut run = Self::begin_with(zygote, limits, 1, 0, true, &[stdin.as_fd(), stdout.as_fd()])?;
+        run.printed = Some(printed);
+        Ok(run)
     }
 
     fn begin_with(
@@ -83,6 +103,7 @@ impl<'z> Run<'z> {
         calls: usize,
         max_value: usize,
         is_budgeted: bool,
+        streams: &[BorrowedFd<'_>],
     ) -> Result<Self, SandboxError> {
         zygote.check_wanted()?;
         let allowance = if is_budgeted {
@@ -91,7 +112,8 @@ impl<'z> Run<'z> {
             Allowance::UNLIMITED
         };
         let (ours, theirs) = socket_pair(libc::SOCK_STREAM)?;
-        zygote.order(&theirs, limits, allowance, calls)?;
+        let descriptors = [&[theirs.as_fd()][..], streams].concat();
+        zygote.order(&descriptors, limits, allowance, calls)?;
         drop(theirs);
         let stream = UnixStream::from(ours);
         stream.set_nonblocking(true)?;
@@ -107,6 +129,7 @@ impl<'z> Run<'z> {
             max_frame: max_value.max(MAX_MESSAGE),
             received: 0,
             at_end: false,
+            printed: None,
             violation: None,
             report: None,
             since: Instant::now(),
@@ -182,6 +205,8 @@ impl<'z> Run<'z> {
             let _ = self.stream.shutdown(Shutdown::Write);
         }
         let events = libc::POLLIN | if pending { libc::POLLOUT } else { 0 };
+        let stream = if self.at_end { -1 } else { self.stream.as_raw_fd() };
+        let printed = self.printed.as_ref().map_or(-1, Printed::waited_for);
         let deadline = self.since + self.limits.longest() + GRACE;
         let control = if self.report.is_none() {
             self.zygote.control()
@@ -191,8 +216,9 @@ impl<'z> Run<'z> {
         // Dropping an abandoned run ends its child.
         self.zygote.check_wanted()?;
         let pause = deadline.min(Instant::now() + WATCH);
-        let ready = wait(&[(self.stream.as_raw_fd(), events), (control, libc::POLLIN)], pause)?;
-        if ready == [false, false] && Instant::now() >= deadline {
+        let waited_for = [(stream, events), (control, libc::POLLIN), (printed, libc::POLLIN)];
+        let ready = wait(&waited_for, pause)?;
+        if ready == [false; 3] && Instant::now() >= deadline {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "the zygote does not answer").into());
         }
         if ready[1] {
@@ -203,6 +229,12 @@ impl<'z> Run<'z> {
         }
         if pending && ready[0] {
             self.write();
+        }
+        if let Some(printed) = &mut self.printed {
+            printed.read(self.report.is_some())?;
+            if printed.is_too_long() {
+                self.violation = Some(PRINTED_TOO_MUCH);
+            }
         }
         Ok(())
     }
@@ -238,10 +270,17 @@ impl<'z> Run<'z> {
         self.end()
     }
 
+    /// The same, with what the program printed.
+    pub(crate) fn finish_printed(mut self) -> Result<(Report, Option<&'static str>, Vec<u8>), SandboxError> {
+        let (report, violation) = self.end()?;
+        let printed = self.printed.take().map(|printed| printed.bytes);
+        Ok((report, violation, printed.unwrap_or_default()))
+    }
+
     /// Like [`Run::finish`], without consuming the run.
     pub(crate) fn end(&mut self) -> Result<(Report, Option<&'static str>), SandboxError> {
         self.is_complete = true;
-        while !self.at_end && self.violation.is_none() {
+        while !self.is_at_end() && self.violation.is_none() {
             if !self.incoming.is_empty() {
                 self.violation = Some("it sent more than its answers");
                 break;
@@ -258,6 +297,10 @@ impl<'z> Run<'z> {
             _ => None,
         });
         Ok((report, violation))
+    }
+
+    fn is_at_end(&self) -> bool {
+        self.at_end && self.printed.as_ref().is_none_or(|printed| printed.is_at_end)
     }
 
     /// Makes sure that the child has ended.

@@ -2,7 +2,7 @@
 
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -70,10 +70,13 @@ fn source(role: Role, packages: &[Package]) -> String {
     );
     match role {
         Role::Programs { .. } => format!(
-            "{COMMON}\n{}\n{}\n{}\n{}",
+            "{COMMON}\n{}\n{}\n{}\n{}\n{}\n{}\n{}",
             include_str!("../python/clock.py"),
             include_str!("../python/preload.py"),
             packages::imports(packages),
+            include_str!("../python/streams.py"),
+            include_str!("../python/pytest.py"),
+            include_str!("../python/script.py"),
             include_str!("../python/warm.py"),
         ),
         Role::Mathematics => format!("{COMMON}\n{}", include_str!("../python/mathematics.py")),
@@ -237,9 +240,16 @@ impl Zygote {
         &self.budget
     }
 
-    /// Requests a child that serves the other end of `socket`. The child sees the first message; the second is read by the
+    /// Requests a child that serves the other end of the first of `descriptors`; the others, if any, become its standard
+    /// input and output. The child sees the first message; the second is read by the
     /// zygote alone, after the fork, because what is left of a budget tells what the task has run before.
-    pub(super) fn order(&self, socket: &OwnedFd, limits: Limits, allowance: Allowance, calls: usize) -> io::Result<()> {
+    pub(super) fn order(
+        &self,
+        descriptors: &[BorrowedFd<'_>],
+        limits: Limits,
+        allowance: Allowance,
+        calls: usize,
+    ) -> io::Result<()> {
         let seen = [limits.memory + self.own_memory, limits.backup(calls).as_secs()];
         let watched = [
             limits.cpu.as_nanos() as u64,
@@ -248,11 +258,7 @@ impl Zygote {
             allowance.cpu.as_nanos() as u64,
             allowance.waiting.as_nanos() as u64,
         ];
-        send_with_descriptor(
-            self.control(),
-            seen.map(u64::to_ne_bytes).as_flattened(),
-            socket.as_raw_fd(),
-        )?;
+        send_with_descriptors(self.control(), seen.map(u64::to_ne_bytes).as_flattened(), descriptors)?;
         self.send(watched.map(u64::to_ne_bytes).as_flattened())
     }
 
@@ -315,27 +321,32 @@ fn receive(fd: RawFd, buffer: &mut [u8]) -> io::Result<usize> {
     }
 }
 
-/// Sends bytes and one descriptor (`SCM_RIGHTS`).
-fn send_with_descriptor(control: RawFd, bytes: &[u8], descriptor: RawFd) -> io::Result<()> {
+/// Sends bytes and at most three descriptors (`SCM_RIGHTS`).
+fn send_with_descriptors(control: RawFd, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
     let mut part = libc::iovec {
         iov_base: bytes.as_ptr().cast_mut().cast(),
         iov_len: bytes.len(),
     };
     // A control message must be aligned like its header.
     let mut space = [0_u64; 8];
-    // SAFETY: the message points to memory that outlives the call, and the space holds one control message with one
-    // descriptor (24 bytes), which the macros of the C library fill in.
+    let length = size_of_val(descriptors) as u32;
+    // SAFETY: the message points to memory that outlives the call, and the space holds one control message with three
+    // descriptors (32 bytes), which the macros of the C library fill in. A borrowed descriptor is laid out as its number.
     let sent = unsafe {
         let mut message = std::mem::zeroed::<libc::msghdr>();
         message.msg_iov = &raw mut part;
         message.msg_iovlen = 1;
         message.msg_control = space.as_mut_ptr().cast();
-        message.msg_controllen = libc::CMSG_SPACE(size_of::<RawFd>() as u32) as _;
+        message.msg_controllen = libc::CMSG_SPACE(length) as _;
+        assert!(
+            message.msg_controllen as usize <= size_of_val(&space),
+            "too many descriptors"
+        );
         let header = libc::CMSG_FIRSTHDR(&raw const message);
         (*header).cmsg_level = libc::SOL_SOCKET;
         (*header).cmsg_type = libc::SCM_RIGHTS;
-        (*header).cmsg_len = libc::CMSG_LEN(size_of::<RawFd>() as u32) as _;
-        libc::CMSG_DATA(header).cast::<RawFd>().write_unaligned(descriptor);
+        (*header).cmsg_len = libc::CMSG_LEN(length) as _;
+        libc::CMSG_DATA(header).copy_from_nonoverlapping(descriptors.as_ptr().cast(), length as usize);
         libc::sendmsg(control, &raw const message, libc::MSG_NOSIGNAL)
     };
     if sent < 0 {

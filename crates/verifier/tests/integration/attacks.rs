@@ -204,6 +204,11 @@ return None"#;
     try: os.write(fd, b'V\0\0\0\1N')
     except OSError: pass
 return None"#;
+    a_duplicate_of_the_socket_is_the_socket: ends_in(Error) r#"os.write(os.dup2(os.dup(3), 20), b'V\0\0\0\1N'); return None"#;
+    duplicates_are_limited: no_effect() r#"try:
+  for _ in range(1000): os.dup(3)
+except OSError: return None
+return 'no limit'"#;
     two_frames_are_a_violation: ends_in(Error) r#"os.write(3, b'V\0\0\0\1N'); return None"#;
     half_a_frame_is_a_violation: ends_in(Error) r#"os.write(3, b'V\0\0\0\7N'); os._exit(0)"#;
     bytes_after_the_frame_are_a_violation: ends_in(Error) r#"os.write(3, b'V\0\0\0\1Nxx'); os._exit(0)"#;

@@ -41,15 +41,13 @@ fn tests_that_test_something_refuse_an_empty_function() {
 
 #[test]
 fn tests_that_test_nothing_pass_on_an_empty_function() {
-    for test in [
-        "assert f(1) is None",
-        "assert not f(1)",
-        "assert f(1) == f(2)",
-        "if f(1):\n    assert f(1) == 2",
-    ] {
+    for test in ["assert f(1) is None", "assert not f(1)", "assert f(1) == f(2)"] {
         let verdict = judged(test, EMPTY);
         assert_eq!(verdict.correct, Some(true), "{test}: {}", verdict.reason);
     }
+    let verdict = judged("if f(1):\n    assert f(1) == 2", EMPTY);
+    assert_eq!((verdict.status, verdict.correct), (Status::Malformed, Some(false)));
+    assert!(verdict.reason.contains("nothing was asserted"), "{}", verdict.reason);
 }
 
 #[test]

@@ -18,5 +18,7 @@ mod livecodebench;
 mod math;
 mod memory;
 mod packages;
+mod scripts;
 mod seeds;
+mod streams;
 mod support;

@@ -3,7 +3,7 @@
 use lyceum_core::verify::{CodePair, Status};
 
 use super::Results;
-use crate::execution::{Arguments, Failed, MAX_TESTED_VALUE, Outcome, Program, Request, execute, single};
+use crate::execution::{Arguments, Failed, Outcome, Program, execute, printed};
 use crate::judge::Bench;
 use crate::judge::propose::excerpt;
 use crate::sandbox::SandboxError;
@@ -89,27 +89,14 @@ impl Bench<'_> {
                 )));
                 continue;
             }
-            let result = match single(
-                zygote,
-                limits,
-                &Request::Stdio {
-                    program,
-                    stdin,
-                    max_bytes: MAX_TESTED_VALUE,
-                },
-            )? {
-                Outcome::Failed(failed) => Err(failed),
-                Outcome::Value(Value::Str(printed)) => {
-                    let printed = String::from_utf8_lossy(printed.as_bytes());
-                    if is_same_output(&printed, expected) {
-                        Ok(())
-                    } else {
-                        let shown = excerpt(&Value::Str(printed.as_ref().into()));
-                        Err(Failed::new(Status::Ok, format!("it prints {shown}")))
-                    }
+            let result = printed(zygote, limits, program, stdin)?.and_then(|printed| {
+                let printed = String::from_utf8_lossy(&printed);
+                if is_same_output(&printed, expected) {
+                    return Ok(());
                 }
-                Outcome::Value(_) | Outcome::Large(_) => Err(Failed::protocol("it gave no text")),
-            };
+                let shown = excerpt(&Value::Str(printed.as_ref().into()));
+                Err(Failed::new(Status::Ok, format!("it prints {shown}")))
+            });
             timeouts += usize::from(matches!(&result, Err(failed) if failed.status == Status::Timeout));
             results.push(result);
         }

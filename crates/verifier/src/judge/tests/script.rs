@@ -1,4 +1,4 @@
-//! HumanEval's `check(candidate)` and MBPP's assertions.
+//! HumanEval's `check(candidate)`, MBPP's assertions, pytest's functions and unittest's cases.
 //!
 //! The test runs in one process, the program in another. The test calls a stand-in: its arguments travel to the host
 //! and on to the program, and the program's value travels back as data. So the program never sees an expected value,
@@ -7,16 +7,21 @@
 use std::collections::BTreeSet;
 
 use lyceum_core::verify::Status;
+use num_traits::Zero as _;
 use ruff_python_ast::visitor::source_order::{SourceOrderVisitor, TraversalSignal, walk_body};
 use ruff_python_ast::{AnyNodeRef, ModModule, Stmt};
 use serde::Serialize;
 
 use super::Results;
+use super::assertions::noted;
 use crate::execution::{Arguments, Failed, MAX_VALUE, Outcome, Program, Request, outcome};
 use crate::judge::Bench;
 use crate::program::with_module;
 use crate::sandbox::{Ending, Limits, Run, SandboxError};
 use crate::value::{Value, decode};
+
+/// The class that LeetCode's solutions are methods of.
+const SOLUTION: &str = "Solution";
 
 /// Maximum number of calls a test may make.
 const MAX_CALLS: usize = 100_000;
@@ -30,7 +35,16 @@ const TEST_IMPORTS: &str =
 struct Script<'a> {
     support: &'a str,
     test: &'a str,
-    remote: Vec<&'a str>,
+    /// All functions of the program.
+    functions: BTreeSet<&'a str>,
+    /// Those that the test uses without importing them.
+    remote: BTreeSet<&'a str>,
+    /// Those that `from solution import *` gives it.
+    starred: BTreeSet<&'a str>,
+    /// The modules as which it imports the program.
+    modules: BTreeSet<&'a str>,
+    /// The classes of the program that the test may mean.
+    classes: Vec<&'a str>,
     entry_point: &'a str,
     calls_check: bool,
 }
@@ -39,7 +53,7 @@ struct Script<'a> {
 #[serde(untagged)]
 enum Reply {
     Value { value: String },
-    Error { error: String, text: String },
+    Error { class: String, error: String, text: String },
 }
 
 impl Reply {
@@ -64,23 +78,43 @@ impl Bench<'_> {
             Ok(trusted) => trusted.unwrap_or_default(),
             Err(reason) => return malformed(format!("field `prompt`: {reason}")),
         };
-        let (own, used) = match with_module(test, |module| (functions(module), names(module))) {
+        let read = with_module(test, |module| (noted(test, module), Mentions::of(module, entry_point)));
+        let (noted, mentions) = match read {
             Ok(read) => read,
             Err(reason) => return malformed(format!("field `test`: {reason}")),
         };
+        let classes = with_module(program, classes).unwrap_or_default();
+        let mut functions: BTreeSet<&str> = defined.iter().map(String::as_str).collect();
+        functions.insert(entry_point);
         // The test's process also leaves out those that are builtins there or names of the prompt and the imports.
-        let mut remote: BTreeSet<&str> = defined
-            .iter()
-            .filter(|name| used.contains(*name) && !trusted.contains(name))
-            .map(String::as_str)
-            .collect();
+        let is_used = |name: &&str| mentions.names.contains(*name) && !trusted.iter().any(|own| own == name);
+        let mut remote: BTreeSet<&str> = functions.iter().copied().filter(is_used).collect();
         remote.insert(entry_point);
+        remote.extend(
+            classes
+                .iter()
+                .map(String::as_str)
+                .filter(|name| *name == SOLUTION)
+                .filter(is_used),
+        );
         let script = Script {
             support: &format!("{TEST_IMPORTS}{}", prompt.unwrap_or_default()),
-            test,
-            remote: remote.into_iter().collect(),
+            test: &noted,
+            starred: remote
+                .iter()
+                .copied()
+                .filter(|name| !mentions.bound.contains(*name))
+                .collect(),
+            functions,
+            remote,
+            modules: mentions.modules.iter().map(String::as_str).collect(),
+            classes: classes
+                .iter()
+                .map(String::as_str)
+                .filter(|name| test.contains(*name))
+                .collect(),
             entry_point,
-            calls_check: own.iter().any(|name| name == "check"),
+            calls_check: mentions.bound.contains("check"),
         };
         self.converse(Program::under_test(program, entry_point), &script)
     }
@@ -101,6 +135,9 @@ impl Bench<'_> {
             };
             if answer.kind != b'C' {
                 let result = match outcome(&answer) {
+                    Outcome::Value(Value::Int(count)) if count.is_zero() => {
+                        return Ok(Err(of_the_test(Failed::new(Status::Malformed, "nothing was asserted"))));
+                    }
                     Outcome::Value(_) | Outcome::Large(_) => Ok(()),
                     Outcome::Failed(failed) if raised(&failed, &["AssertionError"]) => Err(Failed {
                         status: Status::Ok,
@@ -147,7 +184,13 @@ fn of_the_test(failed: Failed) -> Failed {
 fn ends_the_test(failed: &Failed) -> bool {
     raised(
         failed,
-        &["SystemExit", "KeyboardInterrupt", "GeneratorExit", "Unjudgeable"],
+        &[
+            "SystemExit",
+            "KeyboardInterrupt",
+            "GeneratorExit",
+            "Skipped",
+            "Unjudgeable",
+        ],
     )
 }
 
@@ -200,10 +243,12 @@ impl<'z, 'p> Player<'z, 'p> {
             Outcome::Failed(failed) => {
                 let reply = match &failed.exception {
                     Some(raised) => Reply::Error {
+                        class: raised.class.clone(),
                         error: raised.builtin.clone(),
                         text: raised.message.clone(),
                     },
                     None => Reply::Error {
+                        class: String::new(),
                         error: "RuntimeError".to_owned(),
                         text: failed.reason.clone(),
                     },
@@ -256,18 +301,71 @@ fn functions(module: &ModModule) -> Vec<String> {
     module.body.iter().filter_map(name).collect()
 }
 
-/// The names that a text mentions.
-fn names(module: &ModModule) -> BTreeSet<String> {
-    struct Names(BTreeSet<String>);
-    impl<'a> SourceOrderVisitor<'a> for Names {
-        fn enter_node(&mut self, node: AnyNodeRef<'a>) -> TraversalSignal {
-            if let AnyNodeRef::ExprName(name) = node {
-                self.0.insert(name.id.to_string());
-            }
-            TraversalSignal::Traverse
+/// The names of the classes at the top level.
+fn classes(module: &ModModule) -> Vec<String> {
+    let name = |statement: &Stmt| match statement {
+        Stmt::ClassDef(class) => Some(class.name.to_string()),
+        _ => None,
+    };
+    module.body.iter().filter_map(name).collect()
+}
+
+/// What a test mentions.
+#[derive(Default)]
+struct Mentions {
+    names: BTreeSet<String>,
+    /// The names that it binds at its top level by a definition, or anywhere by an import from elsewhere than the program.
+    bound: BTreeSet<String>,
+    /// The modules as which it imports the program: `solution`, and each from which it imports the entry point.
+    modules: BTreeSet<String>,
+}
+
+impl Mentions {
+    fn of(module: &ModModule, entry_point: &str) -> Self {
+        let mut found = Walk {
+            entry_point,
+            mentions: Self::default(),
+        };
+        walk_body(&mut found, &module.body);
+        let mut mentions = found.mentions;
+        mentions.modules.insert("solution".to_owned());
+        for statement in &module.body {
+            match statement {
+                Stmt::FunctionDef(function) => mentions.bound.insert(function.name.to_string()),
+                Stmt::ClassDef(class) => mentions.bound.insert(class.name.to_string()),
+                _ => continue,
+            };
         }
+        mentions
     }
-    let mut names = Names(BTreeSet::new());
-    walk_body(&mut names, &module.body);
-    names.0
+}
+
+struct Walk<'e> {
+    entry_point: &'e str,
+    mentions: Mentions,
+}
+
+impl<'a> SourceOrderVisitor<'a> for Walk<'_> {
+    fn enter_node(&mut self, node: AnyNodeRef<'a>) -> TraversalSignal {
+        match node {
+            AnyNodeRef::ExprName(name) => {
+                self.mentions.names.insert(name.id.to_string());
+            }
+            AnyNodeRef::StmtImportFrom(import) => {
+                let module = import.module.as_ref().map(ToString::to_string).unwrap_or_default();
+                let has_it = import.names.iter().any(|alias| alias.name.as_str() == self.entry_point);
+                if import.level == 0 && (has_it || module == "solution") {
+                    self.mentions.modules.insert(module);
+                } else {
+                    let bound = import
+                        .names
+                        .iter()
+                        .map(|alias| alias.asname.as_ref().unwrap_or(&alias.name));
+                    self.mentions.bound.extend(bound.map(ToString::to_string));
+                }
+            }
+            _ => {}
+        }
+        TraversalSignal::Traverse
+    }
 }
