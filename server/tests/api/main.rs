@@ -36,6 +36,7 @@ mod kinds;
 mod lists;
 mod login;
 mod operator_retention;
+mod outline;
 mod pages;
 mod populations;
 mod python_client;
